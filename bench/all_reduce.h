@@ -13,8 +13,8 @@
 #include "measure.h"
 #include "measure/bench/board.h"
 
-/// What the collectives that `tw bench reduce --vs` starts have in common: every rank holds a vector,
-/// afterwards each has the sum of all. Rounds begin when they are released on the board, where the stamps go.
+/// Common code of the collectives that `tw bench reduce --vs` starts: every rank holds a vector, and ends
+/// with the sum of all. Rounds begin when they are released on the board, which also gets the stamps.
 namespace tw::bench {
 
 struct AllReduce {
@@ -58,7 +58,7 @@ inline void fill(std::span<float> out, int rank) {
   for (std::uint64_t i = 0; i < out.size(); ++i) out[i] = input_at(rank, i);
 }
 
-/// Looked at in one place of 13, in every block of a cache line or two: all of them would take long.
+/// Checks one place of 13, in every block of a cache line or two, because all would take long.
 inline bool is_sum(std::span<const float> out, int ranks) {
   for (std::uint64_t i = 0; i < out.size(); i += 13) {
     float sum = 0;

@@ -115,7 +115,7 @@ class Mesh {
   std::map<int, Wire> wires_;
 };
 
-/// What one rank holds in a round: the vector of all, and its own share on the way to the mean.
+/// The data of one rank in a round: the whole vector, and its share of the mean.
 class Butterfly {
  public:
   Butterfly(const Rank& setup, std::span<float> values) : setup_(setup), mesh_(setup), values_(values) {}

@@ -41,8 +41,8 @@ class Barrier {
   pthread_barrier_t barrier_{};
 };
 
-/// Calls body(rank) in so many processes, this one is rank 0. Returns whether all returned true in time; to
-/// be called before there is a second thread.
+/// Calls body(rank) in `ranks` processes; this one is rank 0. Returns whether all returned true in time. Call
+/// it before there is a second thread.
 inline bool in_processes(int ranks, unsigned limit_seconds, const std::function<bool(int rank)>& body) {
   std::vector<pid_t> children;
   for (int rank = 1; rank < ranks; ++rank) {

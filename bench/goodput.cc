@@ -46,7 +46,7 @@ void describe(CLI::App& app, Settings& settings) {
   app.add_flag("--text", settings.text, "tables instead");
 }
 
-/// The same run with nobody going, up to its last commit: what averaging alone leaves.
+/// The same run without losses, up to its last commit: the goodput that averaging allows.
 double undisturbed(sim::WhatIf what, int peers) {
   what.lifetimes.clear();
   what.anchors += peers;

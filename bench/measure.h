@@ -5,7 +5,7 @@
 
 #include "host/system/cpu_time.h"
 
-/// What the benchmarks measure with.
+/// Clocks and statistics of the benchmarks.
 namespace tw::bench {
 
 /// The same time line in all processes of a machine.

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kListener = 1 << 20, kSignals = kListener + 1, kClients = kListener + 2;
 /// Frames from one host before the others have their turn.
 constexpr int kFramesAtOnce = 64;
-/// A frame at least so long keeps the buffer it was read into; a shorter one is copied.
+/// A frame of at least this length keeps its read buffer; a shorter one is copied.
 constexpr std::size_t kWorthABuffer = 16384;
 
 Instant read_clock() {

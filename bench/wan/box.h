@@ -15,13 +15,13 @@
 
 namespace tw::wan {
 
-/// The delay box: moves packets between the devices of a testbed when the fabric says so, and answers who
-/// asks at its socket. One thread.
+/// The delay box: moves packets between the devices of a testbed when the fabric says so, and answers
+/// requests at its socket. One thread.
 class Box {
  public:
   Box(Topology topology, Testbed testbed, Fd listener);
 
-  /// Until somebody asks for the end, or SIGTERM or SIGINT comes.
+  /// Runs until a request to end, SIGTERM or SIGINT.
   Status run();
 
  private:

@@ -25,7 +25,7 @@ class Client {
 
   int fd() const { return connection_.get(); }
 
-  /// Reads what is there, and answers when the line is complete. False: done with it.
+  /// Reads available bytes, and answers when the line is complete. False: the request is done.
   bool read(const std::function<Result<std::string>(const std::string& request)>& answer);
 
  private:

@@ -13,7 +13,7 @@
 
 namespace tw::wan {
 
-/// What went through a pair of sites, or was dropped, since the beginning.
+/// Packets forwarded and dropped between a pair of sites since the beginning.
 struct Traffic {
   std::uint64_t bytes = 0;  ///< of IP packets, delivered
   std::uint64_t packets = 0;

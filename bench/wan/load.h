@@ -8,7 +8,7 @@
 
 namespace tw::wan {
 
-/// What the box did in one second.
+/// Load of the box in one second.
 struct BoxSecond {
   std::uint64_t packets = 0;  ///< handed over; one with TSO counts as one
   std::uint64_t late = 0;     ///< of these, later than kLate

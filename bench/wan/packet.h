@@ -14,7 +14,7 @@ namespace tw::wan {
 inline constexpr std::size_t kVnetHeader = 10;
 inline constexpr std::size_t kLargestRead = kVnetHeader + 65535;
 
-/// What the box needs to know of a packet.
+/// Facts about a packet for the box.
 struct Envelope {
   std::uint32_t source = 0;  ///< IPv4 addresses, host order
   std::uint32_t destination = 0;

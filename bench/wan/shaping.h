@@ -7,8 +7,8 @@
 #include "base/time.h"
 #include "wan/topology.h"
 
-/// What happens to a packet on its way, one property at a time. None of these holds packets: they are told
-/// when one arrives, in order of time, and answer when it goes on.
+/// Effects on a packet on its path, one class each. None of these holds packets: they get arrival times, in
+/// order, and return when the packet goes on.
 namespace tw::wan {
 
 /// A FIFO in front of a wire of a given rate, with room for `queue` of waiting.

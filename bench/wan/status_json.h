@@ -10,7 +10,7 @@
 
 namespace tw::wan {
 
-/// What `status` tells, beyond the topology: indexed like Topology::links and Topology::hosts().
+/// The data of `status` beyond the topology: indexed like Topology::links and Topology::hosts().
 struct BoxState {
   int pid = 0;
   double up_s = 0;

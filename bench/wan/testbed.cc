@@ -105,7 +105,7 @@ Result<std::optional<Fd>> lock_testbed(const TestbedPlace& place) {
       if (errno != EWOULDBLOCK) return os_error(place.lock());
       return std::optional<Fd>{};
     }
-    // The one who held it may have removed the file: then the lock is worth nothing.
+    // The former holder may have removed the file: then the lock is void.
     if (is_file_at(file, place.lock())) return std::optional<Fd>(std::move(file));
   }
 }

@@ -12,8 +12,8 @@ namespace tw::wan {
 
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-/// What a kernel lets one connection buffer: the third numbers of tcp_rmem and tcp_wmem. These are Linux's
-/// own.
+/// Most bytes that a kernel buffers for one connection: the third numbers of tcp_rmem and tcp_wmem. These are
+/// Linux's own.
 struct TcpLimits {
   double receive_bytes = 6291456;
   double send_bytes = 4194304;

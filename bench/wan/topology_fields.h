@@ -18,7 +18,7 @@ struct Field {
   bool (*assign)(std::string_view value, Target& target);
 };
 
-/// A site as it stands in a file: its LAN is a link of the testbed.
+/// A site as written in a file: its LAN is a link of the testbed.
 struct SiteEntry {
   Site site;
   Duration lan_rtt = std::chrono::microseconds(300);

@@ -32,7 +32,7 @@ class Tun {
 
   Status set_offloads(bool on) const;
 
-  /// Frames that the host sent, and that were dropped because nobody read them in time.
+  /// Frames of the host that were dropped because they were not read in time.
   std::uint64_t unread() const;
 
  private:

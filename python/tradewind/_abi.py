@@ -80,7 +80,7 @@ class tw_group(ctypes.Structure):
 
 
 class tw_model(ctypes.Structure):
-    """What is trained."""
+    """The model that is trained."""
 
     _fields_ = [
         ("groups", POINTER(tw_group)),
@@ -101,7 +101,7 @@ SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p)
 
 
 class tw_calls(ctypes.Structure):
-    """What the engine calls inside tw_next."""
+    """Callbacks of the engine inside tw_next."""
 
     _fields_ = [
         ("user", c_void_p),
@@ -132,7 +132,7 @@ class tw_order(ctypes.Structure):
 
 
 class tw_gradient(ctypes.Structure):
-    """What was computed for an order."""
+    """The result for an order."""
 
     _fields_ = [
         ("gradients", POINTER(tw_tensor)),
@@ -199,7 +199,7 @@ _loaded: List[ctypes.CDLL] = []
 
 
 def library_path() -> Path:
-    """Where libtradewind.so lies: TRADEWIND_LIBRARY, else beside this package. TradewindError: nowhere."""
+    """Path of libtradewind.so: TRADEWIND_LIBRARY, else beside this package. TradewindError: nowhere."""
     named = os.environ.get("TRADEWIND_LIBRARY")
     if named:
         if not Path(named).is_file():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many samples the gradient in p.grad stands for: what was taken since the last step()."""
+"""The number of samples in the gradient in p.grad: those taken since the last step()."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class BatchCount:
         return self.samples != before
 
     def stepped(self) -> int:
-        """What the gradient stands for now; the next step() starts from zero."""
+        """The samples in the gradient now; the next step() starts from zero."""
         samples, self.samples = self.samples, 0
         return samples
 

@@ -20,7 +20,7 @@ Handed = Tuple[List[HostTensor], List[Any]]
 
 
 class Verdict(NamedTuple):
-    """What became of a gradient: whether it was added, as that of how many samples, of how many at hand."""
+    """Fate of a gradient: whether it was added, and as that of how many samples out of how many."""
 
     added: bool
     counted: int
@@ -58,7 +58,7 @@ class Driver:
         return self.engine.samples(dataset_size, count, block)
 
     def ahead(self, dataset_size: int, taken: int, most: int, block: int = 1) -> List[int]:
-        """Indices that will come after the first `taken` samples of the order in hand, at most so many."""
+        """Indices that will come after the first `taken` samples of the order in hand, at most `most`."""
         assert self.order is not None
         known = min(self.order.samples, taken + most)
         rest = self.engine.samples(dataset_size, known, block)[taken:] if known > taken else []
@@ -77,7 +77,7 @@ class Driver:
         return Verdict(added, counted, had)
 
     def expect(self, samples: int) -> None:
-        """The loop takes so many samples at once, even where the next gradient has fewer."""
+        """The loop takes this many samples at once, even if the next gradient has fewer."""
         self._sizes.append(samples)
 
     def drop(self) -> None:

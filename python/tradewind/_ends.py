@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run at a time in a process, and what happens to it when the process ends."""
+"""One run at a time in a process, and its end with the process."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _on_signal(number: int, frame: Any) -> None:
 
 
 def tell(verdict: str) -> None:
-    """How the peer ended, for `tw run`, which started this process: programs seldom exit with it."""
+    """Tells `tw run`, which started this process, how the peer ended: programs seldom exit with that code."""
     path = os.environ.get("TRADEWIND_VERDICT")
     if path and verdict:
         with suppress(OSError), open(path, "w", encoding="ascii") as file:

@@ -58,13 +58,13 @@ class ModelShape(NamedTuple):
 
 
 class Calls(Protocol):
-    """What the engine calls inside next(), on its thread. An exception ends the peer; next() raises it."""
+    """Callbacks of the engine inside next(), on its thread. An exception ends the peer; next() raises it."""
 
     def settings(self, round: int) -> Optional[Sequence[Group]]:
         """The groups as they are for the update of this round; None: as before."""
 
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
-        """Changes the parameters with the mean gradient, which is valid during this call alone."""
+        """Changes the parameters with the mean gradient, which is valid only during this call."""
 
     def load(self, round: int, restored: bool) -> None:
         """Parameters and state are those after this round."""
@@ -74,7 +74,7 @@ class Calls(Protocol):
 
 
 class Engine(Protocol):
-    """What Run needs of a peer: Peer has it, and so has the tests' double."""
+    """The interface of a peer for Run: implemented by Peer and by the tests' double."""
 
     def start(self, initial: Sequence[HostTensor]) -> None: ...
 
@@ -228,7 +228,7 @@ class Peer:
         return list(indices)
 
     def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
-        """Indices of samples that will come after those of the order, as far as known, at most so many."""
+        """Indices of samples that will come after those of the order, as far as known, at most `most`."""
         indices, count = (ctypes.c_int64 * most)(), ctypes.c_size_t(most)
         self._check(
             self._library.tw_ahead(self._handle, dataset_size, block, indices, ctypes.byref(count))
@@ -249,7 +249,7 @@ class Peer:
         self._check(self._library.tw_drop(self._handle))
 
     def busy(self, why: Optional[str]) -> None:
-        """The program does something else; None: it is back."""
+        """The program is busy; None: it is back."""
         self._check(self._library.tw_busy(self._handle, None if why is None else why.encode()))
 
     def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]:
@@ -281,7 +281,7 @@ class Peer:
         return [json.loads(line) for line in lines if line]
 
     def leave(self, at_once: bool) -> None:
-        """Hands in what is done and leaves after the round; at_once: does not wait for it."""
+        """Contributes its work and leaves after the round; at_once: does not wait for it."""
         self._check(self._library.tw_leave(self._handle, int(at_once)))
 
     def signal(self, number: int) -> None:
@@ -289,7 +289,7 @@ class Peer:
         self._check(self._library.tw_signal(self._handle, number))
 
     def close(self) -> None:
-        """Says goodbye (3 s at most) and frees the peer; a second call does nothing."""
+        """Leaves (3 s at most) and frees the peer; a second call does nothing."""
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._library.tw_close(handle)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this package raises. Every text is one sentence or two: what was found, what was expected, what to
+"""Exceptions of this package. Every text is one sentence or two: what was found, what was expected, what to
 do next.
 """
 
 
 class TradewindError(RuntimeError):
-    """The run cannot go on, or was asked for something that cannot be."""
+    """The run cannot go on, or a request cannot be fulfilled."""
 
 
 class SettingError(TradewindError, ValueError):
@@ -25,8 +25,8 @@ class EngineError(TradewindError):
 
 
 class DataError(TradewindError):
-    """A sample cannot be had; the text names object and bytes, or sample and field."""
+    """A sample cannot be read; the text names object and bytes, or sample and field."""
 
 
 class CondemnedError(EngineError):
-    """This machine is about to go, so the peer did not join. The run goes on elsewhere: exit with 75."""
+    """This machine has a preemption notice, so the peer did not join. The run goes on: exit with 75."""

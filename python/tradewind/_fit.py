@@ -19,9 +19,9 @@ _GROWTH_STEPS = 2000
 
 
 class Summary(NamedTuple):
-    """What a run.fit() did: rounds and samples of the run, and steps of this peer.
+    """Result of run.fit(): rounds and samples of the run, and steps of this peer.
 
-    loss: of its last batch. evaluations: (round, what evaluate returned). ended: why.
+    loss: of its last batch. evaluations: (round, result of evaluate). ended: why.
     """
 
     rounds: int

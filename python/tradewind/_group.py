@@ -2,7 +2,7 @@
 """Processes of one node as one peer: DistributedDataParallel averages in the node, rank 0 is the peer.
 
 Each step() costs one broadcast of a few numbers, each round one of the parameters. Ranks other than 0 have
-no engine: NodeVectors stands for it.
+no engine: NodeVectors replaces it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _is_part(group: Any) -> bool:
 
 
 class NodeVectors:
-    """What stands for the engine on a rank other than 0: the vectors, and what rank 0 said last."""
+    """Replaces the engine on a rank other than 0: the vectors, and the last news of rank 0."""
 
     def __init__(self, shape: ModelShape, engine_buffers: int) -> None:
         total = sum(shape.tensor_sizes)
@@ -108,7 +108,7 @@ class NodeVectors:
         return self._arrays[which] if which < len(self._arrays) else None
 
     def view(self) -> Dict[str, Any]:
-        """round, samples, peers, ended: as rank 0 said last."""
+        """round, samples, peers, ended: the last news of rank 0."""
         return dict(self.seen)
 
     def events(self) -> List[Dict[str, Any]]:
@@ -126,7 +126,7 @@ class NodeVectors:
 
 
 class _News(NamedTuple):
-    """What rank 0 tells after each wait, as whole numbers."""
+    """News of rank 0 after each wait, as whole numbers."""
 
     finished: int
     order_round: int

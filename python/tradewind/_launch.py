@@ -84,7 +84,7 @@ def _context(start: str) -> Any:
 
 
 def free_port() -> int:
-    """A TCP port of this machine that nobody uses now."""
+    """A free TCP port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
@@ -189,7 +189,7 @@ class _Crew:
         self._connections.append(ours)
 
     def results(self, deadline: Optional[float]) -> List[Any]:
-        """What all returned. TradewindError: one raised, or no result came before the deadline."""
+        """The results of all. TradewindError: one raised, or no result came before the deadline."""
         found: Dict[int, Any] = {}
         while len(found) < len(self._processes):
             waiting = {self._connections[at]: at for at in range(len(self._processes)) if at not in found}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a started run does at each batch and step(). Thread: the one that started it."""
+"""The work of a started run at each batch and step(). Thread: the one that started it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Loop:
         return indices
 
     def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
-        """Indices of the batches after the shard's batch in hand, as far as known, at most so many."""
+        """Indices of the batches after the shard's batch in hand, as far as known, at most `most`."""
         if not most or not self._sharded or self.driver.order is None:
             return []
         return self.driver.ahead(dataset_size, self._sharded, most, block)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.optimizer() returns: a torch optimizer whose step() hands the gradient to the run."""
+"""The result of run.optimizer(): a torch optimizer whose step() hands the gradient to the run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.optimizer() may be given beside model and optimizer."""
+"""Options of run.optimizer() beside model and optimizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUFFERS = ("mean", "local")
 
 
 class TrainedOptions:
-    """What run.optimizer() was given beside model and optimizer; SettingError names what is wrong."""
+    """Checked options of run.optimizer(); SettingError names a wrong one."""
 
     def __init__(
         self,

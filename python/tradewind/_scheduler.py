@@ -163,7 +163,7 @@ class Schedule:
 
 
 class RoundScheduler:
-    """What run.scheduler(s) returns: s, whose step() does nothing, since the run steps it once a round."""
+    """The result of run.scheduler(s): s, whose step() does nothing, since the run steps it once a round."""
 
     def __init__(self, scheduler: Any) -> None:
         self._scheduler = scheduler

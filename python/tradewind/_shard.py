@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of the samples that the run gave to this peer: each sample of an epoch is in one record, whoever
-dies.
+"""Batches of the samples leased to this peer: each sample of an epoch is in one record, even if peers die.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class Samples:
 
 
 class Shard:
-    """What run.shard() returns; iterate it once or again, until the run is over."""
+    """The result of run.shard(); iterate it once or again, until the run is over."""
 
     def __init__(self, run: "Run", samples: Samples, batch_size: int) -> None:
         self._run = run
@@ -112,7 +111,7 @@ class Shard:
 
 
 class Batches:
-    """What run.batches() returns: the loader's batches, counted, epoch after epoch until the run is over."""
+    """The result of run.batches(): the loader's batches, counted, epoch after epoch until the run is over."""
 
     def __init__(self, run: "Run", loader: Any) -> None:
         self._run = run

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loop may ask of its run. Thread: any."""
+"""The state of a run for a loop. Thread: any."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Status:
 
     @property
     def view(self) -> Dict[str, Any]:
-        """What the engine sees: round, samples, peers, leader, waiting, address, ..."""
+        """The engine's view: round, samples, peers, leader, waiting, address, ..."""
         if self._loop is None or self._closed:
             return dict(self._last_view)
         return self._loop.driver.engine.view()
@@ -65,7 +65,7 @@ class Status:
 
     @property
     def waiting(self) -> str:
-        """Whom or what this peer waits for; empty: nothing."""
+        """The peers or event that this peer waits for; empty: none."""
         return str(self.view.get("waiting") or "")
 
     @property

@@ -186,7 +186,7 @@ class Trained:
         self._schedule.save(self._text)
 
     def follow(self, updates: int, loads: int, round: int) -> None:
-        """shared has what the node's peer has after so many updates and loads."""
+        """shared has the values of the node's peer after this many updates and loads."""
         self.updates, self.loads, self.round = updates, loads, round
         if not self._bound.is_bound:
             self.replaced = self._bound.differs()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that read samples of a data set: each batch is split over them, and what comes next is read ahead."""
+"""Processes that read samples of a data set: a batch is split over them, the next samples are read ahead."""
 
 from __future__ import annotations
 
@@ -132,14 +132,14 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
 
 
 class _Broken(NamedTuple):
-    """What stands for a sample that could not be read."""
+    """Replaces a sample that could not be read."""
 
     error: Optional[Exception]
     trace: str
 
 
 class _Part(NamedTuple):
-    """What a worker was asked for at once; ahead: nobody waits for it yet."""
+    """One request to a worker; ahead: the loop does not wait for it yet."""
 
     indices: List[int]
     ahead: bool
@@ -190,7 +190,7 @@ class WorkerPool:
         return found
 
     def _ask(self, indices: Sequence[int], ahead: bool = False) -> None:
-        """Splits those that nobody reads over the workers."""
+        """Splits samples that are not being read over the workers."""
         fresh = [index for index in dict.fromkeys(indices) if index not in self._read and index not in self._reader]
         share = -(-len(fresh) // len(self._connections))
         by_queue = sorted(range(len(self._connections)), key=lambda number: len(self._asked[number]))

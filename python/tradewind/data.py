@@ -106,17 +106,17 @@ class Shards(Dataset):
 
     @property
     def identity(self) -> str:
-        """What names the data in a run (docs/data.md): 32 hexadecimal digits."""
+        """Identifies the data in a run (docs/data.md): 32 hexadecimal digits."""
         return self._identity
 
     @property
     def block(self) -> int:
-        """So many samples in a row stay together in the order of a run."""
+        """This many consecutive samples stay together in the order of a run."""
         return self._options.block
 
     @property
     def run_fact(self) -> str:
-        """What peers of a run compare: data, fields, and what they become."""
+        """The text that peers of a run compare: data, fields and decoding."""
         names = "all" if self._options.fields is None else ",".join(self._options.fields)
         decoded = f"image {self._options.image} channels {self._options.channels}"
         return (
@@ -198,10 +198,10 @@ def shards(
 
     fields: what a sample's tuple has; "jpg;png" is the first of both that a sample has, "__key__" its key.
     None: samples are dicts of all fields. decode: by the kind of the field, as docs/data.md says; other
-    kinds stay bytes. image: pictures become squares of so many pixels a side, their middle; 0: they stay as
-    they are. channels: 1 grey, 3 colours, 0 as they are. block: so many samples in a row stay together in
-    the order of a run, and are one read. threads: that decode and read files; None: 4 or as many as there
-    are cores, in workers of a loader 1. memory: samples that are read ahead (bytes, or "256MiB"), in each
+    kinds stay bytes. image: pictures become squares of this many pixels a side, their middle; 0: they stay as
+    they are. channels: 1 grey, 3 colours, 0 as they are. block: this many consecutive samples stay
+    together in the order of a run, and are one read. threads: that decode and read files; None: 4 or as
+    many as there are cores, in workers of a loader 1. memory: samples that are read ahead (bytes, or "256MiB"), in each
     process. cache: folder that keeps what came over the network, up to cache_limit. SettingError: a wrong
     argument, or an index or a field that is not there; the text names it.
     """

@@ -13,7 +13,7 @@ namespace tw::bind {
 /// The calling thread's last error, until its next one.
 const std::string& last_error();
 
-/// TW_MISUSE and TW_FAILED, with a sentence.
+/// Sets the last error and returns TW_MISUSE or TW_FAILED.
 int misuse(std::string why);
 int failed(std::string why);
 

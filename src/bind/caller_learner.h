@@ -13,14 +13,14 @@
 
 namespace tw::bind {
 
-/// What the program hands in for an order, during tw_done alone.
+/// Results that the program hands in for an order, only during tw_done.
 struct HandIn {
   std::span<const tw_tensor> gradients;
   double weight = 0;
   train::WorkDone done;
 };
 
-/// As in sync, but the program computes: work() adds what it hands in.
+/// Like SyncMode, but the program computes: work() adds its results.
 class CallerMode final : public train::Mode {
  public:
   /// The program's thread, before the job of its gradient runs.

@@ -16,7 +16,7 @@
 
 namespace tw::bind {
 
-/// The model of the program around the engine, as it says at the beginning. All values are copies.
+/// The model of the program around the engine, as given at the beginning. All values are copies.
 struct CallerModel {
   std::vector<tw_group> groups;
   std::vector<train::ParameterGroup> rules;  ///< of the groups; those of TW_CALLER have no meaning
@@ -44,12 +44,13 @@ struct CallbackFailed : std::exception {
   const char* what() const noexcept override { return "a callback of the program failed"; }
 };
 
-/// The program's callbacks. All are called on its own thread, and throw CallbackFailed where it says so.
+/// The program's callbacks. All are called on its own thread, and throw CallbackFailed when it asks for the
+/// end.
 class Callbacks {
  public:
   explicit Callbacks(const tw_calls* calls) : calls_(calls != nullptr ? *calls : tw_calls{}) {}
 
-  /// What holds for the update of this round, beginning from `groups`.
+  /// The settings of the update of this round; defaults are in `groups`.
   std::vector<tw_group> settings(Round round, std::vector<tw_group> groups) const;
   void update(Round round, std::span<const float> mean) const;
   void load(Round round, bool restored) const;
@@ -70,7 +71,7 @@ std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model
 /// Hooks of a TrainState with that optimizer.
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);
 
-/// The engine asks it for sizes and for the parameters of the beginning alone. Compute thread.
+/// Gives the engine only sizes and initial parameters. Compute thread.
 class CallerTrainer final : public train::Trainer {
  public:
   CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial);

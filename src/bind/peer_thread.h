@@ -27,7 +27,7 @@ namespace tw::bind {
 /// destroyed on the program's thread.
 class PeerThread final : public world::EventSink {
  public:
-  /// All that is checked already. links: with session.run.
+  /// Options that were checked already. links: with session.run.
   struct Plan {
     CallerModel model;
     Callbacks callbacks{nullptr};
@@ -37,7 +37,7 @@ class PeerThread final : public world::EventSink {
 
   PeerThread(Plan plan, std::vector<float> initial);
 
-  /// Says goodbye to the others, for 3 s at most.
+  /// Leaves the others, within 3 s at most.
   ~PeerThread() override;
 
   /// The address, once it listens; an error when it cannot.

@@ -12,7 +12,7 @@
 
 namespace tw::bind {
 
-/// What the program says of the run and of its peer.
+/// The program's settings of the run and of its peer.
 struct Settings {
   train::RunOptions run;
   peer::LinkOptions links;

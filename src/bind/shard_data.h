@@ -16,7 +16,7 @@
 
 namespace tw::bind {
 
-/// What a program says of its data.
+/// A program's settings of its data.
 struct DataSettings {
   data::ReaderOptions reader;
   std::string cache{};  ///< folder; empty: none
@@ -26,7 +26,7 @@ struct DataSettings {
 /// The error names the setting and what was expected.
 Result<DataSettings> read_data_settings(std::span<const tw_setting> given);
 
-/// An index that a program has opened, and the samples that it looks at. One thread at a time.
+/// An index that a program has opened, and the samples that it reads. One thread at a time.
 class ShardData {
  public:
   static Result<std::unique_ptr<ShardData>> open(const DataSettings& settings);
@@ -38,7 +38,7 @@ class ShardData {
   /// Empty, or why this process cannot use it: it was forked from the one that opened it.
   std::string foreign() const;
 
-  /// Whether they came in time. values: as tw_data_read has them; they lie in this object.
+  /// Whether they arrived in time. values: as in tw_data_read; owned by this object.
   Result<bool> read(std::span<const std::uint64_t> samples, Duration limit, std::span<tw_value> values);
 
  private:

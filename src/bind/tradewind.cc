@@ -96,7 +96,7 @@ void write_indices(const tw_peer& peer, const RangeSet& samples, std::int64_t* i
   }
 }
 
-/// What is wrong with the size of a data set or its blocks; empty: nothing.
+/// The error in the size of a data set or its blocks; empty: none.
 std::string wrong_size(std::uint64_t dataset_size, std::uint64_t block) {
   if (dataset_size > 0 && dataset_size <= data::SampleOrder::kLargest) {
     if (block > 0 && block <= dataset_size) return {};

@@ -25,7 +25,7 @@ namespace {
 /// Why this process cannot use it; empty: it can.
 std::string unusable(const tw_data* data) { return data == nullptr ? "no data" : data->opened->foreign(); }
 
-/// What is wrong with these numbers of samples; empty: nothing.
+/// The error in these numbers of samples; empty: none.
 std::string wrong_samples(tw_data& data, std::span<const std::uint64_t> samples) {
   const std::uint64_t size = data.opened->reader().index().size();
   const auto found = std::ranges::find_if(samples, [&](std::uint64_t sample) { return sample >= size; });

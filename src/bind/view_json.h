@@ -11,12 +11,12 @@
 
 namespace tw::bind {
 
-/// What tw_view tells.
+/// The data of tw_view.
 struct View {
   train::SessionView session;
   PeerId self;
   std::string address;
-  std::string watch;    ///< where the run is seen, and how; empty: nowhere
+  std::string watch;    ///< URL of the watch page; empty: none
   std::string failure;  ///< of the session or of the process
   peer::Ending ending = peer::Ending::none;
   std::uint64_t peers = 0;
@@ -25,7 +25,7 @@ struct View {
   Round rounds = 0;    ///< of the run
   std::uint64_t target_batch_size = 0;
   std::optional<double> loss;         ///< own mean in the last round
-  std::optional<double> granularity;  ///< calculation / communication time of the last round
+  std::optional<double> granularity;  ///< computing / communication time of the last round
 };
 
 std::string to_json(const View& view);

@@ -98,7 +98,7 @@ int list_data(const DataArguments& arguments) {
   return kDone;
 }
 
-/// What a run would stumble on.
+/// Faults of an index for a run.
 std::vector<std::string> faults_of(const data::ShardIndex& index, host::Stores& stores) {
   std::vector<std::string> faults;
   ProgressLine line;

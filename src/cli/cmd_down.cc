@@ -69,7 +69,7 @@ Result<std::vector<launch::PeerJob>> chosen_peers(const launch::Deployment& depl
   return std::vector{*peer};
 }
 
-/// What was collected of a peer's output; empty: nothing.
+/// The collected output of a peer; empty: none.
 std::string collected_log(const launch::Deployment& deployment, std::uint32_t number) {
   std::ifstream file(fmt::format("{}/logs/p{}.log", deployment.folder, number), std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

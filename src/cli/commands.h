@@ -31,7 +31,7 @@ inline constexpr int kInterrupted = 130;
 /// "tw: ..." on stderr; returns the code.
 int complain(const std::string& message, int code);
 
-/// The same about what ends nothing.
+/// The same for a warning.
 void warn(const std::string& message);
 
 struct InitArguments {
@@ -120,7 +120,7 @@ struct SimArguments {
   WhatIfArguments what_if;
 };
 
-/// Arguments of the processes that `tw bench reduce` and tests start; written by programs alone.
+/// Arguments of the processes that `tw bench reduce` and tests start; written only by programs.
 struct BenchPeerArguments {
   std::uint64_t id = 0;
   std::uint64_t peers = 0;

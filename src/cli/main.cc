@@ -217,7 +217,7 @@ void catch_signals_of_peers(int count, char** words, char**) {
     tw::host::catch_early_signals(kNoticeSignals);
 }
 
-// The dynamic linker calls what stands in this section before any constructor, also of the libraries.
+// The dynamic linker calls functions of this section before any constructor, also before those of libraries.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const first_of_all)(int, char**,
                                                                          char**) = catch_signals_of_peers;
 

@@ -42,7 +42,7 @@ std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
 }
 
-/// What one question has brought so far. Filled by the thread of the node.
+/// The answers to one question so far. Filled by the thread of the node.
 // owners: find, and the calls of the node that may come later
 struct Answers {
   std::mutex mutex;

@@ -16,9 +16,8 @@ namespace tw::host {
 class Loop;
 class Tls;
 
-/// Where peers of a run find each other without a server: a node of a distributed hash table, of which every
-/// node is one that others can begin with. Holds announcements (host/identity/announcement.h) alone. Has a
-/// thread of its own.
+/// Lets peers of a run find each other without a server: a node of a distributed hash table; others can begin
+/// with any node. It holds only announcements (host/identity/announcement.h). Has a thread of its own.
 class DhtDirectory {
  public:
   struct Identity {
@@ -35,11 +34,11 @@ class DhtDirectory {
 
   std::uint16_t port() const;
 
-  /// Addresses of peers, found through the node at this address; waits for at most that long. The error says
-  /// whether the node did not answer or nobody of the run is announced.
+  /// Addresses of peers, found through the node at this address; waits at most for the limit. The error says
+  /// whether the node did not answer, or no peer of the run is announced.
   Result<std::vector<std::string>> find(const Address& bootstrap, Duration patience);
 
-  /// From now on others find this address, until ten minutes after the end of this object. Once; loop thread.
+  /// Announces this address until ten minutes after the end of this object. Call once; loop thread.
   void announce(Loop& loop, const std::string& address);
 
  private:

@@ -16,12 +16,12 @@
 namespace tw::host {
 
 /// The Executor door whose thread belongs to the program around the engine: jobs wait until that thread
-/// comes. A gradient is the program's own work: its job is handed out first, and performed once the program
-/// says that it is ready. Created and destroyed on the loop thread, with no other thread inside; no done or
-/// on_failure comes after that.
+/// calls. A gradient is the program's own work: its job is handed out first, and runs once the program
+/// reports that it is ready. Created and destroyed on the loop thread, with no other thread inside; no done
+/// or on_failure comes after that.
 class CallerExecutor final : public world::Executor {
  public:
-  /// on_failure: what a job threw, instead of its done. Those after it are not performed. Loop thread.
+  /// on_failure: called with the exception of a job, instead of its done. Later jobs do not run. Loop thread.
   CallerExecutor(Loop& loop, std::function<void(const std::string& what)> on_failure);
   ~CallerExecutor() override;
   CallerExecutor(const CallerExecutor&) = delete;
@@ -36,22 +36,22 @@ class CallerExecutor final : public world::Executor {
   /// From any thread: work_until_gradient returns at once, now and later.
   void stop();
 
-  /// What a job threw, if one did: no job is performed any more. Any thread.
+  /// The exception of a job, if any: no further job runs. Any thread.
   std::string failure() const;
 
   // ---- the program's thread
 
   enum class News {
-    gradient,  ///< one is due: gradient_ready() goes on
+    gradient,  ///< a gradient is due: call gradient_ready() next
     nothing,   ///< the limit passed
     stopped,
   };
 
-  /// Performs jobs until a gradient is due, which is then handed out, or is handed out already.
+  /// Runs jobs until a gradient is due, which is then handed out, or was handed out before.
   News work_until_gradient(Duration limit);
 
-  /// Performs the job of the gradient that was handed out; its time counts from then. False, and nothing
-  /// happens: it was taken back meanwhile, or none was handed out.
+  /// Runs the job of the handed-out gradient; its time counts from the hand-out. False, without effect: it
+  /// was taken back meanwhile, or none was handed out.
   bool gradient_ready();
 
  private:

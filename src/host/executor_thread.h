@@ -18,7 +18,7 @@ namespace tw::host {
 /// waits for the job that runs and drops the others; no done or on_failure comes after that.
 class ThreadExecutor : public world::Executor {
  public:
-  /// on_failure: what a job threw, instead of its done. The next jobs run all the same.
+  /// on_failure: called with the exception of a job, instead of its done. The next jobs still run.
   ThreadExecutor(Loop& loop, std::function<void(const std::string& what)> on_failure);
   ~ThreadExecutor() override;
   ThreadExecutor(const ThreadExecutor&) = delete;

@@ -34,7 +34,7 @@ class Descriptor {
 
   bool is_open() const { return number_ >= 0; }
 
-  /// False, with the cause in errno, when what was written before got lost (network file systems tell here).
+  /// False, with the cause in errno, when earlier writes were lost (network file systems report it here).
   bool close() {
     const int number = std::exchange(number_, -1);
     return number < 0 || ::close(number) == 0 || errno == EINTR;

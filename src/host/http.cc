@@ -39,12 +39,12 @@ class Exchange {
   /// For curl_easy_perform or a multi handle; null: libcurl cannot be started.
   CURL* prepare(bool follows_redirects);
 
-  /// What it came to.
+  /// The result of the exchange.
   Result<HttpAnswer> result(CURLcode code) const;
 
   const HttpRequest& request() const { return request_; }
 
-  /// What came of a range that was cut off.
+  /// The received part of a range that broke off.
   std::string partial() const;
 
  private:
@@ -132,7 +132,7 @@ std::size_t Exchange::take_body(char* data, std::size_t size, std::size_t count,
 std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t count, void* user) {
   world::HttpHeaders& headers = static_cast<Exchange*>(user)->answer_.headers;
   const std::string_view line(data, size * count);
-  if (line.starts_with("HTTP/")) headers.clear();  // of the answer that sent us here
+  if (line.starts_with("HTTP/")) headers.clear();  // of the redirecting answer
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || headers.size() >= kMostHeaders) return size * count;
   const std::size_t begin = std::min(line.find_first_not_of(" \t\r\n", colon + 1), line.size());

@@ -20,8 +20,8 @@ struct HttpLimits {
   std::size_t most_bytes = std::size_t{256} << 20;
 };
 
-/// GET over http or https, redirects followed; blocks. An error names the address and what went wrong on the
-/// way; an answer of the server other than 200 is no error.
+/// GET over http or https, redirects followed; blocks. An error names the address and the failure of the
+/// transfer; an answer other than 200 is no error.
 Result<world::HttpAnswer> http_get(const std::string& url, const HttpLimits& limits = {});
 
 /// One exchange; blocks. Redirects are not followed. Errors as of http_get.
@@ -31,7 +31,7 @@ Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 /// not followed.
 class HttpPool {
  public:
-  /// What an exchange came to, and what of the body of a 206 had come when it broke off. Called on the thread
+  /// Result of an exchange, and the received part of the body of a 206 that broke off. Called on the thread
   /// of the pool.
   using Tell = std::function<void(Result<world::HttpAnswer> answer, std::string partial)>;
 
@@ -40,7 +40,7 @@ class HttpPool {
   explicit HttpPool(std::size_t at_once = kAnyNumber);
   HttpPool(const HttpPool&) = delete;
   HttpPool& operator=(const HttpPool&) = delete;
-  /// What is under way is dropped without a word.
+  /// Drops exchanges under way without calls.
   ~HttpPool();
 
   /// Begins it after `later`, as soon as fewer than `at_once` are under way.
@@ -52,8 +52,8 @@ class HttpPool {
   std::unique_ptr<Worker> worker_;
 };
 
-/// The kernel side of the door: one thread, from the first request on. No proxy stands between a machine and
-/// its metadata service (169.254.169.254, metadata.google.internal). The loop outlives it.
+/// The Http door over libcurl: one thread, from the first request on. No proxy is used for the metadata
+/// service (169.254.169.254, metadata.google.internal). The loop outlives it.
 class CurlHttp final : public world::Http {
  public:
   explicit CurlHttp(Loop& loop);

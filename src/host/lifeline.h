@@ -6,8 +6,8 @@
 
 namespace tw::host {
 
-/// Ties calls that are still to come to the life of an object: once its Lifeline is gone, they do nothing.
-/// The Lifeline must end on the thread on which the tied calls come.
+/// Ties future calls to the life of an object: after the end of its Lifeline they do nothing. The Lifeline
+/// must end on the thread of the tied calls.
 class Lifeline {
  public:
   Lifeline() = default;

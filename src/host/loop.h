@@ -15,7 +15,7 @@ class io_context;
 namespace tw::host {
 
 /// The one loop thread of a process and its clock. The thread that calls run (or run_until) is the loop
-/// thread; whatever is given to a Loop is called there. Outlives everything that holds a reference to it.
+/// thread; functions given to a Loop are called there. Outlives everything that holds a reference to it.
 class Loop : public world::Clock {
  public:
   Loop();
@@ -27,11 +27,11 @@ class Loop : public world::Clock {
   std::int64_t unix_nanos() override;
   void at(Instant when, std::function<void()> call) override;
 
-  /// Until stop, even when nothing is left to do. What a call throws comes out of here.
+  /// Runs until stop, even when there is nothing to do. Exceptions of calls leave this function.
   void run();
 
-  /// Until done() holds, as asked after each step; false when it does not within the limit or the loop was
-  /// stopped.
+  /// Runs until done() holds, checked after each step; false when it does not within the limit or the loop
+  /// was stopped.
   bool run_until(const std::function<bool()>& done, Duration limit);
 
   /// From any thread.
@@ -40,8 +40,8 @@ class Loop : public world::Clock {
   /// From any thread: calls on the loop thread, soon, in the order of posting, never from inside post.
   void post(std::function<void()> call);
 
-  /// Calls with each of these signals that arrives, or came early (early_signals.h); from now on it does not
-  /// end the process any more.
+  /// Calls for each of these signals that arrives, or arrived early (early_signals.h). The signals no longer
+  /// end the process.
   void on_signal(std::function<void(int signal)> call,
                  std::initializer_list<int> signals = {SIGINT, SIGTERM});
 

@@ -7,7 +7,7 @@
 
 namespace tw::host {
 
-/// Runs it. What it threw, in words; empty when it did not.
+/// Runs the task. Returns its exception in words; empty without one.
 inline std::string failure_of(const std::function<void()>& run) {
   try {
     run();

@@ -10,14 +10,14 @@
 namespace tw::launch {
 
 /// Runs a program until it ends. Its stdin and both outputs are files in memory: a secret reaches no disk,
-/// and what a program leaves behind with its outputs open (the master of ssh) keeps nobody waiting. An error:
-/// it could not be started, or its input_file not be read. Blocks; any thread.
+/// and a background process with open outputs (the master of ssh) does not block. Error: the program could
+/// not be started, or its input_file could not be read. Blocks; any thread.
 Result<Output> run_command(const Command& command);
 
-/// All of them: those about the run in order and alone, those about peers at once, in order for each peer.
-/// After the first that fails for a peer, its later ones are left out; after one about the run, all. Output
-/// is in the order of the commands; those left out have none. An error names the first command that failed,
-/// and what it said.
+/// Runs all commands: those about the run one after the other, those about peers in parallel, in order for
+/// each peer. After a failure for a peer, its later commands are skipped; after one for the run, all. Output
+/// is in the order of the commands; skipped ones have none. An error names the first command that failed, and
+/// its message.
 struct Batch {
   std::vector<Output> outputs;
   std::vector<Error> failures;  ///< one for each peer, or the run
@@ -25,7 +25,7 @@ struct Batch {
 
 Batch run_all(const std::vector<Command>& commands);
 
-/// As a person would write it, for --dry-run and messages.
+/// As a shell line, for --dry-run and messages.
 std::string to_line(const Command& command);
 
 }  // namespace tw::launch

@@ -15,7 +15,7 @@
 /// What runs where: the peers of one run as jobs of an engine. Values alone, without input or output.
 namespace tw::launch {
 
-/// A machine that a peer may be given.
+/// A machine for a peer.
 struct Machine {
   market::Site site;
   std::string vm_type;  ///< the provider's own name; empty: any that has the GPU
@@ -26,30 +26,30 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-/// A peer: one job of the engine, which comes and goes alone.
+/// A peer: one job of the engine, started and stopped on its own.
 struct PeerJob {
   std::uint32_t number = 0;   ///< from 1; never given to another machine while the run lasts
   std::uint32_t restart = 0;  ///< how often `tw up` started it again; engines count theirs beside it
   Machine machine{};
-  bool anchor = false;                  ///< on a machine that stays: others find the run through it
-  std::vector<Machine> alternatives{};  ///< in the planner's order, when `machine` cannot be had
-  std::string host{};                   ///< ssh: what ssh is told; empty where the engine chooses
+  bool anchor = false;                  ///< on an on-demand or owned machine: others find the run through it
+  std::vector<Machine> alternatives{};  ///< in the planner's order, in case `machine` is not available
+  std::string host{};                   ///< ssh: destination of ssh; empty if the engine chooses
   std::string home{};                   ///< ssh: folder there for program and runs; empty: ~/.tradewind
-  std::string address{};   ///< where others reach it, without a port; empty: the engine's to find
-  std::uint16_t port = 0;  ///< at which it listens; unlike that of others on its host
+  std::string address{};                ///< where others reach it, without a port; empty: the engine finds it
+  std::uint16_t port = 0;               ///< port at which it listens; unique on its host
 
   bool operator==(const PeerJob&) const = default;
 };
 
-/// Everything that the files and commands of an engine are made of.
+/// All data for the files and commands of an engine.
 struct Deployment {
   std::string run;             ///< name: is_run_name()
   std::string folder;          ///< absolute: the state folder of the run on this machine
   std::string run_file;        ///< text of run.yaml, its paths absolute
   std::vector<PeerJob> peers;  ///< by number
-  std::string token;           ///< a secret: on stdin and in files of mode 0600 alone
+  std::string token;           ///< a secret: only on stdin and in files of mode 0600
   std::string anchor_token;    ///< the same, for anchors; empty: theirs is `token`
-  std::string program;         ///< path of `tw`, or its URL, where there is no image
+  std::string program;         ///< path of `tw`, or its URL, if there is no image
   std::string program_digest;  ///< of its bytes, in hex: names the copy on a host
   std::uint64_t program_bytes = 0;
   std::string image;                          ///< of containers
@@ -61,7 +61,7 @@ struct Deployment {
   bool operator==(const Deployment&) const = default;
 };
 
-/// 1 to 40 of a-z, 0-9 and -, a letter first, no - at the end: what every engine takes as part of a name.
+/// 1 to 40 of a-z, 0-9 and -, a letter first, no - at the end: valid in the names of every engine.
 bool is_run_name(const std::string& name);
 
 /// "RUN-p3", after two restarts "RUN-p3-r2": the name of the engine's job. Equal peers have equal names.
@@ -73,20 +73,19 @@ std::string short_name(const PeerJob& peer);
 /// nullptr: no such peer.
 const PeerJob* find_peer(const Deployment& deployment, std::uint32_t number);
 
-/// USD an hour of whatever machine it is given: nothing where nobody said so, or an alternative costs
-/// something else.
+/// USD an hour of its machine: nothing if the price is not known, or an alternative has another price.
 std::optional<double> price_of(const PeerJob& peer);
 
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer);
 
-/// HOST:PORT of those that the others dial: the anchors, and where there are fewer than two of them other
-/// peers, by number. Those whose address the engine has to find are left out.
+/// HOST:PORT of the peers that others dial: the anchors and, if there are fewer than two, other peers by
+/// number. Peers without a known address are left out.
 std::vector<std::string> bootstrap_of(const Deployment& deployment);
 
-/// The peer that begins the run when none has lived: the first anchor, else the first one.
+/// The peer that begins a new run: the first anchor, else the first peer.
 const PeerJob& first_of(const Deployment& deployment);
 
-/// Where a peer's machine has what `tw train` reads and writes. May hold variables of a shell, which
+/// Paths and addresses of `tw train` on a peer's machine. They may contain shell variables, which
 /// shell_word() keeps.
 struct TrainPaths {
   std::string run_file;
@@ -96,10 +95,10 @@ struct TrainPaths {
   std::vector<std::string> join{};  ///< HOST:PORT of others; its own may be among them
 };
 
-/// Which start of a peer a command line is for.
+/// The kind of start that a command line is for.
 enum class Start {
-  begin,  ///< the very first one: it begins the run, once as many peers are there
-  join,   ///< the run begins meanwhile, or goes on
+  begin,  ///< the very first one: it begins the run once enough peers are linked
+  join,   ///< the run begins meanwhile, or is running
   again,  ///< as join, and the run had begun before: `--rejoin`
 };
 
@@ -113,7 +112,7 @@ std::vector<std::string> train_words(const Deployment& deployment, const PeerJob
 std::string shell_word(const std::string& word);
 std::string shell_line(const std::vector<std::string>& words);
 
-/// A line that the text does not have, for a here-document: `mark`, made longer where needed.
+/// A line that does not occur in the text, for a here-document: `mark`, made longer if needed.
 std::string heredoc_end(std::string mark, const std::string& text);
 
 }  // namespace tw::launch

@@ -30,32 +30,35 @@ struct Command {
   std::string input{};  ///< its stdin; a secret travels here, or in a file of mode 0600, never in words
   bool input_is_secret = false;  ///< --dry-run does not show it
   std::string input_file{};      ///< a file as its stdin instead
-  std::string output_file{};     ///< absolute; replaced by its stdout when that is well; empty: no file
+  std::string output_file{};     ///< absolute; replaced by its stdout on success; empty: no file
   std::vector<int> fine{0};      ///< exit codes that are no failure
-  std::uint32_t peer = 0;        ///< it is about; 0: the run. Those of different peers may run at once
+  std::uint32_t peer =
+      0;  ///< peer of the command; 0: the run. Commands of different peers may run in parallel
 
   bool operator==(const Command&) const = default;
 };
 
 enum class Action {
   prepare,  ///< before the peers given are started, each time: copies, Secrets, Services; idempotent
-  start,    ///< the peers given; one that runs already is no error where the engine can tell
-  stop,     ///< the peers given, with Deployment::grace to leave in
-  retire,  ///< the peers given are leaving by themselves, with no second notice: the engine starts none again
-  status,  ///< output for states()
-  collect,  ///< the tails of logs to the state folder: logs/events-ID.jsonl, and output as logs/pN.log
-  hurry,    ///< the peers given wait in a queue of the engine (requeued): let them run now
-  logs,     ///< the output of the peers given, on stdout
-  remove,   ///< what prepare made, once all peers have stopped
+  start,    ///< starts the given peers; one that runs already is no error if the engine can tell
+  stop,     ///< stops the given peers within Deployment::grace
+  retire,   ///< the given peers are leaving by themselves, without a second notice: the engine must not
+            ///< restart them
+  status,   ///< output for states()
+  collect,  ///< fetches new lines of logs to the state folder: logs/events-ID.jsonl, and output as
+            ///< logs/pN.log
+  hurry,    ///< the given peers wait in a queue of the engine (requeued): run them now
+  logs,     ///< the output of the given peers, on stdout
+  remove,   ///< removes the results of prepare, once all peers have stopped
 };
 
 enum class PeerState {
   unknown,  ///< its machine cannot be asked: it may live
   absent,   ///< the engine does not know it: never started, or gone without a trace
-  waiting,  ///< queued, or its machine is coming
+  waiting,  ///< queued, or its machine is starting
   running,
-  leaving,  ///< was told to go, and still runs
-  left,     ///< ended with 75: the run goes on without it until it is started again
+  leaving,  ///< was told to leave, and still runs
+  left,     ///< ended with 75: the run goes on without it until it is restarted
   done,     ///< ended with 0: the run is complete
   failed,   ///< ended with anything else, or was killed
 };
@@ -94,10 +97,10 @@ class Engine {
   /// "ssh", as `tw up --on` takes it.
   virtual std::string_view name() const = 0;
 
-  /// True: a peer that left or was lost is started again by the engine; false: `tw up --keep` does it.
+  /// True: the engine restarts a peer that left or was lost; false: `tw up --keep` does.
   virtual bool restarts_peers() const = 0;
 
-  /// What is wrong with this deployment for this engine: a host is missing, a setting of `on` is unknown.
+  /// The error of this deployment for this engine, such as a missing host or an unknown setting of `on`.
   virtual Status check(const Deployment& deployment) const = 0;
 
   virtual std::vector<File> files(const Deployment& deployment) const = 0;
@@ -115,7 +118,7 @@ class Engine {
 /// The names of all engines.
 std::vector<std::string> engine_names();
 
-/// The error names the engines that there are.
+/// The error lists all engines.
 Result<std::unique_ptr<Engine>> make_engine(const std::string& name);
 
 }  // namespace tw::launch

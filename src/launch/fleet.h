@@ -17,10 +17,10 @@ Status perform(const Engine& engine, Action action, const Deployment& deployment
 /// Action::prepare, then Action::start.
 Status start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers);
 
-/// How the peers of the deployment are, by number.
+/// States of the peers of the deployment, by number.
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment);
 
-/// absent where there is no report.
+/// absent without a report.
 PeerReport report_of(const std::vector<PeerReport>& reports, std::uint32_t number);
 
 /// It runs, waits for its machine, or may.

@@ -15,10 +15,10 @@ namespace tw::launch {
 /// A machine that ssh reaches: a line of the file of `--hosts`,
 /// "user@gpu1 site=onprem:eu gpu=T4 address=10.0.0.5 port=7000 peers=1 home=/data/tradewind".
 struct Host {
-  std::string ssh;                   ///< what ssh is told
+  std::string ssh;                   ///< destination of ssh
   std::string address;               ///< where other peers reach it; by itself the host's name
   std::uint16_t port = 7000;         ///< of its first peer; others follow
-  int peers = 1;                     ///< the most it runs
+  int peers = 1;                     ///< most peers on it
   std::optional<market::Site> site;  ///< nothing: any site of the plan
   std::string gpu;                   ///< empty: any
   std::string home;                  ///< empty: ~/.tradewind

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFirstWait = 5s;
 constexpr Duration kLongestWait = 10min;
-constexpr Duration kRanWell = 5min;  ///< after so long a failure is a new one
+constexpr Duration kRanWell = 5min;  ///< after this time a failure counts as a new one
 
 bool has_ended(PeerState state) {
   return state == PeerState::absent || state == PeerState::left || state == PeerState::failed;

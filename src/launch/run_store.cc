@@ -29,7 +29,7 @@ constexpr auto kWaitForLock = std::chrono::seconds(60);
 
 std::string state_file(const std::string& folder) { return folder + "/" + kStateFile; }
 
-/// What lies there that `tw up` did not leave; empty: nothing.
+/// An entry of the folder that `tw up` did not make; empty: none.
 std::string stranger_in(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))

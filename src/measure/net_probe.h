@@ -25,8 +25,8 @@ struct ProbeOptions {
   Duration time = std::chrono::seconds(1);  ///< of a pair; its second half counts
 };
 
-/// One end. Answers others while it serves; the one that asks measures a pair of hosts for each pair of
-/// sites.
+/// One end of a probe. Answers others while it serves; the asking end measures a pair of hosts for each pair
+/// of sites.
 class Probe : public world::NetworkEvents {
  public:
   explicit Probe(ProbeOptions options);
@@ -37,20 +37,21 @@ class Probe : public world::NetworkEvents {
   /// Answers until the loop is stopped (a signal).
   void serve();
 
-  /// Rows for all pairs of the sites of these peers and of this one; within a site where it has two.
+  /// Rows for all pairs of the sites of these peers and of this one; within a site if it has two.
   Result<market::NetworkProfile> measure_all(const std::vector<std::string>& addresses);
 
-  /// The peer that answers at an address; for a probe the round trip and what the path carries each way, too.
-  /// nullopt in assumed_mbit_s.
+  /// The peer that answers at an address; for a probe also the round trip and the rate each way. nullopt in
+  /// assumed_mbit_s.
   PeerFacts meet(const std::string& address);
 
-  /// How far the clock of the probe at this address is ahead of this machine's. Nothing: it does not say.
+  /// How far the clock of the probe at this address is ahead of this machine's. Nothing: not known.
   std::optional<double> skew_s(const std::string& address);
 
-  /// Asks the probe at `address` to dial `own`, where this one listens: why it cannot; nothing: it can.
+  /// Asks the probe at `address` to dial `own`, where this one listens. Returns why it cannot; nothing: it
+  /// can.
   std::optional<std::string> refusal_of(const std::string& address, const std::string& own);
 
-  /// What a probe that was met found.
+  /// The site of a probe that meet() reached.
   market::Site site_of(const std::string& address) const;
 
   Result<PeerId> admit(const Frame& hello) override;
@@ -85,7 +86,7 @@ class Probe : public world::NetworkEvents {
     std::string address;
   };
 
-  /// Why a dial came to nothing.
+  /// Why a dial failed.
   struct Refusal {
     std::string why;
     world::DialFailure::Kind kind{};

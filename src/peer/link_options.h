@@ -12,7 +12,7 @@
 
 namespace tw::peer {
 
-/// What a user says of one peer, as texts: links.h checks them. An empty text was not given.
+/// A user's options of one peer, as texts: links.h checks them. An empty text was not given.
 struct LinkOptions {
   std::vector<std::string> join;
   std::string listen;
@@ -34,16 +34,16 @@ struct LinkOptions {
   bool insecure = false;
 };
 
-/// One option. Command line, library and reference are made of the table of them.
+/// One option. Command line, library and reference use one table of them.
 struct LinkField {
   using Place = std::variant<std::string*, std::vector<std::string>*, bool*>;
 
   std::string_view name;     ///< "wait_for"
-  std::string_view meaning;  ///< other options that it names stand in braces: {out}
+  std::string_view meaning;  ///< names of other options are in braces: {out}
   Place (*place)(LinkOptions&);
 };
 
-/// In the order in which a person reads them.
+/// In the order of the documentation.
 std::span<const LinkField> link_fields();
 
 /// nullptr: no such option.
@@ -51,8 +51,8 @@ const LinkField* find_link_field(std::string_view name);
 
 std::string meaning_of(const LinkField& field, Spelling spelling);
 
-/// Stores a value: in a list it comes after those before it, elsewhere it wins over them; true or false where
-/// the option is on or off. Errors: an unknown name, with the nearest one; neither true nor false.
+/// Stores a value: lists append it, others are replaced; flags take true or false. Errors: an unknown name,
+/// with the nearest one; neither true nor false.
 Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling);
 
 }  // namespace tw::peer

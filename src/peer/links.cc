@@ -31,7 +31,7 @@ bool is_loopback(const std::string& address) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-/// Where to listen, when the user says nothing: where those whom it joins can reach it.
+/// The default address to listen at: one that the peers to join can reach.
 std::string default_listen(const std::vector<std::string>& join) {
   return std::all_of(join.begin(), join.end(), is_loopback) ? "127.0.0.1:0" : "0.0.0.0:0";
 }
@@ -180,7 +180,7 @@ Status LinkReader::read_past() {
     session.past = train::Past::begun;
     session.past_found = flag("rejoin");
   }
-  // With a token that nobody else has, nobody else can be there.
+  // With a token of its own run no other peer can exist.
   const bool alone = options_.admission.empty();
   if (given_.no_rejoin || alone) session.past = train::Past::over;
   return Unit{};
@@ -209,7 +209,7 @@ Status LinkReader::use_token(const wire::Token& token) {
   return find_peers(token);
 }
 
-/// Opens the directory where it is of use, and adds those whom it knows to the addresses to join.
+/// Opens the directory if it is needed, and adds its peers to the addresses to join.
 Status LinkReader::find_peers(const wire::Token& token) {
   const bool open_to_others =
       !given_.listen.empty() && given_.listen != "none" && !is_loopback(given_.listen);
@@ -245,7 +245,7 @@ Status LinkReader::read_listen() {
   return Unit{};
 }
 
-/// The token that nobody else has, of a peer that trains alone, lets nobody in.
+/// The own token of a peer that trains alone admits no viewer.
 Status LinkReader::read_watch(const std::optional<wire::Token>& token) {
   if (given_.watch.empty()) return Unit{};
   auto address = parse_address_option(option("watch"), given_.watch);

@@ -28,18 +28,18 @@ struct Options {
   std::optional<double> usd_per_h;                ///< price of the machine; nothing: not known
   int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
-  std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
-  std::optional<host::WebOptions> watch;          ///< where the run is shown; nothing: nowhere
-  std::string admission;  ///< how others get what lets them in: the end of a line for the user
+  std::unique_ptr<host::DhtDirectory> directory;  ///< directory entry of this peer; null: none
+  std::optional<host::WebOptions> watch;          ///< server of the watch page; nothing: none
+  std::string admission;                          ///< how others get a token: the end of a line for the user
 };
 
-/// What the texts mean; session.run is left as it is. Reads token files, opens the directory where it is of
-/// use, and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the
-/// option, its value and what was expected.
+/// Converts the texts; session.run is not changed. Reads token files, opens the directory if it is needed,
+/// and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the option,
+/// its value and what was expected.
 Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn);
 
-/// Where the texts left open whether the run had begun before, its event logs in `out` say so. session.run is
-/// known by now; parameters: floats of the model.
+/// If the texts do not say whether the run had begun before, its event logs in `out` decide. session.run must
+/// be set; parameters: floats of the model.
 void look_at_past(Options& options, std::uint64_t parameters);
 
 }  // namespace tw::peer

@@ -10,24 +10,24 @@
 
 namespace tw::peer {
 
-/// The journal of a peer that lives: its own events, and what the others tell once a second. What the session
-/// decides goes on to `decisions` (may be null). Clock and decisions outlive it. Loop thread only.
+/// The journal of a running peer: its own events, and the statuses of others once a second. Decisions of the
+/// session are forwarded to `decisions` (may be null). Clock and decisions outlive it. Loop thread only.
 class LiveJournal final : public train::SessionObserver {
  public:
   LiveJournal(PeerId self, world::Clock& clock, const train::BudgetOptions& budget,
               train::SessionObserver* decisions);
 
-  /// An event of this peer, as its log has it.
+  /// An event of this peer, as in its log.
   void take(const world::Event& event);
 
-  /// What this peer tells the others now.
+  /// The present status of this peer, for the others.
   wire::Status status() const;
 
   const monitor::Journal& journal() const { return journal_; }
 
   double now_s() const;
 
-  /// What is to be said of the budget now; to be asked once a second.
+  /// The budget message that is due, if any; call it once a second.
   std::optional<monitor::BudgetWord> budget_word();
 
   void on_commit(const wire::Record& record) override;

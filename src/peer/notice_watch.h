@@ -16,7 +16,7 @@
 
 namespace tw::peer {
 
-/// Asks the sources of notices as each wants it. Loop thread only; the clock outlives it.
+/// Polls the sources of notices, each at its own times. Loop thread only; the clock outlives it.
 class NoticeWatch {
  public:
   struct Ears {
@@ -33,7 +33,7 @@ class NoticeWatch {
   /// Each source has answered for the first time, or does not answer.
   bool has_looked() const;
 
-  /// The peer has left: what waits for this goes ahead. True until it is done, or came to nothing.
+  /// The peer has left: sources send their last requests. True until these are done or have failed.
   bool says_goodbye();
 
  private:

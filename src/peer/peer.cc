@@ -26,7 +26,7 @@ constexpr Duration kLookAtSelfEvery = std::chrono::milliseconds(10);
 constexpr Duration kFirstLook = std::chrono::seconds(3);
 /// How long the last messages may take to leave.
 constexpr Duration kFarewell = std::chrono::seconds(3);
-/// This process is away from the run so long before its machine goes.
+/// This process leaves the run this long before its machine goes.
 constexpr Duration kKeptInHand = std::chrono::seconds(2);
 /// Azure: a machine that is moved stands still for a few seconds, 9 at most.
 constexpr Duration kLongestFreeze = std::chrono::seconds(9);

@@ -29,22 +29,21 @@
 
 namespace tw::peer {
 
-/// What the program around a peer wants to hear, on the loop thread. Each may be left out; those that are
-/// objects outlive the peer.
+/// Calls to the program around a peer, on the loop thread. Each may be left out; objects outlive the peer.
 struct Front {
   world::EventSink* shown = nullptr;  ///< the events that the log gets, for people
   train::SessionObserver* decisions = nullptr;
   Warn warn{};                   ///< of an event log that cannot be written
-  std::function<void()> over{};  ///< finished() holds, or it is to end at once: stop the loop
+  std::function<void()> over{};  ///< finished() holds, or it must end at once: stop the loop
 };
 
-/// How the part of a peer in its run came to an end.
+/// How the part of a peer in its run ended.
 enum class Ending {
   none,         ///< it has not
-  complete,     ///< with the run, which needs nobody any more
+  complete,     ///< because the run is complete
   notice,       ///< on a notice, or it did not join because of one: the run goes on, the peer may come back
-  interrupted,  ///< a person said so (SIGINT)
-  left,         ///< the program around it said so, or nobody was there of a run that had begun before
+  interrupted,  ///< by a person (SIGINT)
+  left,         ///< by the program around it, or no peer of a run that had begun before was reached
   failed,
 };
 
@@ -56,37 +55,37 @@ std::string_view name_of(Ending ending);
 /// does not run any more when it is destroyed, which waits for the disk work under way.
 class Peer final : public world::EventSink {
  public:
-  /// With the engine's own learner. What a job of `compute` throws is for fail().
+  /// With the engine's own learner. Pass exceptions of jobs of `compute` to fail().
   Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Trainer& trainer);
   Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
        std::unique_ptr<train::Learner> learner);
 
-  /// Opens the event log, asks whether this machine is about to go (for 3 s at most: it runs the loop),
-  /// listens, and joins or starts the run. Once; errors as of Session::start(), and a notice: ending() tells.
-  /// Returns the address at which others reach this peer; empty: at none.
+  /// Opens the event log, asks for notices of this machine (for 3 s at most: it runs the loop), listens, and
+  /// joins or starts the run. Call once. Errors: those of Session::start(), and a notice; see ending().
+  /// Returns the address at which others reach this peer; empty: none.
   Result<std::string> start();
 
-  /// Hands in what is done and leaves after the round; a second call changes nothing.
+  /// Contributes its work and leaves after the round; a second call has no effect.
   void leave();
 
-  /// Front::over comes from inside of it, and farewell() waits for nothing.
+  /// Calls Front::over from inside; farewell() then does not wait.
   void leave_at_once();
 
-  /// A signal came: a notice, or one of the two above.
+  /// A signal arrived: a notice, or one of the two above.
   void take(spot::Signal signal);
 
   Ending ending() const;
 
-  /// Nothing it began is still under way: it was not told to leave at once.
+  /// All its work is finished: it was not told to leave at once.
   bool finished_work() const { return stage_ != Stage::leaves_at_once; }
 
-  /// The program around it does something else with its compute thread: Session::pause.
+  /// The program around it uses the compute thread itself: Session::pause.
   void pause(bool paused) { session_->pause(paused); }
 
   /// Members of the last record.
   std::vector<wire::Member> members() const { return session_->members(); }
 
-  /// Something outside the session failed: the peer is over. why: not empty.
+  /// Something outside the session failed: the peer ends. why: not empty.
   void fail(const std::string& why);
 
   /// The run has ended, or this peer has left or failed.
@@ -94,11 +93,11 @@ class Peer final : public world::EventSink {
 
   train::SessionView view() const { return session_->view(); }
 
-  /// Why it could not go on; empty when nothing went wrong.
+  /// Why it could not go on; empty without a failure.
   std::string failure() const;
 
-  /// Tells the other peers and the log how it ended. Runs the loop until what is queued has left, for 3 s at
-  /// most. Once, after the loop.
+  /// Tells the other peers and the log how it ended. Runs the loop until queued messages are sent, for 3 s at
+  /// most. Call once, after the loop.
   void farewell();
 
   const Options& options() const { return options_; }
@@ -106,10 +105,10 @@ class Peer final : public world::EventSink {
   /// What this peer knows of the run and all its peers.
   const monitor::Journal& journal() const { return live_.journal(); }
 
-  /// Where and how the run is seen (Viewer::how_to_watch). Empty: nowhere.
+  /// URL of the watch page and its use (Viewer::how_to_watch). Empty: none.
   std::string how_to_watch() const { return viewer_ ? viewer_->how_to_watch() : ""; }
 
-  /// Where others ask for the peers of the run: HOST:PORT of the directory. Empty: no directory, or this peer
+  /// HOST:PORT of the directory, where others find the peers of the run. Empty: no directory, or this peer
   /// listens nowhere.
   std::string meeting_point() const;
 
@@ -154,7 +153,7 @@ class Peer final : public world::EventSink {
   std::string address_;
   std::string failure_;  ///< of this process, outside the session
   spot::Signals signals_;
-  std::vector<spot::Notice> notices_;  ///< that came; the session has them once it has started
+  std::vector<spot::Notice> notices_;  ///< notices so far; the session gets them once it has started
   Stage stage_ = Stage::before;
   LiveJournal live_;
   host::TcpNetwork network_;

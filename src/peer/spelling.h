@@ -8,7 +8,7 @@
 
 namespace tw::peer {
 
-/// How those who read a message write options.
+/// How readers of a message write options.
 enum class Spelling {
   command_line,  ///< --wait-for 4, --insecure
   python,        ///< wait_for=4, insecure=True

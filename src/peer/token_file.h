@@ -11,13 +11,13 @@
 /// Tokens as a user gives them. Every error names the option or file and the next command.
 namespace tw::peer {
 
-/// Tells a person of what is wrong, but ends nothing: one line, without its end.
+/// Warns a person without ending: one line, without its end.
 using Warn = std::function<void(const std::string& line)>;
 
 /// The file of a run folder (`tw init`) that holds a token.
 std::string token_file(const std::string& run_folder);
 
-/// A token, or @ and the name of a file that holds one. warn: hears of a file that others may read.
+/// A token, or @ and the name of a file that holds one. warn: called if others may read the file.
 Result<wire::Token> read_token(const OptionName& option, const std::string& text, const Warn& warn);
 
 }  // namespace tw::peer

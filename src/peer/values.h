@@ -15,14 +15,13 @@ namespace tw::peer {
 /// HOST:PORT.
 Result<std::string> parse_address_option(const OptionName& option, const std::string& text);
 
-/// "256MiB": what the event log of a peer may take of the disk, all its files together.
+/// "256MiB": limit of the event log of a peer on disk, all its files together.
 Result<monitor::LogLimits> parse_log_limit(const OptionName& option, const std::string& text);
 
-/// "aws:us-east-1:a": where a peer is.
+/// "aws:us-east-1:a": site of a peer.
 Result<std::string> parse_site_option(const OptionName& option, const std::string& text);
 
-/// "auto", "aws", "gcp", "azure", "signal", "none", "file:PATH": who gives notices. The grace is left as it
-/// is.
+/// "auto", "aws", "gcp", "azure", "signal", "none", "file:PATH": source of notices. The grace is not changed.
 Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const std::string& text);
 
 /// "0.35": 0 to 100000 USD an hour; nothing for an empty text.

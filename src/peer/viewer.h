@@ -14,12 +14,12 @@
 
 namespace tw::peer {
 
-/// Shows a run to browsers and programs (docs/watch.md): a board a second to those who follow it, the rest on
-/// demand. Loop thread; the loop outlives it.
+/// Shows a run to browsers and programs (docs/watch.md): a board a second to followers, the rest on demand.
+/// Loop thread; the loop outlives it.
 class Viewer {
  public:
-  /// board: the run as it is now; called on the loop thread, once a second at most, and not at all while
-  /// nobody looks. Errors of WebServer::open.
+  /// board: the run as it is now; called on the loop thread, once a second at most, and not without viewers.
+  /// Errors of WebServer::open.
   static Result<std::unique_ptr<Viewer>> open(host::Loop& loop, host::WebOptions options,
                                               std::function<monitor::Board()> board);
 
@@ -29,7 +29,7 @@ class Viewer {
   /// "http://127.0.0.1:8080/"
   const std::string& url() const { return server_->url(); }
 
-  /// For a terminal: the address, and beyond this machine what a viewer needs besides.
+  /// For a terminal: the address and, beyond this machine, the other needs of a viewer.
   std::string how_to_watch() const;
 
  private:

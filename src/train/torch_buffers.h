@@ -15,22 +15,23 @@ namespace tw::train {
 ///
 /// The vector holds the round's values. A forward pass moves the model's buffers away from them; that change,
 /// times the samples of the pass, is added to the gradient sum, and the next pass begins with the round's
-/// values again. So the mean of a round is the sample-weighted mean of the changes, whoever ran the passes.
-/// Integers (num_batches_tracked) are numbers like others, rounded to the nearest where the model sees them.
+/// values again. So the mean of a round is the sample-weighted mean of the changes, on whichever peers the
+/// passes ran. Integers (num_batches_tracked) are treated like floats, and rounded to the nearest for the
+/// model.
 ///
-/// Which buffers these are is seen in a first pass: those that it changed, and all others of the same
-/// modules. Compute thread.
+/// A first pass finds these buffers: those that it changes, and all others of the same modules. Compute
+/// thread.
 class TorchBuffers {
  public:
-  /// The model outlives this object. Its buffers are as the run begins; no pass ran yet.
+  /// The model outlives this object. Its buffers have their initial values; no pass ran yet.
   explicit TorchBuffers(TorchModel& model);
   ~TorchBuffers();
 
   TorchBuffers(const TorchBuffers&) = delete;
   TorchBuffers& operator=(const TorchBuffers&) = delete;
 
-  /// After a first pass in training mode: finds what it changed. All buffers begin again. The error names one
-  /// of a type that has no mean (bool, complex).
+  /// After a first pass in training mode: finds the changed buffers, and resets all buffers. The error names
+  /// one of a type that has no mean (bool, complex).
   Status find_changed();
 
   /// Floats of the tail; 0 before find_changed().
@@ -48,10 +49,10 @@ class TorchBuffers {
   /// The model's buffers get these values; size() floats.
   void load(std::span<const float> tail);
 
-  /// sum += weight x (what passes made of the model's buffers since load(tail) - tail).
+  /// sum += weight x (the model's buffers now - tail), after load(tail) and passes.
   void add_changes(std::span<const float> tail, double weight, std::span<float> sum) const;
 
-  /// The name of a buffer outside the tail that is not as it was in the beginning; empty: none.
+  /// The name of a buffer outside the tail that has changed since the beginning; empty: none.
   std::string drifted() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace tw::train {
 namespace {
 
-/// Parameters with their initial values; the models below only say what to do with them.
+/// Parameters with their initial values; the models below only use them.
 class BuiltIn : public TorchModel {
  public:
   const NamedTensors& parameters() const override { return parameters_; }

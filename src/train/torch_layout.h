@@ -10,7 +10,7 @@
 
 namespace tw::train {
 
-/// Where a tensor of a model lies in the flat vector.
+/// Position of a tensor of a model in the flat vector.
 struct FlatTensor {
   std::string name;
   std::vector<at::Tensor> tied;  ///< the parameters that are one tensor

@@ -24,7 +24,7 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 struct BatchResult;
 
-/// What the trainer sees of a model. Functions of torch throw; the trainer catches.
+/// A model as the trainer sees it. Functions of torch throw; the trainer catches.
 class TorchModel {
  public:
   virtual ~TorchModel() = default;
@@ -32,12 +32,11 @@ class TorchModel {
   /// float32 leaves to be trained; tied ones come once for each use, sharing their storage.
   virtual const NamedTensors& parameters() const = 0;
 
-  /// The tensors themselves that are part of the model but not trained, each memory once, in one order
-  /// always.
+  /// Tensors of the model that are not trained, each memory once, always in the same order.
   virtual NamedTensors buffers() const = 0;
 
-  /// Everything that a file of parameters may name, by every name that it has: parameters, trained or not,
-  /// and buffers.
+  /// All tensors that a parameter file may name, by each of their names: parameters, trained or not, and
+  /// buffers.
   virtual NamedTensors state() const = 0;
 
   /// Puts a tensor of the same shape and type in the place of buffers()[number].
@@ -48,7 +47,7 @@ class TorchModel {
   /// Mean loss of the batch: one number, with its graph.
   virtual at::Tensor loss(const at::Tensor& inputs, const at::Tensor& targets) = 0;
 
-  /// Loss and, where the model has such a thing, the number of right answers.
+  /// Loss and, if the model computes it, the number of right answers.
   virtual BatchResult judge(const at::Tensor& inputs, const at::Tensor& targets) = 0;
 };
 
@@ -63,9 +62,9 @@ std::unique_ptr<TorchModel> make_built_in_model(const RunOptions& options);
 /// A TorchScript file. Errors name the file and what it should look like.
 Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path);
 
-/// The model begins with the tensors of a safetensors file. All trained parameters must be there; frozen ones
-/// and buffers stay as they are where the file leaves them out. float32 is made of float16 and bfloat16, too.
-/// Returns the digest of the file. Errors name file and tensor, what was expected and what was found.
+/// The model begins with the tensors of a safetensors file. The file must have all trained parameters; frozen
+/// ones and buffers that it leaves out do not change. float16 and bfloat16 are converted to float32. Returns
+/// the digest of the file. Errors name file and tensor, what was expected and what was found.
 Result<Digest> load_start(const std::string& path, TorchModel& model);
 
 bool is_built_in_model(const std::string& model);

@@ -39,7 +39,7 @@ at::Tensor view_of(data::Array& array) {
   return at::from_blob(std::get<std::vector<std::int64_t>>(array.values).data(), sizes, at::kLong);
 }
 
-/// Samples that stand side by side in the data set and in the run.
+/// Samples that are consecutive in the data set and in the run.
 std::uint64_t block_of(const RunOptions& options) {
   const ShardData& shards = options.data.shards;
   if (options.data.kind != DataKind::shards || shards.shuffle == Shuffle::samples) return 1;

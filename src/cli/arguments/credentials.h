@@ -9,7 +9,7 @@
 
 namespace tw::cli {
 
-/// What `tw token` says of a token. Every error names the option, the value and what was expected.
+/// Options of `tw token`. Every error names the option, the value and what was expected.
 
 /// "30d", "12h", "45m": seconds.
 Result<std::int64_t> parse_lifetime(const std::string& text);

@@ -6,7 +6,7 @@
 
 namespace tw::cli {
 
-/// What the user wrote after `tw run`.
+/// Arguments of `tw run`.
 struct RunArguments {
   std::string run_file;
   std::string peers = "1";

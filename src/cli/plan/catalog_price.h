@@ -13,12 +13,13 @@
 /// `tw train --usd-per-h catalog[:TYPE]`: what catalogs say that this machine costs.
 namespace tw::cli {
 
-/// The offer of this type bought so: in the zone of the site, else in its region, else in the narrowest area
-/// around it; the cheapest where there are several. Error: names the type, and what is known there. Pure.
+/// The offer of this type with this purchase: in the zone of the site, else in its region, else in the
+/// narrowest area around it; the cheapest where there are several. Error: names the type, and the known
+/// offers there. Pure.
 Result<market::Offer> price_of_type(const std::vector<market::Offer>& offers, const std::string& type,
                                     const market::Site& site, market::Purchase purchase);
 
-/// The type of this machine by its firmware; empty where that does not name it (only AWS does).
+/// The type of this machine by its firmware; empty if it does not name it (only AWS does).
 std::string type_of(const world::MachineSigns& signs);
 
 /// Whether the option's text asks for the catalogs.

@@ -91,7 +91,7 @@ Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const
   return settings;
 }
 
-/// What every peer would refuse, files that are missing too.
+/// Errors that every peer would report, including missing files.
 Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::string& run_file) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& text : arguments.set) {

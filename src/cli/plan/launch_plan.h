@@ -15,7 +15,7 @@
 /// or the file.
 namespace tw::cli {
 
-/// What is launched: the files that the command line names, read.
+/// Contents of the files that the command line of a launch names.
 struct LaunchRequest {
   plan::PlanFile plan;
   std::string plan_file;  ///< absolute
@@ -28,12 +28,12 @@ struct LaunchRequest {
 
 Result<LaunchRequest> read_request(const UpArguments& arguments);
 
-/// With a port of this machine for each new one, where the engine is this machine.
+/// Adds a port of this machine for each new peer, if the engine is this machine.
 Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments,
                                                     std::vector<launch::PeerJob> peers);
 
-/// The state with the peers of this plan. before: what there is of the run; the peers that fit stay. Ports
-/// and the program are settled; tokens are not.
+/// The state with the peers of this plan. before: the present state; peers that fit stay. Ports and the
+/// program are set; tokens are not.
 Result<launch::RunState> wanted_state(const UpArguments& arguments, const LaunchRequest& request,
                                       const launch::RunStore& store);
 

@@ -9,7 +9,7 @@ class App;
 
 namespace tw::cli {
 
-/// `tw plan --replay`: what policies would have paid.
+/// `tw plan --replay`: costs of policies along a trace.
 struct ReplayArguments {
   std::string trace;
   std::string only;

@@ -70,7 +70,7 @@ Result<std::map<std::string, FoundFile>> find_catalogs(const std::string& catalo
   return found;
 }
 
-/// What AWS tells of its spot machines, where it was fetched beside their prices.
+/// AWS's interruption rates of spot machines, if they were fetched with the prices.
 Status add_interruptions(const fs::path& folder, std::vector<market::Offer>& offers) {
   const fs::path file = folder / market::kSpotAdvisorFile;
   std::error_code error;

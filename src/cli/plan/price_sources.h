@@ -29,13 +29,13 @@ struct PriceSources {
 };
 
 /// Own offers; for each cloud the newest of its catalogs in ~/.sky/catalogs and in catalog_folder(); and the
-/// built-in prices for providers of which there is nothing else.
+/// built-in prices for other providers.
 Result<PriceSources> price_sources(const MarketArguments& arguments);
 
 /// The built-in network, and before it the rows of a file (--profile), unless its name is empty.
 Result<market::NetworkProfile> network_at_hand(const std::string& file);
 
-/// Where `tw catalog update` puts what it fetched: $XDG_CACHE_HOME/tradewind/catalogs, or in ~/.cache.
+/// Folder of the tables of `tw catalog update`: $XDG_CACHE_HOME/tradewind/catalogs, or in ~/.cache.
 std::string catalog_folder();
 
 /// The text of a file; an error names it as the option's value.

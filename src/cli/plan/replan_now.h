@@ -11,7 +11,7 @@ struct ReplanAnswer {
   int code = kDone;  ///< exit code
 };
 
-/// What `tw plan --now` says.
+/// The answer of `tw plan --now`.
 ReplanAnswer replan_now(const PlanArguments& arguments);
 
 }  // namespace tw::cli

@@ -14,7 +14,7 @@
 namespace tw::cli {
 namespace {
 
-/// A price of 0 is one that nobody wrote down, but for a machine that is owned.
+/// A price of 0 means not known, except for an owned machine.
 std::optional<double> price_of(market::Purchase purchase, double usd_per_h) {
   const bool said = usd_per_h > 0 || (usd_per_h == 0 && purchase == market::Purchase::owned);
   return said && std::isfinite(usd_per_h) ? std::optional(usd_per_h) : std::nullopt;
@@ -30,7 +30,7 @@ PeerPrices same_for_all(const std::vector<PeerId>& peers, double usd_per_h) {
   return prices;
 }
 
-/// The start of a peer is told by its id in the run.
+/// Whether ids in the run identify the starts of peers.
 bool ids_tell(const std::string& engine) { return engine == "ssh" || engine == "slurm" || engine == "local"; }
 
 std::optional<std::string> state_file_near(const std::string& folder) {

@@ -15,8 +15,9 @@ namespace tw::cli {
 
 using PeerPrices = std::map<PeerId, double>;
 
-/// By the machine that `tw up` gave each peer last. The ids of ssh, Slurm and local say whose start it was;
-/// with other engines, prices are known only where all machines have the same, alternatives included.
+/// By the machine that `tw up` gave each peer last. With ssh, Slurm and local an id identifies the peer's
+/// start; with other engines, prices are known only if all machines have the same price, alternatives
+/// included.
 PeerPrices prices_by_state(const launch::RunState& state, const std::vector<PeerId>& peers);
 
 /// Logs do not say which machine of a plan a peer had, so all must have one price. The error names the file.

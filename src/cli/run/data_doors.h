@@ -9,7 +9,7 @@
 
 namespace tw::cli {
 
-/// What the data of a run may use here. threads: of calculation; two of them are left to it and the network.
+/// Doors for the data of a run. threads: of computing; two of them are reserved for it and the network.
 train::DataDoors data_doors(host::Stores& stores, const train::RunOptions& run, int threads);
 
 /// For Stores: warns of a store that does not answer, at most once in 10 s. Any thread.

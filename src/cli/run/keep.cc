@@ -101,7 +101,7 @@ class Keeper {
     loop_.stop();
   }
 
-  /// Peers that this program has to start again. A run of which a peer is done begins nobody anew.
+  /// Restarts peers if the engine does not. Once a peer is done, none is restarted.
   void restart(const launch::Engine& engine, launch::RunStore& store,
                const std::vector<launch::PeerReport>& reports) {
     launch::RunState state = store.state();
@@ -177,8 +177,8 @@ class Keeper {
     collect(engine, deployment, changed);
   }
 
-  /// The same plan without this peer: whoever takes its place has another number and another host. It leaves
-  /// by itself.
+  /// The same plan without this peer: its replacement has another number and another host. It leaves by
+  /// itself.
   void replace_anchor(const launch::Engine& engine, launch::RunStore& store, std::uint32_t number) {
     launch::RunState state = store.state();
     launch::Deployment& deployment = state.deployment;
@@ -199,7 +199,7 @@ class Keeper {
     leavers_.add(engine, deployment, gone, loop_.now());
   }
 
-  /// What stays wrong is looked at again and again.
+  /// Lasting errors come back at every check.
   void warn_once(const std::string& message) {
     if (message != last_warning_) warn(message);
     last_warning_ = message;

@@ -9,7 +9,7 @@
 
 namespace tw::cli {
 
-/// `tw up --keep`: looks at the run again and again until it is complete or a signal comes; the peers go on
+/// `tw up --keep`: checks the run at intervals until it is complete or a signal arrives; the peers go on
 /// after a signal. Returns the exit code.
 int keep_run(const UpArguments& arguments, const std::string& run, Duration every);
 

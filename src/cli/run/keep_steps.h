@@ -12,15 +12,15 @@
 /// What `tw up --keep` finds out before it acts.
 namespace tw::cli {
 
-/// A peer is done, and none may live.
+/// Whether a peer is done, and none may live.
 bool is_over(const std::vector<launch::PeerReport>& reports);
 
-/// What launch::Restarts is told: an engine that starts peers again gets a moment to do so.
+/// The reports for launch::Restarts: an engine that restarts peers gets a moment to do so.
 std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
                                                   std::vector<launch::PeerReport> reports);
 
-/// New peers in place of one that goes, by the plan that is followed now, on other hosts. state: without that
-/// peer. An error: no host is free, or the plan has no use for another one.
+/// New peers in place of a leaving one, by the present plan, on other hosts. state: without that peer. Error:
+/// no host is free, or the plan needs no other peer.
 Result<std::vector<launch::PeerJob>> in_place_of(const UpArguments& given, const launch::PeerJob& gone,
                                                  const launch::RunState& state);
 

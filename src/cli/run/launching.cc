@@ -13,7 +13,7 @@
 namespace tw::cli {
 namespace {
 
-/// What `tw up` does to the run.
+/// The steps of `tw up`.
 struct Steps {
   std::vector<launch::PeerJob> start, stop;
   bool complete = false;  ///< a peer ended with 0: the run is over
@@ -93,8 +93,8 @@ launch::RunState without_tokens(launch::RunState state) {
   return state;
 }
 
-/// What is written down of it before any peer starts: what was started is never forgotten. Peers that are to
-/// stop stay in the run until they have, and the plan that has them stays the one that is followed.
+/// Saves the state before any peer starts, so that no started peer is forgotten. Peers to be stopped stay in
+/// the run until they have stopped, and their plan stays the present one.
 Status write_down(const UpArguments& arguments, const launch::Engine& engine, launch::RunState& state,
                   const Steps& steps, launch::RunStore& store) {
   if (!steps.start.empty()) {

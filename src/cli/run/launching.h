@@ -19,8 +19,8 @@ struct Launched {
   bool complete = false;  ///< the run had ended: nothing was done
 };
 
-/// Brings the run to what is asked for: starts peers that are new or ended, new ones first, and stops those
-/// that no plan has any more. With dry_run it prints what it would do.
+/// Brings the run to the wanted state: starts new and ended peers, new ones first, and stops those that are
+/// in no plan any more. With dry_run it prints what it would do.
 Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine,
                     launch::RunStore& store);
 

@@ -8,11 +8,11 @@
 
 namespace tw::cli {
 
-/// Peers that leave by themselves while others took their places: no plan and no state has them any more.
-/// What goes wrong with them is a warning.
+/// Peers that leave by themselves after others took their places: no plan and no state has them any more.
+/// Failures with them are warnings.
 class Leavers {
  public:
-  /// The engine brings it back no more, and its logs are fetched.
+  /// The engine no longer restarts it, and its logs are fetched.
   void add(const launch::Engine& engine, const launch::Deployment& deployment, const launch::PeerJob& peer,
            Instant now);
 

@@ -10,7 +10,7 @@ namespace tw::cli {
 
 namespace {
 
-/// What may be deleted: files that `tw` wrote.
+/// Files that may be deleted: those that `tw` wrote.
 bool is_ours(const std::string& name) {
   return name == "summary.json" || name == "token" ||
          (name.starts_with("events-") && name.ends_with(".jsonl")) ||

@@ -13,7 +13,7 @@
 
 namespace tw::cli {
 
-/// A peer that is a process of its own: what the terminal shows, the signals that end it, the exit code.
+/// A peer that is a process of its own: its output, the signals that end it, the exit code.
 class PeerProcess final : private world::EventSink {
  public:
   struct Words {
@@ -25,7 +25,7 @@ class PeerProcess final : private world::EventSink {
   PeerProcess(peer::Options options, Words words, std::unique_ptr<train::Trainer> trainer,
               train::SessionObserver* observer = nullptr);
 
-  /// Takes part until the run is over, a signal came, or it fails. Returns the exit code.
+  /// Takes part until the end of the run, a signal or a failure. Returns the exit code.
   int run();
 
  private:

@@ -11,7 +11,7 @@
 /// What `tw up`, `tw down`, `tw status` and `tw logs` share.
 namespace tw::cli {
 
-/// Folder of the states of all runs: what was given, else $XDG_STATE_HOME/tradewind or
+/// Folder of the states of all runs: the given one, else $XDG_STATE_HOME/tradewind or
 /// ~/.local/state/tradewind. Absolute.
 std::string runs_folder(const std::string& given);
 

@@ -10,8 +10,8 @@
 
 namespace tw::cli {
 
-/// How far a run is, from the event logs of its peers. Its speed is that of the last 20 rounds. Where a
-/// run has ended, the peers count that were there at the end.
+/// Progress of a run, from the event logs of its peers. Its speed is that of the last 20 rounds. If a run has
+/// ended, its peers at the end count.
 plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
                               std::int64_t now_unix_s);
 

@@ -28,7 +28,7 @@ struct SweepOptions {
   bool twice = true;  ///< each seed, and the histories must be the same
 };
 
-/// What the seeds came to so far.
+/// Results of the seeds so far.
 struct SweepResult {
   std::uint64_t seeds = 0;
   std::uint64_t events = 0;      ///< of each seed once
@@ -46,13 +46,12 @@ struct SweepResult {
 using RunSeed = std::function<sim::SimReport(std::uint64_t seed)>;
 
 /// Runs all seeds, `jobs` at a time, each on a thread of its own. `look` is called a few times a second on
-/// the thread of the caller; when it returns false, the seeds under way are the last ones. A broken assertion
-/// ends the program, but says first which seed broke it.
+/// the thread of the caller; when it returns false, no further seeds are started. A broken assertion ends the
+/// program, but first prints its seed.
 SweepResult sweep(const SweepOptions& options, const RunSeed& run,
                   const std::function<bool(const SweepResult&)>& look);
 
-/// Adds a seed's report; with a second run of it, other histories become a violation of the checker
-/// "replay".
+/// Adds a seed's report; with a second run, a different history becomes a violation of the checker "replay".
 void add(SweepResult& tally, sim::SimReport report, const sim::SimReport* again);
 
 /// "tw sim tests/scenarios/storm.yaml --seed 7 --trace".
@@ -64,8 +63,8 @@ monitor::SimResults results_of(const sim::Scenario& scenario, const SweepResult&
 std::string render(const SweepOptions& options, const sim::Scenario& scenario, const SweepResult& tally,
                    Duration took);
 
-/// The failures for people, each with the command that shows it again; after some of them, just how many
-/// more.
+/// The failures for people, each with the command that reproduces it; after some of them, only the number of
+/// the rest.
 std::string render_failures(const std::string& file, const std::vector<sim::SimReport>& failed);
 
 /// "storm: 123 of 1000 seeds, 2 failed, 512000 events/s".

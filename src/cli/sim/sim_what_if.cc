@@ -103,7 +103,7 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
       ->check(number_within(0, 1e6));
 }
 
-/// What is simulated, in a line.
+/// The simulated machines, in a line.
 std::string machines_of(const WhatIfArguments& a) {
   const std::string spot = a.trace_file.empty()
                                ? fmt::format("{} spot machines by {}", a.peers, a.lifetimes)

@@ -28,7 +28,7 @@ struct WhatIfArguments {
   double model_mb = 0;  ///< 0: not said
   sim::WhatIf what;     ///< the rest
 
-  /// Whether the user asks for this.
+  /// Whether the user asks for a what-if.
   bool given() const { return !trace_file.empty() || !lifetimes.empty(); }
 };
 

@@ -15,7 +15,7 @@
 namespace tw::cli {
 namespace {
 
-constexpr Duration kFrom = std::chrono::seconds(1);  ///< sooner than this nobody misses it
+constexpr Duration kFrom = std::chrono::seconds(1);  ///< no progress line before this
 constexpr Duration kBetweenPaints = std::chrono::milliseconds(200);
 constexpr Duration kBetweenLines = std::chrono::seconds(30);
 

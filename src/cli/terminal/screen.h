@@ -15,16 +15,16 @@ struct ScreenSize {
   bool operator==(const ScreenSize&) const = default;
 };
 
-/// What the terminal at stdout has; 80 x 24 where it does not tell.
+/// Size of the terminal at stdout; 80 x 24 if it is not known.
 ScreenSize screen_size();
 
-/// What turns the lines that are shown into the wanted ones: an escape sequence for each line that differs.
-/// Pure. `shown` is empty where nothing is known of the screen, which is then cleared.
+/// Output that turns the shown lines into the wanted ones: an escape sequence for each line that differs.
+/// Pure. An empty `shown` means an unknown screen, which is cleared.
 std::string repainting(const std::vector<std::string>& shown, const std::vector<std::string>& wanted);
 
 /// The whole terminal: no cursor, keys as they are typed and without echo; Ctrl-C and Ctrl-Z stay signals.
-/// What stood on it comes back with the end of this object, and where the process dies of a broken assertion
-/// or another fault. One at a time; main thread.
+/// Its former content comes back at the end of this object, or when the process dies of a broken assertion or
+/// another fault. One at a time; main thread.
 class Screen {
  public:
   /// Error: stdin or stdout is no terminal, or one that cannot do it (TERM=dumb).
@@ -35,7 +35,7 @@ class Screen {
 
   void show(std::vector<std::string> lines);
 
-  /// The next show() paints everything: after another size.
+  /// The next show() paints everything, for example after a change of size.
   void forget();
 
   /// Gives the terminal back, stops this process as Ctrl-Z does, and takes the terminal again.

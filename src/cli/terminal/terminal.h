@@ -11,7 +11,7 @@
 /// \xNN (base/text/printable.h), and what cannot be written ends nothing. Main thread only.
 namespace tw::cli {
 
-/// A result, on stdout. What could not be written is told by finish_output().
+/// A result, on stdout. finish_output() reports failed writes.
 void print_out_text(std::string_view text);
 
 template <class... Values>
@@ -19,11 +19,11 @@ void print_out(fmt::format_string<Values...> format, Values&&... values) {
   print_out_text(fmt::format(format, std::forward<Values>(values)...));
 }
 
-/// A line about what goes on, on stdout; it gets its end here. It is dropped where it would have to wait, for
-/// a reader that stopped or a terminal that is held up: peers must not wait for either.
+/// A progress line, on stdout; its line end is added. It is dropped instead of waiting for a stopped reader
+/// or a blocked terminal: peers must not wait for either.
 void show_news(std::string_view line);
 
-/// The same on stderr, for failures and for what goes on beside results; waits a moment for its reader.
+/// The same on stderr, for failures and for progress beside results; waits a moment for its reader.
 void show_aside(std::string_view line);
 
 /// Text for stderr that may hold control sequences; the caller answers for them.
@@ -34,12 +34,12 @@ void show_raw(std::string_view text);
 bool show_frame(std::string_view text);
 
 /// The end of every command: the exit code, when all results were written. Else 1 and a message, unless the
-/// command failed by itself. Where the reader went away before the end (`| head`), the process ends by
-/// SIGPIPE, without a word, as other programs do.
+/// command failed by itself. If the reader closed the pipe before the end (`| head`), the process ends by
+/// SIGPIPE, silently, as other programs do.
 int finish_output(int code);
 
-/// Keeps files that are opened later from becoming stdin, stdout or stderr where these were closed by whoever
-/// started the program; writing to them stays an error. To be called first.
+/// Keeps files that are opened later from becoming stdin, stdout or stderr if the program was started with
+/// these closed; writing to them stays an error. Call it first.
 void hold_standard_streams();
 
 }  // namespace tw::cli

@@ -11,14 +11,15 @@
 
 namespace tw::cli {
 
-/// Where a view of a run gets its boards from. Loop thread only.
+/// The source of boards for a view of a run. Loop thread only.
 class BoardFeed {
  public:
   using Done = std::function<void(Result<monitor::Board>)>;
 
   virtual ~BoardFeed() = default;
 
-  /// Calls once with the board of now, or with why there is none; at once or later. One question at a time.
+  /// Calls once with the present board, or with the reason why there is none; at once or later. One call at a
+  /// time.
   virtual void ask(Done done) = 0;
 
   /// "logs in tw-out", "peer at 10.0.0.5:8080"
@@ -35,7 +36,7 @@ struct FeedArguments {
 
 inline bool is_https(const std::string& where) { return where.starts_with("https://"); }
 
-/// Error: what `where` is, and what was expected. The loop outlives the feed.
+/// Error: names `where`, and what was expected. The loop outlives the feed.
 Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, host::Loop& loop);
 
 }  // namespace tw::cli

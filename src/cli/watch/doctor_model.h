@@ -14,7 +14,7 @@
 
 namespace tw::cli {
 
-/// What `tw doctor` asks of the run file: how large its model is, how fast its data comes.
+/// The checks of `tw doctor` on the run file: size of its model, speed of its data.
 class DoctorModel {
  public:
   DoctorModel(std::string folder, std::optional<train::RunOptions> run, std::unique_ptr<host::Stores> stores,

@@ -15,7 +15,7 @@
 
 namespace tw::cli {
 
-/// What `tw doctor` asks of the other machines of the run.
+/// The checks of `tw doctor` on other machines of the run.
 class DoctorNetwork {
  public:
   struct Places {
@@ -45,7 +45,7 @@ class DoctorNetwork {
 /// token: a token, @FILE, or empty. The arguments outlive it. Errors name the option.
 Result<DoctorNetwork> open_doctor_network(const DoctorArguments& arguments, const std::string& token);
 
-/// Asks the cloud that lends this machine, if one does, for notices: 5 s at most.
+/// Asks the cloud of this machine, if any, for notices: 5 s at most.
 measure::Finding look_at_notices();
 
 }  // namespace tw::cli

@@ -10,7 +10,7 @@
 
 namespace tw::cli {
 
-/// Where `tw report` writes a run for other programs; an empty text: not there.
+/// Targets of the exports of `tw report`; an empty text: not wanted.
 struct Exports {
   std::string trace;        ///< file, Chrome's trace format
   std::string csv;          ///< folder
@@ -20,8 +20,8 @@ struct Exports {
   bool any() const { return !trace.empty() || !csv.empty() || !tensorboard.empty() || !html.empty(); }
 };
 
-/// Writes all that are asked for: the files that were written. Folders are made, files replaced. Errors name
-/// the option and the path.
+/// Writes all requested exports. Returns the written files. Folders are made, files replaced. Errors name the
+/// option and the path.
 Result<std::vector<std::string>> write_exports(const Exports& exports,
                                                const std::vector<std::vector<monitor::LogEntry>>& logs,
                                                const monitor::JournalOptions& options);

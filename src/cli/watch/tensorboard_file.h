@@ -9,13 +9,13 @@
 
 namespace tw::cli {
 
-/// The event file of a run that goes on: a round is appended once its facts are settled. A file of the same
-/// run that is there already is written anew.
+/// The event file of a running run: a round is appended once its facts are settled. An existing file of the
+/// same run is replaced.
 class TensorBoardFile {
  public:
   explicit TensorBoardFile(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Appends what is new in this board. Error: names the folder or file.
+  /// Appends the news of this board. Error: names the folder or file.
   Status take(const monitor::Board& board);
 
  private:

@@ -15,11 +15,11 @@
 
 namespace tw::cli {
 
-/// A run that is looked at once a second, for however many viewers: browsers, Prometheus, TensorBoard. Loop
+/// A run that is read once a second, for any number of viewers: browsers, Prometheus, TensorBoard. Loop
 /// thread; the loop outlives it.
 class Watched {
  public:
-  /// tensorboard: where a run's event file goes; nothing: none is written. Errors of Viewer::open.
+  /// tensorboard: folder of a run's event file; nothing: none is written. Errors of Viewer::open.
   static Result<std::unique_ptr<Watched>> open(host::Loop& loop, std::unique_ptr<BoardFeed> feed,
                                                host::WebOptions web,
                                                std::optional<TensorBoardFile> tensorboard = {});
@@ -44,8 +44,8 @@ class Watched {
   host::Lifeline life_;
 };
 
-/// For `--watch` of a command that writes logs into the folder: says where it is shown. Nothing where the
-/// address is empty.
+/// For `--watch` of a command that writes logs into the folder: prints the address. Nothing if the address is
+/// empty.
 Result<std::unique_ptr<Watched>> watch_folder(host::Loop& loop, const std::string& folder,
                                               const std::string& address);
 

@@ -13,19 +13,19 @@ struct evp_pkey_st;
 
 namespace tw::host {
 
-/// The key that makes the tokens of a run. Its holder can let others in; no peer needs it.
+/// The key that makes the tokens of a run. Its holder can admit peers; no peer needs it.
 class Authority {
  public:
   /// A new run; name: at most 64 bytes.
   static Authority create(const std::string& name);
 
-  /// What save left. The error names the file and the command that makes it.
+  /// Reads what save wrote. The error names the file and the command that makes it.
   static Result<Authority> open(const std::string& folder);
 
   ~Authority();
   Authority(Authority&&) noexcept;
 
-  /// Writes ca.key, for its owner alone, and ca.crt. Refuses a folder that holds either.
+  /// Writes ca.key, readable only by its owner, and ca.crt. Refuses a folder that holds either.
   Status save(const std::string& folder) const;
 
   struct Terms {
@@ -52,7 +52,7 @@ class Authority {
   Key key_;
 };
 
-/// A token of a run of its own, from now on: nobody can make another.
+/// A token of a new run, valid from now on; its key is discarded, so no other token can be made.
 wire::Token token_for_one_run(const std::string& name, std::int64_t lifetime_s);
 
 /// A new file that only its owner may read. Refuses to replace one.

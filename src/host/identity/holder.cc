@@ -14,7 +14,7 @@
 namespace tw::host {
 namespace {
 
-/// Text of somebody who may be anybody, fit to be shown.
+/// Untrusted text, escaped for display.
 std::string field_of(X509* certificate, int field) {
   char text[65] = "";
   X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), field, text, sizeof text);

@@ -35,7 +35,7 @@ void demand_tls_13(SSL_CTX* context) {
                                        : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256";
   TW_CHECK(SSL_CTX_set_ciphersuites(context, suites) == 1);
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_TICKET);
-  // A ticket that nobody reads would be answered with a reset, which takes the last bytes along.
+  // An unread ticket would cause a reset, which loses the last bytes.
   TW_CHECK(SSL_CTX_set_num_tickets(context, 0) == 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_max_cert_list(context, 8 << 10);

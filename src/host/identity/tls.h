@@ -14,16 +14,16 @@ struct x509_st;
 
 namespace tw::host {
 
-/// How a peer proves that it may take part, and what it asks of others: TLS 1.3 alone, a certificate of the
-/// run's key on both sides. Outlives the channels that are made with it.
+/// Mutual authentication of peers: only TLS 1.3, with a certificate of the run's key on both sides. Outlives
+/// the channels that are made with it.
 class Tls {
  public:
   /// Bytes after which a connection renews its key: 2^24.5 full records wear out one of AES-GCM (RFC 8446,
   /// section 5.5), these are 2^22.
   static constexpr std::uint64_t kKeyBytes = std::uint64_t{64} << 30;
 
-  /// The error is for the holder of the token: its parts do not fit together, it has expired, or its role
-  /// does not train.
+  /// The error is for the holder of the token: its parts do not match, it has expired, or its role does not
+  /// train.
   static Result<std::unique_ptr<Tls>> open(const wire::Token& token, std::int64_t now_unix_s,
                                            std::uint64_t key_bytes = kKeyBytes);
 
@@ -34,7 +34,7 @@ class Tls {
   /// Why the holder of this certificate may not take part, in words for both sides; nothing: it may.
   std::optional<std::string> objection_to(x509_st* certificate, std::int64_t now_unix_s) const;
 
-  /// For channels. It lets any certificate pass: its user must ask objection_to.
+  /// For channels. It accepts any certificate: its user must call objection_to.
   ssl_ctx_st* context() const { return context_.get(); }
 
   std::uint64_t key_bytes() const { return key_bytes_; }

@@ -9,15 +9,15 @@
 
 namespace tw::host {
 
-/// Decides who may see a run: the holders of its tokens, of any role; an observer may do nothing else. Pure:
-/// remembers nobody. A viewer that showed its token gets a pass, which is good until the token expires.
+/// Decides who may see a run: the holders of its tokens, of any role; an observer may do nothing else.
+/// Stateless. A viewer that showed its token gets a pass, which is valid until the token expires.
 class Viewers {
  public:
   /// own: a token of the run, whose secret also makes the passes.
   explicit Viewers(const wire::Token& own);
 
-  /// Until when the token lets its holder see the run. The error tells the holder what is wrong; it shows
-  /// nothing of the token.
+  /// The time until which the token lets its holder watch. The error is for the holder; it contains no part
+  /// of the token.
   Result<std::int64_t> judge(const std::string& token, std::int64_t now_unix_s) const;
 
   /// A word of letters, digits and a dot.

@@ -7,9 +7,9 @@
 
 namespace tw::host {
 
-/// Files of this machine as objects: a path, or file:///PATH. The version is made of time and size, as web
-/// servers make ETags; a copy keeps it where it keeps the time (cp -p, rsync -a). Reads on the thread that
-/// asks.
+/// Files of this machine as objects: a path, or file:///PATH. The version is made of time and size, like the
+/// ETags of web servers; a copy has the same version if it keeps the time (cp -p, rsync -a). Reads on the
+/// calling thread.
 class FileStore final : public world::Store {
  public:
   void read(const world::Extent& extent, Read done) override;

@@ -16,18 +16,18 @@
 namespace tw::host {
 
 /// The Files door on an object store that speaks S3: paths are s3://BUCKET/KEY, folders are prefixes. An
-/// object is there whole or not at all, whatever kills the writer; so is one that is renamed, which the store
-/// copies itself. Errors name the object, the answer and in whose name it was asked. Blocks; any thread.
+/// object exists whole or not at all, even if the writer is killed; so does a renamed one, which the store
+/// copies itself. Errors name the object, the answer and the key that signed the request. Blocks; any thread.
 class S3Files final : public world::Files {
  public:
   /// One exchange over the network; blocks.
   using Exchange = std::function<Result<world::HttpAnswer>(const world::HttpRequest&)>;
 
-  /// What it needs of the machine.
+  /// Its needs from the machine.
   struct Doors {
     Exchange exchange;
     std::function<std::int64_t()> unix_s;
-    std::function<void(Duration)> pause;  ///< before it tries again
+    std::function<void(Duration)> pause;  ///< before another attempt
     std::uint64_t seed = 0;               ///< of the jitter of pauses
   };
 
@@ -40,9 +40,9 @@ class S3Files final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
-  /// What goes out or comes in with one request; larger objects take several.
+  /// Bytes of one request; larger objects take several.
   static constexpr std::size_t kPartBytes = std::size_t{16} << 20;
-  /// Attempts of a request whose answer is that the server is busy, or none.
+  /// Attempts of a request while the server is busy or does not answer.
   static constexpr int kAttempts = 5;
 
  private:
@@ -71,7 +71,7 @@ class S3Files final : public world::Files {
   std::atomic<std::uint64_t> attempts_ = 0;
 };
 
-/// What this machine has: curl, the clock of the calendar, sleep.
+/// The doors of this machine: curl, the wall clock, sleep.
 S3Files::Doors s3_doors();
 
 }  // namespace tw::host

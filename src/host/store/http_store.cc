@@ -30,7 +30,7 @@ std::string version_in(const world::HttpAnswer& answer) {
   return answer.header("last-modified").value_or("");
 }
 
-/// What went wrong, for a message that has named the object; nothing of the URL, which may hold a signature.
+/// The failure, for a message that has named the object; without the URL, which may hold a signature.
 std::string without_url(std::string message, const std::string& url, const std::string& shown) {
   if (message.starts_with(url + ": ")) message.erase(0, url.size() + 2);
   if (url == shown) return message;
@@ -88,7 +88,7 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, con
   const bool passes =
       !answer || answer.value().status >= kBrokenStatus || answer.value().status == kBusyStatus;
   if (!passes) return judge(job, std::move(answer).value());
-  // Without If-Match nobody knows of which version the next answer will be.
+  // Without If-Match the version of the next answer is not known.
   const bool goes_on = is_strong(job->extent.version);
   if (goes_on && job->came.size() + partial.size() < job->extent.length) job->came += partial;
   if (job->attempt == kAttempts) {

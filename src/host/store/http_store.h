@@ -15,18 +15,18 @@
 namespace tw::host {
 
 /// Objects behind HTTP: http, https, s3, gs and az (object_place.h). At most 16 requests are under way, over
-/// connections that stay open. An answer that the server is busy, or none, is asked for again up to 8 times
-/// within half a minute, with jitter; a body that breaks off goes on where it broke. The version is the ETag.
+/// connections that stay open. While the server is busy or does not answer, a request is tried up to 8 times
+/// within half a minute, with jitter; an interrupted body is resumed. The version is the ETag.
 class HttpStore final : public world::Store {
  public:
   struct Doors {
-    /// An exchange that begins after so long (HttpPool::add).
+    /// An exchange that begins after a delay (HttpPool::add).
     std::function<void(world::HttpRequest, HttpPool::Tell, Duration)> exchange;
     std::function<std::int64_t()> unix_s;
     Environment environment;
     std::function<std::string()> shared_credentials;  ///< s3_place()
     std::uint64_t seed = 0;                           ///< of the jitter
-    /// What went wrong where it is asked again, in words; empty: nobody is told. Any thread.
+    /// Called with the failure before another attempt, in words; may be empty. Any thread.
     std::function<void(const std::string&)> troubled{};
   };
 

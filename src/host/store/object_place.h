@@ -19,7 +19,7 @@
 ///                                AZURE_STORAGE_ENDPOINT (with the account in it) for another server
 namespace tw::host {
 
-/// It has one of these schemes.
+/// Whether the object has one of the HTTP schemes.
 bool is_http_object(const std::string& object);
 
 struct ObjectPlace {

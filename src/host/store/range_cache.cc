@@ -58,7 +58,7 @@ std::vector<KeptFile> files_in(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!name.ends_with(kRangeSuffix) && !name.ends_with(kPartSuffix)) continue;  // somebody else's
+    if (!name.ends_with(kRangeSuffix) && !name.ends_with(kPartSuffix)) continue;  // not a file of the cache
     std::error_code gone;
     KeptFile file{at->path(), at->last_write_time(gone), at->file_size(gone)};
     if (!gone) files.push_back(std::move(file));

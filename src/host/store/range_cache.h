@@ -11,14 +11,14 @@
 
 namespace tw::host {
 
-/// A store before another one that keeps what was read in a folder: a file for each range of each version,
-/// put in place whole. A range inside a kept one is served from it. Beyond `most_bytes` those that were used
-/// longest ago go. Several processes may use one folder: what another one took away is read from the store
-/// once more, and each may fill it by a sixteenth beyond the cap before it sees what the others keep. What
-/// cannot be kept is no error. Ranges without a version are not kept. Any thread.
+/// A cache in a folder before another store: a file for each range of each version, renamed into place when
+/// complete. A range inside a cached one is served from it. Beyond `most_bytes` the least recently used are
+/// removed. Several processes may use one folder: a file that another one removed is read from the store
+/// again, and each may exceed the cap by a sixteenth before it sees the files of the others. A failed write
+/// to the cache is no error. Ranges without a version are not kept. Any thread.
 class RangeCache final : public world::Store {
  public:
-  /// The store outlives it. Finds what is in the folder.
+  /// The store outlives it. Reads the list of files in the folder.
   RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes);
 
   void read(const world::Extent& extent, Read done) override;
@@ -42,7 +42,7 @@ class RangeCache final : public world::Store {
   /// Object and version as a digest, then offset: length. Guarded by mutex_.
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> files_;
   std::uint64_t bytes_ = 0;                // guarded by mutex_
-  std::uint64_t unseen_ = 0;               // written since it looked at the folder; guarded by mutex_
+  std::uint64_t unseen_ = 0;               // written since it read the folder; guarded by mutex_
   std::atomic<std::uint64_t> writes_ = 0;  // names of parts
 };
 

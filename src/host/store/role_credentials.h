@@ -12,8 +12,8 @@
 
 namespace tw::host {
 
-/// What the metadata service of EC2 answers about a role. Dates as in base/text/date.h. The error says what
-/// lacks.
+/// Answer of the metadata service of EC2 about a role. Dates as in base/text/date.h. The error names what is
+/// missing.
 struct RoleAnswer {
   S3Credentials credentials;
   std::int64_t ends_unix_s = 0;
@@ -21,10 +21,10 @@ struct RoleAnswer {
 
 Result<RoleAnswer> read_role_answer(const std::string& json);
 
-/// Credentials for S3 where neither environment nor ~/.aws/credentials has any: those of the role that EC2
-/// gives this machine, by its metadata service (IMDSv2). Only a machine of EC2 is asked, or what
-/// AWS_EC2_METADATA_SERVICE_ENDPOINT names; nobody with AWS_EC2_METADATA_DISABLED=true. They are asked for
-/// anew five minutes before they end. Any thread; blocks for two seconds at most.
+/// Credentials for S3 if neither environment nor ~/.aws/credentials has any: those of the machine's EC2 role,
+/// by the metadata service (IMDSv2). It is asked only on EC2, or at AWS_EC2_METADATA_SERVICE_ENDPOINT; never
+/// with AWS_EC2_METADATA_DISABLED=true. They are renewed five minutes before they expire. Any thread; blocks
+/// for two seconds at most.
 class RoleCredentials {
  public:
   struct Doors {
@@ -37,7 +37,7 @@ class RoleCredentials {
 
   explicit RoleCredentials(Doors doors) : doors_(std::move(doors)) {}
 
-  /// What stands in for the text of ~/.aws/credentials (s3_place).
+  /// A substitute for the text of ~/.aws/credentials (s3_place).
   std::string shared_file();
 
  private:
@@ -48,10 +48,10 @@ class RoleCredentials {
   Doors doors_;
   std::mutex mutex_;
   RoleAnswer last_;                // guarded by mutex_
-  std::int64_t not_before_s_ = 0;  // when nobody answered: asked again then; guarded by mutex_
+  std::int64_t not_before_s_ = 0;  // after no answer: time of the next attempt; guarded by mutex_
 };
 
-/// Those of this process.
+/// The instance of this process.
 RoleCredentials& role_credentials();
 
 }  // namespace tw::host

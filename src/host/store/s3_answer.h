@@ -11,7 +11,7 @@
 /// whatever a server sends.
 namespace tw::host {
 
-/// What stands between each <tag> and </tag>, in order; entities of XML are resolved.
+/// The texts between each <tag> and </tag>, in order; entities of XML are resolved.
 std::vector<std::string> texts_of(std::string_view xml, std::string_view tag);
 
 /// "AccessDenied " with a space at its end; empty where the document is no <Error>.
@@ -20,7 +20,7 @@ std::string error_of(std::string_view xml);
 /// The size of the object in "bytes 0-99/1234".
 std::optional<std::uint64_t> total_in(std::string_view content_range);
 
-/// The inverse of percent_encoded; what is not well-formed stays as it is.
+/// The inverse of percent_encoded; malformed parts are kept unchanged.
 std::string percent_decoded(std::string_view text);
 
 /// The document that makes one object of these parts.

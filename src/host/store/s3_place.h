@@ -33,8 +33,8 @@ Result<S3Name> parse_s3(const std::string& url);
 
 struct S3Place {
   std::string scheme = "https";
-  std::string host;         ///< of the endpoint, with its port where it has one
-  bool path_style = false;  ///< the bucket stands in the path, not before the host
+  std::string host;         ///< of the endpoint, with its port if it has one
+  bool path_style = false;  ///< the bucket is in the path, not before the host
   std::string region = "us-east-1";
   std::optional<S3Credentials> credentials;  ///< nothing: requests go unsigned
 

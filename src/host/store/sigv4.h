@@ -21,10 +21,10 @@ struct S3Credentials {
   bool operator==(const S3Credentials&) const = default;
 };
 
-/// What is asked for, before it is spelled as a URL.
+/// The target of a request, before it becomes a URL.
 struct S3Target {
   std::string scheme = "https";
-  std::string host;  ///< with the port where it is not that of the scheme
+  std::string host;  ///< with the port unless it is that of the scheme
   std::string path;  ///< not escaped; begins with '/'
   std::vector<std::pair<std::string, std::string>> query{};  ///< not escaped, in any order
 
@@ -36,15 +36,15 @@ struct S3Scope {
   std::int64_t unix_s = 0;  ///< of the signature
 };
 
-/// The URL and headers of a request that the server takes for that of the owner of the credentials. `request`
-/// brings method, body and headers that are to be signed (Range, If-Match); the URL is replaced.
+/// A request signed with the credentials. `request` has method, body and the headers to sign (Range,
+/// If-Match); its URL is replaced.
 world::HttpRequest sign(world::HttpRequest request, const S3Target& target, const S3Scope& scope,
                         const S3Credentials& credentials);
 
-/// The URL without a signature, for buckets that anybody may read.
+/// The URL without a signature, for public buckets.
 std::string url_of(const S3Target& target);
 
-/// RFC 3986: all but letters, digits and "-._~" is escaped, '/' where it is asked for.
+/// RFC 3986: all but letters, digits and "-._~" is escaped, '/' only on request.
 std::string percent_encoded(std::string_view text, bool slash_too);
 
 }  // namespace tw::host

@@ -26,12 +26,13 @@ class StoreFiles final : public world::Files {
   Status make_folder(const std::string& folder) override;
 
  private:
-  /// The error: the environment says nothing that can be used.
+  /// The error: the environment has no usable settings.
   Result<world::Files*> files_for(const std::string& path);
 
   DiskFiles disk_;
   std::mutex mutex_;
-  std::map<std::string, S3Files> s3_;  ///< by what stands for ~/.aws/credentials; guarded by mutex_
+  std::map<std::string, S3Files>
+      s3_;  ///< by the text of ~/.aws/credentials or its substitute; guarded by mutex_
 };
 
 }  // namespace tw::host

@@ -14,7 +14,8 @@
 
 namespace tw::host {
 
-/// All objects that this machine can reach, by their scheme, in the name of the environment of this process.
+/// All objects that this machine can reach, by scheme, with the credentials of the environment of this
+/// process.
 class Stores final : public world::Store {
  public:
   /// troubled: HttpStore::Doors

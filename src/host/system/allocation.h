@@ -8,9 +8,9 @@ namespace tw::host {
 /// From now on freed memory stays with the process. To be called once, at the start of a program.
 void keep_freed_memory();
 
-/// Gives freed memory back to the kernel now, whatever keep_freed_memory() says: to be called now and then by
-/// a program that runs for long, or the height of one burst stays with it for ever. Thread-safe; allocations
-/// wait meanwhile, about 0.1 s for each GiB.
+/// Gives freed memory back to the kernel now, whatever keep_freed_memory() says: a long-running program
+/// should call it now and then, or it keeps the memory of its largest burst for ever. Thread-safe;
+/// allocations wait meanwhile, about 0.1 s for each GiB.
 void return_freed_memory();
 
 }  // namespace tw::host

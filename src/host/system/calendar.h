@@ -5,8 +5,7 @@
 
 namespace tw::host {
 
-/// Seconds since 1970, by the calendar of this machine: for what is dated, never for a time limit. From any
-/// thread.
+/// Seconds since 1970, by the wall clock of this machine: for dates, never for a time limit. From any thread.
 std::int64_t now_unix_s();
 
 }  // namespace tw::host

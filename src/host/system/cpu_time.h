@@ -22,7 +22,7 @@ inline double kernel_seconds() {
   return static_cast<double>(used.ru_stime.tv_sec) + 1e-6 * static_cast<double>(used.ru_stime.tv_usec);
 }
 
-/// The most that this process ever had resident.
+/// Peak resident memory of this process.
 inline double peak_memory_bytes() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

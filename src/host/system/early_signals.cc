@@ -11,7 +11,7 @@ namespace {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler reaches nothing else
 constinit std::array<std::atomic<bool>, NSIG> came{};
 
-/// A person who says so twice does not wait until all is loaded.
+/// A second Ctrl-C does not wait until all is loaded.
 void note(int signal) {
   const bool again = came[static_cast<std::size_t>(signal)].exchange(true);
   if (signal != SIGINT || !again) return;

@@ -6,12 +6,12 @@
 
 namespace tw::host {
 
-/// Keeps signals that come before the loop runs. The first process of a container has no default action: one
+/// Keeps signals that arrive before the loop runs. Process 1 of a container has no default actions: a signal
 /// that it does not catch yet is lost, and with it the notice. Async-signal-safe; may be called before the
 /// constructors of libraries. The second SIGINT ends the process all the same.
 void catch_early_signals(std::span<const int> signals);
 
-/// Those that came, each once, after whoever calls this has taken over from here.
+/// The signals that arrived, each once. Call it after installing other handlers.
 std::vector<int> take_early_signals();
 
 }  // namespace tw::host

@@ -7,7 +7,7 @@
 
 namespace tw::host {
 
-/// A TCP port of 127.0.0.1 at which nobody listens at this moment.
+/// A TCP port of 127.0.0.1 that is free at this moment.
 Result<std::uint16_t> free_port();
 
 }  // namespace tw::host

@@ -9,11 +9,11 @@
 
 namespace tw::host {
 
-/// What a person types. The file (a terminal or a pipe) stays open and blocking, as its other users expect
-/// it; where it cannot be opened a second time, no keys come. Loop thread only; the loop outlives it.
+/// Keys that a person types. The file (a terminal or a pipe) stays open and blocking, as its other users
+/// expect it; if it cannot be opened a second time, no keys arrive. Loop thread only; the loop outlives it.
 class Keys {
  public:
-  /// Calls with the bytes as they come, and once with nothing at the end of the file.
+  /// Calls with the bytes as they arrive, and once with none at the end of the file.
   Keys(Loop& loop, int file, std::function<void(std::string_view bytes)> call);
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;

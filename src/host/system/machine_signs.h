@@ -5,7 +5,7 @@
 
 namespace tw::host {
 
-/// Reads /sys/class/dmi/id and the environment; asks nobody.
+/// Reads /sys/class/dmi/id and the environment; sends no request.
 world::MachineSigns read_machine_signs();
 
 }  // namespace tw::host

@@ -8,10 +8,10 @@
 
 namespace tw::host {
 
-/// A new folder among the temporary ones of this machine; it goes with this object, and all in it.
+/// A new temporary folder; removed with its content at the end of this object.
 class TemporaryFolder {
  public:
-  /// Throws std::runtime_error where there can be none.
+  /// Throws std::runtime_error if it cannot be made.
   TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "tw-XXXXXX").string()) {
     if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + path_);
   }

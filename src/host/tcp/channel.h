@@ -21,7 +21,7 @@ class Channel {
  public:
   using Done = std::function<void(const std::error_code& error, std::size_t bytes)>;
 
-  /// Sets what every connection needs.
+  /// Sets the options of every connection.
   explicit Channel(asio::ip::tcp::socket& socket);
   virtual ~Channel() = default;
   Channel(const Channel&) = delete;
@@ -30,26 +30,25 @@ class Channel {
   /// Address of the other end.
   const std::string& remote() const { return remote_; }
 
-  /// The least that the kernel saw on this connection lately; 0 when it does not tell. While it is open.
+  /// The least recent round trip that the kernel measured on this connection; 0 if it does not tell. While it
+  /// is open.
   Duration round_trip();
 
-  /// For a data stream of a link, while it is open: little waits in the kernel behind what is under way, so
-  /// that what is sent later overtakes it on another stream. Over a distance the kernel paces, within this
-  /// machine it does not.
+  /// For a data stream of a link, while it is open: little data waits in the kernel, so that later data can
+  /// overtake it on another stream. Over a distance the kernel paces, within this machine it does not.
   void prepare_for_bulk();
 
   /// Answers with at least one byte, put into the buffers in their order, or an error; eof when the other
   /// side has ended in order.
   virtual void read_some(std::span<const asio::mutable_buffer> to, Done done) = 0;
 
-  /// Answers when at least one byte is with the kernel; of the buffers' bytes so many need no buffer any
-  /// more.
+  /// Answers when the kernel has taken at least one byte, with the number of bytes taken.
   virtual void write_some(std::span<const asio::const_buffer> from, Done done) = 0;
 
-  /// Nothing will be written any more, and no write is under way.
+  /// Call after the last write.
   virtual void end_sending() = 0;
 
-  /// At once; what is under way is answered with an error.
+  /// Closes at once; operations under way get an error.
   virtual void close() = 0;
 
   /// An error of this channel for people, in lower case.
@@ -64,7 +63,7 @@ class Channel {
   ForkGuard guard_;
   bool same_machine_;  ///< both ends
   std::string remote_;
-  Duration round_trip_;  ///< when it was asked for last
+  Duration round_trip_;  ///< value of the last query
 };
 
 class Loop;

@@ -28,8 +28,8 @@ using namespace std::chrono_literals;
 constexpr Duration kFarewell = 2s;
 constexpr std::size_t kRecordBytes = 16 << 10;  // of plain bytes, the most that TLS allows
 
-// What is encrypted before it is sent at once, and what is read at once: large enough that system calls do
-// not count, small enough for the second-level cache.
+// Bytes encrypted before one send, and bytes of one read: large enough to make system calls cheap, small
+// enough for the second-level cache.
 constexpr std::size_t kSendBytes = 128 << 10;
 constexpr std::size_t kReceiveBytes = 128 << 10;
 constexpr std::size_t kGreetingBytes = 20 << 10;  // before the link is open: room for one record
@@ -44,7 +44,7 @@ std::string rejection(std::string words) {
   return to_string(wire::Rejection{wire::Rejection::Code::credential, {}, std::move(words)});
 }
 
-/// What OpenSSL said last, in words.
+/// The last error of OpenSSL, in words.
 std::string last_trouble() {
   const unsigned long code = ERR_peek_last_error();
   const char* const reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
@@ -157,7 +157,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     closed,
   };
 
-  /// What this side does with the bytes that leave.
+  /// State of this side's output.
   enum class Outgoing {
     idle,
     sending,
@@ -165,7 +165,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     sending_last,  ///< no byte will follow those that wait or are with the kernel
   };
 
-  /// What this side does about the bytes that arrive.
+  /// State of this side's input.
   enum class Incoming {
     idle,
     wanted,  ///< OpenSSL needs some
@@ -261,8 +261,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     why_ = std::move(why);
   }
 
-  /// After the last word to somebody who is not let in: it must not be lost with the connection, so wait
-  /// until the other side has read it.
+  /// After the refusal of the other side: it must not be lost with the connection, so wait until the other
+  /// side has read it.
   void part(std::string why) {
     SSL_shutdown(ssl_.get());
     start_parting(std::move(why));
@@ -380,7 +380,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (!error && departed_ < departing_.size()) return send_rest();
     outgoing_ = outgoing_ == Outgoing::sending_last ? Outgoing::ending : Outgoing::idle;
     if (error) {
-      // What the other side said before it ended may still be here, and say why.
+      // Unread bytes of the other side may hold its reason.
       if (!received_ && incoming_ == Incoming::receiving) return;
       if (stage_ != Stage::failed) fail(error, why_);
       return answer(failure_);

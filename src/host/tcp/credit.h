@@ -11,8 +11,8 @@
 namespace tw::host {
 
 /// Flow control of the bulk messages of one link in one direction, over all its streams: the receiver grants
-/// how many bytes may be sent since the link was opened, and grants more as messages are consumed. A receiver
-/// that stands still is sent no more than a window. Both ends begin with kFirstWindow.
+/// how many bytes may be sent since the link was opened, and grants more as messages are consumed. A stopped
+/// receiver is sent no more than a window. Both ends begin with kFirstWindow.
 inline constexpr std::uint64_t kFirstWindow = 16 << 20;
 
 /// The sender's account. One message may go beyond the limit.
@@ -29,15 +29,15 @@ class Credit {
   std::uint64_t limit_ = kFirstWindow;
 };
 
-/// The receiver's account. The window follows what is consumed in a round trip: four times that, so that
-/// streams whose rate doubles each round trip never wait for a grant.
+/// The receiver's account. The window is four times the bytes consumed in a round trip, so that streams whose
+/// rate doubles each round trip never wait for a grant.
 class Allowance {
  public:
   static constexpr std::uint64_t kMostWindow = 256 << 20;
 
   explicit Allowance(Duration round_trip) : period_(std::max(round_trip, kShortestPeriod)) {}
 
-  /// A message of so many bytes came and was consumed. What is to be granted now, if anything.
+  /// A message of this size arrived and was consumed. Returns the new grant, if any.
   std::optional<std::uint64_t> on_consumed(Instant now, std::uint64_t bytes);
 
   std::uint64_t window() const { return window_; }

@@ -3,8 +3,8 @@
 
 namespace tw::host {
 
-/// Says that a socket of this process must not live on in forked children: as long as they hold it, the other
-/// side does not see this process die.
+/// Marks a socket that forked children must not keep: while they hold it, the other side does not notice the
+/// death of this process.
 class ForkGuard {
  public:
   explicit ForkGuard(int descriptor);
@@ -13,14 +13,14 @@ class ForkGuard {
 
   ~ForkGuard() { release(); }
 
-  /// Before the socket is closed: its number may be that of something else soon.
+  /// Call before the socket is closed: its number may be reused soon.
   void release();
 
  private:
   int place_;
 };
 
-/// In a forked child, right after the fork: closes all guarded sockets, without a word to the other sides.
+/// In a forked child, right after the fork: closes all guarded sockets, without telling the other sides.
 /// Takes no lock. Up to 4,096 sockets are known.
 void close_guarded_sockets();
 

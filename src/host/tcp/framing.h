@@ -14,8 +14,7 @@
 
 namespace tw::host {
 
-/// What lies in front of the bytes of a frame: length of the head, length of the payload, each u32
-/// little-endian.
+/// The prefix of a frame: length of the head, length of the payload, each u32 little-endian.
 using FrameLengths = std::array<std::byte, 8>;
 
 FrameLengths lengths_of(const Frame& frame);
@@ -26,7 +25,7 @@ using Preface = std::array<std::byte, 8>;
 
 Preface preface();
 
-/// Said in place of it to a peer without TLS by one with TLS.
+/// Sent instead by a peer with TLS to one without.
 Preface tls_preface();
 
 struct FrameLimits {
@@ -44,22 +43,22 @@ class FrameParser {
   using Room = std::array<std::span<std::byte>, 3>;
   Room room();
 
-  /// So many bytes were put into the last room().
+  /// Reports bytes put into the last room().
   void filled(std::size_t bytes);
 
-  /// A whole frame; nothing when more bytes are needed; or what is wrong with the stream, found before
-  /// anything is allocated for it. After an error the parser is of no use.
+  /// A whole frame; nothing when more bytes are needed; or the error of the stream, found before anything is
+  /// allocated for it. After an error the parser must not be used.
   Result<std::optional<Frame>> next();
 
-  /// Holds for frames whose lengths were not looked at yet.
+  /// Applies to frames whose lengths are not parsed yet.
   void set_limits(FrameLimits limits) { limits_ = limits; }
 
   /// The stream ends well only between frames.
   bool between_frames() const { return stage_ != Stage::body && begin_ == end_; }
 
  private:
-  // A small read-ahead keeps what is copied small (3 % of 256 KiB), and still takes dozens of control
-  // messages at once.
+  // A small read-ahead keeps copies small (3 % of 256 KiB), and still takes dozens of control messages at
+  // once.
   static constexpr std::size_t kAheadBytes = 8 << 10;
 
   enum class Stage { preface, lengths, body };

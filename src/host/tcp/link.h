@@ -20,8 +20,8 @@ namespace tw::host {
 class Loop;
 
 /// An open link: control messages over one stream, bulk messages over 1 to 64 others, whichever has room,
-/// until one of the streams ends. How many there are is decided by what they carry (stream_count.h), how much
-/// is under way by the receiver (credit.h).
+/// until one of the streams ends. Their rate decides their number (stream_count.h), the receiver the bytes
+/// under way (credit.h).
 class Link : public StreamUser {
  public:
   // owners: the Link, and after it whoever lets the streams leave; see stream.h
@@ -43,12 +43,12 @@ class Link : public StreamUser {
   /// Called from the loop, never from inside a call of Link.
   struct Calls {
     std::function<void(const std::string& why)> lost;  ///< once at most
-    std::function<void(int streams)> dial;             ///< each ends in add or not_added; only for who dialed
+    std::function<void(int streams)> dial;  ///< each ends in add or not_added; only at the end that dialed
   };
 
   Link(Loop& loop, const Ends& ends, Streams streams, world::NetworkEvents& events, Calls calls);
 
-  /// From now on events come, unless the link ended before.
+  /// Starts the events, unless the link has ended.
   void start();
 
   /// One more data stream; it is closed if there are enough.
@@ -61,7 +61,7 @@ class Link : public StreamUser {
   /// There may be bulk messages again: next_bulk is asked soon.
   void pull();
 
-  /// The end: no event from now on.
+  /// Ends the link: no further events.
   Streams release();
 
   const Ends& ends() const { return ends_; }
@@ -109,9 +109,9 @@ class Link : public StreamUser {
   world::NetworkEvents& events_;
   Calls calls_;
   State state_ = State::open;
-  bool pulling_ = true;    // since the last pull, next_bulk was not answered with nothing
+  bool pulling_ = true;    // since the last pull, next_bulk always had a message
   bool watching_ = false;  // whether the streams are the bottleneck
-  bool ran_dry_ = false;   // while watching: something else was
+  bool ran_dry_ = false;   // while watching: something else was the bottleneck
   Duration dial_again_;
   StreamCount count_;
   int told_ = 1;  // data streams that the dialer was asked for

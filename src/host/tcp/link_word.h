@@ -9,8 +9,8 @@
 
 namespace tw::host {
 
-/// What the two ends of a link tell each other over its control stream, between the messages: frames without
-/// a head, which no message is.
+/// A word between the two ends of a link, over its control stream and between messages: a frame without a
+/// head, unlike any message.
 struct LinkWord {
   enum class Kind : std::uint8_t {
     grant = 1,    ///< value: bulk bytes that may be sent since the link was opened (credit.h)

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kDialTime = 10s;  // see dial.h
 
-/// Where the rules of DoorQueue show somebody out.
+/// Cause and words of a dismissal by DoorQueue.
 std::pair<world::Cause, std::string> told_as(Doorway::Reason reason, Duration patience) {
   switch (reason) {
     case Doorway::Reason::silent:
@@ -211,7 +211,7 @@ void TcpNetwork::on_admitted(Serial serial) {
 
 void TcpNetwork::dial_bulk(Serial serial) {
   know(handshakes_.at(serial).handshake->remote());
-  // To the very address that answered: a name may stand for several hosts.
+  // Dial the same address that answered: a name may have several hosts.
   dial(loop_, options_.tls, handshakes_.at(serial).handshake->remote(),
        life_.tie([this, serial](auto stream) {
          if (const auto found = handshakes_.find(serial); found != handshakes_.end()) {

@@ -27,9 +27,9 @@ class Loop;
 class Tls;
 
 struct TcpOptions {
-  const Tls* tls = nullptr;                      ///< nothing: connections are readable and open to anybody
+  const Tls* tls = nullptr;  ///< null: connections are not encrypted, and anybody may connect
   Duration patience = std::chrono::seconds(10);  ///< how long greetings may take
-  int most_streams = StreamCount::kMost;         ///< of data, that this end wants on a link
+  int most_streams = StreamCount::kMost;         ///< most data streams of a link that this end wants
 };
 
 /// The Network door over TCP: a link is a control connection and data connections (link.h), all from the peer
@@ -40,7 +40,7 @@ class TcpNetwork : public world::Network {
   /// Why a connection is no link, in a word and in words; for logs.
   using Refused = std::function<void(world::Cause cause, const std::string& what)>;
 
-  /// on_refused: hears of each connection without a proper hello, and what came instead.
+  /// on_refused: called for each connection without a valid hello, with the reason.
   TcpNetwork(Loop& loop, PeerId self, world::Random& random, Refused on_refused, TcpOptions options = {});
   ~TcpNetwork() override;
   TcpNetwork(const TcpNetwork&) = delete;
@@ -67,7 +67,7 @@ class TcpNetwork : public world::Network {
   /// Data streams of the open link to this peer; 0: there is none.
   std::size_t data_streams(PeerId peer) const;
 
-  /// All links that were closed here have had their chance to send what was queued: a process may end now.
+  /// All links closed here have sent their queues or given up: the process may end now.
   bool flushed() const { return departures_.empty(); }
 
  private:
@@ -76,7 +76,7 @@ class TcpNetwork : public world::Network {
     std::vector<std::string> dialed;  ///< addresses whose dials end with this handshake
     Instant since{};
     std::optional<Doorway::Visitor> visitor{};  ///< a connection that came in
-    world::Cause cause = world::Cause::broken;  ///< if it comes to nothing
+    world::Cause cause = world::Cause::broken;  ///< if it fails
   };
 
   struct Departure {
@@ -124,7 +124,7 @@ class TcpNetwork : public world::Network {
   std::map<PeerId, std::unique_ptr<Link>> links_;
   std::map<Serial, std::unique_ptr<Joining>> joinings_;
   std::map<Serial, Departure> departures_;
-  std::map<PeerId, LinkBytes> past_;  ///< of the links that are gone
+  std::map<PeerId, LinkBytes> past_;  ///< of closed links
   LinkBytes never_linked_;            ///< of the connections that ended before they were a link
   std::vector<std::unique_ptr<StreamUser>> retired_;  ///< may be on the stack: destroyed from the loop
   Lifeline life_;

@@ -16,7 +16,7 @@
 #include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 
-// For tests: peers in one process on one loop, each with all that it was told.
+// For tests: peers in one process on one loop, each with a record of its events.
 
 namespace tw::host {
 
@@ -111,7 +111,7 @@ inline bool soon(Loop& loop, const std::function<bool()>& holds) {
   return loop.run_until(holds, std::chrono::seconds(20));
 }
 
-/// Runs what is ready and what follows from it within a short time: for what must not happen.
+/// Runs what is ready and what follows from it within a short time: to check what must not happen.
 inline void settle(Loop& loop) {
   loop.run_until([] { return false; }, std::chrono::milliseconds(50));
 }

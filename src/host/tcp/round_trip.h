@@ -7,8 +7,8 @@
 
 namespace tw::host {
 
-/// The shortest round trip that the kernel saw on a TCP connection in the last minutes: queues on the way do
-/// not count. Nothing where the kernel does not tell, or the socket is closed.
+/// The shortest round trip that the kernel saw on a TCP connection in the last minutes: without queues on the
+/// path. Nothing if the kernel does not tell, or the socket is closed.
 std::optional<Duration> least_round_trip(int socket);
 
 }  // namespace tw::host

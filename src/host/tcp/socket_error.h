@@ -6,7 +6,7 @@
 
 namespace tw::host {
 
-/// What a socket or resolver reports, in lower-case words: "connection refused", "connection closed".
+/// An error of a socket or resolver in lower-case words: "connection refused", "connection closed".
 std::string in_words(const std::error_code& error);
 
 }  // namespace tw::host

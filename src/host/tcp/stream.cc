@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFarewell = 2s;
 
-// What a stream carries before its link is admitted is small: anybody can make us allocate it.
+// Frames before admission must be small: any stranger can make us allocate them.
 constexpr FrameLimits kGreetingLimits{wire::kMostGreetingBytes, wire::kMostGreetingBytes};
 
 }  // namespace

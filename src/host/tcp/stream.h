@@ -25,8 +25,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // owner of the channel: the Stream, see channel.h
   Stream(Loop& loop, std::shared_ptr<Channel> channel);
 
-  /// The user hears of everything from now on, and of what already arrived. With nullptr nothing is told or
-  /// read (what then arrives waits in the kernel) until the next attach.
+  /// Sets the user of all further events, and of data that already arrived. With nullptr nothing is reported
+  /// or read (data waits in the kernel) until the next attach.
   void attach(StreamUser* user);
 
   void set_limits(FrameLimits limits) { parser_.set_limits(limits); }
@@ -41,12 +41,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Bytes given to send that the kernel did not take yet.
   std::size_t queued_bytes() const { return queued_bytes_; }
 
-  /// Leaves politely, and alone: sends what is queued, ends its side, discards what comes until the other
-  /// side ends too, then closes and calls done. Closes anyway after two seconds. Nobody else is told from now
-  /// on.
+  /// Ends gracefully: sends the queue, ends its side, discards data until the other side ends too, then
+  /// closes and calls done. Closes anyway after two seconds. The user gets no further calls.
   void finish(std::function<void()> done);
 
-  /// At once; nobody is told, except who waits for finish.
+  /// Closes at once; without calls, except the done of finish.
   void close();
 
   LinkBytes bytes() const { return bytes_; }

@@ -9,21 +9,21 @@
 namespace tw::host {
 
 /// How many data streams a peer wants to one other peer. A stream carries at most its window in a round trip,
-/// so the first guess is what 1.5 Gbit/s need at this round trip, or an equal part of 6 Gbit/s where more
-/// than four links are as far; while the streams together are the bottleneck, twice as many are tried, and
+/// so the first guess is the number that 1.5 Gbit/s need at this round trip, or an equal part of 6 Gbit/s if
+/// more than four links are far; while the streams together are the bottleneck, twice as many are tried, and
 /// kept when they carry more. A pure step machine.
 class StreamCount {
  public:
   static constexpr int kMost = 64;
 
-  /// Limit for the sum of all links that are not within a site. Where they end in one line, each that takes
-  /// more streams takes from the others, so that all would end with the most, and windows of a few packets.
+  /// Limit for the sum of all links that are not within a site. Where they share one uplink, each link that
+  /// adds streams takes from the others, so all would end with the maximum, and windows of a few packets.
   static constexpr int kMostTogether = 192;
 
-  /// Within one site a window is no limit, and a second stream only costs.
+  /// Within one site a window is no limit, and a second stream has only costs.
   static constexpr Duration kNear = std::chrono::milliseconds(2);
 
-  /// What a stream has under way at most with the stock buffers of Linux (tcp_wmem 4 MiB, a part of which is
+  /// Most bytes under way on a stream with the stock buffers of Linux (tcp_wmem 4 MiB, a part of which is
   /// bookkeeping): 2.4 to 3.1 MB between cloud regions (Erben et al., VLDB 2024, tables 3 and 4).
   static constexpr double kWindowBytes = 2.6e6;
 
@@ -33,13 +33,13 @@ class StreamCount {
 
   bool is_far() const { return round_trip_ >= kNear; }
 
-  /// So many links of this peer are far, this one included if it is.
+  /// Number of far links of this peer, this one included if it is far.
   void share_with(int far_links);
 
-  /// What was measured first may have waited in queues.
+  /// The first measurement may include queues.
   void on_round_trip(Duration least);
 
-  /// So many bytes left during this time, and all the time more was waiting than the streams took.
+  /// Bytes sent during this time, while more was waiting all the time than the streams took.
   void on_saturated(Duration time, std::uint64_t bytes);
 
  private:
@@ -54,10 +54,10 @@ class StreamCount {
   bool is_guess_ = true;
   int before_ = 0;       ///< while more are tried; 0: none are
   double best_ = 0;      ///< bytes per second with those before
-  Duration warm_up_{};   ///< still to pass before what leaves is measured
+  Duration warm_up_{};   ///< time left before the measurement begins
   Duration measured_{};  ///< saturated time of the present measurement
   double bytes_ = 0;     ///< of the present measurement
-  Duration pause_{};     ///< still to pass before the next attempt
+  Duration pause_{};     ///< time left before the next attempt
 };
 
 }  // namespace tw::host

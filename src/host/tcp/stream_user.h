@@ -19,7 +19,7 @@ class StreamUser {
   /// Bytes left the queue.
   virtual void on_room(Stream& stream) = 0;
 
-  /// The stream is closed: by the other side, by an error, or because its bytes make no sense. Its last call.
+  /// The stream is closed: by the other side, by an error, or because its bytes are invalid. The last call.
   virtual void on_end(Stream& stream, const std::string& why) = 0;
 };
 

@@ -11,9 +11,9 @@ struct ssl_ctx_st;
 
 namespace tw::host {
 
-/// The server's side of HTTPS: TLS 1.3 with a certificate that it signs itself. Browsers do not take the
-/// Ed25519 of the tokens, so the key is one of P-256. It is derived from the secret of the token: the same
-/// after a restart, on all peers with this token, and unknown to observers.
+/// The server's side of HTTPS: TLS 1.3 with a certificate that it signs itself. Browsers do not accept the
+/// Ed25519 of the tokens, so the key is P-256. It is derived from the secret of the token: the same after a
+/// restart, on all peers with this token, and unknown to observers.
 class WebCertificate {
  public:
   struct Terms {

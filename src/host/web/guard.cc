@@ -72,7 +72,8 @@ std::optional<WebAnswer> WebGuard::stop(const WebRequest& request, std::int64_t 
   return stop_stranger(request, now_unix_s);
 }
 
-/// A page of somebody else's whose name leads here (DNS rebinding) shows that name; a number it cannot have.
+/// A foreign page whose name resolves to this machine (DNS rebinding) sends that name; it cannot send a
+/// number.
 bool WebGuard::knows_host(const std::string& text) const {
   const std::string host = lower(without_port(text));
   const std::string& own = rules_.address.host;

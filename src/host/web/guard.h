@@ -12,20 +12,20 @@
 
 namespace tw::host {
 
-/// Turns requests away before anybody looks at what they ask for. Pure; loop thread.
+/// Refuses requests before their content is handled. Pure; loop thread.
 class WebGuard {
  public:
   struct Rules {
     Address address{};                 ///< where the server listens, as a number
-    std::vector<std::string> names{};  ///< of this machine, besides: what a browser may call it
-    std::optional<Viewers> viewers{};  ///< nothing: whoever reaches the server may see
+    std::vector<std::string> names{};  ///< further names of this machine in a browser
+    std::optional<Viewers> viewers{};  ///< nothing: all who reach the server may watch
   };
 
   explicit WebGuard(Rules rules);
 
-  /// The answer, where the request is not let through: 400 a path with dots or strange signs, 401 no or a
-  /// wrong token, 403 another host's name, 405 neither GET nor HEAD. A good token in the query is taken for a
-  /// cookie by a redirect (303), so that it stays in no history. Nothing: it may be answered.
+  /// The answer to a refused request: 400 a path with dots or unusual characters, 401 no or a wrong token,
+  /// 403 another host's name, 405 neither GET nor HEAD. A valid token in the query is exchanged for a cookie
+  /// by a redirect (303), so that no history keeps it. Nothing: the request may be answered.
   std::optional<WebAnswer> stop(const WebRequest& request, std::int64_t now_unix_s) const;
 
  private:

@@ -41,7 +41,7 @@ class WebConnection {
 
   std::optional<asio::ssl::stream<asio::ip::tcp::socket&>>& tls() { return tls_; }
 
-  /// What is under way ends with an error.
+  /// Operations under way end with an error.
   void close() {
     guard_.release();
     std::error_code ignored;  // close gives the descriptor back whatever it reports
@@ -55,8 +55,8 @@ class WebConnection {
   std::shared_ptr<WebRoom> room_;  // owners: see the constructor
 };
 
-/// What RESTinio takes for a socket: its names are those of asio. With TLS and without, so that there is one
-/// server, not two.
+/// The socket type of RESTinio, with asio's names. It works with and without TLS, so that one server is
+/// enough.
 class WebLine {
  public:
   using executor_type = asio::ip::tcp::socket::executor_type;

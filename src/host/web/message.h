@@ -7,11 +7,11 @@
 
 namespace tw::host {
 
-/// What somebody asks of the web server: a line and the few headers that matter. Empty: not there.
+/// A request to the web server: a line and the few headers that matter. Empty: missing.
 struct WebRequest {
   std::string method;  ///< "GET"
   std::string path;    ///< "/board.json", as it was sent
-  std::string query;   ///< what stands after the question mark
+  std::string query;   ///< text after the question mark
   std::string host{};  ///< with or without a port
   std::string authorization{};
   std::string cookie{};
@@ -22,14 +22,14 @@ struct WebAnswer {
   int status = 200;
   std::string content_type{};
   std::string body{};
-  std::vector<std::pair<std::string, std::string>> headers{};  ///< besides those that every answer has
-  bool follows = false;  ///< no body: from now on it hears what is published
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< in addition to those of every answer
+  bool follows = false;  ///< no body: the connection gets all published events
 };
 
 /// A refusal in words: one line of plain text.
 WebAnswer refusal(int status, const std::string& why);
 
-/// The value of one key: "token" in "token=abc&x=1". Empty: not there. Nothing is decoded.
+/// The value of one key: "token" in "token=abc&x=1". Empty: missing. Nothing is decoded.
 std::string value_in(const std::string& query, const std::string& key);
 
 }  // namespace tw::host

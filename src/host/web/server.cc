@@ -365,8 +365,8 @@ void WebServer::Kernel::publish(const std::string& id, std::string text) {
   for (const auto& [number, follower] : followers) go_on(number);
 }
 
-/// A follower that hears nothing for long learns that the line holds, and this server that the follower is
-/// there. One whose write was never answered is gone.
+/// An empty line to a silent follower shows both sides that the connection is alive. A follower whose write
+/// was never answered is gone.
 void WebServer::Kernel::beat() {
   static const auto kEmpty = std::make_shared<const std::string>(":\n\n");  // owners: the writes under way
   const Instant now = loop.now();

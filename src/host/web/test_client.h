@@ -15,7 +15,7 @@
 /// For tests.
 namespace tw::host {
 
-/// A client of a web server on the same loop, which says what it is told byte by byte.
+/// A client of a web server on the same loop, which sends what a test says, byte by byte.
 class TestClient {
  public:
   enum class Reads { all, nothing };
@@ -56,7 +56,7 @@ class TestClient {
     if (open_) flush();
   }
 
-  /// As a browser asks for it.
+  /// Requests it as a browser does.
   void get(const std::string& target, const std::string& more = "") {
     send("GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + more + "\r\n");
   }

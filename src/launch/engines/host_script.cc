@@ -68,7 +68,7 @@ std::string state_script(const PeerJob& peer, const HostPlaces& places) {
   std::string script = kAlive + enter(peer, places, nothing.c_str());
   script += "[ -s starts ] || " + nothing + "\n";
   script += "pid=0\nif alive; then alive=true; else alive=false; fi\n";
-  // Its own event log says whether it was told to go.
+  // Its own event log shows whether it got a notice.
   script += fmt::format("log={}/events-$(({} + $(cat starts))).jsonl\nleaving=false\n", places.out,
                         peer.number * kIdsOfPeer - 1);
   script +=

@@ -18,8 +18,8 @@ struct HostPlaces {
   std::string out;      ///< event logs of all its peers
 };
 
-/// Starts the peer, apart from the session of whoever asks. Its folder gets pid (and start time), exit once
-/// it has ended, log (its output), starts (how many so far). A peer that runs already is left alone.
+/// Starts the peer in a session of its own. Its folder gets pid (and start time), exit once it has ended, log
+/// (its output), starts (how many so far). A running peer is not touched.
 std::string start_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places);
 
 /// Prints one line of JSON for state_in().
@@ -28,10 +28,10 @@ std::string state_script(const PeerJob& peer, const HostPlaces& places);
 /// SIGTERM, then up to `grace` until it has left, then SIGKILL.
 std::string stop_script(const PeerJob& peer, const HostPlaces& places, Duration grace);
 
-/// What state_script printed. An error: anything else.
+/// Parses the output of state_script. Error: anything else.
 Result<PeerReport> state_in(const std::string& text);
 
-/// The id that its process gets in the run: unlike that of any earlier start.
+/// The id of its process in the run: distinct from that of any earlier start.
 inline constexpr std::uint64_t kIdsOfPeer = 1000;
 
 }  // namespace tw::launch

@@ -15,9 +15,9 @@
 /// was preempted or left with 75. docs/launch.md tells how it behaves.
 namespace tw::launch {
 
-/// What Deployment::on may hold for this engine.
+/// Settings of Deployment::on for this engine.
 struct SkySettings {
-  std::vector<std::string> join;  ///< HOST:PORT of peers that stay; commas between them
+  std::vector<std::string> join;  ///< HOST:PORT of peers on on-demand or owned machines; commas between them
   std::vector<std::pair<std::string, std::string>> mounts;  ///< "mount": /PATH=SOURCE, commas between them
   std::string setup;                                        ///< a line of sh, before `tw` starts
   std::optional<int> disk_gb;                               ///< "disk"
@@ -27,7 +27,7 @@ struct SkySettings {
 /// The error names the setting that is unknown or has a wrong value.
 Result<SkySettings> sky_settings(const Deployment& deployment);
 
-/// Where the peers find those that are there already; not empty for a deployment that check() takes.
+/// Addresses of running peers; not empty for a deployment that check() accepts.
 std::vector<std::string> sky_meeting_places(const Deployment& deployment, const SkySettings& settings);
 
 /// The sh script that a machine runs: it holds no secret.

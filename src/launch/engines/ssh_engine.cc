@@ -146,8 +146,8 @@ class SshEngine final : public Engine {
                       .detail = output.errors.substr(0, output.errors.find('\n'))};
   }
 
-  /// What all peers of a host use, once. The program goes to one host after the other, so that those with a
-  /// common home get it once too.
+  /// Files shared by all peers of a host, copied once. The program goes to one host after the other, so that
+  /// those with a common home get it once too.
   static void add_files_of_hosts(const Deployment& deployment, const std::vector<PeerJob>& peers,
                                  std::vector<Command>& commands) {
     std::vector<Command> at_once;

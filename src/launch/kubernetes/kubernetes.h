@@ -24,7 +24,7 @@ struct PodMount {
   bool operator==(const PodMount&) const = default;
 };
 
-/// What Deployment::on may hold for this engine.
+/// Settings of Deployment::on for this engine.
 struct PodSettings {
   std::string context;           ///< of kubectl; empty: the current one
   std::string name_space;        ///< "namespace"; empty: the context's

@@ -10,7 +10,7 @@
 /// On which nodes a peer may run: by the labels and taints of GKE, EKS and AKS.
 namespace tw::launch {
 
-/// What a node's label has to be, or must not be.
+/// A required, or excluded, value of a node's label.
 struct Requirement {
   std::string label;
   std::string value;
@@ -19,7 +19,7 @@ struct Requirement {
   bool operator==(const Requirement&) const = default;
 };
 
-/// A taint with this key and value, NoSchedule, is no hindrance. An empty value: whatever it is.
+/// A taint with this key and value, NoSchedule, is tolerated. An empty value: any.
 struct Toleration {
   std::string key;
   std::string value;
@@ -27,7 +27,7 @@ struct Toleration {
   bool operator==(const Toleration&) const = default;
 };
 
-/// All that one machine has to meet. Nothing for machines of the user's own and for other providers, whose
+/// All requirements of one machine. Empty for the user's own machines and for other providers, because their
 /// labels are not known.
 std::vector<Requirement> requirements_of(const Machine& machine);
 

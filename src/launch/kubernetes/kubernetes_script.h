@@ -20,7 +20,7 @@ std::string peer_selector(const Deployment& deployment, const PeerJob& peer);
 std::string collect_pods_script(const Deployment& deployment, const PeerJob& peer,
                                 const PodSettings& settings);
 
-/// Deletes the peer's Jobs, waits until its pods are gone, and has their event logs up to the last line.
+/// Deletes the peer's Jobs, waits until its pods are gone, and fetches their event logs up to the last line.
 std::string stop_pods_script(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings);
 
 }  // namespace tw::launch

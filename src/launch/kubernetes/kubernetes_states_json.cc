@@ -54,7 +54,7 @@ std::string reason_of_wait(const PodJson& pod) {
   return pod_text(pod, "/status/reason");
 }
 
-/// What the engine has of one peer.
+/// The objects of one peer.
 struct PeerObjects {
   const PodJson* job = nullptr;
   std::vector<const PodJson*> pods;  ///< the oldest first

@@ -13,7 +13,7 @@
 
 namespace tw::launch {
 
-/// Peers on one machine, more than any machine serves well.
+/// Most peers on one machine.
 inline constexpr std::uint64_t kMaxLocalPeers = 64;
 
 /// Exit code of a peer that left on a notice, or by SIGTERM: its run goes on, and it may come back
@@ -23,11 +23,10 @@ inline constexpr int kGoesOn = 75;
 /// Path of this program.
 std::string own_path();
 
-/// The end of what a process printed to this file, for messages.
+/// The end of a process's output in this file, for messages.
 std::string last_words(const std::string& output_path);
 
-/// A process that this one started; it ends at the latest with this object, and with this process, however
-/// that ends.
+/// A child process; it ends at the latest with this object, and with this process, even if that is killed.
 class Child {
  public:
   /// Runs a program (a path, or a name that PATH finds) in its own process group: signals of the terminal do
@@ -45,7 +44,7 @@ class Child {
 
   void send_signal(int signal) const;
 
-  /// How it ended, once it has: exit status, or 128 + signal.
+  /// After its end: exit status, or 128 + signal.
   std::optional<int> ending();
 
  private:

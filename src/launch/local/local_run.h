@@ -32,11 +32,11 @@ struct LocalOptions {
 struct LocalOutcome {
   std::vector<std::string> failures;
   bool interrupted = false;  ///< SIGINT came
-  bool goes_on = false;      ///< peers left on a notice or by SIGTERM, and none saw the run to its end
+  bool goes_on = false;      ///< peers left on a notice or by SIGTERM, and none completed the run
 };
 
-/// The processes of `tw local`: starts them, follows their event logs, does what the script says, and sees
-/// them end. None of them outlives this object.
+/// The processes of `tw local`: starts them, follows their event logs, follows the script, and waits for
+/// their end. None of them outlives this object.
 class LocalRun {
  public:
   using Say = std::function<void(const std::string& line)>;

@@ -19,28 +19,28 @@ namespace tw::launch {
 /// A variable of the environment.
 using Variable = std::pair<std::string, std::string>;
 
-/// Runs a program of the user's in several processes at once, each a peer, and passes on what they print.
+/// Runs a user's program in several processes at once, each a peer, and forwards their output.
 class ProgramCrew {
  public:
   struct Options {
     std::vector<std::string> words;                    ///< the program and its arguments
     std::vector<std::vector<Variable>> environments;   ///< one process each, beside the own environment
     std::uint64_t restarts = 0;                        ///< of each one that a signal ended
-    std::function<void(const std::string& line)> out;  ///< what they print, a line each
-    std::function<void(const std::string& line)> say;  ///< what happens to them
-    std::string folder{};                              ///< for their verdicts; empty: they are not asked
+    std::function<void(const std::string& line)> out;  ///< called with each line of their output
+    std::function<void(const std::string& line)> say;  ///< called with their events
+    std::string folder{};                              ///< for their verdicts; empty: none
   };
 
-  /// A file in which the process may say how its peer ended: one word, "notice" or "condemned" (it did not
-  /// join). Programs seldom turn that into an exit code of their own.
+  /// A file in which the process may write how its peer ended: one word, "notice" or "condemned" (it did not
+  /// join). Programs seldom map that to an exit code.
   static constexpr const char* kVerdict = "TRADEWIND_VERDICT";
 
   explicit ProgramCrew(Options options);
 
   /// Until all have ended. SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 go to all of them; 3 s after the second
   /// SIGINT, or a SIGTERM that comes a second after the first, they are killed. Returns the exit code: that
-  /// of the first that failed; kGoesOn where peers left on a notice and none saw the run to its end; 128 +
-  /// signal where a signal ended all.
+  /// of the first that failed; kGoesOn if peers left on a notice and none completed the run; 128 + signal if
+  /// a signal ended all.
   int run();
 
  private:

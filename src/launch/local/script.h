@@ -63,7 +63,7 @@ class Script {
   std::map<PeerId, Begun> begun_;
   std::optional<PeerId> leader_;
   Round leader_since_ = 0;
-  Round round_ = 0;             ///< the latest that anybody began
+  Round round_ = 0;             ///< latest round that any peer began
   std::vector<double> calc_s_;  ///< of all calls so far
 };
 

@@ -24,11 +24,11 @@ Result<codec::Codec> parse_codec(const std::string& text);
 /// "auto", "flat", "tree".
 Result<average::SiteUse> parse_site_use(const std::string& text);
 
-/// What happens to one peer in the middle of one round.
+/// A disturbance of one peer in the middle of one round.
 struct Disturbance {
   enum class Kind { kill, stop };
   Kind kind{};
-  std::optional<PeerId> victim;  ///< nobody: the leader
+  std::optional<PeerId> victim;  ///< nothing: the leader
   double fraction = 0;           ///< of an undisturbed round, in [0, 1]
 
   bool operator==(const Disturbance&) const = default;
@@ -38,7 +38,7 @@ struct Disturbance {
 Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,
                                       std::uint64_t peers);
 
-/// What disturbs many rounds, one after the other.
+/// A disturbance of many rounds, one after the other.
 enum class TroubleKind {
   busy,  ///< two loops beside the peers, a core each
   link,  ///< the links of the first site of a topology at a tenth
@@ -47,7 +47,7 @@ enum class TroubleKind {
 
 inline constexpr std::array<const char*, 3> kTroubleNames = {"busy", "link", "stop"};
 
-/// It begins after the measured rounds and lasts so long.
+/// It begins after the measured rounds and has a duration.
 struct TroubleTime {
   TroubleKind kind{};
   Duration lasts{};
@@ -55,7 +55,7 @@ struct TroubleTime {
   bool operator==(const TroubleTime&) const = default;
 };
 
-/// "busy@20s"; a link can be narrowed where there is a topology alone.
+/// "busy@20s"; narrowing a link needs a topology.
 Result<TroubleTime> parse_trouble(const std::string& text, bool topology);
 
 /// "busy@20s".

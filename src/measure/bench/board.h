@@ -15,8 +15,8 @@
 
 #include "base/result.h"
 
-/// What the processes of `tw bench reduce` share, whatever they average with: a starting line, and room for
-/// measurements. Header only: the programs of bench/ that tradewind is compared with include it too.
+/// Shared by the processes of `tw bench reduce`, of all compared systems: a start signal, and room for
+/// measurements. Header only, because the programs of bench/ include it too.
 namespace tw::measure {
 
 inline constexpr int kMostPlaces = 64;
@@ -29,13 +29,13 @@ struct Stamp {
   double cpu_s = 0;
 };
 
-/// Lies in a file that all of them map. Turns count from 1. A waiting process sleeps.
+/// Lives in a file that all of them map. Turns count from 1. A waiting process sleeps.
 struct Board {
   std::atomic<std::uint32_t> released;
   std::atomic<std::uint32_t> ready[kMostPlaces];
   Stamp of[kMostPlaces][kMostTurns];
 
-  /// Says that this place is ready for the turn and returns once it is released.
+  /// Reports that this place is ready for the turn and returns once it is released.
   void await(int place, std::uint32_t turn) {
     ready[place].store(turn);
     for (std::uint32_t seen = released.load(); seen < turn; seen = released.load())
@@ -56,7 +56,7 @@ struct Unmap {
 
 using MappedBoard = std::unique_ptr<Board, Unmap>;
 
-/// The board in this file; one is made of zeros where there is none.
+/// The board in this file; a missing file is made, of zeros.
 inline Result<MappedBoard> map_board(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0 || ftruncate(file, sizeof(Board)) != 0) {

@@ -24,7 +24,7 @@ using world::Event;
 using namespace std::chrono_literals;
 
 constexpr Duration kLookJoin = 2ms;
-/// Before somebody joins, so that buffers are made and speeds are known.
+/// Before the join, so that buffers are allocated and speeds are known.
 constexpr Round kRoundsBefore = 3;
 /// More than a turn can last.
 constexpr Round kRoundsWithoutEnd = 1'000'000;

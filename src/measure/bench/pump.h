@@ -14,12 +14,12 @@ struct Pumped {
   double cpu_s_per_gb = 0;
 };
 
-/// Seconds for so many bytes from the memory of one thread into that of another over one plain connection of
-/// the loopback, hashed once as they arrive, a chunk of 512 KiB after the other.
+/// Seconds to send `bytes` from the memory of one thread to that of another over one plain loopback
+/// connection, in chunks of 512 KiB that are hashed as they arrive.
 Result<double> carry_loopback(std::uint64_t bytes);
 
-/// What plain sockets carry on the loopback, with nothing to do but send and receive: a stream from each of
-/// so many peers to each other one, all at the same time, as `iperf3 --bidir` has with two.
+/// Rate of plain sockets on the loopback that only send and receive: a stream from each peer to each other
+/// one, all at the same time, like `iperf3 --bidir` with two.
 Result<Pumped> pump_loopback(int peers, Duration time);
 
 }  // namespace tw::measure

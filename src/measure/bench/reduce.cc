@@ -20,11 +20,11 @@ namespace tw::measure {
 namespace {
 
 constexpr Duration kPumpTime = std::chrono::milliseconds(500);
-/// Rounds under trouble that count for nobody: all systems meet it there.
+/// First rounds under a disturbance, not counted for any system.
 constexpr Round kUnderDropped = 2;
 constexpr Round kBaselineRoundsUnder = 4;
 
-/// What was measured, over all turns.
+/// Measurements over all turns.
 struct Totals {
   std::vector<double> under_s, after_s;
   std::map<std::string, BaselineTimes> baselines_under;

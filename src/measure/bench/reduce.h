@@ -30,7 +30,7 @@ struct ReduceOptions {
   std::optional<Disturbance> disturbance;
   std::optional<TroubleTime> trouble;
 
-  /// As far as it can be told without looking at the topology.
+  /// As far as it is known without the topology.
   std::uint64_t most_peers() const {
     if (peers != 0) return peers;
     return topology.empty() ? kPeersOnLoopback : launch::kMaxLocalPeers;

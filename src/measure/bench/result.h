@@ -20,7 +20,7 @@ struct SystemTimes {
   double cpu_s_per_gb = 0;  ///< of all peers, for each GB that crossed a link
 };
 
-/// Where the time of a round went; medians over the measured rounds.
+/// Parts of the time of a round; medians over the measured rounds.
 struct RoundParts {
   double call_s = 0;           ///< until the last peer has the plan
   double sums_s = 0;           ///< from then until all contributions are handed out and added
@@ -31,15 +31,15 @@ struct RoundParts {
   double memory_vectors = 0;   ///< most of a peer's memory, in vectors of fp32
 };
 
-/// What was disturbed, and how long the round took until all survivors had it committed, against one that was
-/// not.
+/// The disturbance, and the time until all survivors had the round committed, beside that of an undisturbed
+/// round.
 struct DisturbedTimes {
   std::string what;  ///< "--kill 2@0.5"
   double undisturbed_s = 0;
   double disturbed_s = 0;
 };
 
-/// Rounds before, under and after what --disturb did; of several turns, one after the other.
+/// Rounds before, during and after --disturb; of several turns, one after the other.
 struct TroubleTimes {
   std::string what;                                  ///< "--disturb link@20s"
   double before_s = 0;                               ///< median
@@ -49,7 +49,7 @@ struct TroubleTimes {
   std::map<std::string, double> baselines_slowdown;  ///< their median under it, divided by that before
 };
 
-/// What `tw bench reduce` tells.
+/// The result of `tw bench reduce`.
 struct BenchResult {
   std::string topology;
   double scale = 1;  ///< by which its rates are divided

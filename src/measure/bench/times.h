@@ -13,7 +13,7 @@
 /// From event logs to what `tw bench reduce` tells; pure functions.
 namespace tw::measure {
 
-/// One round, as the peers saw it whose logs are here.
+/// One round, from the logs of peers.
 struct RoundTimes {
   double call_s = 0;                    ///< until the last peer has the plan
   double sums_s = 0;                    ///< until the last peer has handed out and added all contributions
@@ -30,10 +30,10 @@ using PeerLogs = std::map<PeerId, std::vector<monitor::LogEntry>>;
 /// Seconds since `begun`. An error names the peer without a call, gather or commit of this round.
 Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun);
 
-/// When the round was called first, by anybody here.
+/// When the round was first called, by any of these peers.
 std::optional<Instant> first_call(const PeerLogs& logs, Round round);
 
-/// The leader, as far as these logs tell; the first peer where they tell nothing.
+/// The leader according to these logs; the first peer if they do not tell.
 PeerId leader_in(const PeerLogs& logs);
 
 }  // namespace tw::measure

@@ -17,8 +17,8 @@ namespace tw::measure {
 /// A model whose gradient costs one pass over the vector and is known beforehand: the first microbatch of a
 /// slot brings the vector of this peer, the others bring nothing. So the mean of a round is the sum of the
 /// vectors of its contributions, divided by the samples of the round. With learning rate 1 and no momentum
-/// (run_of) the parameters lose just that: parameters that do not, at places all over the vector, end the
-/// training. With another optimizer nothing is checked.
+/// (run_of) the parameters decrease by exactly that; a sample of places over the whole vector is checked, and
+/// a difference ends the training. With another optimizer nothing is checked.
 class GradientTrainer final : public train::Trainer, public train::SessionObserver {
  public:
   struct Options {
@@ -46,7 +46,7 @@ class GradientTrainer final : public train::Trainer, public train::SessionObserv
   void on_applied(const wire::Record& record, const Digest&, bool) override { applied_ = record.round; }
 
  private:
-  /// Some of the parameters, as they were before the round.
+  /// Some of the parameters before the round.
   struct Sample {
     Round round = 0;
     std::vector<float> values;
@@ -63,7 +63,7 @@ class GradientTrainer final : public train::Trainer, public train::SessionObserv
   std::atomic<Round> applied_ = 0;
 };
 
-/// A run of this trainer: one sample a microbatch, and an update that costs as little as one can.
+/// A run of this trainer: one sample a microbatch, and the cheapest possible update.
 train::RunOptions run_of(std::uint64_t peers, codec::Codec codec, Round rounds);
 
 }  // namespace tw::measure

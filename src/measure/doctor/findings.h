@@ -30,13 +30,13 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-/// What the run needs, as far as a run file was given.
+/// The needs of the run, as far as a run file was given.
 struct Needs {
   std::optional<std::uint64_t> parameters;  ///< floats of the model
   std::optional<double> optimizer_vectors;  ///< of the model's size, besides the parameters
   std::optional<std::uint64_t> peers;       ///< of the plan, this one included
 
-  /// How large one checkpoint is.
+  /// Size of one checkpoint.
   std::optional<std::uint64_t> state_bytes() const;
 };
 
@@ -56,7 +56,7 @@ struct TokenFacts {
 /// Nothing: no token was given.
 Finding judge_token(const std::optional<TokenFacts>& token);
 
-/// How fast data comes against how fast the model takes it; samples/s on one thread.
+/// Speed of reading data and of the model; samples/s on one thread.
 struct LoaderFacts {
   double data_per_s = 0, model_per_s = 0;  ///< the model's includes its data
 };
@@ -76,7 +76,7 @@ struct PeerFacts {
 };
 
 Finding judge_reach(const PeerFacts& peer);
-/// Only where a probe answered.
+/// Only if a probe answered.
 Finding judge_bandwidth(const PeerFacts& peer);
 
 /// Whether others can dial this machine.

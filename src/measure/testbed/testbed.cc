@@ -28,7 +28,7 @@ std::string whole_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// What a command of tw-wan prints; an error when it fails.
+/// Output of a command of tw-wan; an error when it fails.
 Result<std::string> ask_wan(const std::string& topology, const std::vector<std::string>& words) {
   if (access(wan_program().c_str(), X_OK) != 0)
     return Error{fmt::format("--wan {}: there is no {}; build it with: make", topology, wan_program())};

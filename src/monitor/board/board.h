@@ -21,7 +21,7 @@ enum class PeerState {
   fetching,   ///< the state of the run, from others or from a checkpoint
   leaving,    ///< it has a notice or was told to leave
   left,       ///< on its own will, or the run is complete
-  lost,       ///< others count it out
+  lost,       ///< others declared it lost
 };
 
 std::string_view name_of(PeerState state);
@@ -39,12 +39,12 @@ struct BoardNotice {
 struct BoardWait {
   std::string text;
   double since_s = 0;
-  std::vector<PeerId> peers;  ///< that are waited for; none: own work, or nobody is known by name
+  std::vector<PeerId> peers;  ///< awaited peers; none: own work, or no peer is known
 
   bool operator==(const BoardWait&) const = default;
 };
 
-/// What a peer's processes used.
+/// Resources used by a peer's processes.
 struct BoardUsage {
   double hours = 0;
   double cpu_s = 0;
@@ -60,18 +60,19 @@ struct BoardPeer {
   std::string hardware;  ///< in words; empty: not known
   bool anchor = false;
   PeerState state = PeerState::starting;
-  double since_s = 0;                     ///< in this state
-  double heard_s = 0;                     ///< its last sign of life
-  Round round = 0;                        ///< that it works at
-  std::uint64_t rounds = 0, samples = 0;  ///< it contributed to, and with; committed
-  double samples_per_s = 0;               ///< over its last rounds
+  double since_s = 0;  ///< in this state
+  double heard_s = 0;  ///< time of its last sign of life
+  Round round = 0;     ///< round that it works at
+  std::uint64_t rounds = 0,
+                samples = 0;  ///< rounds that it contributed to, and its samples in them; committed
+  double samples_per_s = 0;   ///< over its last rounds
   BoardUsage usage;
   std::string digest;  ///< of its parameters after digest_round
   Round digest_round = 0;
   std::optional<BoardNotice> notice;
   std::optional<BoardWait> wait;
   std::optional<double> usd_per_h;  ///< nothing: not known
-  std::string ended;                ///< why, where it left or is lost
+  std::string ended;                ///< why it left or is lost
 
   bool operator==(const BoardPeer&) const = default;
 };
@@ -80,13 +81,12 @@ struct BoardPeer {
 struct BoardLink {
   std::string from, to;
   std::uint64_t bytes = 0;
-  double mbit_s = 0;  ///< over the last ten seconds of the run or more
-  std::optional<double>
-      bound_mbit_s;  ///< what the peers of `from` can send and those of `to` take, as measured
-  std::optional<double> usd_per_gb;  ///< nothing: not known
-  double usd = 0;                    ///< of the bytes
-  std::uint64_t requests = 0;        ///< of a store
-  double requests_usd = 0;           ///< where their price is known
+  double mbit_s = 0;                   ///< over the last ten seconds of the run or more
+  std::optional<double> bound_mbit_s;  ///< measured bandwidth from the peers of `from` to those of `to`
+  std::optional<double> usd_per_gb;    ///< nothing: not known
+  double usd = 0;                      ///< of the bytes
+  std::uint64_t requests = 0;          ///< of a store
+  double requests_usd = 0;             ///< where their price is known
 
   bool operator==(const BoardLink&) const = default;
 };
@@ -118,12 +118,12 @@ struct BoardSpan {
   Round round = 0;
   PeerState state = PeerState::computing;
   double from_s = 0, to_s = 0;
-  std::string why;  ///< whom it waited for meanwhile, where it told
+  std::string why;  ///< awaited peers meanwhile, if it reported them
 
   bool operator==(const BoardSpan&) const = default;
 };
 
-/// Somebody came, went, or was told to go.
+/// A peer joined, left, was lost or got a notice.
 struct Interruption {
   enum class Kind { joined, notice, handed_over, left, lost };
 
@@ -142,8 +142,8 @@ std::string_view name_of(Interruption::Kind kind);
 struct SampleLedger {
   std::uint64_t committed = 0;    ///< computed, and in means
   std::uint64_t handed_over = 0;  ///< of these: by peers that left
-  std::uint64_t again = 0;        ///< given out again, at most
-  std::uint64_t skipped = 0;      ///< the run went on without them: they add nothing to a mean
+  std::uint64_t again = 0;        ///< leased again, at most
+  std::uint64_t skipped = 0;      ///< skipped by the run: they add nothing to a mean
 
   bool operator==(const SampleLedger&) const = default;
 };
@@ -176,7 +176,7 @@ struct Money {
 struct BoardSpeed {
   double samples_per_s = 0;
   std::optional<double> goodput;      ///< share of the peers' time that went into samples that count, 0 to 1
-  std::optional<double> granularity;  ///< calculation / communication
+  std::optional<double> granularity;  ///< computing time / communication time
 
   bool operator==(const BoardSpeed&) const = default;
 };
@@ -192,13 +192,14 @@ struct Evaluation {
 
 struct Board {
   std::string run;                  ///< hex digest of the run; empty: not known yet
-  double now_s = 0;                 ///< of the newest thing known
+  double now_s = 0;                 ///< time of the newest event known
   Round round = 0;                  ///< last committed
-  std::optional<Round> last_round;  ///< the run ends with it, where the run file says so
+  std::optional<Round> last_round;  ///< the run ends with it, if the run file has it
   std::uint64_t samples = 0;
   BoardSpeed speed;
-  std::optional<double> loss;     ///< of the last batch
-  std::optional<bool> identical;  ///< same parameters on all that applied a round; nothing: none applied
+  std::optional<double> loss;  ///< of the last batch
+  std::optional<bool>
+      identical;  ///< same parameters on all peers that applied a round; nothing: none applied
   bool complete = false;
   std::vector<BoardPeer> peers;             ///< by id
   std::vector<BoardLink> links;             ///< by from, to

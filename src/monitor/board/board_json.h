@@ -12,8 +12,8 @@ namespace tw::monitor {
 /// that is not finite; states and kinds by name_of. `money` has the computed key "usd" too.
 std::string to_json(const Board& board);
 
-/// What to_json wrote. Every key must be there and none besides; a number that is null is not a number (NaN).
-/// The error names the first place that is wrong: "board.peers[2].state: ...".
+/// The inverse of to_json. Every key must be present, and no other; a number that is null is not a number
+/// (NaN). The error names the first place that is wrong: "board.peers[2].state: ...".
 Result<Board> board_from_json(const std::string& text);
 
 }  // namespace tw::monitor

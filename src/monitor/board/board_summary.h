@@ -6,8 +6,8 @@
 
 namespace tw::monitor {
 
-/// What a board knows of the summary that the event logs give in the end. Where only the logs know it (how
-/// long a loss took to be seen, what a hand-over carried), the field is empty.
+/// The summary of a run, as far as a board knows it. Fields that only logs know (detection time of a loss,
+/// bytes of a hand-over) are empty.
 Summary summary_of(const Board& board);
 
 }  // namespace tw::monitor

@@ -45,7 +45,7 @@ inline Money some_money() {
           .budget_usd = 5};
 }
 
-/// No member has the value that it begins with.
+/// No member has its default value.
 inline Board full_board() {
   Board board;
   board.run = "c0ffee";

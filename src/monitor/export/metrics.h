@@ -15,14 +15,14 @@ struct Metric {
   /// One value; labels: "" or `peer="1",site="a"`.
   using Emit = std::function<void(const std::string& labels, double value)>;
 
-  std::string_view name;    ///< "tw_round": tw_, the base unit at the end, _total where it only grows
+  std::string_view name;    ///< "tw_round": tw_, the base unit at the end, _total for counters
   std::string_view type;    ///< gauge or counter
   std::string_view labels;  ///< their names: "peer, site"; empty: none
   std::string_view help;    ///< one sentence without its dot
   void (*values)(const Board& board, const Emit& emit);
 };
 
-/// In the order in which they stand in the text.
+/// In the order of the text.
 std::span<const Metric> metrics();
 
 /// Prometheus' text format 0.0.4. A metric whose value is not known is left out. Peers that left or were lost

@@ -9,25 +9,24 @@
 
 namespace tw::monitor {
 
-/// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as TFRecord wants it
-/// (tensorflow/core/lib/hash/crc32c.h).
+/// CRC-32C (Castagnoli, RFC 3720 appendix B.4), masked as in TFRecord (tensorflow/core/lib/hash/crc32c.h).
 std::uint32_t masked_crc32c(std::string_view bytes);
 
 /// A record of the TFRecord format: length, its checksum, the bytes, their checksum.
 std::string tfrecord(std::string_view bytes);
 
-/// What a TensorBoard event file of a run holds: each committed round and each evaluation once, with its
+/// The content of a TensorBoard event file of a run: each committed round and each evaluation once, with its
 /// round as step and its end as wall time. The tags: loss/batch, loss/test, accuracy/test,
 /// speed/samples_per_s, speed/granularity, speed/calc_s, speed/comm_s, run/contributors, money/usd,
-/// money/usd_per_million_samples. Money is that of the first board that has the round settled.
-/// Pure; one file, one thread.
+/// money/usd_per_million_samples. Money is that of the first board that has the round settled. Pure; one
+/// file, one thread.
 class TensorBoardEvents {
  public:
   /// The first record of each file.
   static std::string begin(double at_s);
 
-  /// Records of what this board has and none before had; empty where nothing is new. Rounds and evaluations
-  /// of the last seconds wait for the next board: not every peer has told of them.
+  /// Records that are new with this board; empty if nothing is new. Rounds and evaluations of the last
+  /// seconds wait for the next board, because not every peer has reported them.
   std::string take_settled(const Board& board);
 
   /// The same with the newest ones: no board follows.
@@ -45,7 +44,7 @@ class TensorBoardEvents {
   double committed_s_ = 0;  ///< end of round_; 0: none yet
 };
 
-/// "events.out.tfevents.1767225600.tradewind": the same for a run whenever it is written.
+/// "events.out.tfevents.1767225600.tradewind": the same name for a run whenever it is written.
 std::string tensorboard_file_name(double begun_s);
 
 }  // namespace tw::monitor

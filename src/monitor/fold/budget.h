@@ -8,15 +8,15 @@
 
 namespace tw::monitor {
 
-/// What is to be said of a budget.
+/// A message about a budget.
 struct BudgetWord {
   double usd = 0;         ///< spent
-  double budget_usd = 0;  ///< of so much
+  double budget_usd = 0;  ///< the budget
   bool reached = false;   ///< false: 80 % of it are spent
   std::string text;       ///< for people, one line
 };
 
-/// Speaks up once when a run has cost 80 % of its budget, and once when it has cost all of it.
+/// Gives one message when a run has cost 80 % of its budget, and one when it has cost all of it.
 class Budget {
  public:
   explicit Budget(std::optional<double> usd) : usd_(usd) {}

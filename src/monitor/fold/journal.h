@@ -20,29 +20,28 @@
 namespace tw::monitor {
 
 struct JournalOptions {
-  /// The price of the machine of a peer whose events tell none.
+  /// The machine price of a peer without a price in its events.
   std::map<PeerId, double> usd_per_h;
   EgressPrice egress = usual_egress_price;
   std::optional<double> budget_usd;
 };
 
-/// Takes the events of a run in the order of time: those of all logs, once monitor::merge has put them on one
-/// time line, or those of the peer that it belongs to, as they happen. Pure; loop thread only; bounded by the
-/// peers of the run and by Board::kMost... Taking an event is cheap, a board costs as much as it holds.
+/// Takes the events of a run in the order of time: those of all logs, on one time line by monitor::merge, or
+/// those of its own peer as they happen. Pure; loop thread only; bounded by the peers of the run and by
+/// Board::kMost... Taking an event is cheap; the cost of a board grows with its size.
 class Journal {
  public:
   explicit Journal(JournalOptions options = {});
 
   void take(const LogEntry& entry);
 
-  /// What another peer told at this moment (seconds since 1970, by the own clock).
+  /// A status of another peer, received at this time (seconds since 1970, by the local clock).
   void take(PeerId from, const wire::Status& status, double at_s);
 
-  /// What a peer tells of itself, from its own events.
+  /// The status of this peer, from its own events.
   wire::Status status(PeerId self, double now_s) const;
 
-  /// now_s: seconds since 1970; stretches of time that go on reach to it. Where the events are newer, to the
-  /// newest.
+  /// now_s: seconds since 1970; open spans end at it, or at the newest event if that is later.
   Board board(double now_s = 0) const;
 
  private:
@@ -59,7 +58,7 @@ class Journal {
   Rounds rounds_;
   Ledger ledger_;
   Links links_;
-  std::optional<wire::GoneWord> gone_before_;  ///< as the first one who told of itself said
+  std::optional<wire::GoneWord> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
   std::deque<Evaluation> evaluations_;
   std::string run_;

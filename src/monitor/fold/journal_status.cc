@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer tells the others of itself: its part of its own board.
+// The status of a peer for the others: its part of its own board.
 #include <algorithm>
 #include <charconv>
 #include <functional>

@@ -14,10 +14,10 @@ class Lane {
  public:
   explicit Lane(PeerId peer) : open_{.peer = peer} {}
 
-  /// From now on it is in this state. Times do not go back: an earlier one counts as the last one.
+  /// Begins this state. Times do not go back: an earlier one counts as the last one.
   void enter(PeerState state, Round round, double at_s);
 
-  /// What it waits for in the stretch under way.
+  /// The reason of the wait in the open span.
   void wait(const std::string& why) { open_.why = why; }
 
   PeerState state() const { return open_.state; }
@@ -26,7 +26,7 @@ class Lane {
 
   bool is_empty() const { return !begun_; }
 
-  /// Those of rounds from `first` on; the one under way reaches to now.
+  /// The spans of rounds from `first` on; the open one ends now.
   void append_to(std::vector<BoardSpan>& spans, Round first, double now_s) const;
 
  private:

@@ -11,27 +11,27 @@
 
 namespace tw::monitor {
 
-/// What became of the samples that were leased to peers which went, and of those that nobody can compute.
+/// The fate of samples leased to peers that were lost or left, and of samples that no peer can compute.
 class Ledger {
  public:
-  /// from_lost: others count its writer out.
+  /// from_lost: its writer counts as lost.
   void take(const Seen& seen, bool from_lost);
 
-  /// The ledger of a run whose rounds took so many samples.
+  /// The ledger of a run with this many samples in its rounds.
   SampleLedger board(std::uint64_t samples) const;
 
  private:
-  static constexpr std::size_t kMostOpen = 4096;  ///< of which leaders may speak once more
+  static constexpr std::size_t kMostOpen = 4096;  ///< that leaders may report again
 
   void take_reissue(const Seen& seen);
   void take_skip(const Seen& seen);
 
   std::uint64_t microbatch_ = 0;  ///< samples of one; 0: not known
   std::uint64_t handed_over_ = 0;
-  /// Microbatches given out again, by round and peer: two leaders of a round may both say it of a peer.
+  /// Microbatches leased again, by round and peer: two leaders of a round may both report a peer.
   std::map<std::pair<Round, PeerId>, std::uint64_t> again_;
   std::uint64_t again_before_ = 0;  ///< those that are no longer in again_
-  /// By number: a round that is called off, a hand-over and a peer that is lost make a sample be told twice.
+  /// By number: a cancelled round, a hand-over or a lost peer may report a sample twice.
   std::set<std::uint64_t> skipped_;
   std::uint64_t skipped_before_ = 0;  ///< those that are no longer in skipped_
 };

@@ -11,7 +11,7 @@ namespace tw::monitor {
 namespace {
 
 constexpr double kBytesOfGb = 1e9;
-/// Rates are measured over so long or longer, and forgotten when nothing was told for three times as long.
+/// Rates are measured over at least this time, and dropped after three times as long without a report.
 constexpr double kRateOverS = 10;
 
 double requests_usd(const std::string& store, std::uint64_t requests) {
@@ -36,7 +36,7 @@ std::optional<double> usual_request_price(const std::string& store) {
 
 void Links::tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s) {
   if (way.rated_s == 0) way.rated_s = sender.began_s;
-  if (bytes < way.now) way.ended += way.now;  // another process, whose start nobody told
+  if (bytes < way.now) way.ended += way.now;  // another process, whose start was not reported
   if (bytes < way.now) way.rated_bytes = 0;
   way.now = bytes;
   way.told_s = at_s;

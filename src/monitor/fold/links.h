@@ -18,13 +18,13 @@ namespace tw::monitor {
 /// USD a GB (1e9 bytes) from one site to another, both provider:region:zone; nothing: not known.
 using EgressPrice = std::function<std::optional<double>(const std::string& from, const std::string& to)>;
 
-/// As the first step of the built-in tariffs says. `from` may be a store of the catalog, too.
+/// By the first step of the built-in tariffs. `from` may be a store of the catalog, too.
 std::optional<double> usual_egress_price(const std::string& from, const std::string& to);
 
 /// USD for a million requests to read from a store; nothing: not known.
 std::optional<double> usual_request_price(const std::string& store);
 
-/// What went from site to site, by the senders' counts, and from stores, by the readers'; and what it costs.
+/// Traffic from site to site, by the senders' counts, and from stores, by the readers' counts, with its cost.
 class Links {
  public:
   explicit Links(EgressPrice price) : price_(std::move(price)) {}
@@ -32,31 +32,31 @@ class Links {
   void take(const Seen& seen);
   void take(PeerId from, const wire::Status& status, double at_s);
 
-  /// runs: whether the line of this peer still counts.
+  /// runs: whether the bandwidth of this peer still counts.
   std::vector<BoardLink> board(double now_s, const std::function<bool(PeerId)>& runs) const;
 
   wire::LineWord line_of(PeerId peer) const;
 
-  /// What this peer sent, by the site of the receivers.
+  /// Bytes that this peer sent, by the site of the receivers.
   std::vector<wire::SiteBytes> sent_by(PeerId peer) const;
 
-  /// What this peer read.
+  /// Bytes and requests of this peer's reads.
   std::vector<wire::StoreWord> read_by(PeerId peer) const;
 
   struct Usd {
     double bytes = 0, requests = 0;
   };
 
-  /// Costs of what this peer sent and read.
+  /// Cost of this peer's traffic and reads.
   Usd usd_of(PeerId peer) const;
 
  private:
-  /// What one peer sent to one site, or read.
+  /// Traffic of one peer to one site, or from a store.
   struct Way {
     std::uint64_t ended = 0;  ///< by its earlier processes
     std::uint64_t now = 0;    ///< by this one
     double told_s = 0;
-    double bytes_per_s = 0;  ///< over the last 10 s or more, which ended then, with so many bytes
+    double bytes_per_s = 0;  ///< over the last 10 s or more, with their end and bytes
     double rated_s = 0;
     std::uint64_t rated_bytes = 0;
 
@@ -77,7 +77,7 @@ class Links {
 
   static void tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s);
   static void tell_of_traffic(Sender& sender, const Seen& seen);
-  /// What the lines of the peers at each site carry together; nothing where one of them is not known.
+  /// Total bandwidth of the peers at each site; nothing if that of one peer is not known.
   std::map<std::string, std::optional<wire::LineWord>> lines_by_site(
       const std::function<bool(PeerId)>& runs) const;
   double usd(const std::string& from, const std::string& to, std::uint64_t bytes) const;

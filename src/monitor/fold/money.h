@@ -8,12 +8,12 @@
 
 namespace tw::monitor {
 
-/// What a run has cost and will cost, from a board that has everything else: machines by price and hours,
-/// traffic by the tariffs of its links. gone: of peers that the board does not know, as others told of them.
+/// Cost of a run so far and forecast, from a board that has everything else: machines by price and hours,
+/// traffic by the tariffs of its links. gone: cost of peers that the board does not know, as reported by
+/// others.
 ///
-/// The forecast goes from now on by what the machines that run cost an hour and the traffic of now, for as
-/// many rounds as are left: each as long as the median of the last ones takes (likely), as the tenth
-/// shortest of a hundred (low) and the tenth longest (high).
+/// The forecast adds the present hourly cost of machines and traffic for the remaining rounds. Each takes the
+/// median of the last ones (likely), the tenth shortest of a hundred (low) or the tenth longest (high).
 Money money_of(const Board& board, const wire::GoneWord& gone, std::optional<double> budget_usd);
 
 }  // namespace tw::monitor

@@ -11,7 +11,7 @@ using world::Phase;
 
 namespace {
 
-/// What a peer told once a second does not hold any more when it has said nothing for so long.
+/// A status is out of date after this time without another one.
 constexpr double kSilentS = 5;
 
 PeerState state_of(wire::Doing doing) {

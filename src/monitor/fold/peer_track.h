@@ -18,10 +18,10 @@ namespace tw::monitor {
 /// first sign of a process to its stop, or to its last sign.
 class Uptime {
  public:
-  /// starts, stops: the sign is the first, or the last one of its process.
+  /// starts, stops: this is the first, or the last, sign of its process.
   void note(double at_s, bool starts, bool stops);
 
-  /// The peer itself says how many there are.
+  /// Sets the hours that the peer itself reported.
   void set_hours(double hours);
 
   double hours() const { return (ended_s_ + (runs_ ? last_s_ - begun_s_ : 0)) / 3600; }
@@ -34,15 +34,15 @@ class Uptime {
   bool runs_ = false;
 };
 
-/// What a peer gave to committed rounds.
+/// Contributions of a peer to committed rounds.
 class Contributions {
  public:
   void add(Round round, std::uint64_t samples, double at_s);
 
-  /// The peer itself says how much it gave.
+  /// Sets the sums that the peer itself reported.
   void set(std::uint64_t rounds, std::uint64_t samples, double samples_per_s);
 
-  /// Rounds after this one are done once more: the first time does not count.
+  /// Rounds after this one are repeated: the first time does not count.
   void rewind(Round to);
 
   std::uint64_t rounds() const { return rounds_; }
@@ -67,19 +67,19 @@ class Contributions {
   std::optional<double> told_per_s_;
 };
 
-/// How a peer stands with the others.
+/// Membership of a peer, as others see it.
 struct Standing {
   std::optional<Round> first_round, lost_round;
-  std::optional<Round> resumed;  ///< its state is that of a checkpoint of this round, and nothing came since
+  std::optional<Round> resumed;  ///< its state is that of a checkpoint of this round, without later updates
   std::optional<double> stopped_s;
   bool killed = false;
-  bool left = false;        ///< on its own will, as a record says
-  bool superseded = false;  ///< others went on from a checkpoint without it
+  bool left = false;        ///< it left by itself, according to a record
+  bool superseded = false;  ///< others resumed from a checkpoint without it
 
   bool stayed() const { return first_round && !lost_round && !left && !superseded; }
 };
 
-/// The stages of a peer's rounds, as its own events tell them.
+/// The stages of a peer's rounds, from its own events.
 class Stages {
  public:
   void take(const Seen& seen);
@@ -93,7 +93,7 @@ class Stages {
   std::array<Round, 2> led_{};  ///< the newest rounds that it led: the next one begins before a commit
 };
 
-/// One peer, as its own events and those of others tell of it.
+/// One peer, from its own events and those of others.
 class PeerTrack {
  public:
   explicit PeerTrack(PeerId peer) : lane(peer) { shown_.peer = peer; }
@@ -101,13 +101,13 @@ class PeerTrack {
   /// An event of its own.
   void take(const Seen& seen);
 
-  /// It tells how it stands.
+  /// A status of this peer.
   void take(const wire::Status& status, double at_s);
 
   /// Others count it out, or it has gone.
   void gone(PeerState how, const std::string& why, Round round, double at_s);
 
-  /// It takes part again: its lane goes on with what it does by its own word.
+  /// It takes part again: its lane resumes with the state that it reported.
   void back(Round round, double at_s) { lane.enter(doing_, round, at_s); }
 
   /// Others count it out, or it has gone.
@@ -133,11 +133,11 @@ class PeerTrack {
   void enter(PeerState state, const Seen& seen);
   void take_stages(const wire::RoundWord& last, double at_s);
 
-  PeerState doing_ = PeerState::computing;  ///< by its last own word, also while others count it out
-  BoardPeer shown_;                         ///< as far as it is told by events alone
+  PeerState doing_ = PeerState::computing;  ///< as it last reported, also while others count it as lost
+  BoardPeer shown_;                         ///< as far as events tell it
   BoardUsage ended_;                        ///< of its earlier processes
-  double wait_ends_s_ = 0;                  ///< a wait that goes on would have been told again by then
-  Round told_round_ = 0;                    ///< last one whose stages it told
+  double wait_ends_s_ = 0;                  ///< end of a wait without a further report
+  Round told_round_ = 0;                    ///< last round whose stages it reported
   bool leaves_ = false;
 };
 

@@ -9,26 +9,26 @@
 
 namespace tw::monitor {
 
-/// All peers of a run, what they say of themselves and of each other.
+/// All peers of a run, from their reports about themselves and each other.
 class Peers {
  public:
-  /// What an event tells beyond the peers.
+  /// News of an event beyond the peers.
   struct News {
     std::optional<Interruption> interruption;
-    std::optional<Round> rewound;  ///< rounds after this one are done once more
+    std::optional<Round> rewound;  ///< rounds after this one are repeated
   };
 
   News take(const Seen& seen);
 
-  /// A peer told how it stands.
+  /// A status of a peer.
   News take(PeerId from, const wire::Status& status, double at_s);
 
-  /// Others count it out: what it thinks of them is no news.
+  /// It counts as lost: its losses of others are ignored.
   bool is_lost(PeerId peer) const;
 
   const std::map<PeerId, PeerTrack>& all() const { return tracks_; }
 
-  /// A loss that nobody had: the peer's own log says that it came to an end after the last round.
+  /// A loss that did not happen: the peer's own log says that it ended after the last round.
   bool ended_itself(const Interruption& loss, Round last) const;
 
  private:
@@ -43,7 +43,7 @@ class Peers {
   void rewind(Round to);
 
   std::map<PeerId, PeerTrack> tracks_;
-  std::optional<Round> first_round_;  ///< of the run, as far as events tell
+  std::optional<Round> first_round_;  ///< of the run, if events tell it
 };
 
 }  // namespace tw::monitor

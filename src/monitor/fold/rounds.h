@@ -13,16 +13,16 @@
 
 namespace tw::monitor {
 
-/// The rounds of a run: their times, samples, contributors and the parameters they gave.
+/// The rounds of a run: times, samples, contributors and digests of the parameters.
 class Rounds {
  public:
   /// from_lost: others count its writer out.
   void take(const Seen& seen, bool from_lost);
 
-  /// What a peer told of the last round that it committed, and of its parameters.
+  /// The last round that a peer committed, and its parameters, from a status.
   void take(PeerId from, const wire::Status& status, double at_s);
 
-  /// Rounds after this one are done once more: the first time does not count.
+  /// Rounds after this one are repeated: the first time does not count.
   void rewind(Round to);
 
   /// The newest Board::kMostRounds, oldest first.
@@ -31,7 +31,7 @@ class Rounds {
   /// Last committed; 0: none.
   Round last() const { return last_; }
 
-  /// Sum over the whole run, as its last record says: a log which begins in its midst tells it, too.
+  /// Sum over the whole run, from its last record, so a log that begins later has it, too.
   std::uint64_t samples() const;
 
   /// The loss of the last batch.
@@ -48,11 +48,11 @@ class Rounds {
  private:
   struct Track {
     BoardRound shown;
-    std::optional<PeerId> leader;   ///< who said so last, else who committed first
+    std::optional<PeerId> leader;   ///< last peer that reported to lead, else the first to commit
     bool led = false;               ///< leader is from a lead event
-    std::uint64_t own_samples = 0;  ///< sum of what peers say of themselves
+    std::uint64_t own_samples = 0;  ///< sum of the peers' own reports
     std::uint64_t samples_total = 0;
-    std::optional<double> bound_s;  ///< as its leader reckoned
+    std::optional<double> bound_s;  ///< as its leader computed
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;
     std::string digest;  ///< of the parameters after it
@@ -68,9 +68,9 @@ class Rounds {
   void take_lost(const Seen& seen);
 
   std::map<Round, Track> tracks_;
-  std::map<PeerId, Round> told_;  ///< the last round of which a peer told
+  std::map<PeerId, Round> told_;  ///< the last round that each peer reported
   Round last_ = 0;
-  std::optional<Round> differing_;  ///< first one that did not give the same parameters everywhere
+  std::optional<Round> differing_;  ///< first one with different parameters on some peer
   bool applied_ = false;
   bool complete_ = false;
 };

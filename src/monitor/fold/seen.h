@@ -14,7 +14,7 @@
 /// by Board::kMost...
 namespace tw::monitor {
 
-/// An event, and when it happened: seconds since 1970.
+/// An event with its time: seconds since 1970.
 struct Seen {
   const LogEntry& entry;
   double at_s = 0;
@@ -23,15 +23,15 @@ struct Seen {
 
   PeerId writer() const { return entry.writer; }
 
-  /// A count that the event tells; 0 where it tells none.
+  /// A count of the event; 0 without one.
   std::uint64_t count(std::string_view name) const;
 
-  /// The text of that name; empty where it tells none.
+  /// The text with that name; empty without one.
   std::string text(std::string_view name) const;
 };
 
-/// Wall times of events. Within a process they go by its monotonic clock, for the wall clock may be set
-/// meanwhile.
+/// Wall times of events. Within a process they follow its monotonic clock, because the wall clock may be
+/// changed.
 class WallClocks {
  public:
   double seconds(const LogEntry& entry);

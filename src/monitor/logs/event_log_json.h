@@ -16,8 +16,8 @@
 
 namespace tw::monitor {
 
-/// One line of an event log as it stands in the file: what happened, who wrote it, and when by the calendar.
-/// Writer 0 is whoever drives an experiment from outside (`tw local`).
+/// One line of an event log: the event, its writer and its wall time. Writer 0 drives an experiment from
+/// outside (`tw local`).
 struct LogEntry {
   PeerId writer;
   std::int64_t unix_nanos = 0;
@@ -38,7 +38,7 @@ std::string calendar_time(std::int64_t unix_nanos);
 /// "events-7.jsonl"; "events-local.jsonl" for writer 0.
 std::string event_log_name(PeerId writer);
 
-/// When a log goes on in a further file (monitor/logs/log_file.h), and how many of them stay: the first one,
+/// When a log continues in a further file (monitor/logs/log_file.h), and how many files stay: the first one,
 /// which says how the peer began, and the newest.
 struct LogLimits {
   std::uint64_t part_bytes = 32ULL << 20;
@@ -53,7 +53,7 @@ struct LogTrouble {
 };
 
 /// Appends events to files, a line each, handed to the system at once: a killed process loses nothing but, at
-/// worst, the end of its last line. Where lines cannot be written, it tries again once a second, and writes
+/// worst, the end of its last line. While lines cannot be written, it tries again once a second, and writes
 /// how many are missing (a log event with `missing`, `seconds` and why) before the next one. A further file
 /// begins with a log event, too: `part`, and `logged`, the lines of all files before it. Loop thread only.
 class JsonEventLog : public world::EventSink {
@@ -98,7 +98,7 @@ class EventLogTail {
   /// and why.
   Result<std::vector<LogEntry>> poll();
 
-  /// What stands after the last line end: a line under way, or torn when its writer was killed.
+  /// Text after the last line end: a line being written, or torn because its writer was killed.
   const std::string& rest() const { return rest_; }
 
  private:
@@ -112,8 +112,8 @@ class EventLogTail {
   std::uint64_t lines_ = 0;
 };
 
-/// A whole log, all parts of it that are there. A torn last line of a part is left out; any other broken line
-/// is an error that names path:line.
+/// A whole log, with all existing parts. A torn last line of a part is left out; any other broken line is an
+/// error that names path:line.
 Result<std::vector<LogEntry>> read_event_log(const std::string& path);
 
 /// All logs of a folder, a log each. Errors: no such folder, no log in it, a broken line.

@@ -34,7 +34,7 @@ Status FollowedLogs::poll() {
   auto fresh = follower_.poll();
   if (!fresh) return fresh.error();
   if (take_writers(fresh.value())) {
-    // A journal is told what is known of its peers when it begins, so all logs are read again.
+    // A journal gets the facts of its peers only at its beginning, so all logs are read again.
     journal_ = Journal(facts_ ? facts_(peers_) : JournalOptions{});
     follower_ = LogFollower(folder_);
     return poll();

@@ -12,18 +12,18 @@
 
 namespace tw::monitor {
 
-/// The board of the event logs in a folder, while they grow and new ones come. Calls block for as long as it
-/// takes to read what is new.
+/// The board of the event logs in a folder, while they grow and new ones come. Calls block while they read
+/// new lines.
 class FollowedLogs {
  public:
-  /// What is known of the peers besides their logs; asked again when there are more of them.
+  /// Facts about the peers besides their logs; requested again when there are more logs.
   using Facts = std::function<JournalOptions(const std::vector<PeerId>& peers)>;
 
-  /// The folder, or the one named logs in it, where only that one holds logs; or a single log. Error: there
-  /// is no such folder.
+  /// The folder, or its subfolder "logs" if only that one has logs; or a single log. Error: there is no such
+  /// folder.
   static Result<FollowedLogs> open(const std::string& folder, Facts facts);
 
-  /// Takes what was written since. Errors: a folder that cannot be read, a broken line (path:line and why).
+  /// Takes lines written since. Errors: a folder that cannot be read, a broken line (path:line and why).
   Status poll();
 
   Board board(double now_s) const { return journal_.board(now_s); }

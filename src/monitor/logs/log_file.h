@@ -9,9 +9,9 @@
 
 namespace tw::monitor {
 
-/// A file that only grows, by pieces that are written as a whole or not at all: what a failed write left of a
-/// piece is cut off, at the latest before the next one. Handed to the system at once, not made durable. Calls
-/// block; one at a time.
+/// A file that only grows, by pieces that are written as a whole or not at all: the rest of a failed write is
+/// cut off, at the latest before the next one. Handed to the system at once, not made durable. Calls block;
+/// one at a time.
 class LogFile {
  public:
   LogFile() = default;
@@ -19,14 +19,14 @@ class LogFile {
   LogFile(LogFile&& other) noexcept;
   LogFile& operator=(LogFile&& other) noexcept;
 
-  /// Creates it where it is missing. After an error the file that was open before is still open.
+  /// Creates the file if it is missing. After an error the former file is still open.
   std::error_code open(const std::string& path);
 
   bool is_open() const { return file_ >= 0; }
 
   std::error_code append(std::string_view piece);
 
-  /// Drops what lies behind the first `bytes` of a regular file.
+  /// Truncates a regular file after the first `bytes`.
   std::error_code cut(std::uint64_t bytes);
 
   /// Bytes of whole pieces.
@@ -42,7 +42,7 @@ class LogFile {
 /// has the name of the log.
 std::string log_part_path(const std::string& path, std::uint64_t part);
 
-/// The parts of a log that are there, rising.
+/// Numbers of the existing parts of a log, rising.
 std::vector<std::uint64_t> log_parts(const std::string& path);
 
 /// The logs of which a folder has parts: their paths, by name. Error: why the folder cannot be read.

@@ -10,13 +10,13 @@
 
 namespace tw::monitor {
 
-/// Follows all logs of a run while their writers go on, on the one time line of monitor::merge: those that
-/// are in a folder, also if they come later, or a single log.
+/// Follows all logs of a run while their writers go on, on the one time line of monitor::merge: those in a
+/// folder, including later ones, or a single log.
 class LogFollower {
  public:
   explicit LogFollower(std::string path) : path_(std::move(path)) {}
 
-  /// What was written since the last call, in the order of time. Errors: no such folder or log, a folder that
+  /// Lines written since the last call, in the order of time. Errors: no such folder or log, a folder that
   /// cannot be read, a broken line.
   Result<std::vector<LogEntry>> poll();
 

@@ -9,15 +9,15 @@
 
 namespace tw::monitor {
 
-/// What a person is told about an event log that cannot be written: at once, then once a minute, and when it
-/// is written again.
+/// Messages about an event log that cannot be written: at once, then once a minute, and when it is written
+/// again.
 class LogWatch {
  public:
   /// The line to show now, if there is one. trouble: of the log.
   std::optional<std::string> line(Instant now, const std::optional<LogTrouble>& trouble);
 
  private:
-  std::uint64_t missing_ = 0;  ///< events, as told or seen last
+  std::uint64_t missing_ = 0;  ///< missing events at the last message
   std::optional<Instant> told_at_;
 };
 

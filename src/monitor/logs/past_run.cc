@@ -14,7 +14,7 @@ namespace {
 
 enum class Shown { nothing, begun, ended };
 
-/// What one log shows, whatever parts it has. Lines that cannot be read tell nothing.
+/// Evidence of one log, with any parts. Unreadable lines are ignored.
 Shown shown_by(const std::string& log, const std::string& run) {
   Shown shown = Shown::nothing;
   bool of_this_run = false;

@@ -12,22 +12,22 @@
 
 namespace tw::monitor {
 
-/// Refusals on their way to a log that nobody may fill with them: the first of a cause is told at once, those
-/// after it are counted and told together every 10 s, with the last one of them as the example. A refusal
-/// without a cause is told each time. Each event that is told of a cause has the number "count".
+/// Limits refusals in a log: the first of a cause is logged at once, later ones are counted and logged
+/// together every 10 s, with the last one as the example. A refusal without a cause is logged each time. Each
+/// logged event with a cause has the number "count".
 ///
-/// A step machine. What it holds and tells is bounded: one event for each cause, with words of 400 bytes.
+/// A step machine. Its memory and output are bounded: one event for each cause, with words of 400 bytes.
 class RefusalCount {
  public:
   static constexpr Duration kEvery = std::chrono::seconds(10);
 
-  /// What to tell at once, if anything.
+  /// The event to log at once, if any.
   std::optional<world::Event> take(const world::Event& refusal);
 
-  /// What to tell now. Its cost is small: call it often.
+  /// The events to log now. Cheap: call it often.
   std::vector<world::Event> due(Instant now);
 
-  /// All that was counted and not told: nothing comes after it.
+  /// All counted refusals that were not logged. Call it last.
   std::vector<world::Event> rest();
 
  private:

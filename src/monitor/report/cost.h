@@ -13,15 +13,15 @@
 namespace tw::monitor {
 
 /// Hours of each peer that has a log: from the first line of a process to its `stop`, or to its last line
-/// where it has none. What a machine took to start and to end is in no log.
+/// without one. Logs do not have the start-up and shutdown of a machine.
 std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs);
 
-/// What the traffic of the run cost: between the sites that the events name, and from stores of data with the
+/// Cost of the run's traffic: between the sites that the events name, and from stores of data with the
 /// requests to them. Entries in the order of time.
 Links::Usd traffic_usd(const std::vector<LogEntry>& entries);
 
-/// Fills in Summary::cost, but for hours and traffic. usd_per_h: at least 0, finite; of a machine with this
-/// peer alone, whose events tell no price. Other peers that are not in it have none.
+/// Fills in Summary::cost, except hours and traffic. usd_per_h: at least 0, finite; machine prices of peers
+/// without a price in their events. Other peers have no price.
 void tell_cost(Summary& summary, const std::map<PeerId, double>& usd_per_h);
 
 }  // namespace tw::monitor

@@ -21,7 +21,7 @@ std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
   return *middle;
 }
 
-/// The first to say so need not be the one who knows how long the peer was silent.
+/// The first report of a loss need not have the time of silence.
 void complete_loss(RunHistory& history, const world::Event& event) {
   const auto silent_s = number_in(event, "silent_s");
   for (LossFacts& loss : history.losses) {
@@ -159,7 +159,7 @@ void note_reissue(RunHistory& history, const LogEntry& entry) {
   most = std::max(most, static_cast<std::uint64_t>(microbatches));
 }
 
-/// What happens to peers that go.
+/// Notices and departures of peers.
 void note_going(RunHistory& history, const LogEntry& entry) {
   if (entry.event.phase == Phase::lost) note_loss(history, entry);
   if (entry.event.phase == Phase::leave) note_leave(history, entry);

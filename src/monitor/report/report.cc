@@ -13,7 +13,7 @@ namespace tw::monitor {
 
 namespace {
 
-/// How many undisturbed rounds on each side tell what a round takes.
+/// Undisturbed rounds on each side that give the usual time of a round.
 constexpr std::size_t kNeighbours = 5;
 
 /// From one commit to the next: the time line has no gap and no overlap, whatever each peer does meanwhile.
@@ -101,7 +101,7 @@ void average_phases(const RunHistory& history, Summary& summary) {
   if (comm_s > 0) summary.granularity = calc_s / comm_s;
 }
 
-/// Logs that end while those of other peers go on, though nobody lost their writer.
+/// Logs that end while those of other peers go on, without a loss of their writer.
 void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const RunHistory& history,
                              Summary& summary) {
   Round last = 0;

@@ -68,7 +68,7 @@ std::string wait_text(const BoardWait& wait, double now_s) {
   return fmt::format("waits for peer {}, {}", to_string(wait.peers.front()), since);
 }
 
-/// What is worth a word about it, the most urgent first.
+/// The most urgent note about a peer.
 std::string note_of(const BoardPeer& peer, double now_s) {
   if (is_gone(peer)) {
     const std::string ago = peer.since_s > 0 ? duration_text(now_s - peer.since_s) + " ago" : "";

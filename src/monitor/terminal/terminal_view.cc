@@ -14,7 +14,7 @@ namespace {
 
 /// Tables below that of the peers: none gets more lines than kMost while others want some.
 constexpr std::size_t kLeast = 3, kMost = 9;
-/// Below so many lines there is room for the peers alone.
+/// With fewer lines there is room only for the peers.
 constexpr std::size_t kLeastPeers = 13;
 
 bool is_before(const BoardPeer& a, const BoardPeer& b, PeerOrder order) {

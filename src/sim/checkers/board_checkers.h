@@ -9,8 +9,8 @@
 
 namespace tw::sim {
 
-/// I10: what the board says that the run has cost is, within 0.1 %, price x uptime of each process, by the
-/// times of its events, and tariff x what its port was given, counted where the network counts.
+/// I10: the cost on the board equals, within 0.1 %, price x uptime of each process (by the times of its
+/// events) plus tariff x bytes given to its port, as the network counts them.
 class CostAddsUp final : public Checker {
  public:
   explicit CostAddsUp(const Rules& rules);
@@ -31,11 +31,11 @@ class CostAddsUp final : public Checker {
   Rules rules_;
   monitor::Journal journal_;
   std::map<PeerId, Meter> meters_;
-  double machines_usd_ = 0, egress_usd_ = 0;  ///< of processes that are over
+  double machines_usd_ = 0, egress_usd_ = 0;  ///< of processes that have ended
 };
 
-/// I11: the board of one that only hears what peers tell of themselves shows of each, at the moment it tells,
-/// what a board shows that has the logs of all. A peer tells at every 64th event of the run, and at the end.
+/// I11: a board fed only by the statuses of peers shows for each peer, when its status arrives, the same as a
+/// board with all logs. A peer sends its status at every 64th event of the run, and at the end.
 class BoardsAgree final : public Checker {
  public:
   explicit BoardsAgree(const Rules& rules);
@@ -53,7 +53,7 @@ class BoardsAgree final : public Checker {
   monitor::Journal logs_, live_;
   std::map<PeerId, monitor::Journal> own_;
   std::uint64_t events_ = 0;
-  bool rewound_ = false;  ///< rounds were done once more: not everybody knows which of its own count
+  bool rewound_ = false;  ///< rounds were repeated: a peer may not know which of its own count
 };
 
 }  // namespace tw::sim

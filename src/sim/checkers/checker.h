@@ -26,7 +26,7 @@ struct Violation {
   std::string message;
 };
 
-/// What decides which records are right, and how long things may take.
+/// Facts that decide which records are right, and limits of time.
 struct Rules {
   std::uint64_t target_batch_size = 0;
   std::uint64_t microbatch = 0;
@@ -41,7 +41,7 @@ struct Rules {
   std::size_t checkpoint_keep = 2;
   Duration patience{};  ///< RunOptions::patience
 
-  /// What machines and traffic cost.
+  /// Prices of machines and traffic.
   struct SitePrices {
     double usd_per_h = 0;          ///< of one peer
     double egress_usd_per_gb = 0;  ///< of what leaves the site
@@ -49,10 +49,9 @@ struct Rules {
 
   std::map<std::string, SitePrices> prices;  ///< by name of the site
   /// Time of a round without faults by the slowest majority of the peers (each of its phases, and the slowest
-  /// microbatch under way at its end, included). 0: not known, and no bound that is counted in it is judged.
+  /// microbatch under way at its end, included). 0: not known, and bounds that depend on it are not checked.
   Duration round_time{};
-  /// What a peer with a notice needs to hand over one sum, its slowest item and what is kept in hand
-  /// included.
+  /// Time that a peer with a notice needs to hand over one sum, its slowest item and a reserve included.
   Duration handover_time{};
   Duration round_trip{};     ///< the longest between two peers, queues included
   Duration transfer_time{};  ///< of the state to one joiner
@@ -60,7 +59,7 @@ struct Rules {
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };
 
-/// A peer's word about a record.
+/// A record as one peer reported it.
 struct Sighting {
   PeerId peer;
   const wire::Record& record;
@@ -69,13 +68,13 @@ struct Sighting {
   bool restored = false;  ///< applied: by a transfer of the state
 };
 
-/// A peer that lives, from outside.
+/// A living peer, seen from outside.
 struct Survivor {
   PeerId peer;
   train::SessionView view;
   Duration idle{};  ///< time it ran without computing, committing or applying anything
   Instant now{};
-  std::uint64_t held_bytes = 0;        ///< of what others sent or asked for
+  std::uint64_t held_bytes = 0;        ///< held because of messages of others
   std::uint64_t held_bytes_limit = 0;  ///< 0: not known
   std::uint64_t incarnation = 0;       ///< of its process
 };
@@ -85,13 +84,13 @@ struct Strike {
   FaultKind kind{};
   std::vector<PeerId> victims;
   Instant at{};
-  Duration lasts{};  ///< of those that go on; 0: until faults are over
+  Duration lasts{};  ///< of lasting faults; 0: until faults are over
 };
 
 /// One law. The order of calls: on_event comes before on_commit or on_applied of the same step. on_strike
-/// comes in the instant of the fault, just before or just after what it does (on_disk, when it ends a
-/// process). on_look comes for every peer that has a process, several times a second, for the last time when
-/// its session has finished or failed. on_calm comes once, on_end last.
+/// comes at the time of the fault, just before or just after its effect (on_disk, when it ends a process).
+/// on_look comes for every peer that has a process, several times a second, for the last time when its
+/// session has finished or failed. on_calm comes once, on_end last.
 class Checker {
  public:
   explicit Checker(std::string name) : name_(std::move(name)) {}
@@ -109,8 +108,8 @@ class Checker {
 
   virtual void on_event(PeerId, const world::Event&) {}  ///< a line of the event log of this peer
 
-  /// What this peer's process gave to its links so far, in bytes by the site of the receivers; comes before
-  /// an event that speaks of it.
+  /// Bytes that this peer's process gave to its links so far, by the site of the receivers; comes before an
+  /// event with these numbers.
   virtual void on_traffic(PeerId, const std::map<std::string, std::uint64_t>&) {}
 
   virtual void on_strike(const Strike&) {}

@@ -11,11 +11,11 @@
 
 namespace tw::sim {
 
-/// Those that there are, in order: I1 ... L4, and "failure" (a session gave up).
+/// Names of all checkers, in order: I1 ... L4, and "failure" (a session gave up).
 const std::vector<std::string>& checker_names();
 
-/// The ones of these names; all of them when there are no names. An error names what is unknown and lists
-/// what there is. The ledger is filled by the caller and outlives them.
+/// The checkers with these names; without names all. An error names the unknown one and lists all names. The
+/// ledger is filled by the caller and outlives them.
 Result<std::vector<std::unique_ptr<Checker>>> make_checkers(const Rules& rules, const Ledger& ledger,
                                                             const std::vector<std::string>& names);
 

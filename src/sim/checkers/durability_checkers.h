@@ -28,7 +28,7 @@ class CheckpointsLast final : public Checker {
   void on_end(std::span<const Survivor> survivors) override;
 
  private:
-  /// What a disk held; judged once it is known which faults struck in that instant.
+  /// Content of a disk; checked once the faults of that instant are known.
   struct Finding {
     PeerId peer;
     Round durable = 0;
@@ -45,10 +45,10 @@ class CheckpointsLast final : public Checker {
   std::vector<Finding> findings_;
 };
 
-/// I9: a preemption costs little. With a notice nothing is given out again on account of its victim, and the
-/// victim has gone by its own will before the notice ends, unless something else strikes meanwhile. Without
-/// one, what is given out again is of the victim and of rounds that are not decided; nobody pays who was not
-/// struck. (That what was lost is computed after all is I3.)
+/// I9: a preemption costs little. With a notice no microbatch of the victim is leased again, and the victim
+/// leaves by itself before the notice ends, unless another fault strikes meanwhile. Without a notice, only
+/// microbatches of the victim in undecided rounds are leased again; no other peer loses work. (I3 demands
+/// that lost samples are computed after all.)
 class CheapPreemption final : public Checker {
  public:
   CheapPreemption(const Rules& rules, const Ledger& ledger) : Checker("I9"), rules_(rules), ledger_(ledger) {}
@@ -70,16 +70,16 @@ class CheapPreemption final : public Checker {
 
   Rules rules_;
   const Ledger& ledger_;
-  Round struck_round_ = 0;  ///< the last that something else than the end of a process struck
-  Instant now_{};           ///< of the last look or strike: the clock of an event's writer may be wrong
-  FaultWindow window_;      ///< of all that is not the end of one process
+  Round struck_round_ = 0;  ///< last round in which a fault other than the end of a process struck
+  Instant now_{};           ///< time of the last look or strike: the clock of an event's writer may be wrong
+  FaultWindow window_;      ///< of all faults but the end of one process
   std::set<PeerId> gone_;   ///< struck themselves, or at their end
   std::vector<Notice> notices_;
 };
 
-/// I11: the event log of a peer alone tells what it decided and where it stands: its commits, applications
-/// and restores are those that were seen, in order, with their digests, and its last one is the head of the
-/// history that the peer shows. (The record of round 0 is not in a log: nobody decides it.)
+/// I11: the event log of a peer tells its decisions and its state: its commits, applications and restores are
+/// those that were observed, in order, with their digests, and the last one is the head of the peer's
+/// history. (The record of round 0 is in no log: it is not decided.)
 class LogReplays final : public Checker {
  public:
   LogReplays() : Checker("I11") {}
@@ -99,9 +99,9 @@ class LogReplays final : public Checker {
   };
 
   struct Log {
-    std::deque<Bandwidth> unseen;  ///< written, not seen to happen yet
+    std::deque<Bandwidth> unseen;  ///< written, not observed yet
     Round head = 0;
-    bool catching_up = false;  ///< it takes state and means, and shows the head of before
+    bool catching_up = false;  ///< it fetches state and means, and still shows the former head
   };
 
   void match(PeerId peer, const Bandwidth& seen);
@@ -109,7 +109,8 @@ class LogReplays final : public Checker {
   std::map<PeerId, Log> logs_;
 };
 
-/// I12: what a peer holds for others stays within its bound, and so do the means that it is to apply.
+/// I12: the memory that a peer holds for others stays within its bound, and so do the means that wait to be
+/// applied.
 class BoundedMemory final : public Checker {
  public:
   BoundedMemory() : Checker("I12") {}

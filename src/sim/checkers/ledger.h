@@ -10,7 +10,7 @@
 
 namespace tw::sim {
 
-/// All records that anybody in a world ever knew, by digest. For checkers: it sees what no peer can see.
+/// All records that any peer of a world ever knew, by digest. Only for checkers.
 class Ledger {
  public:
   /// True when it is new.
@@ -21,10 +21,10 @@ class Ledger {
   /// Whether the history that ends with record b holds record a.
   bool leads_to(const Digest& a, Digest b) const;
 
-  /// Whether one of the two branches that lead to these records since they parted carries a minority mark.
+  /// Whether one of the two branches that lead to these records has a minority mark after the fork.
   bool marked_fork(Digest a, Digest b) const;
 
-  /// The one that goes before all others (wire/rank.h); null while there is none.
+  /// The record that ranks before all others (wire/rank.h); null while there is none.
   const wire::Record* newest() const;
 
   int minority_records() const;

@@ -11,7 +11,7 @@
 
 namespace tw::sim {
 
-/// For bounds on time: since when the world has been as the bound supposes.
+/// For bounds on time: since when the assumptions of the bound hold.
 class Conditions {
  public:
   Conditions(const Rules& rules, const Ledger& ledger) : rules_(rules), ledger_(ledger) {}
@@ -24,8 +24,8 @@ class Conditions {
 
   bool lives(PeerId peer, Instant now) const { return census_.lives(peer, now); }
 
-  /// `from`, or the end of the last fault, or the last time that a peer went; kNever when a fault is at work,
-  /// a majority is not there, or the run has not begun or is over.
+  /// `from`, or the end of the last fault, or the last loss of a peer; kNever while a fault is active,
+  /// without a majority, before the beginning or after the end of the run.
   Instant undisturbed_since(Instant from, Instant now) const;
 
  private:
@@ -35,10 +35,10 @@ class Conditions {
   Census census_;
 };
 
-/// L1: once faults are over and a majority is connected, a round commits within three rounds' time and what
-/// the protocol takes to notice and to meet again; and the run comes to its end (the world ends after the
-/// time it may take). A peer that was no member any more when the others came to the end may be left
-/// behind: they wait a while for one that fetches the state (train/session/departure.h), and for no other.
+/// L1: once faults are over and a majority is connected, a round commits within three rounds' time plus the
+/// time to detect losses and to link again; and the run completes (the world ends after the allowed time). A
+/// peer that was no member any more at the end of the run may be left behind: the others wait a while only
+/// for one that fetches the state (train/session/departure.h).
 class GoesOn final : public Checker {
  public:
   GoesOn(const Rules& rules, const Ledger& ledger)
@@ -49,7 +49,7 @@ class GoesOn final : public Checker {
   void on_look(const Survivor& survivor) override;
   void on_end(std::span<const Survivor> survivors) override;
 
-  /// From calm, or from the commit before.
+  /// Counted from calm, or from the previous commit.
   static Duration limit(const Rules& rules);
 
  private:
@@ -62,9 +62,9 @@ class GoesOn final : public Checker {
   std::set<PeerId> shared_;  ///< ids that a twin has, too: one of the two stays outside
 };
 
-/// L2: a peer that comes to a run, or comes back to it, is a member within the transfer of the state and two
-/// rounds, when nothing strikes meanwhile. (That it contributes then depends on its speed: a round may be
-/// over before it has computed anything.)
+/// L2: a peer that joins a run, or rejoins it, is a member within the transfer time of the state and two
+/// rounds, if no fault strikes meanwhile. (Its contribution depends on its speed: a round may end before it
+/// has computed anything.)
 class JoinersGetIn final : public Checker {
  public:
   JoinersGetIn(const Rules& rules, const Ledger& ledger)
@@ -85,11 +85,11 @@ class JoinersGetIn final : public Checker {
   const Ledger& ledger_;
   Conditions conditions_;
   std::map<PeerId, Instant> outside_;  ///< since when
-  Instant now_{};                      ///< of the last look: a peer's own clock may be wrong
+  Instant now_{};                      ///< time of the last look: a peer's own clock may be wrong
 };
 
-/// L4: after the death of the leader the next round commits without anybody's doing, within the limit of the
-/// detection and three rounds' time.
+/// L4: after the death of the leader the next round commits without intervention, within the detection limit
+/// and three rounds' time.
 class LeaderIsReplaced final : public Checker {
  public:
   LeaderIsReplaced(const Rules& rules, const Ledger& ledger)
@@ -134,8 +134,8 @@ class NobodyFails final : public Checker {
   const Ledger& ledger_;
 };
 
-/// L3: a peer that waits for more than 5 s names the peer it waits for, or its own work. A peer that says
-/// that it waits for others names one of them, however short the wait.
+/// L3: a peer that waits for more than 5 s names the peer that it waits for, or its own work. A wait for
+/// others always names one of them, however short it is.
 class WaitsAreNamed final : public Checker {
  public:
   WaitsAreNamed() : Checker("L3") {}
@@ -144,7 +144,7 @@ class WaitsAreNamed final : public Checker {
 
  private:
   std::set<PeerId> told_;
-  std::map<PeerId, Instant> for_nobody_since_;  ///< it waits for nothing, or for itself
+  std::map<PeerId, Instant> for_nobody_since_;  ///< its wait names no other peer
 };
 
 }  // namespace tw::sim

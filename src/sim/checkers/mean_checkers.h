@@ -13,20 +13,19 @@
 
 namespace tw::sim {
 
-/// Peers whose sent values are wrong in a way that nobody who receives them can know: they are as finite and
-/// as small as right ones.
+/// Peers that send wrong values which no receiver can detect: they are finite and as small as right ones.
 class Liars {
  public:
   explicit Liars(const Rules& rules) : rules_(rules) {}
 
   void on_strike(const Strike& strike);
 
-  /// Newest: the last round that is committed; what they sent before may be in the one after it.
+  /// newest: the last committed round; values sent before may be in the round after it.
   void on_calm(Round newest);
 
   bool empty() const { return kinds_.empty(); }
 
-  /// The fault of this peer's part in this round; nothing when it is to be as it should.
+  /// The fault of this peer's contribution in this round; nothing if it must be right.
   std::optional<FaultKind> of(PeerId peer, Round round) const;
 
  private:
@@ -38,9 +37,9 @@ class Liars {
 /// I4: the mean is the reference mean over the recorded contributors, bit for bit (gradients of
 /// SyntheticTrainer, and what error feedback adds to them). A peer that was struck by send_negated may have
 /// sent each segment with either sign: then the mean is the reference for some choice of signs (up to
-/// kMostChoices are tried, beyond it is not judged). A peer that sends huge values where no norm cap refuses
-/// them, or segments that are named as of the next round and kept until then, makes the mean whatever it
-/// likes: I1 and I8 still demand that it is the same for all.
+/// kMostChoices are tried; with more the mean is not checked). A peer may send huge values without a norm
+/// cap, or segments for the next round that are kept until then. So it controls the mean; I1 and I8 still
+/// demand that the mean is the same for all.
 class ExactMean final : public Checker {
  public:
   static constexpr std::uint64_t kMostChoices = 1 << 16;  ///< some 10 ms
@@ -72,9 +71,9 @@ class ExactMean final : public Checker {
 };
 
 /// I5: nothing enters a mean that is late, malformed, from an unknown peer, not finite, beyond the norm cap,
-/// or sent twice. Contributors are members of the record before, each slot counts once; where a contributor
-/// was struck so that its messages had to be refused, the mean is that of what it should have sent; and no
-/// segment of the mean is longer than the cap.
+/// or sent twice. Contributors are members of the record before, each slot counts once; where messages of a
+/// contributor had to be refused because of a fault, the mean is that of its right values; and no segment of
+/// the mean is longer than the cap.
 class OnlySoundInput final : public Checker {
  public:
   OnlySoundInput(const Rules& rules, const Ledger& ledger)
@@ -94,9 +93,9 @@ class OnlySoundInput final : public Checker {
   const Ledger& ledger_;
   Residuals residuals_;
   std::set<Digest> seen_;
-  std::map<PeerId, std::set<FaultKind>> refusable_;  ///< what struck it, for receivers to refuse
-  std::set<PeerId> liars_;                           ///< struck by what no receiver can know
-  std::map<PeerId, std::set<Digest>> heads_;         ///< records after which each had the state
+  std::map<PeerId, std::set<FaultKind>> refusable_;  ///< faults of each peer that receivers must refuse
+  std::set<PeerId> liars_;                           ///< peers with a fault that no receiver can detect
+  std::map<PeerId, std::set<Digest>> heads_;         ///< records whose state each peer had
 };
 
 }  // namespace tw::sim

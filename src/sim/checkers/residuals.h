@@ -11,8 +11,8 @@
 
 namespace tw::sim {
 
-/// What each peer carries from round to round under error feedback (RunOptions::error_feedback), computed
-/// from the records that it says it applied.
+/// The residual of each peer under error feedback (RunOptions::error_feedback), computed from the records
+/// that it reports as applied.
 class Residuals {
  public:
   explicit Residuals(const Rules& rules) : rules_(rules) {}
@@ -22,16 +22,16 @@ class Residuals {
   void on_commit(const Sighting& sighting);
   void on_applied(const Sighting& sighting);
 
-  /// False when somebody whose id a twin shares may have added its residual: nobody sees what a twin holds.
-  /// Nor where there are more than kMostChoices.
+  /// False when a peer that shares its id with a twin may have added its residual: the residual of a twin is
+  /// not observed. False, too, with more than kMostChoices choices.
   bool knows(const wire::Record& record) const;
 
-  /// What each contributor of this record should have sent, its residual included: a choice for each residual
-  /// that one of its processes may have had after the record before, kMostChoices of them at most.
+  /// The right contribution of each contributor of this record, residual included: a choice for each residual
+  /// that one of its processes may have had after the previous record, at most kMostChoices.
   std::vector<std::vector<std::vector<float>>> honest_sums(const wire::Record& record) const;
 
-  /// The mean of such sums: the recorded one, if some choice gives it (then the others are ruled out), else
-  /// that of the first. To be called before anybody's on_commit of this record.
+  /// The mean of such sums: the recorded one, if a choice gives it (then the others are ruled out), else that
+  /// of the first. Call it before any on_commit of this record.
   std::vector<float> honest_mean(const wire::Record& record);
 
  private:
@@ -41,8 +41,8 @@ class Residuals {
 
   struct Carried {
     std::set<Values> choices;
-    /// Its last record came with the state of others, carrying nothing: a contribution to the round after
-    /// that is known to be of its peer may be an earlier process's.
+    /// Its last record came by a state transfer, without residual: a contribution of this peer to the next
+    /// round may be an earlier process's.
     bool fresh = true;
   };
 
@@ -65,7 +65,7 @@ class Residuals {
 std::vector<float> mean_of(const wire::Record& record, const std::vector<std::vector<float>>& sums,
                            const Rules& rules, const std::set<std::size_t>& negated = {});
 
-/// A contribution with this sum, as the reference wants it.
+/// A contribution with this sum, in the form of the reference.
 average::WeightedGradient weighted(const wire::Record& record, const wire::Contribution& contribution,
                                    std::span<const float> sum, const Rules& rules);
 

@@ -43,9 +43,9 @@ class AllOrNone final : public Checker {
   std::map<PeerId, Digest> heads_;
 };
 
-/// I3: the contributions of a round are disjoint, and their samples those of its batch: what the round before
-/// left over, then new ones, a target batch size in all. At most half of a batch is left over, nothing of the
-/// last one, and only where the log of a leader says that somebody was lost after the call.
+/// I3: the contributions of a round are disjoint, and their samples those of its batch: the remainder of the
+/// previous round, then new ones, a target batch size in all. The remainder is at most half of a batch, none
+/// after the last one, and only if the log of a leader says that a peer was lost after the call.
 class ExactSamples final : public Checker {
  public:
   ExactSamples(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
@@ -59,7 +59,7 @@ class ExactSamples final : public Checker {
   Rules rules_;
   const Ledger& ledger_;
   std::set<Digest> seen_;
-  std::set<Round> short_;  ///< of which a leader says that it leaves something to the next one
+  std::set<Round> short_;  ///< rounds that leave a remainder according to a leader
 };
 
 /// I6: a contributor to a round held the state with which the round began.
@@ -72,15 +72,15 @@ class KnownState final : public Checker {
   void on_strike(const Strike& strike) override;
 
  private:
-  std::set<PeerId> shared_;  ///< ids that a twin has, too: nobody sees what it holds
+  std::set<PeerId> shared_;  ///< ids shared with a twin, whose state is not observed
   std::map<PeerId, std::set<Digest>> held_;
 };
 
-/// I8: one history, but for branches that are marked as decided without a majority; and nobody decides so
-/// before the record before is as old as the patience (less the step that each jump of a clock counts as).
-/// Nobody gives up a history for one that goes behind it: one that never had members beside its founder where
-/// the other had, or of which a majority decided fewer samples, or as many and fewer were in all. Every
-/// record counts them rightly: both are found anew here from the records, their marks and their members.
+/// I8: one history, except branches marked as decided without a majority. Such a decision waits until the
+/// previous record is as old as the patience (less the counted step of each clock jump). No peer drops a
+/// history for one that ranks behind it: one that never had members beside its founder while the other had,
+/// or with fewer samples decided by a majority, or with as many and fewer in all. Every record has the right
+/// sums: the checker computes them from the records, their marks and their members.
 class OneHistory final : public Checker {
  public:
   OneHistory(const Rules& rules, const Ledger& ledger) : Checker("I8"), rules_(rules), ledger_(ledger) {}
@@ -99,7 +99,7 @@ class OneHistory final : public Checker {
     bool company = false;           ///< it had members beside its founder
     std::uint64_t by_majority = 0;  ///< samples
     std::uint64_t in_all = 0;
-    std::vector<PeerId> awaited;  ///< before the first sum goes on
+    std::vector<PeerId> awaited;  ///< before the first sum resumes
 
     auto rank() const { return std::tuple(company, by_majority, in_all); }
   };
@@ -111,8 +111,8 @@ class OneHistory final : public Checker {
   const Ledger& ledger_;
   std::map<Digest, Weight> weights_;
   std::map<PeerId, Digest> heads_;  ///< of the processes
-  Instant now_{};                   ///< of the last look
-  Duration jumps_{};                ///< what they count as in the waiting of a peer
+  Instant now_{};                   ///< time of the last look
+  Duration jumps_{};                ///< time that peers count for them
   std::map<Round, std::set<Digest>> records_;
   std::map<Digest, Instant> decided_;  ///< first seen
 };

@@ -22,7 +22,7 @@ inline const PeerId kAnn{11}, kBob{12}, kEve{13};
 inline const Rules kRules{
     .target_batch_size = 20, .microbatch = 4, .codec = codec::Codec::fp16, .geometry = {40, 16}};
 
-/// A history of rounds by Ann and Bob as it should be, for tests to spoil.
+/// A correct history of rounds by Ann and Bob, for tests to spoil.
 struct Story {
   explicit Story(Checker& judge) : checker(judge) {}
 
@@ -82,7 +82,7 @@ inline Survivor finished(PeerId peer) {
   return {peer, view};
 }
 
-/// The ledger is the story's, so checkers that need one are made with it.
+/// Makes checkers with the story's ledger.
 template <class T>
 struct Judged {
   explicit Judged(const Rules& rules = kRules) : checker(make(rules, ledger)) {}

@@ -12,22 +12,21 @@
 
 namespace tw::sim {
 
-/// Brings faults upon a world, one at a time, until calm. Decides who is struck, and spares whoever must live
-/// on (Scenario::keep_majority).
+/// Brings faults upon a world, one at a time, until calm. Chooses the victims, and spares peers that must
+/// live on (Scenario::keep_majority).
 class FaultInjector {
  public:
   FaultInjector(const Scenario& scenario, World& world);
 
-  /// Author: of the event that the fault waited for. Nothing happens when nobody fits.
+  /// author: of the event that the fault waited for. Without a suitable peer nothing happens.
   void strike(const Fault& fault, std::optional<PeerId> author);
 
-  /// Heals and resumes all; whatever was to come later (returns, ends of notices) does not come any more.
+  /// Heals and resumes all; later events (returns, ends of notices) are cancelled.
   void become_calm();
 
   bool calm() const { return calm_; }
 
-  /// How often a fault of this kind had an effect: a message was changed, a write failed, somebody was
-  /// struck.
+  /// How often a fault of this kind had an effect: a message was changed, a write failed, a peer was struck.
   int fired(FaultKind kind) const;
 
   const std::map<world::Phase, int>& kills_by_phase() const { return kills_by_phase_; }

@@ -9,23 +9,22 @@
 
 namespace tw::sim {
 
-/// Over at once: what follows is the peers' own affair. Others go on.
+/// Whether the fault is over at once: the rest is up to the peers. Other faults last.
 bool is_over_at_once(FaultKind kind);
 
-/// Without a word: at once, and the victim's process or its machine is gone.
+/// Whether the victim's process or machine is gone at once, without notice.
 bool ends_process(FaultKind kind);
 
 /// Notice of a preemption; 0 for other kinds.
 Duration notice_of(FaultKind kind);
 
-/// Until when faults are at work, from what struck.
+/// Until when faults are active, computed from strikes.
 class FaultWindow {
  public:
   void on_strike(const Strike& strike);
   void on_calm(Instant at);
 
-  /// From when on nothing strikes any more, as far as is known now; kNever while a fault goes on without a
-  /// known end.
+  /// Earliest time without active faults, as known now; kNever while a fault lasts without a known end.
   Instant quiet_from() const { return until_calm_ ? kNever : std::max(quiet_, machines_); }
 
  private:
@@ -34,21 +33,21 @@ class FaultWindow {
   bool until_calm_ = false;
 };
 
-/// The peers that are there, from looks.
+/// The peers that are present, from looks.
 class Census {
  public:
   void on_look(const Survivor& survivor);
 
   bool lives(PeerId peer, Instant now) const;
 
-  /// When the last one went that is gone now.
+  /// When the last of the missing peers was lost.
   Instant last_gone(Instant now) const;
 
   /// Whether the record after this one can be decided by a majority of its members.
   bool has_majority_of(const wire::Record& record, Instant now) const;
 
  private:
-  std::map<PeerId, Instant> seen_;  ///< last; still at work then
+  std::map<PeerId, Instant> seen_;  ///< last time seen at work
 };
 
 }  // namespace tw::sim

@@ -22,16 +22,16 @@ enum class FaultKind : std::uint8_t {
   // between two peers
   reset,       ///< the link closes at both ends, what is under way is lost
   black_hole,  ///< half-open: what is sent on this link vanishes, neither end is told
-  slow,        ///< bandwidth of a path down to a tenth
+  slow,        ///< bandwidth of a path drops to a tenth
   latency,     ///< latency of a path drawn anew, 0 to 400 ms
   jitter,      ///< of a path: up to ten times its latency
   one_way,     ///< asymmetric partition: what some peers send to the others is held
   partition,   ///< some peers, or a whole site, are cut off from the others
-  clog,        ///< swizzled: the lines of some peers stop one after the other, and go on in another order
+  clog,        ///< swizzled: the links of some peers stop one after the other, and resume in another order
   // processes and machines
   kill,         ///< SIGKILL
   stop,         ///< SIGSTOP, SIGCONT after `lasts`
-  away,         ///< the compute thread does something else for `lasts`
+  away,         ///< the compute thread is busy elsewhere for `lasts`
   preempt_0s,   ///< the machine is gone without notice
   preempt_10s,  ///< notice, and gone 10 s later
   preempt_30s,  ///< notice, and gone 30 s later
@@ -58,8 +58,8 @@ enum class FaultKind : std::uint8_t {
   send_infinite,
   send_huge,
   send_negated,
-  claim_more,  ///< says that it did microbatches which it was never leased (samples times 1000)
-  replay,      ///< sends again what belonged to an earlier round
+  claim_more,  ///< claims microbatches that it was never leased (samples times 1000)
+  replay,      ///< repeats messages of an earlier round
   duplicate,   ///< sends everything twice
   wrong_length,
   wrong_round,
@@ -82,11 +82,11 @@ const char* name_of(FaultKind kind);
 std::optional<FaultKind> fault_named(std::string_view name);
 bool is_of_a_disk(FaultKind kind);
 
-/// The peers that are struck; a choice that nobody fits falls to any peer.
+/// The victims; if no peer fits, any peer is chosen.
 enum class Aim : std::uint8_t {
   any,
   leader,
-  author,  ///< whoever wrote the event that the fault waited for
+  author,  ///< the writer of the event that the fault waited for
 };
 
 /// The fault waits for the first event of this phase in this round, by any peer.
@@ -95,13 +95,13 @@ struct Cue {
   Round round = 0;
 };
 
-/// One thing that goes wrong. Values alone: the exact victim and deed follow from `choice` when it strikes.
+/// One fault, as plain values: `choice` decides the exact victim and effect when it strikes.
 struct Fault {
   FaultKind kind{};
   std::optional<Cue> cue{};
   Duration after{};  ///< the cue, or the start
   Aim aim = Aim::any;
-  Duration lasts{};  ///< of those that end by themselves
+  Duration lasts{};  ///< of faults that end by themselves
   Death death = Death::clean;
   std::uint64_t choice = 0;
 };
@@ -114,7 +114,7 @@ struct FaultSpec {
   FaultKind kind{};
   double chance = 0;        ///< that a run has it at all
   int least = 1, most = 1;  ///< how often then
-  Between lasts_s{0.1, 8};  ///< of those that last
+  Between lasts_s{0.1, 8};  ///< of lasting faults
 };
 
 /// When the faults of a run strike.
@@ -124,7 +124,7 @@ struct FaultTimes {
   Between span_s = 15;      ///< of the safety phase, drawn once; faults without a cue lie within
 };
 
-/// Rounds at the end of a run in which nothing goes wrong.
+/// Rounds without faults at the end of a run.
 inline constexpr Round kCalmRounds = 4;
 
 /// The faults of one run.

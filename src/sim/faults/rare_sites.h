@@ -9,7 +9,7 @@
 namespace tw::sim {
 
 /// Makes rarely taken branches common (after FoundationDB's buggify): a site is active in a quarter of the
-/// runs, and then fires in a quarter of the cases. The protocol asks at each site by name (base/rarely.h).
+/// runs, and then fires in a quarter of the cases. The protocol asks by the name of the site (base/rarely.h).
 class RareSites {
  public:
   explicit RareSites(std::uint64_t seed) : seed_(seed) {}

@@ -14,17 +14,16 @@
 
 namespace tw::sim {
 
-/// What a hostile or broken peer makes of the messages that it sends: send_nan ... chunk_flip of FaultKind.
-/// Frames go in as its session wrote them, and come out as they go to the network: changed, twice, or with
-/// others from an earlier time. Each message that the kind concerns is struck by chance, so that some get
-/// through.
+/// Changes the messages of a hostile or broken peer: send_nan ... chunk_flip of FaultKind. Input: frames of
+/// its session. Output: frames for the network: changed, repeated, or with earlier ones added. Each message
+/// that the kind concerns is struck by chance, so that some get through.
 ///
 /// - send_nan, infinite, huge, negated: values of a Scatter; the payload stays well-formed
 /// - claim_more: done microbatches of a Progress: all up to the largest ever named, or a thousand times more
 /// - replay: an older message of the same priority follows; heartbeats and addresses are not kept
 /// - duplicate: the message goes twice
 /// - wrong_length: the payload of a bulk message is cut or lengthened
-/// - wrong_round: any message that names its round outside a record: whom a peer follows is not forged
+/// - wrong_round: any message that names its round outside a record; the followed leader is not forged
 /// - malformed: the head becomes random bytes that are no message
 /// - truncated: the head is cut
 /// - flood: Scatters of the next round, kFlood of them with kFloodBytes each, follow a Scatter

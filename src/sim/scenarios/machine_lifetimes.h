@@ -8,19 +8,19 @@
 #include "market/lifetimes.h"
 #include "sim/scenarios/trace.h"
 
-/// Machines that come and go as lifetimes measured on spot markets let them.
+/// Draws machines with lifetimes measured on spot markets.
 namespace tw::sim {
 
 struct Generator {
   market::LifetimeLaw lifetimes;
-  market::StartTimes replacement;  ///< a machine that went is followed by another after so long
+  market::StartTimes replacement;  ///< time until a lost machine is replaced
   market::ZoneShocks shocks;
   int zones = 1;  ///< slot s is in zone s mod zones
   int peers = 16;
   Duration length{};
 };
 
-/// By time. All slots are taken at 0, by machines that are new then.
+/// Sorted by time. All slots begin at 0 with new machines.
 std::vector<MachineLifetime> generate_lifetimes(const Generator& generator, std::uint64_t seed);
 
 }  // namespace tw::sim

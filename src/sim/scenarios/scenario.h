@@ -23,7 +23,7 @@ namespace tw::sim {
 /// What the peers do. Ranges are drawn once a run.
 struct WorkloadSpec {
   Between parameters{50, 300};  ///< floats of the vector
-  double bulk_scale = 1;        ///< a byte of a bulk message counts as so many on the network
+  double bulk_scale = 1;        ///< bytes on the network for a byte of a bulk message
   Between segment_length = 16;  ///< floats
   Between microbatch{1, 8};     ///< samples
   Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
@@ -34,7 +34,7 @@ struct WorkloadSpec {
                                          train::Rounding::stochastic};  ///< of int8; one is drawn
   std::vector<train::OptimizerKind> optimizers{train::OptimizerKind::adamw,
                                                train::OptimizerKind::sgd};  ///< one is drawn
-  double own_models = 0;         ///< chance that peers begin with other parameters than the founder
+  double own_models = 0;         ///< chance that peers begin with parameters that differ from the founder's
   double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none
   Round rounds = 16;
@@ -49,9 +49,9 @@ struct Scenario {
   WorkloadSpec workload;
   std::vector<FaultSpec> faults;
   FaultTimes times;
-  /// Deaths are spaced so that most of the members of every record that may come to be decided live on: then
-  /// no round can be lost, and the run must come to its end. Without it one member of each lives on, and goes
-  /// on alone after the patience.
+  /// Deaths are spaced so that a majority of the members of every possible next record lives on: then no
+  /// round can be lost, and the run must complete. Without it one member of each record lives on, and goes on
+  /// alone after the patience.
   bool keep_majority = true;
   Between patience_s = 600;           ///< RunOptions::patience
   double calm_limit_s = 120;          ///< from the last fault to the end of the run (L1)
@@ -61,14 +61,14 @@ struct Scenario {
 
 struct FaultCount {
   int drawn = 0;
-  int fired = 0;  ///< it did something: somebody was there to be struck, and noticed
+  int fired = 0;  ///< how often it had an effect
 };
 
 struct SimReport {
   std::uint64_t seed = 0;
   Digest history;
   std::vector<Violation> violations;
-  std::vector<std::string> drawn;  ///< what the seed chose: workload, paths, faults, in words
+  std::vector<std::string> drawn;  ///< draws of the seed: workload, paths, faults, in words
   std::vector<std::string> lines;  ///< of the history, with keep_lines
   Round rounds = 0;                ///< of the newest record
   std::map<FaultKind, FaultCount> faults;
@@ -82,14 +82,14 @@ struct SimReport {
 
 struct Watching {
   bool keep_lines = false;
-  /// Event logs of all peers, as a real run writes them: PEER, event. Empty: not wanted.
+  /// Called with the events of all peers, as in the logs of a real run: peer, event. Empty: not wanted.
   std::function<void(PeerId, const world::Event&)> on_event;
 };
 
 /// One run of the scenario. The same seed gives the same history, on every machine.
 SimReport run_scenario(const Scenario& scenario, std::uint64_t seed, const Watching& watching = {});
 
-/// Several lines: what was violated, what was drawn, and the seed that shows it again.
+/// Several lines: the violation, the draws, and the seed that reproduces it.
 std::string to_string(const SimReport& report);
 
 }  // namespace tw::sim

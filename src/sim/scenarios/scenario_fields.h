@@ -11,14 +11,14 @@
 /// made.
 namespace tw::sim {
 
-/// Keys stand at the top (an empty name), in a map (workload), in each entry of a list (sites, links), or in
-/// the map of a fault.
+/// Place of a key: at the top (an empty name), in a map (workload), in each entry of a list (sites, links),
+/// or in the map of a fault.
 enum class ScenarioSection : std::uint8_t { top, site, link, workload, fault };
 
 /// One key, such as "latency_ms" of a link.
 struct ScenarioField;
 
-/// What the keys of a file are stored in: of the lists, the entry that is being read.
+/// Targets of the keys of a file; of lists, the entry that is being read.
 struct ScenarioParts {
   Scenario scenario;
   SiteSpec site;
@@ -26,7 +26,7 @@ struct ScenarioParts {
   FaultSpec fault{.chance = 1};
 };
 
-/// A value as it stands in the file: one word, or a list of them.
+/// A value as written in the file: one word, or a list of them.
 struct GivenWords {
   std::vector<std::string> words;
   bool is_list = false;

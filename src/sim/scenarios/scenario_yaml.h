@@ -14,7 +14,7 @@ namespace tw::sim {
 /// An error has one line for each fault, "storm.yaml:12: faults.kil: unknown fault; did you mean "kill"?".
 Result<Scenario> read_scenario(const std::string& path);
 
-/// The same of a text; `file` stands in messages.
+/// The same for a text; `file` is its name in messages.
 Result<Scenario> parse_scenario(const std::string& text, const std::string& file);
 
 }  // namespace tw::sim

@@ -12,8 +12,8 @@ namespace tw::sim {
 
 inline constexpr double kMbit = 125e3;  // bytes/s
 
-/// Small rounds, of vectors that stand for 256 KB. 10 ms one way, 200 Mbit/s of a path. All peers of the
-/// sites are waited for; a side without a majority waits 3 s.
+/// Small rounds with vectors that count as 256 KB. Paths of 10 ms one way and 200 Mbit/s. The run begins when
+/// all peers of the sites are linked; a side without a majority waits 3 s.
 inline WorldOptions small_world(std::vector<SiteSpec> sites, Round rounds) {
   WorldOptions options;
   options.run.model = "synthetic";

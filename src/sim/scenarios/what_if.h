@@ -18,10 +18,10 @@ namespace tw::sim {
 
 struct WhatIf {
   std::vector<MachineLifetime> lifetimes;  ///< of spot machines
-  int anchors = 1;                         ///< machines that are there from the beginning to the end
+  int anchors = 1;                         ///< machines that live from the beginning to the end
   Duration length{};
-  Duration notice{};    ///< how long before it goes a machine is told; 0: it vanishes
-  Duration start_up{};  ///< from a machine's coming to its process; machines there at 0 are up then
+  Duration notice{};    ///< time from the notice to the loss of a machine; 0: no notice
+  Duration start_up{};  ///< from a machine's start to its process; the first machines are up at 0
 
   double parameters = 25e6;
   double samples_per_s = 100;  ///< of one machine
@@ -31,7 +31,7 @@ struct WhatIf {
   train::OptimizerKind optimizer = train::OptimizerKind::adamw;
   Round checkpoint_every = 0;  ///< rounds; 0: none
 
-  double link_mbit = 1000;  ///< a machine's line, up and down; paths are as fast
+  double link_mbit = 1000;  ///< bandwidth of a machine, up and down; paths are as fast
   double rtt_ms = 1;
   Duration patience = std::chrono::seconds(20);  ///< RunOptions::patience
 
@@ -41,25 +41,26 @@ struct WhatIf {
   std::uint64_t seed = 1;
 };
 
-/// Where the samples went that live machines could have computed and that are in no round. Shares of the
-/// capacity; together with the goodput they are 1.
+/// Causes of lost samples: live machines could have computed them, but they are in no round. Shares of the
+/// capacity; with the goodput they add up to 1.
 struct LostShares {
   double joining = 0;     ///< from a process's start until it is ready to work
   double averaging = 0;   ///< members from the call (or their last microbatch) to the commit
-  double recomputed = 0;  ///< computed more than once, or by a machine that went before the call
-  double leaving = 0;     ///< from a session's farewell to the machine's going
+  double recomputed = 0;  ///< computed more than once, or by a machine lost before the call
+  double leaving = 0;     ///< from a session's farewell to the loss of its machine
   double waiting = 0;     ///< the rest: unequal ends of a round, pauses, stalls, the last round's beginning
 };
 
 struct WhatIfReport {
   double goodput = 0;    ///< samples / capacity_samples
-  Duration simulated{};  ///< shorter than asked for when everybody was gone, which ends the run
+  Duration simulated{};  ///< shorter than requested if all machines were gone, which ends the run
   LostShares lost;
-  std::uint64_t samples = 0;    ///< in committed rounds
-  double capacity_samples = 0;  ///< what machines could have computed from their process's start to their end
+  std::uint64_t samples = 0;  ///< in committed rounds
+  double capacity_samples =
+      0;  ///< samples that machines could have computed from their process's start to their end
   double recomputed_samples = 0;
   std::uint64_t rounds = 0;
-  int rounds_lost = 0;  ///< committed by somebody, but not in the history at the end
+  int rounds_lost = 0;  ///< committed by a peer, but not in the history at the end
   int machines = 0;     ///< that ever came up, anchors too
   int losses = 0;       ///< members that vanished
   int leaves = 0;       ///< members that left in time
@@ -77,7 +78,7 @@ struct WhatIfReport {
   };
 
   std::vector<Strength> strength;  ///< whenever a round was committed
-  double machine_hours = 0;        ///< of spot machines, from their coming
+  double machine_hours = 0;        ///< of spot machines, from their start
   double usd = 0;
   double usd_per_million_samples = 0;
   double sent_gb = 0;                   ///< by all machines

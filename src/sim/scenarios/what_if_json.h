@@ -10,7 +10,7 @@ namespace tw::sim {
 /// One object with the numbers of the table (docs/what_if.md), for programs.
 std::string to_json(const WhatIf& what, const WhatIfReport& report);
 
-/// What the page of a what-if shows (web/sim_page.js), as the inside of an object. machines: in words.
+/// The data of the page of a what-if (web/sim_page.js), as the inside of an object. machines: in words.
 std::string page_fields(const WhatIf& what, const WhatIfReport& report, const std::string& machines);
 
 }  // namespace tw::sim

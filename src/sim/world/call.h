@@ -11,8 +11,8 @@
 
 namespace tw::sim {
 
-/// Something to be called once, later. Moves but does not copy; captures of up to kInline bytes (a message
-/// and where it goes) cost no allocation, unlike std::function's.
+/// A function that is called once, later. Moves but does not copy; captures of up to kInline bytes (a message
+/// and its target) cost no allocation, unlike std::function's.
 class Call {
  public:
   static constexpr std::size_t kInline = 80;

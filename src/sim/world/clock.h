@@ -13,9 +13,8 @@ namespace tw::sim {
 /// Virtual time as one process sees it: the scheduler's, plus what this machine's clocks have jumped. Must
 /// outlive the scheduler's calls into it.
 ///
-/// now() is a steady clock and never goes back. What can happen to it is a jump forward: a virtual machine is
-/// paused, and its guest's steady clock has gone on when it resumes. Wall time may jump both ways (an
-/// operator, NTP).
+/// now() is a steady clock and never goes back. It may jump forward: when a paused virtual machine resumes,
+/// its guest's steady clock has advanced. Wall time may jump both ways (an operator, NTP).
 class VirtualClock final : public world::Clock {
  public:
   explicit VirtualClock(Process& process) : process_(process) {}

@@ -28,8 +28,8 @@ class History {
   std::vector<std::string> lines_;
 };
 
-/// The event log of one virtual peer: into the history, and to whoever watches (who must not act from inside
-/// the call).
+/// The event log of one virtual peer: written to the history and passed to a watcher (which must not act from
+/// inside the call).
 class VirtualEvents final : public world::EventSink {
  public:
   using Watch = std::function<void(PeerId, const world::Event&)>;

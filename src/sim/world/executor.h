@@ -10,7 +10,7 @@
 
 namespace tw::sim {
 
-/// How fast a thread of work is.
+/// Speed of a thread.
 struct Pace {
   double weight_per_s = 1e9;                       ///< a job takes its weight / weight_per_s
   Duration least = std::chrono::microseconds(20);  ///< and this on top
@@ -27,17 +27,17 @@ class VirtualExecutor final : public world::Executor {
 
   void submit(world::Task job) override;
 
-  /// A gradient task that waits for a thread which is away.
+  /// Takes back a gradient task that waits for a thread which is away.
   bool take_back() override;
 
-  /// The thread belongs to a program that does something else until then, from its next gradient on: so long
-  /// it is inside the engine.
+  /// The thread belongs to a program that is busy until then, from its next gradient on: until that it is
+  /// inside the engine.
   void go_away(Instant until) { away_until_ = until; }
 
   /// It begins nothing until then.
   void stand(Instant until);
 
-  /// Neither of the two any more.
+  /// Ends both.
   void come_back();
 
   bool busy() const { return !jobs_.empty(); }

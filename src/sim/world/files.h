@@ -15,13 +15,13 @@
 
 namespace tw::sim {
 
-/// What a disk can do to its user. Those marked * last until mend().
+/// Faults of a disk. Those marked * last until mend().
 enum class DiskFault : std::uint8_t {
   full,         ///< * a write leaves a part of its content and fails: no space left on device
   error,        ///< one to three operations fail: input/output error
   torn_write,   ///< * a write leaves a part of its content, and nothing works any more: power is going
   lost_fsync,   ///< * writes claim success, but a crash leaves nothing, a part or the former content
-  bit_flip,     ///< one bit of one file is another one
+  bit_flip,     ///< one bit of one file changes
   rename_lost,  ///< * renames and removals claim success, but a crash may undo the last of them
 };
 
@@ -36,14 +36,14 @@ class VirtualFiles final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
-  /// The first operation that the fault can concern, after so many others of any sort, is struck; `struck` is
-  /// called once, from inside it. Several may wait at once.
+  /// Strikes the first operation that the fault concerns after `operations_from_now` others of any sort;
+  /// `struck` is called once, from inside it. Several faults may wait at once.
   void arm(DiskFault fault, int operations_from_now, std::uint64_t seed, std::function<void()> struck);
 
-  /// Ends all faults, those that still wait too. What they left behind stays, also for a crash to come.
+  /// Ends all faults, waiting ones too. Their damage stays, also for a later crash.
   void mend();
 
-  /// A copy with all content as it is and no fault, for those who look at the disk from outside.
+  /// A copy with the same content and no fault, for checkers.
   VirtualFiles without_faults() const;
 
   /// The machine goes down and comes back: each name that was not durable is there or not, by chance. Power
@@ -83,7 +83,7 @@ class VirtualFiles final : public world::Files {
   void spoil(Contents& files, Prng& random) const;
 
   Contents seen_;     ///< what calls see
-  Contents durable_;  ///< what is there after a crash at the least
+  Contents durable_;  ///< least content after a crash
   std::set<std::string> folders_{"", "/"};
 
   std::vector<Armed> armed_;
@@ -91,7 +91,7 @@ class VirtualFiles final : public world::Files {
   int errors_ = 0;  ///< operations that will fail yet
   Power power_ = Power::on;
   std::set<DiskFault> lasting_;   ///< of those marked *, but torn_write, which is power_
-  std::vector<Contents> undone_;  ///< what was there before each rename or removal that may be lost
+  std::vector<Contents> undone_;  ///< content before each rename or removal that may be lost
 };
 
 }  // namespace tw::sim

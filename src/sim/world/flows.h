@@ -19,7 +19,7 @@ struct Flow {
 
 /// Transfers as fluids: at each time every flow has its max-min fair rate, that is, a flow gets less than its
 /// cap only where a link it crosses is full and no other flow on that link gets more. Rates change when a
-/// flow starts or ends. Latency is the caller's affair. Must outlive the scheduler's calls.
+/// flow starts or ends. The caller adds latency. Must outlive the scheduler's calls.
 class Flows {
  public:
   explicit Flows(Scheduler& scheduler) : scheduler_(scheduler) {}

@@ -9,7 +9,7 @@
 
 namespace tw::sim {
 
-/// What is under way on all links of one network: a queue that is empty takes no memory here.
+/// Messages under way on all links of one network: an empty queue takes no memory here.
 class UnderWay {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -30,9 +30,9 @@ class UnderWay {
   std::vector<std::uint32_t> free_;
 };
 
-/// One direction and priority of a path: what is pushed arrives in that order, each not before its time, but
-/// for what overtakes. While the link is cut nothing arrives, and nothing is lost. Must outlive the
-/// scheduler's calls into it.
+/// One direction and priority of a path: messages arrive in the order of pushes, none before its time, except
+/// overtaking ones. While the link is cut no message arrives, and none is lost. Must outlive the scheduler's
+/// calls into it.
 class LinkQueue {
  public:
   LinkQueue(Scheduler& scheduler, UnderWay& under_way) : scheduler_(scheduler), under_way_(under_way) {}
@@ -47,10 +47,10 @@ class LinkQueue {
 
   void cut();
 
-  /// What was held goes on its way: the first of it needs `latency` from now.
+  /// Releases held messages: the first one needs `latency` from now.
   void heal(Duration latency);
 
-  /// Forgets what is under way.
+  /// Drops messages under way.
   void clear();
 
   bool empty() const { return first_ == UnderWay::kNone; }

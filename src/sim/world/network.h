@@ -23,23 +23,22 @@ struct Quality {
   Duration latency = std::chrono::milliseconds(1);
   Duration jitter{};  ///< on top of the latency, uniform in [0, jitter); order is kept all the same
   double bytes_per_s = 125e6;
-  /// Bulk bytes under way or not consumed yet; caps the rate at window / RTT. A message beyond it passes at
-  /// that rate, and two of them may be under way.
+  /// Bulk bytes under way or not consumed yet; caps the rate at window / RTT. A larger message passes at that
+  /// rate, and two of them may be under way.
   std::uint64_t window_bytes = 1 << 20;
 };
 
-/// What a peer's line carries over all its paths. Bulk alone: control messages are taken to be few.
+/// Bandwidth of a peer over all its paths. Only for bulk messages: control messages are assumed to be few.
 struct Capacity {
   double up_bytes_per_s = 125e6;
   double down_bytes_per_s = 125e6;
 };
 
-/// How a process ends. What it sent but what has not arrived is delivered (clean) or lost on each path by
-/// chance.
+/// How a process ends. Messages under way are delivered (clean) or lost on each path by chance.
 enum class Death {
   clean,   ///< the kernel sends the rest and closes the links
   abrupt,  ///< the links are reset
-  silent,  ///< the machine is gone: nobody is told
+  silent,  ///< the machine is gone: no peer is told
 };
 
 /// All ports of one world and the paths between them: latency, jitter, bandwidth, windows, faults. A bulk
@@ -64,19 +63,19 @@ class VirtualNetwork {
 
   Port& port(int number) { return *hosts_.at(static_cast<std::size_t>(number)).port; }
 
-  /// From now on, in both directions; paths start with Quality{}.
+  /// Takes effect at once, in both directions; paths start with Quality{}.
   void set_quality(int a, int b, const Quality& quality);
   void set_capacity(int port, Capacity capacity);
 
-  /// A byte of the payload of a bulk message counts as so many in all times, windows and counters.
+  /// A byte of the payload of a bulk message counts as `scale` bytes in all times, windows and counters.
   void set_bulk_scale(double scale) { bulk_scale_ = scale; }
 
-  /// These ports reach each other but nobody else: what crosses the border is held, new dials time out. With
+  /// These ports reach only each other: messages across the border are held, new dials time out. With
   /// `close_links`, links across the border are reset at both ends.
   void isolate(const std::set<int>& ports, bool close_links = false);
 
-  /// What is sent in this direction is held, nothing is lost; dials between the two time out. Each hold wants
-  /// its own release; on top of isolation.
+  /// Messages in this direction are held, none is lost; dials between the two time out. Each hold needs its
+  /// own release; on top of isolation.
   void hold(int from, int to);
   void release(int from, int to);
 
@@ -86,12 +85,12 @@ class VirtualNetwork {
   /// Whether something sent in one direction or the other would be held.
   bool cut(int a, int b) const;
 
-  /// The present link between the two becomes half-open: what either end sends on it from now on vanishes,
-  /// its end too, and nobody is told. A new link works. False when there is no link.
+  /// The present link between the two becomes half-open: messages of either end vanish from now on, its end
+  /// too, and neither end is told. A new link works. False when there is no link.
   bool black_hole(int a, int b);
 
-  /// All that this port sends, greetings too, goes through `change`: what comes out is sent instead (of a
-  /// greeting, the first frame). An empty function ends it.
+  /// All frames of this port, greetings too, go through `change`: its result is sent instead (of a greeting,
+  /// the first frame). An empty function ends it.
   using Change = std::function<std::vector<Frame>(const Frame&)>;
   void tamper(int port, Change change);
 
@@ -101,11 +100,11 @@ class VirtualNetwork {
   /// Ends the process, too.
   void crash(int port, Death death);
 
-  /// Control and scaled bulk bytes, whatever became of them.
+  /// Control and scaled bulk bytes, delivered or not.
   std::uint64_t bytes_sent(int from, int to) const;
 
   /// Bytes of the messages that the session at this port gave to links with the other one: without greetings
-  /// and scale, before anybody tampers with them.
+  /// and scale, before any tampering.
   std::uint64_t bytes_given(int from, int to) const;
 
   std::uint64_t control_bytes_sent(int port) const { return host(port).control_bytes; }
@@ -132,7 +131,7 @@ class VirtualNetwork {
     Instant control_free{}, bulk_free{};
     std::uint64_t epoch = 0;           ///< bulk messages of earlier ones count no longer
     std::uint64_t unacknowledged = 0;  ///< bulk bytes
-    std::uint64_t sent = 0;            ///< bytes, whatever became of them
+    std::uint64_t sent = 0;            ///< bytes, delivered or not
     std::uint64_t given = 0;           ///< bytes_given()
     int undelivered = 0;               ///< bulk messages
     int holds = 0;
@@ -175,8 +174,8 @@ class VirtualNetwork {
   void carry(int to, Parcel parcel);
   void carry_bye(int from, int to, const Bye& bye);
   void carry_bulk(int to, Parcel parcel);
-  /// When the next bulk message can be taken; kNever while the window is full. Bytes that vanished in a black
-  /// hole stay in it.
+  /// When the next bulk message can be accepted; kNever while the window is full. Bytes that vanished in a
+  /// black hole stay in it.
   Instant bulk_room(int from, int to, std::uint64_t swallowed);
 
   Path& path(int from, int to);

@@ -26,8 +26,8 @@ struct Parcel {
 };
 
 /// The network door of one virtual process: greeting, one link a pair, delivery. Ports are known to each
-/// other by number; what travels between them goes through VirtualNetwork, which knows distances, capacities
-/// and faults.
+/// other by number; messages between them go through VirtualNetwork, which knows distances, capacities and
+/// faults.
 ///
 /// Greeting: hello ->, <- welcome (the other hello), confirm ->. Where two dials meet, the one of the lower
 /// port number stands. Each dial ends within kDialTimeout; one that meets a link which was open before is

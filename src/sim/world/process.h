@@ -9,9 +9,8 @@
 
 namespace tw::sim {
 
-/// A process as its kernel sees it: whatever wants to run in it (timers, messages, finished jobs) enters
-/// here, waits while it is stopped, and is dropped once it is dead. Must outlive the scheduler's calls into
-/// it.
+/// A process as its kernel sees it: timers, messages and finished jobs enter here, waits while it is stopped,
+/// and is dropped once it is dead. Must outlive the scheduler's calls into it.
 class Process {
  public:
   enum class State { running, stopped, dead };
@@ -27,13 +26,13 @@ class Process {
 
   bool dead() const { return state_ == State::dead; }
 
-  /// Enters at this time.
+  /// Schedules a call at this time.
   template <class F>
   void at(Instant when, F call) {
     scheduler_.at(when, [this, call = std::move(call)]() mutable { enter(std::move(call)); });
   }
 
-  /// Runs the call now; after those that wait already, if there are any.
+  /// Runs the call now, after waiting ones, if there are any.
   template <class F>
   void enter(F call) {
     if (dead()) return;

@@ -14,7 +14,7 @@ namespace tw::sim {
 /// themselves.
 class Scheduler {
  public:
-  /// A start other than 0, so that code which takes a time of 0 for "never" is not flattered.
+  /// A start other than 0, so that code which treats a time of 0 as "never" fails.
   static constexpr Instant kStart = Instant{} + std::chrono::seconds(1000);
 
   Instant now() const { return now_; }
@@ -36,7 +36,7 @@ class Scheduler {
   std::uint64_t events() const { return events_; }
 
  private:
-  /// What the heap moves about is small; calls stay in their place.
+  /// Heap entries are small; calls stay in their place.
   struct Entry {
     Instant when;
     std::uint64_t order;

@@ -13,10 +13,10 @@ struct SiteSpec {
   std::string name = "site";
   int peers = 8;                     ///< at the beginning
   Between samples_per_s{10, 80};     ///< of one peer
-  Between grain = 1;                 ///< microbatches that a peer does at once
-  Between up_bytes_per_s{1e5, 1e7};  ///< a peer's line
+  Between grain = 1;                 ///< microbatches that a peer computes at once
+  Between up_bytes_per_s{1e5, 1e7};  ///< bandwidth of a peer
   Between down_bytes_per_s{1e5, 1e7};
-  bool anchors = false;          ///< its peers are anchors, on machines that stay
+  bool anchors = false;          ///< its peers are anchors
   double usd_per_h = 0;          ///< of one peer
   double egress_usd_per_gb = 0;  ///< of what leaves the site
 

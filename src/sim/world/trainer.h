@@ -15,15 +15,16 @@ namespace tw::sim {
 struct SyntheticModel {
   std::uint64_t parameters = 100;
   std::uint64_t seed = 1;
-  std::function<bool(std::uint64_t sample)> lacks{};  ///< it cannot be had here; none: all can
+  std::function<bool(std::uint64_t sample)>
+      lacks{};  ///< whether the sample cannot be read here; empty: all can
 };
 
 /// Value j of the gradient of one sample: an integer in [-128, 127], so that sums over up to 2^16 samples are
 /// exact in float, in any order.
 int synthetic_gradient(const Digest& parameters, std::uint64_t sample, std::uint64_t j);
 
-/// A model whose gradients depend on parameters and sample as arbitrarily as can be: a peer that computes
-/// with stale parameters, or leaves out or repeats a sample, changes every value of its sum.
+/// A model whose gradients depend on parameters and sample like random numbers: a peer that computes with
+/// stale parameters, or leaves out or repeats a sample, changes every value of its sum.
 class SyntheticTrainer final : public train::Trainer {
  public:
   explicit SyntheticTrainer(const SyntheticModel& model) : model_(model) {}
@@ -37,7 +38,7 @@ class SyntheticTrainer final : public train::Trainer {
   std::optional<data::MissingSample> load(const RangeSet& samples) override;
   train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
 
-  /// Samples whose gradients were computed here, ever.
+  /// Number of samples whose gradients were computed here.
   std::uint64_t computed() const { return computed_; }
 
  private:
@@ -45,7 +46,7 @@ class SyntheticTrainer final : public train::Trainer {
   std::uint64_t computed_ = 0;
 };
 
-/// What a peer must contribute for these samples, computed value by value from synthetic_gradient.
+/// The right contribution for these samples, computed value by value from synthetic_gradient.
 std::vector<float> reference_contribution(const Digest& parameters,
                                           std::span<const train::SampleSpan> samples, std::uint64_t length);
 

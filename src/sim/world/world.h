@@ -37,19 +37,19 @@ struct WorldOptions {
   std::uint64_t segment_length = 16;  ///< floats
   std::uint64_t chunk_bytes = 256;
   std::uint32_t wait_for = 1;  ///< peers before round 1 begins
-  double bulk_scale = 1;       ///< a byte of a bulk message counts as so many on the network
+  double bulk_scale = 1;       ///< bytes on the network for a byte of a bulk message
   std::vector<SiteSpec> sites{SiteSpec{}};
   std::vector<LinkSpec> links{LinkSpec{}};  ///< the first that fits two sites counts
   bool rare_branches = false;               ///< sim/faults/rare_sites.h
   bool keep_lines = false;                  ///< of the history
   std::vector<std::string> checkers;        ///< of checker_names(); empty: all
-  /// This peer cannot have the sample: its store fails. None: all have all.
+  /// Whether this peer cannot read the sample because its store fails. Empty: all can.
   std::function<bool(PeerId, std::uint64_t sample)> lacks{};
 };
 
 /// Peers (a session, its doors and a synthetic trainer each) on one virtual network, watched by all checkers.
-/// Faults are methods; the scenario decides when to call them. Nothing here may be called from inside a
-/// session: a watcher of events schedules what it wants to do.
+/// Faults are methods; the scenario decides when to call them. Do not call it from inside a session: a
+/// watcher of events schedules its actions.
 class World {
  public:
   explicit World(const WorldOptions& options);
@@ -68,7 +68,7 @@ class World {
   /// The first one starts the run; later ones join through all peers that live.
   PeerId add_peer(const PeerSpec& spec);
 
-  /// Drawn from what its site says.
+  /// Draws the values from its site.
   PeerId add_peer(int site = 0);
 
   /// The process that runs under this identity now; after a kill, the last one that did.
@@ -77,28 +77,28 @@ class World {
   /// The machine is gone, too: its disk keeps what was durable.
   void lose_power(PeerId peer);
 
-  /// A new process with the identity and the disk of one that was killed.
+  /// A new process with the identity and disk of a killed one.
   void come_back(PeerId peer);
 
-  /// The same, by the command line of before: at the old address, with the same peers to join (none, if it
-  /// was the first one), and a log of its own that says the run had begun.
+  /// The same with its former command line: at the old address, with the same peers to join (none, if it was
+  /// the first one), and a log of its own that says that the run had begun.
   void relaunch(PeerId peer);
 
-  /// A second process with the identity of one that lives, on an empty disk. No checker looks at it: what it
-  /// spoils shows in the others.
+  /// A second process with the identity of a living one, on an empty disk. Checkers observe only its effects
+  /// on the others.
   void add_twin(PeerId peer);
 
   void stop(PeerId peer, Duration lasts);
 
-  /// Its compute thread belongs to a program that does something else for so long. announced: it says so.
+  /// Its compute thread belongs to a program that is busy for `lasts`. announced: the program says so.
   void send_away(PeerId peer, Duration lasts, bool announced);
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
 
-  /// What these peers send to the others is held.
+  /// Holds messages from these peers to the others.
   void hold_from(const std::set<PeerId>& peers);
 
-  /// What is sent to or from this peer is held, or goes on.
+  /// Holds, or releases, messages to and from this peer.
   void clog(PeerId peer);
   void unclog(PeerId peer);
 
@@ -110,8 +110,8 @@ class World {
   void set_path(PeerId a, PeerId b, const Quality& quality);
   void set_line(PeerId peer, Capacity line);
 
-  /// On notice: the session hands in what is done and goes.
-  /// notice: its machine is gone after that; none: its user says so.
+  /// On notice: the session contributes its work and leaves. notice: its machine is gone after that; none:
+  /// its user says so.
   void leave(PeerId peer, Duration notice = {});
   void set_at_risk(PeerId peer, bool at_risk);
 

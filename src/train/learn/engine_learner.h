@@ -14,7 +14,7 @@
 namespace tw::train {
 
 /// The engine's own learner: a trainer for the gradients, an optimizer of train/learn/optimizer.h for the
-/// updates, both on the compute executor, and a mode that says how they work together.
+/// updates, both on the compute executor, and a mode that combines them.
 class EngineLearner final : public Learner {
  public:
   struct Options {
@@ -32,7 +32,7 @@ class EngineLearner final : public Learner {
 
   std::uint64_t grain() const override { return grain_; }
 
-  /// With a state that others look at, too.
+  /// With a state that is shared.
   // owners: the learner, its jobs, and whoever keeps the vectors
   EngineLearner(std::shared_ptr<TrainState> state, const Options& options, world::Executor& compute,
                 world::Executor& beside);

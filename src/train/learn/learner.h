@@ -27,7 +27,7 @@ struct ModelSize {
 struct Update {
   wire::Record record;
   std::vector<Blob> mean;                 ///< as it crossed the wire, a segment each
-  std::vector<wire::Contribution> own{};  ///< those in it that were made here
+  std::vector<wire::Contribution> own{};  ///< those in it that this peer made
   bool missed = false;                    ///< this peer took no part in the round: is it the record's mean?
   /// The contributions in `own` that another peer computed (slots from wire::kLeaseSlots on).
   std::map<std::uint32_t, average::GradientSum> kept{};
@@ -39,18 +39,18 @@ struct SlotValues {
   std::span<const float> residual{};  ///< average/reduction/residual.h; empty: none
 };
 
-/// What was done of a WorkItem: its first microbatches.
+/// The part of a WorkItem that was computed: its first microbatches.
 struct WorkDone {
   std::uint64_t microbatches = 0;
   std::uint64_t samples = 0;
   double loss_sum = 0;  ///< over these samples
   data::LoadNews news{};
-  std::optional<data::MissingSample> missing{};  ///< it cannot be had here, and so nothing was done
+  std::optional<data::MissingSample> missing{};  ///< this peer cannot read it, so nothing was computed
 };
 
-/// The door to a model: does the jobs that it is given one after the other, in their order, wherever its
-/// compute thread is. All calls come on the loop thread, and so does each `done`, with the time that the job
-/// itself took. A learner that is destroyed may drop the rest of its jobs, or call their `done` later.
+/// The door to a model: runs its jobs one after the other, in order, on whichever thread is the compute
+/// thread. All calls come on the loop thread, and so does each `done`, with the time that the job itself
+/// took. A learner that is destroyed may drop the rest of its jobs, or call their `done` later.
 class Learner {
  public:
   template <class R>
@@ -66,10 +66,10 @@ class Learner {
 
   const ModelSize& size() const { return size_; }
 
-  /// Microbatches that it does at once: an item has so many at most.
+  /// Microbatches computed at once: the most that an item has.
   virtual std::uint64_t grain() const { return 1; }
 
-  /// These samples are leased to this peer: time to fetch them. They may go to others yet.
+  /// These samples are leased to this peer: time to fetch them. They may still move to other peers.
   virtual void expect(const RangeSet& /*samples*/) {}
 
   /// Samples that the compute thread waits for.
@@ -78,17 +78,17 @@ class Learner {
   /// Adds the gradients of an item to its slot, which begins at zero in each round.
   virtual void work(const swarm::WorkItem& item, Done<WorkDone> done) = 0;
 
-  /// Takes back the item that it was given: nothing of it is done, and its `done` does not come. False: too
-  /// late, or not possible.
+  /// Cancels the given item: nothing of it is computed, and its `done` is not called. False: too late, or not
+  /// possible.
   virtual bool take_back() { return false; }
 
-  /// The compute thread comes to this job.
+  /// Called when the compute thread reaches this job.
   virtual void knock(Done<Unit> done) = 0;
 
   /// The sum of a slot whose work is done: valid and unchanged until the next update.
   virtual SlotValues contribution(std::uint32_t slot) = 0;
 
-  /// What is in the slots is not wanted: they begin at zero, whatever the round. Not while it works.
+  /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed.
   virtual void forget_sums() = 0;
 
   /// Updates the state with a mean, in the way of the mode. Result: the digest of the parameters; an error
@@ -103,8 +103,8 @@ class Learner {
   /// Copies the state, which is that after this record.
   virtual void freeze(const wire::Record& record, Turn turn, Done<Image> done) = 0;
 
-  /// Takes the state of others; null: that with which the run begins. Result: the digest of the parameters;
-  /// after an error the state is undefined.
+  /// Restores a state of other peers; null: the initial state of the run. Result: the digest of the
+  /// parameters; after an error the state is undefined.
   virtual void restore(Image image, Done<Result<Digest>> done) = 0;
 
   /// meter: counts the batches.

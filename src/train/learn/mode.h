@@ -9,9 +9,9 @@
 namespace tw::train {
 
 /// What a peer contributes to a step, and what the mean of a step does to its state. Neither swarm/ nor
-/// average/ knows of it: they divide samples and average vectors. When a round ends is not its matter but
-/// that of swarm::LeaseRules. work() and apply() run on the compute thread, contribution() on the loop
-/// thread, of a slot that nothing writes to any more.
+/// average/ knows it: they divide samples and average vectors. swarm::LeaseRules decides when a round ends.
+/// work() and apply() run on the compute thread, contribution() on the loop thread, for a slot that is no
+/// longer written to.
 class Mode {
  public:
   virtual ~Mode() = default;
@@ -19,10 +19,10 @@ class Mode {
   /// Adds the gradients of the item, or of its first microbatches, to this slot.
   virtual WorkDone work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) = 0;
 
-  /// What this slot contributes: valid and unchanged until apply().
+  /// The contribution of this slot: valid and unchanged until apply().
   virtual SlotValues contribution(TrainState& state, std::uint32_t slot) = 0;
 
-  /// What the mean does to the state; the rest is as Learner::apply says.
+  /// Applies the mean to the state; otherwise as Learner::apply.
   virtual Result<Digest> apply(TrainState& state, const average::Geometry& geometry,
                                const Update& update) = 0;
 };

@@ -35,8 +35,8 @@ struct ParameterGroup {
 /// All parameters in one group.
 ParameterGroup one_group(const OptimizerOptions& options, std::vector<std::uint64_t> tensor_sizes);
 
-/// What may differ from step to step; where it says nothing, the options of the group hold. A group whose
-/// options have no momentum cannot be given any, since it keeps no velocity.
+/// Options that may differ from step to step; default: those of the group. A group whose options have no
+/// momentum cannot be given any, since it keeps no velocity.
 struct GroupStep {
   double learning_rate = 1e-3;  ///< without effect on the kind average
   std::optional<double> momentum = {};
@@ -46,7 +46,7 @@ struct GroupStep {
   std::optional<double> weight_decay = {};
 };
 
-/// Hands out a mean gradient, one piece after the other; `first` is the place of its first value. Places rise
+/// Receives a mean gradient, one piece after the other; `first` is the place of its first value. Places rise
 /// from piece to piece.
 using TakePiece = std::function<void(std::size_t first, std::span<const float> piece)>;
 using MeanGradient = std::function<void(const TakePiece& take)>;
@@ -57,9 +57,9 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update with the mean gradient; into which pieces it is cut makes no difference. It is asked for
-  /// once, or twice where its norm has a limit: decoding it again costs less than a copy of it would hold.
-  /// `step` counts from 1 (the round). `groups`: one for each group, or one for all of them.
+  /// One update with the mean gradient; the pieces do not affect the result. It is decoded once, or twice if
+  /// its norm has a limit: decoding again costs less than the memory of a copy. `step` counts from 1 (the
+  /// round). `groups`: one for each group, or one for all of them.
   virtual void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
                      std::span<const GroupStep> groups) = 0;
 

@@ -27,24 +27,24 @@ namespace tw::train {
 /// The gradient sum of one slot. Written on the compute thread; read on the loop thread from the time it is
 /// complete until its round is decided, when nothing writes to it.
 struct GradientSlot {
-  Round round = 0;  ///< whose gradients are in it
+  Round round = 0;  ///< round of the gradients in it
   // owners: the slot, and messages of that round that are still under way
   std::shared_ptr<std::vector<float>> sum;
 };
 
-/// What a program around the state adds to it. All are called on the compute thread; each may be empty.
+/// Hooks of a program around the state. All are called on the compute thread; each may be empty.
 struct StateHooks {
   /// For the update of this round; empty: the schedule of the run, for all groups.
   std::function<std::vector<GroupStep>(Round round)> settings{};
-  /// Parameters and optimizer are those after this round. restored: they come from others, from a checkpoint,
-  /// or begin.
+  /// Parameters and optimizer are those after this round. restored: they come from other peers or a
+  /// checkpoint, or are the initial ones.
   std::function<void(Round round, bool restored)> changed{};
-  /// They are about to be copied; never beside other work then.
+  /// They are about to be copied. With this hook, copies are never made beside other work.
   std::function<void()> about_to_copy{};
 };
 
-/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, but for slot(),
-/// carried() and bytes(), which are the loop thread's, and what says that any thread may call it.
+/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, except slot(),
+/// carried() and bytes() (loop thread) and functions marked "any thread".
 class TrainState {
  public:
   /// optimizer: null for that of the run, with the trainer's groups.
@@ -81,9 +81,9 @@ class TrainState {
   Result<Digest> apply_missed(const wire::Record& record, const average::Geometry& geometry,
                               std::span<const Blob> mean);
 
-  /// Error feedback: `own` are contributions of this process that count in the round that was committed. What
-  /// rounding took from them is carried by its contribution in kCarrier of a later round. kept: the sums of
-  /// those that others made. Nothing, where the run has none.
+  /// Error feedback: `own` are contributions of this process that count in the round that was committed.
+  /// Their rounding error is added to this peer's contribution in kCarrier of a later round. kept: the sums
+  /// of those computed by others. No effect without error feedback.
   void keep_losses(Round round, const average::Geometry& geometry, std::span<const wire::Contribution> own,
                    const std::map<std::uint32_t, average::GradientSum>& kept = {});
 
@@ -93,15 +93,15 @@ class TrainState {
   std::uint64_t version() const { return version_; }
 
   /// The same beside gradients and evaluations, which leave the state as it is; an update waits until the
-  /// copy is made. Nothing when this is not the version any more. Any thread.
+  /// copy is made. Nothing if the version has changed. Any thread.
   std::optional<sync::StateImage> freeze(const wire::Record& record, std::uint64_t chunk_bytes,
                                          std::uint64_t version);
 
-  /// Takes the state of others; nothing is carried over. After an error the state is undefined until a
+  /// Restores a state of other peers; residuals are dropped. After an error the state is undefined until a
   /// restore succeeds.
   Result<Digest> restore(const sync::StateImage& image);
 
-  /// Gradient sums of any round: what is accumulated next begins at zero, whichever round it is of. The loop
+  /// Drops the gradient sums of any round: the next accumulation begins at zero, whatever its round. The loop
   /// thread may call it, too, while no gradient is accumulated.
   void forget_sums();
 
@@ -109,8 +109,8 @@ class TrainState {
 
   static constexpr std::uint32_t kCarrier = 0;
 
-  /// What a contribution in this slot carries: valid and unchanged until keep_losses, apply_missed or
-  /// restore run. Empty in other slots, and where the run has no error feedback.
+  /// The residual added to a contribution in this slot: valid and unchanged until keep_losses, apply_missed
+  /// or restore run. Empty in other slots, and where the run has no error feedback.
   std::span<const float> carried(std::uint32_t slot) const;
 
   /// number: below kLeaseSlots.
@@ -131,12 +131,12 @@ class TrainState {
 
   Trainer& trainer_;
   RunOptions run_;
-  std::shared_mutex still_;  // whoever changes parameters_ or optimizer_ has it alone
+  std::shared_mutex still_;  // exclusive for changes of parameters_ or optimizer_
   std::atomic<std::uint64_t> version_ = 0;
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
-  std::array<GradientSlot, wire::kLeaseSlots> slots_;  // both threads look them up: none is ever added
+  std::array<GradientSlot, wire::kLeaseSlots> slots_;  // both threads look them up; their number is fixed
   std::vector<float> residual_;                        ///< empty: no error feedback
 };
 

@@ -12,7 +12,7 @@
 
 namespace tw::train {
 
-/// A model of four floats that counts what it is given: jobs wait until run_next(), and take a second.
+/// A model of four floats that counts its jobs: they wait until run_next(), and take a second.
 class CountingLearner final : public Learner {
  public:
   CountingLearner() : Learner({4, 32}) {}

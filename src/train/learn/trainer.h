@@ -22,7 +22,7 @@ struct SampleSpan {
 
 struct Evaluation {
   double loss = 0;                 ///< mean over the evaluation samples
-  std::optional<double> accuracy;  ///< share of right answers in [0, 1], where the model has such a thing
+  std::optional<double> accuracy;  ///< share of right answers in [0, 1], if the model computes it
 };
 
 /// A model with its data, as flat float buffers. All calls come from one thread at a time, the compute
@@ -39,10 +39,10 @@ class Trainer {
   /// The same tensors with names and shapes: RunOptions::layout. Empty: not known.
   virtual std::string layout() const { return {}; }
 
-  /// What tells the files that decide the result from others, a line each: RunOptions::sources.
+  /// Identifies the files that decide the result, a line each: RunOptions::sources.
   virtual std::string sources() const { return {}; }
 
-  /// Which parameters are updated by which options, in their order; `options` are those of the run.
+  /// Groups of parameters with their options, in order; `options` are those of the run.
   virtual std::vector<ParameterGroup> groups(const OptimizerOptions& options) const {
     return {one_group(options, tensor_sizes())};
   }
@@ -55,14 +55,14 @@ class Trainer {
   virtual double accumulate(std::span<const float> parameters, SampleSpan samples,
                             std::span<float> gradient_sum) = 0;
 
-  /// Waits until these samples can be accumulated at once. The first one that cannot be had, if any.
+  /// Waits until these samples can be accumulated at once. Returns the first one that cannot be read, if any.
   virtual std::optional<data::MissingSample> load(const RangeSet& /*samples*/) { return std::nullopt; }
 
   /// These samples will be accumulated soon, and no others: time to fetch them. Any thread, beside other
   /// calls; does not wait.
   virtual void expect(const RangeSet& /*samples*/) {}
 
-  /// What happened to samples that were fetched, since the last call.
+  /// News of fetched samples since the last call.
   virtual data::LoadNews take_load_news() { return {}; }
 
   /// Samples that the compute thread waits for. Any thread, beside other calls.

@@ -24,7 +24,7 @@ enum class RawToken : std::uint8_t { uint16, uint32 };
 /// What an epoch permutes.
 enum class Shuffle : std::uint8_t { blocks, samples };
 
-/// The part of a picture that is seen in training; an evaluation sees the middle.
+/// The part of a picture that training uses; evaluation uses the middle.
 enum class Crop : std::uint8_t { middle, random };
 
 enum class Rounding : std::uint8_t { nearest, stochastic };
@@ -42,7 +42,7 @@ struct ShardData {
   std::string cache;                        ///< folder; empty: none
   std::uint64_t cache_limit = 10ULL << 30;  ///< bytes
   std::uint64_t memory = 256ULL << 20;      ///< bytes of samples that are fetched ahead
-  std::uint64_t skip_broken = 0;            ///< samples that a peer goes on without
+  std::uint64_t skip_broken = 0;            ///< broken samples that a peer skips
   std::string identity;                     ///< ShardIndex::identity of both; not in run files
 };
 
@@ -73,16 +73,16 @@ struct CheckpointOptions {
   std::string to;  ///< where anchors copy finished ones; empty: nowhere
 };
 
-/// What happens when the run has cost as much as it may.
+/// What happens when the run reaches its budget.
 enum class BudgetAction { warn, drain };
 
-/// What a run may cost; every peer reckons it, and none of it decides the result.
+/// The budget of a run. Every peer computes the cost; it does not affect the result.
 struct BudgetOptions {
   std::optional<double> usd;  ///< nothing: no limit
   BudgetAction action = BudgetAction::warn;
 };
 
-/// RunOptions::model where a program brings its own: nobody else can make its parameters.
+/// RunOptions::model of a program with its own model: only the program can make its parameters.
 inline constexpr std::string_view kOwnModel = "own";
 
 /// Everything a run file says. One field table (run_file_yaml.cc) reads, checks and documents it.
@@ -94,7 +94,7 @@ struct RunOptions {
   std::string layout;
   /// A safetensors file with the parameters to begin with; empty: from the seed, or those of the model file.
   std::string init;
-  /// What tells files that decide the result from others, a line each (Trainer::sources). Not in run files.
+  /// Identifies the files that decide the result, a line each (Trainer::sources). Not in run files.
   std::string sources;
   DataOptions data;
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
@@ -103,10 +103,10 @@ struct RunOptions {
   ScheduleOptions schedule;
   codec::Codec codec = codec::Codec::fp32;
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
-  /// What rounding takes from a contribution is added to a later one; nothing: where codec is int8 or int4.
+  /// The rounding error of a contribution is added to a later one; nothing: if codec is int8 or int4.
   std::optional<bool> error_feedback;
   average::SiteUse sites = average::SiteUse::automatic;
-  /// What a peer had that is lost after the call is computed again in the same round, not in the next one.
+  /// Work of a peer that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;
   double norm_cap = 0;   ///< largest L2 norm, per sample, of a contribution; 0 = none
   double clip_norm = 0;  ///< largest L2 norm of the mean gradient; 0 = none

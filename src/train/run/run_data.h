@@ -16,12 +16,12 @@ namespace tw::train {
 struct RunData {
   std::unique_ptr<data::Dataset> training;
   std::unique_ptr<data::Dataset> evaluation;  ///< nullptr: the options name none
-  std::string print{};                        ///< what tells the training data from others; empty: not known
+  std::string print{};                        ///< identifies the training data; empty: not known
 };
 
-/// What data that is fetched while the run trains needs of the machine. The store outlives the data.
+/// Doors for data that is fetched during the run. The store outlives the data.
 struct DataDoors {
-  world::Store* store = nullptr;    ///< null: files that are read at once, alone
+  world::Store* store = nullptr;    ///< null: only files that are read at once
   std::function<Duration()> now{};  ///< any thread; empty: waits for data are not measured
   int decoders = 1;                 ///< threads
 };

@@ -23,7 +23,7 @@ class RunFacts {
   /// 32 bits of the digest of each fact, for the hello; those beyond wire::kMostFacts are left out.
   const std::vector<std::uint32_t>& prints() const { return prints_; }
 
-  /// The first place, counted from 1, where the facts behind these prints are not those here; 0: in none.
+  /// The first place, counted from 1, where the facts of these prints differ from these facts; 0: none.
   std::uint32_t first_difference(const std::vector<std::uint32_t>& theirs) const;
 
   /// "batch=512", in quotes; "nothing" beyond the last one.

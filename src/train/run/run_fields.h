@@ -10,14 +10,14 @@
 
 namespace tw::train {
 
-/// One key of a run file: "training.microbatch". The table of all of them is what reading, checks,
-/// suggestions and reference are made of.
+/// One key of a run file: "training.microbatch". One table of all keys serves reading, checks, suggestions
+/// and the reference.
 struct RunField;
 
-/// A value as it stands in a file or an override.
+/// A value as written in a file or an override.
 struct GivenValue {
   std::string text;
-  std::filesystem::path folder;  ///< what relative paths are relative to
+  std::filesystem::path folder;  ///< base of relative paths
 };
 
 /// nullptr: no such key.
@@ -35,7 +35,7 @@ std::string expectation(const RunField& field);
 /// Stores a value; returns the complaint about it, or an empty string.
 std::string assign(const RunField& field, const GivenValue& given, RunOptions& options);
 
-/// The whole path, where the field takes one: of a file, a folder, or a model that is not built in.
+/// The absolute path, if the field takes one: of a file, a folder, or a model that is not built in.
 std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given);
 
 /// The complaint about a key that is not in the table, with the nearest name that is. section: empty at the

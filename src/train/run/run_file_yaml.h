@@ -22,7 +22,7 @@ Result<RunOptions> read_run_file(const std::string& path,
                                  const std::vector<std::pair<std::string, std::string>>& overrides = {});
 
 /// The keys of a run file that hold paths, with these paths made absolute: overrides with which a copy of the
-/// file means the same in another folder. Whether anything is there is not asked.
+/// file means the same in another folder. The paths need not exist.
 Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path);
 
 }  // namespace tw::train

@@ -9,8 +9,8 @@
 
 namespace tw::train {
 
-/// One timer that may be set to an earlier time while it runs. A clock takes no call back: what was set
-/// before comes all the same, and rings nothing. Loop thread only.
+/// One timer that may be set to an earlier time while it runs. A clock cannot cancel a call: an earlier one
+/// still comes, but does not ring. Loop thread only.
 class Alarm {
  public:
   /// The clock outlives it. ring: may set it again.

@@ -14,11 +14,12 @@
 
 namespace tw::train {
 
-/// The checkpoints of a session: when one is due, and the jobs of the disk. Loop thread only. No `done` comes
-/// once this object is gone.
+/// The checkpoints of a session: due times and disk jobs. Loop thread only. No `done` is called after this
+/// object is destroyed.
 class Checkpoints {
  public:
-  /// All outlive this object, the files its jobs. waits: is told of the jobs. then: after each `done`.
+  /// All outlive this object; the files outlive its jobs. waits: records the jobs. then: called after each
+  /// `done`.
   struct Surroundings {
     world::Clock& clock;
     world::Files& files;
@@ -34,12 +35,12 @@ class Checkpoints {
     bool anchor = false;  ///< finished ones are copied to CheckpointOptions::to, if that is given
   };
 
-  /// Without a folder none are kept.
+  /// Without a folder no checkpoints are kept.
   Checkpoints(CheckpointOptions options, const Writer& writer, Surroundings surroundings);
 
   bool are_kept() const { return store_ != nullptr; }
 
-  /// One of the state after this record.
+  /// Whether a checkpoint of the state after this record is due.
   bool is_due(const wire::Record& record) const;
 
   // owners: the job
@@ -47,20 +48,20 @@ class Checkpoints {
 
   using Loaded = Result<std::optional<sync::LoadedCheckpoint>>;
 
-  /// One has been saved since the last copy, or may have been before this process began, or a copy came to
-  /// nothing and kRetryCopy has passed.
+  /// A checkpoint was saved since the last copy, or may have been before this process, or a copy failed
+  /// kRetryCopy ago.
   bool copy_is_due() const;
 
   static constexpr Duration kRetryCopy = std::chrono::seconds(60);
 
-  /// What became of it: the round of the checkpoint that is there now; nothing when there was none to copy.
+  /// Result of a copy: the round of the checkpoint now at the target; nothing if there was none to copy.
   using Copied = Result<std::optional<Round>>;
 
-  /// The newest finished one, its every byte verified, goes under its name only when it is complete and
-  /// durable; what is there already is not written again. Only when it is due.
+  /// Copies the newest finished checkpoint with every byte verified. It gets its name only when it is
+  /// complete and durable; an existing copy is not written again. Only when it is due.
   void copy(const Digest& run, std::function<void(const Copied&, Duration)> done);
 
-  /// The newest one of this run; where the folder has none, that of the copies. Only where they are kept.
+  /// Loads the newest checkpoint of this run; if the folder has none, the newest copy. Only with a folder.
   void load(const Digest& run, std::function<void(Loaded&)> done);
 
  private:

@@ -14,8 +14,8 @@
 
 namespace tw::train {
 
-/// The network of a session, which counts what is given to it, by the site of the receiver: messages whole,
-/// without the greeting of a link and without framing. Loop thread only; the other network outlives it.
+/// The network of a session; counts sent bytes by the site of the receiver: whole messages, without greetings
+/// and framing. Loop thread only; the other network outlives it.
 class CountedNetwork final : public world::Network {
  public:
   explicit CountedNetwork(world::Network& network) : network_(network) {}
@@ -33,24 +33,24 @@ class CountedNetwork final : public world::Network {
 
   void pull(PeerId to) override { network_.pull(to); }
 
-  /// A link to a peer at this site is open; what is sent without one goes nowhere.
+  /// A link to a peer at this site is open; messages without a link are dropped.
   void opened(PeerId peer, const std::string& site) { sites_[peer] = site; }
 
   void closed(PeerId peer) { sites_.erase(peer); }
 
-  /// What was read from stores, by other connections, so far.
+  /// Bytes and requests of stores so far, over other connections.
   void fetched(const world::StoreUses& uses);
 
-  /// A bulk message for it is on its way.
+  /// A bulk message for it was handed to a link.
   void handed(PeerId to, const Frame& message);
 
-  /// What was sent so far, by site, as an event: at most every 10 s, and only when it is more.
+  /// Bytes sent so far, by site, as an event: at most every 10 s, and only after a change.
   std::optional<world::Event> due(Instant now, Round round);
 
   /// The same at once.
   std::optional<world::Event> rest(Instant now, Round round);
 
-  /// Sites beyond it count as one without a name.
+  /// Further sites count together, without a name.
   static constexpr std::size_t kMostSites = 256;
 
  private:

@@ -8,14 +8,13 @@
 
 namespace tw::train {
 
-/// The time by which a session waits: a clock that is looked at several times a second, of which no more than
-/// kLongestStep counts between two looks. When a virtual machine was suspended, its clock was set, or the
-/// process stood still (SIGSTOP), the time that nobody lived through is left out: the awaited peer could not
-/// answer in it. Loop thread only; the other clock outlives this object.
+/// The time by which a session waits: reads a clock several times a second, and counts at most kLongestStep
+/// between two readings. So a suspended virtual machine, a changed clock or SIGSTOP ends no wait: the awaited
+/// peer could not answer in that time. Loop thread only; the other clock outlives this object.
 class CountedTime final : public world::Clock {
  public:
-  /// Beyond what a loop thread with much to do is late; the step machines take a step that is later than 1 s
-  /// for a stop.
+  /// Longer than the delay of a busy loop thread; the step machines treat a step that is more than 1 s late
+  /// as a stop.
   static constexpr Duration kLongestStep = std::chrono::seconds(2);
 
   explicit CountedTime(world::Clock& clock) : clock_(clock), looked_at_(clock.now()) {}
@@ -28,11 +27,11 @@ class CountedTime final : public world::Clock {
 
  private:
   world::Clock& clock_;
-  Instant looked_at_;    ///< by the other clock
-  Duration left_out_{};  ///< how far this one is behind it
+  Instant looked_at_;    ///< time of the other clock
+  Duration left_out_{};  ///< total time not counted
 };
 
-/// Events leave with the time of the machine's own clock, by which whoever reads a log compares them.
+/// Stamps events with the time of the machine's own clock, so that readers can compare logs.
 class StampedEvents final : public world::EventSink {
  public:
   StampedEvents(world::Clock& clock, world::EventSink& events) : clock_(clock), events_(events) {}

@@ -15,15 +15,14 @@ namespace {
 constexpr std::uint64_t kPlace = sizeof(Blob) + sizeof(Digest);  // of one piece, beside its bytes
 constexpr std::uint64_t kImages = 2;
 
-/// Its members, and contributions of at least one microbatch each.
+/// Members of a record, and its contributions of at least one microbatch each.
 std::uint64_t record_bytes(const HeldSizes& s) {
   return s.peers * (sizeof(wire::Member) + wire::kMostAddressBytes + wire::kMostSiteBytes) +
          s.microbatches * (sizeof(wire::Contribution) + sizeof(Range));
 }
 
-/// Early pieces, one mean of its site and one of all of each sender; what a plan asks for, which is a
-/// contribution for each microbatch at most; and the own means of the site, of the present set and of the one
-/// before.
+/// Each sender may add early pieces, one site-local sum and one mean. A plan needs at most one contribution
+/// for each microbatch. This peer holds its site-local sum, the mean of the present set and the previous one.
 std::uint64_t reduction_bytes(const HeldSizes& s) {
   const std::uint64_t vector = s.vector_bytes + s.segments * sizeof(Blob);
   const std::uint64_t asked = std::min<std::uint64_t>(s.microbatches, s.peers * wire::kMostSlots);

@@ -8,8 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The process before this one under the same id may be gone without a word: until that is noticed, its id is
-/// taken.
+/// The former process with the same id may have died silently: until that is noticed, its id is taken.
 constexpr Duration kTakenForGood = 10s;
 
 }  // namespace
@@ -31,13 +30,13 @@ bool PeerSearch::is_final(Instant now, const std::string& address, const wire::R
   if (situation.peer_state != wire::PeerState::fresh || !asks(address)) return false;
   switch (rejection.code) {
     case wire::Rejection::Code::taken:
-      if (rejection.peer != options_.self) return false;  // this peer turned away the twin of another one
+      if (rejection.peer != options_.self) return false;  // this peer refused the twin of another one
       taken_since_ = std::min(taken_since_, now);
       return now - taken_since_ >= kTakenForGood;
     case wire::Rejection::Code::self:
       return options_.join.size() == 1;
     case wire::Rejection::Code::credential:
-      // Anybody may say so who answers at an address; all of them together are believed.
+      // A single answer may come from an attacker; only all addresses together are believed.
       objecting_.insert(address);
       return !situation.linked && std::ranges::all_of(options_.join, [this](const std::string& asked) {
         return objecting_.contains(asked);

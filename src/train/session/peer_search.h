@@ -14,35 +14,34 @@
 
 namespace tw::train {
 
-/// A joiner that reaches nobody for so long gives up. Once it has heard of a record of the run, it searches
-/// for the patience of the run at least, as members do.
+/// A joiner that reaches no peer for this long gives up. Once it knows a record of the run, it searches at
+/// least for the patience of the run, as members do.
 inline constexpr Duration kGiveUpJoining = std::chrono::seconds(30);
 
-/// How a peer looks for the members of its run: what the addresses that it dials answer, and how long it goes
-/// on when nobody comes. It decides; dialling is the swarm's. Loop thread only; times are those of
-/// CountedTime.
+/// How a peer searches for the members of its run: answers of dialled addresses, and the time until it gives
+/// up. It only decides; the swarm dials. Loop thread only; times are those of CountedTime.
 class PeerSearch {
  public:
   struct Options {
     PeerId self;
-    std::vector<std::string> join;  ///< addresses of peers; empty: it has nobody to join
+    std::vector<std::string> join;  ///< addresses of peers; empty: none to join
     bool returns = false;           ///< the run had begun before this process
     Duration patience{};            ///< of the run
   };
 
-  /// How the peer stands at the time of a call.
+  /// State of the peer at the time of a call.
   struct Situation {
     wire::PeerState peer_state = wire::PeerState::fresh;
     bool linked = false;     ///< to at least one peer
     bool offered = false;    ///< at least one of them has the state of the run
-    bool restoring = false;  ///< a state is here, and is put in place
+    bool restoring = false;  ///< a fetched state is being restored
   };
 
   explicit PeerSearch(Options options) : options_(std::move(options)) {}
 
   bool asks(const std::string& address) const;
 
-  /// Nobody listens there, or the answer was a rejection: told when it gives up.
+  /// No peer listens there, or it refused: part of the message when the search gives up.
   void found_nobody(const std::string& why);
 
   /// True when this answer ends the search: no later dial can bring another one.
@@ -50,18 +49,18 @@ class PeerSearch {
                 const Situation& situation);
   void was_rejected(const std::string& address, const wire::Rejection& rejection);
 
-  /// To be called with every tick. Why it gives up, once nobody who has the state was reached for as long as
-  /// it searches.
+  /// To be called with every tick. The reason to give up, once no peer with the state was reached for the
+  /// whole time.
   std::optional<std::string> gives_up(Instant now, const Situation& situation);
 
-  /// It gave up on a run that had begun before: others may be reached later.
+  /// It gave up a run that had begun before: others may be reachable later.
   bool may_try_again() const { return gave_up_ && options_.returns; }
 
-  /// Until it gives up; nothing while somebody is there.
+  /// Time until it gives up; nothing while a peer is linked.
   std::optional<Duration> left(Instant now) const;
 
-  /// To be called with every tick; orphaned: it has the state, and nobody else of the run is here. True once
-  /// that has lasted for the patience of the run, where this peer has nobody to join.
+  /// To be called with every tick; orphaned: it has the state, and no other peer of the run is linked. True
+  /// once that has lasted for the patience of the run, if this peer has no address to join.
   bool is_alone_for_good(Instant now, bool orphaned);
 
   ReturnWait& return_wait() { return return_; }
@@ -73,13 +72,13 @@ class PeerSearch {
 
   Options options_;
   ReturnWait return_;
-  bool met_the_run_ = false;  ///< it has heard of a record of it
+  bool met_the_run_ = false;  ///< it knows a record of the run
   Instant hopeless_since_ = kNever;
   Instant taken_since_ = kNever;
   Instant orphaned_since_ = kNever;
   bool gave_up_ = false;
   std::set<std::string> objecting_;  ///< addresses of `join` that answered with an objection to the token
-  std::string last_answer_;          ///< since somebody was reached last
+  std::string last_answer_;          ///< since a peer was last reached
 };
 
 }  // namespace tw::train

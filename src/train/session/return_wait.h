@@ -11,31 +11,31 @@
 
 namespace tw::train {
 
-/// The wait of a peer that has nobody to join in a run that had begun before it started: the others may live,
-/// and reach it once they notice that somebody answers at its address. Only after the patience of the run
-/// does it go on alone, from what it has. Times are those of CountedTime.
+/// The wait of a peer without addresses to join, in a run that had begun before: the other peers may live,
+/// and dial its address again. Only after the patience of the run it goes on alone, from its checkpoint.
+/// Times are those of CountedTime.
 class ReturnWait {
  public:
   enum class Stage {
-    off,       ///< nothing says that the run had begun, or others were found
+    off,       ///< no sign that the run had begun, or others were found
     waiting,   ///< for the others
     resuming,  ///< alone: the checkpoint is being restored
   };
 
   Stage stage() const { return stage_; }
 
-  /// found: what says that the run had begun.
+  /// found: the sign that the run had begun.
   void begin(Instant now, Duration patience, std::string found);
 
-  /// What it will go on from when nobody comes.
+  /// The checkpoint to resume from if no peer comes.
   void keep(sync::StateImage checkpoint) { checkpoint_ = std::move(checkpoint); }
 
-  /// Its checkpoints cannot be used: when nobody comes, this is why it ends.
+  /// Its checkpoints cannot be used: the reason of the end if no peer comes.
   void keep_trouble(std::string why) { trouble_ = std::move(why); }
 
   bool is_over(Instant now) const { return stage_ == Stage::waiting && now - since_ >= patience_; }
 
-  /// What is left when nobody came.
+  /// What remains if no peer came.
   struct Rest {
     std::optional<sync::StateImage> checkpoint;
     std::string trouble;
@@ -48,7 +48,7 @@ class ReturnWait {
   /// Others were found, or the checkpoint is restored.
   void end();
 
-  /// Nothing unless it waits.
+  /// Empty unless it waits.
   swarm::Wait waiting(Instant now) const;
 
  private:

@@ -288,7 +288,7 @@ void Session::Machine::on_refused(const std::string& address, const world::DialF
   pump();
 }
 
-// What this peer has where the others have something else.
+// This peer's value of the fact that differs from the others'.
 std::string Session::Machine::own_side(const Rejection& rejection) const {
   if (rejection.code != Rejection::Code::run && rejection.code != Rejection::Code::parameters) return {};
   const std::string has = rejection.place == 0 ? "" : ", this peer has " + facts_.at(rejection.place);
@@ -303,7 +303,7 @@ void Session::Machine::was_rejected(const std::string& address, const Rejection&
     end("cannot join " + address + ": " + rejection.words, true);
 }
 
-// On a new link everything is sent again, so that a peer which sends sense by then makes up for it.
+// On a new link everything is sent again, so a peer whose messages are valid by then can go on.
 void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
   refuse(Cause::message, from, nonsense);
   doors_.network.close(from);
@@ -311,7 +311,7 @@ void Session::Machine::hang_up_on(PeerId from, const std::string& nonsense) {
 }
 
 void Session::Machine::on_message(PeerId from, Frame frame) {
-  if (finished()) return;  // what comes now changes nothing that anybody was told
+  if (finished()) return;  // later messages change nothing that was reported
   const Instant now = doors_.clock.now();
   Result<wire::Message> decoded = wire::decode(frame);
   if (!decoded.ok()) {
@@ -365,7 +365,7 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 // -------------------------------------------------------------------------------------------------
 
 // The own vote may decide the round, and what is decided is acted on at once: turns are taken until there is
-// no vote. What else a turn brings is acted on with the next event.
+// no vote. Other results of a turn are handled with the next event.
 void Session::Machine::pump() {
   if (finished()) return;
   TW_CHECK(!std::exchange(pumping_, true));
@@ -433,7 +433,7 @@ void Session::Machine::on_timer() {
   report_probe();
   report_stall();
   if (const std::optional<swarm::WorkItem> late = worker_.take_back_when_late(now)) give_back(late);
-  // Nobody can lead who does not know the parameters of the round.
+  // A leader has to know the parameters of the round.
   if (swarm_->leads() && worker_.is_stuck(now))
     swarm_->fall_behind(now, "its update waits for its own thread");
   watch_waits();

@@ -33,51 +33,51 @@ struct Doors {
 
 /// Whether the run had begun before this process started.
 enum class Past {
-  unknown,  ///< a checkpoint of the run, if there is one here, says so
-  begun,    ///< it had: others may live (--rejoin, an event log of the run)
-  over,     ///< nobody of it lives who could be reached
+  unknown,  ///< decided by a checkpoint of the run, if there is one
+  begun,    ///< the run had begun: other peers may live (--rejoin, an event log of the run)
+  over,     ///< no peer of the run can be reached any more
 };
 
 struct SessionOptions {
   PeerId self;
-  /// Drawn at random when the process starts: tells it from another one, earlier or at the same time, with
-  /// the same id.
+  /// Drawn at random when the process starts: distinguishes it from any other process with the same id.
   std::uint64_t incarnation = 0;
   std::string site;     ///< Member::site
-  bool anchor = false;  ///< on a machine that stays: leads first, copies checkpoints away
+  bool anchor = false;  ///< on an on-demand or owned machine: leads first, copies checkpoints
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
-  std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when so many peers are there
-  /// A peer with nobody to join and a past waits for the others, up to the patience of the run, before it
+  std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when this many peers are linked
+  /// A peer with a past and no address to join waits for the others, up to the patience of the run, before it
   /// resumes or begins alone.
   Past past = Past::unknown;
-  std::string past_found;                  ///< what says that it had begun, for people
+  std::string past_found;                  ///< sign that it had begun, for people
   std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/reduction/geometry.h)
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
   std::uint64_t grain = 1;                 ///< microbatches that the engine's own learner does at once
-  /// Lines are probed (average/bandwidth/probe.h) for vectors of so many bytes on the wire: shorter ones are
-  /// there in no time over any line.
+  /// Bandwidth is probed (average/bandwidth/probe.h) for vectors of at least this many bytes on the wire:
+  /// shorter ones are fast at any bandwidth.
   std::uint64_t probe_from = 1024 * 1024;
   RunOptions run;
   Rarely rarely;  ///< simulation alone
 };
 
-/// How a session stands, for whoever shows progress. Plain values.
+/// State of a session, for progress displays. Plain values.
 struct SessionView {
-  Round round = 0;            ///< last committed one here
+  Round round = 0;            ///< last one committed on this peer
   std::uint64_t samples = 0;  ///< of the run, committed
   PeerId leader;
-  swarm::Wait waiting;    ///< whom for and why, or own work; text_of() has the words
+  swarm::Wait waiting;    ///< awaited peers and reason, or own work; text_of() has the words
   bool finished = false;  ///< the run has ended, or this peer has left
-  std::string ended;      ///< how, once finished
-  std::string failure;    ///< why the session cannot go on; empty when it did nothing wrong
-  bool complete = false;  ///< finished with the run, which needs nobody any more
-  /// The failure is that nobody was there of a run that had begun before: another start may find somebody.
+  std::string ended;      ///< reason of the end, once finished
+  std::string failure;    ///< why the session cannot go on; empty without a failure
+  bool complete = false;  ///< finished because the run is complete
+  /// The failure: no peer of a run that had begun before was reached; another start may reach one.
   bool may_try_again = false;
   /// Means that wait for the compute thread; that of the run's last round is kept beside them.
   std::size_t waiting_updates = 0;
   static constexpr std::size_t kMostWaitingUpdates = 2;
-  /// Because of what others sent or asked for; held_bytes_limit() of train/session/held_bytes.h is its bound.
+  /// Memory held because of messages of others; held_bytes_limit() of train/session/held_bytes.h is its
+  /// bound.
   std::uint64_t held_bytes = 0;
 };
 
@@ -86,18 +86,18 @@ class SessionObserver {
  public:
   virtual ~SessionObserver() = default;
 
-  /// The record is decided and known here (before it is applied).
+  /// The record is decided and this peer knows it (before it is applied).
   virtual void on_commit(const wire::Record& record) = 0;
 
   /// Parameters after the record's update; also after a state transfer, with restored = true.
   virtual void on_applied(const wire::Record& record, const Digest& parameters, bool restored) = 0;
 
-  /// A member of the last record told how it stands (Session::tell).
+  /// A member of the last record sent its status (Session::tell).
   virtual void on_status(PeerId, const wire::Status&) {}
 };
 
-/// One peer of a run, from greeting to leaving: the public C++ interface. Takes part as long as its doors
-/// bring it events; everything on the loop thread; the trainer is called on the compute executor alone.
+/// One peer of a run, from greeting to leaving: the public C++ interface. It runs as long as its doors
+/// deliver events, on the loop thread; the trainer is called only on the compute executor.
 class Session {
  public:
   /// With the engine's own learner (train/learn/engine_learner.h).
@@ -110,23 +110,24 @@ class Session {
   /// nothing behind. Returns the address at which others reach this peer.
   Result<std::string> start();
 
-  /// Hands in what is done, leaves after the round; finished() then. The second call leaves at once.
+  /// Contributes the finished work and leaves after the round; then finished(). The second call leaves at
+  /// once.
   void leave();
 
-  /// The machine is taken away so soon: what is done is in the round by then, or another peer has it.
-  /// finished() as soon as nothing keeps this one. Once more: the earlier end counts.
+  /// The machine is taken away after `time`: by then the work is in the round, or another peer has it.
+  /// finished() as early as possible. The earliest end of several calls counts.
   void leave_within(Duration time);
 
   /// The machine may be taken away soon, or is safe again: others lead and keep sums meanwhile.
   void set_at_risk(bool at_risk);
 
-  /// The machine stands still, in so long and for so long: others do not take its silence for an end.
+  /// The machine freezes after `in`, for `lasts`: others do not count its silence as a loss.
   void freeze(Duration in, Duration lasts);
 
-  /// The owner of the compute thread does something else: others do this peer's part until it is back.
+  /// The owner of the compute thread is busy: others do this peer's part until it is back.
   void pause(bool paused);
 
-  /// Tells all linked peers how this one stands, for whoever watches there.
+  /// Sends the status of this peer to all linked peers.
   void tell(const wire::Status& status);
 
   /// The run ends with the next round that this peer leads.

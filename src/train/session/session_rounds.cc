@@ -14,7 +14,8 @@ namespace {
 using world::Phase;
 using namespace std::chrono_literals;
 
-/// A round that counts on a contribution beyond the norm cap under so many ballots has too few other ones.
+/// After this many ballots that count on a contribution beyond the norm cap, the round has too few other
+/// ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
 }  // namespace
@@ -38,7 +39,7 @@ void Session::Machine::open_round() {
 // ---- work
 // -----------------------------------------------------------------------------------------------------
 
-// Waits that nobody notices are not worth a line.
+// Short waits are not logged.
 void Session::Machine::tell_of_data(const wire::Record& record) {
   constexpr Duration kNoticed = 50ms;
   const data::LoadNews& news = worker_.done().news;
@@ -71,16 +72,16 @@ void Session::Machine::start_work() {
   });
 }
 
-// Another peer may have the sample: its data come another way. Told once in a round: where no sample can be
-// had, there is one in each item.
+// Another peer may be able to read the sample. Reported once in a round: if no sample can be read, each item
+// has one.
 void Session::Machine::cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing) {
   if (worker_.done().missing == 1)
     emit(Phase::reissue, item.round, "gives a sample to another peer: " + missing.why);
   swarm_->give_back(doors_.clock.now(), item, swarm::FailedSample{missing.sample, missing.why});
 }
 
-// The thread that computes belongs to somebody else. What it was given goes to others, and nothing more comes
-// until it is back.
+// The compute thread belongs to a program. Its work goes to other peers, and it gets no more until it is
+// back.
 void Session::Machine::give_back(const std::optional<swarm::WorkItem>& item) {
   tell_where_the_worker_is();  // first, so that nothing is leased to this peer again
   if (item) swarm_->give_back(doors_.clock.now(), *item);
@@ -239,7 +240,7 @@ void Session::Machine::report_stall() {
 void Session::Machine::act(const swarm::Committed& committed) {
   const wire::Record& record = committed.record;
   TW_CHECK(averager_.complete(step()));
-  // A leader that is alone decides as soon as it has told what it leaves over.
+  // A leader that is alone decides as soon as it has reported the samples that it leaves over.
   for (const world::Event& event : swarm_->take_events_until(record.round)) doors_.events.emit(event);
   const Instant now = doors_.clock.now();
   const double own = own_samples(record);
@@ -272,7 +273,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
 
   average::Averager::Mean mean = averager_.finish(step(), record.contributors);
   swarm_->measured(averager_.bandwidth());
-  // After the last round nobody is left to fetch its state from.
+  // After the last round no peer is left to fetch the state from.
   if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates && !record.last)
     return swarm_->fall_behind(now, "its updates wait for its own work");
   replica_.commit(record, mean.segments);
@@ -335,8 +336,8 @@ void Session::Machine::finish_when_done() {
   if (!departure_.at_the_end() || departure_.has_last_jobs() || worker_.updates_under_way() > 0 ||
       replica_.is_catching_up())
     return;
-  // A peer that missed the last decision can get it from nobody once all have gone. One that says so may
-  // have a busy thread before it asks.
+  // A peer that missed the last decision cannot fetch it once all have left. A peer that says so may have a
+  // busy thread before it asks.
   const Instant now = doors_.clock.now();
   const std::vector<PeerId> missing = swarm_->not_at_the_end();
   const bool needed =

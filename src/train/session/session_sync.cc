@@ -33,7 +33,7 @@ void Session::Machine::act(const swarm::CatchUp& catch_up) {
                     worker_.stands_ready(), others());
 }
 
-// The same mean gives other parameters here: to take the state again and again would help nobody.
+// The same mean gives other parameters on this machine: fetching the state again would not help.
 bool Session::Machine::computes_other_bits() {
   const auto rounds = replica_.differed(swarm_->head()->round);
   if (!rounds) return false;
@@ -45,7 +45,7 @@ bool Session::Machine::computes_other_bits() {
   return true;
 }
 
-// What was averaged of it belongs to a history that this peer does not go on with.
+// The averaged data of the round belong to a history that this peer drops.
 void Session::Machine::leave_round() {
   averager_.abandon();
   round_ = 0;
@@ -116,7 +116,7 @@ void Session::Machine::go_on_from(const sync::Replica::Tip& tip) {
   if (search_.return_wait().stage() == ReturnWait::Stage::resuming) {
     search_.return_wait().end();
     if (swarm_->peer_state() == wire::PeerState::syncing)
-      return;  // others were found meanwhile: theirs will be here
+      return;  // others were found meanwhile: their state will arrive
   }
   const Instant now = doors_.clock.now();
   if (!replica_.come_to(now, tip, others())) return;
@@ -209,7 +209,7 @@ void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
   wait_for_others("its checkpoints are in " + options_.run.checkpoint.folder);
 }
 
-/// found: what else than the options says that the run had begun; empty: nothing.
+/// found: a sign besides the options that the run had begun; empty: none.
 void Session::Machine::wait_for_others(std::string found) {
   const Instant now = doors_.clock.now();
   ReturnWait& returning = search_.return_wait();
@@ -226,15 +226,15 @@ void Session::Machine::resume(sync::StateImage checkpoint) {
   restore(std::move(checkpoint), world::Cause::checkpoint, {});
 }
 
-// The state is here, and nobody is left who could decide what comes after it. It waits for the microbatch
-// under way, so that all of it is one step: no decision of the round that it leaves comes between.
+// This peer has the state, and no member is left to decide the next record. It waits for the microbatch under
+// way, so that it is one step: no decision of the round that it leaves comes between.
 void Session::Machine::begin_anew_from_tip() {
   const bool has_state =
       replica_.state() == sync::Replica::State::current && worker_.updates_under_way() == 0;
   if (!has_state || worker_.is_computing()) return;
   if (goes_before(swarm_->best_told(), rank_of(replica_.tip()->record))) return;
   leave_round();
-  // The round that it is in has the number of the first one of what begins: its sums are not wanted there.
+  // The current round has the number of the first round of the new history: drop its sums.
   worker_.forget_sums();
   go_on_from_tip();
 }

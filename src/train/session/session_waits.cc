@@ -7,7 +7,7 @@ namespace tw::train {
 
 using swarm::Wait;
 
-// A checkpoint is written beside everything else: only after the last round is it waited for.
+// A checkpoint is written beside other work: the session waits for it only after the last round.
 Wait Session::Machine::own_work() const {
   Wait wait = waits_.compute().current();
   if (worker_.jobs(Worker::State::away) > 0) {
@@ -24,7 +24,7 @@ Wait Session::Machine::own_work() const {
   return wait;
 }
 
-// Its own work comes first, but for what it does while others average.
+// Its own work comes first, except work that it does while others average.
 Wait Session::Machine::waiting() const {
   if (Wait others = search_.return_wait().waiting(doors_.clock.now()); others.kind != Wait::Kind::nothing)
     return others;
@@ -66,7 +66,7 @@ Wait Session::Machine::wait_for_state() const {
     if (m.peer != options_.self) wait.peers.push_back(m.peer);
   }
   if (!wait.peers.empty()) wait.kind = Wait::Kind::members;
-  if (wait.peers.empty() && options_.join.empty()) {  // they dialled this peer, and are gone
+  if (wait.peers.empty() && options_.join.empty()) {  // they dialled this peer, and have left
     wait.kind = Wait::Kind::others;
     wait.past = {"those that had its state are gone", {}, "nobody has the state of the run"};
   }
@@ -84,8 +84,7 @@ Wait Session::Machine::wait_for_segments() const {
   return wait;
 }
 
-// Where nobody answers, what is known of it: of the first peer that is waited for, or of an address of
-// --join.
+// Adds the last result of dialling: of the first awaited peer, or of an address of --join.
 Wait Session::Machine::with_addresses(Wait wait) const {
   if (wait.kind == Wait::Kind::answer) {
     for (const std::string& address : options_.join) {

@@ -11,7 +11,7 @@
 
 namespace tw::train {
 
-/// For tests: time passes when told to.
+/// For tests: time passes only when a test says so.
 class HandClock final : public world::Clock {
  public:
   explicit HandClock(Instant begin = {}) : now_(begin) {}

@@ -6,7 +6,7 @@
 
 namespace tw::train {
 
-/// How far a job has come, in steps of its own. Written by the thread that does it, read by any.
+/// Progress of a job, in steps of its own. Written by the thread that runs it, read by any.
 class WorkMeter {
  public:
   void begin(std::uint64_t steps) {
@@ -18,7 +18,7 @@ class WorkMeter {
 
   std::uint64_t done() const { return done_; }
 
-  /// 0: the job does not tell.
+  /// 0: the job reports none.
   std::uint64_t total() const { return total_; }
 
  private:

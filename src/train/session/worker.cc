@@ -10,18 +10,17 @@ namespace {
 
 using swarm::Wait;
 
-/// A thread that belongs to somebody else is away when it takes so many times as long as usual, and at least
-/// so long.
+/// A program's thread counts as away after this many usual steps, and at least the time below.
 constexpr int kUsualSteps = 4;
 constexpr Duration kAwayAfter = std::chrono::seconds(1);
 
 /// The first one compiles and warms up.
 constexpr Duration kFirstStep = std::chrono::seconds(10);
 
-/// A wait for data that lasts longer is named at once: a store that hangs shall be named within 5 s.
+/// A wait for data that lasts longer is named at once: a hanging store is named within 5 s.
 constexpr Duration kNameDataAfter = std::chrono::seconds(2);
 
-/// For those who do not ask how long it took.
+/// For callers that do not need the time.
 auto untimed(std::function<void(const Result<Digest>&)> done) {
   return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
 }

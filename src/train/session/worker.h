@@ -14,24 +14,24 @@
 
 namespace tw::train {
 
-/// The queue to the learner of a peer: which job is under way, how fast microbatches are done, and what this
-/// peer did in the round. Loop thread only. No `done` comes once this object is gone.
+/// The queue to the learner of a peer: the job under way, the speed of microbatches, and this peer's work in
+/// the round. Loop thread only. No `done` is called after this object is destroyed.
 class Worker {
  public:
-  /// What the job under way does: the first one of the queue.
+  /// State of the job under way, the first one of the queue.
   enum class State {
     idle,
     initialising,
     computing,
-    away,       ///< the thread that computes belongs to somebody else, and has not come back
+    away,       ///< the compute thread belongs to a program and has not come back
     applying,   ///< the update of a round that this peer took part in
-    replaying,  ///< of one that it missed
+    replaying,  ///< the update of a round that it missed
     evaluating,
     freezing,
     restoring,
   };
 
-  /// Clock and waits outlive this object. waits: is told of the jobs. then: after each `done`.
+  /// Clock and waits outlive this object. waits: records the jobs. then: called after each `done`.
   struct Surroundings {
     world::Clock& clock;
     Waits& waits;
@@ -52,25 +52,25 @@ class Worker {
 
   std::size_t updates_under_way() const { return jobs(State::applying); }
 
-  /// Others do this peer's part: it evaluates, or its thread is elsewhere.
+  /// Others do this peer's part: it evaluates, or its thread is away.
   bool is_elsewhere() const { return paused_ || jobs(State::evaluating) + jobs(State::away) > 0; }
 
-  /// No update of its own is under way, and the compute thread is here.
+  /// No update of its own is under way, and the compute thread is not away.
   bool stands_ready() const { return updates_under_way() == 0 && jobs(State::away) == 0; }
 
-  /// The state of others, or what they decided without this peer, is put in place.
+  /// A state of others, or an update that this peer missed, is being applied.
   bool is_taking_over() const { return jobs(State::restoring) + jobs(State::replaying) > 0; }
 
   // ---- jobs; took: what the job itself took
 
   void initialise(std::function<void(const Digest&)> done);
 
-  /// Samples that are leased to this peer, done ones aside.
+  /// Samples leased to this peer, without computed ones.
   void expect(const RangeSet& samples) {
     if (samples != expected_) learner_->expect(expected_ = samples);
   }
 
-  /// Samples that the job under way has waited for so long that somebody should know.
+  /// Samples that the job under way has waited for long enough to report.
   std::optional<data::LoadWait> waiting_for_data() const;
 
   /// Microbatches that an item may have.
@@ -79,15 +79,15 @@ class Worker {
   /// Not while another item is in the queue.
   void work(const swarm::WorkItem& item, std::function<void(const WorkDone& did)> done);
 
-  /// Where the compute thread belongs to somebody else and is long in coming: the item of which nothing was
-  /// done, and never will be. The worker is_elsewhere() until the thread comes back.
+  /// If the compute thread belongs to a program and is late: the item that was not begun, which is cancelled.
+  /// The worker is_elsewhere() until the thread comes back.
   std::optional<swarm::WorkItem> take_back_when_late(Instant now);
 
-  /// An update has waited long for a thread that is elsewhere: nobody knows when it will be applied.
+  /// An update has waited long for a thread that is away: the time of its application is not known.
   bool is_stuck(Instant now) const;
 
-  /// The owner of the compute thread says that it does something else until resume(). The item of which
-  /// nothing was done, if any.
+  /// The owner of the compute thread announces that it is busy until resume(). Returns the item that was not
+  /// begun, if any.
   std::optional<swarm::WorkItem> pause();
 
   void resume() { paused_ = false; }
@@ -104,8 +104,7 @@ class Worker {
 
   void freeze(const wire::Record& record, std::function<void(const Learner::Image&)> done);
 
-  /// For a joiner, which waits neither for microbatches nor for evaluations where neither state nor disk
-  /// changes: null when an update came in between.
+  /// For a joiner, which does not wait for microbatches or evaluations: null when an update came in between.
   void freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done);
 
   // ---- slots
@@ -117,16 +116,16 @@ class Worker {
 
   // ---- results
 
-  /// What is counted from now on is of this round; 0: of none.
+  /// Counts from now on for this round; 0: for none.
   void open(Round round);
 
-  /// What this peer did in the round.
+  /// This peer's work in the round.
   struct Done {
     std::uint64_t samples = 0;
     double loss_sum = 0;
     Instant until{};  ///< its last microbatch
     data::LoadNews news{};
-    std::uint64_t missing = 0;  ///< items of which nothing was done, since a sample cannot be had
+    std::uint64_t missing = 0;  ///< items not computed because a sample cannot be read
   };
 
   const Done& done() const { return done_; }

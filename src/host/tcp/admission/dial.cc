@@ -53,7 +53,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
 
   void fail(const std::error_code& error) {
     if (!done_) return;
-    std::error_code ignored;  // nothing is under way on this socket that somebody waits for
+    std::error_code ignored;  // no operation under way on this socket is awaited
     socket_.close(ignored);
     resolver_.cancel();
     std::exchange(done_, nullptr)(Error{in_words(error)});

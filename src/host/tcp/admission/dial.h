@@ -17,8 +17,8 @@ class Tls;
 using Dialed = std::function<void(Result<std::shared_ptr<Stream>>)>;
 
 /// Resolves and connects, trying all addresses of a name, for at most ten seconds. Calls once, on the loop
-/// thread, never from inside dial; the error is the cause without the address. TLS shakes hands when the
-/// stream is used; without a tls there is none.
+/// thread, never from inside dial; the error is the cause without the address. The TLS handshake begins when
+/// the stream is used; with null there is no TLS.
 void dial(Loop& loop, const Tls* tls, const std::string& address, Dialed done);
 
 }  // namespace tw::host

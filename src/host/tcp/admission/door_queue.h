@@ -16,16 +16,16 @@
 
 namespace tw::host {
 
-/// Decides about strangers: connections that came in and have not shown yet that they belong to the run. A
-/// stranger waits until it has said something and gets a turn; then it is served, that is, its handshake goes
-/// on, until it is admitted, fails or takes too long.
+/// Decides about strangers: incoming connections that have not shown yet that they belong to the run. A
+/// stranger waits until it has sent something and gets a turn; then its handshake is served until it is
+/// admitted, fails or takes too long.
 ///
-/// No host can keep another one out. When all places are taken, the host that holds most of them gives one
-/// up; turns, which cost computation, go to the host with the fewest strangers being served. Within a host
-/// the newest gets the turn and the oldest makes room, so that whoever answers promptly gets through. Hosts
-/// that are known have places and turns of their own.
+/// No host can lock out another. When all places are taken, the host with most of them loses one; turns,
+/// which cost computation, go to the host with the fewest strangers being served. Within a host the newest
+/// gets the turn and the oldest makes room, so a peer that answers promptly gets through. Known hosts have
+/// places and turns of their own.
 ///
-/// A step machine: no socket, no clock. A host is any text that stands for the source of a connection.
+/// A step machine: no socket, no clock. A host is any text that identifies the source of a connection.
 class DoorQueue {
  public:
   using Serial = std::uint64_t;  ///< drawn by the user, in the order of arrival
@@ -36,21 +36,21 @@ class DoorQueue {
   struct Rules {
     std::size_t most_waiting = 256;
     std::size_t most_served = 128;
-    Duration first_byte = kFirstByte;           ///< may take so long
+    Duration first_byte = kFirstByte;           ///< limit of the time to the first byte
     Duration whole = std::chrono::seconds(10);  ///< from arrival until it is admitted
     /// A handshake of TLS takes about 0.3 ms of a core (estimated): 3 % of it at most for unknown hosts, 15 %
     /// for known ones.
     Duration between_turns = std::chrono::milliseconds(10);
     Duration between_turns_of_known = std::chrono::milliseconds(2);
-    int burst = 32;                            ///< turns that may follow one another at once after a pause
-    Duration grace = std::chrono::seconds(1);  ///< a stranger that is served makes no room before
+    int burst = 32;                            ///< turns that may be given at once after a pause
+    Duration grace = std::chrono::seconds(1);  ///< a served stranger makes no room before
 
     /// The usual rules, with places for 3/8 of the descriptors that the process may open at most.
     static Rules within(std::uint64_t descriptors);
   };
 
   enum class Reason {
-    silent,   ///< said nothing in time
+    silent,   ///< sent nothing in time
     slow,     ///< was not admitted in time
     crowded,  ///< made room for another one
   };
@@ -62,29 +62,29 @@ class DoorQueue {
     bool operator==(const Dismissal&) const = default;
   };
 
-  /// What is to be done now. A stranger that is dismissed is forgotten here.
+  /// Orders for now. A dismissed stranger is forgotten here.
   struct Decisions {
     std::vector<Dismissal> dismissed;
     std::vector<Serial> turns;  ///< to be served from now on
   };
 
-  /// So many hosts are kept as known ones; the one that was named first is forgotten first.
+  /// Most hosts kept as known; the one that was named first is forgotten first.
   static constexpr std::size_t kMostKnown = 4096;
 
   explicit DoorQueue(const Rules& rules);
 
-  /// A peer of the run is or was there. Strangers that came from there before are known from now on too.
+  /// A peer of the run is or was at this host. Earlier strangers from there become known too.
   void know(const std::string& host);
 
   void arrive(Instant now, Serial stranger, const std::string& host);
 
-  /// Its first bytes are here.
+  /// Its first bytes have arrived.
   void spoke(Serial stranger);
 
-  /// It failed, and stays only to hear why: the first to make room among those being served.
+  /// It failed, and stays only to receive the reason: the first to make room among those being served.
   void failed(Serial stranger);
 
-  /// It is admitted or gone. Unknown ones (dismissed before) are nothing new.
+  /// It is admitted or gone. Ones dismissed before are ignored.
   void leave(Serial stranger);
 
   /// The process has no descriptor left: dismisses a stranger, if there is one that can be dismissed.

@@ -19,8 +19,8 @@ class Loop;
 class Stream;
 class Tls;
 
-/// Takes connections in and lets them through by the rules of DoorQueue. One that waits costs a descriptor
-/// and no more: nothing is said, read or computed for it before its turn. Loop thread only.
+/// Accepts connections and admits them by the rules of DoorQueue. A waiting one costs only a descriptor:
+/// nothing is sent, read or computed for it before its turn. Loop thread only.
 class Doorway {
  public:
   using Visitor = DoorQueue::Serial;
@@ -30,14 +30,14 @@ class Doorway {
   struct Calls {
     // owners of the stream: whoever takes it from the call, see stream.h
     std::function<void(Visitor visitor, std::shared_ptr<Stream> stream)> enter;
-    /// A visitor that entered has to go.
+    /// A visitor that entered must be disconnected.
     std::function<void(Visitor visitor, Reason reason)> dismiss;
     /// One that did not enter is gone; without a reason it ended by itself.
     std::function<void(const std::string& remote, std::optional<Reason> reason)> gone;
   };
 
-  /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Strangers are to be admitted
-  /// within this patience.
+  /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Strangers must be admitted within
+  /// this patience.
   static Result<std::unique_ptr<Doorway>> open(Loop& loop, const Tls* tls, const std::string& address,
                                                Duration patience, Calls calls);
 
@@ -48,10 +48,10 @@ class Doorway {
   /// Where others reach this peer, see Listener::address.
   const std::string& address() const;
 
-  /// A peer of the run is at this "host:port", or was. Names of hosts say nothing.
+  /// A peer of the run is at this "host:port", or was. Host names are ignored.
   void know(const std::string& address);
 
-  /// The visitor, once it entered: it is turned away and may still hear why, or it is admitted or gone.
+  /// About a visitor that entered: it is refused and may still receive the reason, or it is admitted or gone.
   void failed(Visitor visitor);
   void leave(Visitor visitor);
 

@@ -19,8 +19,8 @@ enum class Verdict : std::uint8_t {
   duplicate = 4,  ///< there is a link already, or another one on its way
 };
 
-/// What the ends of a stream tell each other before messages flow. The nonce is drawn by the dialer and ties
-/// the bulk streams of a link to its control stream.
+/// Exchanged by the ends of a stream before messages. The nonce is drawn by the dialer and ties the bulk
+/// streams of a link to its control stream.
 struct Greeting {
   StreamKind kind{};
   Verdict verdict{};
@@ -34,7 +34,7 @@ struct Greeting {
 /// Head: kind u8, verdict u8, sender u64, nonce u64, little-endian. Payload: the reason, cut at 4 KiB.
 Frame encode_greeting(const Greeting& greeting);
 
-/// Control characters in the reason come out as '?': it is shown to users.
+/// Control characters in the reason become '?': it is shown to users.
 Result<Greeting> decode_greeting(const Frame& frame);
 
 }  // namespace tw::host

@@ -12,7 +12,7 @@
 
 namespace tw::host {
 
-/// A connection on its way to become a link (with the bulk stream that joins it), or not.
+/// A connection that may become a link (with its bulk stream).
 ///
 ///   dialer                            other side
 ///   greet, hello            ->                        control stream
@@ -26,9 +26,9 @@ class Handshake : public StreamUser {
     admitted,     ///< no stranger any more
     wants_bulk,   ///< dial bulk_address, then take_bulk
     brings_bulk,  ///< this connection is the bulk stream of another handshake: see peer and nonce
-    open,         ///< both streams stand: take them
+    open,         ///< both streams are open: take them
     failed,       ///< see ending and why
-    left,         ///< after failed: the last word was said, nothing is left to do here
+    left,         ///< after failed: the reason was sent; destroy it
   };
 
   enum class Ending {
@@ -36,8 +36,8 @@ class Handshake : public StreamUser {
     refused_there,  ///< the other peer refused; why is its message
     duplicate,      ///< another connection is the link between the two
     nonsense,       ///< the other side does not follow the protocol
-    credential,     ///< the other side dialed, and shows no token that holds here
-    lost,           ///< the connection did not come about, broke or took too long
+    credential,     ///< the other side dialed, and has no token that is valid here
+    lost,           ///< the connection failed, broke or took too long
   };
 
   using Tell = std::function<void(News)>;
@@ -60,13 +60,13 @@ class Handshake : public StreamUser {
 
   bool dials() const { return dials_; }
 
-  /// Both hellos were fine here; the link opens unless the connection fails or the other side refuses.
+  /// Both hellos were accepted here; the link opens unless the connection fails or the other side refuses.
   bool admitted() const { return stage_ == Stage::verdict || stage_ == Stage::bulk; }
 
-  /// It was admitted, whatever came then.
+  /// It was admitted, whatever happened later.
   bool was_admitted() const { return was_admitted_; }
 
-  /// Waits for the bulk stream that this peer greets with this nonce.
+  /// Whether it waits for the bulk stream with this peer and nonce.
   bool expects(PeerId peer, std::uint64_t nonce) const;
 
   PeerId peer() const { return peer_; }
@@ -82,7 +82,7 @@ class Handshake : public StreamUser {
 
   const std::string& remote() const;
 
-  /// Bytes of both streams, as far as they are still here.
+  /// Bytes of the streams that it still holds.
   LinkBytes bytes() const;
 
   // owners: see stream.h

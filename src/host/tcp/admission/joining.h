@@ -10,7 +10,7 @@
 
 namespace tw::host {
 
-/// A connection on its way to become one more data stream of an open link, known by the nonce of the link:
+/// A connection that may become another data stream of an open link, identified by the nonce of the link:
 ///
 ///   dialer                  other side
 ///   greet           ->
@@ -32,7 +32,7 @@ class Joining : public StreamUser {
   // owners of the stream: see stream.h
   Joining(const Tie& tie, std::shared_ptr<Stream> stream, Done done);
 
-  /// Fails, unless it is decided.
+  /// Fails if it is not decided yet.
   void give_up();
 
   /// Without a word.

@@ -13,14 +13,14 @@ namespace tw::host {
 
 class Loop;
 
-/// Takes connections in, all the time, at most 4,000 a second: a flood of them costs a fifth of a core
+/// Accepts connections at all times, at most 4,000 a second: a flood of them costs a fifth of a core
 /// (measured: 2,000 a second 11 %), and a connection behind a full queue of the kernel (4,096) waits a
 /// second.
 class Listener {
  public:
   using Accepted = std::function<void(asio::ip::tcp::socket)>;
 
-  /// The process has no descriptor left. True: one was freed, so that the next connection can be taken in.
+  /// The process has no descriptor left. True: one was freed, so the next connection can be accepted.
   using Exhausted = std::function<bool()>;
 
   /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Calls come from the loop.
@@ -31,8 +31,8 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Where others reach this listener. Listening on all interfaces, it is an address of the first one that is
-  /// up and not the loopback, if there is one.
+  /// Where others reach this listener. When listening on all interfaces, it is an address of the first one
+  /// that is up and not the loopback, if there is one.
   const std::string& address() const { return address_; }
 
  private:
@@ -48,7 +48,7 @@ class Listener {
   Accepted accepted_;
   Exhausted exhausted_;
   std::string address_;
-  Instant window_{};  // began then
+  Instant window_{};  // beginning of the present second
   int in_window_ = 0;
 };
 

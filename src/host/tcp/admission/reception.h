@@ -26,8 +26,8 @@ class Reception {
 
   PeerId self() const { return self_; }
 
-  /// Asks the user of the network first, who can tell a second link to a peer from a second peer of that id.
-  /// Nothing: the peer is welcome, and a claim on its link is held until open or release.
+  /// Asks the user of the network first, which can distinguish a second link to a peer from a second peer
+  /// with that id. Nothing: the peer is accepted, and a claim on its link is held until open or release.
   std::optional<Refusal> admit(PeerId peer, const Frame& hello);
 
   void release(PeerId peer) { claimed_.erase(peer); }

@@ -19,7 +19,7 @@
 
 namespace tw::host {
 
-/// A bare socket that says whatever it is told to.
+/// A bare socket that sends whatever a test says.
 class Stranger {
  public:
   /// From 127.0.0.host.
@@ -36,7 +36,7 @@ class Stranger {
     TW_CHECK(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
   }
 
-  /// The socket of a connection that came in.
+  /// The socket of an incoming connection.
   explicit Stranger(int socket) : socket_(socket) {}
 
   ~Stranger() {
@@ -58,7 +58,7 @@ class Stranger {
     say(frame.payload.bytes());
   }
 
-  /// Takes in what came; true once the other side has ended.
+  /// Reads what arrived; true once the other side has ended.
   bool ended() {
     char bytes[4096];
     ssize_t got = 0;
