@@ -8,7 +8,7 @@
 
 namespace tw {
 
-/// One process that takes part in a run. Never reused: a process that restarts takes a new id.
+/// One participant of a run. A process that restarts under the same id has another incarnation (wire/record.h).
 struct PeerId {
   std::uint64_t value = 0;
 
