@@ -44,7 +44,7 @@ enum tw_status {
   TW_FAILED = -1,    /* the peer cannot go on */
   TW_MISUSE = -2,    /* an argument, or the order of calls, is wrong; nothing has changed */
   TW_CALLBACK = -3,  /* a callback returned other than 0; the peer cannot go on */
-  TW_CONDEMNED = -4, /* tw_start: this machine is about to go, so the peer did not join */
+  TW_CONDEMNED = -4, /* tw_start: this machine has a notice, so the peer did not join */
 };
 
 /* The calling thread's last error, until its next call. Never null. */
@@ -58,11 +58,11 @@ TW_API const char* tw_version(void);
 
 typedef struct tw_peer tw_peer;
 
-/* ---- what is trained */
+/* ---- the model */
 
 /* A setting of the run file ("training.rounds") or of `tw train` ("listen", "join", "token", "run",
  * "bootstrap", "insecure", "site", "id", "out", "log_limit", "wait_for", "rejoin", "notices", "grace",
- * "watch", "usd_per_h"), as text. "join" may stand several times. */
+ * "watch", "usd_per_h"), as text. "join" may be repeated. */
 typedef struct {
   const char* key;
   const char* value;
@@ -101,23 +101,23 @@ typedef struct {
   const uint64_t* state_sizes; /* values of each further vector: state of the program's own (tw_vector) */
   size_t state_count;
   double clip_norm;   /* L2 norm to which the mean gradient is clipped; 0: not */
-  const char* layout; /* any text; peers with another one are turned away */
+  const char* layout; /* any text; peers with another one are refused */
 } tw_model;
 
-/* Called inside tw_next alone, on its thread. Each returns 0, or anything else to end the peer: tw_next
- * returns TW_CALLBACK then. Null: nothing to call. */
+/* Called only inside tw_next, on its thread. Each returns 0, or another value to end the peer: tw_next then
+ * returns TW_CALLBACK. Null: no callback. */
 typedef struct {
   void* user;
 
-  /* Before the update of this round (counted from 1): rates and so on may be set anew in `groups`. */
+  /* Before the update of this round (counted from 1): may change rates and other settings in `groups`. */
   int (*settings)(void* user, uint64_t round, tw_group* groups, size_t count);
 
   /* The update of TW_CALLER: changes the parameters (tw_vector 0) with the mean gradient per sample, `count`
-   * values, valid during the call alone. */
+   * values, valid only during the call. */
   int (*update)(void* user, uint64_t round, const float* mean, uint64_t count);
 
   /* Parameters and state are those after this round: restored is 0 after an update, 1 when they came from
-   * others or from a checkpoint, and at the beginning. */
+   * other peers or a checkpoint, and at the beginning. */
   int (*load)(void* user, uint64_t round, int restored);
 
   /* Parameters and state are about to be copied for a joiner or a checkpoint: time to write to the program's
@@ -139,15 +139,15 @@ typedef struct {
 TW_API int tw_open(const tw_setting* settings, size_t count, const tw_model* model, const tw_calls* calls,
                    tw_peer** peer);
 
-/* Listens, and joins or starts the run. initial: as many tensors as the model has, float32 or not; what the
- * founder of a run begins with. The thread that calls this is the compute thread. */
+/* Listens, and joins or starts the run. initial: as many tensors as the model has, float32 or not: the
+ * initial parameters if this peer founds the run. The thread that calls this is the compute thread. */
 TW_API int tw_start(tw_peer* peer, const tw_tensor* initial, size_t count);
 
 /* ---- work */
 
 typedef struct {
-  uint64_t round;   /* the order belongs to, counted from 1 */
-  uint64_t samples; /* that may be handed in for it, at most */
+  uint64_t round;   /* of the order, counted from 1 */
+  uint64_t samples; /* most samples that may be handed in for it */
   uint64_t first;   /* number of the first one in the run; they need not be consecutive (tw_samples) */
 } tw_order;
 
@@ -156,13 +156,12 @@ typedef struct {
 TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
 
 /* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers.
- * block: so many samples of the data set in a row stay together, 1 to dataset_size; 1: each comes by itself.
- */
+ * block: this many consecutive samples of the data set stay together, 1 to dataset_size; 1: none do. */
 TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t count);
 
-/* Indices of samples that this peer has been promised beside those of the order in hand, mostly in the order
- * in which they will come: time to load them. *count: room, then how many were written; 0 where nothing is
- * known ahead. They may go to others yet. */
+/* Indices of samples leased to this peer beside those of the order in hand, mostly in the order in which they
+ * will come: time to load them. *count: room, then the number written; 0 if none are known. They may still
+ * move to other peers. */
 TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
 
 typedef struct {
@@ -170,19 +169,18 @@ typedef struct {
   size_t gradient_count;
   double weight;    /* each gradient is multiplied by it: `samples` for a mean, 1 for a sum */
   uint64_t samples; /* of the order that they are of: 1 to order.samples; the rest stays with this peer */
-  uint64_t had;     /* samples that the program had at once: so many the next orders have, where they can */
+  uint64_t had;     /* samples that the program had at once: the next orders have as many, if possible */
   double loss_sum;  /* over these samples, for logs; NaN: not known */
 } tw_gradient;
 
-/* Adds the gradient to the sum of the order's round. It has no effect where that round was decided meanwhile:
- * its samples are then in nobody's sum, and are given out again. */
+/* Adds the gradient to the sum of the order's round. It has no effect if that round was decided meanwhile:
+ * its samples are then in no sum, and are leased again. */
 TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 
 /* Gives the order back: another peer may get it. */
 TW_API int tw_drop(tw_peer* peer);
 
-/* The program does something else (an evaluation): no orders, and others do this peer's part. Null: it is
- * back. */
+/* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. */
 TW_API int tw_busy(tw_peer* peer, const char* why);
 
 /* ---- memory */
@@ -198,7 +196,7 @@ TW_API void tw_release(tw_memory* memory);
 /* ---- views; the caller frees texts with tw_free */
 
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
- * complete, notice, interrupted, left, failed), failure, address, watch (where browsers see the run), member.
+ * complete, notice, interrupted, left, failed), failure, address, watch (address of the page), member.
  */
 TW_API char* tw_view(tw_peer* peer);
 
@@ -209,18 +207,18 @@ TW_API void tw_free(char* text);
 
 /* ---- the end */
 
-/* Hands in what is done and leaves after the round; at_once: does not wait for it. tw_next then returns
+/* Contributes its work and leaves after the round; at_once: does not wait for it. tw_next then returns
  * TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
 
-/* A signal came to the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the setting
- * "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. */
+/* A signal arrived at the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the
+ * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. */
 TW_API int tw_signal(tw_peer* peer, int signal);
 
-/* Says goodbye to the others (3 s at most) and frees the peer. Null: nothing. */
+/* Leaves the others (3 s at most) and frees the peer. Null: no effect. */
 TW_API void tw_close(tw_peer* peer);
 
-/* In the child, after a fork: closes the engine's sockets without a word to the others, and makes every other
+/* In the child, after a fork: closes the engine's sockets without telling the others, and makes every other
  * call return TW_MISUSE. */
 TW_API void tw_after_fork(void);
 
