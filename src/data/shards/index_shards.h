@@ -13,7 +13,8 @@
 namespace tw::data {
 
 /// "a-{000..002}.tar" and "{x,y}.tar" as shells write them: all names, in order, numbers as wide as the first
-/// one. The error names the text: braces that do not match, or more than a million names.
+/// one. The error names the text: braces that do not match or stand inside each other, letters, steps, or
+/// more than a million names.
 Result<std::vector<std::string>> expand_braces(const std::string& text);
 
 struct Indexing {
@@ -23,11 +24,24 @@ struct Indexing {
   std::function<void(std::size_t done)> progress{};
 };
 
-/// Looks at all shards, in their order. The error is that of the first one that has any.
+/// Looks at all shards, in their order. The error is that of the first one that has any; before it looks,
+/// that one is named twice.
 Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
                                 const Indexing& how);
 
-/// Digest of the bytes of an object, as Shard::contents has it: of the digests of its parts of 1 MiB.
-Result<std::string> digest_contents(world::Store& store, const Shard& shard);
+/// What contents are read and digested by.
+inline constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
+
+/// Digest of the bytes of an object, as Shard::contents has it: of the digests of its parts of kPartBytes.
+class ContentsDigest {
+ public:
+  /// The next part.
+  void add(const std::string& part);
+
+  std::string value() const;
+
+ private:
+  std::string digests_;
+};
 
 }  // namespace tw::data

@@ -24,13 +24,14 @@ using FieldValue = std::variant<std::monostate, Array, std::string>;
 /// A sample as a model takes it.
 struct Example {
   std::vector<FieldValue> fields{};
-  std::string broken{};  ///< why there is none; there are no fields then
-  std::string unread{};  ///< why its bytes could not be had: that is no fault of the sample
+  std::string broken{};  ///< why there is none for anybody; there are no fields then
+  std::string unread{};  ///< why its bytes could not be had here: that is no fault of the sample
 };
 
 /// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
-/// by side in a shard is one read. What cannot be decoded is read once more. It holds at most `memory_bytes`
-/// beside what is waited for. Any thread.
+/// by side in a shard is one read. What cannot be decoded is read once more. What the store answers for good
+/// that it does not have (Error::lasting) breaks a sample, once this machine has reached another shard of the
+/// index. It holds at most `memory_bytes` beside what is waited for. Any thread.
 class Prefetch {
  public:
   /// An example of the bytes of the fields; errors go into `broken`. Any thread.
