@@ -95,7 +95,7 @@ class AnyServer {
                                                   "data%2Fx",
                                                   "%",
                                                   "&lt;",
-                                                  "http://other/x?sig=hidden",
+                                                  "http://other/x?sig=theirs",
                                                   "//other",
                                                   "/x",
                                                   "..",
