@@ -203,6 +203,7 @@ TEST_F(FilesInABucket, are_made_of_the_bytes_that_were_asked_for) {
   bucket.shift = 1;
   EXPECT_EQ(text_of(files.read("s3://data/x")),
             "s3://data/x: the store sent other bytes than it was asked for");
+  EXPECT_EQ(bucket.asked.size(), 1U);
 }
 
 TEST(S3Answer, knows_ranges_and_what_is_none) {

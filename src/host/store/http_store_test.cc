@@ -181,6 +181,9 @@ TEST(HttpStore, takes_the_bytes_that_were_asked_for_and_no_others) {
   EXPECT_EQ(
       error_of_reading(store, {"http://host/x", 10, 4, "\"one\""}),
       "http://host/x, bytes 10-13: the server sent 4 bytes as \"bytes 11-14/1234\", expected bytes 10-13");
+  server.answers = {{partial_answer("zabc", "\"one\"", 9)}};
+  EXPECT_THAT(error_of_reading(store, {"http://host/x", 10, 4, "\"one\""}),
+              HasSubstr("as \"bytes 9-12/1234\""));
   for (const std::string range : {"", "bytes 0-4/1234", "bytes 0-3/3", "bytes 3-0/1234", "lines 0-3/1234"}) {
     server.answers = {{world::HttpAnswer{206, "abcd", {{"Content-Range", range}}}}};
     EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}), HasSubstr("the server sent 4 bytes"))
