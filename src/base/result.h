@@ -12,6 +12,7 @@ namespace tw {
 /// A failure of the world, in words that a user can act on.
 struct Error {
   std::string message;
+  bool lasting = false;  ///< the same question gets the same answer: what is asked for is gone
 };
 
 /// A value or the reason why there is none. For failures of the world (disk, network, input), not for bugs.

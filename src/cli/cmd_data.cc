@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "base/text/option.h"
 #include "base/text/size.h"
@@ -14,28 +16,66 @@
 #include "cli/run/data_doors.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
-#include "data/shards/decode.h"
 #include "data/shards/index_shards.h"
 #include "data/shards/shard_index.h"
+#include "data/shards/verify_shards.h"
+#include "host/store/s3_place.h"
 #include "host/store/store_files.h"
 #include "host/store/stores.h"
 
 namespace tw::cli {
 namespace {
 
-/// "s3://bucket/folder/": its tar files. Anything else: a name, with braces perhaps.
-Result<std::vector<std::string>> shards_in(const std::vector<std::string>& given) {
-  std::vector<std::string> all;
-  for (const std::string& one : given) {
-    auto names = one.ends_with('/') ? host::StoreFiles().list(one) : data::expand_braces(one);
-    if (!names) return names.error();
-    for (const std::string& name : names.value()) {
-      if (!one.ends_with('/')) all.push_back(name);
-      if (one.ends_with('/') && name.ends_with(".tar")) all.push_back(one + name);
-    }
+bool has_scheme(const std::string& name) { return name.find("://") != std::string::npos; }
+
+/// What is listed and written: files of this machine, and s3.
+bool is_in_store_without_folders(const std::string& name) { return has_scheme(name) && !host::is_s3(name); }
+
+/// "s3://bucket/folder/": its tar files. Anything else: a name, with braces perhaps. The code of the
+/// complaint is 0 where there is none.
+int add_shards(const std::string& given, std::vector<std::string>& all) {
+  const bool is_folder = given.ends_with('/');
+  if (is_folder && is_in_store_without_folders(given))
+    return complain(
+        fmt::format("{}: folders of this machine and of s3 are listed, no others; name the shards, "
+                    "such as {}train-{{000000..000127}}.tar",
+                    given, given),
+        kUsage);
+  if (!has_scheme(given) && given.find_first_of("*?") != std::string::npos && !std::filesystem::exists(given))
+    return complain(
+        fmt::format("{}: * and ? are for the shell (without quotes); or name a folder with / at its "
+                    "end for all tar files there",
+                    given),
+        kUsage);
+  auto names = is_folder ? host::StoreFiles().list(given) : data::expand_braces(given);
+  if (!names) return complain(names.error().message, is_folder ? kFailed : kUsage);
+  for (const std::string& name : names.value()) {
+    if (!is_folder) all.push_back(name);
+    if (is_folder && name.ends_with(".tar")) all.push_back(given + name);
   }
-  if (all.empty()) return Error{fmt::format("{}: no tar files", fmt::join(given, " "))};
-  return all;
+  return kDone;
+}
+
+/// Before anything is read that takes long.
+int check_out(const std::string& out) {
+  if (is_in_store_without_folders(out))
+    return complain(fmt::format("-o {}: expected a path or s3://BUCKET/NAME", out), kUsage);
+  const auto folder = std::filesystem::absolute(out).parent_path();
+  if (!has_scheme(out) && !std::filesystem::is_directory(folder))
+    return complain(fmt::format("-o {}: there is no folder {}", out, folder.string()), kUsage);
+  return kDone;
+}
+
+/// The complaint is printed; nothing then.
+std::optional<data::ShardIndex> index_at(const std::string& path) {
+  if (has_scheme(path)) {
+    complain(path + ": an index is read from this machine alone; copy it here first", kUsage);
+    return std::nullopt;
+  }
+  auto index = data::read_shard_index(path);
+  if (index) return std::move(index).value();
+  complain(index.error().message, kFailed);
+  return std::nullopt;
 }
 
 /// Files beside the index are named as it sees them, so that all may move together.
@@ -55,17 +95,21 @@ void print_facts(const std::string& name, const data::ShardIndex& index) {
 }
 
 int index_data(const DataArguments& arguments) {
-  const auto shards = shards_in(arguments.shards);
-  if (!shards) return complain(shards.error().message, kUsage);
+  if (const int wrong = check_out(arguments.out); wrong != kDone) return wrong;
+  std::vector<std::string> shards;
+  for (const std::string& given : arguments.shards)
+    if (const int wrong = add_shards(given, shards); wrong != kDone) return wrong;
+  if (shards.empty())
+    return complain(fmt::format("{}: no tar files", fmt::join(arguments.shards, " ")), kUsage);
   host::Stores stores(warn_of_stores());
   ProgressLine line;
-  const std::size_t count = shards.value().size();
+  const std::size_t count = shards.size();
   data::Indexing how{.contents = arguments.contents};
   how.progress = [&](std::size_t done) {
     line.show(fmt::format("{} of {}", done, counted(count, "shard")),
               static_cast<double>(done) / static_cast<double>(count));
   };
-  auto index = data::index_shards(shards.value(), stores, how);
+  auto index = data::index_shards(shards, stores, how);
   line.clear();
   if (!index) return complain(index.error().message, kFailed);
   const auto folder = std::filesystem::absolute(arguments.out).lexically_normal().parent_path();
@@ -83,62 +127,36 @@ int index_data(const DataArguments& arguments) {
 int list_data(const DataArguments& arguments) {
   const auto limit = parse_count("--limit", arguments.limit, {.least = 0, .most = 1'000'000'000});
   if (!limit) return complain(limit.error().message, kUsage);
-  const auto index = data::read_shard_index(arguments.index);
-  if (!index) return complain(index.error().message, kFailed);
-  print_facts(arguments.index, index.value());
-  const std::uint64_t shown = std::min(limit.value(), index.value().size());
+  const auto index = index_at(arguments.index);
+  if (!index) return has_scheme(arguments.index) ? kUsage : kFailed;
+  print_facts(arguments.index, *index);
+  const std::uint64_t shown = std::min(limit.value(), index->size());
   for (std::uint64_t i = 0; i < shown; ++i) {
-    const auto sample = index.value().sample(i);
+    const auto sample = index->sample(i);
     std::string fields;
     for (const data::FieldPlace& place : sample.fields)
-      fields += fmt::format(" {}@{}+{}", index.value().field_names()[place.name], place.offset, place.length);
-    print_out("{} {} {}{}\n", i, index.value().shards()[sample.shard].object, sample.key, fields);
+      fields += fmt::format(" {}@{}+{}", index->field_names()[place.name], place.offset, place.length);
+    print_out("{} {} {}{}\n", i, index->shards()[sample.shard].object, sample.key, fields);
   }
-  if (shown < index.value().size()) print_out("... {} more (--limit)\n", index.value().size() - shown);
+  if (shown < index->size()) print_out("... {} more (--limit)\n", index->size() - shown);
   return kDone;
 }
 
-/// Faults of an index for a run.
-std::vector<std::string> faults_of(const data::ShardIndex& index, host::Stores& stores) {
-  std::vector<std::string> faults;
-  ProgressLine line;
-  std::uint64_t next = 0;
-  for (std::size_t i = 0; i < index.shards().size(); ++i) {
-    const data::Shard& shard = index.shards()[i];
-    line.show(fmt::format("{} of {}", i, counted(index.shards().size(), "shard")),
-              static_cast<double>(i) / static_cast<double>(index.shards().size()));
-    const auto digest = data::digest_contents(stores, shard);
-    if (!digest) faults.push_back(digest.error().message);
-    if (digest && !shard.contents.empty() && digest.value() != shard.contents)
-      faults.push_back(fmt::format("{}: its bytes are others than those of the index", shard.object));
-    for (; next < index.size() && index.sample(next).shard == i; ++next) {
-      if (!digest) continue;
-      const auto sample = index.sample(next);
-      for (const data::FieldPlace& place : sample.fields) {
-        const std::string& field = index.field_names()[place.name];
-        if (!data::is_decoded(field) || place.length == 0) continue;
-        const auto bytes = world::read_now(stores, {shard.object, place.offset, place.length, shard.version});
-        if (!bytes) faults.push_back(bytes.error().message);
-        if (!bytes || field == "txt" || field == "json") continue;  // which may hold anything
-        const auto decoded = data::decode_field(field, bytes.value(), data::FieldUse::input, {}, 0);
-        if (!decoded)
-          faults.push_back(
-              fmt::format("{}: {}.{}: {}", shard.object, sample.key, field, decoded.error().message));
-      }
-    }
-  }
-  return faults;
-}
-
 int verify_data(const DataArguments& arguments) {
-  const auto index = data::read_shard_index(arguments.index);
-  if (!index) return complain(index.error().message, kFailed);
+  const auto index = index_at(arguments.index);
+  if (!index) return has_scheme(arguments.index) ? kUsage : kFailed;
   host::Stores stores(warn_of_stores());
-  const std::vector<std::string> faults = faults_of(index.value(), stores);
+  ProgressLine line;
+  const std::size_t count = index->shards().size();
+  const std::vector<std::string> faults = data::faults_of(*index, stores, {.progress = [&](std::size_t done) {
+    line.show(fmt::format("{} of {}", done, counted(count, "shard")),
+              static_cast<double>(done) / static_cast<double>(count));
+  }});
+  line.clear();
   for (const std::string& fault : faults) complain(fault, kFailed);
   if (!faults.empty())
     return complain(fmt::format("{}: {}", arguments.index, counted(faults.size(), "fault")), kFailed);
-  print_facts(arguments.index, index.value());
+  print_facts(arguments.index, *index);
   return kDone;
 }
 
@@ -163,9 +181,11 @@ void describe_data(CLI::App& app, DataArguments& arguments) {
       "  tw data index shards/ -o train.twi");
   CLI::App* list = data->add_subcommand("ls", "What an index says");
   list->add_option("INDEX.twi", arguments.index, "the index")->required();
-  list->add_option("--limit", arguments.limit, "samples that are shown")->capture_default_str();
+  list->add_option("--limit", arguments.limit, "samples that are shown; without it 20");
+  list->footer("Example:\n  tw data ls train.twi --limit 3");
   CLI::App* verify = data->add_subcommand("verify", "Read all that an index names, and decode it");
   verify->add_option("INDEX.twi", arguments.index, "the index")->required();
+  verify->footer("Example:\n  tw data verify train.twi");
   CLI::App* pack = data->add_subcommand("pack", "Write samples into shards, in an order by chance");
   pack->add_option(
           "SOURCE", arguments.source,
@@ -174,8 +194,9 @@ void describe_data(CLI::App& app, DataArguments& arguments) {
       ->required();
   pack->add_option("-o,--out", arguments.out, "the begin of the names: OUT-000000.tar; also s3://BUCKET/NAME")
       ->required();
-  pack->add_option("--shard-size", arguments.shard_size, "of a shard, about")->capture_default_str();
-  pack->add_option("--seed", arguments.seed, "decides the order")->capture_default_str();
+  pack->add_option("--shard-size", arguments.shard_size, "of a shard, about; without it 256MiB");
+  pack->add_option("--seed", arguments.seed, "decides the order; without it 1");
+  pack->add_flag("--force", arguments.force, "removes shards of this name that are there");
   pack->add_flag(
       "--classes", arguments.classes,
       "the folders in SOURCE are classes, numbered by their names: each sample gets its number as .cls");

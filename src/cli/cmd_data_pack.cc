@@ -21,6 +21,7 @@
 #include "data/sample_order.h"
 #include "data/shards/tar_members.h"
 #include "data/shards/tar_writer.h"
+#include "host/store/s3_place.h"
 #include "host/store/store_files.h"
 
 namespace tw::cli {
@@ -63,24 +64,61 @@ Result<std::vector<Unpacked>> samples_of_folder(const std::string& folder, bool 
   return all;
 }
 
-/// Lines "PATH" or "PATH,CLASS"; a first line "path,label" is left out. Paths are relative to the folder.
+/// Fields of a line of a CSV file, as RFC 4180 writes them.
+std::vector<std::string> csv_fields(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool is_quote = line[i] == '"';
+    if (is_quote && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      fields.back() += line[i++];
+    } else if (is_quote) {
+      quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      fields.emplace_back();
+    } else {
+      fields.back() += line[i];
+    }
+  }
+  return fields;
+}
+
+/// The sample of a line "PATH" or "PATH,CLASS".
+Result<Unpacked> sample_of_line(const std::string& line, const fs::path& folder) {
+  // A path may have commas that nobody quoted: the last field is the class.
+  const bool is_quoted = line.find('"') != std::string::npos;
+  const std::size_t comma = line.rfind(',');
+  std::vector<std::string> fields = csv_fields(line);
+  if (!is_quoted && fields.size() > 2) fields = {line.substr(0, comma), line.substr(comma + 1)};
+  if (fields.size() > 2) return Error{fmt::format("expected PATH or PATH,CLASS, found {}", line)};
+  Unpacked sample;
+  if (fields.size() == 2) sample.target = fields[1];
+  if (fields.size() == 2 && !parse_number<std::int64_t>(sample.target))
+    return Error{
+        fmt::format("expected PATH,CLASS with a whole number, found {}; where classes have names, one folder "
+                    "for each needs no list: tw data pack FOLDER --classes",
+                    line)};
+  const std::string path = (folder / fields[0]).string();
+  const std::string field = data::split_member(fields[0]).field;
+  if (field.empty()) return Error{fmt::format("{} has no ending such as .jpg", fields[0])};
+  std::error_code error;
+  if (!fs::exists(path, error)) return Error{fmt::format("no such file: {}", path)};
+  sample.files.emplace_back(field, path);
+  return sample;
+}
+
+/// A first line that begins with the field "path" is left out. Paths are relative to the folder.
 Result<std::vector<Unpacked>> samples_of_list(std::istream& lines, const fs::path& folder) {
   std::vector<Unpacked> all;
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
     while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
-    if (line.empty() || (number == 1 && line.starts_with("path"))) continue;
-    const std::size_t comma = line.rfind(',');
-    const std::string path = line.substr(0, comma);
-    Unpacked sample{fmt::format("{:09}", all.size())};
-    if (comma != std::string::npos) sample.target = line.substr(comma + 1);
-    if (comma != std::string::npos && !parse_number<std::int64_t>(sample.target))
-      return Error{fmt::format("line {}: expected PATH,CLASS with a whole number, found {}", number, line)};
-    const std::string field = data::split_member(path).field;
-    if (field.empty()) return Error{fmt::format("line {}: {} has no ending such as .jpg", number, path)};
-    sample.files.emplace_back(field, (folder / path).string());
-    all.push_back(std::move(sample));
+    if (line.empty() || (number == 1 && csv_fields(line).front() == "path")) continue;
+    auto sample = sample_of_line(line, folder);
+    if (!sample) return Error{fmt::format("line {}: {}", number, sample.error().message)};
+    sample.value().key = fmt::format("{:09}", all.size());
+    all.push_back(std::move(sample).value());
   }
   return all;
 }
@@ -107,6 +145,26 @@ Status add_sample(const Unpacked& sample, data::TarWriter& tar) {
   return tar.add(sample.key + ".cls", sample.target);
 }
 
+std::string shard_name(const std::string& out, std::uint64_t number) {
+  return fmt::format("{}-{:06}.tar", out, number);
+}
+
+/// Shards OUT-NUMBER.tar that are there.
+Result<std::vector<std::string>> shards_there(const std::string& out, host::StoreFiles& files) {
+  const std::size_t slash = out.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : out.substr(0, slash + 1);
+  const std::string begin = out.substr(slash == std::string::npos ? 0 : slash + 1) + "-";
+  const auto names = files.list(folder);
+  if (!names) return names.error();
+  std::vector<std::string> shards;
+  for (const std::string& name : names.value()) {
+    if (!name.starts_with(begin) || !name.ends_with(".tar")) continue;
+    const std::string number = name.substr(begin.size(), name.size() - begin.size() - 4);
+    if (parse_number<std::uint64_t>(number)) shards.push_back(out + "-" + number + ".tar");
+  }
+  return shards;
+}
+
 /// Shards of about this size, with the samples in an order by chance.
 class Packing {
  public:
@@ -123,13 +181,19 @@ class Packing {
     auto tar = tar_->finish();
     tar_.reset();
     if (!tar) return tar.error();
-    const std::string name = fmt::format("{}-{:06}.tar", out_, shards_++);
+    const std::string name = shard_name(out_, shards_++);
     bytes_ += tar.value().size();
     const std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(tar.value()))};
     return files_.write(name, parts);
   }
 
   std::uint64_t shards() const { return shards_; }
+
+  bool wrote(const std::string& name) const {
+    for (std::uint64_t number = 0; number < shards_; ++number)
+      if (shard_name(out_, number) == name) return true;
+    return false;
+  }
 
   std::uint64_t bytes() const { return bytes_; }
 
@@ -144,6 +208,8 @@ class Packing {
 }  // namespace
 
 int pack_data(const DataArguments& arguments) {
+  if (arguments.out.find("://") != std::string::npos && !host::is_s3(arguments.out))
+    return complain(fmt::format("-o {}: expected a path or s3://BUCKET/NAME", arguments.out), kUsage);
   const auto shard_bytes = parse_size(arguments.shard_size);
   if (!shard_bytes)
     return complain(fmt::format("--shard-size {}: expected a size such as 256MiB", arguments.shard_size),
@@ -159,6 +225,14 @@ int pack_data(const DataArguments& arguments) {
     std::error_code failed;
     fs::create_directories(folder, failed);  // what fails here fails again as the first shard is written
   }
+  host::StoreFiles files;
+  const auto there = shards_there(arguments.out, files);
+  if (!there) return complain(there.error().message, kFailed);
+  if (!there.value().empty() && !arguments.force)
+    return complain(
+        fmt::format("{} is there; give another name, or --force to have the shards of this name replaced",
+                    there.value().front()),
+        kFailed);
   Packing packing(arguments.out, *shard_bytes);
   const data::SampleOrder order(*seed, count);
   ProgressLine line;
@@ -169,9 +243,13 @@ int pack_data(const DataArguments& arguments) {
               static_cast<double>(i + 1) / static_cast<double>(count));
   }
   if (done) done = packing.finish();
+  for (const std::string& old : there.value())
+    if (done && !packing.wrote(old)) done = files.remove(old);
   line.clear();
   if (!done) return complain(done.error().message, kFailed);
-  print_out("{}-000000.tar to {:06}: {} in {}, {} bytes\n", arguments.out, packing.shards() - 1,
+  const std::string first = shard_name(arguments.out, 0),
+                    last = shard_name(arguments.out, packing.shards() - 1);
+  print_out("{}: {} in {}, {} bytes\n", first == last ? first : first + " to " + last,
             counted(count, "sample"), counted(packing.shards(), "shard"), packing.bytes());
   return kDone;
 }

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
 #include "data/safetensors.h"
+#include "host/store/s3_place.h"
 #include "host/store/store_files.h"
 #include "sync/checkpoint.h"
 
@@ -108,7 +109,7 @@ void describe_export(CLI::App& app, ExportArguments& arguments) {
 int export_model(const ExportArguments& arguments) {
   host::StoreFiles files;
   const auto from = checkpoint_file(files, arguments.checkpoint);
-  if (!from) return complain(from.error().message, kUsage);
+  if (!from) return complain(from.error().message, host::is_s3(arguments.checkpoint) ? kFailed : kUsage);
   const auto exported = write_safetensors(files, from.value(), arguments.out);
   if (!exported) return complain(exported.error().message, kFailed);
   print_out("{}: {} tensors with {} values, after round {} ({})\n", arguments.out, exported.value().tensors,

@@ -143,6 +143,11 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   }
   const CLI::App& command = chosen_command(app);
   const std::string name = name_of(command);
+  const bool is_bare = !name.empty() && !command_names(command).empty() && command.remaining().empty();
+  if (is_bare) {
+    show_aside(command.help("tw"));
+    return kUsage;
+  }
   std::string message = name.empty() ? "" : unknown_argument(command);
   if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
   show_aside(fmt::format("{}\nsee: tw{} --help", message, name));

@@ -44,8 +44,8 @@ class Exchange {
 
   const HttpRequest& request() const { return request_; }
 
-  /// The received part of a range that broke off.
-  std::string partial() const;
+  /// What came of a range that was cut off.
+  HttpAnswer partial() const;
 
  private:
   static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user);
@@ -165,7 +165,10 @@ bool Exchange::asks_for_range() const {
   return std::ranges::any_of(request_.headers, [](const auto& header) { return header.first == "Range"; });
 }
 
-std::string Exchange::partial() const { return status() == kPartStatus ? answer_.body : std::string(); }
+HttpAnswer Exchange::partial() const {
+  if (status() != kPartStatus) return {};
+  return {.status = kPartStatus, .body = answer_.body, .headers = answer_.headers};
+}
 
 Error cannot_start(const HttpRequest& request) {
   return Error{fmt::format("{}: libcurl cannot be started", request.url)};
@@ -330,7 +333,7 @@ void HttpPool::Worker::take_finished() {
     const Pending done = std::move(*found);
     under_way_.erase(found);
     curl_multi_remove_handle(multi_, done.curl);
-    done.tell(done.exchange->result(code), code == CURLE_OK ? std::string() : done.exchange->partial());
+    done.tell(done.exchange->result(code), code == CURLE_OK ? HttpAnswer() : done.exchange->partial());
   }
 }
 
@@ -348,7 +351,7 @@ CurlHttp::~CurlHttp() = default;
 
 void CurlHttp::request(HttpRequest request, Done done) {
   if (!pool_) pool_ = std::make_unique<HttpPool>();
-  auto tell = [this, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer, const std::string&) {
+  auto tell = [this, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer, const HttpAnswer&) {
     loop_.post([on_loop, answer = std::move(answer)]() mutable { on_loop(std::move(answer)); });
   };
   pool_->add(std::move(request), std::move(tell));

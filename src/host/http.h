@@ -31,9 +31,9 @@ Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 /// not followed.
 class HttpPool {
  public:
-  /// Result of an exchange, and the received part of the body of a 206 that broke off. Called on the thread
-  /// of the pool.
-  using Tell = std::function<void(Result<world::HttpAnswer> answer, std::string partial)>;
+  /// What an exchange came to, and what of a 206 had come when it broke off: status 0 where nothing had.
+  /// Called on the thread of the pool.
+  using Tell = std::function<void(Result<world::HttpAnswer> answer, world::HttpAnswer partial)>;
 
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 

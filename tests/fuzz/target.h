@@ -25,6 +25,7 @@ void safetensors(Input& input);  ///< headers of any bytes, and of words that so
 void megatron(Input& input);     ///< indices of any bytes, and nearly sound ones
 void tar(Input& input);          ///< tar files, and decoders of fields, of any bytes
 void twi(Input& input);          ///< indexes of shards: any bytes, and sound digests over any
+void http_answer(Input& input);  ///< what stores and their metadata services answer
 void swarm(Input& input);        ///< membership, leases, ballots, votes
 void reduction(Input& input);    ///< segments and plans
 void fetch(Input& input);        ///< the joiner's side
@@ -50,6 +51,7 @@ inline constexpr Target kTargets[] = {
     {"megatron", megatron},
     {"tar", tar},
     {"twi", twi},
+    {"http_answer", http_answer},
 };
 
 }  // namespace tw::fuzz

@@ -19,7 +19,7 @@ struct DataArguments {
   std::string source;  ///< pack
   std::string shard_size = "256MiB";
   std::string seed = "1";
-  bool classes = false;
+  bool classes = false, force = false;
 };
 
 void describe_data(CLI::App& app, DataArguments& arguments);

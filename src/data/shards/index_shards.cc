@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/digest.h"
@@ -15,7 +17,6 @@
 namespace tw::data {
 namespace {
 
-constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kMostNames = 1'000'000;
 
 /// Expands the text between the outermost braces: "0..9", or texts separated by ','.
@@ -34,8 +35,10 @@ Result<std::vector<std::string>> alternatives(const std::string& inside, const s
   const auto from = parse_number<std::uint64_t>(first);
   const auto to = parse_number<std::uint64_t>(inside.substr(dots + 2));
   if (!from || !to || *from > *to || *to - *from >= kMostNames)
-    return Error{fmt::format("{}: expected {{FIRST..LAST}} with at most {} whole numbers, found {{{}}}", text,
-                             kMostNames, inside)};
+    return Error{fmt::format(
+        "{}: expected {{FIRST..LAST}} with at most {} whole numbers, found {{{}}}; letters and steps "
+        "are not read",
+        text, kMostNames, inside)};
   for (std::uint64_t number = *from; number <= *to; ++number)
     all.push_back(fmt::format("{:0{}}", number, first.size()));
   return all;
@@ -65,6 +68,17 @@ class Parts {
   std::uint64_t begin_ = 0;
   std::optional<std::string> part_;
 };
+
+Result<std::string> digest_contents(world::Store& store, const Shard& shard) {
+  ContentsDigest digest;
+  for (std::uint64_t at = 0; at < shard.bytes; at += kPartBytes) {
+    const auto part =
+        world::read_now(store, {shard.object, at, std::min(kPartBytes, shard.bytes - at), shard.version});
+    if (!part) return part.error();
+    digest.add(part.value());
+  }
+  return digest.value();
+}
 
 struct Indexed {
   Shard shard;
@@ -136,6 +150,17 @@ class Indexes {
   std::vector<std::jthread> threads_;
 };
 
+/// However the path is spelled; empty: none is.
+std::string named_twice(const std::vector<std::string>& objects) {
+  std::set<std::string> known;
+  for (const std::string& object : objects) {
+    const bool is_url = object.find("://") != std::string::npos;
+    const std::string plain = is_url ? object : std::filesystem::absolute(object).lexically_normal().string();
+    if (!known.insert(plain).second) return object;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> expand_braces(const std::string& text) {
@@ -143,6 +168,8 @@ Result<std::vector<std::string>> expand_braces(const std::string& text) {
   if (open == std::string::npos && close == std::string::npos) return std::vector{text};
   if (open == std::string::npos || close == std::string::npos || close < open)
     return Error{fmt::format("{}: braces that do not match", text)};
+  if (text.find('{', open + 1) < close)
+    return Error{fmt::format("{}: braces inside braces are not read; give several names", text)};
   const auto here = alternatives(text.substr(open + 1, close - open - 1), text);
   if (!here) return here.error();
   const auto rest = expand_braces(text.substr(close + 1));
@@ -157,6 +184,9 @@ Result<std::vector<std::string>> expand_braces(const std::string& text) {
 
 Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
                                 const Indexing& how) {
+  if (const std::string twin = named_twice(objects); !twin.empty())
+    return Error{fmt::format("{}: named twice; each of its samples would come twice in an epoch",
+                             world::shown_object(twin))};
   Indexes indexes(objects, store, how);
   ShardIndex index;
   for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -169,15 +199,8 @@ Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::
   return index;
 }
 
-Result<std::string> digest_contents(world::Store& store, const Shard& shard) {
-  std::string digests;
-  for (std::uint64_t at = 0; at < shard.bytes; at += kPartBytes) {
-    const auto part =
-        world::read_now(store, {shard.object, at, std::min(kPartBytes, shard.bytes - at), shard.version});
-    if (!part) return part.error();
-    digests += to_string(digest_of(part.value()));
-  }
-  return to_string(digest_of(digests));
-}
+void ContentsDigest::add(const std::string& part) { digests_ += to_string(digest_of(part)); }
+
+std::string ContentsDigest::value() const { return to_string(digest_of(digests_)); }
 
 }  // namespace tw::data

@@ -12,8 +12,9 @@
 
 namespace tw::data {
 
-/// Expands "a-{000..002}.tar" and "{x,y}.tar" as shells do: all names, in order, numbers as wide as the first
-/// one. The error names the text: unmatched braces, or more than a million names.
+/// "a-{000..002}.tar" and "{x,y}.tar" as shells write them: all names, in order, numbers as wide as the first
+/// one. The error names the text: braces that do not match or stand inside each other, letters, steps, or
+/// more than a million names.
 Result<std::vector<std::string>> expand_braces(const std::string& text);
 
 struct Indexing {
@@ -23,11 +24,24 @@ struct Indexing {
   std::function<void(std::size_t done)> progress{};
 };
 
-/// Indexes all shards in their order. The error is that of the first shard that has one.
+/// Looks at all shards, in their order. The error is that of the first one that has any; before it looks,
+/// that one is named twice.
 Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
                                 const Indexing& how);
 
-/// Digest of an object's bytes for Shard::contents: the digest of the digests of its 1 MiB parts.
-Result<std::string> digest_contents(world::Store& store, const Shard& shard);
+/// What contents are read and digested by.
+inline constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
+
+/// Digest of the bytes of an object, as Shard::contents has it: of the digests of its parts of kPartBytes.
+class ContentsDigest {
+ public:
+  /// The next part.
+  void add(const std::string& part);
+
+  std::string value() const;
+
+ private:
+  std::string digests_;
+};
 
 }  // namespace tw::data

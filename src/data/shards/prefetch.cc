@@ -19,6 +19,9 @@ namespace {
 /// Number of samples to read ahead: the first value per sample of a take, and the maximum.
 constexpr std::uint64_t kFirstAhead = 8, kMostAhead = 1U << 20;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+/// Other shards that are looked at before one that is gone is taken for a sign that this machine reaches
+/// none.
+constexpr std::size_t kMostLooks = 3;
 
 enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
 
@@ -78,6 +81,7 @@ struct Prefetch::State {
   std::uint64_t ahead = 0;            ///< entries that are read ahead
   std::uint64_t window = kUnlimited;  ///< limit of `ahead`
   std::set<std::uint64_t> broken;     ///< samples, by index
+  bool reaches_shards = false;        ///< one of them was there
   LoadNews news;
 
   struct Waiter {
@@ -126,6 +130,9 @@ struct Prefetch::State {
   bool can_decode();
   ReadJob next_read();
   bool joins(const ReadJob& job, const Entry& entry, std::size_t shard) const;
+  static void take_answer(const std::shared_ptr<State>& state,  // owners: Prefetch, and reads under way
+                          const ReadJob& job, Result<std::string> bytes, std::size_t looks);
+  std::string other_shard(const ReadJob& job, const Error& error, std::size_t looks);
   void arrived(const ReadJob& job, Result<std::string> bytes);
   void decode_one(std::unique_lock<std::mutex>& lock);
   void finish(const Pick& pick, Example example);
@@ -299,16 +306,42 @@ ReadJob Prefetch::State::next_read() {
   return job;
 }
 
+/// The next shard to look at, to tell a shard that is gone from a machine that reaches none; empty: it is
+/// known.
+std::string Prefetch::State::other_shard(const ReadJob& job, const Error& error, std::size_t looks) {
+  const std::lock_guard lock(mutex);
+  const std::size_t count = index.shards().size();
+  if (!error.lasting || reaches_shards || looks >= std::min(kMostLooks, count - 1)) return {};
+  return index.shards()[(index.sample(job.samples.front().index).shard + 1 + looks) % count].object;
+}
+
+/// An answer of the store. Owners of the state: Prefetch, and reads under way.
+void Prefetch::State::take_answer(const std::shared_ptr<State>& state, const ReadJob& job,
+                                  Result<std::string> bytes, std::size_t looks) {
+  const std::string other = bytes ? std::string() : state->other_shard(job, bytes.error(), looks);
+  if (other.empty()) return state->arrived(job, std::move(bytes));
+  state->store.look(other, [state, job, bytes, looks](const Result<world::ObjectFacts>& facts) {
+    if (facts) {
+      const std::lock_guard lock(state->mutex);
+      state->reaches_shards = true;
+    }
+    take_answer(state, job, bytes, looks + 1);
+  });
+}
+
 void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
   const std::lock_guard lock(mutex);
   --reads_under_way;
+  reaches_shards = reaches_shards || (bytes && job.extent.length > 0);
   std::shared_ptr<const std::string> content;  // owners: the samples of this read
   if (bytes) content = std::make_shared<const std::string>(std::move(bytes).value());  // owners: the same
   for (const Pick& pick : job.samples) {
     Entry* const entry = find(pick, Stage::reading);
     if (entry == nullptr) continue;
     if (!content) {
-      finish(pick, {.unread = bytes.error().message});
+      const bool is_gone = bytes.error().lasting && reaches_shards;
+      finish(pick,
+             is_gone ? Example{.broken = bytes.error().message} : Example{.unread = bytes.error().message});
       continue;
     }
     change(*entry, Stage::read, entry->needed);
@@ -404,7 +437,7 @@ void Prefetch::work() {
       state.arrived(job, std::string());
     } else {
       state.store.read(job.extent, [shared = state_, job](Result<std::string> bytes) {
-        shared->arrived(job, std::move(bytes));
+        State::take_answer(shared, job, std::move(bytes), 0);
       });
     }
     lock.lock();

@@ -24,13 +24,14 @@ using FieldValue = std::variant<std::monostate, Array, std::string>;
 /// A sample in the form that a model takes.
 struct Example {
   std::vector<FieldValue> fields{};
-  std::string broken{};  ///< why there is none; then there are no fields
-  std::string unread{};  ///< why its bytes could not be read, which is no fault of the sample
+  std::string broken{};  ///< why there is none for anybody; there are no fields then
+  std::string unread{};  ///< why its bytes could not be had here: that is no fault of the sample
 };
 
-/// Fetches samples of shards ahead of use and decodes them on its own threads. Adjacent samples of a shard
-/// are read at once. A sample that cannot be decoded is read once more. It holds at most `memory_bytes`
-/// beside the samples that are waited for. Any thread.
+/// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
+/// by side in a shard is one read. What cannot be decoded is read once more. What the store answers for good
+/// that it does not have (Error::lasting) breaks a sample, once this machine has reached another shard of the
+/// index. It holds at most `memory_bytes` beside what is waited for. Any thread.
 class Prefetch {
  public:
   /// Makes an example from the bytes of the fields; errors go into `broken`. Any thread.

@@ -10,7 +10,6 @@
 
 #include "data/shards/decode.h"
 #include "data/shards/prefetch.h"
-#include "data/shards/shard_index.h"
 
 namespace tw::data {
 namespace {
@@ -165,6 +164,11 @@ class ShardDataset final : public Dataset {
 };
 
 }  // namespace
+
+Status check_fields(const ShardIndex& index, std::string_view list) {
+  const auto numbers = fields_in(index, list);
+  return numbers ? Status(Unit{}) : Status(numbers.error());
+}
 
 Result<std::unique_ptr<Dataset>> open_shard_dataset(const ShardOptions& options, world::Store& store) {
   auto index = read_shard_index(options.index);

@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "data/dataset.h"
 #include "data/shards/picture.h"
+#include "data/shards/shard_index.h"
 #include "world/store.h"
 
 namespace tw::data {
@@ -24,7 +26,10 @@ struct ShardOptions {
   std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
 };
 
-/// Opens samples of shards, fetched from the store, which must outlive it. Errors name index and field.
+/// The error: no sample has any of these fields (ShardOptions::inputs), or one of them is not decoded.
+Status check_fields(const ShardIndex& index, std::string_view list);
+
+/// Samples of shards, fetched from the store. The store outlives it. Errors name index and field.
 Result<std::unique_ptr<Dataset>> open_shard_dataset(const ShardOptions& options, world::Store& store);
 
 }  // namespace tw::data

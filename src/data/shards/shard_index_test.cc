@@ -99,6 +99,8 @@ TEST(ShardIndex, refuses_what_makes_no_samples) {
             "twice.tar: 1.JPG is there twice in one sample");
   EXPECT_THAT(index_shards({"none.tar"}, store, {}).error().message, HasSubstr("none.tar: no samples"));
   EXPECT_EQ(index_shards({"away.tar"}, store, {}).error().message, "away.tar: not there");
+  EXPECT_EQ(index_shards({"a.tar", "b.tar", "./a.tar"}, store, {}).error().message,
+            "./a.tar: named twice; each of its samples would come twice in an epoch");
 }
 
 TEST(Braces, stand_for_all_names) {
@@ -108,6 +110,10 @@ TEST(Braces, stand_for_all_names) {
   EXPECT_THAT(expand_braces("plain").value(), ElementsAre("plain"));
   EXPECT_EQ(expand_braces("a{1..2").error().message, "a{1..2: braces that do not match");
   EXPECT_THAT(expand_braces("a{2..1}").error().message, HasSubstr("found {2..1}"));
+  EXPECT_EQ(expand_braces("{train,val{0..1}}.tar").error().message,
+            "{train,val{0..1}}.tar: braces inside braces are not read; give several names");
+  for (const char* text : {"{a..c}", "{0..8..2}"})
+    EXPECT_THAT(expand_braces(text).error().message, HasSubstr("letters and steps are not read"));
   EXPECT_THAT(expand_braces("{1..1000}{1..1001}").error().message, HasSubstr("more than 1000000 names"));
 }
 

@@ -8,13 +8,27 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "base/text/date.h"
 
 namespace tw::host {
 namespace {
 
 constexpr std::string_view kFileScheme = "file://";
+
+/// "10 bytes of 2026-05-20T10:00:00Z"; anything else as it is.
+std::string version_text(const std::string& version) {
+  const std::size_t dash = version.find('-');
+  std::uint64_t time = 0, bytes = 0;
+  const char *const begin = version.data(), *const end = begin + version.size();
+  if (dash == std::string::npos || std::from_chars(begin, begin + dash, time, 16).ptr != begin + dash ||
+      std::from_chars(begin + dash + 1, end, bytes, 16).ptr != end)
+    return version;
+  return fmt::format("{} bytes of {}", bytes, date_text(static_cast<std::int64_t>(time)));
+}
 
 /// An open file, or why it is none.
 class OpenedFile {
@@ -67,8 +81,9 @@ Result<std::string> read_extent(const world::Extent& extent) {
   if (!facts) return facts.error();
   if (!extent.version.empty() && facts.value().version != extent.version)
     return file.wrong(fmt::format(
-        "it changed since its index was made: expected version {}, found {} (time and size in hex)",
-        extent.version, facts.value().version));
+        "it changed since its index was made: expected {}, found {}; make the index anew, or copy the "
+        "file with its time (cp -p, rsync -a)",
+        version_text(extent.version), version_text(facts.value().version)));
   const std::uint64_t bytes = facts.value().bytes;
   if (extent.offset > bytes || extent.length > bytes - extent.offset)
     return file.wrong(fmt::format("it has {} bytes, asked for {}", bytes, text_of(extent)));

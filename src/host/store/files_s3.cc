@@ -82,8 +82,14 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
                              .most_bytes = kPartBytes + kAnswerRoom};
   for (int attempt = 1;; ++attempt) {
     const S3Scope scope{place_.region, doors_.unix_s()};
-    auto answer =
-        doors_.exchange(place_.credentials ? sign(request, target, scope, *place_.credentials) : request);
+    const world::HttpRequest signed_request =
+        place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
+    auto answer = doors_.exchange(signed_request);
+    if (!answer && attempt == kAttempts) {
+      const std::string shown = fmt::format("s3://{}/{}", ask.name.bucket, ask.name.key);
+      return Error{fmt::format("{} (asked {} times at {}): {}", shown, kAttempts, place_.host,
+                               without_url(answer.error().message, signed_request.url, shown))};
+    }
     if (!may_pass(answer) || attempt == kAttempts) return answer;
     const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
     doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
@@ -92,9 +98,9 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
   const std::string who = place_.credentials ? "key " + place_.credentials->key_id : "nobody: no credentials";
-  return Error{fmt::format("s3://{}/{}: {} was answered with {} {}(as {}, region {}, {})", ask.name.bucket,
+  return Error{fmt::format("s3://{}/{}: {} was answered with {} {}(as {}, region {}, {}){}", ask.name.bucket,
                            ask.name.key, ask.method, answer.status, error_of(answer.body), who, place_.region,
-                           place_.host)};
+                           place_.host, region_advice(answer, place_.region))};
 }
 
 Result<world::HttpAnswer> S3Files::ask(const Ask& asked, int expected) {
@@ -124,6 +130,9 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
     content.insert(content.end(), bytes, bytes + part.body.size());
     const auto total = part.status == kOk ? std::optional<std::uint64_t>(part.body.size())
                                           : total_in(part.header("content-range").value_or(""));
+    const auto came = range_in(part.header("content-range").value_or(""));
+    if (part.status == kPartial && (!came || came->first != content.size() - part.body.size()))
+      return Error{fmt::format("{}: the store sent other bytes than it was asked for", path)};
     const auto etag = part.header("etag");
     if (!total || (part.body.empty() && content.size() < *total))
       return Error{fmt::format("{}: an answer without its range of the object", path)};

@@ -24,6 +24,7 @@ class Bucket {
   std::vector<Duration> pauses;
   std::vector<int> refusals;  ///< statuses of the next answers; 0: the connection fails
   std::function<void()> before = [] {};
+  std::size_t shift = 0;  ///< of the bytes that it sends
 
   S3Files files() {
     return S3Files(
@@ -91,6 +92,7 @@ class Bucket {
     EXPECT_EQ(2, std::sscanf(header(request, "Range").c_str(), "bytes=%zu-%zu", &first, &last));
     if (first >= content.size()) return world::HttpAnswer{.status = 416};
     last = std::min(last, content.size() - 1);
+    first += shift;
     return world::HttpAnswer{
         .status = 206,
         .body = content.substr(first, last + 1 - first),
@@ -180,6 +182,8 @@ TEST_F(FilesInABucket, are_tried_again_while_the_store_is_busy_and_not_for_ever)
   ASSERT_FALSE(never);
   EXPECT_THAT(never.error().message, HasSubstr("s3://data/x: PUT was answered with 503 SlowDown (as key me"));
   EXPECT_EQ(bucket.objects.at("/data/x"), "1");
+  bucket.refusals = std::vector<int>(S3Files::kAttempts, 0);
+  EXPECT_EQ(text_of(files.read("s3://data/x")), "s3://data/x (asked 5 times at store): connection refused");
   bucket.refusals = {403};
   bucket.asked.clear();
   EXPECT_FALSE(write(files, "s3://data/x", "3"));
@@ -192,6 +196,22 @@ TEST_F(FilesInABucket, that_change_while_they_are_read_are_an_error) {
     if (bucket.asked.size() == 2) bucket.objects["/data/x"] = std::string(S3Files::kPartBytes + 1, 'b');
   };
   EXPECT_THAT(text_of(files.read("s3://data/x")), HasSubstr("412 PreconditionFailed"));
+}
+
+TEST_F(FilesInABucket, are_made_of_the_bytes_that_were_asked_for) {
+  bucket.objects["/data/x"] = "abcd";
+  bucket.shift = 1;
+  EXPECT_EQ(text_of(files.read("s3://data/x")),
+            "s3://data/x: the store sent other bytes than it was asked for");
+  EXPECT_EQ(bucket.asked.size(), 1U);
+}
+
+TEST(S3Answer, knows_ranges_and_what_is_none) {
+  EXPECT_EQ(range_in("bytes 10-19/1234"), (ContentRange{10, 19, 1234}));
+  EXPECT_EQ(range_in("bytes 10-19/*"), (ContentRange{10, 19, std::nullopt}));
+  for (const char* none : {"", "bytes */1234", "bytes 9-8/1234", "bytes 0-1234/1234", "items 0-9/1234",
+                           "bytes 0-9", "bytes -9/10", "bytes 0-18446744073709551615/*"})
+    EXPECT_FALSE(range_in(none)) << none;
 }
 
 TEST(S3Answer, gives_what_stands_in_small_documents) {

@@ -19,8 +19,9 @@ constexpr Duration kLongestRetryPause = std::chrono::seconds(10);
 constexpr Duration kRangePatience = std::chrono::minutes(2);
 constexpr Duration kSilentPatience = std::chrono::seconds(10);
 constexpr std::size_t kErrorRoom = std::size_t{64} << 10;
-constexpr int kFullStatus = 200, kRangeStatus = 206, kChangedStatus = 412, kBusyStatus = 429,
-              kBrokenStatus = 500;
+constexpr int kFullStatus = 200, kRangeStatus = 206, kRefusedStatus = 400, kNoKeyStatus = 401,
+              kForbiddenStatus = 403, kLacksStatus = 404, kGoneStatus = 410, kChangedStatus = 412,
+              kOutsideStatus = 416, kBusyStatus = 429, kBrokenStatus = 500;
 
 /// An ETag that may stand in If-Match: a weak one matches nothing there.
 bool is_strong(const std::string& version) { return version.starts_with('"'); }
@@ -30,13 +31,25 @@ std::string version_in(const world::HttpAnswer& answer) {
   return answer.header("last-modified").value_or("");
 }
 
-/// The failure, for a message that has named the object; without the URL, which may hold a signature.
-std::string without_url(std::string message, const std::string& url, const std::string& shown) {
-  if (message.starts_with(url + ": ")) message.erase(0, url.size() + 2);
-  if (url == shown) return message;
-  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url, at + shown.size()))
-    message.replace(at, url.size(), shown);
-  return message;
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+bool is_plain_url(const std::string& object) {
+  return object.starts_with("http://") || object.starts_with("https://");
+}
+
+/// Where `location` leads from `url`; empty: to nothing that is asked over HTTP.
+std::string redirected(const std::string& url, const std::string& location) {
+  if (is_plain_url(location)) return location;
+  const std::size_t host = url.find("://") + 3;
+  if (location.starts_with("//")) return url.substr(0, host - 2) + location;
+  const std::string path = url.substr(0, url.find_first_of("?#", host));
+  const std::size_t root = std::min(path.find('/', host), path.size());
+  if (location.starts_with('/')) return path.substr(0, root) + location;
+  if (location.empty() || location.find(':') < location.find('/')) return {};
+  const std::size_t folder = path.rfind('/');
+  return (folder < root ? path + "/" : path.substr(0, folder + 1)) + location;
 }
 
 }  // namespace
@@ -48,14 +61,34 @@ struct HttpStore::Job {
   std::string url{};                                    ///< of the request under way
   std::string came{};                                   ///< of the body, so far
   int attempt = 1;
+  int redirects = 0;
+  bool has_new_keys = false;
+
+  std::uint64_t next() const { return extent.offset + came.size(); }
+
+  /// The answer is of the bytes that were asked for, as far as it goes, and of the version.
+  bool fits(const world::HttpAnswer& part) const {
+    const auto range = range_in(part.header("content-range").value_or(""));
+    const std::uint64_t end = extent.offset + extent.length;
+    return range && range->first == next() && range->last < end && part.body.size() <= range->count() &&
+           range->total.value_or(end) >= end &&
+           (extent.version.empty() || version_in(part) == extent.version);
+  }
+};
+
+/// What may pass by itself.
+struct HttpStore::Trouble {
+  std::string what{};        ///< in words
+  world::HttpAnswer part{};  ///< what came of the body
+  Error last{};              ///< as it is told after the last attempt
 };
 
 HttpStore::HttpStore(Doors doors) : doors_(std::move(doors)) {}
 
 void HttpStore::ask(const SharedJob& job, Duration later) {
   const world::Extent& extent = job->extent;
-  world::HttpHeaders headers{{"Range", fmt::format("bytes={}-{}", extent.offset + job->came.size(),
-                                                   extent.offset + extent.length - 1)}};
+  world::HttpHeaders headers{
+      {"Range", fmt::format("bytes={}-{}", job->next(), extent.offset + extent.length - 1)}};
   if (is_strong(extent.version)) headers.emplace_back("If-Match", extent.version);
   world::HttpRequest request = request_for(job->place, std::move(headers), doors_.unix_s());
   request.patience = kRangePatience;
@@ -65,7 +98,7 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
   count(*job, 1, 0);
   doors_.exchange(
       std::move(request),
-      [this, job](Result<world::HttpAnswer> answer, const std::string& partial) {
+      [this, job](Result<world::HttpAnswer> answer, const world::HttpAnswer& partial) {
         take(job, std::move(answer), partial);
       },
       later);
@@ -83,41 +116,81 @@ world::StoreUses HttpStore::uses() const {
   return uses_;
 }
 
-void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial) {
-  count(*job, 0, answer ? answer.value().body.size() : partial.size());
-  const bool passes =
-      !answer || answer.value().status >= kBrokenStatus || answer.value().status == kBusyStatus;
-  if (!passes) return judge(job, std::move(answer).value());
-  // Without If-Match the version of the next answer is not known.
-  const bool goes_on = is_strong(job->extent.version);
-  if (goes_on && job->came.size() + partial.size() < job->extent.length) job->came += partial;
-  if (job->attempt == kAttempts) {
-    const std::string shown = world::shown_object(job->extent.object);
-    if (answer) return job->done(refused(*job, answer.value()));
-    return job->done(Error{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts,
-                                       without_url(answer.error().message, job->url, shown))});
+void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer,
+                     const world::HttpAnswer& partial) {
+  count(*job, 0, answer ? answer.value().body.size() : partial.body.size());
+  if (!answer) {
+    const std::string what =
+        without_url(answer.error().message, job->url, world::shown_object(job->extent.object));
+    const Error last{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts, what)};
+    return try_again(job, {what, partial, last});
   }
+  const int status = answer.value().status;
+  if (status >= kBrokenStatus || status == kBusyStatus)
+    return try_again(job, {fmt::format("answered with {}", status), {}, refused(*job, answer.value())});
+  const std::size_t missing = job->extent.length - job->came.size();
+  if (status == kRangeStatus && answer.value().body.size() < missing && job->fits(answer.value())) {
+    const std::string what = fmt::format("{} of {} bytes came", answer.value().body.size(), missing);
+    const Error last{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts, what)};
+    return try_again(job, {what, std::move(answer).value(), last});
+  }
+  judge(job, std::move(answer).value());
+}
+
+void HttpStore::try_again(const SharedJob& job, const Trouble& trouble) {
+  // Without If-Match nobody knows of which version the next answer will be.
+  if (is_strong(job->extent.version) && job->fits(trouble.part) &&
+      job->came.size() + trouble.part.body.size() < job->extent.length)
+    job->came += trouble.part.body;
+  if (job->attempt == kAttempts) return job->done(trouble.last);
   const double jitter = 0.5 + Prng(mix(doors_.seed, ++asked_)).uniform();
   const Duration pause = std::min(kLongestRetryPause, kFirstRetryPause * (1 << job->attempt));
   ++job->attempt;
-  tell_trouble(*job, answer);
+  tell_trouble(*job, trouble);
   ask(job, std::chrono::duration_cast<Duration>(pause * jitter));
 }
 
 // A server that is busy once or twice is no news.
-void HttpStore::tell_trouble(const Job& job, const Result<world::HttpAnswer>& answer) const {
-  if (!doors_.troubled || (answer && job.attempt < kAttempts / 2)) return;
-  const std::string shown = world::shown_object(job.extent.object);
-  const std::string what = answer ? fmt::format("answered with {}", answer.value().status)
-                                  : without_url(answer.error().message, job.url, shown);
-  doors_.troubled(fmt::format("{}: {}; asked again ({} of {})", world::text_of(job.extent), what, job.attempt,
-                              kAttempts));
+void HttpStore::tell_trouble(const Job& job, const Trouble& trouble) const {
+  const bool is_answer = trouble.what.starts_with("answered") || trouble.part.status != 0;
+  if (!doors_.troubled || (is_answer && job.attempt < kAttempts / 2)) return;
+  doors_.troubled(fmt::format("{}: {}; asked again ({} of {})", world::text_of(job.extent), trouble.what,
+                              job.attempt, kAttempts));
 }
 
 Error HttpStore::refused(const Job& job, const world::HttpAnswer& answer) const {
-  const std::string code = error_of(answer.body);
-  return Error{fmt::format("{}: answered with {} {}(as {})", world::text_of(job.extent), answer.status, code,
-                           job.place.who)};
+  const int status = answer.status;
+  std::string more = job.place.region.empty() ? "" : region_advice(answer, job.place.region);
+  if (more.empty() && is_redirect(status)) {
+    const std::string to = redirected(job.url, answer.header("location").value_or(""));
+    more = fmt::format(": this redirect is not followed{}",
+                       to.empty() ? "" : " (to " + world::shown_object(to) + ")");
+  }
+  return Error{fmt::format("{}: answered with {} {}(as {}){}", world::text_of(job.extent), status,
+                           error_of(answer.body), job.place.who, more),
+               status == kLacksStatus || status == kGoneStatus || status == kOutsideStatus};
+}
+
+/// Another address, or other keys, may have what was refused.
+bool HttpStore::asks_elsewhere(const SharedJob& job, const world::HttpAnswer& answer) {
+  if (is_redirect(answer.status) && is_plain_url(job->extent.object)) {
+    const std::string to = redirected(job->url, answer.header("location").value_or(""));
+    const bool is_open_now = job->url.starts_with("https://") && !to.starts_with("https://");
+    if (to.empty() || is_open_now || ++job->redirects > kMostRedirects) return false;
+    job->place.url = to;
+    ask(job, {});
+    return true;
+  }
+  const bool keys_refused =
+      answer.status == kRefusedStatus || answer.status == kNoKeyStatus || answer.status == kForbiddenStatus;
+  if (!keys_refused || !is_s3(job->extent.object) || !doors_.keys_refused || job->has_new_keys) return false;
+  job->has_new_keys = true;
+  doors_.keys_refused();
+  auto place = object_place(job->extent.object, doors_.environment, doors_.aws_files());
+  if (!place || place.value().credentials == job->place.credentials) return false;
+  job->place = std::move(place).value();
+  ask(job, {});
+  return true;
 }
 
 void HttpStore::judge(const SharedJob& job, world::HttpAnswer answer) {
@@ -126,12 +199,17 @@ void HttpStore::judge(const SharedJob& job, world::HttpAnswer answer) {
   if (answer.status == kFullStatus)
     return job->done(Error{fmt::format("{}: the server serves no ranges (it answered with 200, expected 206)",
                                        world::text_of(extent))});
-  if (answer.status != kRangeStatus) return job->done(refused(*job, answer));
-  const std::string version = version_in(answer);
-  if (!extent.version.empty() && version != extent.version) return name_both_versions(job);
+  if (answer.status != kRangeStatus) {
+    if (!asks_elsewhere(job, answer)) job->done(refused(*job, answer));
+    return;
+  }
+  if (!extent.version.empty() && version_in(answer) != extent.version) return name_both_versions(job);
+  if (!job->fits(answer))
+    return job->done(Error{fmt::format("{}: the server sent {} bytes as \"{}\", expected bytes {}-{}",
+                                       world::text_of(extent), answer.body.size(),
+                                       answer.header("content-range").value_or(""), job->next(),
+                                       extent.offset + extent.length - 1)});
   job->came += answer.body;
-  if (job->came.size() != extent.length)
-    return job->done(Error{fmt::format("{}: {} bytes came", world::text_of(extent), job->came.size())});
   answer.body = std::move(job->came);
   job->done(std::move(answer));
 }
@@ -146,7 +224,7 @@ void HttpStore::name_both_versions(const SharedJob& job) {
 }
 
 void HttpStore::read(const world::Extent& extent, Read done) {
-  auto place = object_place(extent.object, doors_.environment, doors_.shared_credentials());
+  auto place = object_place(extent.object, doors_.environment, doors_.aws_files());
   if (!place) return done(place.error());
   const auto tell = [done = std::move(done)](Result<world::HttpAnswer> answer) {
     if (!answer) return done(answer.error());
@@ -156,7 +234,7 @@ void HttpStore::read(const world::Extent& extent, Read done) {
 }
 
 void HttpStore::look(const std::string& object, Looked done) {
-  auto place = object_place(object, doors_.environment, doors_.shared_credentials());
+  auto place = object_place(object, doors_.environment, doors_.aws_files());
   if (!place) return done(place.error());
   const auto tell = [object, done = std::move(done)](const Result<world::HttpAnswer>& answer) {
     if (!answer) return done(answer.error());

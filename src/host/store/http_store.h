@@ -15,8 +15,10 @@
 namespace tw::host {
 
 /// Objects behind HTTP: http, https, s3, gs and az (object_place.h). At most 16 requests are under way, over
-/// connections that stay open. While the server is busy or does not answer, a request is tried up to 8 times
-/// within half a minute, with jitter; an interrupted body is resumed. The version is the ETag.
+/// connections that stay open. An answer that the server is busy, or none, is asked for again up to 8 times
+/// within half a minute, with jitter; a body that breaks off or is too short goes on where it ended. Every
+/// part must be of the bytes that were asked for (Content-Range) and of one version (ETag). Redirects are
+/// followed for http and https alone. Keys that are refused are read anew, once a read.
 class HttpStore final : public world::Store {
  public:
   struct Doors {
@@ -24,9 +26,10 @@ class HttpStore final : public world::Store {
     std::function<void(world::HttpRequest, HttpPool::Tell, Duration)> exchange;
     std::function<std::int64_t()> unix_s;
     Environment environment;
-    std::function<std::string()> shared_credentials;  ///< s3_place()
-    std::uint64_t seed = 0;                           ///< of the jitter
-    /// Called with the failure before another attempt, in words; may be empty. Any thread.
+    std::function<AwsFiles()> aws_files;   ///< s3_place()
+    std::function<void()> keys_refused{};  ///< the next aws_files() reads them anew; empty: they are the same
+    std::uint64_t seed = 0;                ///< of the jitter
+    /// What went wrong where it is asked again, in words; empty: nobody is told. Any thread.
     std::function<void(const std::string&)> troubled{};
   };
 
@@ -37,18 +40,22 @@ class HttpStore final : public world::Store {
   world::StoreUses uses() const override;
 
   static constexpr int kAttempts = 8;
+  static constexpr int kMostRedirects = 5;
   static constexpr std::size_t kRequestsAtOnce = 16;
 
  private:
   struct Job;
+  struct Trouble;
   using SharedJob = std::shared_ptr<Job>;  // owners: exchanges under way
 
   void ask(const SharedJob& job, Duration later);
   void count(const Job& job, std::uint64_t requests, std::uint64_t bytes);
-  void take(const SharedJob& job, Result<world::HttpAnswer> answer, const std::string& partial);
+  void take(const SharedJob& job, Result<world::HttpAnswer> answer, const world::HttpAnswer& partial);
+  void try_again(const SharedJob& job, const Trouble& trouble);
   void judge(const SharedJob& job, world::HttpAnswer answer);
+  bool asks_elsewhere(const SharedJob& job, const world::HttpAnswer& answer);
   void name_both_versions(const SharedJob& job);
-  void tell_trouble(const Job& job, const Result<world::HttpAnswer>& answer) const;
+  void tell_trouble(const Job& job, const Trouble& trouble) const;
   Error refused(const Job& job, const world::HttpAnswer& answer) const;
 
   Doors doors_;

@@ -24,13 +24,14 @@ class ScriptedServer {
 
   struct Answer {
     Result<world::HttpAnswer> answer;
-    std::string partial{};
+    world::HttpAnswer partial{};
   };
 
   std::deque<Answer> answers;
   std::vector<Asked> asked;
   std::map<std::string, std::string> environment;
   std::vector<std::string> troubles;
+  AwsFiles files, newer_files;
 
   HttpStore store() {
     return HttpStore(
@@ -43,7 +44,8 @@ class ScriptedServer {
              },
          .unix_s = [] { return std::int64_t{1'700'000'000}; },
          .environment = [this](const std::string& name) { return environment[name]; },
-         .shared_credentials = [] { return std::string(); },
+         .aws_files = [this] { return files; },
+         .keys_refused = [this] { files = newer_files; },
          .seed = 7,
          .troubled = [this](const std::string& trouble) { troubles.push_back(trouble); }});
   }
@@ -53,13 +55,27 @@ class ScriptedServer {
   }
 };
 
-world::HttpAnswer partial_answer(const std::string& body, const std::string& etag = "\"one\"") {
-  return {206, body, {{"ETag", etag}, {"Content-Range", "bytes 0-0/1234"}}};
+/// These bytes of an object of 1,234, from `first` on.
+world::HttpAnswer partial_answer(const std::string& body, const std::string& etag = "\"one\"",
+                                 std::uint64_t first = 0) {
+  const std::string range = fmt::format("bytes {}-{}/1234", first, first + body.size() - 1);
+  return {206, body, {{"ETag", etag}, {"Content-Range", range}}};
+}
+
+/// What came of four bytes when the connection broke.
+world::HttpAnswer broken_off(const std::string& body, const std::string& etag = "\"one\"",
+                             const std::string& range = "bytes 0-3/1234") {
+  return {206, body, {{"ETag", etag}, {"Content-Range", range}}};
+}
+
+std::string error_of_reading(HttpStore& store, const world::Extent& extent) {
+  const auto bytes = read_now(store, extent);
+  return bytes ? "none: " + bytes.value() : bytes.error().message;
 }
 
 TEST(HttpStore, asks_for_the_range_of_that_version) {
   ScriptedServer server;
-  server.answers = {{partial_answer("abcd")}};
+  server.answers = {{partial_answer("abcd", "\"one\"", 10)}};
   HttpStore store = server.store();
   const auto bytes = read_now(store, {"http://host/x.tar", 10, 4, "\"one\""});
   ASSERT_TRUE(bytes) << bytes.error().message;
@@ -78,7 +94,9 @@ TEST(HttpStore, knows_size_and_version) {
 
 TEST(HttpStore, goes_on_where_a_body_broke_off) {
   ScriptedServer server;
-  server.answers = {{Error{"http://host/x: broken"}, "ab"}, {world::HttpAnswer{503}}, {partial_answer("cd")}};
+  server.answers = {{Error{"http://host/x: broken"}, broken_off("ab")},
+                    {world::HttpAnswer{503}},
+                    {partial_answer("cd", "\"one\"", 2)}};
   HttpStore store = server.store();
   EXPECT_EQ(read_now(store, {"http://host/x", 0, 4, "\"one\""}).value(), "abcd");
   EXPECT_EQ(store.uses(), (world::StoreUses{{"host", {.requests = 3, .bytes = 4}}}));
@@ -122,7 +140,8 @@ TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
 TEST(HttpStore, puts_no_two_answers_together_that_may_be_of_two_versions) {
   for (const std::string version : {"", "W/\"weak\"", "Mon, 01 Jan 2026 00:00:00 GMT"}) {
     ScriptedServer server;
-    server.answers = {{Error{"http://host/x: broken"}, "ab"}, {partial_answer("abcd", version)}};
+    server.answers = {{Error{"http://host/x: broken"}, broken_off("ab", version)},
+                      {partial_answer("abcd", version)}};
     HttpStore store = server.store();
     const auto bytes = read_now(store, {"http://host/x", 0, 4, version});
     ASSERT_TRUE(bytes) << bytes.error().message;
@@ -153,12 +172,114 @@ TEST(HttpStore, names_both_versions_of_an_object_that_changed) {
               HasSubstr("expected ETag \"one\", found \"two\""));
 }
 
-TEST(HttpStore, needs_ranges_of_the_right_length) {
+TEST(HttpStore, takes_the_bytes_that_were_asked_for_and_no_others) {
   ScriptedServer server;
-  server.answers = {{world::HttpAnswer{200, "abcd"}}, {partial_answer("abc")}};
   HttpStore store = server.store();
-  EXPECT_THAT(read_now(store, {"http://host/x", 0, 4}).error().message, HasSubstr("serves no ranges"));
-  EXPECT_THAT(read_now(store, {"http://host/x", 0, 4}).error().message, HasSubstr("3 bytes came"));
+  server.answers = {{world::HttpAnswer{200, "abcd"}}};
+  EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}), HasSubstr("serves no ranges"));
+  server.answers = {{partial_answer("bcde", "\"one\"", 11)}};
+  EXPECT_EQ(
+      error_of_reading(store, {"http://host/x", 10, 4, "\"one\""}),
+      "http://host/x, bytes 10-13: the server sent 4 bytes as \"bytes 11-14/1234\", expected bytes 10-13");
+  server.answers = {{partial_answer("zabc", "\"one\"", 9)}};
+  EXPECT_THAT(error_of_reading(store, {"http://host/x", 10, 4, "\"one\""}),
+              HasSubstr("as \"bytes 9-12/1234\""));
+  for (const std::string range : {"", "bytes 0-4/1234", "bytes 0-3/3", "bytes 3-0/1234", "lines 0-3/1234"}) {
+    server.answers = {{world::HttpAnswer{206, "abcd", {{"Content-Range", range}}}}};
+    EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}), HasSubstr("the server sent 4 bytes"))
+        << range;
+  }
+}
+
+TEST(HttpStore, takes_nothing_of_a_broken_answer_of_other_bytes) {
+  for (const std::string range : {"bytes 1-3/1234", ""}) {
+    ScriptedServer server;
+    server.answers = {{Error{"http://host/x: broken"}, broken_off("xx", "\"one\"", range)},
+                      {partial_answer("abcd")}};
+    HttpStore store = server.store();
+    EXPECT_EQ(error_of_reading(store, {"http://host/x", 0, 4, "\"one\""}), "none: abcd") << range;
+  }
+}
+
+TEST(HttpStore, goes_on_where_a_whole_answer_was_too_short) {
+  ScriptedServer server;
+  server.answers = {{partial_answer("abc")}, {partial_answer("d", "\"one\"", 3)}};
+  HttpStore store = server.store();
+  EXPECT_EQ(error_of_reading(store, {"http://host/x", 0, 4, "\"one\""}), "none: abcd");
+  EXPECT_EQ(server.header(1, "range"), "bytes=3-3");
+  server.answers = {{partial_answer("abc")}, {partial_answer("abcd")}};
+  EXPECT_EQ(error_of_reading(store, {"http://host/x", 0, 4}), "none: abcd")
+      << "from the begin: of which version?";
+  for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({partial_answer("abc")});
+  EXPECT_EQ(error_of_reading(store, {"http://host/x", 0, 4}),
+            "http://host/x, bytes 0-3 (asked 8 times): 3 of 4 bytes came");
+}
+
+TEST(HttpStore, knows_what_is_gone_for_good) {
+  for (const auto& [status, lasting] :
+       std::map<int, bool>{{403, false}, {404, true}, {410, true}, {416, true}}) {
+    ScriptedServer server;
+    server.answers = {{world::HttpAnswer{status}}};
+    HttpStore store = server.store();
+    EXPECT_EQ(read_now(store, {"http://host/x", 0, 4}).error().lasting, lasting) << status;
+  }
+}
+
+TEST(HttpStore, follows_redirects_of_plain_urls_alone) {
+  const auto leads_to = [](const std::string& location) {
+    return world::HttpAnswer{302, "", {{"Location", location}}};
+  };
+  ScriptedServer server;
+  HttpStore store = server.store();
+  server.answers = {{leads_to("/b/y.tar?sig=1")},
+                    {leads_to("z.tar")},
+                    {leads_to("https://other/w")},
+                    {partial_answer("abcd")}};
+  EXPECT_EQ(error_of_reading(store, {"http://host/a/x.tar", 0, 4}), "none: abcd");
+  EXPECT_EQ(server.asked[1].request.url, "http://host/b/y.tar?sig=1");
+  EXPECT_EQ(server.asked[2].request.url, "http://host/b/z.tar");
+  EXPECT_EQ(server.asked[3].request.url, "https://other/w");
+  EXPECT_EQ(server.header(3, "range"), "bytes=0-3");
+  server.answers = {{leads_to("http://other/w?sig=1")}};
+  EXPECT_EQ(error_of_reading(store, {"https://host/x", 0, 4}),
+            "https://host/x, bytes 0-3: answered with 302 (as nobody: no credentials): this redirect is not "
+            "followed (to http://other/w)");
+  server.answers = {{leads_to("http://evil/x")}};
+  EXPECT_THAT(error_of_reading(store, {"s3://bucket/x", 0, 4}), HasSubstr("this redirect is not followed"));
+  for (int i = 0; i <= HttpStore::kMostRedirects; ++i) server.answers.push_back({leads_to("/x")});
+  EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}), HasSubstr("answered with 302"));
+  EXPECT_TRUE(server.answers.empty());
+}
+
+TEST(HttpStore, names_the_region_of_a_bucket_that_is_elsewhere) {
+  ScriptedServer server;
+  HttpStore store = server.store();
+  server.answers = {{world::HttpAnswer{
+      301, "<Error><Code>PermanentRedirect</Code></Error>", {{"x-amz-bucket-region", "eu-west-1"}}}}};
+  EXPECT_THAT(error_of_reading(store, {"s3://bucket/x", 0, 4}),
+              HasSubstr("answered with 301 PermanentRedirect (as nobody: no credentials, region us-east-1, "
+                        "s3.us-east-1.amazonaws.com): the bucket is in eu-west-1, set AWS_REGION"));
+  server.answers = {{world::HttpAnswer{400,
+                                       "<Error><Code>AuthorizationHeaderMalformed</Code>"
+                                       "<Region>eu-west-1</Region></Error>"}}};
+  EXPECT_THAT(error_of_reading(store, {"s3://bucket/x", 0, 4}), HasSubstr("the bucket is in eu-west-1"));
+}
+
+TEST(HttpStore, reads_keys_anew_when_they_are_refused) {
+  const auto keys = [](const std::string& id) {
+    return AwsFiles{"[default]\naws_access_key_id=" + id + "\naws_secret_access_key=s\n"};
+  };
+  const world::HttpAnswer expired{400, "<Error><Code>ExpiredToken</Code></Error>"};
+  ScriptedServer server;
+  server.files = keys("OLD");
+  server.newer_files = keys("NEW");
+  server.answers = {{expired}, {partial_answer("abcd")}};
+  HttpStore store = server.store();
+  EXPECT_EQ(error_of_reading(store, {"s3://bucket/x", 0, 4}), "none: abcd");
+  EXPECT_THAT(server.header(0, "authorization"), HasSubstr("Credential=OLD/"));
+  EXPECT_THAT(server.header(1, "authorization"), HasSubstr("Credential=NEW/"));
+  server.answers = {{expired}};
+  EXPECT_THAT(error_of_reading(store, {"s3://bucket/x", 0, 4}), HasSubstr("400 ExpiredToken (as key NEW"));
 }
 
 TEST(HttpStore, says_in_whose_name_a_refused_request_was_signed) {
@@ -193,10 +314,7 @@ TEST(HttpStore, asks_google_and_azure_in_their_ways) {
 TEST(HttpStore, knows_by_which_name_a_store_is_priced) {
   using Variables = std::map<std::string, std::string>;
   const auto name = [](const std::string& object, Variables variables) {
-    return object_place(
-               object, [&](const std::string& key) { return variables[key]; }, "")
-        .value()
-        .store;
+    return object_place(object, [&](const std::string& key) { return variables[key]; }, {}).value().store;
   };
   EXPECT_EQ(name("s3://bucket/k", {{"AWS_REGION", "eu-west-1"}}), "s3:eu-west-1");
   EXPECT_EQ(name("s3://bucket/k", {{"AWS_ENDPOINT_URL", "https://s3.us-west-004.backblazeb2.com"}}), "b2");
@@ -211,6 +329,9 @@ TEST(HttpStore, knows_by_which_name_a_store_is_priced) {
 TEST(HttpStore, refuses_names_that_are_none) {
   ScriptedServer server;
   HttpStore store = server.store();
+  server.answers = {{world::HttpAnswer{403}}};
+  EXPECT_THAT(error_of_reading(store, {"gs://bucket/x", 0, 4}),
+              HasSubstr("(as nobody: GS_ACCESS_KEY_ID is not set, region auto, storage.googleapis.com)"));
   EXPECT_EQ(look_now(store, "az://account/container").error().message,
             "az://account/container: expected az://ACCOUNT/CONTAINER/BLOB");
   EXPECT_EQ(look_now(store, "gs://bucket").error().message, "gs://bucket: expected gs://BUCKET/KEY");

@@ -31,13 +31,14 @@ std::string host_in(const std::string& url) {
   return host.substr(host.find('@') + 1);
 }
 
-void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name) {
+/// `none`: why there are no credentials.
+void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name, const char* none) {
   out.target = target_of(place, name);
   out.region = place.region;
   out.credentials = place.credentials;
   out.store = store_at(place.host, place.region);
   out.who = fmt::format("{}, region {}, {}",
-                        place.credentials ? "key " + place.credentials->key_id : "nobody: no credentials",
+                        place.credentials ? "key " + place.credentials->key_id : std::string(none),
                         place.region, place.host);
 }
 
@@ -60,7 +61,7 @@ Result<ObjectPlace> gs_place(const std::string& object, const Environment& envir
     while (place.host.ends_with('/')) place.host.pop_back();
   }
   ObjectPlace out;
-  sign_as(out, place, name.value());
+  sign_as(out, place, name.value(), "nobody: GS_ACCESS_KEY_ID is not set");
   if (place.host == kGsHost) out.store = with_region("gcs", environment("GS_REGION"));
   return out;
 }
@@ -93,7 +94,7 @@ bool is_http_object(const std::string& object) {
 }
 
 Result<ObjectPlace> object_place(const std::string& object, const Environment& environment,
-                                 const std::string& shared_credentials) {
+                                 const AwsFiles& aws_files) {
   if (object.starts_with(kGs)) return gs_place(object, environment);
   if (object.starts_with(kAz)) return az_place(object, environment);
   if (!is_s3(object)) {
@@ -105,10 +106,10 @@ Result<ObjectPlace> object_place(const std::string& object, const Environment& e
   const auto name = parse_s3(object);
   if (!name) return name.error();
   if (name.value().key.empty()) return Error{fmt::format("{}: expected s3://BUCKET/KEY", object)};
-  const auto place = s3_place(environment, shared_credentials);
+  const auto place = s3_place(environment, aws_files);
   if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};
   ObjectPlace out;
-  sign_as(out, place.value(), name.value());
+  sign_as(out, place.value(), name.value(), "nobody: no credentials");
   return out;
 }
 

@@ -33,7 +33,7 @@ struct ObjectPlace {
 
 /// Errors name the object and what was expected.
 Result<ObjectPlace> object_place(const std::string& object, const Environment& environment,
-                                 const std::string& shared_credentials);
+                                 const AwsFiles& aws_files);
 
 /// GET with these headers.
 world::HttpRequest request_for(const ObjectPlace& place, world::HttpHeaders headers, std::int64_t unix_s);

@@ -115,7 +115,7 @@ TEST_F(CachedRanges, come_from_files_by_size_and_time) {
   EXPECT_THAT(read_now(store, {path, 8, 4, facts.value().version}).error().message,
               HasSubstr("it has 10 bytes"));
   EXPECT_THAT(read_now(store, {path, 0, 4, "0-0"}).error().message,
-              HasSubstr("it changed since its index was made: expected version 0-0, found "));
+              HasSubstr("it changed since its index was made: expected 0 bytes of 1970-01-01, found "));
   EXPECT_THAT(look_now(store, path + ".away").error().message, HasSubstr("No such file"));
   EXPECT_THAT(look_now(store, folder_.path()).error().message, HasSubstr("expected a plain file"));
 }

@@ -13,21 +13,16 @@
 namespace tw::host {
 namespace {
 
-constexpr std::int64_t kRenewBeforeS = 300, kAskAgainS = 60;
+constexpr std::int64_t kRenewBeforeS = 300, kAskAgainS = 60, kReadAgainS = 60;
 constexpr Duration kPatience = std::chrono::seconds(1);
 constexpr std::string_view kRoles = "/latest/meta-data/iam/security-credentials/";
 
-std::string profile_of(const S3Credentials& credentials) {
-  return fmt::format("[default]\naws_access_key_id={}\naws_secret_access_key={}\naws_session_token={}\n",
+std::string profile_of(const S3Credentials& credentials, const std::string& name) {
+  return fmt::format("[{}]\naws_access_key_id={}\naws_secret_access_key={}\naws_session_token={}\n", name,
                      credentials.key_id, credentials.secret, credentials.session_token);
 }
 
 }  // namespace
-
-bool RoleCredentials::are_given() const {
-  return !doors_.shared_file.empty() || !doors_.environment("AWS_ACCESS_KEY_ID").empty() ||
-         !doors_.environment("AWS_PROFILE").empty();
-}
 
 std::string RoleCredentials::endpoint() const {
   if (doors_.environment("AWS_EC2_METADATA_DISABLED") == "true") return "";
@@ -60,18 +55,33 @@ Result<RoleAnswer> RoleCredentials::ask() const {
   return read_role_answer(answer.value());
 }
 
-std::string RoleCredentials::shared_file() {
-  if (are_given() || endpoint().empty()) return doors_.shared_file;
+void RoleCredentials::renew_role(std::int64_t now) {
+  asked_at_s_ = now;
+  if (auto answer = ask()) {
+    last_ = std::move(answer).value();
+  } else {
+    not_before_s_ = now + kAskAgainS;
+  }
+}
+
+AwsFiles RoleCredentials::files() {
   const std::lock_guard lock(mutex_);
   const std::int64_t now = doors_.unix_s();
-  if (now + kRenewBeforeS >= last_.ends_unix_s && now >= not_before_s_) {
-    if (auto answer = ask()) {
-      last_ = std::move(answer).value();
-    } else {
-      not_before_s_ = now + kAskAgainS;
-    }
+  if (read_at_s_ == 0 || now >= read_at_s_ + kReadAgainS) {
+    files_ = of_profile(doors_.environment, doors_.read_files());
+    read_at_s_ = now;
   }
-  return now < last_.ends_unix_s ? profile_of(last_.credentials) : "";
+  if (endpoint().empty() || names_keys(doors_.environment, files_)) return files_;
+  if (now + kRenewBeforeS >= last_.ends_unix_s && now >= not_before_s_) renew_role(now);
+  if (now >= last_.ends_unix_s) return files_;
+  return {profile_of(last_.credentials, profile_name(doors_.environment)) + files_.credentials,
+          files_.config};
+}
+
+void RoleCredentials::refused() {
+  const std::lock_guard lock(mutex_);
+  read_at_s_ = 0;
+  if (doors_.unix_s() >= asked_at_s_ + kAskAgainS) last_ = {};
 }
 
 RoleCredentials& role_credentials() {
@@ -79,7 +89,7 @@ RoleCredentials& role_credentials() {
                                .unix_s = now_unix_s,
                                .environment = process_environment,
                                .sys_vendor = read_machine_signs().sys_vendor,
-                               .shared_file = shared_credentials()});
+                               .read_files = read_aws_files});
   return ours;
 }
 

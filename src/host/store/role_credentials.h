@@ -21,9 +21,10 @@ struct RoleAnswer {
 
 Result<RoleAnswer> read_role_answer(const std::string& json);
 
-/// Credentials for S3 if neither environment nor ~/.aws/credentials has any: those of the machine's EC2 role,
-/// by the metadata service (IMDSv2). It is asked only on EC2, or at AWS_EC2_METADATA_SERVICE_ENDPOINT; never
-/// with AWS_EC2_METADATA_DISABLED=true. They are renewed five minutes before they expire. Any thread; blocks
+/// Credentials for S3: those of the files, which are read anew every minute. Where neither environment nor
+/// files name any (names_keys), those of the role that EC2 gives this machine, by its metadata service
+/// (IMDSv2). Only a machine of EC2 is asked, or what AWS_EC2_METADATA_SERVICE_ENDPOINT names; nobody with
+/// AWS_EC2_METADATA_DISABLED=true. They are asked for anew five minutes before they end. Any thread; blocks
 /// for two seconds at most.
 class RoleCredentials {
  public:
@@ -31,24 +32,31 @@ class RoleCredentials {
     std::function<Result<world::HttpAnswer>(const world::HttpRequest&)> exchange;
     std::function<std::int64_t()> unix_s;
     Environment environment;
-    std::string sys_vendor;   ///< world::MachineSigns
-    std::string shared_file;  ///< text of ~/.aws/credentials
+    std::string sys_vendor;  ///< world::MachineSigns
+    std::function<AwsFiles()> read_files;
   };
 
   explicit RoleCredentials(Doors doors) : doors_(std::move(doors)) {}
 
-  /// A substitute for the text of ~/.aws/credentials (s3_place).
-  std::string shared_file();
+  /// What they say of the profile, with the keys of the role as its own, where they are used.
+  AwsFiles files();
+
+  /// A server refused the keys: the files are read, and the role is asked, before the next answer. At most
+  /// once a minute the latter.
+  void refused();
 
  private:
-  bool are_given() const;
   std::string endpoint() const;
   Result<RoleAnswer> ask() const;
+  void renew_role(std::int64_t now);
 
   Doors doors_;
   std::mutex mutex_;
+  AwsFiles files_;                 // guarded by mutex_
+  std::int64_t read_at_s_ = 0;     // the files; 0: now; guarded by mutex_
   RoleAnswer last_;                // guarded by mutex_
-  std::int64_t not_before_s_ = 0;  // after no answer: time of the next attempt; guarded by mutex_
+  std::int64_t asked_at_s_ = 0;    // for it; guarded by mutex_
+  std::int64_t not_before_s_ = 0;  // when nobody answered: asked again then; guarded by mutex_
 };
 
 /// The instance of this process.

@@ -28,7 +28,7 @@ struct Ec2 {
          .unix_s = [this] { return now; },
          .environment = [this](const std::string& name) { return environment[name]; },
          .sys_vendor = vendor,
-         .shared_file = file});
+         .read_files = [this] { return AwsFiles{file}; }});
   }
 
  private:
@@ -47,7 +47,7 @@ struct Ec2 {
 
 S3Place placed(Ec2& machine, RoleCredentials& credentials) {
   const auto environment = [&](const std::string& name) { return machine.environment[name]; };
-  return s3_place(environment, credentials.shared_file()).value();
+  return s3_place(environment, credentials.files()).value();
 }
 
 TEST(RoleCredentials, come_from_the_metadata_service_of_ec2) {
@@ -64,13 +64,13 @@ TEST(RoleCredentials, come_from_the_metadata_service_of_ec2) {
 TEST(RoleCredentials, are_asked_for_again_before_they_end) {
   Ec2 machine;
   RoleCredentials credentials = machine.credentials();
-  credentials.shared_file();
+  credentials.files();
   machine.now += 5 * 3600;
-  credentials.shared_file();
+  credentials.files();
   EXPECT_EQ(machine.asked.size(), 3U);
   machine.now += 3600 - 200;
   machine.ends = "2026-05-20T22:00:00Z";
-  credentials.shared_file();
+  credentials.files();
   EXPECT_EQ(machine.asked.size(), 6U);
   machine.answers = false;
   machine.now += 7 * 3600;
@@ -85,7 +85,7 @@ TEST(RoleCredentials, are_not_asked_for_by_a_machine_of_another_kind_or_with_own
   machines[3].environment = {{"AWS_EC2_METADATA_DISABLED", "true"}};
   for (Ec2& machine : machines) {
     RoleCredentials credentials = machine.credentials();
-    EXPECT_EQ(credentials.shared_file(), machine.file);
+    EXPECT_EQ(credentials.files(), AwsFiles{machine.file});
     EXPECT_TRUE(machine.asked.empty());
   }
 }
@@ -94,12 +94,50 @@ TEST(RoleCredentials, wait_a_minute_for_a_service_that_does_not_answer) {
   Ec2 machine{.vendor = "", .answers = false};
   machine.environment = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1338/"}};
   RoleCredentials credentials = machine.credentials();
-  EXPECT_EQ(credentials.shared_file(), "");
-  credentials.shared_file();
+  EXPECT_EQ(credentials.files(), AwsFiles{});
+  credentials.files();
   EXPECT_EQ(machine.asked, std::vector<std::string>{"PUT http://127.0.0.1:1338/latest/api/token"});
   machine.now += 60;
   machine.answers = true;
-  EXPECT_NE(credentials.shared_file(), "");
+  EXPECT_NE(credentials.files(), AwsFiles{});
+}
+
+TEST(RoleCredentials, are_those_of_the_role_where_the_files_lack_the_profile) {
+  Ec2 machine{.file = "[other]\naws_access_key_id=A\naws_secret_access_key=B\n"};
+  RoleCredentials credentials = machine.credentials();
+  EXPECT_EQ(placed(machine, credentials).credentials, (S3Credentials{"ASIA1", "s", "t"}));
+  machine.environment = {{"AWS_PROFILE", "other"}};
+  credentials.refused();
+  EXPECT_EQ(placed(machine, credentials).credentials, (S3Credentials{"A", "B", ""}));
+}
+
+TEST(RoleCredentials, are_read_anew_after_a_minute_or_when_they_are_refused) {
+  const auto keys = [](const std::string& id) {
+    return "[default]\naws_access_key_id=" + id + "\naws_secret_access_key=B\n";
+  };
+  Ec2 machine{.file = keys("ONE")};
+  RoleCredentials credentials = machine.credentials();
+  EXPECT_EQ(credentials.files().credentials, keys("ONE"));
+  machine.file = keys("TWO");
+  EXPECT_EQ(credentials.files().credentials, keys("ONE"));
+  credentials.refused();
+  EXPECT_EQ(credentials.files().credentials, keys("TWO"));
+  machine.file = keys("THREE");
+  machine.now += 60;
+  EXPECT_EQ(credentials.files().credentials, keys("THREE"));
+}
+
+TEST(RoleCredentials, of_a_role_are_asked_for_anew_at_most_once_a_minute_when_they_are_refused) {
+  Ec2 machine;
+  RoleCredentials credentials = machine.credentials();
+  credentials.files();
+  credentials.refused();
+  credentials.files();
+  EXPECT_EQ(machine.asked.size(), 3U);
+  machine.now += 60;
+  credentials.refused();
+  credentials.files();
+  EXPECT_EQ(machine.asked.size(), 6U);
 }
 
 TEST(RoleCredentials, need_all_parts) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <utility>
 
 #include "base/text/number.h"
@@ -66,6 +67,35 @@ std::optional<std::uint64_t> total_in(std::string_view content_range) {
   const std::size_t slash = content_range.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   return parse_number<std::uint64_t>(content_range.substr(slash + 1));
+}
+
+std::optional<ContentRange> range_in(std::string_view content_range) {
+  constexpr std::string_view kUnit = "bytes ";
+  if (!content_range.starts_with(kUnit)) return std::nullopt;
+  const std::size_t dash = content_range.find('-'), slash = content_range.find('/');
+  if (dash == std::string_view::npos || slash == std::string_view::npos || slash < dash) return std::nullopt;
+  const auto first = parse_number<std::uint64_t>(content_range.substr(kUnit.size(), dash - kUnit.size()));
+  const auto last = parse_number<std::uint64_t>(content_range.substr(dash + 1, slash - dash - 1));
+  const auto total = total_in(content_range);
+  if (!first || !last || *last < *first || *last - *first == UINT64_MAX || (total && *last >= *total))
+    return std::nullopt;
+  return ContentRange{*first, *last, total};
+}
+
+std::string region_advice(const world::HttpAnswer& answer, const std::string& region) {
+  std::string named = answer.header("x-amz-bucket-region").value_or("");
+  if (const auto regions = texts_of(answer.body, "Region"); named.empty() && !regions.empty())
+    named = regions.front();
+  if (named.empty() || named == region || named.size() > 100) return {};
+  return ": the bucket is in " + named + ", set AWS_REGION";
+}
+
+std::string without_url(std::string message, const std::string& url, const std::string& shown) {
+  if (message.starts_with(url + ": ")) message.erase(0, url.size() + 2);
+  if (url == shown) return message;
+  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url, at + shown.size()))
+    message.replace(at, url.size(), shown);
+  return message;
 }
 
 std::string percent_decoded(std::string_view text) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "world/http.h"
+
 /// The few things that stand in answers of S3, which are small XML documents without attributes. Pure;
 /// whatever a server sends.
 namespace tw::host {
@@ -20,7 +22,28 @@ std::string error_of(std::string_view xml);
 /// The size of the object in "bytes 0-99/1234".
 std::optional<std::uint64_t> total_in(std::string_view content_range);
 
-/// The inverse of percent_encoded; malformed parts are kept unchanged.
+/// "bytes 10-99/1234"; the size may be "*".
+struct ContentRange {
+  std::uint64_t first = 0, last = 0;
+  std::optional<std::uint64_t> total{};
+
+  std::uint64_t count() const { return last - first + 1; }
+
+  bool operator==(const ContentRange&) const = default;
+};
+
+/// Nothing: it is none, or of other units, or ends before it begins or beyond its size.
+std::optional<ContentRange> range_in(std::string_view content_range);
+
+/// ": the bucket is in eu-west-1, set AWS_REGION" where the answer names another region than `region`, else
+/// nothing.
+std::string region_advice(const world::HttpAnswer& answer, const std::string& region);
+
+/// What went wrong, for a message that has named the object; nothing of the URL, which may hold a signature:
+/// `shown` stands for it.
+std::string without_url(std::string message, const std::string& url, const std::string& shown);
+
+/// The inverse of percent_encoded; what is not well-formed stays as it is.
 std::string percent_decoded(std::string_view text);
 
 /// The document that makes one object of these parts.

@@ -25,9 +25,11 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-/// Keys and values of one section of a file as ~/.aws/credentials.
-std::map<std::string, std::string> section_of(const std::string& file, const std::string& section) {
-  std::map<std::string, std::string> values;
+using Section = std::map<std::string, std::string>;
+
+/// Adds keys and values of one section of a file as ~/.aws/credentials to those that are not there yet. Those
+/// that belong to a key, such as the ones below "s3 =", count as the section's own.
+void add_section(const std::string& file, const std::string& section, Section& values) {
   std::istringstream lines(file);
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
@@ -35,13 +37,39 @@ std::map<std::string, std::string> section_of(const std::string& file, const std
     if (line.starts_with('#') || line.empty()) continue;
     if (line.starts_with('[')) inside = line == "[" + section + "]";
     const std::size_t sign = line.find('=');
-    if (inside && sign != std::string::npos) values[line.substr(0, sign)] = line.substr(sign + 1);
+    if (inside && sign != std::string::npos) values.try_emplace(line.substr(0, sign), line.substr(sign + 1));
   }
+}
+
+/// What both files say of the profile; the credentials first.
+Section profile_in(const AwsFiles& files, const std::string& name) {
+  Section values;
+  const std::string section = without_spaces(name);
+  add_section(files.credentials, section, values);
+  add_section(files.config, section == "default" ? section : "profile" + section, values);
   return values;
 }
 
-Result<std::optional<S3Credentials>> credentials_of(const Environment& environment,
-                                                    const std::string& shared_file) {
+/// Names where keys come from that is not known here; empty: nothing.
+std::string unknown_source(const Section& profile) {
+  for (const char* key : {"role_arn", "credential_process", "sso_session", "sso_start_url"})
+    if (profile.contains(key)) return key;
+  return {};
+}
+
+std::string value_of(const Section& profile, const std::string& key) {
+  const auto found = profile.find(key);
+  return found == profile.end() ? "" : found->second;
+}
+
+S3Credentials keys_in(const Section& profile) {
+  return {value_of(profile, "aws_access_key_id"), value_of(profile, "aws_secret_access_key"),
+          value_of(profile, "aws_session_token")};
+}
+
+bool are_whole(const S3Credentials& keys) { return !keys.key_id.empty() && !keys.secret.empty(); }
+
+Result<std::optional<S3Credentials>> credentials_of(const Environment& environment, const Section& profile) {
   S3Credentials found{environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
                       environment("AWS_SESSION_TOKEN")};
   if (found.key_id.empty() != found.secret.empty())
@@ -49,13 +77,33 @@ Result<std::optional<S3Credentials>> credentials_of(const Environment& environme
                              found.key_id.empty() ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID",
                              found.key_id.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY")};
   if (!found.key_id.empty()) return std::optional(found);
-  const std::string named = environment("AWS_PROFILE");
-  auto profile = section_of(shared_file, named.empty() ? "default" : named);
-  found = {profile["aws_access_key_id"], profile["aws_secret_access_key"], profile["aws_session_token"]};
-  if (!found.key_id.empty() && !found.secret.empty()) return std::optional(found);
+  found = keys_in(profile);
+  if (are_whole(found)) return std::optional(found);
+  const std::string named = environment("AWS_PROFILE"), source = unknown_source(profile);
+  const std::string name = profile_name(environment);
+  if (!source.empty())
+    return Error{fmt::format(
+        "the profile {} has no keys but {}, which is not read; set the variables that \"aws configure "
+        "export-credentials --profile {} --format env\" prints",
+        name, source, name)};
   if (!named.empty())
-    return Error{fmt::format("AWS_PROFILE={}: ~/.aws/credentials has no keys of this profile", named)};
+    return Error{fmt::format(
+        "AWS_PROFILE={}: ~/.aws/credentials and ~/.aws/config have no keys of this profile", named)};
   return std::optional<S3Credentials>{};
+}
+
+/// The place is at this endpoint.
+Status put_at(S3Place& place, std::string endpoint) {
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const std::size_t colon = endpoint.find("://");
+  place.scheme = endpoint.substr(0, colon);
+  if (colon == std::string::npos || (place.scheme != "http" && place.scheme != "https") ||
+      endpoint.find('/', colon + 3) != std::string::npos || endpoint.size() == colon + 3)
+    return Error{
+        fmt::format("AWS_ENDPOINT_URL={}: expected http://HOST[:PORT] or https://HOST[:PORT]", endpoint)};
+  place.host = endpoint.substr(colon + 3);
+  place.path_style = true;
+  return Unit{};
 }
 
 }  // namespace
@@ -82,25 +130,47 @@ Result<S3Name> parse_s3(const std::string& url) {
   return name;
 }
 
-Result<S3Place> s3_place(const Environment& environment, const std::string& shared_file) {
+std::string profile_name(const Environment& environment) {
+  const std::string named = environment("AWS_PROFILE");
+  return named.empty() ? "default" : named;
+}
+
+AwsFiles of_profile(const Environment& environment, const AwsFiles& files) {
+  const std::string name = profile_name(environment);
+  std::string text;
+  for (const auto& [key, value] : profile_in(files, name)) text += fmt::format("{}={}\n", key, value);
+  return {text.empty() ? text : fmt::format("[{}]\n{}", name, text), {}};
+}
+
+bool names_keys(const Environment& environment, const AwsFiles& files) {
+  if (!environment("AWS_ACCESS_KEY_ID").empty()) return true;
+  const Section profile = profile_in(files, profile_name(environment));
+  return are_whole(keys_in(profile)) || !unknown_source(profile).empty();
+}
+
+Result<S3Place> s3_place(const Environment& environment, const AwsFiles& files) {
+  const Section profile = profile_in(files, profile_name(environment));
+  const auto said = [&](std::initializer_list<const char*> names, const std::string& key) {
+    const std::string set = first_set(environment, names);
+    return set.empty() ? value_of(profile, key) : set;
+  };
   S3Place place;
-  if (std::string region = first_set(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"}); !region.empty())
+  if (std::string region = said({"AWS_REGION", "AWS_DEFAULT_REGION"}, "region"); !region.empty())
     place.region = region;
-  auto credentials = credentials_of(environment, shared_file);
+  auto credentials = credentials_of(environment, profile);
   if (!credentials) return credentials.error();
   place.credentials = credentials.value();
-  std::string endpoint = first_set(environment, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
   place.host = fmt::format("s3.{}.amazonaws.com", place.region);
-  if (endpoint.empty()) return place;
-  while (endpoint.ends_with('/')) endpoint.pop_back();
-  const std::size_t colon = endpoint.find("://");
-  place.scheme = endpoint.substr(0, colon);
-  if (colon == std::string::npos || (place.scheme != "http" && place.scheme != "https") ||
-      endpoint.find('/', colon + 3) != std::string::npos || endpoint.size() == colon + 3)
-    return Error{
-        fmt::format("AWS_ENDPOINT_URL={}: expected http://HOST[:PORT] or https://HOST[:PORT]", endpoint)};
-  place.host = endpoint.substr(colon + 3);
-  place.path_style = true;
+  const std::string endpoint = said({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url");
+  if (!endpoint.empty()) {
+    if (const Status put = put_at(place, endpoint); !put) return put.error();
+  }
+  const std::string style = said({"AWS_S3_ADDRESSING_STYLE"}, "addressing_style");
+  if (style == "path" || style == "virtual") {
+    place.path_style = style == "path";
+  } else if (!style.empty() && style != "auto") {
+    return Error{fmt::format("AWS_S3_ADDRESSING_STYLE={}: expected virtual, path or auto", style)};
+  }
   return place;
 }
 

@@ -17,6 +17,23 @@ using Environment = std::function<std::string(const std::string& name)>;
 /// That of this process.
 std::string process_environment(const std::string& name);
 
+/// Texts of the files that all tools of S3 read; empty: there is none.
+struct AwsFiles {
+  std::string credentials{};  ///< ~/.aws/credentials
+  std::string config{};       ///< ~/.aws/config
+
+  auto operator<=>(const AwsFiles&) const = default;
+};
+
+/// AWS_PROFILE, else "default".
+std::string profile_name(const Environment& environment);
+
+/// What the files say of the profile and no other, in few bytes: s3_place reads them for each request.
+AwsFiles of_profile(const Environment& environment, const AwsFiles& files);
+
+/// The environment or the profile says in whose name requests are signed, in a way that is known here or not.
+bool names_keys(const Environment& environment, const AwsFiles& files);
+
 /// "s3://bucket/some/key"
 struct S3Name {
   std::string bucket;
@@ -25,7 +42,7 @@ struct S3Name {
   bool operator==(const S3Name&) const = default;
 };
 
-/// Nothing: it is not s3://...
+/// It begins with s3://.
 bool is_s3(const std::string& url);
 
 /// The error names the URL and what was expected.
@@ -41,10 +58,11 @@ struct S3Place {
   bool operator==(const S3Place&) const = default;
 };
 
-/// By AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL (path style), AWS_REGION, AWS_DEFAULT_REGION; and
-/// AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile AWS_PROFILE
-/// ("default") in `shared_file`: the text of ~/.aws/credentials, empty where there is none.
-Result<S3Place> s3_place(const Environment& environment, const std::string& shared_file);
+/// By AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, else endpoint_url and region of
+/// the profile in the config; AWS_S3_ADDRESSING_STYLE or addressing_style there: virtual or path, else path
+/// with an endpoint. Keys are AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else those
+/// of the profile in the credentials, else in the config.
+Result<S3Place> s3_place(const Environment& environment, const AwsFiles& files);
 
 /// The object, or with an empty key the bucket.
 S3Target target_of(const S3Place& place, const S3Name& name);

@@ -13,23 +13,27 @@ constexpr std::uint64_t kMostCredentials = 1 << 20;
 
 }  // namespace
 
-std::string shared_credentials() {
-  std::string path = process_environment("AWS_SHARED_CREDENTIALS_FILE");
-  if (path.empty()) path = process_environment("HOME") + "/.aws/credentials";
-  const auto text = read_text_file(path, kMostCredentials);
-  return text ? text.value() : "";
+AwsFiles read_aws_files() {
+  const auto text_of_file = [](const char* variable, const char* name) {
+    std::string path = process_environment(variable);
+    if (path.empty()) path = process_environment("HOME") + "/.aws/" + name;
+    const auto text = read_text_file(path, kMostCredentials);
+    return text ? text.value() : std::string();
+  };
+  return {text_of_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+          text_of_file("AWS_CONFIG_FILE", "config")};
 }
 
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {
   if (!is_s3(path)) return static_cast<world::Files*>(&disk_);
   // The credentials of a role are others every few hours.
-  const std::string credentials = role_credentials().shared_file();
+  const AwsFiles files = role_credentials().files();
   const std::lock_guard lock(mutex_);
-  if (const auto known = s3_.find(credentials); known != s3_.end())
+  if (const auto known = s3_.find(files); known != s3_.end())
     return static_cast<world::Files*>(&known->second);
-  const auto place = s3_place(process_environment, credentials);
+  const auto place = s3_place(process_environment, files);
   if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
-  return static_cast<world::Files*>(&s3_.try_emplace(credentials, place.value(), s3_doors()).first->second);
+  return static_cast<world::Files*>(&s3_.try_emplace(files, place.value(), s3_doors()).first->second);
 }
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {

@@ -10,8 +10,8 @@
 
 namespace tw::host {
 
-/// The text of ~/.aws/credentials, or of AWS_SHARED_CREDENTIALS_FILE; empty: there is none.
-std::string shared_credentials();
+/// ~/.aws/credentials and ~/.aws/config, or what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name.
+AwsFiles read_aws_files();
 
 /// The Files door of a machine: s3://BUCKET/KEY is an object of a store, by the environment of this process
 /// (s3_place()); any other path is a file of this machine. A rename from the one to the other is an error.
@@ -31,8 +31,7 @@ class StoreFiles final : public world::Files {
 
   DiskFiles disk_;
   std::mutex mutex_;
-  std::map<std::string, S3Files>
-      s3_;  ///< by the text of ~/.aws/credentials or its substitute; guarded by mutex_
+  std::map<AwsFiles, S3Files> s3_;  ///< by what says where it is, and whose keys; guarded by mutex_
 };
 
 }  // namespace tw::host

@@ -15,7 +15,8 @@ Stores::Stores(std::function<void(const std::string&)> troubled)
                                 Duration later) { pool_.add(std::move(request), std::move(tell), later); },
              .unix_s = now_unix_s,
              .environment = process_environment,
-             .shared_credentials = [] { return role_credentials().shared_file(); },
+             .aws_files = [] { return role_credentials().files(); },
+             .keys_refused = [] { role_credentials().refused(); },
              .seed = static_cast<std::uint64_t>(now_unix_s()),
              .troubled = std::move(troubled)}),
       pool_(HttpStore::kRequestsAtOnce) {}

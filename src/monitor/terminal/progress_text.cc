@@ -60,6 +60,12 @@ std::string handover_line(const Event& event) {
                      measured(event, "round_left_s", "; the round has {:.1f} s to go"));
 }
 
+/// A wait that is over, and that nobody felt.
+bool is_small_wait(const Event& wait) {
+  constexpr double kFeltS = 1;
+  return wait.why.starts_with("waited ") && number_in(wait, "seconds").value_or(0) < kFeltS;
+}
+
 }  // namespace
 
 std::optional<std::string> ProgressText::round_line(const Event& commit) {
@@ -115,6 +121,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::evaluate:
       return evaluation_line(event);
     case Phase::wait:
+      if (is_small_wait(event)) return std::nullopt;
       return fmt::format("{}{}", event.why, measured(event, "seconds", " ({:.0f} s)"));
     case Phase::join:
       if (!begun_ || !event.peer) return std::nullopt;

@@ -56,6 +56,15 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
             "waiting for peer 3: its contribution (5 s)");
 }
 
+TEST_F(Terminal, shows_waits_for_data_that_were_felt) {
+  world::Event wait{.phase = Phase::wait,
+                    .why = "waited in this round for data, such as a.tar: 7",
+                    .numbers = {{"seconds", 0.2}}};
+  EXPECT_EQ(show(wait), "(nothing)");
+  wait.numbers = {{"seconds", 2}};
+  EXPECT_EQ(show(wait), "waited in this round for data, such as a.tar: 7 (2 s)");
+}
+
 TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
   EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}),
             "turned away peer 3: another run");

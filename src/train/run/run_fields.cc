@@ -164,7 +164,9 @@ constexpr RunField kFields[] = {
     {"data", "memory", "shards: samples that a peer fetches ahead",
      [](RunOptions& o) -> Place { return SizePlace{&o.data.shards.memory}; }},
     {"data", "skip_broken",
-     "shards: samples that cannot be decoded and that a peer goes on without; one more goes to another peer",
+     "shards: samples that cannot be decoded, or whose object the store says is gone, and that a peer goes "
+     "on "
+     "without; one more goes to another peer",
      [](RunOptions& o) -> Place { return &o.data.shards.skip_broken; }},
 
     {"training", "target_batch_size",
@@ -383,6 +385,8 @@ struct Assignment {
 
   std::string operator()(const FilePlace& place) const {
     if (given.text.empty()) return unexpected();
+    if (given.text.find("://") != std::string::npos)
+      return fmt::format("expected a file of this machine, found {}; copy it here first", given.text);
     *place.at = absolute();
     std::error_code error;
     return std::filesystem::is_regular_file(*place.at, error) ? ""

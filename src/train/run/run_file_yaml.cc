@@ -9,13 +9,18 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <utility>
 
+#include "base/text/size.h"
 #include "base/text/text_file.h"
+#include "data/shards/shard_dataset.h"
 #include "data/shards/shard_index.h"
 #include "train/run/run_fields.h"
 
 namespace tw::train {
 namespace {
+
+constexpr std::uint64_t kLeastDataMemory = 1 << 20;
 
 struct Given {
   GivenValue value;
@@ -151,6 +156,7 @@ class Reading {
   void settle_data(RunOptions& options) {
     const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.tokens") ||
                      is_given("data.train_inputs") || is_given("data.index");
+    if (refuses_second_source()) return;
     if (!any && options.has_own_model()) options.data.kind = DataKind::own;
     if (options.data.kind == DataKind::own) return settle_own(options);
     if (options.has_own_model()) return fault(where("model") + ": own goes with data.kind own alone");
@@ -158,7 +164,7 @@ class Reading {
     if (!is_given("data.kind") && is_given("data.tokens"))
       options.data.kind = options.data.tokens.ends_with(".idx") ? DataKind::megatron : DataKind::tokens;
     if (!is_given("data.kind") && is_given("data.index")) options.data.kind = DataKind::shards;
-    if (options.data.kind == DataKind::shards) return settle_shards(options.data.shards);
+    if (options.data.kind == DataKind::shards) return settle_shards(options);
     if (options.data.kind == DataKind::text) return require("data.text", "text data needs it");
     if (options.data.kind == DataKind::tokens) return require("data.tokens", "data of tokens needs it");
     if (options.data.kind == DataKind::megatron) return settle_megatron();
@@ -168,23 +174,56 @@ class Reading {
     if (is_given("data.test_targets")) require("data.test_inputs", "data.test_targets needs it");
   }
 
+  /// One of two sets of data would be left out without a word.
+  bool refuses_second_source() {
+    std::string_view first;
+    for (const std::string_view key : {"data.text", "data.tokens", "data.train_inputs", "data.index"}) {
+      if (!is_given(key)) continue;
+      if (!first.empty()) {
+        fault(fmt::format("{}: there is {} as well; give one of them", where(key), first));
+        return true;
+      }
+      first = key;
+    }
+    return false;
+  }
+
   void settle_megatron() {
     require("data.tokens", "megatron data needs it");
     if (is_given("data.token_type"))
       fault(where("data.token_type") + ": the .idx file says how tokens are stored; leave it out");
   }
 
-  void settle_shards(ShardData& data) {
+  void settle_shards(RunOptions& options) {
+    ShardData& data = options.data.shards;
     require("data.index", "shards need it (tw data index writes one)");
     require("data.inputs", "shards need it: the field that is the model's input, such as jpg");
     require("data.targets", "shards need it: the field that is the target, such as cls");
+    if (data.channels == 2) fault(where("data.channels") + ": expected 0, 1 or 3, found 2");
+    if (data.memory < kLeastDataMemory)
+      fault(fmt::format("{}: expected at least {}, found {} bytes", where("data.memory"),
+                        size_text(kLeastDataMemory), data.memory));
     if (!faults_.empty()) return;
     for (const std::string_view key : {"data.index", "data.test_index"}) {
-      if (!is_given(key)) continue;
-      const auto index = data::read_shard_index(key == "data.index" ? data.index : data.test_index);
-      if (!index) return fault(fmt::format("{}: {}", where(key), index.error().message));
-      data.identity += (data.identity.empty() ? "" : "+") + to_string(index.value().identity());
+      if (is_given(key)) settle_index(data, key);
     }
+  }
+
+  void settle_index(ShardData& data, std::string_view key) {
+    const bool trains = key == "data.index";
+    const auto index = data::read_shard_index(trains ? data.index : data.test_index);
+    if (!index) return fault(fmt::format("{}: {}", where(key), index.error().message));
+    data.identity += (data.identity.empty() ? "" : "+") + to_string(index.value().identity());
+    const std::pair<std::string_view, std::string_view> uses[] = {{"data.inputs", data.inputs},
+                                                                  {"data.targets", data.targets}};
+    for (const auto& [name, fields] : uses)
+      if (const Status has = data::check_fields(index.value(), fields); !has)
+        fault(fmt::format("{}: {}: {}", where(name), key, has.error().message));
+    const std::uint64_t samples = index.value().size();
+    if (trains && data.shuffle == Shuffle::blocks && samples > 1 && data.block >= samples)
+      fault(fmt::format(
+          "{}: expected fewer than the {} samples of data.index, or nothing is permuted; found {}",
+          where("data.block"), samples, data.block));
   }
 
   /// Its samples are counts.

@@ -28,7 +28,8 @@ class ShardsOfARun : public testing::Test {
 
   void write_index(const std::string& name, std::uint64_t bytes) const {
     data::ShardIndex index;
-    ASSERT_TRUE(index.add({"a.tar", bytes, "v"}, {{"0.npy", 10, 5}, {"0.cls", 20, 1}}));
+    ASSERT_TRUE(index.add({"a.tar", bytes, "v"},
+                          {{"0.npy", 10, 5}, {"0.cls", 20, 1}, {"1.npy", 30, 5}, {"1.cls", 40, 1}}));
     std::ofstream(folder_ + "/" + name, std::ios::binary) << index.encode();
   }
 
@@ -79,6 +80,26 @@ TEST_F(ShardsOfARun, need_index_and_fields) {
       HasSubstr("data.memory: expected a size such as 512MiB or 10GB, at most 1 TiB, found \"much\""));
 }
 
+TEST_F(ShardsOfARun, say_nonsense_in_no_key_without_a_word) {
+  const std::string sound = "index: one.twi, inputs: npy, targets: cls";
+  const auto complaint = [&](const std::string& data) {
+    const auto run = read(data);
+    return run ? "none" : run.error().message;
+  };
+  EXPECT_EQ(complaint(sound + ", block: 1"), "none");
+  EXPECT_THAT(
+      complaint(sound + ", block: 2"),
+      HasSubstr("data.block: expected fewer than the 2 samples of data.index, or nothing is permuted"));
+  EXPECT_EQ(complaint(sound + ", block: 2, shuffle: samples"), "none");
+  EXPECT_THAT(complaint(sound + ", memory: 10"), HasSubstr("data.memory: expected at least 1 MiB, found 10"));
+  EXPECT_THAT(complaint(sound + ", channels: 2"), HasSubstr("data.channels: expected 0, 1 or 3, found 2"));
+  EXPECT_THAT(complaint(sound + ", tokens: run.yaml"),
+              HasSubstr("data.index: there is data.tokens as well; give one of them"));
+  EXPECT_THAT(
+      complaint("index: s3://b/x.twi, inputs: npy, targets: cls"),
+      HasSubstr("data.index: expected a file of this machine, found s3://b/x.twi; copy it here first"));
+}
+
 /// A store that is never asked.
 class NoStore final : public world::Store {
  public:
@@ -93,10 +114,11 @@ TEST_F(ShardsOfARun, without_a_field_that_is_wanted_are_refused_before_anything_
     return open_run_data(read(data).value().data, {.store = &store});
   };
   EXPECT_TRUE(open("index: one.twi, inputs: jpg;npy, targets: cls"));
-  EXPECT_EQ(open("index: one.twi, inputs: png, targets: cls").error().message,
-            folder_ + "/one.twi: no sample has the field png; there are npy, cls");
-  EXPECT_THAT(open("index: one.twi, inputs: mp4, targets: cls").error().message,
-              HasSubstr("no decoder for the field mp4"));
+  EXPECT_THAT(
+      read("index: one.twi, inputs: png, targets: cls").error().message,
+      HasSubstr("run.yaml:1: data.inputs: data.index: no sample has the field png; there are npy, cls"));
+  EXPECT_THAT(read("index: one.twi, inputs: npy, targets: mp4").error().message,
+              HasSubstr("data.targets: data.index: no decoder for the field mp4"));
 }
 
 }  // namespace
