@@ -8,7 +8,7 @@
 
 namespace tw {
 
-/// One participant of a run. A process that restarts under the same id has another incarnation (wire/record.h).
+/// One participant of a run. A process that restarts under its id has another incarnation (wire/record.h).
 struct PeerId {
   std::uint64_t value = 0;
 
