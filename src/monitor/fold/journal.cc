@@ -57,6 +57,7 @@ void Journal::take(const LogEntry& entry) {
   take_facts(seen);
   rounds_.take(seen, from_lost);
   ledger_.take(seen, from_lost);
+  own_ledgers_[entry.writer].take(seen, from_lost);
   links_.take(seen);
 }
 
@@ -65,7 +66,15 @@ void Journal::take(PeerId from, const wire::Status& status, double at_s) {
   if (!gone_before_) gone_before_ = status.gone;
   take_news(peers_.take(from, status, at_s));
   rounds_.take(from, status, at_s);
+  told_ledgers_[from].take(status.ledger);
   links_.take(from, status, at_s);
+}
+
+wire::LedgerWord Journal::ledger() const {
+  wire::LedgerWord sum = ledger_.word();
+  if (gone_before_) add(gone_before_->ledger, sum);
+  for (const auto& [peer, told] : told_ledgers_) add(told.word(), sum);
+  return sum;
 }
 
 std::vector<Interruption> Journal::interruptions() const {
@@ -107,7 +116,7 @@ Board Journal::board(double now_s) const {
   board.speed.goodput = goodput_of(board.spans, board.rounds);
   board.interruptions = interruptions();
   board.evaluations = {evaluations_.begin(), evaluations_.end()};
-  board.ledger = ledger_.board(board.samples);
+  board.ledger = ledger_of(ledger(), board.samples);
   board.links = links_.board(board.now_s, [this](PeerId peer) {
     const auto found = peers_.all().find(peer);
     return found != peers_.all().end() && !found->second.is_gone();

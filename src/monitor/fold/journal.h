@@ -48,7 +48,9 @@ class Journal {
  private:
   void take_facts(const Seen& seen);
   void take_news(const Peers::News& news);
-  wire::GoneWord gone() const;
+  wire::GoneWord gone_beside(PeerId self) const;
+  wire::LedgerWord ledger_of_peer(PeerId peer) const;
+  wire::LedgerWord ledger() const;
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
   std::vector<Interruption> interruptions() const;
@@ -57,7 +59,9 @@ class Journal {
   WallClocks clocks_;
   Peers peers_;
   Rounds rounds_;
-  Ledger ledger_;
+  Ledger ledger_;                              ///< by all events: two leaders of a round may say the same
+  std::map<PeerId, Ledger> own_ledgers_;       ///< by the events of each
+  std::map<PeerId, ToldLedger> told_ledgers_;  ///< by the word of others, which have no log here
   Links links_;
   std::optional<wire::GoneWord> gone_before_;  ///< as the first one who told of itself said
   std::deque<Interruption> interruptions_;
