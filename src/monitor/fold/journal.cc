@@ -35,11 +35,15 @@ void Journal::take_news(const Peers::News& news) {
   if (news.rewound) rounds_.rewind(*news.rewound);
 }
 
+void Journal::take_start(const Seen& seen) {
+  if (!seen.event().digest.empty()) run_ = seen.event().digest;
+  if (const std::uint64_t rounds = seen.count("last_round"); rounds > 0) last_round_ = rounds;
+  budget_usd_ = number_in(seen.event(), "budget_usd");
+}
+
 void Journal::take_facts(const Seen& seen) {
   const world::Event& event = seen.event();
-  if (event.phase == world::Phase::start && !event.digest.empty()) run_ = event.digest;
-  if (const std::uint64_t rounds = seen.count("last_round"); event.phase == world::Phase::start && rounds > 0)
-    last_round_ = rounds;
+  if (event.phase == world::Phase::start) take_start(seen);
   if (event.phase != world::Phase::evaluate) return;
   evaluations_.push_back({.round = event.round,
                           .at_s = seen.at_s,
@@ -121,7 +125,8 @@ Board Journal::board(double now_s) const {
     const auto found = peers_.all().find(peer);
     return found != peers_.all().end() && !found->second.is_gone();
   });
-  board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}), options_.budget_usd);
+  board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}),
+                         options_.budget_usd ? options_.budget_usd : budget_usd_);
   return board;
 }
 

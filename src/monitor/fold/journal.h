@@ -23,7 +23,7 @@ struct JournalOptions {
   /// The price of the machine of a peer whose events tell none.
   std::map<PeerId, double> usd_per_h;
   EgressPrice egress = usual_egress_price;
-  std::optional<double> budget_usd;
+  std::optional<double> budget_usd;  ///< nothing: what the newest start event tells
 };
 
 /// Takes the events of a run in the order of time: those of all logs, once monitor::merge has put them on one
@@ -46,6 +46,7 @@ class Journal {
   Board board(double now_s = 0) const;
 
  private:
+  void take_start(const Seen& seen);
   void take_facts(const Seen& seen);
   void take_news(const Peers::News& news);
   wire::GoneWord gone_beside(PeerId self) const;
@@ -68,6 +69,7 @@ class Journal {
   std::deque<Evaluation> evaluations_;
   std::string run_;
   std::optional<Round> last_round_;
+  std::optional<double> budget_usd_;
   double newest_s_ = 0;
 };
 

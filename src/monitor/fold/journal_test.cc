@@ -25,6 +25,14 @@ TEST(Journal, of_nothing_knows_nothing) {
   EXPECT_EQ(board, Board{});
 }
 
+TEST(Journal, knows_the_budget_of_the_newest_start) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"budget_usd", 10}}});
+  EXPECT_EQ(board_of(story).money.budget_usd, 10);
+  story.add(2, 1, {.phase = Phase::start, .numbers = {{"budget_usd", 20}}});
+  EXPECT_EQ(board_of(story).money.budget_usd, 20) << "it was raised";
+}
+
 TEST(Journal, tells_rounds_peers_and_speed) {
   Story story;
   story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 9}}, .digest = "the-run"});
