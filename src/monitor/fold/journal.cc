@@ -39,6 +39,7 @@ void Journal::take_start(const Seen& seen) {
   if (!seen.event().digest.empty()) run_ = seen.event().digest;
   if (const std::uint64_t rounds = seen.count("last_round"); rounds > 0) last_round_ = rounds;
   budget_usd_ = number_in(seen.event(), "budget_usd");
+  budget_drains_ = seen.count("budget_drains") != 0;
 }
 
 void Journal::take_facts(const Seen& seen) {
@@ -104,6 +105,16 @@ void Journal::add_peers(Board& board) const {
   }
 }
 
+/// The leader ends a run by what it knows of the cost: others may know a second less.
+void Journal::judge_end(Board& board) const {
+  constexpr double kSpentShare = 0.95;
+  const auto usd = board.money.usd(), budget = board.money.budget_usd;
+  const bool early = board.complete && board.last_round && board.round < *board.last_round;
+  if (!early || !budget_drains_ || !usd || !budget || *usd < kSpentShare * *budget) return;
+  board.complete = false;
+  board.ended = "its budget is spent";
+}
+
 Board Journal::board(double now_s) const {
   Board board;
   board.run = run_;
@@ -127,6 +138,7 @@ Board Journal::board(double now_s) const {
   });
   board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}),
                          options_.budget_usd ? options_.budget_usd : budget_usd_);
+  judge_end(board);
   return board;
 }
 

@@ -54,6 +54,7 @@ class Journal {
   wire::LedgerWord ledger() const;
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
+  void judge_end(Board& board) const;
   std::vector<Interruption> interruptions() const;
 
   JournalOptions options_;
@@ -70,6 +71,7 @@ class Journal {
   std::string run_;
   std::optional<Round> last_round_;
   std::optional<double> budget_usd_;
+  bool budget_drains_ = false;
   double newest_s_ = 0;
 };
 
