@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,10 +34,16 @@ struct Options {
   std::string admission;  ///< how others get what lets them in: the end of a line for the user
 };
 
+/// What the catalogs say that this machine costs, in USD an hour. price: "catalog" or "catalog:TYPE"; site:
+/// as the user gave it.
+using CatalogPrice =
+    std::function<Result<double>(const std::string& price, const std::string& site, bool anchor)>;
+
 /// What the texts mean; session.run is left as it is. Reads token files, opens the directory where it is of
 /// use, and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the
-/// option, its value and what was expected.
-Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn);
+/// option, its value and what was expected. catalog_price: of fronts that have catalogs.
+Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn,
+                           const CatalogPrice& catalog_price = {});
 
 /// Where the texts left open whether the run had begun before, its event logs in `out` say so. session.run is
 /// known by now; parameters: floats of the model.

@@ -64,12 +64,15 @@ Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const
                            option.with(text), meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
 }
 
+bool asks_catalog(const std::string& price) { return price == "catalog" || price.starts_with("catalog:"); }
+
 Result<std::optional<double>> parse_price_option(const OptionName& option, const std::string& text) {
   constexpr double kMostUsdPerH = 1e5;
   if (text.empty()) return std::optional<double>();
   const auto usd = parse_number<double>(text);
   if (usd && *usd >= 0 && *usd <= kMostUsdPerH) return usd;
-  return Error{fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35", option.with(text))};
+  return Error{fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35, or catalog[:TYPE]",
+                           option.with(text))};
 }
 
 Result<Duration> parse_grace_option(const OptionName& option, const std::string& text) {
