@@ -27,7 +27,8 @@ std::optional<double> goodput_of(const std::vector<BoardSpan>& spans, const std:
 
 }  // namespace
 
-Journal::Journal(JournalOptions options) : options_(std::move(options)), links_(options_.egress) {}
+Journal::Journal(JournalOptions options)
+    : options_(std::move(options)), peers_(options_.lane_rounds), links_(options_.egress) {}
 
 void Journal::take_news(const Peers::News& news) {
   if (news.interruption) interruptions_.push_back(*news.interruption);
@@ -98,7 +99,7 @@ BoardPeer Journal::priced(BoardPeer peer) const {
 
 void Journal::add_peers(Board& board) const {
   const Round newest = rounds_.last() + 1;
-  const Round first = newest > Board::kMostLaneRounds ? newest - Board::kMostLaneRounds + 1 : 0;
+  const Round first = newest > options_.lane_rounds ? newest - options_.lane_rounds + 1 : 0;
   for (const auto& [id, track] : peers_.all()) {
     board.peers.push_back(priced(track.board(board.now_s)));
     track.lane.append_to(board.spans, first, board.now_s);

@@ -21,9 +21,10 @@ namespace tw::monitor {
 
 struct JournalOptions {
   /// The price of the machine of a peer whose events tell none.
-  std::map<PeerId, double> usd_per_h;
+  std::map<PeerId, double> usd_per_h = {};
   EgressPrice egress = usual_egress_price;
-  std::optional<double> budget_usd;  ///< nothing: what the newest start event tells
+  std::size_t lane_rounds = Board::kMostLaneRounds;  ///< of which there are spans
+  std::optional<double> budget_usd = {};             ///< nothing: what the newest start event tells
 };
 
 /// Takes the events of a run in the order of time: those of all logs, once monitor::merge has put them on one

@@ -54,6 +54,16 @@ TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
   EXPECT_TRUE(board_with(5, 0).complete) << "it only warns";
 }
 
+TEST(Journal, keeps_the_lanes_of_as_many_rounds_as_it_is_asked_for) {
+  Story story;
+  story.rounds(1, 40, {1, 2});
+  const auto first_round = [&](JournalOptions options) {
+    return journal_of(story.logs(), std::move(options)).board().spans.front().round;
+  };
+  EXPECT_EQ(first_round({}), 30U);
+  EXPECT_EQ(first_round({.lane_rounds = Board::kMostRounds}), 1U);
+}
+
 TEST(Journal, tells_rounds_peers_and_speed) {
   Story story;
   story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 9}}, .digest = "the-run"});

@@ -106,7 +106,11 @@ class Stages {
 /// One peer, as its own events and those of others tell of it.
 class PeerTrack {
  public:
-  explicit PeerTrack(PeerId peer) : lane(peer) { shown_.peer = peer; }
+  /// lane_rounds: that its lane keeps.
+  explicit PeerTrack(PeerId peer, std::size_t lane_rounds = Board::kMostLaneRounds)
+      : lane(peer, lane_rounds) {
+    shown_.peer = peer;
+  }
 
   /// An event of its own.
   void take(const Seen& seen);

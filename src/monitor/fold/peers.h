@@ -12,6 +12,9 @@ namespace tw::monitor {
 /// All peers of a run, what they say of themselves and of each other.
 class Peers {
  public:
+  /// lane_rounds: that the lane of each peer keeps.
+  explicit Peers(std::size_t lane_rounds = Board::kMostLaneRounds) : lane_rounds_(lane_rounds) {}
+
   /// What an event tells beyond the peers.
   struct News {
     std::optional<Interruption> interruption;
@@ -32,7 +35,7 @@ class Peers {
   bool ended_itself(const Interruption& loss, Round last) const;
 
  private:
-  PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer).first->second; }
+  PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer, lane_rounds_).first->second; }
 
   void take_driver(const Seen& seen, News& news);
   void take_accumulate(const Seen& seen, News& news);
@@ -42,6 +45,7 @@ class Peers {
   void take_lost(const Seen& seen, News& news);
   void rewind(Round to);
 
+  std::size_t lane_rounds_;
   std::map<PeerId, PeerTrack> tracks_;
   std::optional<Round> first_round_;  ///< of the run, as far as events tell
 };

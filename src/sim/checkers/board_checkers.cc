@@ -24,7 +24,7 @@ monitor::JournalOptions with_prices(const Rules& rules) {
     if (found == prices.end() || from == to) return 0.0;
     return found->second.egress_usd_per_gb;
   };
-  return {.usd_per_h = {}, .egress = egress, .budget_usd = {}};
+  return {.usd_per_h = {}, .egress = egress};
 }
 
 std::string site_in(const world::Event& event) {
