@@ -186,6 +186,8 @@ void describe_plan(CLI::App& app, PlanArguments& arguments) {
   describe_replay(*command, arguments.replay);
   command->footer(
       "How the plan is found, and when not to believe it: docs/planner.md\n"
+      "Exit codes: 0 planned, 1 no plan keeps the limits or a file cannot be written, 2 wrong usage or "
+      "input.\n"
       "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan job.yaml --now tw-out --plan PLAN.yaml\n  tw "
       "plan examples/plan.yaml --compare\n  tw plan --replay availability.csv --work-h 24 "
       "--deadline-h 30");
