@@ -106,7 +106,10 @@ class Peer final : public world::EventSink {
   /// What this peer knows of the run and all its peers.
   const monitor::Journal& journal() const { return live_.journal(); }
 
-  /// Where and how the run is seen (Viewer::how_to_watch). Empty: nowhere.
+  /// Where the run is seen. Empty: nowhere.
+  std::string watch_url() const { return viewer_ ? viewer_->url() : ""; }
+
+  /// Viewer::how_to_watch.
   std::string how_to_watch() const { return viewer_ ? viewer_->how_to_watch() : ""; }
 
   /// Where others ask for the peers of the run: HOST:PORT of the directory. Empty: no directory, or this peer

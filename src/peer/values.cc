@@ -18,8 +18,12 @@ namespace tw::peer {
 
 Result<std::string> parse_address_option(const OptionName& option, const std::string& text) {
   if (host::parse_address(text)) return text;
-  const std::string like =
-      text.find(':') == std::string::npos && !text.empty() ? fmt::format(", such as {}:7000", text) : "";
+  const bool is_port =
+      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_host = !text.empty() && text.find(':') == std::string::npos;
+  const std::string like = is_port   ? fmt::format(", such as 127.0.0.1:{}", text)
+                           : is_host ? fmt::format(", such as {}:7000", text)
+                                     : "";
   return Error{fmt::format("{}: expected HOST:PORT{}", option.with(text), like)};
 }
 
