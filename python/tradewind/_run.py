@@ -28,7 +28,7 @@ from ._styles import Styles
 from ._trained import Trained
 
 # How the engine's word begins for a run that needs no more peers.
-_COMPLETE = "the run is complete"
+_OVER = ("the run is complete", "the run is over")
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
@@ -137,7 +137,7 @@ class Run(Styles):
         """EngineError: the run was over before this peer had anything of it, so the model is not the run's."""
         if self.finished and not self._model().loads:
             ended = str(self.view.get("ended") or "")
-            if ended.startswith(_COMPLETE):
+            if ended.startswith(_OVER):
                 folder = self._settings.get("checkpoint.folder")
                 raise EngineError(
                     f"{ended}, in {folder}; give another checkpoint.folder to train anew."

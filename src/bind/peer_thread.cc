@@ -74,7 +74,7 @@ void PeerThread::look() {
   View view{.session = peer_->view(),
             .self = peer_->options().session.self,
             .address = address_,
-            .watch = peer_->how_to_watch(),
+            .watch = peer_->watch_url(),
             .failure = peer_->failure(),
             .ending = peer_->ending(),
             .rounds = peer_->options().session.run.rounds,

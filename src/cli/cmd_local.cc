@@ -8,6 +8,7 @@
 #include "base/text/option.h"
 #include "cli/arguments/arguments.h"
 #include "cli/commands.h"
+#include "cli/plan/catalog_price.h"
 #include "cli/run/out_folder.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/watched.h"
@@ -71,6 +72,12 @@ Result<launch::LocalOptions> options_of(const LocalArguments& arguments) {
   if (const Status parsed = parse_script(arguments, run.value().rounds, options); !parsed)
     return parsed.error();
 
+  auto price = price_text(arguments.usd_per_h, arguments.site);
+  if (!price) return price.error();
+  options.usd_per_h = std::move(price).value();
+  auto site = peer::parse_site_option("--site", arguments.site);
+  if (!site) return site.error();
+  options.site = std::move(site).value();
   const auto log_limits = peer::parse_log_limit("--log-limit", arguments.log_limit);
   if (!log_limits) return log_limits.error();
   options.log_limit = arguments.log_limit;
@@ -136,6 +143,9 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
       ->allow_extra_args(false);
   command->add_option("--threads", arguments.threads,
                       "threads of calculation of each peer; default: cores / peers");
+  command->add_option("--usd-per-h", arguments.usd_per_h,
+                      "price of each peer, USD an hour, or catalog[:TYPE], as for tw train");
+  command->add_option("--site", arguments.site, "PROVIDER:REGION:ZONE of all peers");
   command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
   command->add_flag("--insecure", arguments.insecure, "no TLS between the peers");
   command->add_option("--watch", arguments.watch,
@@ -148,7 +158,7 @@ void describe_local(CLI::App& app, LocalArguments& arguments) {
       "\nExamples:\n"
       "  tw local examples/mnist.yaml --peers 4\n"
       "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
-      "  tw local examples/mnist.yaml --peers 4 --watch 127.0.0.1:8080\n"
+      "  tw local examples/mnist.yaml --peers 4 --watch 127.0.0.1:8080 --usd-per-h 0.3\n"
       "  tw local examples/mnist.yaml --peers 3 --kill leader@5 --set training.rounds=20 --json | jq .lost");
 }
 

@@ -12,6 +12,7 @@
 #include "cli/plan/price_age.h"
 #include "cli/plan/replan_now.h"
 #include "cli/run/run_progress.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
 #include "host/system/calendar.h"
@@ -89,7 +90,17 @@ Result<plan::MarketSpace> market_of(const PlanArguments& arguments, const plan::
 
 Result<plan::Recommendation> plan_of(const PlanArguments& arguments, const plan::Job& job,
                                      const plan::MarketSpace& market) {
-  if (arguments.method.empty()) return recommend(job, market, host::now_unix_s());
+  if (arguments.method.empty()) {
+    ProgressLine line;
+    int searches = 0;
+    double before = 1;
+    return recommend(job, market, host::now_unix_s(), [&](double share) {
+      if (share < before) ++searches;
+      before = share;
+      line.show(fmt::format("search {} for machines: {:.0f} % of its steps, at most", searches, 100 * share),
+                0);
+    });
+  }
   const auto method = plan::parse_method(arguments.method);
   if (!method) return method.error();
   return plan::recommend_by(method.value(), job, market, host::now_unix_s());
@@ -175,6 +186,8 @@ void describe_plan(CLI::App& app, PlanArguments& arguments) {
   describe_replay(*command, arguments.replay);
   command->footer(
       "How the plan is found, and when not to believe it: docs/planner.md\n"
+      "Exit codes: 0 planned, 1 no plan keeps the limits or a file cannot be written, 2 wrong usage or "
+      "input.\n"
       "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan job.yaml --now tw-out --plan PLAN.yaml\n  tw "
       "plan examples/plan.yaml --compare\n  tw plan --replay availability.csv --work-h 24 "
       "--deadline-h 30");

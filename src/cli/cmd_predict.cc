@@ -71,6 +71,7 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
                       "FILE: the prediction as a page, with sliders; beside the table");
   command->footer(
       "With --batch a row is printed for each row; the columns ..._low and ..._high are the 80 % range.\n"
+      "Exit codes: 0 predicted, 1 a file cannot be written, 2 wrong usage or input.\n"
       "How good predictions are, and when not to believe them: docs/planner.md\n"
       "\nExamples:\n  tw predict examples/cluster.yaml\n  tw predict --batch clusters.csv --pattern "
       "hivemind");

@@ -16,11 +16,13 @@ namespace tw::cli {
 
 void describe_report(CLI::App& app, ReportArguments& arguments) {
   CLI::App* command = app.add_subcommand("report", "Tell what happened in a run, from its event logs");
-  command->add_option("DIR", arguments.folder, "folder with events-*.jsonl, of all peers or of some")
+  command
+      ->add_option("LOGS", arguments.folder,
+                   "folder with events-*.jsonl, of all peers or of some; or one log")
       ->required();
   command->add_option("--plan", arguments.plan,
                       "PLAN.yaml with the one price of all machines; default: the prices that the logs tell, "
-                      "else those of the run that tw up keeps in DIR or above it");
+                      "else those of the run that tw up keeps in LOGS or above it");
   command->add_option(
       "--trace", arguments.exports.trace,
       "write FILE in Chrome's trace format: Perfetto, speedscope and chrome://tracing open it");
@@ -36,6 +38,7 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
       "Money: hours in the logs by the price of each machine (tw train --usd-per-h), and bytes between sites "
       "by their tariffs, where these are known.\n"
       "--trace, --csv, --tensorboard and --html name what they wrote, and print no report.\n"
+      "Exit codes: 0 told or written, 1 a file cannot be written, 2 wrong usage or no readable log.\n"
       "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost\n"
       "  tw report ~/.local/state/tradewind/mnist/logs\n  tw report logs --plan PLAN.yaml\n"
       "  tw report tw-out --trace run.json --csv tables --tensorboard runs/tw\n"
@@ -55,6 +58,12 @@ int export_run(const Exports& exports, const std::vector<std::vector<monitor::Lo
 }  // namespace
 
 int report(const ReportArguments& arguments) {
+  if (arguments.json && arguments.exports.any())
+    return complain(
+        "--json: prints the report; --trace, --csv, --tensorboard and --html write files instead; give one "
+        "of "
+        "the two",
+        kUsage);
   const auto logs = monitor::read_event_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
   monitor::Summary summary = summarize(logs.value());

@@ -8,6 +8,7 @@
 
 #include "base/text/option.h"
 #include "cli/commands.h"
+#include "cli/plan/catalog_price.h"
 #include "cli/terminal/terminal.h"
 #include "host/identity/authority.h"
 #include "host/system/free_port.h"
@@ -46,6 +47,7 @@ std::vector<Variable> common(const RunArguments& arguments) {
   add("TRADEWIND_SITE", arguments.site);
   add("TRADEWIND_NOTICES", arguments.notices);
   add("TRADEWIND_GRACE", arguments.grace);
+  add("TRADEWIND_USD_PER_H", arguments.usd_per_h);
   add("TRADEWIND_OUT", arguments.out);
   add("TRADEWIND_JOIN", arguments.join);
   if (arguments.insecure) all.emplace_back("TRADEWIND_INSECURE", "1");
@@ -87,6 +89,8 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
   command->add_option("--notices", arguments.notices, "who says that this machine goes, as for tw train");
   command->add_option("--grace", arguments.grace,
                       "how long a notice without a deadline lasts, as for tw train");
+  command->add_option("--usd-per-h", arguments.usd_per_h,
+                      "price of each process, USD an hour, or catalog[:TYPE], as for tw train");
   command->add_option("--out", arguments.out, "folder for the event logs; none: no logs");
   command
       ->add_option("--restarts", arguments.restarts,
@@ -117,6 +121,9 @@ int run_program(const RunArguments& arguments) {
   const auto restarts = parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000});
   if (!restarts) return complain(restarts.error().message, kUsage);
   RunArguments given = arguments;
+  const auto price = price_text(arguments.usd_per_h, arguments.site);
+  if (!price) return complain(price.error().message, kUsage);
+  given.usd_per_h = price.value();
   std::string meeting = arguments.listen;
   if (meeting.empty() && arguments.join.empty() && peers.value() > 1) {
     const auto port = host::free_port();

@@ -53,17 +53,6 @@ void describe_link(CLI::App& command, const peer::LinkField& field, peer::LinkOp
     command.add_option(name, **text, meaning)->capture_default_str();
 }
 
-Result<peer::Options> links_of(peer::LinkOptions given) {
-  const std::string price = given.usd_per_h;
-  if (asks_catalog(price)) given.usd_per_h.clear();
-  auto options = peer::read_links(given, peer::Spelling::command_line, warn);
-  if (!options || !asks_catalog(price)) return options;
-  const auto usd_per_h = catalog_price(price, given.site, options.value().session.anchor);
-  if (!usd_per_h) return usd_per_h.error();
-  options.value().usd_per_h = usd_per_h.value();
-  return options;
-}
-
 }  // namespace
 
 void describe_train(CLI::App& app, TrainArguments& arguments) {
@@ -84,9 +73,8 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
       "once.\n"
       "Exit code 75: left on a notice, or did not join because of one, and the run goes on; 0: the run is "
       "complete.\n"
-      "--usd-per-h catalog[:TYPE]: the price of this machine's type at --site by the catalogs of tw catalog, "
-      "as\n"
-      "spot, for an anchor on demand; AWS names the type in its firmware, elsewhere it must be given.\n"
+      "--usd-per-h catalog[:TYPE] takes the price from the catalogs of tw catalog: as spot, for an anchor on "
+      "demand.\nAWS names the type in its firmware, elsewhere it must be given.\n"
       "Started again with the same options, a peer joins the run that goes on. With nobody to join it waits "
       "for\n"
       "the others first, then goes on alone from its newest usable checkpoint. With --rejoin and addresses\n"
@@ -103,7 +91,7 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
 }
 
 int train(const TrainArguments& arguments) {
-  auto options = links_of(arguments.links);
+  auto options = peer::read_links(arguments.links, peer::Spelling::command_line, warn, catalog_price);
   if (!options) return complain(options.error().message, kUsage);
   const auto threads = threads_of(arguments);
   if (!threads) return complain(threads.error().message, kUsage);

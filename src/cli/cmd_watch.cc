@@ -82,6 +82,7 @@ void describe_watch(CLI::App& app, WatchArguments& arguments) {
       "Ends with Ctrl-C. Shows, and changes nothing. Pages: /, /events, /board.json, /metrics, "
       "/summary.json,\n"
       "/trace.json (docs/watch.md).\n"
+      "Exit codes: 0 ended by Ctrl-C, 2 wrong usage, no such logs, or --listen is not to be had.\n"
       "\nExamples:\n"
       "  tw watch tw-out --open\n"
       "  tw watch ~/.local/state/tradewind/mnist --listen 127.0.0.1:8080\n"

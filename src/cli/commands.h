@@ -75,6 +75,7 @@ struct LocalArguments {
   std::vector<std::string> kill;
   std::vector<std::string> join;
   std::string threads;
+  std::string usd_per_h, site;
   std::vector<std::string> set;
   bool insecure = false;
   bool json = false;

@@ -61,7 +61,9 @@ constexpr LinkField kLinkFields[] = {
      "beyond this machine over TLS, to holders of a token",
      [](LinkOptions& o) -> Place { return &o.watch; }},
     {"usd_per_h",
-     "price of this machine, USD an hour, for the cost of the run; `tw up` gives that of its plan",
+     "price of this machine, USD an hour, for the cost of the run; or catalog[:TYPE]: that of its type at "
+     "{site} "
+     "by the catalogs (tw train, tw run); `tw up` gives that of its plan",
      [](LinkOptions& o) -> Place { return &o.usd_per_h; }},
     {"insecure", "no TLS and no token, on all peers: anybody on the network can read and change the run",
      [](LinkOptions& o) -> Place { return &o.insecure; }},

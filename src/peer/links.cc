@@ -39,8 +39,8 @@ std::string default_listen(const std::vector<std::string>& join) {
 /// Reads the texts of one user, in the user's spelling.
 class LinkReader {
  public:
-  LinkReader(const LinkOptions& given, Spelling spelling, const Warn& warn)
-      : given_(given), spelling_(spelling), warn_(warn) {}
+  LinkReader(const LinkOptions& given, Spelling spelling, const Warn& warn, const CatalogPrice& catalog_price)
+      : given_(given), spelling_(spelling), warn_(warn), catalog_price_(catalog_price) {}
 
   Result<Options> read();
 
@@ -58,6 +58,7 @@ class LinkReader {
   Status use_token(const wire::Token& token);
   Status find_peers(const wire::Token& token);
   Status read_role(const std::optional<wire::Token>& token);
+  Status read_price();
   Status read_listen();
   Status read_past();
   Status read_watch(const std::optional<wire::Token>& token);
@@ -65,6 +66,7 @@ class LinkReader {
   const LinkOptions& given_;
   Spelling spelling_;
   const Warn& warn_;
+  const CatalogPrice& catalog_price_;
   Options options_;
 };
 
@@ -85,6 +87,7 @@ Result<Options> LinkReader::read() {
                              option("join").name)};
   }
   if (const Status role = read_role(token.value()); !role) return role.error();
+  if (const Status price = read_price(); !price) return price.error();
   if (const Status listen = read_listen(); !listen) return listen.error();
   if (const Status watch = read_watch(token.value()); !watch) return watch.error();
   return std::move(options_);
@@ -132,7 +135,22 @@ Status LinkReader::read_machine() {
   if (!grace) return grace.error();
   options_.notices = std::move(notices).value();
   options_.notices.grace = grace.value();
-  const auto price = parse_price_option(option("usd_per_h"), given_.usd_per_h);
+  return Unit{};
+}
+
+Status LinkReader::read_price() {
+  if (!asks_catalog(given_.usd_per_h)) {
+    const auto price = parse_price_option(option("usd_per_h"), given_.usd_per_h);
+    if (!price) return price.error();
+    options_.usd_per_h = price.value();
+    return Unit{};
+  }
+  if (!catalog_price_)
+    return Error{
+        fmt::format("{}: a program does not ask the catalogs; give USD an hour, or start it with tw "
+                    "run --usd-per-h {} --site PROVIDER:REGION -- PROGRAM",
+                    option("usd_per_h").with(given_.usd_per_h), given_.usd_per_h)};
+  const auto price = catalog_price_(given_.usd_per_h, given_.site, options_.session.anchor);
   if (!price) return price.error();
   options_.usd_per_h = price.value();
   return Unit{};
@@ -257,8 +275,9 @@ Status LinkReader::read_watch(const std::optional<wire::Token>& token) {
 
 }  // namespace
 
-Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn) {
-  return LinkReader(given, spelling, warn).read();
+Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn,
+                           const CatalogPrice& catalog_price) {
+  return LinkReader(given, spelling, warn, catalog_price).read();
 }
 
 void look_at_past(Options& options, std::uint64_t parameters) {

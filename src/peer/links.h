@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,10 +34,16 @@ struct Options {
   std::string admission;                          ///< how others get a token: the end of a line for the user
 };
 
-/// Converts the texts; session.run is not changed. Reads token files, opens the directory if it is needed,
-/// and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the option,
-/// its value and what was expected.
-Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn);
+/// What the catalogs say that this machine costs, in USD an hour. price: "catalog" or "catalog:TYPE"; site:
+/// as the user gave it.
+using CatalogPrice =
+    std::function<Result<double>(const std::string& price, const std::string& site, bool anchor)>;
+
+/// What the texts mean; session.run is left as it is. Reads token files, opens the directory where it is of
+/// use, and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the
+/// option, its value and what was expected. catalog_price: of fronts that have catalogs.
+Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn,
+                           const CatalogPrice& catalog_price = {});
 
 /// If the texts do not say whether the run had begun before, its event logs in `out` decide. session.run must
 /// be set; parameters: floats of the model.

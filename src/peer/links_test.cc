@@ -266,5 +266,20 @@ TEST_F(LookAtPast, keeps_what_the_user_said) {
   EXPECT_EQ(over.session.past, train::Past::over);
 }
 
+TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {
+  const LinkOptions given{.site = "aws:us-east-1", .role = "anchor", .usd_per_h = "catalog:g5.xlarge"};
+  std::string asked;
+  const auto catalog_price = [&](const std::string& price, const std::string& site, bool anchor) {
+    asked = price + " at " + site + (anchor ? " on demand" : " as spot");
+    return Result<double>(0.5);
+  };
+  const auto options = read_links(given, Spelling::command_line, {}, catalog_price);
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options.value().usd_per_h, 0.5);
+  EXPECT_EQ(asked, "catalog:g5.xlarge at aws:us-east-1 on demand");
+  EXPECT_THAT(complaint(given, Spelling::python),
+              AllOf(StartsWith("usd_per_h=catalog:g5.xlarge: "), HasSubstr("tw run --usd-per-h")));
+}
+
 }  // namespace
 }  // namespace tw::peer

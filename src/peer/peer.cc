@@ -280,6 +280,10 @@ world::Event Peer::completed(world::Event event) const {
     event.numbers.emplace_back("microbatch", static_cast<double>(options_.session.run.microbatch));
     if (!options_.tls) event.numbers.emplace_back("insecure", 1);
     if (options_.usd_per_h) event.numbers.emplace_back("usd_per_h", *options_.usd_per_h);
+    if (const train::BudgetOptions& budget = options_.session.run.budget; budget.usd) {
+      event.numbers.emplace_back("budget_usd", *budget.usd);
+      if (budget.action == train::BudgetAction::drain) event.numbers.emplace_back("budget_drains", 1);
+    }
     event.texts.emplace_back("hardware", host::hardware_words());
   }
   if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;

@@ -105,7 +105,10 @@ class Peer final : public world::EventSink {
   /// What this peer knows of the run and all its peers.
   const monitor::Journal& journal() const { return live_.journal(); }
 
-  /// URL of the watch page and its use (Viewer::how_to_watch). Empty: none.
+  /// Where the run is seen. Empty: nowhere.
+  std::string watch_url() const { return viewer_ ? viewer_->url() : ""; }
+
+  /// Viewer::how_to_watch.
   std::string how_to_watch() const { return viewer_ ? viewer_->how_to_watch() : ""; }
 
   /// HOST:PORT of the directory, where others find the peers of the run. Empty: no directory, or this peer

@@ -243,7 +243,10 @@ TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
   const auto told = std::ranges::find(process.shown.events, world::Phase::budget, &world::Event::phase);
   ASSERT_NE(told, process.shown.events.end());
   EXPECT_GE(number_in(*told, "usd").value_or(0), 20);
-  EXPECT_TRUE(process.peer.journal().board().complete);
+  const monitor::Board board = process.peer.journal().board();
+  EXPECT_FALSE(board.complete);
+  EXPECT_EQ(board.ended, "its budget is spent");
+  EXPECT_EQ(process.peer.view().ended, "the run is over: its budget is spent");
 }
 
 TEST_F(APeer, only_warns_of_a_budget_unless_it_is_to_drain) {

@@ -18,8 +18,12 @@ namespace tw::peer {
 
 Result<std::string> parse_address_option(const OptionName& option, const std::string& text) {
   if (host::parse_address(text)) return text;
-  const std::string like =
-      text.find(':') == std::string::npos && !text.empty() ? fmt::format(", such as {}:7000", text) : "";
+  const bool is_port =
+      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_host = !text.empty() && text.find(':') == std::string::npos;
+  const std::string like = is_port   ? fmt::format(", such as 127.0.0.1:{}", text)
+                           : is_host ? fmt::format(", such as {}:7000", text)
+                                     : "";
   return Error{fmt::format("{}: expected HOST:PORT{}", option.with(text), like)};
 }
 
@@ -64,12 +68,15 @@ Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const
                            option.with(text), meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
 }
 
+bool asks_catalog(const std::string& price) { return price == "catalog" || price.starts_with("catalog:"); }
+
 Result<std::optional<double>> parse_price_option(const OptionName& option, const std::string& text) {
   constexpr double kMostUsdPerH = 1e5;
   if (text.empty()) return std::optional<double>();
   const auto usd = parse_number<double>(text);
   if (usd && *usd >= 0 && *usd <= kMostUsdPerH) return usd;
-  return Error{fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35", option.with(text))};
+  return Error{fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35, or catalog[:TYPE]",
+                           option.with(text))};
 }
 
 Result<Duration> parse_grace_option(const OptionName& option, const std::string& text) {

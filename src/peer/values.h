@@ -24,6 +24,9 @@ Result<std::string> parse_site_option(const OptionName& option, const std::strin
 /// "auto", "aws", "gcp", "azure", "signal", "none", "file:PATH": source of notices. The grace is not changed.
 Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const std::string& text);
 
+/// Whether the text of a price asks the catalogs: "catalog" or "catalog:TYPE".
+bool asks_catalog(const std::string& price);
+
 /// "0.35": 0 to 100000 USD an hour; nothing for an empty text.
 Result<std::optional<double>> parse_price_option(const OptionName& option, const std::string& text);
 

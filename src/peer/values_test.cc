@@ -13,6 +13,8 @@ TEST(AddressOption, that_is_none_shows_a_right_one) {
             "--join 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
   EXPECT_EQ(parse_address_option(kJoin, "10.0.0.5").error().message,
             "join=10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
+  EXPECT_EQ(parse_address_option("--listen", "8080").error().message,
+            "--listen 8080: expected HOST:PORT, such as 127.0.0.1:8080");
   EXPECT_EQ(parse_address_option("--join", "127.0.0.1:70000").error().message,
             "--join 127.0.0.1:70000: expected HOST:PORT");
   EXPECT_EQ(parse_address_option("--join", "").error().message, "--join : expected HOST:PORT");

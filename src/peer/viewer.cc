@@ -33,8 +33,10 @@ Viewer::Viewer(host::Loop& loop, std::function<monitor::Board()> board)
 std::string Viewer::how_to_watch() const {
   const std::string pin = server_->pin();
   if (pin.empty()) return url();
-  return fmt::format("{}?token=TOKEN (of tw token FOLDER --role observer; the key of its certificate is {})",
-                     url(), pin);
+  return fmt::format(
+      "{}\n  viewers need a token: tw token FOLDER --role observer; a browser takes it as ?token=... once\n"
+      "  and its key: --pin {}",
+      url(), pin);
 }
 
 host::WebAnswer Viewer::answer(const host::WebRequest& request) {

@@ -29,7 +29,7 @@ class Viewer {
   /// "http://127.0.0.1:8080/"
   const std::string& url() const { return server_->url(); }
 
-  /// For a terminal: the address and, beyond this machine, the other needs of a viewer.
+  /// For a terminal: the address, and beyond this machine, on two more lines, what a viewer needs besides.
   std::string how_to_watch() const;
 
  private:

@@ -81,7 +81,9 @@ TEST_F(View, beyond_this_machine_wants_a_token_and_is_known_by_its_key) {
   };
   open({.address = "0.0.0.0:0", .token = token(wire::Role::peer)});
   const std::string how = viewer->how_to_watch();
-  EXPECT_THAT(how, StartsWith("https://"));
+  EXPECT_THAT(how, StartsWith(viewer->url() + "\n")) << "an address that can be clicked, and no placeholder";
+  EXPECT_EQ(std::ranges::count(how, '\n'), 2);
+  EXPECT_THAT(how, HasSubstr("tw token FOLDER --role observer"));
   const std::string pin = how.substr(how.find("sha256//"), 52);
   const std::string url = "https://127.0.0.1" + viewer->url().substr(viewer->url().rfind(':')) + "board.json";
   EXPECT_THAT(get({.url = url}).body, HasSubstr("certificate")) << "no authority knows it";

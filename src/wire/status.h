@@ -25,19 +25,51 @@ struct RoundWord {
   double begun_ago_s = 0, called_ago_s = 0, committed_ago_s = 0;
   double calc_s = 0, comm_s = 0;
   bool leads = false;               ///< it led the round
-  std::uint64_t samples = 0;        ///< own samples in the mean
   std::uint64_t samples_total = 0;  ///< of the run
-  double loss = 0;                  ///< mean of the own samples
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.begun_ago_s, self.called_ago_s, self.committed_ago_s, self.calc_s, self.comm_s,
-          self.leads, self.samples, self.samples_total, self.loss);
+          self.leads, self.samples_total);
   }
 
   bool operator==(const RoundWord&) const = default;
 };
 
-/// Resources that the peer's known processes used.
+/// Counted out of a round, as the sender saw it.
+struct LeftOutWord {
+  PeerId peer;
+  std::string why;
+
+  static void fields(auto& self, auto&& field) { field(self.peer, self.why); }
+
+  bool operator==(const LeftOutWord&) const = default;
+};
+
+/// The sender's own part of a round that it committed. Rounds may be shorter than the time between two words.
+struct ShareWord {
+  Round round = 0;
+  double committed_ago_s = 0;
+  std::uint64_t samples = 0;   ///< own ones in the mean
+  std::optional<double> loss;  ///< their mean
+  std::vector<LeftOutWord> left_out;
+
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.committed_ago_s, self.samples, self.loss, self.left_out);
+  }
+
+  bool operator==(const ShareWord&) const = default;
+};
+
+/// Samples of which the sender's own events tell, since its process began.
+struct LedgerWord {
+  std::uint64_t again = 0, handed_over = 0, skipped = 0;
+
+  static void fields(auto& self, auto&& field) { field(self.again, self.handed_over, self.skipped); }
+
+  bool operator==(const LedgerWord&) const = default;
+};
+
+/// What its processes used, all of them that it knows of.
 struct UsageWord {
   double hours = 0, cpu_s = 0;
   std::uint64_t peak_memory = 0, bytes_sent = 0, bytes_received = 0;
@@ -91,12 +123,13 @@ struct WaitWord {
   bool operator==(const WaitWord&) const = default;
 };
 
-/// Cost of peers that are gone, as far as the sender knows: later peers learn it from the sender.
+/// What peers cost and told that are gone, as far as the sender knows: one that came later learns it from it.
 struct GoneWord {
   double hours = 0, priced_hours = 0, machines_usd = 0, egress_usd = 0, requests_usd = 0;
+  LedgerWord ledger;
 
   static void fields(auto& self, auto&& field) {
-    field(self.hours, self.priced_hours, self.machines_usd, self.egress_usd, self.requests_usd);
+    field(self.hours, self.priced_hours, self.machines_usd, self.egress_usd, self.requests_usd, self.ledger);
   }
 
   bool operator==(const GoneWord&) const = default;
@@ -129,7 +162,8 @@ struct Status {
   Round round = 0;
   double since_ago_s = 0;  ///< how long it has been doing that
   RoundWord last;
-  std::uint64_t rounds = 0, samples = 0;  ///< rounds and samples that it contributed
+  std::vector<ShareWord> shares;          ///< its part of the last rounds, the newest last
+  std::uint64_t rounds = 0, samples = 0;  ///< that it contributed to, and with
   double samples_per_s = 0;
   UsageWord usage;
   std::vector<SiteBytes> sent;
@@ -139,6 +173,7 @@ struct Status {
   std::optional<NoticeWord> notice;
   std::optional<WaitWord> wait;
   std::optional<double> usd_per_h;
+  LedgerWord ledger;
   GoneWord gone;
 
   static constexpr std::size_t kMostHardwareBytes = 96;
@@ -147,27 +182,39 @@ struct Status {
   static constexpr std::size_t kMostSentSites = 16;
   static constexpr std::size_t kMostStores = 4;
   static constexpr std::size_t kMostNoticeBytes = 16;
+  static constexpr std::size_t kMostShares = 16;
+  static constexpr std::size_t kMostLeftOut = 8;
+  static constexpr std::size_t kMostWhyBytes = 80;
 
   static void fields(auto& self, auto&& field) {
     field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
-          self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.stores, self.line,
-          self.parameters, self.notice, self.wait, self.usd_per_h, self.gone);
+          self.shares, self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.stores,
+          self.line, self.parameters, self.notice, self.wait, self.usd_per_h, self.ledger, self.gone);
   }
 
   bool operator==(const Status&) const = default;
 };
 
-/// True if texts and lists are within bounds, and numbers finite and not below 0. Others are ignored.
+/// Finite and not below 0.
+inline bool are_amounts(auto... values) {
+  constexpr double kMost = 1e12;
+  return ((std::isfinite(values) && values >= 0 && values <= kMost) && ...);
+}
+
+inline bool is_sound(const ShareWord& share) {
+  return are_amounts(share.committed_ago_s) && std::isfinite(share.loss.value_or(0)) &&
+         share.left_out.size() <= Status::kMostLeftOut &&
+         std::ranges::all_of(share.left_out,
+                             [](const LeftOutWord& out) { return out.why.size() <= Status::kMostWhyBytes; });
+}
+
+/// Texts and lists within their bounds, numbers finite and none below 0. What is not, is ignored.
 inline bool is_sound(const Status& s) {
-  const auto amounts = [](auto... values) {
-    constexpr double kMost = 1e12;
-    return ((std::isfinite(values) && values >= 0 && values <= kMost) && ...);
-  };
   const RoundWord& r = s.last;
-  const bool plain = amounts(s.since_ago_s, s.samples_per_s, s.usd_per_h.value_or(0), r.begun_ago_s,
-                             r.called_ago_s, r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours,
-                             s.usage.cpu_s, s.gone.hours, s.gone.priced_hours, s.gone.machines_usd,
-                             s.gone.egress_usd, s.gone.requests_usd, s.line.up_mbit_s, s.line.down_mbit_s);
+  const bool plain = are_amounts(
+      s.since_ago_s, s.samples_per_s, s.usd_per_h.value_or(0), r.begun_ago_s, r.called_ago_s,
+      r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours, s.usage.cpu_s, s.gone.hours, s.gone.priced_hours,
+      s.gone.machines_usd, s.gone.egress_usd, s.gone.requests_usd, s.line.up_mbit_s, s.line.down_mbit_s);
   const bool short_enough =
       s.site.size() <= kMostSiteBytes && s.hardware.size() <= Status::kMostHardwareBytes &&
       s.sent.size() <= Status::kMostSentSites &&
@@ -176,12 +223,14 @@ inline bool is_sound(const Status& s) {
       std::ranges::all_of(s.stores, [](const StoreWord& of) { return of.store.size() <= kMostSiteBytes; });
   const bool notice =
       !s.notice || (s.notice->source.size() <= Status::kMostNoticeBytes &&
-                    s.notice->kind.size() <= Status::kMostNoticeBytes && amounts(s.notice->told_ago_s) &&
+                    s.notice->kind.size() <= Status::kMostNoticeBytes && are_amounts(s.notice->told_ago_s) &&
                     std::isfinite(s.notice->deadline_in_s.value_or(0)));
   const bool wait =
       !s.wait || (s.wait->text.size() <= Status::kMostWaitBytes &&
-                  s.wait->peers.size() <= Status::kMostWaitPeers && amounts(s.wait->since_ago_s));
-  return plain && std::isfinite(r.loss) && short_enough && notice && wait;
+                  s.wait->peers.size() <= Status::kMostWaitPeers && are_amounts(s.wait->since_ago_s));
+  const bool shares = s.shares.size() <= Status::kMostShares &&
+                      std::ranges::all_of(s.shares, [](const ShareWord& share) { return is_sound(share); });
+  return plain && shares && short_enough && notice && wait;
 }
 
 }  // namespace tw::wire

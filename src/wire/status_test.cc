@@ -17,7 +17,8 @@ Status usual() {
   status.hardware = "AMD EPYC 7B13, 8 cores";
   status.doing = Doing::computing;
   status.round = 12;
-  status.last = {.round = 11, .begun_ago_s = 9, .called_ago_s = 3, .committed_ago_s = 1, .samples = 64};
+  status.last = {.round = 11, .begun_ago_s = 9, .called_ago_s = 3, .committed_ago_s = 1};
+  status.shares = {{.round = 11, .committed_ago_s = 1, .samples = 64, .loss = 2.3}};
   status.sent = {{"aws:us-east-1:a", 1000}, {"gcp:us-west1:b", 2000}};
   status.stores = {{"s3:us-east-1", 30, 1'000'000}};
   status.usd_per_h = 0.25;
@@ -40,7 +41,13 @@ TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
       {"a negative age", [](Status& s) { s.last.called_ago_s = -1; }},
       {"endless hours", [](Status& s) { s.usage.hours = std::numeric_limits<double>::infinity(); }},
       {"a negative price", [](Status& s) { s.usd_per_h = -0.1; }},
-      {"a loss that is no number", [&](Status& s) { s.last.loss = nan; }},
+      {"a loss that is no number", [&](Status& s) { s.shares[0].loss = nan; }},
+      {"many rounds", [](Status& s) { s.shares.resize(17); }},
+      {"many that were left out", [](Status& s) { s.shares[0].left_out.resize(9); }},
+      {"a long reason",
+       [](Status& s) {
+         s.shares[0].left_out = {{PeerId{1}, std::string(81, 'x')}};
+       }},
       {"cost of the gone", [](Status& s) { s.gone.machines_usd = -1; }},
       {"a line that takes more than all", [&](Status& s) { s.line.up_mbit_s = nan; }},
       {"a long wait", [](Status& s) { s.wait = {.text = std::string(201, 'x')}; }},

@@ -106,10 +106,12 @@ TEST_F(Watch, errors_name_what_is_wrong) {
   EXPECT_THAT(error_of({"watch", path("nothing")}),
               HasSubstr("nothing: expected a folder of event logs, one log, or HOST:PORT of a peer"));
   EXPECT_THAT(error_of({"watch", folder(), "--listen", "8080"}),
-              HasSubstr("--listen 8080: expected HOST:PORT"));
+              HasSubstr("--listen 8080: expected HOST:PORT, such as 127.0.0.1:8080"));
   EXPECT_THAT(error_of({"train", write_run({}), "--watch", "8080"}),
               HasSubstr("--watch 8080: expected HOST:PORT"));
   EXPECT_THAT(error_of({"watch", folder(), "--token", "nonsense"}), HasSubstr("--token"));
+  EXPECT_THAT(error_of({"watch", folder(), "--pin", "abc"}), HasSubstr("--pin: is of the certificate"));
+  EXPECT_THAT(error_of({"report", folder(), "--trace", path("t.json"), "--json"}), HasSubstr("give one of"));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct RunArguments {
   std::string site;
   std::string notices;
   std::string grace;
+  std::string usd_per_h;
   std::string out;
   std::string restarts = "0";
   std::vector<std::string> words;  ///< the command, after --

@@ -14,6 +14,7 @@
 #include "cli/terminal/terminal.h"
 #include "host/system/machine_signs.h"
 #include "market/catalog.h"
+#include "peer/values.h"
 
 namespace tw::cli {
 namespace {
@@ -61,10 +62,6 @@ std::string type_of(const world::MachineSigns& signs) {
   return signs.sys_vendor == "Amazon EC2" ? signs.product_name : "";
 }
 
-bool asks_catalog(const std::string& price) {
-  return price == kCatalog || price.starts_with(std::string(kCatalog) + ":");
-}
-
 Result<double> catalog_price(const std::string& price, const std::string& site, bool anchor) {
   const std::string option = "--usd-per-h " + price;
   const std::string type =
@@ -87,6 +84,17 @@ Result<double> catalog_price(const std::string& price, const std::string& site, 
                          market::to_string(purchase), offer.value().vm_type, offer.value().source,
                          market::age_text(age_s)));
   return offer.value().usd_per_h;
+}
+
+Result<std::string> price_text(const std::string& price, const std::string& site) {
+  if (!peer::asks_catalog(price)) {
+    const auto parsed = peer::parse_price_option("--usd-per-h", price);
+    if (!parsed) return parsed.error();
+    return price;
+  }
+  const auto usd_per_h = catalog_price(price, site, false);
+  if (!usd_per_h) return usd_per_h.error();
+  return fmt::format("{}", usd_per_h.value());
 }
 
 }  // namespace tw::cli

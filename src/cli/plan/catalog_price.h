@@ -10,7 +10,7 @@
 #include "market/site.h"
 #include "world/machine.h"
 
-/// `tw train --usd-per-h catalog[:TYPE]`: what catalogs say that this machine costs.
+/// `--usd-per-h catalog[:TYPE]` of tw train, tw run and tw local: what catalogs say that this machine costs.
 namespace tw::cli {
 
 /// The offer of this type with this purchase: in the zone of the site, else in its region, else in the
@@ -22,11 +22,12 @@ Result<market::Offer> price_of_type(const std::vector<market::Offer>& offers, co
 /// The type of this machine by its firmware; empty if it does not name it (only AWS does).
 std::string type_of(const world::MachineSigns& signs);
 
-/// Whether the option's text asks for the catalogs.
-bool asks_catalog(const std::string& price);
-
 /// price: "catalog" or "catalog:TYPE"; site: of --site. Says on stderr which price was taken, from which
 /// source.
 Result<double> catalog_price(const std::string& price, const std::string& site, bool anchor);
+
+/// For processes that are started with --usd-per-h: the number, also where the user asked for the catalogs.
+/// Empty for an empty text.
+Result<std::string> price_text(const std::string& price, const std::string& site);
 
 }  // namespace tw::cli

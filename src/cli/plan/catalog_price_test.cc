@@ -47,5 +47,12 @@ TEST(CatalogPrice, knows_the_type_of_a_machine_of_aws) {
   EXPECT_EQ(type_of({.sys_vendor = "Google", .product_name = "Google Compute Engine"}), "");
 }
 
+TEST(CatalogPrice, of_started_processes_is_a_number) {
+  EXPECT_EQ(price_text("", "").value(), "");
+  EXPECT_EQ(price_text("0.35", "").value(), "0.35");
+  EXPECT_FALSE(price_text("cheap", ""));
+  EXPECT_FALSE(price_text("catalog:n1-standard-8", "")) << "prices differ by region";
+}
+
 }  // namespace
 }  // namespace tw::cli

@@ -7,6 +7,7 @@
 
 #include "cli/arguments/number_option.h"
 #include "cli/commands.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
 #include "sim/scenarios/machine_lifetimes.h"
@@ -111,6 +112,14 @@ std::string machines_of(const WhatIfArguments& a) {
   return fmt::format("{} and {} {}", spot, a.what.anchors, a.what.anchors == 1 ? "anchor" : "anchors");
 }
 
+sim::WhatIfReport with_progress(const sim::WhatIf& what) {
+  ProgressLine line;
+  const double length_h = to_seconds(what.length) / 3600;
+  return what_if(what, [&](double share) {
+    line.show(fmt::format("{:.1f} of {:.1f} hours are simulated", share * length_h, length_h), share);
+  });
+}
+
 }  // namespace
 
 void describe_what_if(CLI::App& command, WhatIfArguments& arguments) {
@@ -137,7 +146,7 @@ Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
 int run_what_if(const WhatIfArguments& arguments, bool json, const std::string& html) {
   const Result<sim::WhatIf> what = what_if_of(arguments);
   if (!what) return complain(what.error().message, kUsage);
-  const sim::WhatIfReport report = what_if(what.value());
+  const sim::WhatIfReport report = with_progress(what.value());
   if (!html.empty()) {
     const std::string fields = page_fields(what.value(), report, machines_of(arguments));
     if (const Status done = write_dated_page(html, monitor::PageKind::what_if, "what-if", fields); !done)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -26,6 +27,10 @@ constexpr std::size_t kMostWords = 200;  ///< of an answer that is no board
 constexpr std::size_t kMostFeedBytes = std::size_t{64} << 20;
 /// Logs whose newest line is older are those of a run that is over: its time stands still.
 constexpr double kOver_s = 60;
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, std::min(text.find_first_of("\r\n"), kMostWords));
+}
 
 class LogFeed final : public BoardFeed {
  public:
@@ -97,13 +102,28 @@ class PeerFeed final : public BoardFeed {
 
  private:
   Result<monitor::Board> board_in(Result<world::HttpAnswer> answer) const {
-    if (!answer) return answer.error();
+    if (!answer) return Error{answer.error().message + hint_on(answer.error().message)};
+    if (answer.value().status == 401 && place_.token.empty())
+      return Error{place_.root +
+                   ": shows the run to holders of its tokens; give --token @FILE, made by: tw "
+                   "token FOLDER --role observer"};
     if (answer.value().status != 200)
       return Error{fmt::format("{}/board.json: answers {}: {}", place_.root, answer.value().status,
-                               printable_line(trimmed(answer.value().body.substr(0, kMostWords))))};
+                               printable_line(trimmed(first_line(answer.value().body))))};
     auto board = monitor::board_from_json(answer.value().body);
     if (!board) return Error{fmt::format("{}/board.json: {}", place_.root, board.error().message)};
     return board;
+  }
+
+  /// What the user may have meant, by the words of libcurl.
+  std::string hint_on(const std::string& failure) const {
+    const auto says = [&](std::string_view words) { return failure.find(words) != std::string::npos; };
+    if (is_https(place_.root) && place_.pin.empty() && says("certificate"))
+      return "; its peer makes it itself: give --pin sha256//..., which it prints below its line watch:";
+    if (!is_https(place_.root) && (says("Empty reply") || says("Received HTTP/0.9")))
+      return fmt::format("; does it speak TLS? then: https{} --token @FILE --pin sha256//...",
+                         place_.root.substr(std::string_view("http").size()));
+    return "";
   }
 
   Place place_;
@@ -116,7 +136,13 @@ bool is_url(const std::string& text) { return text.starts_with("http://") || is_
 
 Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, host::Loop& loop) {
   std::error_code error;
-  if (std::filesystem::exists(arguments.where, error)) return LogFeed::open(arguments, loop);
+  if (std::filesystem::exists(arguments.where, error)) {
+    if (!arguments.pin.empty())
+      return Error{
+          fmt::format("--pin: is of the certificate at https://ADDRESS, and {} holds logs; leave it out",
+                      arguments.where)};
+    return LogFeed::open(arguments, loop);
+  }
   PeerFeed::Place place{
       .root = arguments.where, .token = {}, .pin = arguments.pin, .all_rounds = arguments.all_rounds};
   if (!is_url(place.root)) {

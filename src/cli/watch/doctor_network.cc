@@ -100,7 +100,9 @@ std::optional<double> DoctorNetwork::assumed_mbit_s(const market::Site& there) c
 std::vector<measure::Finding> DoctorNetwork::look() {
   std::vector<measure::Finding> findings{look_at_token()};
   std::optional<double> skew_s;
-  measure::DoorFacts door{.own_addresses = measure::interface_addresses(), .listen = arguments_.listen};
+  measure::DoorFacts door{.own_addresses = measure::interface_addresses(),
+                          .listen = arguments_.listen,
+                          .provider = places_.own.provider};
   const bool can_dial = tls_ != nullptr || arguments_.insecure;
   const std::vector<std::string> dialed = addresses();
   if (can_dial && !dialed.empty()) {

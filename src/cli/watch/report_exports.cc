@@ -56,6 +56,14 @@ std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monito
   return monitor::TensorBoardEvents::begin(begun_s) + text + events.take_all(last);
 }
 
+/// Unlike a page, a file of a whole run has the phases of all its rounds.
+std::string trace_of(const std::vector<monitor::LogEntry>& entries, monitor::JournalOptions options) {
+  options.lane_rounds = monitor::Board::kMostRounds;
+  monitor::Journal journal(std::move(options));
+  for (const monitor::LogEntry& entry : entries) journal.take(entry);
+  return chrome_trace(journal.board());
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> write_exports(const Exports& exports,
@@ -72,7 +80,8 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
     return Unit{};
   };
   if (!exports.trace.empty())
-    if (const Status done = write("--trace", exports.trace, chrome_trace(board)); !done) return done.error();
+    if (const Status done = write("--trace", exports.trace, trace_of(entries, options)); !done)
+      return done.error();
   if (!exports.html.empty()) {
     const Status done = write_page(exports.html, monitor::PageKind::run,
                                    fmt::format("tradewind: {} rounds", board.round), to_json(board));

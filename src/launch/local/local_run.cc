@@ -73,6 +73,8 @@ void LocalRun::launch(Round round) {
   for (const std::string& address : live_addresses()) arguments.insert(arguments.end(), {"--join", address});
   if (options_.token.empty()) arguments.insert(arguments.end(), {"--insecure"});
   if (!options_.token.empty()) arguments.insert(arguments.end(), {"--token", "@" + options_.token});
+  if (!options_.usd_per_h.empty()) arguments.insert(arguments.end(), {"--usd-per-h", options_.usd_per_h});
+  if (!options_.site.empty()) arguments.insert(arguments.end(), {"--site", options_.site});
   for (const std::string& setting : options_.settings) arguments.insert(arguments.end(), {"--set", setting});
 
   log(world::Phase::start, id, round);

@@ -23,6 +23,7 @@ struct LocalOptions {
   std::uint64_t peers = 1;
   std::uint64_t threads = 1;
   std::string log_limit = "256MiB";     ///< of each peer
+  std::string usd_per_h{}, site{};      ///< of each peer; empty: not known
   std::string token{};                  ///< file that lets the peers in; empty: --insecure
   std::vector<std::string> settings{};  ///< KEY=VALUE
   std::vector<Kill> kills{};

@@ -85,6 +85,10 @@ Finding judge_cpu(const CpuFacts& cpu) {
   return finding;
 }
 
+CpuFacts quieter(const CpuFacts& first, const CpuFacts& second) {
+  return second.got > first.got ? second : first;
+}
+
 Finding judge_memory(const MemoryFacts& memory, const Needs& needs) {
   const double of_limit = memory.limit ? static_cast<double>(*memory.limit) - static_cast<double>(memory.used)
                                        : static_cast<double>(memory.total);
@@ -177,6 +181,12 @@ Finding judge_token(const std::optional<TokenFacts>& token) {
     return finding;
   }
   finding.text = fmt::format("run {}, role {}", token->run, token->role);
+  if (!token->trains) {
+    finding.verdict = Verdict::hurts;
+    finding.text += ": it may watch, not train";
+    finding.remedy = "tw token FOLDER --role peer --address HOST:PORT --expires 30d";
+    return finding;
+  }
   if (token->left_s <= 0 || token->bad) {
     finding.verdict = Verdict::hurts;
     finding.text +=
@@ -185,11 +195,7 @@ Finding judge_token(const std::optional<TokenFacts>& token) {
     return finding;
   }
   finding.text += ", expires in " + duration_text(token->left_s);
-  if (!token->trains) {
-    finding.verdict = Verdict::hurts;
-    finding.text += "; it may watch, not train";
-    finding.remedy = "tw token FOLDER --role peer";
-  } else if (token->left_s < 86400) {
+  if (token->left_s < 86400) {
     finding.verdict = Verdict::note;
     finding.remedy =
         "a machine that is started again after that needs a new one: tw token FOLDER --expires 30d";

@@ -41,6 +41,9 @@ struct Needs {
 };
 
 Finding judge_cpu(const CpuFacts& cpu);
+
+/// A second look, where the first one was not ok: other jobs may have been busy for its half second.
+CpuFacts quieter(const CpuFacts& first, const CpuFacts& second);
 Finding judge_memory(const MemoryFacts& memory, const Needs& needs);
 Finding judge_files(const FileLimit& limit, const Needs& needs);
 Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s);
@@ -85,6 +88,7 @@ struct DoorFacts {
   std::string listen;                      ///< HOST:PORT that was tried; empty: none
   std::optional<std::string> failed;       ///< why the probe could not dial it
   std::string probe;                       ///< address of the probe that tried; empty: nobody did
+  std::string provider;                    ///< by --site: "aws"; empty: not known
 };
 
 Finding judge_door(const DoorFacts& door);

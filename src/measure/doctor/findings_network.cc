@@ -18,6 +18,24 @@ std::string listening_command(const std::string& address) {
   return fmt::format("on the other machine: tw net probe --site SITE --token @FILE --listen {}", address);
 }
 
+/// What lets others dial this port, in the words of the cloud.
+std::string opening_command(const DoorFacts& door, bool all_private) {
+  const std::string port = door.listen.substr(door.listen.rfind(':') + 1);
+  if (door.provider == "aws")
+    return fmt::format(
+        "aws ec2 authorize-security-group-ingress --group-id GROUP --protocol tcp --port {} "
+        "--cidr 0.0.0.0/0",
+        port);
+  if (door.provider == "gcp")
+    return fmt::format("gcloud compute firewall-rules create tradewind --network NETWORK --allow tcp:{}",
+                       port);
+  if (door.provider == "azure")
+    return fmt::format("az vm open-port --resource-group GROUP --name MACHINE --port {}", port);
+  return fmt::format(
+      "sudo ufw allow {}/tcp{}", port,
+      all_private ? fmt::format(", and at the router forward port {} to this machine", port) : "");
+}
+
 }  // namespace
 
 bool is_private(std::string_view address) {
@@ -97,11 +115,8 @@ Finding judge_door(const DoorFacts& door) {
   }
   finding.verdict = Verdict::hurts;
   finding.text = fmt::format("{} cannot dial {}: {}", door.probe, door.listen, *door.failed);
-  finding.remedy =
-      all_private
-          ? "forward the port, or train with --listen none: this peer then dials the others, which must be "
-            "reachable"
-          : "open the port in firewall and security group, or train with --listen none";
+  finding.remedy = opening_command(door, all_private) +
+                   "; or train with --listen none: this peer then dials the others, which must be reachable";
   return finding;
 }
 

@@ -80,6 +80,12 @@ TEST(Findings, of_data_compare_with_the_model) {
   EXPECT_THAT(slow.text, HasSubstr("67 % of its time"));
 }
 
+TEST(Findings, of_the_cpu_are_those_of_the_quieter_time) {
+  const CpuFacts busy{.threads = 4, .got = 2}, quiet{.threads = 4, .got = 3.9};
+  EXPECT_EQ(judge_cpu(quieter(busy, quiet)).verdict, Verdict::ok);
+  EXPECT_EQ(quieter(quiet, busy).got, quiet.got);
+}
+
 TEST(Findings, of_a_token_tell_when_it_ends) {
   const TokenFacts good{.run = "mnist", .role = "peer", .left_s = 30 * 86400};
   EXPECT_EQ(judge_token(good).verdict, Verdict::ok);
@@ -92,7 +98,11 @@ TEST(Findings, of_a_token_tell_when_it_ends) {
   EXPECT_THAT(judge_token(other).text, HasSubstr("expired 1 min 0 s ago"));
   other = good;
   other.trains = false;
+  other.role = "observer";
+  other.bad = "role observer: it may watch, not train";
   EXPECT_EQ(judge_token(other).verdict, Verdict::hurts);
+  EXPECT_EQ(judge_token(other).text, "run mnist, role observer: it may watch, not train");
+  EXPECT_THAT(judge_token(other).remedy, HasSubstr("--role peer"));
   other = good;
   other.bad = "its parts do not fit together";
   EXPECT_THAT(judge_token(other).text, HasSubstr("do not fit"));
@@ -133,8 +143,18 @@ TEST(Findings, of_the_door_need_another_machine) {
   door.failed = "connection timed out";
   EXPECT_EQ(judge_door(door).verdict, Verdict::hurts);
   EXPECT_THAT(judge_door(door).remedy, HasSubstr("--listen none"));
+  EXPECT_THAT(judge_door(door).remedy,
+              HasSubstr("sudo ufw allow 7000/tcp, and at the router forward port 7000"));
   door.own_addresses = {"10.0.0.5", "34.1.2.3"};
-  EXPECT_THAT(judge_door(door).remedy, HasSubstr("security group"));
+  EXPECT_THAT(judge_door(door).remedy, HasSubstr("sudo ufw allow 7000/tcp;"));
+  for (const auto& [provider, command] :
+       {std::pair{"aws",
+                  "aws ec2 authorize-security-group-ingress --group-id GROUP --protocol tcp --port 7000"},
+        std::pair{"gcp", "gcloud compute firewall-rules create tradewind --network NETWORK --allow tcp:7000"},
+        std::pair{"azure", "az vm open-port --resource-group GROUP --name MACHINE --port 7000"}}) {
+    door.provider = provider;
+    EXPECT_THAT(judge_door(door).remedy, HasSubstr(command));
+  }
 }
 
 TEST(Findings, know_addresses_that_others_cannot_dial) {

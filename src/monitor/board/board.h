@@ -197,18 +197,20 @@ struct Board {
   std::optional<Round> last_round;  ///< the run ends with it, if the run file has it
   std::uint64_t samples = 0;
   BoardSpeed speed;
-  std::optional<double> loss;  ///< of the last batch
-  std::optional<bool>
-      identical;  ///< same parameters on all peers that applied a round; nothing: none applied
-  bool complete = false;
-  std::vector<BoardPeer> peers;             ///< by id
-  std::vector<BoardLink> links;             ///< by from, to
-  std::vector<BoardRound> rounds;           ///< the newest kMostRounds, oldest first
-  std::vector<BoardSpan> spans;             ///< of the newest kMostLaneRounds rounds
+  std::optional<double> loss;      ///< of the last batch
+  std::optional<bool> identical;   ///< same parameters on all that applied a round; nothing: none applied
+  bool complete = false;           ///< it reached its goal
+  std::string ended;               ///< why it is over short of its goal; empty: it is not
+  std::vector<BoardPeer> peers;    ///< by id
+  std::vector<BoardLink> links;    ///< by from, to
+  std::vector<BoardRound> rounds;  ///< the newest kMostRounds, oldest first
+  std::vector<BoardSpan> spans;    ///< of the newest kMostLaneRounds rounds
   std::vector<Interruption> interruptions;  ///< the newest kMostInterruptions, oldest first
   std::vector<Evaluation> evaluations;      ///< the newest kMostRounds
   SampleLedger ledger;
   Money money;
+
+  bool is_over() const { return complete || !ended.empty(); }
 
   static constexpr std::size_t kMostRounds = 10'000;
   static constexpr std::size_t kMostLaneRounds = 12;

@@ -160,6 +160,7 @@ void visit(auto& on, Of<Board> auto& board) {
   on("loss", board.loss);
   on("identical", board.identical);
   on("complete", board.complete);
+  on("ended", board.ended);
   on("peers", board.peers);
   on("links", board.links);
   on("rounds", board.rounds);

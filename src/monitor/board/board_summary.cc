@@ -89,6 +89,8 @@ Summary summary_of(const Board& board) {
   summary.cost = {.machine_hours = board.money.machine_hours,
                   .priced_hours = board.money.priced_hours,
                   .usd = board.money.usd(),
+                  .egress_usd = board.money.egress_usd,
+                  .requests_usd = board.money.requests_usd,
                   .usd_again = {}};
   return summary;
 }

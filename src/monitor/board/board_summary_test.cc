@@ -26,6 +26,8 @@ TEST(BoardSummary, tells_what_the_board_knows) {
   ASSERT_EQ(summary.notices.size(), 1U);
   EXPECT_EQ(summary.notices[0].deadline_s, 120);
   EXPECT_EQ(summary.cost.usd, 0.4375);
+  EXPECT_EQ(summary.cost.egress_usd, 0.125);
+  EXPECT_EQ(summary.cost.requests_usd, 0.0625);
   EXPECT_EQ(summary.leavings.samples_handed_over, 128U);
 }
 

@@ -57,6 +57,7 @@ inline Board full_board() {
   board.loss = 0.25;
   board.identical = true;
   board.complete = true;
+  board.ended = "its budget is spent";
   board.peers = {busy_peer(), lost_peer()};
   board.links = {{.from = "aws:us-east-1:a",
                   .to = "gcp:us-west1:b",

@@ -91,6 +91,8 @@ constexpr std::array kMetrics = {
            }},
     Metric{"tw_run_complete", "gauge", "", "1 when the run has reached its goal",
            [](const Board& b, const Emit& emit) { emit("", b.complete ? 1 : 0); }},
+    Metric{"tw_run_over", "gauge", "", "1 when no round comes any more: complete, or its budget is spent",
+           [](const Board& b, const Emit& emit) { emit("", b.is_over() ? 1 : 0); }},
     Metric{"tw_samples_total", "counter", "", "Samples in committed rounds",
            [](const Board& b, const Emit& emit) { emit("", number(b.samples)); }},
     Metric{"tw_samples_per_second", "gauge", "", "Speed over the last rounds",
@@ -133,9 +135,8 @@ constexpr std::array kMetrics = {
            }},
     Metric{"tw_peer_heard_timestamp_seconds", "gauge", "peer, site",
            "Last sign of life, in seconds since 1970",
-           [](const Board& b, const Emit& emit) {
-             each_peer(b, emit, [](const BoardPeer& peer) { return peer.heard_s; });
-           }},
+           [](const Board& b,
+              const Emit& emit) { each_peer(b, emit, [](const BoardPeer& peer) { return peer.heard_s; }); }},
     Metric{"tw_peer_samples_total", "counter", "peer, site", "Samples of the peer in committed rounds",
            [](const Board& b, const Emit& emit) {
              each_peer(b, emit, [](const BoardPeer& peer) { return number(peer.samples); });

@@ -97,7 +97,7 @@ std::string TensorBoardEvents::take_settled(const Board& board) {
   const auto is_over = [](const BoardPeer& peer) {
     return peer.state == PeerState::left || peer.state == PeerState::lost;
   };
-  const bool tells_nothing_more = board.complete && std::ranges::all_of(board.peers, is_over);
+  const bool tells_nothing_more = board.is_over() && std::ranges::all_of(board.peers, is_over);
   return tells_nothing_more ? take_all(board) : take_until(board, board.now_s - kSettledAfterS);
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "monitor/terminal/terminal_numbers.h"
+
 namespace tw::monitor {
 
 std::optional<BudgetWord> Budget::watch(const Money& money) {
@@ -16,11 +18,12 @@ std::optional<BudgetWord> Budget::watch(const Money& money) {
           ? fmt::format("; the price of {:.2f} of {:.2f} machine hours is not known",
                         money.machine_hours - money.priced_hours, money.machine_hours)
           : "";
-  return BudgetWord{.usd = *spent,
-                    .budget_usd = *usd_,
-                    .reached = reached,
-                    .text = fmt::format("the run has cost {:.2f} USD, {} its budget of {:.2f} USD{}", *spent,
-                                        reached ? "all of" : "more than 80 % of", *usd_, unpriced)};
+  return BudgetWord{
+      .usd = *spent,
+      .budget_usd = *usd_,
+      .reached = reached,
+      .text = fmt::format("the run has cost {} USD, {} its budget of {} USD{}", usd_number(*spent),
+                          reached ? "all of" : "more than 80 % of", usd_number(*usd_), unpriced)};
 }
 
 }  // namespace tw::monitor

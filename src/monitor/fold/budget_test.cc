@@ -25,6 +25,13 @@ TEST(Budget, speaks_once_at_eighty_percent_and_once_at_the_end) {
   EXPECT_FALSE(budget.watch(spent(11)));
 }
 
+TEST(Budget, has_the_digits_that_count) {
+  EXPECT_EQ(Budget(0.02).watch(spent(0.0163)).value().text,
+            "the run has cost 0.0163 USD, more than 80 % of its budget of 0.0200 USD");
+  EXPECT_EQ(Budget(2000).watch(spent(2000)).value().text,
+            "the run has cost 2000 USD, all of its budget of 2000 USD");
+}
+
 TEST(Budget, says_nothing_without_a_limit_or_a_price) {
   EXPECT_FALSE(Budget(std::nullopt).watch(spent(100)));
   EXPECT_FALSE(Budget(10).watch(spent(std::nullopt)));

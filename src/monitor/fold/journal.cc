@@ -27,7 +27,8 @@ std::optional<double> goodput_of(const std::vector<BoardSpan>& spans, const std:
 
 }  // namespace
 
-Journal::Journal(JournalOptions options) : options_(std::move(options)), links_(options_.egress) {}
+Journal::Journal(JournalOptions options)
+    : options_(std::move(options)), peers_(options_.lane_rounds), links_(options_.egress) {}
 
 void Journal::take_news(const Peers::News& news) {
   if (news.interruption) interruptions_.push_back(*news.interruption);
@@ -35,11 +36,16 @@ void Journal::take_news(const Peers::News& news) {
   if (news.rewound) rounds_.rewind(*news.rewound);
 }
 
+void Journal::take_start(const Seen& seen) {
+  if (!seen.event().digest.empty()) run_ = seen.event().digest;
+  if (const std::uint64_t rounds = seen.count("last_round"); rounds > 0) last_round_ = rounds;
+  budget_usd_ = number_in(seen.event(), "budget_usd");
+  budget_drains_ = seen.count("budget_drains") != 0;
+}
+
 void Journal::take_facts(const Seen& seen) {
   const world::Event& event = seen.event();
-  if (event.phase == world::Phase::start && !event.digest.empty()) run_ = event.digest;
-  if (const std::uint64_t rounds = seen.count("last_round"); event.phase == world::Phase::start && rounds > 0)
-    last_round_ = rounds;
+  if (event.phase == world::Phase::start) take_start(seen);
   if (event.phase != world::Phase::evaluate) return;
   evaluations_.push_back({.round = event.round,
                           .at_s = seen.at_s,
@@ -57,6 +63,7 @@ void Journal::take(const LogEntry& entry) {
   take_facts(seen);
   rounds_.take(seen, from_lost);
   ledger_.take(seen, from_lost);
+  own_ledgers_[entry.writer].take(seen, from_lost);
   links_.take(seen);
 }
 
@@ -65,7 +72,15 @@ void Journal::take(PeerId from, const wire::Status& status, double at_s) {
   if (!gone_before_) gone_before_ = status.gone;
   take_news(peers_.take(from, status, at_s));
   rounds_.take(from, status, at_s);
+  told_ledgers_[from].take(status.ledger);
   links_.take(from, status, at_s);
+}
+
+wire::LedgerWord Journal::ledger() const {
+  wire::LedgerWord sum = ledger_.word();
+  if (gone_before_) add(gone_before_->ledger, sum);
+  for (const auto& [peer, told] : told_ledgers_) add(told.word(), sum);
+  return sum;
 }
 
 std::vector<Interruption> Journal::interruptions() const {
@@ -84,11 +99,21 @@ BoardPeer Journal::priced(BoardPeer peer) const {
 
 void Journal::add_peers(Board& board) const {
   const Round newest = rounds_.last() + 1;
-  const Round first = newest > Board::kMostLaneRounds ? newest - Board::kMostLaneRounds + 1 : 0;
+  const Round first = newest > options_.lane_rounds ? newest - options_.lane_rounds + 1 : 0;
   for (const auto& [id, track] : peers_.all()) {
     board.peers.push_back(priced(track.board(board.now_s)));
     track.lane.append_to(board.spans, first, board.now_s);
   }
+}
+
+/// The leader ends a run by what it knows of the cost: others may know a second less.
+void Journal::judge_end(Board& board) const {
+  constexpr double kSpentShare = 0.95;
+  const auto usd = board.money.usd(), budget = board.money.budget_usd;
+  const bool early = board.complete && board.last_round && board.round < *board.last_round;
+  if (!early || !budget_drains_ || !usd || !budget || *usd < kSpentShare * *budget) return;
+  board.complete = false;
+  board.ended = "its budget is spent";
 }
 
 Board Journal::board(double now_s) const {
@@ -107,12 +132,14 @@ Board Journal::board(double now_s) const {
   board.speed.goodput = goodput_of(board.spans, board.rounds);
   board.interruptions = interruptions();
   board.evaluations = {evaluations_.begin(), evaluations_.end()};
-  board.ledger = ledger_.board(board.samples);
+  board.ledger = ledger_of(ledger(), board.samples);
   board.links = links_.board(board.now_s, [this](PeerId peer) {
     const auto found = peers_.all().find(peer);
     return found != peers_.all().end() && !found->second.is_gone();
   });
-  board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}), options_.budget_usd);
+  board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}),
+                         options_.budget_usd ? options_.budget_usd : budget_usd_);
+  judge_end(board);
   return board;
 }
 

@@ -20,10 +20,11 @@
 namespace tw::monitor {
 
 struct JournalOptions {
-  /// The machine price of a peer without a price in its events.
-  std::map<PeerId, double> usd_per_h;
+  /// The price of the machine of a peer whose events tell none.
+  std::map<PeerId, double> usd_per_h = {};
   EgressPrice egress = usual_egress_price;
-  std::optional<double> budget_usd;
+  std::size_t lane_rounds = Board::kMostLaneRounds;  ///< of which there are spans
+  std::optional<double> budget_usd = {};             ///< nothing: what the newest start event tells
 };
 
 /// Takes the events of a run in the order of time: those of all logs, on one time line by monitor::merge, or
@@ -45,24 +46,32 @@ class Journal {
   Board board(double now_s = 0) const;
 
  private:
+  void take_start(const Seen& seen);
   void take_facts(const Seen& seen);
   void take_news(const Peers::News& news);
-  wire::GoneWord gone() const;
+  wire::GoneWord gone_beside(PeerId self) const;
+  wire::LedgerWord ledger_of_peer(PeerId peer) const;
+  wire::LedgerWord ledger() const;
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
+  void judge_end(Board& board) const;
   std::vector<Interruption> interruptions() const;
 
   JournalOptions options_;
   WallClocks clocks_;
   Peers peers_;
   Rounds rounds_;
-  Ledger ledger_;
+  Ledger ledger_;                              ///< by all events: two leaders of a round may say the same
+  std::map<PeerId, Ledger> own_ledgers_;       ///< by the events of each
+  std::map<PeerId, ToldLedger> told_ledgers_;  ///< by the word of others, which have no log here
   Links links_;
   std::optional<wire::GoneWord> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
   std::deque<Evaluation> evaluations_;
   std::string run_;
   std::optional<Round> last_round_;
+  std::optional<double> budget_usd_;
+  bool budget_drains_ = false;
   double newest_s_ = 0;
 };
 

@@ -90,14 +90,30 @@ void tell_peer(const BoardPeer& peer, double now_s, wire::Status& status) {
                                  .peers = first_of(wait->peers, wire::Status::kMostWaitPeers)};
 }
 
+void tell_shares(std::vector<wire::ShareWord> shares, wire::Status& status) {
+  for (wire::ShareWord& share : shares) {
+    share.left_out = first_of(std::move(share.left_out), wire::Status::kMostLeftOut);
+    for (wire::LeftOutWord& out : share.left_out) out.why = cut(out.why, wire::Status::kMostWhyBytes);
+  }
+  status.shares = std::move(shares);
+}
+
 }  // namespace
 
-wire::GoneWord Journal::gone() const {
+wire::LedgerWord Journal::ledger_of_peer(PeerId peer) const {
+  wire::LedgerWord sum;
+  if (const auto own = own_ledgers_.find(peer); own != own_ledgers_.end()) add(own->second.word(), sum);
+  if (const auto told = told_ledgers_.find(peer); told != told_ledgers_.end()) add(told->second.word(), sum);
+  return sum;
+}
+
+wire::GoneWord Journal::gone_beside(PeerId self) const {
   wire::GoneWord sum = gone_before_.value_or(wire::GoneWord{});
   for (const auto& [id, track] : peers_.all()) {
-    if (!track.is_gone()) continue;
+    if (id == self || !track.is_gone()) continue;
     const BoardPeer peer = priced(track.board(newest_s_));
     sum.hours += peer.usage.hours;
+    add(ledger_of_peer(id), sum.ledger);
     const Links::Usd usd = links_.usd_of(id);
     sum.egress_usd += usd.bytes;
     sum.requests_usd += usd.requests;
@@ -114,12 +130,14 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   if (own == peers_.all().end()) return status;
   tell_peer(priced(own->second.board(now_s)), now_s, status);
   status.last = own->second.stages.last(now_s);
+  tell_shares(own->second.stages.shares(now_s), status);
   status.line = links_.line_of(self);
   status.sent = links_.sent_by(self);
   std::ranges::sort(status.sent, std::greater{}, &wire::SiteBytes::bytes);
   status.sent = first_of(std::move(status.sent), wire::Status::kMostSentSites);
   status.stores = first_of(links_.read_by(self), wire::Status::kMostStores);
-  status.gone = gone();
+  status.ledger = ledger_of_peer(self);
+  status.gone = gone_beside(self);
   return status;
 }
 

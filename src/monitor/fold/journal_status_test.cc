@@ -98,6 +98,65 @@ TEST(JournalStatus, of_another_peer_shows_it_as_its_own_log_does) {
   EXPECT_NEAR(live.money.usd().value(), logs.money.usd().value(), 1e-6);
 }
 
+TEST(JournalStatus, tells_of_all_rounds_since_the_last_word) {
+  Story story = two_peers();
+  for (Round round = 5; round <= 12; ++round) {
+    const double t = 5 + 0.25 * static_cast<double>(round - 5);
+    for (const std::uint64_t peer : {1, 2}) {
+      story.add(peer, t, {.phase = Phase::accumulate, .round = round});
+      const double loss = 1 / static_cast<double>(round + peer);
+      story.add(peer, t + 0.2,
+                {.phase = Phase::commit, .round = round, .numbers = {{"samples", 32}, {"loss", loss}}});
+    }
+  }
+  story.add(2, 6, {.phase = Phase::lost, .round = 9, .peer = PeerId{3}, .why = "silent"});
+  const Board logs = journal_of(story.logs()).board(kEpochS + 7.5);
+  Company company(story);
+  company.hear(1, 2, 7.1);
+  company.hear(1, 2, 7.2);
+  const Board live = company.of(1).board(kEpochS + 7.5);
+  for (Round round = 5; round <= 12; ++round) {
+    const auto of = [round](const Board& board) {
+      return *std::ranges::find(board.rounds, round, &BoardRound::round);
+    };
+    EXPECT_EQ(of(live).contributors, of(logs).contributors) << round;
+    EXPECT_EQ(of(live).left_out, of(logs).left_out) << round;
+    EXPECT_NEAR(of(live).loss.value_or(0), of(logs).loss.value_or(1), 1e-9) << round;
+  }
+}
+
+TEST(JournalStatus, tells_where_samples_went) {
+  Story story = two_peers();
+  story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
+  story.add(2, 5.2,
+            {.phase = Phase::reissue, .round = 5, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
+  story.add(2, 5.3, {.phase = Phase::skip, .round = 5, .numbers = {{"sample", 77}}});
+  story.add(2, 5.4, {.phase = Phase::handover, .round = 5, .peer = PeerId{1}, .numbers = {{"samples", 16}}});
+  const SampleLedger expected{.committed = 255, .handed_over = 16, .again = 32, .skipped = 1};
+  EXPECT_EQ(journal_of(story.logs()).board().ledger, expected);
+  Company company(story);
+  company.hear(1, 2, 6);
+  company.hear(1, 2, 7);
+  EXPECT_EQ(company.of(1).board().ledger, expected) << "each word counts once";
+
+  Story after;
+  after.add(2, 8, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
+  after.add(2, 9, {.phase = Phase::skip, .round = 6, .numbers = {{"sample", 99}}});
+  company.of(1).take(PeerId{2}, journal_of(after.logs()).status(PeerId{2}, kEpochS + 9), kEpochS + 9);
+  EXPECT_EQ(company.of(1).board().ledger.skipped, 2U) << "what its next process tells is added";
+}
+
+TEST(JournalStatus, passes_on_the_ledger_of_those_that_are_gone) {
+  Story story = two_peers();
+  story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
+  story.add(2, 5.2,
+            {.phase = Phase::reissue, .round = 5, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
+  story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
+  Journal late;
+  late.take(PeerId{1}, journal_of(story.logs()).status(PeerId{1}, kEpochS + 6), kEpochS + 6);
+  EXPECT_EQ(late.board().ledger.again, 32U);
+}
+
 TEST(JournalStatus, gives_lanes_to_peers_without_a_log) {
   Company company(two_peers());
   company.hear(1, 2, 5.9);
@@ -153,6 +212,15 @@ TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
   EXPECT_NEAR(told.egress_usd, expected.egress_usd, 1e-9);
   late.take(PeerId{1}, first.status(PeerId{1}, kEpochS + 7), kEpochS + 7);
   EXPECT_NEAR(late.board(kEpochS + 7).money.machine_hours, expected.machine_hours, 1e-9) << "counted once";
+}
+
+TEST(JournalStatus, does_not_count_itself_among_those_that_are_gone) {
+  Story story = two_peers();
+  story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
+  const Journal journal = journal_of(story.logs());
+  Journal late;
+  late.take(PeerId{2}, journal.status(PeerId{2}, kEpochS + 6), kEpochS + 6);
+  EXPECT_NEAR(late.board().money.machine_hours, shown(journal.board(), 2).usage.hours, 1e-9);
 }
 
 TEST(JournalStatus, of_a_peer_without_events_is_empty_but_sound) {

@@ -25,6 +25,45 @@ TEST(Journal, of_nothing_knows_nothing) {
   EXPECT_EQ(board, Board{});
 }
 
+TEST(Journal, knows_the_budget_of_the_newest_start) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"budget_usd", 10}}});
+  EXPECT_EQ(board_of(story).money.budget_usd, 10);
+  story.add(2, 1, {.phase = Phase::start, .numbers = {{"budget_usd", 20}}});
+  EXPECT_EQ(board_of(story).money.budget_usd, 20) << "it was raised";
+}
+
+TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
+  const auto board_with = [](double budget_usd, double drains) {
+    Story story;
+    story.add(
+        1, 0,
+        {.phase = Phase::start,
+         .numbers = {
+             {"last_round", 9}, {"usd_per_h", 3600}, {"budget_usd", budget_usd}, {"budget_drains", drains}}});
+    story.rounds(1, 4, {1});
+    story.add(1, 5.1, {.phase = Phase::commit, .round = 5, .numbers = {{"samples", 32}, {"last", 1}}});
+    return board_of(story);
+  };
+  const Board spent = board_with(5, 1);
+  EXPECT_FALSE(spent.complete);
+  EXPECT_TRUE(spent.is_over());
+  EXPECT_EQ(spent.ended, "its budget is spent");
+  EXPECT_EQ(spent.money.left_s, 0);
+  EXPECT_TRUE(board_with(50, 1).complete) << "its accuracy is reached";
+  EXPECT_TRUE(board_with(5, 0).complete) << "it only warns";
+}
+
+TEST(Journal, keeps_the_lanes_of_as_many_rounds_as_it_is_asked_for) {
+  Story story;
+  story.rounds(1, 40, {1, 2});
+  const auto first_round = [&](JournalOptions options) {
+    return journal_of(story.logs(), std::move(options)).board().spans.front().round;
+  };
+  EXPECT_EQ(first_round({}), 30U);
+  EXPECT_EQ(first_round({.lane_rounds = Board::kMostRounds}), 1U);
+}
+
 TEST(Journal, tells_rounds_peers_and_speed) {
   Story story;
   story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 9}}, .digest = "the-run"});

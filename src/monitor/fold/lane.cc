@@ -12,7 +12,7 @@ void Lane::enter(PeerState state, Round round, double at_s) {
     open_.to_s = from_s;
     past_.push_back(open_);
   }
-  if (past_.size() > kMostSpans) past_.pop_front();
+  if (past_.size() > most_spans_) past_.pop_front();
   open_ = {.peer = open_.peer, .round = round, .state = state, .from_s = from_s, .to_s = from_s, .why = {}};
   begun_ = true;
 }

@@ -12,7 +12,9 @@ namespace tw::monitor {
 /// The stretches of one peer's time over its last rounds.
 class Lane {
  public:
-  explicit Lane(PeerId peer) : open_{.peer = peer} {}
+  /// rounds: so many are kept at least.
+  explicit Lane(PeerId peer, std::size_t rounds = Board::kMostLaneRounds)
+      : most_spans_(kMostSpansOfRound * rounds), open_{.peer = peer} {}
 
   /// Begins this state. Times do not go back: an earlier one counts as the last one.
   void enter(PeerState state, Round round, double at_s);
@@ -30,8 +32,9 @@ class Lane {
   void append_to(std::vector<BoardSpan>& spans, Round first, double now_s) const;
 
  private:
-  static constexpr std::size_t kMostSpans = 16 * Board::kMostLaneRounds;
+  static constexpr std::size_t kMostSpansOfRound = 16;
 
+  std::size_t most_spans_;
   std::deque<BoardSpan> past_;
   BoardSpan open_;
   bool begun_ = false;

@@ -44,14 +44,39 @@ void Ledger::take(const Seen& seen, bool from_lost) {
   }
 }
 
-SampleLedger Ledger::board(std::uint64_t samples) const {
+wire::LedgerWord Ledger::word() const {
   std::uint64_t again = again_before_;
   for (const auto& [where, microbatches] : again_) again += microbatches;
-  // Those of a round that is not committed yet may be told already.
-  const std::uint64_t skipped = std::min(samples, skipped_before_ + skipped_.size());
-  return {.committed = samples - skipped,
+  return {.again = again * microbatch_,
           .handed_over = handed_over_,
-          .again = again * microbatch_,
+          .skipped = skipped_before_ + skipped_.size()};
+}
+
+void add(const wire::LedgerWord& word, wire::LedgerWord& sum) {
+  sum.again += word.again;
+  sum.handed_over += word.handed_over;
+  sum.skipped += word.skipped;
+}
+
+void ToldLedger::take(const wire::LedgerWord& word) {
+  const bool is_another =
+      word.again < now_.again || word.handed_over < now_.handed_over || word.skipped < now_.skipped;
+  if (is_another) add(now_, ended_);
+  now_ = word;
+}
+
+wire::LedgerWord ToldLedger::word() const {
+  wire::LedgerWord sum = ended_;
+  add(now_, sum);
+  return sum;
+}
+
+SampleLedger ledger_of(const wire::LedgerWord& word, std::uint64_t samples) {
+  // Those of a round that is not committed yet may be told already.
+  const std::uint64_t skipped = std::min(samples, word.skipped);
+  return {.committed = samples - skipped,
+          .handed_over = word.handed_over,
+          .again = word.again,
           .skipped = skipped};
 }
 

@@ -8,17 +8,19 @@
 
 #include "monitor/board/board.h"
 #include "monitor/fold/seen.h"
+#include "wire/status.h"
 
 namespace tw::monitor {
 
-/// The fate of samples leased to peers that were lost or left, and of samples that no peer can compute.
+/// What became of the samples that were leased to peers which went, and of those that nobody can compute: by
+/// events, all of them or those of one peer.
 class Ledger {
  public:
   /// from_lost: its writer counts as lost.
   void take(const Seen& seen, bool from_lost);
 
-  /// The ledger of a run with this many samples in its rounds.
-  SampleLedger board(std::uint64_t samples) const;
+  /// What its events tell.
+  wire::LedgerWord word() const;
 
  private:
   static constexpr std::size_t kMostOpen = 4096;  ///< that leaders may report again
@@ -35,5 +37,22 @@ class Ledger {
   std::set<std::uint64_t> skipped_;
   std::uint64_t skipped_before_ = 0;  ///< those that are no longer in skipped_
 };
+
+/// What one peer told of its ledger, of all its processes.
+class ToldLedger {
+ public:
+  /// Words come in the order of time; one with a lower count comes from another process.
+  void take(const wire::LedgerWord& word);
+
+  wire::LedgerWord word() const;
+
+ private:
+  wire::LedgerWord ended_, now_;
+};
+
+void add(const wire::LedgerWord& word, wire::LedgerWord& sum);
+
+/// The ledger of a run whose rounds took so many samples.
+SampleLedger ledger_of(const wire::LedgerWord& word, std::uint64_t samples);
 
 }  // namespace tw::monitor

@@ -11,7 +11,10 @@ using world::Phase;
 
 namespace {
 
-/// A status is out of date after this time without another one.
+/// Rounds this old were told already.
+constexpr double kTellSharesS = 3;
+
+/// What a peer told once a second does not hold any more when it has said nothing for so long.
 constexpr double kSilentS = 5;
 
 PeerState state_of(wire::Doing doing) {
@@ -94,7 +97,12 @@ void Stages::take(const Seen& seen) {
   if (event.phase == Phase::accumulate) begun_s_ = called_s_ = seen.at_s;
   if (event.phase == Phase::call && called_s_ == begun_s_) called_s_ = seen.at_s;
   if (event.phase == Phase::lead && event.round != led_.back()) led_ = {led_.back(), event.round};
-  if (event.phase != Phase::commit) return;
+  if (event.phase == Phase::lost) take_lost(seen);
+  if (event.phase == Phase::commit) take_commit(seen);
+}
+
+void Stages::take_commit(const Seen& seen) {
+  const world::Event& event = seen.event();
   last_ = {.round = event.round,
            .begun_ago_s = begun_s_,
            .called_ago_s = std::max(called_s_, begun_s_),
@@ -102,9 +110,37 @@ void Stages::take(const Seen& seen) {
            .calc_s = number_in(event, "calc_s").value_or(0),
            .comm_s = number_in(event, "comm_s").value_or(0),
            .leads = std::ranges::find(led_, event.round) != led_.end(),
-           .samples = seen.count("samples"),
-           .samples_total = seen.count("samples_total"),
-           .loss = number_in(event, "loss").value_or(0)};
+           .samples_total = seen.count("samples_total")};
+  // A round that is committed again, after a return to a checkpoint, is told again.
+  while (!shares_.empty() && shares_.back().round >= event.round) shares_.pop_back();
+  shares_.push_back({.round = event.round,
+                     .committed_ago_s = seen.at_s,
+                     .samples = seen.count("samples"),
+                     .loss = number_in(event, "loss"),
+                     .left_out = std::move(left_out_[event.round])});
+  left_out_.erase(left_out_.begin(), left_out_.upper_bound(event.round));
+  if (shares_.size() > wire::Status::kMostShares) shares_.pop_front();
+}
+
+void Stages::take_lost(const Seen& seen) {
+  const world::Event& event = seen.event();
+  if (!event.peer) return;
+  const auto committed = std::ranges::find(shares_, event.round, &wire::ShareWord::round);
+  std::vector<wire::LeftOutWord>& out =
+      committed != shares_.end() ? committed->left_out : left_out_[event.round];
+  if (std::ranges::find(out, *event.peer, &wire::LeftOutWord::peer) == out.end())
+    out.push_back({*event.peer, event.why});
+}
+
+std::vector<wire::ShareWord> Stages::shares(double now_s) const {
+  std::vector<wire::ShareWord> told;
+  for (const wire::ShareWord& share : shares_) {
+    const double age_s = std::max(0.0, now_s - share.committed_ago_s);
+    if (age_s > kTellSharesS && &share != &shares_.back()) continue;
+    told.push_back(share);
+    told.back().committed_ago_s = age_s;
+  }
+  return told;
 }
 
 wire::RoundWord Stages::last(double now_s) const {

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "monitor/board/board.h"
 #include "monitor/fold/lane.h"
@@ -87,8 +89,16 @@ class Stages {
   /// The last round that it committed; its ages at this moment.
   wire::RoundWord last(double now_s) const;
 
+  /// Its part of the last rounds, the newest last; ages at this moment.
+  std::vector<wire::ShareWord> shares(double now_s) const;
+
  private:
-  wire::RoundWord last_;  ///< ages are times since 1970
+  void take_commit(const Seen& seen);
+  void take_lost(const Seen& seen);
+
+  wire::RoundWord last_;                                      ///< ages are times since 1970
+  std::deque<wire::ShareWord> shares_;                        ///< ages are times since 1970
+  std::map<Round, std::vector<wire::LeftOutWord>> left_out_;  ///< of rounds that are not committed yet
   double begun_s_ = 0, called_s_ = 0;
   std::array<Round, 2> led_{};  ///< the newest rounds that it led: the next one begins before a commit
 };
@@ -96,7 +106,11 @@ class Stages {
 /// One peer, from its own events and those of others.
 class PeerTrack {
  public:
-  explicit PeerTrack(PeerId peer) : lane(peer) { shown_.peer = peer; }
+  /// lane_rounds: that its lane keeps.
+  explicit PeerTrack(PeerId peer, std::size_t lane_rounds = Board::kMostLaneRounds)
+      : lane(peer, lane_rounds) {
+    shown_.peer = peer;
+  }
 
   /// An event of its own.
   void take(const Seen& seen);

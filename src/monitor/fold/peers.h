@@ -12,7 +12,10 @@ namespace tw::monitor {
 /// All peers of a run, from their reports about themselves and each other.
 class Peers {
  public:
-  /// News of an event beyond the peers.
+  /// lane_rounds: that the lane of each peer keeps.
+  explicit Peers(std::size_t lane_rounds = Board::kMostLaneRounds) : lane_rounds_(lane_rounds) {}
+
+  /// What an event tells beyond the peers.
   struct News {
     std::optional<Interruption> interruption;
     std::optional<Round> rewound;  ///< rounds after this one are repeated
@@ -32,7 +35,7 @@ class Peers {
   bool ended_itself(const Interruption& loss, Round last) const;
 
  private:
-  PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer).first->second; }
+  PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer, lane_rounds_).first->second; }
 
   void take_driver(const Seen& seen, News& news);
   void take_accumulate(const Seen& seen, News& news);
@@ -42,6 +45,7 @@ class Peers {
   void take_lost(const Seen& seen, News& news);
   void rewind(Round to);
 
+  std::size_t lane_rounds_;
   std::map<PeerId, PeerTrack> tracks_;
   std::optional<Round> first_round_;  ///< of the run, if events tell it
 };

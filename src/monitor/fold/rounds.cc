@@ -20,6 +20,7 @@ void Rounds::rewind(Round to) {
   last_ = std::min(last_, to);
   if (differing_ && *differing_ > to) differing_.reset();
   complete_ = false;
+  for (auto& [peer, told] : told_) told = std::min(told, to);
 }
 
 void Rounds::take_commit(const Seen& seen) {
@@ -67,31 +68,37 @@ void Rounds::take_digest(Round number, const std::string& digest) {
 }
 
 void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
-  const auto known = [&](Round round) { return round > 0 && tracks_.contains(round); };
-  if (const auto& own = status.parameters; own && known(own->round))
+  if (const auto& own = status.parameters; own && is_known(own->round))
     take_digest(own->round, to_string(own->digest));
   const wire::RoundWord& last = status.last;
-  const bool is_next = last.round > 0 && (last_ == 0 || last.round == last_ + 1);
-  if (!known(last.round) && !is_next) return;
-  Round& told = told_[from];
-  if (told == last.round) return;
-  told = last.round;
+  if (last.round < told_[from]) told_[from] = last.round;  // it does rounds once more
+  for (const wire::ShareWord& share : status.shares) take_share(from, share, at_s);
+  if (!is_known(last.round)) return;
   Track& round = track(last.round);
-  if (!round.shown.committed_s) round.shown.committed_s = at_s - last.committed_ago_s;
   if (round.shown.begun_s == 0) round.shown.begun_s = at_s - last.begun_ago_s;
-  last_ = std::max(last_, last.round);
   round.samples_total = std::max(round.samples_total, last.samples_total);
   if (last.leads) take_times(round, last.calc_s, last.comm_s);
-  take_loss(round, last.loss, last.samples);
+}
+
+void Rounds::take_share(PeerId from, const wire::ShareWord& share, double at_s) {
+  const bool is_next = share.round > 0 && (last_ == 0 || share.round == last_ + 1);
+  if (!is_known(share.round) && !is_next) return;
+  Track& round = track(share.round);
+  if (!round.shown.committed_s) round.shown.committed_s = at_s - share.committed_ago_s;
+  last_ = std::max(last_, share.round);
+  for (const wire::LeftOutWord& out : share.left_out) take_lost(share.round, out.peer, out.why);
+  if (share.round <= told_[from]) return;
+  told_[from] = share.round;
+  round.own_samples += share.samples;
+  if (share.loss) take_loss(round, *share.loss, share.samples);
   std::vector<PeerId>& contributors = round.shown.contributors;
-  if (last.samples > 0 && std::ranges::find(contributors, from) == contributors.end())
+  if (share.samples > 0 && std::ranges::find(contributors, from) == contributors.end())
     contributors.push_back(from);
 }
 
-void Rounds::take_lost(const Seen& seen) {
-  std::vector<LeftOut>& out = track(seen.event().round).shown.left_out;
-  const PeerId peer = *seen.event().peer;
-  if (std::ranges::find(out, peer, &LeftOut::peer) == out.end()) out.push_back({peer, seen.event().why});
+void Rounds::take_lost(Round round, PeerId peer, const std::string& why) {
+  std::vector<LeftOut>& out = track(round).shown.left_out;
+  if (std::ranges::find(out, peer, &LeftOut::peer) == out.end()) out.push_back({peer, why});
 }
 
 void Rounds::take(const Seen& seen, bool from_lost) {
@@ -120,7 +127,7 @@ void Rounds::take(const Seen& seen, bool from_lost) {
       take_digest(event.round, event.digest);
       break;
     case Phase::lost:
-      if (event.peer && !from_lost) take_lost(seen);
+      if (event.peer && !from_lost) take_lost(event.round, *event.peer, event.why);
       break;
     default:
       break;

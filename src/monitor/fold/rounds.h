@@ -61,14 +61,18 @@ class Rounds {
   static constexpr std::size_t kSpeedRounds = 10;
 
   Track& track(Round round);
+
+  bool is_known(Round round) const { return round > 0 && tracks_.contains(round); }
+
+  void take_share(PeerId from, const wire::ShareWord& share, double at_s);
   void take_commit(const Seen& seen);
   void take_digest(Round round, const std::string& digest);
   static void take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s);
   static void take_loss(Track& round, double loss, std::uint64_t samples);
-  void take_lost(const Seen& seen);
+  void take_lost(Round round, PeerId peer, const std::string& why);
 
   std::map<Round, Track> tracks_;
-  std::map<PeerId, Round> told_;  ///< the last round that each peer reported
+  std::map<PeerId, Round> told_;  ///< the last round of which a peer told its part
   Round last_ = 0;
   std::optional<Round> differing_;  ///< first one with different parameters on some peer
   bool applied_ = false;

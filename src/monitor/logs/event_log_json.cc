@@ -363,11 +363,16 @@ Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
   return entries;
 }
 
-Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder) {
+Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log) {
   std::error_code error;
-  const std::vector<std::string> paths = logs_in_folder(folder, error);
-  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder, error.message())};
-  if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder)};
+  if (std::filesystem::is_regular_file(folder_or_log, error)) {
+    auto log = read_event_log(folder_or_log);
+    if (!log) return log.error();
+    return std::vector<std::vector<LogEntry>>{std::move(log).value()};
+  }
+  const std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
+  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, error.message())};
+  if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder_or_log)};
   std::vector<std::vector<LogEntry>> logs;
   for (const std::string& path : paths) {
     auto log = read_event_log(path);

@@ -372,6 +372,7 @@ TEST_F(EventLogFile, of_every_writer_is_found_in_the_folder) {
   const auto logs = read_event_logs(folder_);
   ASSERT_TRUE(logs) << logs.error().message;
   EXPECT_EQ(logs.value().size(), 3U);
+  EXPECT_EQ(read_event_logs(path(event_log_name(PeerId{12}))).value().size(), 1U) << "one log";
 
   EXPECT_NE(read_event_logs(folder_ + "/none").error().message.find(folder_ + "/none"), std::string::npos);
   std::filesystem::create_directories(folder_ + "/empty");

@@ -55,7 +55,7 @@ TEST(Cost, is_that_of_the_hours_whose_price_is_known) {
   const std::string text = render(told);
   for (const char* part : {"machine hours  16.000\n",
                            "cost           5.00 USD for 12.000 hours; of the other 4.000 no price is known\n",
-                           "only leased to them, at most 100 samples (0.50 USD)\n"})
+                           "only leased to them, at most 100 samples (0.500 USD)\n"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

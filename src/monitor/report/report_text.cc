@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text/printable.h"
+#include "monitor/terminal/terminal_numbers.h"
 
 namespace tw::monitor {
 
@@ -71,7 +72,7 @@ std::string render_leavings(const Leavings& leavings, const Cost& cost) {
   if (leavings.microbatches_again == 0) return text;
   const std::string samples =
       leavings.samples_again ? fmt::format(", at most {} samples", *leavings.samples_again) : "";
-  const std::string usd = cost.usd_again ? fmt::format(" ({:.2f} USD)", *cost.usd_again) : "";
+  const std::string usd = cost.usd_again ? fmt::format(" ({} USD)", usd_number(*cost.usd_again)) : "";
   return text + line("again", fmt::format("{} microbatches of lost peers, done or only leased to them{}{}",
                                           leavings.microbatches_again, samples, usd));
 }
@@ -85,8 +86,8 @@ std::string render_cost(const Cost& cost) {
                                              cost.priced_hours, unpriced_hours)
                                : "";
   const std::string traffic =
-      cost.egress_usd > 0 ? fmt::format(" ({:.2f} for traffic)", cost.egress_usd) : "";
-  return text + line("cost", fmt::format("{:.2f} USD{}{}", *cost.usd, traffic, rest));
+      cost.egress_usd > 0 ? fmt::format(" ({} for traffic)", usd_number(cost.egress_usd)) : "";
+  return text + line("cost", fmt::format("{} USD{}{}", usd_number(*cost.usd), traffic, rest));
 }
 
 std::string render_identity(const Summary& summary) {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/text/duration.h"
 #include "monitor/report/report.h"
 
 namespace tw::monitor {
@@ -45,6 +46,15 @@ std::string restore_line(const Event& event) {
   if (event.cause == world::Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
   return fmt::format("took the state of round {} from other peers{}", event.round,
                      measured(event, "took_s", " in {:.2f} s"));
+}
+
+/// Time left of transfers and checkpoints, whose counts are bytes; peers and batches are fewer.
+std::string time_left(const Event& wait) {
+  constexpr double kFewestBytes = 1e6;
+  const double done = number_in(wait, "done").value_or(0), total = number_in(wait, "total").value_or(0);
+  const double lasted_s = number_in(wait, "seconds").value_or(0);
+  if (total < kFewestBytes || !(done > 0 && done < total)) return "";
+  return fmt::format(", about {} to go", duration_text(lasted_s * (total - done) / done));
 }
 
 std::string notice_line(const Event& event) {
@@ -121,8 +131,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::evaluate:
       return evaluation_line(event);
     case Phase::wait:
-      if (is_small_wait(event)) return std::nullopt;
-      return fmt::format("{}{}", event.why, measured(event, "seconds", " ({:.0f} s)"));
+      return event.why + measured(event, "seconds", " ({:.0f} s)") + time_left(event);
     case Phase::join:
       if (!begun_ || !event.peer) return std::nullopt;
       return round + about(event) + " joined";

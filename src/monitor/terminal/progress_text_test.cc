@@ -56,13 +56,15 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
             "waiting for peer 3: its contribution (5 s)");
 }
 
-TEST_F(Terminal, shows_waits_for_data_that_were_felt) {
-  world::Event wait{.phase = Phase::wait,
-                    .why = "waited in this round for data, such as a.tar: 7",
-                    .numbers = {{"seconds", 0.2}}};
-  EXPECT_EQ(show(wait), "(nothing)");
-  wait.numbers = {{"seconds", 2}};
-  EXPECT_EQ(show(wait), "waited in this round for data, such as a.tar: 7 (2 s)");
+TEST_F(Terminal, says_how_long_a_transfer_still_takes) {
+  const auto waits = [&](double done, double total) {
+    return show({.phase = Phase::wait,
+                 .why = "the state",
+                 .numbers = {{"seconds", 10}, {"done", done}, {"total", total}}});
+  };
+  EXPECT_EQ(waits(1e8, 5e8), "the state (10 s), about 40 s to go");
+  EXPECT_EQ(waits(0, 5e8), "the state (10 s)");
+  EXPECT_EQ(waits(2, 4), "the state (10 s)") << "peers come when they come";
 }
 
 TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {

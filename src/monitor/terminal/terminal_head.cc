@@ -54,8 +54,9 @@ void add_progress(Flow& flow, const Board& board) {
   if (board.last_round) round += fmt::format(" of {}", *board.last_round);
   flow.add(round, Paint::title);
   if (board.complete) flow.add("complete", Paint::good);
+  if (!board.ended.empty()) flow.add("over: " + board.ended, Paint::caution);
   flow.add(grouped(board.samples) + " samples");
-  if (!board.complete) flow.add(rate_text(board.speed.samples_per_s) + " samples/s");
+  if (!board.is_over()) flow.add(rate_text(board.speed.samples_per_s) + " samples/s");
   if (board.now_s > 0) flow.add(time_of_day(board.now_s) + " UTC", Paint::dim);
 }
 
@@ -103,7 +104,7 @@ void add_money(Flow& flow, const Board& board) {
     flow.add(fmt::format("{:.2f} machine hours", money.machine_hours));
     flow.add("no price is known", Paint::dim);
   }
-  if (money.left_s && !board.complete) flow.add(duration_text(*money.left_s) + " to go");
+  if (money.left_s && !board.is_over()) flow.add(duration_text(*money.left_s) + " to go");
 }
 
 std::string who_waits(const std::vector<PeerId>& peers) {

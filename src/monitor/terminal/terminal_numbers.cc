@@ -38,6 +38,14 @@ std::string usd_text(double usd) {
   return usd != 0 && std::abs(usd) < 0.1 ? fmt::format("${:.4f}", usd) : fmt::format("${:.2f}", usd);
 }
 
+std::string usd_number(double usd) {
+  if (!std::isfinite(usd)) return "-";
+  const double size = std::abs(usd);
+  if (size == 0 || size >= 1) return fmt::format("{:.{}f}", usd, size >= 1000 ? 0 : 2);
+  const int digits = 2 - static_cast<int>(std::floor(std::log10(size)));
+  return fmt::format("{:.{}f}", usd, std::min(digits, 12));
+}
+
 std::string time_of_day(double unix_s) {
   if (!(unix_s >= 0 && unix_s < kMostGrouped)) return "-";
   const auto s = static_cast<std::uint64_t>(unix_s) % 86400;

@@ -22,6 +22,9 @@ std::string rate_text(double rate);
 /// "$1.84"; "$0.0042" below ten cents.
 std::string usd_text(double usd);
 
+/// "1.84", "0.0163", "1250": no digit that counts is lost in small amounts; below a dollar three of them.
+std::string usd_number(double usd);
+
 /// "14:31:05", UTC.
 std::string time_of_day(double unix_s);
 

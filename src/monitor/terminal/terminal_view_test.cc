@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -155,6 +156,17 @@ TEST(TerminalView, of_a_complete_run) {
     peer.wait.reset();
   }
   expect_golden("complete-80x24", shown(board, 80, 24));
+}
+
+TEST(TerminalView, says_why_a_run_is_over_short_of_its_goal) {
+  Board board = busy_run();
+  board.ended = "its budget is spent";
+  const std::vector<std::string> found = shown(board, 80, 24);
+  const auto has = [&](std::string_view words) {
+    return std::ranges::any_of(found, [&](const std::string& line) { return line.find(words) != line.npos; });
+  };
+  EXPECT_TRUE(has("over: its budget is spent"));
+  EXPECT_FALSE(has("to go"));
 }
 
 TEST(TerminalView, with_colours_has_the_same_words) {

@@ -76,7 +76,8 @@ Measure measure_of(const Job& job) { return job.goal == Goal::fastest ? Measure:
 
 class Recommender {
  public:
-  Recommender(const Job& job, const MarketSpace& market) : job_(job), market_(market) {
+  Recommender(const Job& job, const MarketSpace& market, SearchTold told = {})
+      : job_(job), market_(market), told_(std::move(told)) {
     for (const Candidate& one : market.candidates) start_h_ = std::max(start_h_, one.start_s / 3600);
   }
 
@@ -108,7 +109,7 @@ class Recommender {
     SearchResult found;
     Recommendation plan;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-      found = search(market_.space, objective_of(job_, measure_of(job_), limits, start_h_));
+      found = search(market_.space, objective_of(job_, measure_of(job_), limits, start_h_), {}, told_);
       if (found.best.empty()) return attempt == 0 ? infeasible() : too_risky(plan);
       plan.chosen = option_of("chosen", found.best.front().counts);
       if (keeps_limits(plan.chosen)) break;
@@ -128,10 +129,10 @@ class Recommender {
   Result<Recommendation> front() const {
     const Limits limits = limits_of(job_);
     const SearchResult cheapest =
-        search(market_.space, objective_of(job_, Measure::usd, limits, start_h_), kQuick);
+        search(market_.space, objective_of(job_, Measure::usd, limits, start_h_), kQuick, told_);
     if (cheapest.best.empty()) return infeasible();
     const SearchResult fastest =
-        search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick);
+        search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick, told_);
     const double slow_h = hours_of(cheapest);
     const double fast_h = hours_of(fastest);
     Recommendation plan{.exact = true, .gap = std::max(cheapest.gap(), fastest.gap())};
@@ -140,7 +141,7 @@ class Recommender {
       within.hours =
           slow_h * std::pow(fast_h / slow_h, static_cast<double>(point) / (kFrontPoints - 1)) * (1 + 1e-9);
       const SearchResult found =
-          search(market_.space, objective_of(job_, Measure::usd, within, start_h_), kQuick);
+          search(market_.space, objective_of(job_, Measure::usd, within, start_h_), kQuick, told_);
       plan.exact = plan.exact && found.exact;
       plan.gap = std::max(plan.gap, found.gap());
       if (!found.best.empty()) plan.front.push_back(option_of("front", found.best.front().counts));
@@ -255,7 +256,8 @@ class Recommender {
       if (limits.*limit == 0) return;
       const double asked = limits.*limit;
       limits.*limit = 0;
-      const SearchResult found = search(market_.space, objective_of(job_, measure, limits, start_h_), kQuick);
+      const SearchResult found =
+          search(market_.space, objective_of(job_, measure, limits, start_h_), kQuick, told_);
       if (found.best.empty()) return;
       ways.push_back(fmt::format("{} {:g}: {:.4g} or more could be met, with {}", name, asked,
                                  found.best.front().value * 1.0005,
@@ -279,7 +281,8 @@ class Recommender {
   void lift_together(std::vector<std::string>& ways) const {
     const auto alone = [&](Measure measure, double limit, const char* name) {
       if (limit == 0) return;
-      const SearchResult found = search(market_.space, objective_of(job_, measure, {}, start_h_), kQuick);
+      const SearchResult found =
+          search(market_.space, objective_of(job_, measure, {}, start_h_), kQuick, told_);
       if (!found.best.empty())
         ways.push_back(fmt::format("{} {:g}: {:.4g} or more could be met", name, limit,
                                    found.best.front().value * 1.0005));
@@ -291,7 +294,7 @@ class Recommender {
 
   std::optional<Selection> within_limits(const Space& space) const {
     const SearchResult found =
-        search(space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick);
+        search(space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick, told_);
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
   }
 
@@ -330,7 +333,7 @@ class Recommender {
     MarketSpace fewer = market_;
     while (--fewer.space.least_domains > 0) {
       const SearchResult found =
-          search(fewer.space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick);
+          search(fewer.space, objective_of(job_, measure_of(job_), limits_of(job_), start_h_), kQuick, told_);
       if (found.best.empty()) continue;
       ways.push_back(fmt::format("domains_min {}: {} could be met, with {}", job_.domains_min,
                                  fewer.space.least_domains,
@@ -345,7 +348,8 @@ class Recommender {
   }
 
   std::optional<Selection> best_of(const Limits& limits, const Space& space) const {
-    const SearchResult found = search(space, objective_of(job_, measure_of(job_), limits, start_h_), kQuick);
+    const SearchResult found =
+        search(space, objective_of(job_, measure_of(job_), limits, start_h_), kQuick, told_);
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
   }
 
@@ -369,13 +373,14 @@ class Recommender {
   }
 
   void add_front(Recommendation& plan) const {
-    const SearchResult most = search(market_.space, objective_of(job_, Measure::hours, {}, start_h_), kQuick);
+    const SearchResult most =
+        search(market_.space, objective_of(job_, Measure::hours, {}, start_h_), kQuick, told_);
     if (most.best.empty()) return;
     const double highest = most.best.front().score.usd_per_h();
     for (int point = 1; point <= kFrontPoints; ++point) {
       const Limits limits{.usd_per_h = highest * point / kFrontPoints};
       const SearchResult found =
-          search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick);
+          search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick, told_);
       if (found.best.empty()) continue;
       const auto& counts = found.best.front().counts;
       if (!plan.front.empty() && plan.front.back().counts == counts) continue;
@@ -385,7 +390,8 @@ class Recommender {
 
   const Job& job_;
   const MarketSpace& market_;
-  double start_h_ = 0;  ///< time until all machines work
+  SearchTold told_;
+  double start_h_ = 0;  ///< before all machines work
 };
 
 constexpr double kCheckpointBytesPerParam = 12;  ///< parameter and two moments
@@ -467,8 +473,9 @@ Recommendation described(const Job& job, const MarketSpace& market, const std::v
   return plan;
 }
 
-Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
-  auto plan = Recommender(job, market).run();
+Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s,
+                                 const SearchTold& told) {
+  auto plan = Recommender(job, market, told).run();
   if (!plan) return plan.error();
   complete(job, market, now_unix_s, plan.value());
   return plan;

@@ -57,7 +57,8 @@ Recommendation described(const Job& job, const MarketSpace& market, const std::v
 /// The limit that the other option misses, or its extra cost and time over the chosen one.
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen);
 
-/// An error names the limit that cannot be met, and the nearest one that can.
-Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s);
+/// An error names the limit that cannot be met, and the nearest that can. told: of each of its searches.
+Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s,
+                                 const SearchTold& told = {});
 
 }  // namespace tw::plan

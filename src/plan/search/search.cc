@@ -94,10 +94,11 @@ class Findings {
 
 class Search {
  public:
-  Search(const Space& space, const Objective& objective, Effort effort)
+  Search(const Space& space, const Objective& objective, Effort effort, const SearchTold& told)
       : space_(space),
         objective_(objective),
         effort_(effort),
+        told_(told),
         relaxation_(space),
         machines_(space, relaxation_, objective),
         most_sites_(space.most_sites > 0 ? std::min(space.most_sites, space.sites) : space.sites),
@@ -457,6 +458,8 @@ class Search {
     Relaxation::Sums sums = relaxation_.none();
     for (const SitePeers& here : task_) relaxation_.add(sums, machines_.gains_at(here.site), here.peers);
     ++machines_.steps;
+    if (told_ && effort_.steps > 0)
+      told_(std::min(1.0, static_cast<double>(machines_.steps) / static_cast<double>(effort_.steps)));
     known = std::max(known, relaxation_.least_value(objective_, sums, round, found_.threshold()));
     if (found_.hopeless(known)) return;
     if (auto found = machines_.rounded(task_, round, found_.best_value())) found_.note(std::move(*found));
@@ -469,6 +472,7 @@ class Search {
   const Space& space_;
   const Objective& objective_;
   Effort effort_;
+  const SearchTold& told_;
   Relaxation relaxation_;
   MachineSearch machines_;
   std::size_t most_sites_;
@@ -492,8 +496,8 @@ double SearchResult::gap() const {
   return std::max(0.0, (best.front().value - bound) / std::abs(best.front().value));
 }
 
-SearchResult search(const Space& space, const Objective& objective, Effort effort) {
-  return Search(space, objective, effort).run();
+SearchResult search(const Space& space, const Objective& objective, Effort effort, const SearchTold& told) {
+  return Search(space, objective, effort, told).run();
 }
 
 Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round) {

@@ -93,9 +93,13 @@ struct SearchResult {
   double gap() const;
 };
 
-/// First ignores improvements of less than 0.01 %, then none. If the effort runs out before, gap() bounds the
-/// distance of the best plan from the optimum.
-SearchResult search(const Space& space, const Objective& objective, Effort effort = {});
+/// Hears at each step which share of them is done; may be empty.
+using SearchTold = std::function<void(double share)>;
+
+/// First leaves out what could be better by less than 0.01 %, then nothing. When the effort is spent before,
+/// gap() says how far from the optimum the best plan might be.
+SearchResult search(const Space& space, const Objective& objective, Effort effort = {},
+                    const SearchTold& told = {});
 
 /// Score of given counts.
 Score score_of(const Space& space, const std::vector<int>& counts);

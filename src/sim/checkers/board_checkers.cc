@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
+#include "monitor/report/report.h"
 #include "world/event_table.h"
 
 namespace tw::sim {
@@ -22,7 +24,7 @@ monitor::JournalOptions with_prices(const Rules& rules) {
     if (found == prices.end() || from == to) return 0.0;
     return found->second.egress_usd_per_gb;
   };
-  return {.usd_per_h = {}, .egress = egress, .budget_usd = {}};
+  return {.usd_per_h = {}, .egress = egress};
 }
 
 std::string site_in(const world::Event& event) {
@@ -94,17 +96,50 @@ void CostAddsUp::on_end(std::span<const Survivor>) {
 BoardsAgree::BoardsAgree(const Rules& rules)
     : Checker("I11"), rules_(rules), logs_(with_prices(rules)), live_(with_prices(rules)) {}
 
+void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
+  const auto told_twice = [&](auto& by, const auto& what) {
+    return by.try_emplace(what, peer).first->second != peer || doubts_.lost.contains(peer);
+  };
+  switch (event.phase) {
+    case world::Phase::lost:
+      if (!event.peer) return;
+      doubts_.told_of_lost.insert({event.round, peer});
+      if (doubts_.lost.contains(peer)) doubts_.of_round.insert(event.round);
+      doubts_.lost.insert(*event.peer);
+      return;
+    case world::Phase::commit:
+      doubts_.committed.insert({event.round, peer});
+      return;
+    case world::Phase::reissue:
+      if (event.peer) doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
+      return;
+    case world::Phase::skip:
+      doubts_.of_ledger |= told_twice(
+          doubts_.skipped, static_cast<std::uint64_t>(monitor::number_in(event, "sample").value_or(0)));
+      return;
+    default:
+      return;
+  }
+}
+
 void BoardsAgree::on_event(PeerId peer, const world::Event& event) {
   const monitor::LogEntry entry = entry_of(rules_, peer, event);
   logs_.take(entry);
-  own_.try_emplace(peer, with_prices(rules_)).first->second.take(entry);
+  monitor::Journal& own = own_.try_emplace(peer, with_prices(rules_)).first->second;
+  own.take(entry);
+  note_doubts(peer, event);
   rewound_ |= event.phase == world::Phase::restore && event.cause == world::Cause::checkpoint;
-  if (++events_ % kEventsPerStatus == 0) tell(peer, to_seconds(event.at.time_since_epoch()));
+  const double now_s = last_s_[peer] = to_seconds(event.at.time_since_epoch());
+  if (++events_ % kEventsPerStatus == 0) return tell(peer, now_s);
+  if (event.phase == world::Phase::commit) live_.take(peer, own.status(peer, now_s), now_s);
 }
 
 void BoardsAgree::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors)
     if (own_.contains(survivor.peer)) tell(survivor.peer, to_seconds(survivor.now.time_since_epoch()));
+  // The others' last word did not reach anybody in the run; here it does.
+  for (const auto& [peer, own] : own_) live_.take(peer, own.status(peer, last_s_[peer]), last_s_[peer]);
+  compare_whole(live_.board(), logs_.board());
 }
 
 void BoardsAgree::tell(PeerId peer, double now_s) {
@@ -112,6 +147,56 @@ void BoardsAgree::tell(PeerId peer, double now_s) {
   if (!is_sound(status)) violated(fmt::format("peer {} tells what nobody takes for a status", peer.value));
   live_.take(peer, status, now_s);
   compare(peer, live_.board(now_s), logs_.board(now_s));
+}
+
+void BoardsAgree::compare_whole(const monitor::Board& live, const monitor::Board& logs) {
+  if (rewound_) return;
+  const monitor::SampleLedger &here = live.ledger, &there = logs.ledger;
+  const bool more = here.again >= there.again && here.skipped >= there.skipped;
+  if (doubts_.of_ledger ? !more : !(here == there))
+    violated(
+        fmt::format("ledger: {} again, {} handed over, {} skipped, {} committed by the peers' word, {}, "
+                    "{}, {}, {} by the logs",
+                    here.again, here.handed_over, here.skipped, here.committed, there.again,
+                    there.handed_over, there.skipped, there.committed));
+  const auto cost = [](const monitor::Money& money) { return money.usd().value_or(0); };
+  if (!is_close(cost(live.money), cost(logs.money), 1e-9))
+    violated(
+        fmt::format("cost: {} USD by the peers' word, {} by the logs", cost(live.money), cost(logs.money)));
+  compare_rounds(live, logs);
+}
+
+void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Board& logs) {
+  for (const auto& [round, peer] : doubts_.told_of_lost)
+    if (!doubts_.committed.contains({round, peer})) doubts_.of_round.insert(round);
+  const auto peers_of = [](const monitor::BoardRound& round) {
+    std::set<PeerId> peers;
+    for (const monitor::LeftOut& out : round.left_out) peers.insert(out.peer);
+    return peers;
+  };
+  for (const monitor::BoardRound& there : logs.rounds) {
+    if (!there.committed_s) continue;
+    const auto here = std::ranges::find(live.rounds, there.round, &monitor::BoardRound::round);
+    if (here == live.rounds.end()) {
+      violated(fmt::format("round {} is in the logs, and no peer told of it", there.round));
+      continue;
+    }
+    std::vector<PeerId> told;  // one that died in the round did not tell of it
+    std::ranges::copy_if(there.contributors, std::back_inserter(told), [&, round = there.round](PeerId peer) {
+      return doubts_.committed.contains({round, peer});
+    });
+    if (here->contributors != told)
+      violated(fmt::format("round {}: {} contributors by the peers' word, {} by the logs", there.round,
+                           here->contributors.size(), told.size()));
+    std::set<PeerId> out = peers_of(*here);
+    for (const PeerId peer : there.contributors) out.erase(peer);
+    if (!doubts_.of_round.contains(there.round) && out != peers_of(there))
+      violated(fmt::format("round {}: {} left out by the peers' word, {} by the logs", there.round,
+                           out.size(), there.left_out.size()));
+    if (!is_close(here->loss.value_or(0), there.loss.value_or(0), 1e-9))
+      violated(fmt::format("round {}: loss {} by the peers' word, {} by the logs", there.round,
+                           here->loss.value_or(0), there.loss.value_or(0)));
+  }
 }
 
 void BoardsAgree::compare(PeerId told, const monitor::Board& live, const monitor::Board& logs) {

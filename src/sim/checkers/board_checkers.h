@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "monitor/fold/journal.h"
 #include "sim/checkers/checker.h"
@@ -34,8 +36,9 @@ class CostAddsUp final : public Checker {
   double machines_usd_ = 0, egress_usd_ = 0;  ///< of processes that have ended
 };
 
-/// I11: a board fed only by the statuses of peers shows for each peer, when its status arrives, the same as a
-/// board with all logs. A peer sends its status at every 64th event of the run, and at the end.
+/// I11: the board of one that only hears what peers tell of themselves shows of each, at the moment it tells,
+/// what a board shows that has the logs of all. A peer tells at each of its commits and at every 64th event
+/// of the run. In the end all have told their last, and both boards have the same rounds, ledger and money.
 class BoardsAgree final : public Checker {
  public:
   explicit BoardsAgree(const Rules& rules);
@@ -44,14 +47,29 @@ class BoardsAgree final : public Checker {
   void on_end(std::span<const Survivor> survivors) override;
 
  private:
+  /// What several peers tell, and what those tell that are counted out, boards may count in another way.
+  struct Doubts {
+    std::set<PeerId> lost;                                ///< counted out by somebody at some time
+    std::map<std::pair<Round, PeerId>, PeerId> reissued;  ///< who told so
+    std::map<std::uint64_t, PeerId> skipped;
+    std::set<std::pair<Round, PeerId>> committed, told_of_lost;  ///< by whom
+    bool of_ledger = false;
+    std::set<Round> of_round;
+  };
+
+  void note_doubts(PeerId peer, const world::Event& event);
   void tell(PeerId peer, double now_s);
   void compare(PeerId told, const monitor::Board& live, const monitor::Board& logs);
+  void compare_whole(const monitor::Board& live, const monitor::Board& logs);
+  void compare_rounds(const monitor::Board& live, const monitor::Board& logs);
 
   static constexpr std::uint64_t kEventsPerStatus = 64;
 
   Rules rules_;
   monitor::Journal logs_, live_;
   std::map<PeerId, monitor::Journal> own_;
+  std::map<PeerId, double> last_s_;  ///< of its events
+  Doubts doubts_;
   std::uint64_t events_ = 0;
   bool rewound_ = false;  ///< rounds were repeated: a peer may not know which of its own count
 };

@@ -70,8 +70,9 @@ struct Machine {
 
 class Course {
  public:
-  explicit Course(const WhatIf& what)
+  Course(const WhatIf& what, const std::function<void(double)>& told)
       : what_(what),
+        told_(told),
         machines_(machines_of(what)),
         world_(world_of(what, slots(), at_once())),
         end_(at(what.length)) {}
@@ -186,6 +187,7 @@ class Course {
     }
     if (event.round <= newest_) return;
     newest_ = event.round;
+    if (told_) told_(to_seconds(world_.now() - Scheduler::kStart) / to_seconds(what_.length));
     world_.scheduler().after(Duration{}, [this] { note_commit(); });
   }
 
@@ -312,6 +314,7 @@ class Course {
   }
 
   WhatIf what_;
+  const std::function<void(double)>& told_;
   std::vector<Machine> machines_;
   World world_;
   Instant end_;
@@ -327,6 +330,8 @@ class Course {
 
 }  // namespace
 
-WhatIfReport what_if(const WhatIf& what) { return Course(what).run(); }
+WhatIfReport what_if(const WhatIf& what, const std::function<void(double share)>& told) {
+  return Course(what, told).run();
+}
 
 }  // namespace tw::sim

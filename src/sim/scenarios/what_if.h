@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,8 @@ struct WhatIfReport {
   std::uint64_t events = 0;             ///< calls of the scheduler
 };
 
-WhatIfReport what_if(const WhatIf& what);
+/// told: hears after each round which share of the length is simulated; may be empty.
+WhatIfReport what_if(const WhatIf& what, const std::function<void(double share)>& told = {});
 
 /// A table for people.
 std::string to_string(const WhatIf& what, const WhatIfReport& report);

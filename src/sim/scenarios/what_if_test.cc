@@ -38,6 +38,15 @@ TEST(WhatIf, nearly_all_is_useful_while_nobody_goes) {
   EXPECT_EQ(report.members_least, 4);
 }
 
+TEST(WhatIf, tells_after_each_round_how_far_it_is) {
+  std::vector<double> shares;
+  const WhatIfReport report = what_if(small(), [&](double share) { shares.push_back(share); });
+  EXPECT_EQ(shares.size(), report.rounds);
+  EXPECT_TRUE(std::ranges::is_sorted(shares));
+  EXPECT_GT(shares.back(), 0.9);
+  EXPECT_LE(shares.back(), 1);
+}
+
 TEST(WhatIf, a_machine_that_vanishes_costs_its_samples_and_no_round) {
   WhatIf what = small();
   what.lifetimes[1] = {1, 0s, 62s, true};

@@ -509,7 +509,9 @@ void Session::Machine::freeze(Duration in, Duration lasts) {
 }
 
 void Session::Machine::end_run() {
-  if (!finished() && swarm_) swarm_->end_run();
+  if (finished() || !swarm_) return;
+  ends_early_ = true;
+  swarm_->end_run();
 }
 
 // ---- what can be seen

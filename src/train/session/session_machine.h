@@ -44,6 +44,7 @@ class Session::Machine final : public world::NetworkEvents {
   void pause(bool paused);
   void tell(const wire::Status& status);
   void end_run();
+  bool is_drained() const;
   SessionView view() const;
 
   bool finished() const { return departure_.ended(); }
@@ -178,6 +179,7 @@ class Session::Machine final : public world::NetworkEvents {
   PeerSearch search_;
   Departure departure_;
   bool pumping_ = false;
+  bool ends_early_ = false;  ///< told to: its budget is spent
 };
 
 }  // namespace tw::train

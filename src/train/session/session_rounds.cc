@@ -342,7 +342,15 @@ void Session::Machine::finish_when_done() {
   const bool needed =
       std::ranges::any_of(missing, [this](PeerId peer) { return swarm_->roster().fetches(peer); });
   if (departure_.linger(now, !missing.empty(), needed ? now : replica_.asked_at()))
-    end("the run is complete", false);
+    end(is_drained() ? "the run is over: its budget is spent" : "the run is complete", false);
+}
+
+/// It ends before its last round, and not because its accuracy is reached.
+bool Session::Machine::is_drained() const {
+  const RunOptions& run = options_.run;
+  const bool early = swarm_->head() && swarm_->head()->round < run.rounds;
+  const bool drains = run.budget.usd && run.budget.action == BudgetAction::drain;
+  return early && drains && (ends_early_ || !run.evaluation.stop_accuracy);
 }
 
 double Session::Machine::own_samples(const wire::Record& record) const {
