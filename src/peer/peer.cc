@@ -281,6 +281,11 @@ world::Event Peer::completed(world::Event event) const {
     if (!options_.tls) event.numbers.emplace_back("insecure", 1);
     if (options_.usd_per_h) event.numbers.emplace_back("usd_per_h", *options_.usd_per_h);
     event.texts.emplace_back("hardware", host::hardware_words());
+    if (options_.order) {
+      event.texts.emplace_back("seed", std::to_string(options_.order->seed()));
+      event.numbers.emplace_back("dataset", static_cast<double>(options_.order->dataset_size()));
+      event.numbers.emplace_back("block", static_cast<double>(options_.order->block()));
+    }
   }
   if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
   event.numbers.emplace_back("cpu_s", host::cpu_seconds());

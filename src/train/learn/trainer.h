@@ -9,6 +9,7 @@
 
 #include "base/range_set.h"
 #include "data/dataset.h"
+#include "data/sample_order.h"
 #include "train/learn/optimizer.h"
 #include "train/session/work_meter.h"
 
@@ -41,6 +42,9 @@ class Trainer {
 
   /// What tells the files that decide the result from others, a line each: RunOptions::sources.
   virtual std::string sources() const { return {}; }
+
+  /// Which samples of its data are those of the run. Nothing: not known.
+  virtual std::optional<data::SampleOrder> order() const { return std::nullopt; }
 
   /// Which parameters are updated by which options, in their order; `options` are those of the run.
   virtual std::vector<ParameterGroup> groups(const OptimizerOptions& options) const {
