@@ -32,17 +32,19 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
                       "write an event file for TensorBoard into this folder");
   command->add_option("--html", arguments.exports.html,
                       "write the page of the run into this FILE, with its data: to read without a server");
+  command->add_option("--samples", arguments.exports.samples,
+                      "write which samples each round used, and by whom, into this CSV FILE; fails when a "
+                      "sample was used twice");
   command->add_flag("--json", arguments.json, "what summary.json holds");
   command->footer(
       "The run may be over, killed or still going on. Logs of several machines: copy them into one folder.\n"
       "Money: hours in the logs by the price of each machine (tw train --usd-per-h), and bytes between sites "
       "by their tariffs, where these are known.\n"
-      "--trace, --csv, --tensorboard and --html name what they wrote, and print no report.\n"
-      "Exit codes: 0 told or written, 1 a file cannot be written, 2 wrong usage or no readable log.\n"
+      "--trace, --csv, --tensorboard, --html and --samples name what they wrote, and print no report.\n"
       "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost\n"
       "  tw report ~/.local/state/tradewind/mnist/logs\n  tw report logs --plan PLAN.yaml\n"
       "  tw report tw-out --trace run.json --csv tables --tensorboard runs/tw\n"
-      "  tw report tw-out --html run.html");
+      "  tw report tw-out --html run.html\n  tw report tw-out --samples samples.csv");
 }
 
 namespace {

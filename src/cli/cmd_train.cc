@@ -106,6 +106,7 @@ int train(const TrainArguments& arguments) {
   options.value().session.run.sources = trainer.value()->sources();
   look_at_past(options.value(), trainer.value()->parameter_count());
   const PeerProcess::Words words{.run_file = arguments.run_file, .quiet = arguments.quiet};
+  options.value().order = trainer.value()->order();
   return PeerProcess(std::move(options).value(), words, std::move(trainer).value()).run();
 }
 

@@ -39,6 +39,12 @@ class SampleOrder {
   /// In [0, dataset_size); O(1) time and memory.
   std::uint64_t index_of(std::uint64_t sample) const;
 
+  std::uint64_t seed() const { return seed_; }
+
+  std::uint64_t dataset_size() const { return size_; }
+
+  std::uint64_t block() const { return block_; }
+
  private:
   std::uint64_t seed_;
   std::uint64_t size_;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "data/sample_order.h"
 #include "host/directory_dht.h"
 #include "host/identity/tls.h"
 #include "host/tcp/stream_count.h"
@@ -29,9 +30,10 @@ struct Options {
   std::optional<double> usd_per_h;                ///< price of the machine; nothing: not known
   int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
-  std::unique_ptr<host::DhtDirectory> directory;  ///< directory entry of this peer; null: none
-  std::optional<host::WebOptions> watch;          ///< server of the watch page; nothing: none
-  std::string admission;                          ///< how others get a token: the end of a line for the user
+  std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
+  std::optional<host::WebOptions> watch;          ///< where the run is shown; nothing: nowhere
+  std::optional<data::SampleOrder> order{};       ///< of the data; nothing: not known
+  std::string admission;  ///< how others get what lets them in: the end of a line for the user
 };
 
 /// What the catalogs say that this machine costs, in USD an hour. price: "catalog" or "catalog:TYPE"; site:

@@ -285,6 +285,11 @@ world::Event Peer::completed(world::Event event) const {
       if (budget.action == train::BudgetAction::drain) event.numbers.emplace_back("budget_drains", 1);
     }
     event.texts.emplace_back("hardware", host::hardware_words());
+    if (options_.order) {
+      event.texts.emplace_back("seed", std::to_string(options_.order->seed()));
+      event.numbers.emplace_back("dataset", static_cast<double>(options_.order->dataset_size()));
+      event.numbers.emplace_back("block", static_cast<double>(options_.order->block()));
+    }
   }
   if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
   event.numbers.emplace_back("cpu_s", host::cpu_seconds());

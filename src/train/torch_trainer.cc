@@ -97,6 +97,8 @@ class TorchTrainer : public Trainer {
 
   std::string sources() const override { return sources_; }
 
+  std::optional<data::SampleOrder> order() const override { return order_; }
+
   std::string layout() const override {
     std::string lines;
     for (const FlatTensor& flat : layout_)

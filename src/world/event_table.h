@@ -22,6 +22,9 @@ inline constexpr std::string_view kSentTo = "to:";
 /// them.
 inline constexpr std::string_view kReadFrom = "from:", kAskedOf = "asked:";
 
+/// Before the id of a contributor, in commit: the samples that the mean has from it.
+inline constexpr std::string_view kSamplesOf = "samples:";
+
 inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::probe, "up_mbit_s", "the line of this peer, outwards; 0: not long enough to tell"},
     {Phase::probe, "down_mbit_s", "the same, inwards"},
@@ -40,6 +43,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::gather, "since_call_s", ""},
     {Phase::commit, "samples", "own ones in the mean"},
     {Phase::commit, "samples_total", "of the run"},
+    {Phase::commit, kSamplesOf, "their numbers in the run, as 0-15,64-79, by contributor"},
+    {Phase::commit, "parent", "digest of the record before"},
     {Phase::commit, "carried", "samples of the batch that the round before left over"},
     {Phase::commit, "members", "of the record"},
     {Phase::commit, "calc_s", "until own work was done and the plan was here"},
@@ -83,6 +88,9 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::start, "budget_drains", "1: the run ends when its budget is spent"},
     {Phase::start, "site", "provider:region:zone, in words"},
     {Phase::start, "hardware", "processor and cores, in words"},
+    {Phase::start, "seed", "of the order of samples"},
+    {Phase::start, "dataset", "samples of an epoch"},
+    {Phase::start, "block", "samples that stay side by side in the order"},
     {Phase::stop, "bytes_sent", "by the process"},
     {Phase::stop, "bytes_received", "by the process"},
     {Phase::log, "part", "number of the file that begins"},

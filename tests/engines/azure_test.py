@@ -15,7 +15,7 @@ import pytest
 from ceph_bed import free_port
 from machine import PROGRAM, soon, wait_until
 from npm import npm_package
-from web_shards_test import write_shard
+from web_shards_test import train_ten_rounds, write_digits, write_shard
 
 AZURITE = "azurite@3.37.0"
 ACCOUNT, KEY = "devstoreaccount1", base64.b64encode(b"a key of the tests, 32 bytes ...").decode()
@@ -80,3 +80,13 @@ def test_shards_in_azurite(endpoint, tmp_path):
     assert refused.returncode == 1
     assert "answered with 403 AuthorizationPermissionMismatch (as a SAS token" in refused.stderr
     assert "sig=" not in refused.stderr
+
+
+def test_a_run_reads_from_azurite(endpoint, tmp_path):
+    write_digits(tmp_path)
+    put(f"{endpoint}/data?restype=container", b"")
+    content = (tmp_path / "train-0.tar").read_bytes()
+    put(f"{endpoint}/data/train-0.tar", content, {"x-ms-blob-type": "BlockBlob"})
+    env = {"AZURE_STORAGE_ENDPOINT": endpoint, "AZURE_STORAGE_SAS_TOKEN": shared_access("r")}
+    printed = train_ten_rounds(tmp_path, f"az://{ACCOUNT}/data/train-0.tar", env)
+    assert "sig=" not in printed

@@ -11,7 +11,7 @@ import pytest
 from ceph_bed import free_port
 from machine import PROGRAM, wait_until
 from npm import CACHE
-from web_shards_test import write_shard
+from web_shards_test import train_ten_rounds, write_digits, write_shard
 
 MODULE = "github.com/fsouza/fake-gcs-server@v1.37.12"
 BUCKET = "shards"
@@ -65,11 +65,14 @@ def put(url, content):
     assert urllib.request.urlopen(request, timeout=30).status == 200
 
 
+def environment(endpoint):
+    return {"GS_ENDPOINT_URL": endpoint, "GS_ACCESS_KEY_ID": "GOOG1TEST",
+            "GS_SECRET_ACCESS_KEY": "a secret of the tests"}
+
+
 def tw(folder, endpoint, *words):
-    env = {**os.environ, "GS_ENDPOINT_URL": endpoint, "GS_ACCESS_KEY_ID": "GOOG1TEST",
-           "GS_SECRET_ACCESS_KEY": "a secret of the tests"}
     return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=200,
-                          cwd=folder, env=env)
+                          cwd=folder, env={**os.environ, **environment(endpoint)})
 
 
 def test_shards_in_google_cloud_storage(endpoint, tmp_path):
@@ -82,6 +85,12 @@ def test_shards_in_google_cloud_storage(endpoint, tmp_path):
     told = r"gs://shards/train-9.tar, bytes 0-0: answered with 404 .*\(as key GOOG1TEST"
     assert re.search(told, missing.stderr)
     assert "secret" not in missing.stderr
+
+
+def test_a_run_reads_from_google_cloud_storage(endpoint, tmp_path):
+    write_digits(tmp_path, "digits.tar")
+    put(endpoint, (tmp_path / "digits.tar").read_bytes())
+    train_ten_rounds(tmp_path, f"gs://{BUCKET}/train-0.tar", environment(endpoint))
 
 
 def test_a_shard_that_was_put_there_anew(endpoint, tmp_path):

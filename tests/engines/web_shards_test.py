@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+import shard_runs
 from ceph_bed import free_port
 from machine import PROGRAM
 
@@ -25,21 +26,25 @@ def write_shard(path, samples=300):
 
 
 class Failing(http.server.BaseHTTPRequestHandler):
-    """Serves ranges of one shard. Every fifth answer is 503, every seventh body breaks off."""
+    """Serves ranges of one shard. Some answers are 503, some bodies break off: every so many."""
 
     protocol_version = "HTTP/1.1"
     content, etag, asked, failures = b"", '"one"', 0, True
+    busy_every, broken_every, refused, broken = 5, 7, 0, 0
 
     def do_GET(self):
         cls = type(self)
         cls.asked += 1
-        if cls.failures and cls.asked % 5 == 0:
+        if cls.failures and cls.asked % cls.busy_every == 0:
+            cls.refused += 1
             return self.answer(503, b"")
         if self.headers.get("If-Match", cls.etag) != cls.etag:
             return self.answer(412, b"")
         first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
         body = cls.content[first:last + 1]
-        cut = len(body) // 2 if cls.failures and cls.asked % 7 == 0 else len(body)
+        breaks = cls.failures and cls.asked % cls.broken_every == 0
+        cls.broken += breaks
+        cut = len(body) // 2 if breaks else len(body)
         self.answer(206, body, f"bytes {first}-{first + len(body) - 1}/{len(cls.content)}", cut)
 
     def answer(self, status, body, content_range="", cut=None):
@@ -67,6 +72,23 @@ def failing(tmp_path):
     server.shutdown()
 
 
+def write_digits(folder, name="train-0.tar"):
+    """A shard of 1,000 digits, and what a run of train_ten_rounds() needs beside it."""
+    pictures, labels = shard_runs.digits("train")
+    shard_runs.write_tar(folder / name, pictures[:1000], labels[:1000], 0)
+    shard_runs.write_tar(folder / "test.tar", pictures[1000:1100], labels[1000:1100], 0)
+    shard_runs.tw(folder, "data", "index", "test.tar", "-o", "test.twi")
+
+
+def train_ten_rounds(folder, url, env=None):
+    """Two peers, an epoch of write_digits() from this store: each sample once. Returns what was printed."""
+    shard_runs.tw(folder, "data", "index", url, "-o", "train.twi", env=env)
+    shard_runs.write_run(folder, batch=100, rounds=10, microbatch=10)
+    done = shard_runs.tw(folder, "local", "run.yaml", "--peers", 2, "--threads", 1, env=env)
+    shard_runs.expect_each_once(folder / "tw-out", rounds=10, epochs=1)
+    return done.stdout + done.stderr
+
+
 def tw(folder, *words):
     words = [PROGRAM, *map(str, words)]
     return subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
@@ -83,6 +105,15 @@ def test_a_server_that_fails_now_and_then_only_takes_longer(failing, tmp_path):
     assert kind.asked > 12, "some were asked for again"
 
 
+def test_a_run_goes_on_with_a_server_that_refuses_a_tenth_and_breaks_off(failing, tmp_path):
+    kind, url = failing
+    write_digits(tmp_path, "a.tar")
+    kind.content = (tmp_path / "a.tar").read_bytes()
+    kind.busy_every, kind.broken_every = 10, 9
+    train_ten_rounds(tmp_path, url)
+    assert kind.refused >= 5 and kind.broken >= 5
+
+
 def test_an_object_that_changes_is_told_with_both_versions(failing, tmp_path):
     kind, url = failing
     kind.failures = False
@@ -95,7 +126,7 @@ def test_an_object_that_changes_is_told_with_both_versions(failing, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("nginx"), reason="no nginx (packages-engines.txt)")
 def test_nginx_serves_the_ranges(tmp_path):
-    write_shard(tmp_path / "a.tar")
+    write_digits(tmp_path, "a.tar")
     port = free_port()
     (tmp_path / "nginx.conf").write_text(
         f"pid {tmp_path}/pid; error_log {tmp_path}/error.log; daemon off; user root;\n"
@@ -110,6 +141,7 @@ def test_nginx_serves_the_ranges(tmp_path):
             assert time.monotonic() < end, done.stderr
         verified = tw(tmp_path, "data", "verify", "web.twi")
         assert verified.returncode == 0, verified.stderr
+        train_ten_rounds(tmp_path, url)
     finally:
         server.terminate()
         server.wait()

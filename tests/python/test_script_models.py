@@ -204,11 +204,25 @@ def test_peers_with_another_file_to_begin_with_are_turned_away(tmp_path):
     assert text.count("model.init: ") == 2 and "another run" in text, text
 
 
-def test_peers_train_on_a_token_file(tmp_path):
+def write_megatron_index(path: Path, tokens: int) -> None:
+    """As Megatron-LM's indexed_dataset.py writes it: uint16 tokens, sequences of 1,000, each a document."""
+    lengths = [1000] * (tokens // 1000)
+    count = len(lengths)
+    head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, count, count + 1)
+    places = struct.pack(f"<{count}q", *range(0, 2 * tokens, 2000))
+    documents = struct.pack(f"<{count + 1}q", *range(count + 1))
+    path.write_bytes(head + struct.pack(f"<{count}i", *lengths) + places + documents)
+
+
+@pytest.mark.parametrize("kind", ["tokens", "megatron"])
+def test_peers_train_on_a_token_file(tmp_path, kind):
     torch.manual_seed(1)
     steps = torch.randint(1, 3, (60000,))
     tokens = (steps.cumsum(0) % 50 + 1000).tolist()
     (tmp_path / "t.bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
+    if kind == "megatron":
+        write_megatron_index(tmp_path / "t.idx", len(tokens))
+    data = {"tokens": "tokens: t.bin, token_type: uint16", "megatron": "kind: megatron, tokens: t.bin"}[kind]
 
     class Pairs(nn.Module):
         def __init__(self) -> None:
@@ -222,11 +236,11 @@ def test_peers_train_on_a_token_file(tmp_path):
     torch.jit.script(Pairs()).save(str(tmp_path / "model.pt"))
     (tmp_path / "run.yaml").write_text(
         textwrap.dedent(
-            """\
+            f"""\
             model: model.pt
-            data: {tokens: t.bin, token_type: uint16, context: 32}
-            training: {target_batch_size: 64, microbatch: 16, rounds: 60}
-            schedule: {learning_rate: 3e-2}
+            data: {{{data}, context: 32}}
+            training: {{target_batch_size: 64, microbatch: 16, rounds: 60}}
+            schedule: {{learning_rate: 3e-2}}
             """
         )
     )

@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "cli/watch/frozen_file.h"
+#include "data/sample_order.h"
 #include "monitor/board/board_json.h"
 #include "monitor/export/board_csv.h"
 #include "monitor/export/chrome_trace_json.h"
 #include "monitor/export/tensorboard.h"
 #include "monitor/report/history.h"
+#include "monitor/report/used_samples.h"
 
 namespace tw::cli {
 namespace {
@@ -56,12 +59,31 @@ std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monito
   return monitor::TensorBoardEvents::begin(begun_s) + text + events.take_all(last);
 }
 
-/// Unlike a page, a file of a whole run has the phases of all its rounds.
-std::string trace_of(const std::vector<monitor::LogEntry>& entries, monitor::JournalOptions options) {
-  options.lane_rounds = monitor::Board::kMostRounds;
-  monitor::Journal journal(std::move(options));
-  for (const monitor::LogEntry& entry : entries) journal.take(entry);
-  return chrome_trace(journal.board());
+/// A line for each sample. Epoch and index are empty where the order of the data is not known.
+std::string samples_csv(const monitor::UsedSamples& used) {
+  std::optional<data::SampleOrder> order;
+  if (used.order) order.emplace(used.order->seed, used.order->dataset, used.order->block);
+  std::string text = "round,peer,sample,epoch,index,skipped\n";
+  const auto add = [&](Round round, PeerId peer, std::uint64_t s) {
+    std::string place = ",";
+    if (order) place = fmt::format("{},{}", s / order->dataset_size(), order->index_of(s));
+    text += fmt::format("{},{},{},{},{}\n", round, peer.value, s, place, used.skipped.contains(s) ? 1 : 0);
+  };
+  for (const auto& round : used.rounds) {
+    for (const auto& [peer, samples] : round.of) {
+      for (const Range& range : samples.ranges())
+        for (std::uint64_t s = range.first; s < range.end(); ++s) add(round.round, peer, s);
+    }
+  }
+  return text;
+}
+
+Result<std::string> write_samples(const std::string& path, const std::vector<monitor::LogEntry>& entries) {
+  const auto used = monitor::used_samples(entries);
+  if (!used) return Error{"--samples: " + used.error().message};
+  if (const Status done = write_file("--samples", path, samples_csv(used.value())); !done)
+    return done.error();
+  return fmt::format("{}: {}", path, text_of(used.value()));
 }
 
 }  // namespace
@@ -95,6 +117,11 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
           std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}})
       if (const Status done = write("--csv", fmt::format("{}/{}.csv", exports.csv, name), text); !done)
         return done.error();
+  }
+  if (!exports.samples.empty()) {
+    auto told = write_samples(exports.samples, entries);
+    if (!told) return told.error();
+    written.push_back(std::move(told).value());
   }
   if (exports.tensorboard.empty()) return written;
   if (const Status made = make_folder("--tensorboard", exports.tensorboard); !made) return made.error();

@@ -16,12 +16,15 @@ struct Exports {
   std::string csv;          ///< folder
   std::string tensorboard;  ///< folder
   std::string html;         ///< file, the page frozen with its data
+  std::string samples;      ///< file, CSV of the samples that the rounds used
 
-  bool any() const { return !trace.empty() || !csv.empty() || !tensorboard.empty() || !html.empty(); }
+  bool any() const {
+    return !trace.empty() || !csv.empty() || !tensorboard.empty() || !html.empty() || !samples.empty();
+  }
 };
 
-/// Writes all requested exports. Returns the written files. Folders are made, files replaced. Errors name the
-/// option and the path.
+/// Writes all that are asked for: the files that were written, that of samples with what it shows. Folders
+/// are made, files replaced. Errors name the option and the path, or the sample that was used twice.
 Result<std::vector<std::string>> write_exports(const Exports& exports,
                                                const std::vector<std::vector<monitor::LogEntry>>& logs,
                                                const monitor::JournalOptions& options);

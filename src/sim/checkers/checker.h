@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -55,6 +56,8 @@ struct Rules {
   Duration handover_time{};
   Duration round_trip{};     ///< the longest between two peers, queues included
   Duration transfer_time{};  ///< of the state to one joiner
+  /// Samples that nobody can decode: the run goes on without them. None: no sample is.
+  std::function<bool(std::uint64_t sample)> broken{};
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };

@@ -21,11 +21,22 @@ std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& m
   return values;
 }
 
+/// Without those that the run goes on without.
+std::vector<train::SampleSpan> sound_samples(std::vector<train::SampleSpan> spans, const Rules& rules) {
+  if (!rules.broken) return spans;
+  std::vector<train::SampleSpan> sound;
+  for (const train::SampleSpan span : spans) {
+    for (std::uint64_t s = span.first; s < span.first + span.count; ++s)
+      if (!rules.broken(s)) sound.push_back({s, 1});
+  }
+  return sound;
+}
+
 }  // namespace
 
 std::vector<float> honest_sum(const wire::Record& record, const Contribution& contribution,
                               const Rules& rules) {
-  const auto spans = samples_of(record, contribution.microbatches, rules);
+  const auto spans = sound_samples(samples_of(record, contribution.microbatches, rules), rules);
   return reference_contribution(record.parameters, spans, rules.geometry.length);
 }
 

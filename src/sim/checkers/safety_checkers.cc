@@ -74,12 +74,51 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
   }
 }
 
-void ExactSamples::on_event(PeerId, const world::Event& event) {
+void ExactSamples::on_event(PeerId peer, const world::Event& event) {
+  if (event.phase == world::Phase::start) committed_.erase(peer);
+  if (event.phase == world::Phase::skip) {
+    const auto sample = static_cast<std::uint64_t>(event.numbers.at(0).second);
+    skipped_.insert(sample);
+    if (!rules_.broken || !rules_.broken(sample))
+      violated(fmt::format("round {}: peer {} skipped sample {}, which is not broken", event.round,
+                           peer.value, sample));
+  }
   const bool left = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "next_round"; });
   if (event.phase == world::Phase::reissue && left) short_.insert(event.round);
 }
 
+/// A process that has taken part since the round before says which of its samples were skipped when it
+/// commits. Another one may have come too late to know what its contribution is made of.
+void ExactSamples::judge_skipped(const Sighting& s) {
+  const std::string before = std::exchange(committed_[s.peer], to_string(s.digest));
+  if (!rules_.broken || before != to_string(s.record.parent)) return;
+  for (const wire::Contribution& c : s.record.contributors) {
+    if (c.peer != s.peer) continue;
+    for (const train::SampleSpan span : samples_of(s.record, c.microbatches, rules_)) {
+      for (std::uint64_t i = span.first; i < span.first + span.count; ++i)
+        if (rules_.broken(i) && !skipped_.contains(i))
+          violated(fmt::format("round {}: peer {} did not say that it skipped sample {}", s.record.round,
+                               s.peer.value, i));
+    }
+  }
+}
+
+/// Each skipped sample is one that the run used: none is lost beside its records.
+void ExactSamples::on_end(std::span<const Survivor>) {
+  const wire::Record* const last = ledger_.newest();
+  if (skipped_.empty() || last == nullptr || !last->last) return;
+  RangeSet used;
+  for (const wire::Record* r = last; r != nullptr && r->round > 0; r = ledger_.find(r->parent)) {
+    for (const wire::Contribution& c : r->contributors)
+      for (const train::SampleSpan span : samples_of(*r, c.microbatches, rules_))
+        used.add({span.first, span.count});
+  }
+  for (const std::uint64_t sample : skipped_)
+    if (!used.contains(sample)) violated(fmt::format("sample {} was skipped, but no record has it", sample));
+}
+
 void ExactSamples::on_commit(const Sighting& s) {
+  judge_skipped(s);
   const wire::Record& record = s.record;
   if (record.round == 0 || !seen_.insert(s.digest).second) return;
   RangeSet all;

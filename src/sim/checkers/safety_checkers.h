@@ -52,14 +52,18 @@ class ExactSamples final : public Checker {
 
   void on_event(PeerId peer, const world::Event& event) override;
   void on_commit(const Sighting& sighting) override;
+  void on_end(std::span<const Survivor> survivors) override;
 
  private:
   void judge_batch(const wire::Record& record);
+  void judge_skipped(const Sighting& sighting);
 
   Rules rules_;
   const Ledger& ledger_;
   std::set<Digest> seen_;
-  std::set<Round> short_;  ///< rounds that leave a remainder according to a leader
+  std::set<Round> short_;            ///< of which a leader says that it leaves something to the next one
+  std::set<std::uint64_t> skipped_;  ///< samples that peers said the run goes on without
+  std::map<PeerId, std::string> committed_;  ///< the last record by its process
 };
 
 /// I6: a contributor to a round held the state with which the round began.

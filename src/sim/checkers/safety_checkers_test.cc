@@ -138,6 +138,29 @@ TEST(I3, wants_what_a_round_leaves_over_at_the_head_of_the_next_one) {
   EXPECT_NE(judge(true, false, false).find("instead of all 5"), std::string::npos) << "nobody was lost";
 }
 
+TEST(I3, wants_skipped_samples_to_be_broken_and_told_by_their_peer_and_used) {
+  Rules rules = kRules;
+  rules.broken = [](std::uint64_t sample) { return sample == 5 || sample == 40; };
+  const auto judge = [&](std::initializer_list<double> skipped, bool restarts = false) {
+    Judged<ExactSamples> j(rules);
+    j.commit(kAnn, j.story.genesis());
+    if (restarts) j.checker.on_event(kAnn, {.phase = world::Phase::start});
+    for (const double sample : skipped)
+      j.checker.on_event(kAnn, {.phase = world::Phase::skip, .round = 1, .numbers = {{"sample", sample}}});
+    Record record = j.story.next(j.story.genesis(), {1, 1});
+    record.last = true;
+    j.commit(kAnn, record);
+    j.checker.on_end({});
+    return j.story.verdict();
+  };
+  EXPECT_EQ(judge({5}), "");
+  EXPECT_EQ(judge({5, 5}), "") << "told twice, it is skipped once";
+  EXPECT_EQ(judge({}), "round 1: peer 11 did not say that it skipped sample 5");
+  EXPECT_EQ(judge({}, true), "") << "another process did not compute it";
+  EXPECT_EQ(judge({5, 6}), "round 1: peer 11 skipped sample 6, which is not broken");
+  EXPECT_EQ(judge({5, 40}), "sample 40 was skipped, but no record has it");
+}
+
 TEST(I3, wants_whole_batches_where_the_run_does) {
   Rules rules = kRules;
   rules.exact_batches = true;

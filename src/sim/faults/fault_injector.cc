@@ -16,6 +16,12 @@ constexpr Duration kUnnoticed = 4s;
 constexpr Duration kClockJump = 1h;
 /// Wait of a rolling relaunch until the next peer may go.
 constexpr Duration kAskAgain = 1s;
+/// Reads of a store that does not answer come to an end after this time.
+constexpr Duration kStoreGivesUp = 8s;
+/// A third peer without a sample ends the run (docs/data.md).
+constexpr std::size_t kMostWithoutStore = 2;
+/// A store that lacks samples lacks one in so many.
+constexpr std::uint64_t kLacksOneIn = 16;
 
 DiskFault disk_fault_of(FaultKind kind) {
   switch (kind) {
@@ -65,6 +71,7 @@ bool FaultInjector::strike_one(const Fault& fault, PeerId victim, PeerId other) 
       return strike_network(fault, victim);
     default:
       if (is_of_a_disk(fault.kind)) return strike_disk(fault, victim);
+      if (is_of_a_store(fault.kind)) return strike_store(fault, victim);
       return is_tampering(fault.kind) ? tamper(fault, victim) : strike_process(fault, victim);
   }
 }
@@ -333,6 +340,22 @@ bool FaultInjector::strike_disk(const Fault& fault, PeerId victim) {
     if (world_.lives(victim)) world_.disk(victim).mend();
   });
   return false;
+}
+
+// ---- stores
+// --------------------------------------------------------------------------------------------------------
+
+bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
+  if (!without_store_.contains(victim) && without_store_.size() == kMostWithoutStore) return false;
+  without_store_.insert(victim);
+  const bool away = fault.kind == FaultKind::store_away;
+  world_.break_store(victim, [away, draw = fault.choice](std::uint64_t sample) {
+    return away || mix(draw, sample) % kLacksOneIn == 0;
+  });
+  if (away) world_.send_away(victim, std::min(fault.lasts, kStoreGivesUp), false);
+  tell(fault.kind, {victim}, fault.lasts);
+  later(fault.lasts, [this, victim] { world_.break_store(victim, {}); });
+  return true;
 }
 
 // ---- who must live on

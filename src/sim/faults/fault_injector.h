@@ -44,6 +44,7 @@ class FaultInjector {
   bool strike_network(const Fault& fault, PeerId victim);
   bool strike_process(const Fault& fault, PeerId victim);
   bool strike_disk(const Fault& fault, PeerId victim);
+  bool strike_store(const Fault& fault, PeerId victim);
   bool worsen(const Fault& fault, PeerId a, PeerId b);
   std::set<PeerId> side_of(PeerId victim, Prng& random) const;
   void swizzle(const Fault& fault, PeerId victim);
@@ -66,6 +67,7 @@ class FaultInjector {
   std::map<PeerId, Instant> gone_;  ///< killed, or told to leave, and when
   std::map<FaultKind, int> fired_;
   std::map<PeerId, FaultKind> tampering_;
+  std::set<PeerId> without_store_;  ///< for a time
   std::map<world::Phase, int> kills_by_phase_;
   int leader_kills_ = 0;
   int came_;

@@ -71,6 +71,8 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::lost_fsync, "lost_fsync"},
       {FaultKind::bit_flip, "bit_flip"},
       {FaultKind::rename_lost, "rename_lost"},
+      {FaultKind::store_away, "store_away"},
+      {FaultKind::store_lacks, "store_lacks"},
       {FaultKind::clock_jump, "clock_jump"},
       {FaultKind::send_nan, "send_nan"},
       {FaultKind::send_infinite, "send_infinite"},
@@ -105,6 +107,8 @@ std::optional<FaultKind> fault_named(std::string_view name) {
 }
 
 bool is_of_a_disk(FaultKind kind) { return kind >= FaultKind::disk_full && kind <= FaultKind::rename_lost; }
+
+bool is_of_a_store(FaultKind kind) { return kind == FaultKind::store_away || kind == FaultKind::store_lacks; }
 
 std::string to_string(const Fault& fault) {
   constexpr std::array kAims{"any peer", "the leader", "the author"};

@@ -51,6 +51,9 @@ enum class FaultKind : std::uint8_t {
   lost_fsync,   ///< what was said to be durable is not, and power is lost later
   bit_flip,     ///< one bit of a file
   rename_lost,  ///< a rename is not durable, and power is lost
+  // its store of samples
+  store_away,   ///< answers nothing for `lasts`
+  store_lacks,  ///< lacks some samples for `lasts`
   // its clock
   clock_jump,  ///< an hour
   // what it contributes
@@ -81,6 +84,7 @@ const std::vector<FaultName>& fault_names();
 const char* name_of(FaultKind kind);
 std::optional<FaultKind> fault_named(std::string_view name);
 bool is_of_a_disk(FaultKind kind);
+bool is_of_a_store(FaultKind kind);
 
 /// The victims; if no peer fits, any peer is chosen.
 enum class Aim : std::uint8_t {

@@ -34,7 +34,8 @@ struct WorkloadSpec {
                                          train::Rounding::stochastic};  ///< of int8; one is drawn
   std::vector<train::OptimizerKind> optimizers{train::OptimizerKind::adamw,
                                                train::OptimizerKind::sgd};  ///< one is drawn
-  double own_models = 0;         ///< chance that peers begin with parameters that differ from the founder's
+  double own_models = 0;         ///< chance that peers begin with other parameters than the founder
+  double broken_samples = 0;     ///< share of those that are skipped
   double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none
   Round rounds = 16;

@@ -42,6 +42,12 @@ train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   return run;
 }
 
+/// Drawn sample by sample; none where the share is 0.
+std::function<bool(std::uint64_t)> broken_samples(std::uint64_t seed, double share) {
+  if (share <= 0) return {};
+  return [seed, share](std::uint64_t sample) { return Prng(mix(seed, sample)).chance(share); };
+}
+
 std::uint32_t peers_of(const Scenario& scenario) {
   int peers = 0;
   for (const SiteSpec& site : scenario.sites) peers += site.peers;
@@ -58,6 +64,7 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
   if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::kOwnModel;
   world.model = {whole(scenario.workload.parameters, random), seed};
+  world.model.broken = broken_samples(mix(seed, 17), scenario.workload.broken_samples);
   world.segment_length = std::max<std::uint64_t>(1, whole(scenario.workload.segment_length, random));
   world.bulk_scale = scenario.workload.bulk_scale;
   world.wait_for = peers_of(scenario);

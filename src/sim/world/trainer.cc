@@ -41,6 +41,10 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
   computed_ += samples.count;
   const Digest digest = digest_of(parameters);
   for (std::uint64_t sample = samples.first; sample < samples.first + samples.count; ++sample) {
+    if (model_.broken && model_.broken(sample)) {
+      news_.skipped.push_back({sample, fmt::format("a.tar: {}: not a JPEG", sample)});
+      continue;
+    }
     const std::uint64_t seed = seed_of(digest, sample);
     for (std::uint64_t j = 0; j < gradient_sum.size(); j += kValuesOfWord) {
       const std::uint64_t word = mix(seed, j / kValuesOfWord);

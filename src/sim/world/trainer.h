@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/digest.h"
@@ -15,8 +16,8 @@ namespace tw::sim {
 struct SyntheticModel {
   std::uint64_t parameters = 100;
   std::uint64_t seed = 1;
-  std::function<bool(std::uint64_t sample)>
-      lacks{};  ///< whether the sample cannot be read here; empty: all can
+  std::function<bool(std::uint64_t sample)> lacks{};   ///< it cannot be had here; none: all can
+  std::function<bool(std::uint64_t sample)> broken{};  ///< everywhere; it is skipped; none: no sample is
 };
 
 /// Value j of the gradient of one sample: an integer in [-128, 127], so that sums over up to 2^16 samples are
@@ -36,6 +37,9 @@ class SyntheticTrainer final : public train::Trainer {
   double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override;
   std::optional<data::MissingSample> load(const RangeSet& samples) override;
+
+  data::LoadNews take_load_news() override { return std::exchange(news_, {}); }
+
   train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
 
   /// Number of samples whose gradients were computed here.
@@ -43,6 +47,7 @@ class SyntheticTrainer final : public train::Trainer {
 
  private:
   SyntheticModel model_;
+  data::LoadNews news_;
   std::uint64_t computed_ = 0;
 };
 

@@ -163,12 +163,17 @@ void World::lay_paths(const Node& added) {
   }
 }
 
+bool World::lacks(PeerId peer, std::uint64_t sample) const {
+  if (options_.lacks && options_.lacks(peer, sample)) return true;
+  const auto broken = broken_stores_.find(peer);
+  return broken != broken_stores_.end() && broken->second(sample);
+}
+
 // Fresh peers with other parameters than the founder's take its state.
 SyntheticModel World::model_of(PeerId self) const {
   SyntheticModel model = options_.model;
   if (options_.run.has_own_model()) model.seed = mix(model.seed, self.value);
-  if (options_.lacks)
-    model.lacks = [this, self](std::uint64_t sample) { return options_.lacks(self, sample); };
+  model.lacks = [this, self](std::uint64_t sample) { return lacks(self, sample); };
   return model;
 }
 
@@ -253,6 +258,15 @@ void World::send_away(PeerId peer, Duration lasts, bool announced) {
   away.compute.stand(until);
   tell(true);
   away.process.at(until, [tell] { tell(false); });
+}
+
+void World::break_store(PeerId peer, std::function<bool(std::uint64_t)> lacks) {
+  note(fmt::format("the store of {} {}", peer.value, lacks ? "fails" : "is back"));
+  if (lacks) {
+    broken_stores_[peer] = std::move(lacks);
+  } else {
+    broken_stores_.erase(peer);
+  }
 }
 
 void World::resume_all() {
@@ -354,6 +368,7 @@ void World::become_calm() {
   calm_ = true;
   heal();
   resume_all();
+  broken_stores_.clear();
   for (const auto& [peer, process] : current_) {
     if (process->tamper) tamper(peer, std::nullopt);
     process->compute.come_back();

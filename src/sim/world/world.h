@@ -92,6 +92,10 @@ class World {
 
   /// Its compute thread belongs to a program that is busy for `lasts`. announced: the program says so.
   void send_away(PeerId peer, Duration lasts, bool announced);
+
+  /// It cannot have these samples from now on, until the call with nothing.
+  void break_store(PeerId peer, std::function<bool(std::uint64_t sample)> lacks);
+
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
 
@@ -202,6 +206,7 @@ class World {
   void note(const std::string& what);
   train::SessionOptions session_options(PeerId self, const PeerSpec& spec);
   SyntheticModel model_of(PeerId self) const;
+  bool lacks(PeerId peer, std::uint64_t sample) const;
 
   WorldOptions options_;
   Scheduler scheduler_;
@@ -220,6 +225,7 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;  ///< every process that ever was, by port number
   std::map<PeerId, Node*> current_;           ///< the last one of each identity, twins left out
   std::map<std::pair<int, int>, Quality> drawn_paths_;
+  std::map<PeerId, std::function<bool(std::uint64_t sample)>> broken_stores_;  ///< true: lacks it
 };
 
 }  // namespace tw::sim

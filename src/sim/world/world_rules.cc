@@ -31,6 +31,7 @@ Rules rules_of(const WorldOptions& options) {
   rules.run = run_digest(options.run, options.model.parameters);
   rules.checkpoint_folder = options.run.checkpoint.folder;
   rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
+  rules.broken = options.model.broken;
   // With the slowest of everything that may be drawn, by half of the peers at the beginning.
   double latency_s = 0, bytes_per_s = 1e12, samples_per_s = 1e12;
   for (const LinkSpec& link : options.links) {

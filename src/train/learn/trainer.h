@@ -9,6 +9,7 @@
 
 #include "base/range_set.h"
 #include "data/dataset.h"
+#include "data/sample_order.h"
 #include "train/learn/optimizer.h"
 #include "train/session/work_meter.h"
 
@@ -42,7 +43,10 @@ class Trainer {
   /// Identifies the files that decide the result, a line each: RunOptions::sources.
   virtual std::string sources() const { return {}; }
 
-  /// Groups of parameters with their options, in order; `options` are those of the run.
+  /// Which samples of its data are those of the run. Nothing: not known.
+  virtual std::optional<data::SampleOrder> order() const { return std::nullopt; }
+
+  /// Which parameters are updated by which options, in their order; `options` are those of the run.
   virtual std::vector<ParameterGroup> groups(const OptimizerOptions& options) const {
     return {one_group(options, tensor_sizes())};
   }

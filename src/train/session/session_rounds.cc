@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/check.h"
+#include "swarm/leases/batch.h"
 #include "train/session/session_machine.h"
 #include "wire/frame.h"
+#include "world/event_table.h"
 
 namespace tw::train {
 namespace {
@@ -17,6 +20,19 @@ using namespace std::chrono_literals;
 /// After this many ballots that count on a contribution beyond the norm cap, the round has too few other
 /// ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
+
+/// Which samples of the run the mean has, by contributor, and the record that comes before.
+std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& record,
+                                                            const RunOptions& run) {
+  const swarm::TargetBatch lease = {run.target_batch_size, run.microbatch, run.exact_batches};
+  std::map<PeerId, RangeSet> samples;
+  for (const wire::Contribution& c : record.contributors)
+    if (c.samples > 0) samples[c.peer].add(samples_of(record, c.microbatches, lease));
+  std::vector<std::pair<std::string, std::string>> texts = {{"parent", to_string(record.parent)}};
+  for (const auto& [peer, of_peer] : samples)
+    texts.emplace_back(fmt::format("{}{}", world::kSamplesOf, peer.value), to_string(of_peer));
+  return texts;
+}
 
 }  // namespace
 
@@ -265,6 +281,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
     if (c.samples > 0 && std::ranges::find(event.peers, c.peer) == event.peers.end())
       event.peers.push_back(c.peer);
   }
+  event.texts = samples_in(record, options_.run);
   doors_.events.emit(event);
   tell_of_traffic(false);
   tell_of_data(record);

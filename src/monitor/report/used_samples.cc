@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/used_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/text/number.h"
+#include "monitor/report/report.h"
+#include "world/event_table.h"
+
+namespace tw::monitor {
+namespace {
+
+struct LoggedRecord {
+  UsedSamples::InRound samples;
+  std::string parent;
+  double samples_total = 0;
+};
+
+std::optional<RangeSet> ranges_in(std::string_view text) {
+  RangeSet ranges;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view part = text.substr(at, end - at);
+    const std::size_t dash = std::min(part.find('-'), part.size());
+    const auto first = parse_number<std::uint64_t>(part.substr(0, dash));
+    const auto last = dash == part.size() ? first : parse_number<std::uint64_t>(part.substr(dash + 1));
+    if (!first || !last || *last < *first) return std::nullopt;
+    ranges.add({*first, *last - *first + 1});
+    at = end + 1;
+  }
+  return ranges;
+}
+
+/// Nothing: its peer told no samples.
+std::optional<LoggedRecord> record_in(const world::Event& event) {
+  LoggedRecord record{.samples = {.round = event.round, .of = {}}};
+  for (const auto& [name, text] : event.texts) {
+    if (name == "parent") record.parent = text;
+    if (!name.starts_with(world::kSamplesOf)) continue;
+    const auto peer = parse_number<std::uint64_t>(std::string_view(name).substr(world::kSamplesOf.size()));
+    const auto ranges = ranges_in(text);
+    if (!peer || !ranges) return std::nullopt;
+    record.samples.of[PeerId{*peer}] = *ranges;
+  }
+  record.samples_total = number_in(event, "samples_total").value_or(0);
+  if (record.parent.empty() || event.digest.empty()) return std::nullopt;
+  return record;
+}
+
+std::optional<UsedSamples::Order> order_in(const world::Event& event) {
+  const auto seed = std::ranges::find(event.texts, "seed", &std::pair<std::string, std::string>::first);
+  const auto dataset = number_in(event, "dataset"), block = number_in(event, "block");
+  if (seed == event.texts.end() || !dataset || !block || *dataset < 1 || *block < 1) return std::nullopt;
+  const auto number = parse_number<std::uint64_t>(seed->second);
+  if (!number) return std::nullopt;
+  return UsedSamples::Order{*number, static_cast<std::uint64_t>(*dataset),
+                            static_cast<std::uint64_t>(*block)};
+}
+
+Status add_round(UsedSamples::InRound samples, UsedSamples& used) {
+  for (const auto& [peer, of_peer] : samples.of) {
+    if (used.all.intersects(of_peer))
+      return Error{fmt::format("round {}: peer {} used samples {}, of which some were used before",
+                               samples.round, peer.value, to_string(of_peer))};
+    used.all.add(of_peer);
+  }
+  used.rounds.push_back(std::move(samples));
+  return Unit{};
+}
+
+}  // namespace
+
+Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries) {
+  UsedSamples used;
+  std::map<std::string, LoggedRecord> records;
+  std::string tip;
+  for (const LogEntry& entry : entries) {
+    const world::Event& event = entry.event;
+    if (event.phase == world::Phase::start && !used.order) used.order = order_in(event);
+    const auto skipped = event.phase == world::Phase::skip ? number_in(event, "sample") : std::nullopt;
+    if (skipped) used.skipped.insert(static_cast<std::uint64_t>(*skipped));
+    if (event.phase != world::Phase::commit) continue;
+    auto record = record_in(event);
+    if (!record) continue;
+    const bool newest = tip.empty() || record->samples_total > records.at(tip).samples_total;
+    records.emplace(event.digest, std::move(*record));
+    if (newest) tip = event.digest;
+  }
+  if (tip.empty()) return Error{"no log tells the samples of a round"};
+  std::vector<UsedSamples::InRound> rounds;
+  for (auto at = records.find(tip); at != records.end(); at = records.find(at->second.parent)) {
+    rounds.push_back(at->second.samples);
+    if (rounds.size() > records.size()) return Error{"the records of the logs form a circle"};
+  }
+  for (auto round = rounds.rbegin(); round != rounds.rend(); ++round)
+    if (const Status added = add_round(std::move(*round), used); !added) return added.error();
+  return used;
+}
+
+std::string text_of(const UsedSamples& used) {
+  std::string text = fmt::format("{} rounds, {} samples, each once", used.rounds.size(), used.all.count());
+  if (used.all.empty()) return text;
+  const std::uint64_t first = used.all.ranges().front().first;
+  RangeSet left_out(Range{first, used.all.ranges().back().end() - first});
+  left_out.remove(used.all);
+  if (first > 0) text += fmt::format("; the logs begin with sample {}", first);
+  if (!left_out.empty()) text += fmt::format("; not used so far: {}", to_string(left_out));
+  return text;
+}
+
+}  // namespace tw::monitor

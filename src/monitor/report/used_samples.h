@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/range_set.h"
+#include "base/result.h"
+#include "monitor/logs/event_log_json.h"
+
+/// Which samples a run used, by the records in its logs.
+namespace tw::monitor {
+
+struct UsedSamples {
+  struct InRound {
+    Round round = 0;
+    std::map<PeerId, RangeSet> of;  ///< numbers of samples in the run, by contributor
+  };
+
+  /// How the data give the samples: data::SampleOrder.
+  struct Order {
+    std::uint64_t seed = 0, dataset = 0, block = 1;
+  };
+
+  std::vector<InRound> rounds;  ///< of one history, in order
+  RangeSet all;
+  std::set<std::uint64_t> skipped;
+  std::optional<Order> order;  ///< nothing: no log tells it
+};
+
+/// Follows the records back from the newest one by their parents. Errors: no record tells its samples, or a
+/// sample stands in two records.
+Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries);
+
+/// "60 rounds, 30720 samples, each once", and which ones are left out so far.
+std::string text_of(const UsedSamples& used);
+
+}  // namespace tw::monitor
