@@ -31,7 +31,7 @@ class Checkpoints {
   struct Writer {
     std::string unique;   ///< CheckpointStore::Options
     std::string layout;   ///< CheckpointStore::Options
-    bool anchor = false;  ///< finished ones are copied to CheckpointOptions::to, if that is given
+    bool anchor = false;  ///< it copies finished ones to CheckpointOptions::to, if that is given
   };
 
   /// Without a folder none are kept.
@@ -50,6 +50,9 @@ class Checkpoints {
   /// One has been saved since the last copy, or may have been before this process began, or a copy came to
   /// nothing and kRetryCopy has passed.
   bool copy_is_due() const;
+
+  /// True once, where copies are wanted and this peer, which is no anchor, makes none.
+  bool asks_for_anchor();
 
   static constexpr Duration kRetryCopy = std::chrono::seconds(60);
 
@@ -74,6 +77,7 @@ class Checkpoints {
   std::shared_ptr<sync::CheckpointStore> store_;   // owners: this and the disk job under way
   std::shared_ptr<sync::CheckpointStore> copies_;  // owners: this and the disk job under way
   Copy copy_ = Copy::none;
+  bool asked_for_anchor_ = false;
   Instant copy_from_{};                                    // no copy before
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
 };
