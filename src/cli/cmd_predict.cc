@@ -30,8 +30,8 @@ int predict_cluster(const PredictArguments& arguments) {
   const std::vector<plan::PeerGroup>& peers = cluster.value().peers;
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
-  plan::Prices prices{.own = cluster.value().own_prices, .purchase = cluster.value().purchase};
-  if (const auto& usd = cluster.value().data_usd_per_gb) prices.data_usd_per_gb = *usd;
+  const plan::Prices prices{
+      .own = cluster.value().own_prices, .data = cluster.value().data, .purchase = cluster.value().purchase};
   const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
   if (!arguments.html.empty()) {
     const Status done =

@@ -140,10 +140,10 @@ Status Tariffs::add_stores(const std::string& file, std::string_view text) {
     DataStore store{.name = row.word("name"),
                     .site = row.text("site"),
                     .read_usd_per_gb = row.number_or("read_usd_per_gb", 0, {.least = 0}),
-                    .stored_usd_per_gb_month = row.number("stored_usd_per_gb_month", {.least = 0}),
                     .source = source_of(row)};
-    if (!row.empty("usd_per_million_reads"))
-      store.usd_per_million_reads = row.number("usd_per_million_reads", {.least = 0});
+    for (const auto& [name, usd] : {std::pair{"stored_usd_per_gb_month", &store.stored_usd_per_gb_month},
+                                    std::pair{"usd_per_million_reads", &store.usd_per_million_reads}})
+      if (!row.empty(name)) *usd = row.number(name, {.least = 0});
     if (store.site.empty() && row.empty("read_usd_per_gb"))
       row.complain("read_usd_per_gb", "a price, or a site");
     if (!row.status()) return row.status();

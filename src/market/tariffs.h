@@ -51,8 +51,8 @@ struct DataStore {
   std::string name;
   std::string site;  ///< provider[:region]: a read is traffic from there; empty: one price for all readers
   double read_usd_per_gb = 0;
-  double stored_usd_per_gb_month = 0;
-  std::optional<double> usd_per_million_reads{};  ///< requests; nothing: not known
+  std::optional<double> stored_usd_per_gb_month{};  ///< nothing: not known; so is the next
+  std::optional<double> usd_per_million_reads{};    ///< requests
   std::string source;
 
   bool operator==(const DataStore&) const = default;

@@ -93,9 +93,14 @@ TEST(Stores, are_read_at_their_price_or_as_traffic_from_their_region) {
   EXPECT_EQ(tariffs.read_usd_per_gb(s3, at("aws:us-east-1")), 0);
   EXPECT_EQ(tariffs.read_usd_per_gb(s3, at("aws:us-east-1:us-east-1a")), 0);
   EXPECT_EQ(tariffs.read_usd_per_gb(s3, at("gcp:us-central1")), 0.09);
+  const DataStore az = tariffs.store("az:eastus").value();
+  EXPECT_EQ(tariffs.read_usd_per_gb(az, at("azure:eastus")), 0);
+  EXPECT_GT(tariffs.read_usd_per_gb(az, at("aws:us-east-1")), 0.05);
+  EXPECT_FALSE(az.usd_per_million_reads.has_value());
   for (const char* name : {"s4", "s3", "b2:us"})
-    EXPECT_EQ(tariffs.store(name).error().message,
-              std::string("data store ") + name + ": expected one of b2, gcs:REGION, r2, s3:REGION");
+    EXPECT_EQ(
+        tariffs.store(name).error().message,
+        std::string("data store ") + name + ": expected one of az:REGION, b2, gcs:REGION, r2, s3:REGION");
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <map>
-
-#include "host/store/s3_answer.h"
+#include "host/store/test_bucket.h"
 
 namespace tw::host {
 namespace {
@@ -14,128 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-/// A store in memory, as far as S3Files asks for it; and a list of what was asked.
-class Bucket {
- public:
-  std::map<std::string, std::string> objects;  ///< by path
-  std::map<std::string, std::map<int, std::string>> uploads;
-  std::vector<std::string> asked;
-  std::vector<Duration> pauses;
-  std::vector<int> refusals;  ///< statuses of the next answers; 0: the connection fails
-  std::function<void()> before = [] {};
-  std::size_t shift = 0;  ///< of the bytes that it sends
-
-  S3Files files() {
-    return S3Files(
-        {.scheme = "http", .host = "store", .path_style = true, .credentials = S3Credentials{"me", "x", ""}},
-        {.exchange = [this](const world::HttpRequest& request) { return answer(request); },
-         .unix_s = [] { return std::int64_t{1'700'000'000}; },
-         .pause = [this](Duration time) { pauses.push_back(time); }});
-  }
-
- private:
-  static std::string header(const world::HttpRequest& request, const std::string& name) {
-    for (const auto& [key, value] : request.headers)
-      if (key == name) return value;
-    return {};
-  }
-
-  static std::string etag(const std::string& content) {
-    return "\"" + std::to_string(std::hash<std::string>{}(content)) + "\"";
-  }
-
-  Result<world::HttpAnswer> answer(const world::HttpRequest& request) {
-    const std::string url = request.url.substr(std::string("http://store").size());
-    const std::size_t mark = url.find('?');
-    const std::string path = url.substr(0, mark),
-                      query = mark == std::string::npos ? "" : url.substr(mark + 1);
-    asked.push_back(request.method + " " + url);
-    before();
-    if (!refusals.empty()) {
-      const int status = refusals.front();
-      refusals.erase(refusals.begin());
-      if (status == 0) return Error{"connection refused"};
-      return world::HttpAnswer{.status = status, .body = "<Error><Code>SlowDown</Code></Error>"};
-    }
-    if (request.method == "GET" && query.empty()) return get(request, path);
-    if (request.method == "GET") return listing(query);
-    if (request.method == "DELETE" && !query.empty())
-      return uploads.erase(path), world::HttpAnswer{.status = 204};
-    if (request.method == "DELETE") return objects.erase(path), world::HttpAnswer{.status = 204};
-    if (request.method == "POST" && query == "uploads=") {
-      uploads[path];
-      return world::HttpAnswer{.status = 200, .body = "<UploadId>u&amp;1</UploadId>"};
-    }
-    if (request.method == "POST") {
-      for (const auto& [number, part] : uploads[path]) objects[path] += part;
-      return uploads.erase(path), world::HttpAnswer{.status = 200};
-    }
-    if (query.starts_with("partNumber=")) {
-      uploads[path][std::stoi(query.substr(11))] = request.body;
-      return world::HttpAnswer{.status = 200, .headers = {{"ETag", etag(request.body)}}};
-    }
-    const std::string source = header(request, "x-amz-copy-source");
-    objects[path] = source.empty() ? request.body : objects.at(source);
-    return world::HttpAnswer{.status = 200};
-  }
-
-  Result<world::HttpAnswer> get(const world::HttpRequest& request, const std::string& path) {
-    const auto found = objects.find(path);
-    if (found == objects.end())
-      return world::HttpAnswer{.status = 404, .body = "<Error><Code>NoSuchKey</Code></Error>"};
-    const std::string& content = found->second;
-    const std::string same = header(request, "If-Match");
-    if (!same.empty() && same != etag(content))
-      return world::HttpAnswer{.status = 412, .body = "<Error><Code>PreconditionFailed</Code></Error>"};
-    std::size_t first = 0, last = 0;
-    EXPECT_EQ(2, std::sscanf(header(request, "Range").c_str(), "bytes=%zu-%zu", &first, &last));
-    if (first >= content.size()) return world::HttpAnswer{.status = 416};
-    last = std::min(last, content.size() - 1);
-    first += shift;
-    return world::HttpAnswer{
-        .status = 206,
-        .body = content.substr(first, last + 1 - first),
-        .headers = {{"Content-Range", fmt::format("bytes {}-{}/{}", first, last, content.size())},
-                    {"ETag", etag(content)}}};
-  }
-
-  /// Two keys a page.
-  Result<world::HttpAnswer> listing(const std::string& query) {
-    const std::string prefix = "/data/" + percent_decoded(query.substr(query.find("prefix=") + 7));
-    const std::size_t token = query.find("continuation-token=");
-    const std::string after =
-        token == std::string::npos
-            ? ""
-            : percent_decoded(query.substr(token + 19, query.find('&', token) - token - 19));
-    std::string body;
-    int count = 0;
-    for (const auto& [path, content] : objects) {
-      if (!path.starts_with(prefix) || path <= after) continue;
-      if (++count > 2) return world::HttpAnswer{.status = 200, .body = body};
-      body += fmt::format("<Key>{}</Key>", percent_encoded(path.substr(6), true));
-      if (count == 2) body += fmt::format("<NextContinuationToken>{}</NextContinuationToken>", path);
-    }
-    return world::HttpAnswer{.status = 200, .body = body};
-  }
-};
-
-std::vector<std::byte> bytes_of(const std::string& text) {
-  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
-  return {begin, begin + text.size()};
-}
-
-std::string text_of(const Result<std::vector<std::byte>>& bytes) {
-  if (!bytes) return bytes.error().message;
-  return {reinterpret_cast<const char*>(bytes.value().data()), bytes.value().size()};
-}
-
-Status write(S3Files& files, const std::string& path, const std::string& text) {
-  const std::vector<std::byte> bytes = bytes_of(text);
-  const std::vector<std::span<const std::byte>> parts{std::span(bytes).first(bytes.size() / 2),
-                                                      std::span(bytes).subspan(bytes.size() / 2)};
-  return files.write(path, parts);
-}
 
 class FilesInABucket : public ::testing::Test {
  protected:

@@ -36,7 +36,7 @@ std::vector<std::size_t> cheapest_first(const MarketSpace& market) {
   std::iota(order.begin(), order.end(), 0);
   const auto usd_per_sample = [&](std::size_t i) {
     const Choice& one = market.space.choices[i];
-    return one.samples_per_s > 0 ? one.usd_per_h / one.samples_per_s : kInfinity;
+    return one.samples_per_s > 0 ? one.usd_per_h / one.samples_per_s + 3600 * one.usd_per_sample : kInfinity;
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return usd_per_sample(a) < usd_per_sample(b); });

@@ -92,6 +92,8 @@ class Recommender {
     option.usd = expected.usd;
     option.usd_per_h = expected.usd_per_h;
     option.usd_per_million = 1e6 * expected.usd_per_h / (3600 * expected.samples_per_s);
+    option.reads = reads_of(counts);
+    option.reads.requests_per_s = option.samples_per_s / market_.samples_a_read;
     PlannedRun run = planned(counts);
     option.round = run.round;
     const Outcomes outcomes = play_scenarios(run);
@@ -194,11 +196,20 @@ class Recommender {
     return knee;
   }
 
+  /// The reads of the machine whose network card has the least to spare.
+  ReadRate reads_of(const std::vector<int>& counts) const {
+    ReadRate most;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts[i] > 0 && market_.candidates[i].reads.share() > most.share())
+        most = market_.candidates[i].reads;
+    return most;
+  }
+
   PlannedRun planned(const std::vector<int>& counts) const {
     const Space& space = market_.space;
     PlannedRun run{.samples = job_.samples,
                    .samples_per_round = space.samples_per_round,
-                   .usd_per_sample = space.usd_per_sample};
+                   .usd_per_sample = space.usd_per_sample + dearer_reads_usd(space, counts)};
     std::vector<int> peers(space.sites);
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const Candidate& one = market_.candidates[i];
@@ -428,6 +439,7 @@ void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recomme
                                            to_string(site_of(one.offer)), one.samples_per_s, one.speed_source,
                                            life_text(one.lifetimes)));
   }
+  plan.assumptions.push_back(market.data);
   for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
 }
 

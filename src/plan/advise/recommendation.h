@@ -22,6 +22,7 @@ struct Option {
   double usd_per_h = 0;
   double usd_per_million = 0;
   Averaging round;
+  ReadRate reads;
   double losses = 0;  ///< machines taken, on average
   Spread hours_spread, usd_spread;
   double risky_hours = 0;  ///< exceeded by the share of scenarios that Job::risk allows

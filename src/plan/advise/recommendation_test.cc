@@ -62,6 +62,24 @@ class Planning {
   Result<MarketSpace> market_ = Error{"none"};
 };
 
+TEST(Recommendation, trains_near_the_data_where_reading_elsewhere_costs_more_than_the_machines) {
+  Planning planning;
+  planning.job().data.store = market::Tariffs::built_in().store("s3:us-west-2").value();
+  const auto far = planning.plan();
+  ASSERT_TRUE(far.ok()) << far.error().message;
+  for (const PeerGroup& group : far.value().chosen.peers)
+    EXPECT_EQ(group.site.provider, "aws") << to_string(far.value().chosen.peers);
+  EXPECT_THAT(far.value().assumptions, testing::Contains(HasSubstr("data: from s3:us-west-2")));
+  const std::string text = to_text(planning.job(), far.value());
+  EXPECT_THAT(text, HasSubstr("requests/s; T4@aws:us-east-1 reads "));
+  EXPECT_THAT(to_json(planning.job(), far.value()), HasSubstr("\"card_mbit_s\""));
+
+  planning.job().data.store = market::Tariffs::built_in().store("r2").value();
+  const auto free = planning.plan();
+  ASSERT_TRUE(free.ok());
+  EXPECT_LT(free.value().chosen.usd, far.value().chosen.usd);
+}
+
 TEST(Recommendation, without_limits_one_machine_is_cheapest_and_many_are_fastest) {
   Planning planning;
   const auto cheapest = planning.plan();

@@ -117,7 +117,8 @@ class Replanner {
       market_.space.choices[i].samples_per_s *= replan_.speed_factor;
     }
     replan_.usd_spent +=
-        in_.progress.samples * (market_.space.usd_per_sample + round.usd / in_.job.target_batch_size);
+        in_.progress.samples * (market_.space.usd_per_sample + dearer_reads_usd(market_.space, counts) +
+                                round.usd / in_.job.target_batch_size);
   }
 
   Status set_limits() {

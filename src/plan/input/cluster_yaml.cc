@@ -52,7 +52,6 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
     cluster.purchase = market::parse_purchase(purchase);
     if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");
   }
-  if (fields.has("data_usd_per_gb")) cluster.data_usd_per_gb = fields.number("data_usd_per_gb", {.least = 0});
   cluster.own_prices = own_prices(fields, file);
   if (const Status done = fields.finish(); !done) return done.error();
   return cluster;

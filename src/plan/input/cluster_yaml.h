@@ -15,8 +15,7 @@ namespace tw::plan {
 struct ClusterFile : NamedWork {
   std::vector<PeerGroup> peers;
   std::optional<market::Purchase> purchase;
-  std::optional<double> data_usd_per_gb;
-  std::vector<market::Offer> own_prices;  ///< they override the catalog's
+  std::vector<market::Offer> own_prices;  ///< they go before the catalog's
 
   bool operator==(const ClusterFile&) const = default;
 };

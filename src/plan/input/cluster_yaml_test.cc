@@ -28,9 +28,19 @@ TEST(ClusterFile, is_read) {
   EXPECT_EQ(c.streams, 4);
   EXPECT_TRUE(c.delayed);
   EXPECT_EQ(c.purchase, market::Purchase::on_demand);
-  EXPECT_EQ(c.data_usd_per_gb, 0.02);
+  EXPECT_EQ(c.data.usd_per_gb, 0.02);
   ASSERT_EQ(c.own_prices.size(), 1U);
   EXPECT_EQ(c.own_prices[0].usd_per_h, 0.2);
+}
+
+TEST(ClusterFile, names_the_store_that_samples_are_read_from) {
+  const auto c = read_cluster("c.yaml",
+                              "model: RXLM\ntbs: 32768\npeers: 2xT4@gc:us\n"
+                              "data_store: s3:us-east-1\nsamples_a_read: 8\n");
+  ASSERT_TRUE(c.ok()) << c.error().message;
+  ASSERT_TRUE(c.value().data.store.has_value());
+  EXPECT_EQ(c.value().data.store->site, "aws:us-east-1");
+  EXPECT_EQ(workload_of(c.value(), "c.yaml").value().samples_a_read, 8);
 }
 
 TEST(ClusterFile, names_what_is_wrong) {
@@ -54,8 +64,14 @@ TEST(ClusterFile, names_what_is_wrong) {
             "c.yaml:2: tsb: unknown key; did you mean \"tbs\"?\n"
             "c.yaml: tbs is missing: expected a number from 1");
   EXPECT_EQ(cluster_error(fine + "colour: red\n"),
-            "c.yaml:4: colour: unknown key; known here: codec, data_usd_per_gb, mode, model, pattern, peers, "
-            "profile, purchase, streams, tbs, usd_per_h");
+            "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, mode, model, "
+            "pattern, peers, profile, purchase, samples_a_read, streams, tbs, usd_per_h");
+  EXPECT_EQ(cluster_error(fine + "data_store: s3\n"),
+            "c.yaml:4: data_store s3: expected one of az:REGION, b2, gcs:REGION, r2, s3:REGION");
+  EXPECT_EQ(cluster_error(fine + "data_store: b2\ndata_usd_per_gb: 1\n"),
+            "c.yaml:5: data_usd_per_gb 1: expected either data_store (with its prices) or data_usd_per_gb");
+  EXPECT_EQ(cluster_error(fine + "samples_a_read: 0\n"),
+            "c.yaml:4: samples_a_read 0: expected a number from 1 to 1000000000");
   EXPECT_EQ(cluster_error(fine + "codec: fp16\ncodec: fp32\n"), "c.yaml:5: codec: given twice");
   EXPECT_TRUE(cluster_error("model: [\n").starts_with("c.yaml:2: "));
   EXPECT_EQ(cluster_error("just words\n"), "c.yaml:1: expected names with values");
@@ -90,7 +106,8 @@ TEST(PredictionJson, has_the_keys_that_scripts_read) {
   const Prediction p = predict(w, alone).value();
   const std::string json = to_json(p, cost_of(w, alone, p));
   for (const char* key : {"throughput_sps", "local_sps", "calc_s", "comm_s", "sent_mb_per_peer_round",
-                          "usd_per_h", "vm", "egress", "data", "total", "usd_per_million_samples", "limit"})
+                          "usd_per_h", "vm", "egress", "data", "total", "usd_per_million_samples", "limit",
+                          "reads", "requests_per_s", "mbit_s", "card_mbit_s"})
     EXPECT_NE(json.find('"' + std::string(key) + "\": "), std::string::npos) << key;
   EXPECT_NE(json.find("\"granularity\": null"), std::string::npos);
 }

@@ -29,6 +29,19 @@ void take_codec(YamlFields& fields, NamedWork& work) {
   fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
 }
 
+void take_data(YamlFields& fields, NamedWork& work) {
+  work.samples_a_read = fields.number_or("samples_a_read", 0, {.least = 1, .most = 1e9});
+  work.data.named = fields.has("data_store") || fields.has("data_usd_per_gb");
+  if (fields.has("data_store") && fields.has("data_usd_per_gb"))
+    fields.complain("data_usd_per_gb", "either data_store (with its prices) or data_usd_per_gb");
+  work.data.usd_per_gb = fields.number_or("data_usd_per_gb", work.data.usd_per_gb, {.least = 0});
+  if (!fields.has("data_store")) return;
+  const auto store = market::Tariffs::built_in().store(fields.text("data_store"));
+  if (!store)
+    fields.complain("data_store", store.error().message.substr(store.error().message.find("one of")));
+  if (store) work.data.store = store.value();
+}
+
 Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
   if (work.profile.empty()) return Models::built_in().find(work.model);
   const std::string path = (std::filesystem::path(file).parent_path() / work.profile).string();
@@ -57,6 +70,7 @@ void take_work(YamlFields& fields, NamedWork& work) {
   const std::string mode = fields.text("mode");
   if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");
   work.delayed = mode == "delayed";
+  take_data(fields, work);
 }
 
 Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
@@ -67,7 +81,8 @@ Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
                   .pattern = work.pattern,
                   .bytes_per_param = work.bytes_per_param,
                   .streams = work.streams,
-                  .delayed = work.delayed};
+                  .delayed = work.delayed,
+                  .samples_a_read = work.samples_a_read};
 }
 
 }  // namespace tw::plan

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plan/model/throughput.h"
+#include "plan/model/cost.h"
 
 namespace tw::plan {
 
@@ -19,11 +19,13 @@ struct NamedWork {
   double bytes_per_param = 2;  ///< by the codec
   int streams = 16;
   bool delayed = false;
+  double samples_a_read = 0;  ///< 0: a microbatch
+  DataSource data;
 
   bool operator==(const NamedWork&) const = default;
 };
 
-/// Reads model, profile, tbs, pattern, codec, streams and mode.
+/// Takes model, profile, tbs, pattern, codec, streams, mode, data_store, data_usd_per_gb and samples_a_read.
 void take_work(YamlFields& fields, NamedWork& work);
 
 /// The workload with the named model, from the catalog or its file. `file`: the file that names it.

@@ -37,7 +37,40 @@ Estimate scaled(const Estimate& estimate, double factor) {
   return {estimate.value * factor, estimate.low * factor, estimate.high * factor};
 }
 
+/// Mean over the samples, of which each group reads as many as it is fast.
+double data_usd_per_sample(const Workload& workload, const std::vector<PeerGroup>& peers,
+                           const Prediction& prediction, const Prices& prices) {
+  double usd = 0, samples = 0;
+  for (std::size_t g = 0; g < peers.size(); ++g) {
+    const double part = prediction.group_sps.empty() ? peers[g].count : prediction.group_sps[g];
+    usd += part * data_usd_per_sample(workload, prices.data, prices.tariffs, peers[g].site);
+    samples += part;
+  }
+  return samples > 0 ? usd / samples : 0;
+}
+
 }  // namespace
+
+double data_usd_per_sample(const Workload& workload, const DataSource& data, const market::Tariffs& tariffs,
+                           const market::Site& reader) {
+  const double gb = workload.model.data_mb_per_sample / 1e3;
+  if (!data.store) return gb * data.usd_per_gb;
+  return gb * tariffs.read_usd_per_gb(*data.store, reader) +
+         data.store->usd_per_million_reads.value_or(0) / 1e6 / samples_a_read(workload);
+}
+
+std::string data_assumption(const Workload& workload, const DataSource& data) {
+  if (!data.store)
+    return fmt::format("data: {:.4g} USD/GB{}, requests not counted", data.usd_per_gb,
+                       data.named ? "" : " (no data_store is named: the default, Backblaze B2's of 2023)");
+  const auto& request = data.store->usd_per_million_reads;
+  return fmt::format(
+      "data: from {}, {}, {}, {:g} samples a request; {}", data.store->name,
+      data.store->site.empty() ? fmt::format("{:.4g} USD/GB", data.store->read_usd_per_gb)
+                               : "by the tariff from there to each site",
+      request ? fmt::format("{:.4g} USD a million requests", *request) : "no price of its requests is known",
+      samples_a_read(workload), data.store->source);
+}
 
 std::optional<market::Offer> offer_for(const PeerGroup& group, const Prices& prices) {
   const auto fits = [&](const market::Offer& offer) {
@@ -74,10 +107,10 @@ Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, cons
   const Estimate& sent = prediction.sent_mb_per_peer_round;
   const double speed_factor = speed.high / speed.value;
   const double usd_per_round = egress_usd_per_round(peers, prediction, prices.tariffs);
-  const double read_gb = workload.model.data_mb_per_sample / 1e3;
+  cost.assumptions.push_back(data_assumption(workload, prices.data));
   cost.vm_usd_per_h = within_factor(vm, 1);
   cost.egress_usd_per_h = within_factor(3600 * usd_per_round / prediction.round_s(), speed_factor);
-  cost.data_usd_per_h = scaled(speed, 3600 * read_gb * prices.data_usd_per_gb);
+  cost.data_usd_per_h = scaled(speed, 3600 * data_usd_per_sample(workload, peers, prediction, prices));
   const double total = vm + cost.egress_usd_per_h.value + cost.data_usd_per_h.value;
   cost.total_usd_per_h = {total, vm + cost.egress_usd_per_h.low + cost.data_usd_per_h.low,
                           vm + cost.egress_usd_per_h.high + cost.data_usd_per_h.high};

@@ -12,11 +12,20 @@
 /// Cost of a cluster while it trains.
 namespace tw::plan {
 
+/// Which store samples are read from.
+struct DataSource {
+  std::optional<market::DataStore> store;  ///< nothing: one that charges by the GB alone
+  double usd_per_gb = 0.01;                ///< of that one; the default is Backblaze B2's
+  bool named = false;                      ///< else the default stands in, and an assumption says so
+
+  bool operator==(const DataSource&) const = default;
+};
+
 struct Prices {
   std::vector<market::Offer> own;  ///< override all others
   const std::vector<market::Offer>& offers = market::built_in_offers();
   const market::Tariffs& tariffs = market::Tariffs::built_in();
-  double data_usd_per_gb = 0.01;             ///< of the store that samples are read from (Backblaze B2)
+  DataSource data;
   std::optional<market::Purchase> purchase;  ///< nothing: the cheapest
 };
 
@@ -34,7 +43,14 @@ struct Cost {
 /// machine with several such GPUs counts in part.
 std::optional<market::Offer> offer_for(const PeerGroup& group, const Prices& prices);
 
-/// Machines without an offer count as free, and the assumptions say so.
+/// Traffic and requests of one sample that a peer at a site reads.
+double data_usd_per_sample(const Workload& workload, const DataSource& data, const market::Tariffs& tariffs,
+                           const market::Site& reader);
+
+/// The store and the prices that were taken.
+std::string data_assumption(const Workload& workload, const DataSource& data);
+
+/// Machines without an offer cost nothing, and the assumptions say so.
 Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& prediction,
              const Prices& prices = {});
 

@@ -48,8 +48,47 @@ TEST(Cost, of_traffic_is_nothing_where_the_provider_charges_none) {
 TEST(Cost, of_a_machine_without_price_is_an_assumption) {
   const Cost c = cost("1xRTX8000@onprem:eu");
   EXPECT_EQ(c.vm_usd_per_h.value, 0);
-  ASSERT_EQ(c.assumptions.size(), 1U);
+  ASSERT_EQ(c.assumptions.size(), 2U);
   EXPECT_EQ(c.assumptions[0], "RTX8000@onprem:eu: no price known, counted as owned: 0 USD/h");
+}
+
+TEST(Cost, of_data_is_the_tariff_from_the_store_to_each_site_and_its_requests) {
+  const auto peers = parse_peers("1xT4@aws:us-east-1;3xT4@gcp:us-central1").value();
+  Workload work = workload();
+  const double gb = work.model.data_mb_per_sample / 1e3;
+  const Prices from_s3{.data = {.store = market::Tariffs::built_in().store("s3:us-east-1").value()}};
+  const Cost c = cost_of(work, peers, round(peers), from_s3);
+  const double request_usd = 0.4e-6 / work.model.microbatch;
+  EXPECT_NEAR(c.data_usd_per_h.value, 3.6e6 * (0.75 * gb * 0.09 + request_usd), 1e-9);
+  work.samples_a_read = 1;
+  const Cost singly = cost_of(work, peers, round(peers), from_s3);
+  EXPECT_NEAR(singly.data_usd_per_h.value, 3.6e6 * (0.75 * gb * 0.09 + 0.4e-6), 1e-9);
+  EXPECT_NE(singly.assumptions.back().find("from s3:us-east-1, by the tariff"), std::string::npos);
+  EXPECT_NE(singly.assumptions.back().find("0.4 USD a million requests, 1 samples a request"),
+            std::string::npos)
+      << singly.assumptions.back();
+}
+
+TEST(Cost, of_data_weighs_groups_by_the_samples_that_they_read) {
+  const auto peers = parse_peers("1xT4@aws:us-east-1;1xT4@gcp:us-central1").value();
+  Prediction p = round(peers);
+  p.group_sps = {900, 100};
+  const Prices from_s3{.data = {.store = market::Tariffs::built_in().store("s3:us-east-1").value()}};
+  const double gb = workload().model.data_mb_per_sample / 1e3;
+  EXPECT_NEAR(cost_of(workload(), peers, p, from_s3).data_usd_per_h.value,
+              3.6e6 * (0.1 * gb * 0.09 + 0.4e-6 / workload().model.microbatch), 1e-9);
+}
+
+TEST(Cost, of_data_without_a_store_is_labelled_as_the_default) {
+  EXPECT_EQ(cost("1xT4@gc:us").assumptions.back(),
+            "data: 0.01 USD/GB (no data_store is named: the default, Backblaze B2's of 2023), requests not "
+            "counted");
+  const auto peers = parse_peers("1xT4@gc:us").value();
+  const Prices from_az{.data = {.store = market::Tariffs::built_in().store("az:eastus").value()}};
+  EXPECT_NE(cost_of(workload(), peers, round(peers), from_az)
+                .assumptions.back()
+                .find("no price of its requests is known"),
+            std::string::npos);
 }
 
 TEST(Cost, takes_the_purchase_asked_for) {

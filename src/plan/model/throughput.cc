@@ -33,11 +33,15 @@ constexpr double kSentFactor = 1.035;
 
 struct Speeds {
   Estimate all;
+  std::vector<double> by_group;
+  ReadRate reads;
   std::vector<std::string> assumptions;
 };
 
-/// A GPU's speed has the same error in all its groups; errors of different GPUs are independent.
-Result<Speeds> speeds_of(const ModelProfile& model, const std::vector<PeerGroup>& peers, const Gpus& gpus) {
+/// The error of a GPU's speed is the same in all its groups; those of different GPUs are independent.
+Result<Speeds> speeds_of(const Workload& workload, const std::vector<PeerGroup>& peers,
+                         const Knowledge& knowledge) {
+  const ModelProfile& model = workload.model;
   Speeds speeds;
   const bool alone = count_of(peers) == 1;
   std::map<std::string, double> errors;  ///< by GPU, samples/s
@@ -46,11 +50,15 @@ Result<Speeds> speeds_of(const ModelProfile& model, const std::vector<PeerGroup>
     auto speed = alone && by_itself != model.alone.end()
                      ? Speed{within_factor(by_itself->second.samples_per_s, by_itself->second.factor),
                              by_itself->second.source, true}
-                     : speed_of(model, group.gpu, gpus);
+                     : speed_of(model, group.gpu, knowledge.gpus);
     if (!speed) return speed.error();
     const Estimate& each = speed.value().samples_per_s;
-    speeds.all.value += group.count * each.value;
-    errors[group.gpu] += group.count * each.value * std::log(each.high / each.value);
+    const double read_sps = card_samples_per_s(workload, knowledge.network, group);
+    ReadRate reads = read_rate(model, group, each.value, read_sps);
+    if (speeds.reads.peer.empty() || reads.share() > speeds.reads.share()) speeds.reads = std::move(reads);
+    speeds.by_group.push_back(group.count * std::min(each.value, read_sps));
+    speeds.all.value += speeds.by_group.back();
+    errors[group.gpu] += speeds.by_group.back() * std::log(each.high / each.value);
     if (speed.value().measured) continue;
     speeds.assumptions.push_back(fmt::format("{} on {}: {:.4g} samples/s, {}", model.name, group.gpu,
                                              each.value, speed.value().source));
@@ -128,9 +136,11 @@ Result<Pattern> parse_pattern(const std::string& name) {
 
 Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup>& peers,
                            const Knowledge& knowledge) {
-  auto speeds = speeds_of(workload.model, peers, knowledge.gpus);
+  auto speeds = speeds_of(workload, peers, knowledge);
   if (!speeds) return speeds.error();
   Prediction prediction;
+  prediction.group_sps = std::move(speeds.value().by_group);
+  prediction.reads = std::move(speeds.value().reads);
   const bool hivemind = workload.pattern == Pattern::hivemind;
   prediction.local_sps = speeds.value().all;
   prediction.round_samples =
@@ -152,10 +162,32 @@ Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup
   for (const auto& row : time.sent_mb) sent += std::accumulate(row.begin(), row.end(), 0.0);
   prediction.sent_mb_per_peer_round = within_factor(sent / count_of(peers), kSentFactor);
   prediction.sent_mb = time.sent_mb;
-  prediction.limit = prediction.calc_s.value >= time.comm_s ? "calculation" : time.limit;
+  const char* calculation = prediction.reads.limits() ? "data" : "calculation";
+  prediction.limit = prediction.calc_s.value >= time.comm_s ? calculation : time.limit;
+  if (!prediction.reads.peer.empty())
+    prediction.reads.requests_per_s = prediction.throughput_sps.value / samples_a_read(workload);
   prediction.assumptions = std::move(speeds.value().assumptions);
   note_estimated_paths(peers, knowledge.network, prediction.assumptions);
   return prediction;
+}
+
+double samples_a_read(const Workload& workload) {
+  return workload.samples_a_read > 0 ? workload.samples_a_read : std::max(1.0, workload.model.microbatch);
+}
+
+double card_samples_per_s(const Workload& workload, const market::NetworkProfile& network,
+                          const PeerGroup& peer) {
+  const market::Site site = network_site(peer);
+  return network.bytes_per_s(site, site, workload.streams) / (1e6 * workload.model.data_mb_per_sample);
+}
+
+ReadRate read_rate(const ModelProfile& model, const PeerGroup& peer, double samples_per_s,
+                   double card_samples_per_s) {
+  if (!(model.data_mb_per_sample > 0)) return {};
+  const double mbit = 8 * model.data_mb_per_sample;
+  return {.mbit_s = samples_per_s * mbit,
+          .card_mbit_s = card_samples_per_s * mbit,
+          .peer = fmt::format("{}@{}", peer.gpu, to_string(peer.site))};
 }
 
 double speed_up(double granularity, double times) { return (1 + granularity) / (1 + granularity / times); }

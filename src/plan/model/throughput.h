@@ -37,13 +37,29 @@ struct Workload {
   Pattern pattern = Pattern::tradewind;
   double bytes_per_param = 2;  ///< on the wire; Hivemind's are always 2
   int streams = 16;            ///< TCP connections between two peers; Hivemind has one
-  bool delayed = false;        ///< the next accumulation overlaps the averaging of a round
+  bool delayed = false;        ///< the next accumulation runs while a round is averaged
+  double samples_a_read = 0;   ///< of the data store, in a row; 0: a microbatch
+};
+
+/// What reading the samples asks for. The peer is the one whose network card has the least to spare.
+struct ReadRate {
+  double requests_per_s = 0;  ///< of all peers, on average
+  double mbit_s = 0;          ///< of one peer while it accumulates, if the card did not limit it
+  double card_mbit_s = 0;
+  std::string peer;  ///< T4@gcp:us
+
+  bool limits() const { return mbit_s > card_mbit_s; }
+
+  /// The part of the card that is taken, more than one where it limits the peer.
+  double share() const { return card_mbit_s > 0 ? mbit_s / card_mbit_s : 0; }
 };
 
 /// Prediction for a round, or for a second. Estimates are medians with their 80 % range.
 struct Prediction {
   Estimate throughput_sps;
-  Estimate local_sps;  ///< of all peers while they accumulate
+  Estimate local_sps;             ///< of all peers while they accumulate
+  std::vector<double> group_sps;  ///< of it by group
+  ReadRate reads;
   Estimate calc_s;
   Estimate comm_s;
   double overlap_s = 0;             ///< part of comm_s that calculating hides
@@ -52,8 +68,8 @@ struct Prediction {
   /// From all peers of one group to all of another, or within one.
   std::vector<std::vector<double>> sent_mb;
   double round_samples = 0;
-  /// The bottleneck: calculation, matchmaking, update, exchange (of processors), network card, site, latency,
-  /// or a stream such as gcp:eu>gcp:aus.
+  /// What would have to be faster: calculation, data (the network card of a peer that reads), matchmaking,
+  /// update, exchange (of processors), network card, site, latency, or a stream such as gcp:eu>gcp:aus.
   std::string limit;
   std::vector<std::string> assumptions;  ///< inputs that were not measured
 
@@ -64,7 +80,19 @@ struct Prediction {
 Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup>& peers,
                            const Knowledge& knowledge = {});
 
-/// Largest speed-up of a run of granularity g from k times the peers (Erben et al. 2024, section 3).
+/// Samples in a row that one request reads.
+double samples_a_read(const Workload& workload);
+
+/// What the network card of a peer carries at its site; infinite for models without data.
+double card_samples_per_s(const Workload& workload, const market::NetworkProfile& network,
+                          const PeerGroup& peer);
+
+/// Reads of a peer of this speed whose card carries so many samples/s; requests are left out. Models without
+/// data read nothing.
+ReadRate read_rate(const ModelProfile& model, const PeerGroup& peer, double samples_per_s,
+                   double card_samples_per_s);
+
+/// What k times the peers make of a run of granularity g at best (Erben et al. 2024, section 3).
 double speed_up(double granularity, double times);
 
 }  // namespace tw::plan

@@ -123,6 +123,24 @@ TEST(Prediction, two_kinds_of_machines_at_a_site_are_one_site) {
   }
 }
 
+TEST(Prediction, of_a_model_whose_samples_fill_the_network_card_is_limited_by_data) {
+  Workload work = workload(Pattern::tradewind);
+  const Prediction small = prediction("2xT4@gc:us", work);
+  EXPECT_EQ(small.limit, "calculation");
+  EXPECT_EQ(small.reads.peer, "T4@gcp:us");
+  EXPECT_NEAR(small.reads.mbit_s, 8 * work.model.data_mb_per_sample * small.local_sps.value / 2, 1e-9);
+  EXPECT_NEAR(small.reads.requests_per_s, small.throughput_sps.value / work.model.microbatch, 1e-9);
+
+  work.model.data_mb_per_sample = 100;
+  work.samples_a_read = 1;
+  const Prediction large = prediction("2xT4@gc:us", work);
+  EXPECT_EQ(large.limit, "data");
+  EXPECT_NEAR(large.reads.mbit_s, 800 * small.local_sps.value / 2, 1e-6);
+  EXPECT_NEAR(large.reads.card_mbit_s, 6904, 1e-6);
+  EXPECT_NEAR(large.local_sps.value, 2 * 6904 / 800.0, 1e-9);
+  EXPECT_NEAR(large.reads.requests_per_s, large.throughput_sps.value, 1e-9);
+}
+
 TEST(Prediction, tells_what_was_not_measured) {
   const Prediction p = prediction("1xH100@aws:us-east-1;1xT4@vast:somewhere", workload(Pattern::tradewind));
   ASSERT_EQ(p.assumptions.size(), 2U);

@@ -66,6 +66,12 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
   json["usd_per_million_samples"] = cost.usd_per_million_samples.value;
   ranges["usd_per_million_samples"] = range(cost.usd_per_million_samples);
   json["limit"] = prediction.limit;
+  json["reads"] = nullptr;
+  if (const ReadRate& reads = prediction.reads; !reads.peer.empty())
+    json["reads"] = {{"requests_per_s", reads.requests_per_s},
+                     {"mbit_s", reads.mbit_s},
+                     {"card_mbit_s", reads.card_mbit_s},
+                     {"peer", reads.peer}};
   json["round_s"] = prediction.round_s();
   json["overlap_s"] = prediction.overlap_s;
   json["ranges"] = ranges;

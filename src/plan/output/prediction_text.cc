@@ -16,7 +16,19 @@ std::string row(const char* what, const Estimate& estimate, const char* unit) {
   return text + "\n";
 }
 
+std::string read_lines(const ReadRate& reads) {
+  if (reads.peer.empty()) return "";
+  return fmt::format("{:<22}{:>10.4g} requests/s\n{:<22}{}\n", "reads", reads.requests_per_s, "",
+                     peer_reads_text(reads));
+}
+
 }  // namespace
+
+std::string peer_reads_text(const ReadRate& reads) {
+  return fmt::format("{} {} {:.4g} Mbit/s while it accumulates, {} {:.4g} Mbit/s that its card carries",
+                     reads.peer, reads.limits() ? "would read" : "reads", reads.mbit_s,
+                     reads.limits() ? "more than the" : "of", reads.card_mbit_s);
+}
 
 std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& p,
                     const Cost& cost) {
@@ -30,6 +42,7 @@ std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peer
   if (p.overlap_s > 0) text += fmt::format("{:<22}{:>10.4g} s of these\n", "  hidden", p.overlap_s);
   text += row("granularity", p.granularity, "");
   text += row("sent by a peer", p.sent_mb_per_peer_round, "MB a round");
+  text += read_lines(p.reads);
   text += row("machines", cost.vm_usd_per_h, "USD/h");
   text += row("egress", cost.egress_usd_per_h, "USD/h");
   text += row("data", cost.data_usd_per_h, "USD/h");

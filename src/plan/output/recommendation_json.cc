@@ -23,6 +23,11 @@ Json json_of(const Option& option) {
             {"machines_taken", option.losses},
             {"hours_spread", json_of(option.hours_spread)},
             {"usd_spread", json_of(option.usd_spread)}};
+  if (const ReadRate& reads = option.reads; !reads.peer.empty())
+    json["reads"] = {{"requests_per_s", reads.requests_per_s},
+                     {"mbit_s", reads.mbit_s},
+                     {"card_mbit_s", reads.card_mbit_s},
+                     {"peer", reads.peer}};
   if (!option.verdict.empty()) json["why_it_lost"] = option.verdict;
   return json;
 }

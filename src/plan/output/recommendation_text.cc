@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "plan/output/prediction_text.h"
+
 namespace tw::plan {
 namespace {
 
@@ -50,6 +52,13 @@ std::string checkpoint_lines(const Recommendation& plan) {
       "lost "
       "at once\n",
       plan.checkpoint_s, plan.checkpoint_interval_s, plan.young_s, plan.daly_s);
+}
+
+std::string read_lines_of(const Recommendation& plan) {
+  const ReadRate& reads = plan.chosen.reads;
+  if (reads.peer.empty()) return "";
+  return fmt::format("Data: {:.4g} requests/s; {}{}\n", reads.requests_per_s, peer_reads_text(reads),
+                     reads.limits() ? "\nlimit: data" : "");
 }
 
 /// On-demand and owned machines.
@@ -107,7 +116,7 @@ std::string to_text(const Job& job, const Recommendation& plan) {
     for (const Option& one : plan.front) text += row_of(one, width);
   for (const Option& one : plan.others) text += row_of(one, width);
   text += "\n" + choice_line(job, plan) + search_line(plan) + spread_lines(job, plan.chosen) +
-          checkpoint_lines(plan) + "\nAssumptions\n";
+          checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
 }

@@ -47,6 +47,10 @@ Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Spe
       .speed_factor = speed.samples_per_s.high / speed.samples_per_s.value,
       .speed_source = speed.source,
       .lifetimes = offer.purchase == market::Purchase::spot ? lifetimes_for(offer) : market::never_taken()};
+  const PeerGroup peer{1, machine_name(offer), site_of(offer)};
+  const double card_sps = card_samples_per_s(inputs.workload, inputs.knowledge.network, peer);
+  one.reads = read_rate(inputs.workload.model, peer, one.samples_per_s, card_sps);
+  one.samples_per_s = std::min(one.samples_per_s, card_sps);
   one.start_s = (offer.start_up_s > 0 ? offer.start_up_s : kStart_s) + kJoin_s;
   one.join_s = kJoin_s;
   if (offer.purchase == market::Purchase::spot && !inputs.seen.empty())
@@ -99,6 +103,15 @@ void add_quotas(const Job& job, MarketSpace& market) {
       if (counts && market.space.choices[i].quota < 0) market.space.choices[i].quota = quota;
     }
   }
+}
+
+void price_reads(const MarketInputs& inputs, MarketSpace& market) {
+  std::vector<double> usd;
+  for (const Candidate& one : market.candidates)
+    usd.push_back(data_usd_per_sample(inputs.workload, inputs.job.data, inputs.tariffs, site_of(one.offer)));
+  market.space.usd_per_sample = *std::min_element(usd.begin(), usd.end());
+  for (std::size_t i = 0; i < usd.size(); ++i)
+    market.space.choices[i].usd_per_sample = usd[i] - market.space.usd_per_sample;
 }
 
 template <class Value>
@@ -167,7 +180,9 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   space.least_domains = inputs.job.domains_min;
   space.delayed = inputs.job.delayed;
   space.samples_per_round = inputs.job.target_batch_size;
-  space.usd_per_sample = inputs.workload.model.data_mb_per_sample / 1e3 * inputs.data_usd_per_gb;
+  market.samples_a_read = samples_a_read(inputs.workload);
+  market.data = data_assumption(inputs.workload, inputs.job.data);
+  price_reads(inputs, market);
   add_quotas(inputs.job, market);
   // shared_ptr: owned by the copies of the space's functions, which share its cache.
   const auto rounds =

@@ -22,6 +22,7 @@ struct Candidate {
   market::Site site;         ///< in the network tables
   double samples_per_s = 0;  ///< while it works
   double usd_per_h = 0;      ///< while it runs
+  ReadRate reads;            ///< of its data
   double speed_factor = 1;   ///< of its 80 % range
   std::string speed_source;
   market::LifetimeLaw lifetimes;
@@ -37,7 +38,9 @@ struct MarketSpace {
   std::vector<market::Site> sites;    ///< as space.sites
   double params_m = 0;                ///< of the model, millions
   int tensors = 0;                    ///< of the model
-  std::vector<std::string> left_out;  ///< offers excluded only for the given reason, with their number
+  double samples_a_read = 1;          ///< of the data store
+  std::string data;                   ///< the store that samples are read from, and its prices
+  std::vector<std::string> left_out;  ///< offers that fit but for what is named, with their number
 };
 
 struct MarketInputs {
@@ -46,8 +49,8 @@ struct MarketInputs {
   const std::vector<market::Offer>& offers;
   const Knowledge& knowledge;
   const market::Tariffs& tariffs;
-  double data_usd_per_gb = 0.01;
-  std::vector<market::Lived> seen = {};  ///< lifetimes of own spot machines; they correct all lifetime laws
+  std::vector<market::Lived> seen =
+      {};  ///< how long own spot machines lived; corrects the laws of all of them
   /// On-demand machines without a GPU at sites of others are candidates too, after all others: anchors that
   /// hold the state and do not train. The search does not choose them.
   bool idle_anchors = false;

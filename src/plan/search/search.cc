@@ -519,7 +519,20 @@ Score score_of(const Space& space, const std::vector<int>& counts) {
     usd_per_h += counts[choice] * space.choices[choice].usd_per_h;
   }
   const int all = std::accumulate(peers.begin(), peers.end(), 0);
-  return score_of(space, samples_per_s, usd_per_h, all > 1 ? space.averaging(peers) : Averaging{});
+  Score score = score_of(space, samples_per_s, usd_per_h, all > 1 ? space.averaging(peers) : Averaging{});
+  score.usd_per_sample += dearer_reads_usd(space, counts);
+  return score;
+}
+
+double dearer_reads_usd(const Space& space, const std::vector<int>& counts) {
+  double usd = 0;
+  double samples_per_s = 0;
+  for (std::size_t choice = 0; choice < counts.size(); ++choice) {
+    const double speed = counts[choice] * space.choices[choice].samples_per_s;
+    usd += speed * space.choices[choice].usd_per_sample;
+    samples_per_s += speed;
+  }
+  return samples_per_s > 0 ? usd / samples_per_s : 0;
 }
 
 bool allowed(const Space& space, const std::vector<int>& counts) {

@@ -19,10 +19,11 @@ struct Choice {
   std::size_t site = 0;
   double samples_per_s = 0;  ///< of a peer, averaged over its paid time
   double usd_per_h = 0;
-  int most = 0;          ///< peers
-  int quota = -1;        ///< of Space::quotas; -1: none
-  double quota_use = 1;  ///< of a peer
-  int domain = 0;        ///< failure domain, from 0
+  double usd_per_sample = 0;  ///< of reading data, beyond Space::usd_per_sample
+  int most = 0;               ///< peers
+  int quota = -1;             ///< of Space::quotas; -1: none
+  double quota_use = 1;       ///< of a peer
+  int domain = 0;             ///< failure domain, from 0
 };
 
 /// Communication time and cost of one round.
@@ -49,8 +50,8 @@ struct Space {
   std::vector<double> quotas;  ///< limits that choices share
   int least_domains = 1;
   double samples_per_round = 0;
-  bool delayed = false;       ///< averaging of a round overlaps calculating the next
-  double usd_per_sample = 0;  ///< of reading data
+  bool delayed = false;       ///< a round is averaged while the next is calculated
+  double usd_per_sample = 0;  ///< of reading data, where that costs least
   std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
   /// Lower bound for every completion of the plan; a tighter one makes the search quicker. If peers are to be
   /// added, some site is open.
@@ -104,10 +105,13 @@ SearchResult search(const Space& space, const Objective& objective, Effort effor
 /// Score of given counts.
 Score score_of(const Space& space, const std::vector<int>& counts);
 
-/// Score of machines with these sums and this averaging.
+/// Score of machines with these sums, averaged so, that read where it costs least: a bound where it does not.
 Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round);
 
-/// True if quotas, limits and the least number of failure domains are kept.
+/// What a sample costs beyond Space::usd_per_sample, on average over machines by their speeds.
+double dearer_reads_usd(const Space& space, const std::vector<int>& counts);
+
+/// Keeps quotas, limits and the minimum of failure domains.
 bool allowed(const Space& space, const std::vector<int>& counts);
 
 }  // namespace tw::plan

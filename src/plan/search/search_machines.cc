@@ -80,10 +80,17 @@ std::optional<Selection> MachineSearch::rounded(const std::vector<SitePeers>& si
       for (int n = 0; n < here.peers; ++n)
         ++selection.counts[ranking_at(here.site)[k][static_cast<std::size_t>(n)]];
     if (!allowed(space_, selection.counts)) continue;
-    below = value;
+    add_dearer_reads(selection);
+    if (!(selection.value < below)) continue;
+    below = selection.value;
     best = std::move(selection);
   }
   return best;
+}
+
+void MachineSearch::add_dearer_reads(Selection& selection) const {
+  selection.score.usd_per_sample += dearer_reads_usd(space_, selection.counts);
+  selection.value = objective_(selection.score);
 }
 
 std::optional<Selection> MachineSearch::best(const std::vector<SitePeers>& sites, const Averaging& round,
@@ -187,11 +194,11 @@ void MachineSearch::branch(const Place& place) {
 
 void MachineSearch::conclude() {
   if (domains_ < space_.least_domains) return;
-  const Score score = score_of(space_, samples_per_s_, usd_per_h_, round_);
-  const double value = objective_(score);
-  if (!(value < below_)) return;
-  below_ = value;
-  found_ = Selection{counts_, score, value};
+  Selection selection{counts_, score_of(space_, samples_per_s_, usd_per_h_, round_), below_};
+  add_dearer_reads(selection);
+  if (!(selection.value < below_)) return;
+  below_ = selection.value;
+  found_ = std::move(selection);
 }
 
 }  // namespace tw::plan

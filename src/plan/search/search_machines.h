@@ -66,6 +66,7 @@ class MachineSearch {
     int left = 0;            ///< peers still to place at the site
   };
 
+  void add_dearer_reads(Selection& selection) const;
   Score rounded_score(const std::vector<SitePeers>& sites, const Averaging& round, std::size_t slope) const;
   void split(Site& site) const;
   void take(std::size_t choice, int peers);

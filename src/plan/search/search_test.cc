@@ -115,6 +115,19 @@ void expect_optimum(const Space& space, const Objective& objective, std::uint64_
   EXPECT_EQ(result.gap(), 0) << "seed " << seed;
 }
 
+TEST(Search, finds_the_optimum_where_reading_costs_more_at_some_sites) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Prng random(seed);
+    Space space = random_market(random, 8, 8);
+    std::vector<double> usd;
+    for (std::size_t site = 0; site < space.sites; ++site)
+      usd.push_back(site == 0 ? 0 : between(random, 0, 1e-5));
+    for (Choice& choice : space.choices) choice.usd_per_sample = usd[choice.site];
+    expect_optimum(space, seed % 2 == 0 ? least_per_sample() : cheapest_at_least(between(random, 20, 200)),
+                   seed);
+  }
+}
+
 TEST(Search, finds_what_exhaustive_search_finds_on_200_random_markets) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Prng random(seed);

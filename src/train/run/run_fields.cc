@@ -252,8 +252,8 @@ constexpr RunField kFields[] = {
      [](RunOptions& o) -> Place { return &o.checkpoint.keep; },
      {.low = 1, .high = 1000}},
     {"checkpoint", "to",
-     "where anchors (tw train --role anchor) copy finished checkpoints, as many as are kept, and look for "
-     "one when their own folder has none",
+     "where anchors (tw train --role anchor) copy finished checkpoints, as many as are kept, and where every "
+     "peer whose own folder has none looks for one",
      [](RunOptions& o) -> Place { return CopyPlace{&o.checkpoint.to}; }},
 };
 

@@ -205,7 +205,15 @@ TEST_F(CheckpointCopy, is_made_by_anchors_alone_and_only_where_it_is_asked_for) 
   EXPECT_EQ(copy(empty), "nothing");
 }
 
-TEST_F(CheckpointCopy, is_loaded_where_the_own_folder_has_none) {
+TEST_F(CheckpointCopy, asks_for_an_anchor_once_where_this_peer_copies_nothing) {
+  Checkpoints own = checkpoints(false);
+  EXPECT_TRUE(own.asks_for_anchor());
+  EXPECT_FALSE(own.asks_for_anchor());
+  EXPECT_FALSE(checkpoints(true).asks_for_anchor());
+  EXPECT_FALSE(checkpoints(false, "").asks_for_anchor());
+}
+
+TEST_F(CheckpointCopy, is_loaded_by_every_peer_whose_own_folder_has_none) {
   {
     Checkpoints own = checkpoints();
     save(own, 3);
@@ -220,8 +228,11 @@ TEST_F(CheckpointCopy, is_loaded_where_the_own_folder_has_none) {
     return round;
   };
   std::erase_if(files.files, [](const auto& file) { return file.first.starts_with("own/"); });
-  EXPECT_EQ(loaded(checkpoints(false)), 0U);
+  EXPECT_EQ(loaded(checkpoints(false)), 3U);
   EXPECT_EQ(loaded(checkpoints()), 3U);
+  EXPECT_EQ(loaded(checkpoints(false, "")), 0U);
+  Checkpoints fresh = checkpoints(false);
+  EXPECT_EQ(copy(fresh), "not due") << "an anchor alone writes";
 }
 
 }  // namespace

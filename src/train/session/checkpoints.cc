@@ -39,9 +39,9 @@ Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surrou
     return std::make_shared<sync::CheckpointStore>(surroundings_.files, store);
   };
   store_ = store_in(options_.folder);
-  if (!writer.anchor || options_.to.empty()) return;
+  if (options_.to.empty()) return;
   copies_ = store_in(options_.to);
-  copy_ = Copy::due;
+  if (writer.anchor) copy_ = Copy::due;
 }
 
 bool Checkpoints::is_due(const wire::Record& record) const {
@@ -50,6 +50,12 @@ bool Checkpoints::is_due(const wire::Record& record) const {
 
 bool Checkpoints::copy_is_due() const {
   return copy_ == Copy::due && surroundings_.clock.now() >= copy_from_;
+}
+
+bool Checkpoints::asks_for_anchor() {
+  const bool asks = copies_ != nullptr && copy_ == Copy::none && !asked_for_anchor_;
+  asked_for_anchor_ = asked_for_anchor_ || asks;
+  return asks;
 }
 
 template <class R>

@@ -32,7 +32,7 @@ class Checkpoints {
   struct Writer {
     std::string unique;   ///< CheckpointStore::Options
     std::string layout;   ///< CheckpointStore::Options
-    bool anchor = false;  ///< finished ones are copied to CheckpointOptions::to, if that is given
+    bool anchor = false;  ///< it copies finished ones to CheckpointOptions::to, if that is given
   };
 
   /// Without a folder no checkpoints are kept.
@@ -51,6 +51,9 @@ class Checkpoints {
   /// A checkpoint was saved since the last copy, or may have been before this process, or a copy failed
   /// kRetryCopy ago.
   bool copy_is_due() const;
+
+  /// True once, where copies are wanted and this peer, which is no anchor, makes none.
+  bool asks_for_anchor();
 
   static constexpr Duration kRetryCopy = std::chrono::seconds(60);
 
@@ -75,6 +78,7 @@ class Checkpoints {
   std::shared_ptr<sync::CheckpointStore> store_;   // owners: this and the disk job under way
   std::shared_ptr<sync::CheckpointStore> copies_;  // owners: this and the disk job under way
   Copy copy_ = Copy::none;
+  bool asked_for_anchor_ = false;
   Instant copy_from_{};                                    // no copy before
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
 };

@@ -188,7 +188,7 @@ void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
   if (!loaded.ok()) {
     if (options_.past == Past::over) return end(loaded.error().message, true);
     search_.return_wait().keep_trouble(loaded.error().message);
-    wait_for_others("its checkpoints are here");
+    wait_for_others("whether it has checkpoints is not known: " + loaded.error().message);
   } else {
     wait_for_others({});
     begin_history();
@@ -206,7 +206,8 @@ void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
   const bool waited = options_.past == Past::begun && search_.return_wait().stage() == ReturnWait::Stage::off;
   if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
   search_.return_wait().keep(std::move(loaded.image));
-  wait_for_others("its checkpoints are in " + options_.run.checkpoint.folder);
+  const CheckpointOptions& places = options_.run.checkpoint;
+  wait_for_others("its checkpoints are in " + places.folder + (places.to.empty() ? "" : " or " + places.to));
 }
 
 /// found: a sign besides the options that the run had begun; empty: none.
