@@ -24,6 +24,7 @@ class Bucket {
   std::vector<Duration> pauses;
   std::vector<int> refusals;  ///< statuses of the next answers; 0: the connection fails
   std::function<void()> before = [] {};
+  std::size_t shift = 0;  ///< of the bytes that it sends
   std::function<void()> after = [] {};
 
   S3Files files() {
@@ -97,6 +98,7 @@ class Bucket {
     EXPECT_EQ(2, std::sscanf(header(request, "Range").c_str(), "bytes=%zu-%zu", &first, &last));
     if (first >= content.size()) return world::HttpAnswer{.status = 416};
     last = std::min(last, content.size() - 1);
+    first += shift;
     return world::HttpAnswer{
         .status = 206,
         .body = content.substr(first, last + 1 - first),
