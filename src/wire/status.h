@@ -141,13 +141,6 @@ struct Status {
   std::optional<double> usd_per_h;
   GoneWord gone;
 
-  static constexpr std::size_t kMostHardwareBytes = 96;
-  static constexpr std::size_t kMostWaitBytes = 200;
-  static constexpr std::size_t kMostWaitPeers = 8;
-  static constexpr std::size_t kMostSentSites = 16;
-  static constexpr std::size_t kMostStores = 4;
-  static constexpr std::size_t kMostNoticeBytes = 16;
-
   static void fields(auto& self, auto&& field) {
     field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
           self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.stores, self.line,
@@ -169,18 +162,17 @@ inline bool is_sound(const Status& s) {
                              s.usage.cpu_s, s.gone.hours, s.gone.priced_hours, s.gone.machines_usd,
                              s.gone.egress_usd, s.gone.requests_usd, s.line.up_mbit_s, s.line.down_mbit_s);
   const bool short_enough =
-      s.site.size() <= kMostSiteBytes && s.hardware.size() <= Status::kMostHardwareBytes &&
-      s.sent.size() <= Status::kMostSentSites &&
+      s.site.size() <= kMostSiteBytes && s.hardware.size() <= kMostHardwareBytes &&
+      s.sent.size() <= kMostSentSites &&
       std::ranges::all_of(s.sent, [](const SiteBytes& to) { return to.site.size() <= kMostSiteBytes; }) &&
-      s.stores.size() <= Status::kMostStores &&
+      s.stores.size() <= kMostStores &&
       std::ranges::all_of(s.stores, [](const StoreWord& of) { return of.store.size() <= kMostSiteBytes; });
   const bool notice =
-      !s.notice || (s.notice->source.size() <= Status::kMostNoticeBytes &&
-                    s.notice->kind.size() <= Status::kMostNoticeBytes && amounts(s.notice->told_ago_s) &&
-                    std::isfinite(s.notice->deadline_in_s.value_or(0)));
-  const bool wait =
-      !s.wait || (s.wait->text.size() <= Status::kMostWaitBytes &&
-                  s.wait->peers.size() <= Status::kMostWaitPeers && amounts(s.wait->since_ago_s));
+      !s.notice ||
+      (s.notice->source.size() <= kMostNoticeBytes && s.notice->kind.size() <= kMostNoticeBytes &&
+       amounts(s.notice->told_ago_s) && std::isfinite(s.notice->deadline_in_s.value_or(0)));
+  const bool wait = !s.wait || (s.wait->text.size() <= kMostWaitBytes &&
+                                s.wait->peers.size() <= kMostWaitPeers && amounts(s.wait->since_ago_s));
   return plain && std::isfinite(r.loss) && short_enough && notice && wait;
 }
 
