@@ -27,6 +27,17 @@ inline constexpr double kMostBytesPerS = 1e12;    ///< no peer or link is faster
 inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot be computed
 inline constexpr std::size_t kMostSlowPairs = 64;       ///< pairs of a peer, slower than its bandwidth
 
+// ---- what a peer tells of itself once a second
+inline constexpr std::size_t kMostHardwareBytes = 96;
+inline constexpr std::size_t kMostWaitBytes = 200;  ///< what it waits for, in words
+inline constexpr std::size_t kMostWaitPeers = 8;
+inline constexpr std::size_t kMostSentSites = 16;
+inline constexpr std::size_t kMostStores = 4;
+inline constexpr std::size_t kMostNoticeBytes = 16;  ///< source and kind, each
+inline constexpr std::size_t kMostShares = 16;       ///< its parts of the last rounds
+inline constexpr std::size_t kMostLeftOut = 8;       ///< of a round
+inline constexpr std::size_t kMostWhyBytes = 80;     ///< of each that was left out
+
 // ---- tokens and announcements
 inline constexpr std::size_t kMostTokenAddresses = 16;
 inline constexpr std::size_t kMostTokenText = 255;  ///< bytes of the name, and of each address

@@ -176,16 +176,6 @@ struct Status {
   LedgerWord ledger;
   GoneWord gone;
 
-  static constexpr std::size_t kMostHardwareBytes = 96;
-  static constexpr std::size_t kMostWaitBytes = 200;
-  static constexpr std::size_t kMostWaitPeers = 8;
-  static constexpr std::size_t kMostSentSites = 16;
-  static constexpr std::size_t kMostStores = 4;
-  static constexpr std::size_t kMostNoticeBytes = 16;
-  static constexpr std::size_t kMostShares = 16;
-  static constexpr std::size_t kMostLeftOut = 8;
-  static constexpr std::size_t kMostWhyBytes = 80;
-
   static void fields(auto& self, auto&& field) {
     field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
           self.shares, self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.stores,
@@ -203,9 +193,9 @@ inline bool are_amounts(auto... values) {
 
 inline bool is_sound(const ShareWord& share) {
   return are_amounts(share.committed_ago_s) && std::isfinite(share.loss.value_or(0)) &&
-         share.left_out.size() <= Status::kMostLeftOut &&
+         share.left_out.size() <= kMostLeftOut &&
          std::ranges::all_of(share.left_out,
-                             [](const LeftOutWord& out) { return out.why.size() <= Status::kMostWhyBytes; });
+                             [](const LeftOutWord& out) { return out.why.size() <= kMostWhyBytes; });
 }
 
 /// Texts and lists within their bounds, numbers finite and none below 0. What is not, is ignored.
@@ -216,19 +206,18 @@ inline bool is_sound(const Status& s) {
       r.committed_ago_s, r.calc_s, r.comm_s, s.usage.hours, s.usage.cpu_s, s.gone.hours, s.gone.priced_hours,
       s.gone.machines_usd, s.gone.egress_usd, s.gone.requests_usd, s.line.up_mbit_s, s.line.down_mbit_s);
   const bool short_enough =
-      s.site.size() <= kMostSiteBytes && s.hardware.size() <= Status::kMostHardwareBytes &&
-      s.sent.size() <= Status::kMostSentSites &&
+      s.site.size() <= kMostSiteBytes && s.hardware.size() <= kMostHardwareBytes &&
+      s.sent.size() <= kMostSentSites &&
       std::ranges::all_of(s.sent, [](const SiteBytes& to) { return to.site.size() <= kMostSiteBytes; }) &&
-      s.stores.size() <= Status::kMostStores &&
+      s.stores.size() <= kMostStores &&
       std::ranges::all_of(s.stores, [](const StoreWord& of) { return of.store.size() <= kMostSiteBytes; });
   const bool notice =
-      !s.notice || (s.notice->source.size() <= Status::kMostNoticeBytes &&
-                    s.notice->kind.size() <= Status::kMostNoticeBytes && are_amounts(s.notice->told_ago_s) &&
-                    std::isfinite(s.notice->deadline_in_s.value_or(0)));
-  const bool wait =
-      !s.wait || (s.wait->text.size() <= Status::kMostWaitBytes &&
-                  s.wait->peers.size() <= Status::kMostWaitPeers && are_amounts(s.wait->since_ago_s));
-  const bool shares = s.shares.size() <= Status::kMostShares &&
+      !s.notice ||
+      (s.notice->source.size() <= kMostNoticeBytes && s.notice->kind.size() <= kMostNoticeBytes &&
+       are_amounts(s.notice->told_ago_s) && std::isfinite(s.notice->deadline_in_s.value_or(0)));
+  const bool wait = !s.wait || (s.wait->text.size() <= kMostWaitBytes &&
+                                s.wait->peers.size() <= kMostWaitPeers && are_amounts(s.wait->since_ago_s));
+  const bool shares = s.shares.size() <= kMostShares &&
                       std::ranges::all_of(s.shares, [](const ShareWord& share) { return is_sound(share); });
   return plain && shares && short_enough && notice && wait;
 }

@@ -61,7 +61,7 @@ std::vector<T> first_of(std::vector<T> items, std::size_t most) {
 
 void tell_peer(const BoardPeer& peer, double now_s, wire::Status& status) {
   status.site = cut(peer.site, wire::kMostSiteBytes);
-  status.hardware = cut(peer.hardware, wire::Status::kMostHardwareBytes);
+  status.hardware = cut(peer.hardware, wire::kMostHardwareBytes);
   status.anchor = peer.anchor;
   status.doing = doing_of(peer.state);
   status.round = peer.round;
@@ -78,22 +78,22 @@ void tell_peer(const BoardPeer& peer, double now_s, wire::Status& status) {
   if (const auto digest = digest_in(peer.digest))
     status.parameters = wire::ParametersWord{.round = peer.digest_round, .digest = *digest};
   if (const auto& notice = peer.notice) {
-    status.notice = wire::NoticeWord{.source = cut(notice->source, wire::Status::kMostNoticeBytes),
-                                     .kind = cut(notice->kind, wire::Status::kMostNoticeBytes),
+    status.notice = wire::NoticeWord{.source = cut(notice->source, wire::kMostNoticeBytes),
+                                     .kind = cut(notice->kind, wire::kMostNoticeBytes),
                                      .told_ago_s = age(now_s, notice->told_s),
                                      .deadline_in_s = {}};
     if (notice->deadline_s) status.notice->deadline_in_s = *notice->deadline_s - now_s;
   }
   if (const auto& wait = peer.wait)
-    status.wait = wire::WaitWord{.text = cut(wait->text, wire::Status::kMostWaitBytes),
+    status.wait = wire::WaitWord{.text = cut(wait->text, wire::kMostWaitBytes),
                                  .since_ago_s = age(now_s, wait->since_s),
-                                 .peers = first_of(wait->peers, wire::Status::kMostWaitPeers)};
+                                 .peers = first_of(wait->peers, wire::kMostWaitPeers)};
 }
 
 void tell_shares(std::vector<wire::ShareWord> shares, wire::Status& status) {
   for (wire::ShareWord& share : shares) {
-    share.left_out = first_of(std::move(share.left_out), wire::Status::kMostLeftOut);
-    for (wire::LeftOutWord& out : share.left_out) out.why = cut(out.why, wire::Status::kMostWhyBytes);
+    share.left_out = first_of(std::move(share.left_out), wire::kMostLeftOut);
+    for (wire::LeftOutWord& out : share.left_out) out.why = cut(out.why, wire::kMostWhyBytes);
   }
   status.shares = std::move(shares);
 }
@@ -134,8 +134,8 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   status.line = links_.line_of(self);
   status.sent = links_.sent_by(self);
   std::ranges::sort(status.sent, std::greater{}, &wire::SiteBytes::bytes);
-  status.sent = first_of(std::move(status.sent), wire::Status::kMostSentSites);
-  status.stores = first_of(links_.read_by(self), wire::Status::kMostStores);
+  status.sent = first_of(std::move(status.sent), wire::kMostSentSites);
+  status.stores = first_of(links_.read_by(self), wire::kMostStores);
   status.ledger = ledger_of_peer(self);
   status.gone = gone_beside(self);
   return status;

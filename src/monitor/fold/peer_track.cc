@@ -119,7 +119,7 @@ void Stages::take_commit(const Seen& seen) {
                      .loss = number_in(event, "loss"),
                      .left_out = std::move(left_out_[event.round])});
   left_out_.erase(left_out_.begin(), left_out_.upper_bound(event.round));
-  if (shares_.size() > wire::Status::kMostShares) shares_.pop_front();
+  if (shares_.size() > wire::kMostShares) shares_.pop_front();
 }
 
 void Stages::take_lost(const Seen& seen) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "monitor/report/report.h"
 
 namespace tw::monitor {
@@ -13,12 +14,13 @@ namespace {
 
 /// Wall time minus monotonic time; the median, because the wall clock may be set while a run goes on.
 std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
-  std::vector<std::int64_t> offsets;
-  for (const LogEntry& entry : log)
-    offsets.push_back(entry.unix_nanos - entry.event.at.time_since_epoch().count());
-  const auto middle = offsets.begin() + static_cast<std::ptrdiff_t>(offsets.size() / 2);
-  std::nth_element(offsets.begin(), middle, offsets.end());
-  return *middle;
+  const auto offset = [](const LogEntry& entry) {
+    return entry.unix_nanos - entry.event.at.time_since_epoch().count();
+  };
+  const std::int64_t first = offset(log.front());
+  std::vector<double> later;  // nanoseconds since 1970 are more than a double holds
+  for (const LogEntry& entry : log) later.push_back(static_cast<double>(offset(entry) - first));
+  return first + static_cast<std::int64_t>(median(std::move(later)));
 }
 
 /// The first report of a loss need not have the time of silence.
