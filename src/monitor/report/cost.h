@@ -16,9 +16,9 @@ namespace tw::monitor {
 /// where it has none. What a machine took to start and to end is in no log.
 std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs);
 
-/// What the traffic of the run cost: between the sites that the events name, and from stores of data with the
-/// requests to them. Entries in the order of time.
-Links::Usd traffic_usd(const std::vector<LogEntry>& entries);
+/// Fills in the traffic's part of Summary::cost, between the sites that the events name, and what was read
+/// from stores of data. Entries in the order of time.
+void tell_traffic(Summary& summary, const std::vector<LogEntry>& entries);
 
 /// Fills in Summary::cost, but for hours and traffic. usd_per_h: at least 0, finite; of a machine with this
 /// peer alone, whose events tell no price. Other peers that are not in it have none.
