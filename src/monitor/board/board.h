@@ -81,12 +81,14 @@ struct BoardPeer {
 struct BoardLink {
   std::string from, to;
   std::uint64_t bytes = 0;
-  double mbit_s = 0;                   ///< over the last ten seconds of the run or more
-  std::optional<double> bound_mbit_s;  ///< measured bandwidth from the peers of `from` to those of `to`
-  std::optional<double> usd_per_gb;    ///< nothing: not known
-  double usd = 0;                      ///< of the bytes
-  std::uint64_t requests = 0;          ///< of a store
-  double requests_usd = 0;             ///< where their price is known
+  double mbit_s = 0;  ///< over the last ten seconds of the run or more
+  std::optional<double>
+      bound_mbit_s;  ///< what the peers of `from` can send and those of `to` take, as measured
+  std::optional<double> usd_per_gb;  ///< nothing: not known
+  double usd = 0;                    ///< of the bytes
+  bool is_store = false;
+  std::uint64_t requests = 0;          ///< to a store
+  std::optional<double> requests_usd;  ///< nothing: not known, or no store
 
   bool operator==(const BoardLink&) const = default;
 };

@@ -73,7 +73,7 @@ std::string links_csv(const Board& board) {
   for (const BoardLink& link : board.links)
     text += csv_line({link.from, link.to, std::to_string(link.bytes), csv_number(link.mbit_s),
                       field(link.bound_mbit_s), field(link.usd_per_gb), csv_number(link.usd),
-                      std::to_string(link.requests), csv_number(link.requests_usd)});
+                      std::to_string(link.requests), field(link.requests_usd)});
   return text;
 }
 

@@ -234,7 +234,7 @@ TEST(Journal, tells_the_same_dollars_as_the_report) {
   EXPECT_NEAR(*money.machines_usd, 0.5 * 1 + 1 * 2 + 10 * 5.001 / 3600, 1e-6)
       << "what events say goes before what the caller knows";
   EXPECT_GT(money.egress_usd, 0.1);
-  EXPECT_NEAR(money.egress_usd, summary.cost.egress_usd, 1e-12);
+  EXPECT_NEAR(money.egress_usd, summary.cost.egress_usd.value(), 1e-12);
 }
 
 TEST(Journal, is_bounded) {

@@ -14,9 +14,14 @@ constexpr double kBytesOfGb = 1e9;
 /// Rates are measured over at least this time, and dropped after three times as long without a report.
 constexpr double kRateOverS = 10;
 
-double requests_usd(const std::string& store, std::uint64_t requests) {
-  return requests == 0 ? 0 : usual_request_price(store).value_or(0) * static_cast<double>(requests) / 1e6;
+std::optional<double> requests_usd(const std::string& store, std::uint64_t requests) {
+  const auto price = usual_request_price(store);
+  return price ? std::optional(*price * static_cast<double>(requests) / 1e6) : std::nullopt;
 }
+
+/// Hosts that are no store of the catalog charge nothing that is known here, whatever a site of that name
+/// does.
+bool is_priced_store(const std::string& store) { return market::Tariffs::built_in().store(store).ok(); }
 
 }  // namespace
 
@@ -129,8 +134,11 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
       return link;
     };
     for (const auto& [to, way] : sender.ways) add(sender.site, to, way);
-    for (const auto& [store, reads] : sender.stores)
-      add(store, sender.site, reads.bytes).requests += reads.requests.total();
+    for (const auto& [store, reads] : sender.stores) {
+      BoardLink& link = add(store, sender.site, reads.bytes);
+      link.is_store = true;
+      link.requests += reads.requests.total();
+    }
   }
   std::vector<BoardLink> board;
   const auto lines = lines_by_site(runs);
@@ -138,9 +146,9 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
     const auto from = lines.find(link.from), to = lines.find(link.to);
     if (from != lines.end() && to != lines.end() && from->second && to->second)
       link.bound_mbit_s = std::min(from->second->up_mbit_s, to->second->down_mbit_s);
-    link.usd_per_gb = price_(link.from, link.to);
-    link.usd = usd(link.from, link.to, link.bytes);
-    link.requests_usd = requests_usd(link.from, link.requests);
+    if (link.is_store) link.requests_usd = requests_usd(link.from, link.requests);
+    if (!link.is_store || is_priced_store(link.from)) link.usd_per_gb = price_(link.from, link.to);
+    link.usd = link.usd_per_gb.value_or(0) * static_cast<double>(link.bytes) / kBytesOfGb;
     board.push_back(std::move(link));
   }
   return board;
@@ -175,8 +183,8 @@ Links::Usd Links::usd_of(PeerId peer) const {
   const Sender& sender = found->second;
   for (const auto& [to, way] : sender.ways) sum.bytes += usd(sender.site, to, way.total());
   for (const auto& [store, reads] : sender.stores) {
-    sum.bytes += usd(store, sender.site, reads.bytes.total());
-    sum.requests += requests_usd(store, reads.requests.total());
+    if (is_priced_store(store)) sum.bytes += usd(store, sender.site, reads.bytes.total());
+    sum.requests += requests_usd(store, reads.requests.total()).value_or(0);
   }
   return sum;
 }

@@ -105,7 +105,7 @@ TEST(Links, come_from_stores_with_their_requests) {
   EXPECT_EQ(board[0].bytes, 4'000'000'000U);
   EXPECT_EQ(board[0].requests, 2'500'000U);
   EXPECT_DOUBLE_EQ(board[0].usd, 0.4);
-  EXPECT_DOUBLE_EQ(board[0].requests_usd, 2.5 * usual_request_price("b2").value());
+  EXPECT_DOUBLE_EQ(board[0].requests_usd.value(), 2.5 * usual_request_price("b2").value());
   EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{1}).requests, 0.5 * usual_request_price("b2").value());
   EXPECT_EQ(story.links.read_by(PeerId{2}), (std::vector<wire::StoreWord>{{"b2", 2'000'000, 3'000'000'000}}));
 }
@@ -117,7 +117,8 @@ TEST(Links, take_what_others_tell_of_their_stores) {
   const std::vector<BoardLink> board = story.board(10);
   ASSERT_EQ(board.size(), 1U);
   EXPECT_EQ(board[0].requests, 7U);
-  EXPECT_EQ(board[0].requests_usd, 0) << "no price is known";
+  EXPECT_FALSE(board[0].requests_usd) << "no price is known";
+  EXPECT_FALSE(board[0].usd_per_gb) << "nor one of its bytes";
 }
 
 TEST(Links, of_unknown_sites_have_no_price) {

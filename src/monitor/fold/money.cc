@@ -84,7 +84,7 @@ Money money_of(const Board& board, const wire::GoneWord& gone, std::optional<dou
   money.requests_usd = gone.requests_usd;
   for (const BoardLink& link : board.links) {
     money.egress_usd += link.usd;
-    money.requests_usd += link.requests_usd;
+    money.requests_usd += link.requests_usd.value_or(0);
   }
   money.usd_per_h = rate_of(board);
   if (const auto usd = money.usd(); usd && board.samples > 0)

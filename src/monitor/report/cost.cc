@@ -25,6 +25,26 @@ double hours_of(const std::vector<LogEntry>& log) {
   return seconds / 3600;
 }
 
+/// What is known of dollars for things of which some may have no price.
+struct Sum {
+  double known_usd = 0;
+  bool some_known = false, some_unknown = false;
+
+  void add(std::uint64_t things, const std::optional<double>& usd) {
+    known_usd += usd.value_or(0);
+    some_known = some_known || (things > 0 && usd);
+    some_unknown = some_unknown || (things > 0 && !usd);
+  }
+
+  std::optional<double> usd() const {
+    return some_unknown && !some_known ? std::nullopt : std::optional(known_usd);
+  }
+};
+
+std::optional<double> sum_of(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? std::optional(*a + *b) : std::nullopt;
+}
+
 }  // namespace
 
 std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs) {
@@ -36,16 +56,28 @@ std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>&
   return hours;
 }
 
-Links::Usd traffic_usd(const std::vector<LogEntry>& entries) {
+void tell_traffic(Summary& summary, const std::vector<LogEntry>& entries) {
   Links links(usual_egress_price);
   for (const LogEntry& entry : entries) links.take({entry, to_seconds(entry.event.at.time_since_epoch())});
-  Links::Usd usd;
+  Sum egress, requests;
+  std::map<std::string, StoreReads> stores;
   const auto nobody_runs = [](PeerId) { return false; };
   for (const BoardLink& link : links.board(0, nobody_runs)) {
-    usd.bytes += link.usd;
-    usd.requests += link.requests_usd;
+    const auto usd = link.usd_per_gb ? std::optional(link.usd) : std::nullopt;
+    egress.add(link.bytes, usd);
+    if (!link.is_store) continue;
+    requests.add(link.requests, link.requests_usd);
+    StoreReads& store = stores[link.from];
+    const bool is_first = store.store.empty();
+    store.store = link.from;
+    store.bytes += link.bytes;
+    store.requests += link.requests;
+    store.usd = is_first ? usd : sum_of(store.usd, usd);
+    store.requests_usd = is_first ? link.requests_usd : sum_of(store.requests_usd, link.requests_usd);
   }
-  return usd;
+  summary.cost.egress_usd = egress.usd();
+  summary.cost.requests_usd = requests.usd();
+  for (auto& [name, store] : stores) summary.stores.push_back(std::move(store));
 }
 
 void tell_cost(Summary& summary, const std::map<PeerId, double>& usd_per_h) {
@@ -59,7 +91,7 @@ void tell_cost(Summary& summary, const std::map<PeerId, double>& usd_per_h) {
     peer.usd = *peer.hours * *peer.usd_per_h;
     usd += *peer.usd;
     cost.priced_hours += *peer.hours;
-    cost.usd = usd + cost.egress_usd + cost.requests_usd;
+    cost.usd = usd + cost.egress_usd.value_or(0) + cost.requests_usd.value_or(0);
   }
   const std::optional<std::uint64_t>& again = summary.leavings.samples_again;
   if (!cost.usd || !again || summary.samples == 0) return;

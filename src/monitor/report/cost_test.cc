@@ -67,6 +67,49 @@ TEST(Cost, says_nothing_of_money_where_no_price_is_known) {
   EXPECT_EQ(render(told).find("USD"), std::string::npos) << render(told);
 }
 
+LogEntry traffic(std::uint64_t writer, world::Event event) {
+  event.at = Instant(from_seconds(5));
+  return {.writer = PeerId{writer}, .unix_nanos = 0, .event = std::move(event)};
+}
+
+Summary of_reads(const char* store) {
+  const std::string name = store;
+  Summary told;
+  tell_traffic(
+      told,
+      {traffic(1, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}}}),
+       traffic(2, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
+       traffic(1, {.phase = Phase::traffic, .numbers = {{"from:" + name, 1e9}, {"asked:" + name, 1000}}}),
+       traffic(2, {.phase = Phase::traffic, .numbers = {{"from:" + name, 2e9}, {"asked:" + name, 2000}}})});
+  return told;
+}
+
+TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
+  const Summary told = of_reads("s3:us-east-1");
+  ASSERT_EQ(told.stores.size(), 1U);
+  const StoreReads& s3 = told.stores[0];
+  EXPECT_EQ(s3.bytes, 3'000'000'000U);
+  EXPECT_EQ(s3.requests, 3000U);
+  EXPECT_NEAR(s3.usd.value(), 2 * 0.09, 1e-12) << "nothing within the region";
+  EXPECT_NEAR(s3.requests_usd.value(), 3000 * 0.4e-6, 1e-12);
+  EXPECT_EQ(told.cost.egress_usd, s3.usd);
+  EXPECT_EQ(told.cost.requests_usd, s3.requests_usd);
+  EXPECT_NE(
+      render(told).find("read from      s3:us-east-1: 3.00 GB (0.18 USD), 3000 requests (0.0012 USD)\n"),
+      std::string::npos)
+      << render(told);
+}
+
+TEST(Cost, of_a_store_without_a_price_is_not_nothing) {
+  const Summary told = of_reads("my.host:9000");
+  EXPECT_EQ(told.cost.egress_usd, std::nullopt);
+  EXPECT_EQ(told.cost.requests_usd, std::nullopt);
+  EXPECT_NE(render(told).find("my.host:9000: 3.00 GB (price not known), 3000 requests (price not known)\n"),
+            std::string::npos)
+      << render(told);
+  EXPECT_EQ(Summary{}.cost.egress_usd, 0) << "no traffic costs nothing";
+}
+
 TEST(Cost, of_what_was_given_out_again_is_unknown_where_its_samples_are) {
   Summary told = summary();
   told.leavings.samples_again = {};

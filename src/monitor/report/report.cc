@@ -210,9 +210,7 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   const std::vector<LogEntry> entries = merge(logs);
   const RunHistory history = gather_history(entries);
   Summary summary;
-  const Links::Usd traffic = traffic_usd(entries);
-  summary.cost.egress_usd = traffic.bytes;
-  summary.cost.requests_usd = traffic.requests;
+  tell_traffic(summary, entries);
   for (const std::vector<LogEntry>& log : logs)
     for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
   add_logs_that_end_early(logs, history, summary);

@@ -97,13 +97,25 @@ struct Leavings {
   bool operator==(const Leavings&) const = default;
 };
 
+/// What all peers read from one store of data.
+struct StoreReads {
+  std::string store;
+  std::uint64_t bytes = 0;
+  std::uint64_t requests = 0;
+  std::optional<double> usd;           ///< for the bytes; nothing: not known
+  std::optional<double> requests_usd;  ///< nothing: not known
+
+  bool operator==(const StoreReads&) const = default;
+};
+
 /// What the run cost, as far as prices are known (tell_cost()): as Money of the board.
 struct Cost {
   double machine_hours = 0;   ///< of all peers whose logs are here
   double priced_hours = 0;    ///< of those whose price is known
   std::optional<double> usd;  ///< machines and traffic
-  double egress_usd = 0;      ///< the traffic alone, by the built-in tariffs
-  double requests_usd = 0;    ///< those to stores of data alone
+  /// The traffic alone, by the built-in tariffs, and requests to stores alone: the part whose price is known.
+  /// Nothing: there was some, and no price of it is known.
+  std::optional<double> egress_usd = 0, requests_usd = 0;
   /// The part of usd for samples that were given out again, at most: their share of all that were leased.
   std::optional<double> usd_again;
 
@@ -134,6 +146,7 @@ struct Summary {
   std::vector<HandOver> handovers;   ///< by time
   Leavings leavings;
   Cost cost;
+  std::vector<StoreReads> stores;  ///< by name
   /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
   std::vector<MissingEvents> missing;
 };

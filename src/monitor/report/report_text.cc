@@ -86,8 +86,19 @@ std::string render_cost(const Cost& cost) {
                                              cost.priced_hours, unpriced_hours)
                                : "";
   const std::string traffic =
-      cost.egress_usd > 0 ? fmt::format(" ({} for traffic)", usd_number(cost.egress_usd)) : "";
-  return text + line("cost", fmt::format("{} USD{}{}", usd_number(*cost.usd), traffic, rest));
+      cost.egress_usd.value_or(0) > 0 ? fmt::format(" ({:.2f} for traffic)", *cost.egress_usd) : "";
+  return text + line("cost", fmt::format("{:.2f} USD{}{}", *cost.usd, traffic, rest));
+}
+
+/// Requests cost fractions of a cent for a long time.
+std::string price(const std::optional<double>& usd) {
+  return usd ? fmt::format("{:.2g} USD", *usd) : "price not known";
+}
+
+std::string render_store(const StoreReads& reads) {
+  return line("read from", fmt::format("{}: {} ({}), {} requests ({})", printable_line(reads.store),
+                                       quantity(static_cast<double>(reads.bytes)), price(reads.usd),
+                                       reads.requests, price(reads.requests_usd)));
 }
 
 std::string render_identity(const Summary& summary) {
@@ -119,6 +130,7 @@ std::string render(const Summary& summary) {
   for (const LeftPeer& left : summary.left)
     text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
   text += render_leavings(summary.leavings, summary.cost);
+  for (const StoreReads& reads : summary.stores) text += render_store(reads);
   text += render_cost(summary.cost);
   for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));
   text += render_identity(summary);

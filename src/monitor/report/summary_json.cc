@@ -39,9 +39,17 @@ void add_what_left(Json& json, const Summary& summary) {
   json["machine_hours"] = summary.cost.machine_hours;
   json["priced_hours"] = summary.cost.priced_hours;
   json["usd"] = or_null(summary.cost.usd);
-  json["egress_usd"] = summary.cost.egress_usd;
-  json["requests_usd"] = summary.cost.requests_usd;
+  json["egress_usd"] = or_null(summary.cost.egress_usd);
+  json["requests_usd"] = or_null(summary.cost.requests_usd);
   json["usd_again"] = or_null(summary.cost.usd_again);
+  if (!summary.stores.empty())
+    json["stores"] = all(summary.stores, [](const StoreReads& reads) {
+      return Json{{"store", reads.store},
+                  {"bytes", reads.bytes},
+                  {"requests", reads.requests},
+                  {"usd", or_null(reads.usd)},
+                  {"requests_usd", or_null(reads.requests_usd)}};
+    });
 }
 
 }  // namespace

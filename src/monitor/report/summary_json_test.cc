@@ -146,5 +146,15 @@ TEST(SummaryJson, that_cannot_be_written_names_the_path) {
   EXPECT_EQ(status.error().message, "cannot write /proc/no-such-folder/summary.json");
 }
 
+TEST(SummaryJson, of_stores_without_a_price_has_null) {
+  Summary summary = some_summary();
+  summary.stores = {{.store = "my.host", .bytes = 7, .requests = 3000, .usd = {}, .requests_usd = 0.5}};
+  summary.cost.egress_usd = {};
+  const std::string json = to_json(summary);
+  for (const char* part : {"\"egress_usd\": null", "\"requests\": 3000", "\"store\": \"my.host\"",
+                           "\"usd\": null", "\"requests_usd\": 0.5"})
+    EXPECT_NE(json.find(part), std::string::npos) << part;
+}
+
 }  // namespace
 }  // namespace tw::monitor

@@ -112,6 +112,29 @@ TEST(TerminalView, of_a_busy_run_is_as_wanted) {
   expect_golden("busy-200x50", shown(busy_run(), 200, 50));
 }
 
+TEST(TerminalView, of_a_run_that_reads_from_stores_shows_requests_and_their_price) {
+  Board board = busy_run();
+  for (const std::string& row : shown(board, 120, 60)) EXPECT_EQ(row.find("REQUESTS"), std::string::npos);
+  board.links.push_back({.from = "s3:us-east-1",
+                         .to = "gcp:us-west1:a",
+                         .bytes = 2'000'000'000,
+                         .usd_per_gb = 0.09,
+                         .usd = 0.18,
+                         .is_store = true,
+                         .requests = 1'250'000,
+                         .requests_usd = 0.5});
+  board.links.push_back(
+      {.from = "my.host", .to = "gcp:us-west1:a", .bytes = 7, .is_store = true, .requests = 3});
+  std::string rows;
+  for (const std::string& row : shown(board, 120, 60))
+    if (row.find("s3:") == 0 || row.find("my.host") == 0 || row.find("REQUESTS") != std::string::npos)
+      rows += row + "\n";
+  EXPECT_NE(rows.find("REQUESTS"), std::string::npos);
+  EXPECT_NE(rows.find(" 1,250,000"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("$0.68"), std::string::npos) << rows;
+  EXPECT_NE(rows.find(" 3         -"), std::string::npos) << rows;
+}
+
 TEST(TerminalView, of_64_peers_counts_those_without_room) {
   expect_golden("many-80x24", shown(many_peers(64), 80, 24));
   expect_golden("many-200x50", shown(many_peers(64), 200, 50));
