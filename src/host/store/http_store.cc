@@ -30,22 +30,12 @@ std::string version_in(const world::HttpAnswer& answer) {
   return answer.header("last-modified").value_or("");
 }
 
-/// What went wrong, for a message that has named the object; nothing of the URL, which may hold a signature.
-std::string without_url(std::string message, const std::string& url, const std::string& shown) {
-  if (message.starts_with(url + ": ")) message.erase(0, url.size() + 2);
-  if (url == shown) return message;
-  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url, at + shown.size()))
-    message.replace(at, url.size(), shown);
-  return message;
-}
-
 }  // namespace
 
 struct HttpStore::Job {
   world::Extent extent;
   ObjectPlace place;
   std::function<void(Result<world::HttpAnswer>)> done;  ///< with the whole body
-  std::string url{};                                    ///< of the request under way
   std::string came{};                                   ///< of the body, so far
   int attempt = 1;
 };
@@ -61,7 +51,6 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
   request.patience = kRangePatience;
   request.silence = kSilentPatience;
   request.most_bytes = extent.length - job->came.size() + kErrorRoom;
-  job->url = request.url;
   count(*job, 1, 0);
   doors_.exchange(
       std::move(request),
@@ -92,10 +81,9 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, con
   const bool goes_on = is_strong(job->extent.version);
   if (goes_on && job->came.size() + partial.size() < job->extent.length) job->came += partial;
   if (job->attempt == kAttempts) {
-    const std::string shown = world::shown_object(job->extent.object);
     if (answer) return job->done(refused(*job, answer.value()));
     return job->done(Error{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts,
-                                       without_url(answer.error().message, job->url, shown))});
+                                       answer.error().message)});
   }
   const double jitter = 0.5 + Prng(mix(doors_.seed, ++asked_)).uniform();
   const Duration pause = std::min(kLongestRetryPause, kFirstRetryPause * (1 << job->attempt));
@@ -107,9 +95,8 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer, con
 // A server that is busy once or twice is no news.
 void HttpStore::tell_trouble(const Job& job, const Result<world::HttpAnswer>& answer) const {
   if (!doors_.troubled || (answer && job.attempt < kAttempts / 2)) return;
-  const std::string shown = world::shown_object(job.extent.object);
-  const std::string what = answer ? fmt::format("answered with {}", answer.value().status)
-                                  : without_url(answer.error().message, job.url, shown);
+  const std::string what =
+      answer ? fmt::format("answered with {}", answer.value().status) : answer.error().message;
   doors_.troubled(fmt::format("{}: {}; asked again ({} of {})", world::text_of(job.extent), what, job.attempt,
                               kAttempts));
 }
