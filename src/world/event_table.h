@@ -79,6 +79,7 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::start, "last_round", "the run ends with it"},
     {Phase::start, "anchor", "1: on a machine that stays"},
     {Phase::start, "usd_per_h", "price of the machine"},
+    {Phase::start, "address", "where others reach it, in words"},
     {Phase::start, "site", "provider:region:zone, in words"},
     {Phase::start, "hardware", "processor and cores, in words"},
     {Phase::stop, "bytes_sent", "by the process"},

@@ -25,9 +25,6 @@ struct Seen {
 
   /// A count that the event tells; 0 where it tells none.
   std::uint64_t count(std::string_view name) const;
-
-  /// The text of that name; empty where it tells none.
-  std::string text(std::string_view name) const;
 };
 
 /// Wall times of events. Within a process they go by its monotonic clock, for the wall clock may be set

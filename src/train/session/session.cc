@@ -164,10 +164,10 @@ Result<std::string> Session::Machine::start() {
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
   world::Event started{doors_.clock.now(), world::Phase::start, 0};
-  started.why = address_;
   started.digest = to_string(facts_.digest());
   started.numbers = {{"last_round", static_cast<double>(run.rounds)}};
   if (options_.anchor) started.numbers.emplace_back("anchor", 1);
+  started.texts.emplace_back("address", address_);
   if (!options_.site.empty()) started.texts.emplace_back("site", options_.site);
   doors_.events.emit(started);
   if (options_.join.empty()) {
@@ -516,16 +516,16 @@ void Session::Machine::end_run() {
 // -----------------------------------------------------------------------------------------
 
 void Session::Machine::emit(world::Phase phase, Round round, std::string why, Numbers numbers) {
-  world::Event event{doors_.clock.now(), phase, round};
-  event.why = std::move(why);
-  event.numbers = std::move(numbers);
+  emit({.phase = phase, .round = round, .why = std::move(why), .numbers = std::move(numbers)});
+}
+
+void Session::Machine::emit(world::Event event) {
+  event.at = doors_.clock.now();
   doors_.events.emit(event);
 }
 
 void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::string why) {
-  world::Event event{doors_.clock.now(), world::Phase::refuse, round_, peer, std::move(why)};
-  event.cause = cause;
-  doors_.events.emit(event);
+  emit({.phase = world::Phase::refuse, .round = round_, .peer = peer, .why = std::move(why), .cause = cause});
 }
 
 void Session::Machine::tell(const wire::Status& status) {

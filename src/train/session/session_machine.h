@@ -86,6 +86,7 @@ class Session::Machine final : public world::NetworkEvents {
   void act(const swarm::Ended& ended);
   void end(const std::string& why, bool failed);
   void emit(world::Phase phase, Round round, std::string why = {}, Numbers numbers = {});
+  void emit(world::Event event);  // stamps it
   void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
   void tell_of_traffic(bool at_once);
   std::uint64_t held_bytes() const;
@@ -142,6 +143,7 @@ class Session::Machine final : public world::NetworkEvents {
   void let_chunks_go();
   void save_checkpoint(const wire::Record& record);
   void copy_checkpoint(bool awaited);
+  void tell_of_saving(world::Phase phase, Round round, const Status& saved, Duration took);
   void consider_the_past();
   void found_checkpoints(Checkpoints::Loaded& loaded);
   void take_checkpoint(sync::LoadedCheckpoint loaded);

@@ -75,7 +75,10 @@ void Session::Machine::start_work() {
 // had, there is one in each item.
 void Session::Machine::cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing) {
   if (worker_.done().missing == 1)
-    emit(Phase::reissue, item.round, "gives a sample to another peer: " + missing.why);
+    emit({.phase = Phase::reissue,
+          .round = item.round,
+          .why = "gives a sample to another peer: " + missing.why,
+          .cause = world::Cause::sample});
   swarm_->give_back(doors_.clock.now(), item, swarm::FailedSample{missing.sample, missing.why});
 }
 
@@ -258,7 +261,10 @@ void Session::Machine::act(const swarm::Committed& committed) {
   if (const Worker::Done& done = worker_.done(); done.samples > 0)
     numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.samples));
   world::Event event{now, Phase::commit, record.round};
-  event.why = record.minority ? "without a majority" : "";
+  if (record.minority) {
+    event.why = "without a majority";
+    event.cause = world::Cause::minority;
+  }
   event.numbers = std::move(numbers);
   event.digest = to_string(digest_of(record));
   for (const wire::Contribution& c : record.contributors) {
