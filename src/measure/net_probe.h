@@ -53,7 +53,7 @@ class Probe : public world::NetworkEvents {
   /// What a probe that was met found.
   market::Site site_of(const std::string& address) const;
 
-  Result<PeerId> admit(const Frame& hello) override;
+  world::Admission admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;

@@ -51,7 +51,7 @@ class Session::Machine final : public world::NetworkEvents {
 
   std::vector<wire::Member> members() const;
 
-  Result<PeerId> admit(const Frame& hello) override;
+  world::Admission admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
@@ -69,10 +69,10 @@ class Session::Machine final : public world::NetworkEvents {
   void flush();
   void arm();
   void on_timer();
-  Error turned_away(const wire::Rejection& rejection);
-  std::optional<wire::Rejection> of_another_run(const wire::Hello& greeting) const;
-  std::string own_side(const wire::Rejection& rejection) const;
-  void was_rejected(const std::string& address, const wire::Rejection& rejection);
+  world::Refusal turned_away(world::Refusal refusal);
+  std::optional<world::Refusal> of_another_run(const wire::Hello& greeting) const;
+  std::string own_side(const world::Refusal& refusal) const;
+  void was_rejected(const std::string& address, const world::Refusal& refusal);
   PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
   void go_on_alone_when_nobody_comes(Instant now);
