@@ -363,13 +363,12 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 // ---- the loop
 // -------------------------------------------------------------------------------------------------
 
-// The own vote may decide the round, and what is decided is acted on at once: turns are taken until there is
-// no vote. What else a turn brings is acted on with the next event.
+// Turns are taken until none brings anything: a vote decides a round, its record begins the next one, whose
+// work begins here. What these steps bring is left to the loop, so none of them calls pump().
 void Session::Machine::pump() {
   if (finished()) return;
   TW_CHECK(!std::exchange(pumping_, true));
-  bool voted = true;
-  while (voted && act_on_decisions()) voted = take_turn();
+  while (act_on_decisions() && take_turn()) continue;
   finish_when_done();
   flush();
   if (!finished()) arm();
@@ -388,18 +387,19 @@ bool Session::Machine::act_on_decisions() {
   return true;
 }
 
-// True when it voted.
+// False when nothing came of it, or that was the end.
 bool Session::Machine::take_turn() {
-  open_round();
-  catch_up_further();
+  bool went_on = open_round();
+  went_on |= catch_up_further();
+  if (finished()) return false;
   serve_images();
   let_chunks_go();
-  start_work();
-  keep_what_came();
-  go_on_handing_over();
-  const bool voted = report_averaging();
+  went_on |= start_work();
+  went_on |= keep_what_came();
+  went_on |= go_on_handing_over();
+  went_on |= report_averaging();
   if (swarm_->peer_state() == wire::PeerState::member) replica_.joined();
-  return voted;
+  return !finished() && (went_on || swarm_->has_decisions());
 }
 
 void Session::Machine::flush() {

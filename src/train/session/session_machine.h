@@ -104,10 +104,11 @@ class Session::Machine final : public world::NetworkEvents {
   wire::Member self() const { return {options_.self, address_, options_.incarnation, options_.site}; }
 
   // ---- session_rounds.cc
-  void open_round();
+  // These are true when something came of it.
+  bool open_round();
   void tell_of_data(const wire::Record& record);
   void tell_of_skipped(Round round);
-  void start_work();
+  bool start_work();
   void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
   void give_back(const std::optional<swarm::WorkItem>& item);
   void tell_where_the_worker_is();
@@ -115,8 +116,8 @@ class Session::Machine final : public world::NetworkEvents {
   void on_back();
   void contribute_what_is_done();
   SlotValues values_of(std::uint32_t slot);
-  void go_on_handing_over();
-  void keep_what_came();
+  bool go_on_handing_over();
+  bool keep_what_came();
   void begin_to_probe();
   void report_probe();
   void link_is_gone(PeerId peer, const std::string& why);
@@ -135,7 +136,7 @@ class Session::Machine final : public world::NetworkEvents {
   // ---- session_sync.cc
   void leave_round();
   bool computes_other_bits();
-  void catch_up_further();
+  bool catch_up_further();  // true when something came of it
   void restore(sync::StateImage image, world::Cause from, Numbers parts);
   void replay(sync::FetchedMean mean);
   void go_on_from(const sync::Replica::Tip& tip);

@@ -19,9 +19,9 @@ constexpr std::size_t kMostBallotsBeyondCap = 3;
 
 }  // namespace
 
-void Session::Machine::open_round() {
+bool Session::Machine::open_round() {
   const std::optional<wire::Record>& head = swarm_->head();
-  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return;
+  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return false;
   round_ = head->round + 1;
   if (replica_.found(*head) && observer_ != nullptr) {
     observer_->on_commit(*head);
@@ -33,6 +33,7 @@ void Session::Machine::open_round() {
   const std::vector<average::Averager::Refused> refused = averager_.open(began_at_, step());
   report_probe();
   for (const average::Averager::Refused& one : refused) refuse_bulk(one);
+  return true;
 }
 
 // ---- work
@@ -57,11 +58,12 @@ void Session::Machine::tell_of_skipped(Round round) {
     emit(Phase::skip, round, skipped.why, {{"sample", static_cast<double>(skipped.sample)}});
 }
 
-void Session::Machine::start_work() {
+bool Session::Machine::start_work() {
   worker_.expect(swarm_->leased_samples());
-  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0) return;
+  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0)
+    return false;
   const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
-  if (!item) return;
+  if (!item) return false;
   begin_to_probe();
   worker_.work(*item, [this, item](const WorkDone& did) {
     if (did.missing) return cannot_work(*item, *did.missing);
@@ -69,6 +71,7 @@ void Session::Machine::start_work() {
     swarm_->finish_work(doors_.clock.now(), *item, did.microbatches, worker_.samples_per_s());
     contribute_what_is_done();
   });
+  return true;
 }
 
 // Another peer may have the sample: its data come another way. Told once in a round: where no sample can be
@@ -139,16 +142,21 @@ void Session::Machine::act(const swarm::HandOver& order) {
   doors_.network.pull(order.to);
 }
 
-void Session::Machine::go_on_handing_over() {
-  if (averager_.custody().take_given()) swarm_->handed_over(doors_.clock.now());
+bool Session::Machine::go_on_handing_over() {
+  if (!averager_.custody().take_given()) return false;
+  swarm_->handed_over(doors_.clock.now());
+  return true;
 }
 
-void Session::Machine::keep_what_came() {
+bool Session::Machine::keep_what_came() {
+  bool kept = false;
   while (const std::optional<average::Custody::Whole> whole = averager_.custody().take_whole()) {
     const std::vector<std::uint32_t> slots = swarm_->keep(doors_.clock.now(), whole->from, whole->entrust);
     for (std::size_t i = 0; i < slots.size(); ++i)
       averager_.custody().keep(whole->from, whole->entrust.slots[i].slot, slots[i]);
+    kept = true;
   }
+  return kept;
 }
 
 // ---- averaging
@@ -189,9 +197,9 @@ void Session::Machine::refuse_bulk(const average::Averager::Refused& refused) {
   refuse(world::Cause::message, refused.from, refused.why);
 }
 
-// True when the mean is whole, so that this peer votes for it.
 bool Session::Machine::report_averaging() {
-  for (const average::Reduction::Unfit& unfit : averager_.take_unfit(step())) {
+  const std::vector<average::Reduction::Unfit> all_unfit = averager_.take_unfit(step());
+  for (const average::Reduction::Unfit& unfit : all_unfit) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
     if (finished()) return false;
     swarm_->report_stall(doors_.clock.now(), unfit.peer, unfit.why);
@@ -201,9 +209,8 @@ bool Session::Machine::report_averaging() {
   const double since_call_s = to_seconds(now - averager_.called_at(step()));
   if (news.scattered) emit(Phase::scatter, round_, {}, {{"since_call_s", since_call_s}});
   if (news.gathered) emit(Phase::gather, round_, {}, {{"since_call_s", since_call_s}});
-  if (!news.mean) return false;
-  swarm_->completed(now, *news.mean);
-  return true;
+  if (news.mean) swarm_->completed(now, *news.mean);
+  return news.scattered || news.gathered || news.mean || !all_unfit.empty();
 }
 
 void Session::Machine::own_contribution_is_unfit(const average::Reduction::Unfit& unfit) {

@@ -51,11 +51,11 @@ void Session::Machine::leave_round() {
   round_ = 0;
 }
 
-void Session::Machine::catch_up_further() {
+bool Session::Machine::catch_up_further() {
   for (const sync::BadSource& refusal : replica_.take_refusals()) {
     refuse(world::Cause::message, refusal.peer, refusal.why);
   }
-  if (!replica_.is_catching_up()) return;
+  if (!replica_.is_catching_up()) return false;
   const Instant now = doors_.clock.now();
   sync::Replica::Next next = replica_.next(now, others());
   if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
@@ -67,10 +67,11 @@ void Session::Machine::catch_up_further() {
     go_on_from(*replica_.tip());
   }
   swarm_->catching_up(now, replica_.progress_of_catching_up());
-  if (!replica_.is_too_slow()) return;
+  if (!replica_.is_too_slow()) return !std::holds_alternative<std::monostate>(next);
   end("this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
           " times the others went on faster than what they decided came here",
       true);
+  return false;
 }
 
 // from: none, other peers.
