@@ -10,8 +10,6 @@
 /// The peers and their progress: the first messages of a link, and those that go over it all the time.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 15;
-
 /// What a process says of itself for good; one byte.
 struct Marks {
   bool founds = false;  ///< it begins the history of the run

@@ -239,7 +239,7 @@ void Session::Machine::report_stall() {
     swarm_->report_stall(now, objection.suspect, objection.why, objection.missing);
     if (objection.send_again)
       doors_.network.send(objection.suspect,
-                          encode(wire::StallReport{round_, objection.suspect, wire::StallCause::send_again}));
+                          encode(wire::StallReport{step(), objection.suspect, wire::StallCause::send_again}));
   }
 }
 
