@@ -77,7 +77,7 @@ class Crew:
         if number == 1:
             environment["TRADEWIND_WAIT_FOR"] = str(len(HOSTS))
         else:
-            environment["TRADEWIND_JOIN"] = self.event(1, "start")["why"]
+            environment["TRADEWIND_JOIN"] = self.event(1, "start")["address"]
         with open(self.folder / f"peer-{number}.txt", "w") as output:
             self.peers[number] = subprocess.Popen(
                 [str(word) for word in words],

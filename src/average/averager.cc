@@ -39,7 +39,7 @@ std::vector<Averager::Refused> Averager::open(Instant now, StepId step) {
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.round != step.round; });
   newest_ = step.round;
   custody_.open(step.round);
-  steps_.try_emplace(step, Reduction::Options{options_.self, step.round, options_.geometry, options_.codec,
+  steps_.try_emplace(step, Reduction::Options{options_.self, step, options_.geometry, options_.codec,
                                               options_.stochastic, options_.norm_cap, options_.rarely});
   const auto early = std::exchange(early_, {});
   early_bytes_.clear();
@@ -62,7 +62,7 @@ void Averager::abandon() {
 // that a peer counted as stalled. A joiner loses at most a fifth of the time, so it still gets its state
 // before the means after it are dropped.
 bool Averager::adopt(Instant now, const swarm::SharedPlan& plan, Instant worked_since) {
-  Step* step = find({plan->draft.round});
+  Step* step = find(plan->step());
   if (step == nullptr || !step->reduction.adopt(plan)) return false;
   step->planned_at = now;
   step->called_at = std::min(step->called_at, now);
@@ -204,7 +204,7 @@ std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, con
   const auto* scatter = std::get_if<wire::Scatter>(&message);
   const auto* gather = std::get_if<wire::Gather>(&message);
   TW_CHECK(scatter != nullptr || gather != nullptr);
-  const StepId told = scatter != nullptr ? scatter->step() : gather->step();
+  const StepId told = scatter != nullptr ? scatter->step : gather->step;
   if (told.round == newest_ + 1) {  // before its record, that of round 0 too, is here
     keep_early(now, from, message);
     return std::nullopt;

@@ -103,7 +103,7 @@ TEST_F(TwoAveragers, keep_what_comes_before_its_step_is_open) {
 }
 
 TEST_F(TwoAveragers, drop_what_a_stranger_sent_when_its_link_closes_but_not_what_a_member_did) {
-  const wire::Scatter early{1, 0, 0, Blob(std::vector<std::byte>(8))};
+  const wire::Scatter early{{1}, 0, 0, Blob(std::vector<std::byte>(8))};
   a.on_bulk(kOpened, kB, early);
   a.on_close(kB, true);
   EXPECT_EQ(Averager::kEarlyOverhead + 8, a.held_bytes());
@@ -112,7 +112,7 @@ TEST_F(TwoAveragers, drop_what_a_stranger_sent_when_its_link_closes_but_not_what
 }
 
 TEST_F(TwoAveragers, keep_no_more_than_two_vectors_of_one_sender) {
-  const wire::Scatter early{1, 0, 0, Blob(std::vector<std::byte>(8))};
+  const wire::Scatter early{{1}, 0, 0, Blob(std::vector<std::byte>(8))};
   for (int i = 0; i < 100; ++i) a.on_bulk(kOpened, kB, early);
   EXPECT_EQ(4 * (Averager::kEarlyOverhead + 8), a.held_bytes()) << "two vectors of two segments";
   a.abandon();
@@ -122,7 +122,7 @@ TEST_F(TwoAveragers, keep_no_more_than_two_vectors_of_one_sender) {
 TEST_F(TwoAveragers, tell_what_averages_another_vector_from_what_is_merely_refused) {
   a.open(kOpened, kFirst);
   const auto sent = [&](std::uint64_t segment, std::size_t bytes) {
-    return a.on_bulk(kOpened, kB, wire::Scatter{1, 0, segment, Blob(std::vector<std::byte>(bytes))});
+    return a.on_bulk(kOpened, kB, wire::Scatter{{1}, 0, segment, Blob(std::vector<std::byte>(bytes))});
   };
   EXPECT_FALSE(sent(0, 8));
   ASSERT_TRUE(sent(0, 12));
@@ -132,7 +132,7 @@ TEST_F(TwoAveragers, tell_what_averages_another_vector_from_what_is_merely_refus
 }
 
 TEST_F(TwoAveragers, say_what_came_early_and_is_refused_when_the_step_opens) {
-  a.on_bulk(kOpened, kB, wire::Scatter{1, 0, 7, Blob(std::vector<std::byte>(8))});
+  a.on_bulk(kOpened, kB, wire::Scatter{{1}, 0, 7, Blob(std::vector<std::byte>(8))});
   EXPECT_THAT(a.open(kOpened, kFirst), ElementsAre(AllOf(Field(&Averager::Refused::from, kB),
                                                          Field(&Averager::Refused::nonsense, true))));
 }
@@ -141,7 +141,7 @@ TEST_F(TwoAveragers, have_no_use_for_what_comes_late) {
   a.open(kOpened, kFirst);
   a.open(kOpened, kSecond);
   EXPECT_FALSE(a.is_open(kFirst));
-  EXPECT_FALSE(a.on_bulk(kOpened, kB, wire::Scatter{1, 0, 0, Blob(std::vector<std::byte>(8))}));
+  EXPECT_FALSE(a.on_bulk(kOpened, kB, wire::Scatter{{1}, 0, 0, Blob(std::vector<std::byte>(8))}));
   EXPECT_EQ(0U, a.held_bytes());
   EXPECT_FALSE(a.adopt(kOpened, swarm::shared_plan(plan_of_both(kFirst)), kOpened));
 }
@@ -149,11 +149,11 @@ TEST_F(TwoAveragers, have_no_use_for_what_comes_late) {
 TEST_F(TwoAveragers, take_nothing_of_a_fragment_that_is_not_averaged) {
   a.open(kOpened, kFirst);
   ASSERT_TRUE(a.adopt(kOpened, swarm::shared_plan(plan_of_both(kFirst)), kOpened));
-  wire::Scatter scatter{1, 0, 0, Blob(std::vector<std::byte>(8))};
-  scatter.fragment = 1;
+  wire::Scatter scatter{{1}, 0, 0, Blob(std::vector<std::byte>(8))};
+  scatter.step.fragment = 1;
   EXPECT_FALSE(a.on_bulk(kOpened, kB, scatter));
   EXPECT_EQ(0U, a.held_bytes());
-  scatter.fragment = 0;
+  scatter.step.fragment = 0;
   EXPECT_FALSE(a.on_bulk(kOpened, kB, scatter));
   EXPECT_NE(0U, a.held_bytes());
 }
@@ -254,7 +254,7 @@ TEST(AveragerProbe, fills_the_lines_before_the_first_mean_and_ends_with_its_firs
   EXPECT_EQ(kOpened + Probe::kNudge, b.next_step(kOpened));
   EXPECT_TRUE(b.next_padding(kOpened, kA));
   EXPECT_FALSE(b.take_probed());
-  b.on_bulk(kOpened, kA, wire::Scatter{1, 0, 0, Blob(std::vector<std::byte>(8))});
+  b.on_bulk(kOpened, kA, wire::Scatter{{1}, 0, 0, Blob(std::vector<std::byte>(8))});
   EXPECT_TRUE(b.take_probed());
   EXPECT_FALSE(b.next_padding(kOpened + 1ms, kA));
   EXPECT_THAT(b.begin_probe(kOpened, {{kA, "a"}, {kB, "b"}}), IsEmpty()) << "once";

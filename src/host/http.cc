@@ -39,10 +39,8 @@ class Exchange {
   /// For curl_easy_perform or a multi handle; null: libcurl cannot be started.
   CURL* prepare(bool follows_redirects);
 
-  /// The result of the exchange.
+  /// What it came to. Errors do not name the address.
   Result<HttpAnswer> result(CURLcode code) const;
-
-  const HttpRequest& request() const { return request_; }
 
   /// What came of a range that was cut off.
   HttpAnswer partial() const;
@@ -53,6 +51,7 @@ class Exchange {
   void set_message();
   bool asks_for_metadata() const;
   bool asks_for_range() const;
+  bool fell_silent(CURLcode code) const;
   int status() const;  ///< 0: no answer yet
 
   HttpRequest request_;
@@ -145,14 +144,21 @@ Result<HttpAnswer> Exchange::result(CURLcode code) const {
   if (code == CURLE_WRITE_ERROR && asks_for_range() && status() == kWholeStatus)
     return HttpAnswer{.status = kWholeStatus, .headers = answer_.headers};  // the caller judges that
   if (code == CURLE_WRITE_ERROR)
-    return Error{fmt::format("{}: more than the {} bytes that are taken", request_.url, request_.most_bytes)};
-  if (code == CURLE_OPERATION_TIMEDOUT && std::string_view(why_.data()).starts_with("Operation too slow"))
-    return Error{fmt::format("{}: no byte came for {:g} s", request_.url, to_seconds(request_.silence))};
-  if (code != CURLE_OK)
-    return Error{fmt::format("{}: {}", request_.url, why_[0] != 0 ? why_.data() : curl_easy_strerror(code))};
+    return Error{fmt::format("more than the {} bytes that are taken", request_.most_bytes)};
+  if (fell_silent(code)) return Error{fmt::format("no byte came for {:g} s", to_seconds(request_.silence))};
+  if (code != CURLE_OK) return Error{why_[0] != 0 ? why_.data() : curl_easy_strerror(code)};
   HttpAnswer answer = answer_;
   answer.status = status();
   return answer;
+}
+
+/// After the request was on its way, and before the patience for all of it had ended.
+bool Exchange::fell_silent(CURLcode code) const {
+  if (code != CURLE_OPERATION_TIMEDOUT || request_.silence <= Duration{}) return false;
+  curl_off_t asked_us = 0, all_us = 0;
+  curl_easy_getinfo(curl_.get(), CURLINFO_PRETRANSFER_TIME_T, &asked_us);
+  curl_easy_getinfo(curl_.get(), CURLINFO_TOTAL_TIME_T, &all_us);
+  return asked_us > 0 && std::chrono::microseconds(all_us) < request_.patience;
 }
 
 int Exchange::status() const {
@@ -170,17 +176,21 @@ HttpAnswer Exchange::partial() const {
   return {.status = kPartStatus, .body = answer_.body, .headers = answer_.headers};
 }
 
-Error cannot_start(const HttpRequest& request) {
-  return Error{fmt::format("{}: libcurl cannot be started", request.url)};
+Error cannot_start() { return Error{"libcurl cannot be started"}; }
+
+/// An error names the address, or the path of a file.
+Result<HttpAnswer> with_address(const std::string& url, Result<HttpAnswer> answer) {
+  if (answer) return answer;
+  const std::string address = url.starts_with(kFile) ? url.substr(kFile.size()) : url;
+  return Error{fmt::format("{}: {}", address, answer.error().message)};
 }
 
 /// Never waits for a writer, as it would at a pipe.
 Result<HttpAnswer> read_file(const HttpRequest& request) {
   const std::string path = request.url.substr(kFile.size());
-  const auto failed = [&path](const char* why) { return Error{fmt::format("{}: {}", path, why)}; };
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return HttpAnswer{.status = 404};
-  if (file < 0) return failed(std::strerror(errno));
+  if (file < 0) return Error{std::strerror(errno)};
 
   struct stat facts {};
 
@@ -189,10 +199,10 @@ Result<HttpAnswer> read_file(const HttpRequest& request) {
   const ssize_t got = is_file ? read(file, text.data(), text.size()) : 0;
   const int cause = errno;
   close(file);
-  if (!is_file) return failed("expected a plain file");
-  if (got < 0) return failed(std::strerror(cause));
+  if (!is_file) return Error{"expected a plain file"};
+  if (got < 0) return Error{std::strerror(cause)};
   if (static_cast<std::size_t>(got) > request.most_bytes)
-    return failed(fmt::format("more than the {} bytes that are taken", request.most_bytes).c_str());
+    return Error{fmt::format("more than the {} bytes that are taken", request.most_bytes)};
   text.resize(static_cast<std::size_t>(got));
   return HttpAnswer{.status = 200, .body = std::move(text)};
 }
@@ -202,15 +212,15 @@ Result<HttpAnswer> read_file(const HttpRequest& request) {
 Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits) {
   Exchange exchange({.url = url, .patience = limits.patience, .most_bytes = limits.most_bytes});
   CURL* const curl = exchange.prepare(true);
-  if (curl == nullptr) return cannot_start(exchange.request());
-  return exchange.result(curl_easy_perform(curl));
+  if (curl == nullptr) return with_address(url, cannot_start());
+  return with_address(url, exchange.result(curl_easy_perform(curl)));
 }
 
 Result<HttpAnswer> http_exchange(const HttpRequest& request) {
   Exchange exchange(request);
   CURL* const curl = exchange.prepare(false);
-  if (curl == nullptr) return cannot_start(exchange.request());
-  return exchange.result(curl_easy_perform(curl));
+  if (curl == nullptr) return with_address(request.url, cannot_start());
+  return with_address(request.url, exchange.result(curl_easy_perform(curl)));
 }
 
 /// Its thread. Exchanges come in by add(), and go out by the `tell` that came with them, which is called on
@@ -319,7 +329,7 @@ void HttpPool::Worker::begin(Asked asked) {
   auto exchange = std::make_unique<Exchange>(std::move(asked.request));
   CURL* const curl = exchange->prepare(false);
   if (curl == nullptr || curl_multi_add_handle(multi_, curl) != CURLM_OK)
-    return asked.tell(cannot_start(exchange->request()), {});
+    return asked.tell(cannot_start(), {});
   under_way_.push_back({std::move(exchange), curl, std::move(asked.tell)});
 }
 
@@ -351,8 +361,11 @@ CurlHttp::~CurlHttp() = default;
 
 void CurlHttp::request(HttpRequest request, Done done) {
   if (!pool_) pool_ = std::make_unique<HttpPool>();
-  auto tell = [this, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer, const HttpAnswer&) {
-    loop_.post([on_loop, answer = std::move(answer)]() mutable { on_loop(std::move(answer)); });
+  auto tell = [this, url = request.url, on_loop = life_.tie(std::move(done))](Result<HttpAnswer> answer,
+                                                                              const HttpAnswer&) {
+    loop_.post([on_loop, url, answer = std::move(answer)]() mutable {
+      on_loop(with_address(url, std::move(answer)));
+    });
   };
   pool_->add(std::move(request), std::move(tell));
 }

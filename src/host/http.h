@@ -32,7 +32,7 @@ Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 class HttpPool {
  public:
   /// What an exchange came to, and what of a 206 had come when it broke off: status 0 where nothing had.
-  /// Called on the thread of the pool.
+  /// Called on the thread of the pool. An error does not name the address, which may hold a signature.
   using Tell = std::function<void(Result<world::HttpAnswer> answer, world::HttpAnswer partial)>;
 
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();

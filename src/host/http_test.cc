@@ -165,6 +165,12 @@ TEST_F(HttpDoor, loses_patience) {
   EXPECT_THAT(answer.error().message, HasSubstr("/hangs: "));
 }
 
+TEST_F(HttpDoor, ends_where_no_byte_comes) {
+  const auto answer = answer_to({.url = server.url("/hangs"), .patience = 60s, .silence = 1s});
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, testing::EndsWith("/hangs: no byte came for 1 s"));
+}
+
 TEST_F(HttpDoor, follows_nobody_elsewhere_and_takes_no_more_than_it_wants) {
   server.answers["/moved"] =
       "HTTP/1.1 302 Found\r\nLocation: " + server.url("/secret") + "\r\nContent-Length: 0\r\n\r\n";

@@ -10,7 +10,6 @@
 
 #include "base/text/number.h"
 #include "host/system/calendar.h"
-#include "wire/rejection.h"
 
 namespace tw::measure {
 namespace {
@@ -217,12 +216,12 @@ Result<std::string> Probe::told_by(PeerId peer, Duration limit) {
 
 void Probe::say(PeerId to, const std::string& words) { network_.send(to, frame_of(words)); }
 
-Result<PeerId> Probe::admit(const Frame& hello) {
+world::Admission Probe::admit(const Frame& hello) {
   const auto [name, rest] = split(words_of(hello));
   const auto [id, site] = split(rest);
   const auto number = parse_number<std::uint64_t>(id);
   if (name != kHello || !number || !market::parse_site(site))
-    return Error{"this is tw net probe; whoever dials must be one too"};
+    return world::Refusal{"this is tw net probe; whoever dials must be one too"};
   return PeerId{*number};
 }
 
@@ -261,10 +260,9 @@ void Probe::on_message(PeerId from, Frame frame) {
 void Probe::on_close(PeerId peer, const std::string&) { others_.erase(peer); }
 
 void Probe::on_refused(const std::string& address, const world::DialFailure& failure) {
-  const auto rejection = wire::rejection_in(failure.why);
-  refused_[address] = {.why = rejection ? rejection->words : failure.why,
+  refused_[address] = {.why = failure.why.words,
                        .kind = failure.kind,
-                       .is_stranger = rejection && rejection->code == wire::Rejection::Code::credential};
+                       .is_stranger = failure.why.code == world::Refusal::Code::credential};
 }
 
 std::optional<Frame> Probe::next_bulk(PeerId to) {

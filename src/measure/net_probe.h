@@ -54,7 +54,7 @@ class Probe : public world::NetworkEvents {
   /// The site of a probe that meet() reached.
   market::Site site_of(const std::string& address) const;
 
-  Result<PeerId> admit(const Frame& hello) override;
+  world::Admission admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;

@@ -120,7 +120,7 @@ void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> l
 }
 
 void Lead::on_report(PeerId from, const wire::StallReport& report) {
-  if (report.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
+  if (report.step.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
   if (!status_.is_seated(from) && from != report.suspect)
     return;  // members miss the same segments as a joiner

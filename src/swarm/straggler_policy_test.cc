@@ -22,6 +22,7 @@ struct Judge {
     peers.set_live(live, [](PeerId) { return false; });
     proposer.set_here(peers.counted());
     wire::Plan plan;
+    plan.draft.round = 7;
     plan.expected_s = 2;
     for (const std::uint64_t id : ids) {
       plan.participants.push_back(PeerId{id});
@@ -33,7 +34,7 @@ struct Judge {
 
   std::optional<Verdict> report(std::uint64_t from, std::uint64_t suspect, StallCause cause,
                                 RangeSet missing = {}) {
-    return policy.on_report(now, PeerId{from}, {7, PeerId{suspect}, cause, std::move(missing)});
+    return policy.on_report(now, PeerId{from}, {{7}, PeerId{suspect}, cause, std::move(missing)});
   }
 
   std::optional<Verdict> after(Duration time) {
@@ -41,7 +42,7 @@ struct Judge {
     return policy.judge(now, peers, proposer);
   }
 
-  void vote(std::uint64_t id) { proposer.on_vote(member(id), {7, 0, proposer.plan()->version, kMean}); }
+  void vote(std::uint64_t id) { proposer.on_vote(member(id), {{7}, 0, proposer.plan()->version, kMean}); }
 
   PeerStatus peers;
   Proposer proposer;

@@ -119,7 +119,7 @@ void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   events_.push_back(std::move(event));
   const std::optional<PeerId> leads = leader();
   if (takes_part() && leads && *leads != peer) {
-    send(*leads, wire::StallReport{head()->round + 1, peer, wire::StallCause::unreachable});
+    send(*leads, wire::StallReport{{head()->round + 1}, peer, wire::StallCause::unreachable});
   }
 }
 
@@ -227,7 +227,7 @@ void Swarm::report_stall(Instant now, PeerId suspect, wire::StallCause cause, Ra
   wake(now);
   if (!takes_part()) return;
   if (const std::optional<PeerId> leads = leader())
-    send(*leads, wire::StallReport{head()->round + 1, suspect, cause, std::move(missing)});
+    send(*leads, wire::StallReport{{head()->round + 1}, suspect, cause, std::move(missing)});
   settle();
 }
 
@@ -293,8 +293,8 @@ void Swarm::give_back_queued() {
   work_.drop_queued();
   send_progress(true);
   if (acceptor_.averages() && leader() && lacks_of(*acceptor_.plan(), options_.self.peer, work_)) {
-    const Round round = head()->round + 1;
-    send(*leader(), wire::StallReport{round, options_.self.peer, wire::StallCause::owes_contribution});
+    const StepId step = acceptor_.plan()->step();
+    send(*leader(), wire::StallReport{step, options_.self.peer, wire::StallCause::owes_contribution});
   }
 }
 

@@ -148,6 +148,8 @@ class Swarm {
   // ---- outputs
   wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
+  bool has_decisions() const { return !decisions_.empty(); }
+
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
 
   std::vector<world::Event> take_events() { return std::exchange(events_, {}); }

@@ -366,7 +366,7 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   more.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{7, 8})});
   more.tell(1, more.plan());
   EXPECT_EQ(1U, more.count<StallReport>(1));
-  const StallReport expected{7, PeerId{2}, wire::StallCause::owes_contribution};
+  const StallReport expected{{7}, PeerId{2}, wire::StallCause::owes_contribution};
   const auto told = std::find_if(more.sent.begin(), more.sent.end(), [](const wire::Envelope& e) {
     return std::holds_alternative<StallReport>(e.message);
   });
@@ -590,11 +590,11 @@ TEST(Follower, sends_its_segments_again_to_a_peer_that_still_lacks_them) {
   Follower follower;
   ASSERT_TRUE(follower.votes_for(follower.plan()));
   const Round round = follower.head.round + 1;
-  follower.tell(3, StallReport{round, PeerId{1}, wire::StallCause::send_again});
-  follower.tell(3, StallReport{round, PeerId{2}, wire::StallCause::owes_mean});
-  follower.tell(3, StallReport{round + 1, PeerId{2}, wire::StallCause::send_again});
+  follower.tell(3, StallReport{{round}, PeerId{1}, wire::StallCause::send_again});
+  follower.tell(3, StallReport{{round}, PeerId{2}, wire::StallCause::owes_mean});
+  follower.tell(3, StallReport{{round + 1}, PeerId{2}, wire::StallCause::send_again});
   EXPECT_FALSE(follower.took<SendAgain>());
-  follower.tell(3, StallReport{round, PeerId{2}, wire::StallCause::send_again});
+  follower.tell(3, StallReport{{round}, PeerId{2}, wire::StallCause::send_again});
   EXPECT_TRUE(follower.took<SendAgain>());
 }
 

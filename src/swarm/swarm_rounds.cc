@@ -97,14 +97,14 @@ void Swarm::do_what_counts(PeerId leader, const wire::Contribution& own) {
   const bool must_be_there = own_.busy || own.slot >= wire::kLeaseSlots;  // sums of others are not made here
   const bool lacks_it = must_be_there && !work_.has_done_just(own.slot, own.microbatches);
   if (lacks_it || work_.has_other_than(own.slot, own.microbatches)) {
-    send(leader, wire::StallReport{head()->round + 1, own.peer, wire::StallCause::owes_contribution});
+    send(leader, wire::StallReport{{head()->round + 1}, own.peer, wire::StallCause::owes_contribution});
   } else {
     work_.lease(own.slot, own.microbatches);
   }
 }
 
 void Swarm::receive(PeerId from, const wire::Vote& vote) {
-  if (lead_ && of_this_round(vote.round)) lead_->on_vote(from, vote);
+  if (lead_ && of_this_round(vote.step.round)) lead_->on_vote(from, vote);
 }
 
 void Swarm::receive(PeerId from, const wire::Prepare& prepare) {
@@ -124,7 +124,7 @@ void Swarm::receive(PeerId from, const wire::Promise& promise) {
 
 void Swarm::receive(PeerId from, const wire::StallReport& report) {
   if (report.cause == wire::StallCause::send_again) {
-    if (report.suspect != options_.self.peer || !of_this_round(report.round)) return;
+    if (report.suspect != options_.self.peer || !of_this_round(report.step.round)) return;
     membership_.ask_again(now_, from);
     if (membership_.take_resend(now_, from)) decide(SendAgain{from});
     return;

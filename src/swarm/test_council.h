@@ -119,7 +119,7 @@ class Council {
   }
 
   void vote(std::uint64_t id, const Digest& mean = kMean) {
-    lead.on_vote(PeerId{id}, {7, last_plan.ballot, last_plan.version, mean});
+    lead.on_vote(PeerId{id}, {{7}, last_plan.ballot, last_plan.version, mean});
     carry();
   }
 
@@ -132,11 +132,11 @@ class Council {
   }
 
   void report_stall(std::uint64_t from, std::uint64_t suspect, wire::StallCause cause) {
-    lead.on_report(PeerId{from}, {7, PeerId{suspect}, cause});
+    lead.on_report(PeerId{from}, {{7}, PeerId{suspect}, cause});
   }
 
   void slow(std::uint64_t from, std::uint64_t suspect, wire::StallCause cause, Range missing) {
-    lead.on_report(PeerId{from}, {7, PeerId{suspect}, cause, RangeSet(missing)});
+    lead.on_report(PeerId{from}, {{7}, PeerId{suspect}, cause, RangeSet(missing)});
   }
 
   void after(Duration duration) {

@@ -14,33 +14,27 @@ namespace tw::wire {
 
 /// One segment of a contribution, to the owner of the segment: encoded mean gradient of the slot.
 struct Scatter {
-  Round round = 0;
+  StepId step;
   std::uint32_t slot = 0;
   std::uint64_t segment = 0;
   Blob payload;
-  std::uint32_t fragment = 0;  ///< of the step
 
-  StepId step() const { return {round, fragment}; }
-
-  static void fields(auto& self, auto&& field) { field(self.round, self.fragment, self.slot, self.segment); }
+  static void fields(auto& self, auto&& field) { field(self.step, self.slot, self.segment); }
 };
 
 /// One segment of the mean, to all; or of a site-local sum, to the root of the segment. `set` names the
 /// contributions in it; of two sets of one sender, that of its later plan (ballot, version) counts.
 struct Gather {
-  Round round = 0;
+  StepId step;
   Ballot ballot = 0;
   std::uint32_t version = 0;
   std::uint64_t set = 0;
   std::uint64_t segment = 0;
   Blob payload;
   bool of_site = false;
-  std::uint32_t fragment = 0;  ///< of the step
-
-  StepId step() const { return {round, fragment}; }
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.fragment, self.ballot, self.version, self.set, self.segment, self.of_site);
+    field(self.step, self.ballot, self.version, self.set, self.segment, self.of_site);
   }
 };
 

@@ -64,6 +64,8 @@ class Writer {
     put(static_cast<std::uint8_t>((marks.founds ? 1 : 0) | (marks.anchor ? 2 : 0)));
   }
 
+  void put(const StepId& step) { (*this)(step.round, step.fragment); }
+
   void put(const Range& range) { (*this)(range.first, range.count); }
 
   void put(const RangeSet& set) { put(set.ranges()); }
@@ -161,6 +163,17 @@ class Reader {
     rest_ = rest_.subspan(size);
   }
 
+  /// Vectors have its fragment.
+  void get(StepId& step) {
+    (*this)(step.round, step.fragment);
+    if (step.fragment >= kFragments) failed_ = true;
+  }
+
+  void get(Plan& plan) {
+    Plan::fields(plan, *this);
+    if (plan.fragment >= kFragments) failed_ = true;
+  }
+
   void get(Range& range) { (*this)(range.first, range.count); }
 
   /// A record whose samples stay within range, so that no count of them can wrap around.
@@ -219,7 +232,7 @@ template <class T>
 Result<Message> decode_as(const Frame& frame) {
   T message;
   Reader reader(frame.head.bytes().subspan(1));
-  T::fields(message, reader);
+  reader(message);
   if constexpr (std::is_same_v<T, Hello>) {
     if (message.site.size() > kMostSiteBytes) return Error{"Hello: a site of more than 64 bytes"};
     if (message.facts.size() > kMostFacts) return Error{"Hello: more than 4096 facts"};

@@ -46,6 +46,16 @@ class Filler {
 
   void fill(PeerId& peer) { fill(peer.value); }
 
+  void fill(StepId& step) {
+    fill(step.round);
+    step.fragment = static_cast<std::uint32_t>(prng_.below(kFragments));
+  }
+
+  void fill(Plan& plan) {
+    Plan::fields(plan, *this);
+    plan.fragment = static_cast<std::uint32_t>(prng_.below(kFragments));
+  }
+
   void fill(std::string& text) {
     text.resize(prng_.below(30));
     for (char& c : text) c = static_cast<char>(prng_.next());
@@ -105,7 +115,7 @@ Message random_message(Prng& prng, std::size_t type) {
   std::visit(
       [&](auto& m) {
         Filler filler(prng);
-        std::remove_reference_t<decltype(m)>::fields(m, filler);
+        filler(m);
         if constexpr (requires { m.payload; }) m.payload = Blob(std::vector<std::byte>(prng.below(50)));
       },
       message);
@@ -151,7 +161,7 @@ TEST(Frame, every_message_comes_back_as_it_was) {
 
 TEST(Frame, payloads_are_passed_on_and_not_copied) {
   const Blob payload(std::vector<std::byte>(100));
-  const Frame frame = encode(Gather{1, 2, 3, 4, 5, payload});
+  const Frame frame = encode(Gather{{1}, 2, 3, 4, 5, payload});
   EXPECT_EQ(frame.payload.bytes().data(), payload.bytes().data());
   const Result<Message> back = decode(frame);
   ASSERT_TRUE(back);
@@ -242,13 +252,29 @@ TEST(Frame, refuses_values_out_of_their_range) {
   EXPECT_FALSE(decode(encode(Commit{record}))) << "two processes of one id are members";
 }
 
+TEST(Frame, refuses_a_fragment_that_vectors_lack) {
+  const StepId known{7, kFragments - 1}, unknown{7, kFragments};
+  EXPECT_TRUE(decode(encode(Vote{known})));
+  EXPECT_FALSE(decode(encode(Vote{unknown})));
+  EXPECT_FALSE(decode(encode(StallReport{unknown})));
+  EXPECT_FALSE(decode(encode(Scatter{unknown})));
+  EXPECT_FALSE(decode(encode(Gather{unknown})));
+  Plan plan;
+  plan.fragment = kFragments - 1;
+  EXPECT_TRUE(decode(encode(plan)));
+  plan.fragment = kFragments;
+  EXPECT_FALSE(decode(encode(plan)));
+  EXPECT_FALSE(decode(encode(Promise{.plan = plan})));
+  EXPECT_FALSE(decode(encode(Promise{.accepted = Accepted{plan, {}}})));
+}
+
 TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {
   EXPECT_FALSE(decode(Frame{}));
   EXPECT_FALSE(decode({Blob(std::vector<std::byte>{static_cast<std::byte>(kTypes)}), Blob()}));
   const Blob small(std::vector<std::byte>(1));
   EXPECT_FALSE(decode({encode(Recall{}).head, small}));
   const Blob huge(std::vector<std::byte>(kMaxPayloadBytes + 1));
-  EXPECT_FALSE(decode(encode(Gather{1, 1, 1, 1, 1, huge})));
+  EXPECT_FALSE(decode(encode(Gather{{1}, 1, 1, 1, 1, huge})));
   const Hello wordy{.address = std::string(5000, 'x')};
   EXPECT_FALSE(decode(encode(wordy))) << "texts end at 4096 bytes";
   const std::string place(kMostSiteBytes, 'x');

@@ -9,6 +9,8 @@
 /// message that names more than a round can have.
 namespace tw::wire {
 
+inline constexpr std::uint32_t kProtocolVersion = 16;
+
 // ---- frames: refused before anything is allocated for them
 inline constexpr std::size_t kMaxHeadBytes = 1 << 20;
 inline constexpr std::size_t kMaxPayloadBytes = 1 << 20;
@@ -22,6 +24,7 @@ inline constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 103
 // ---- what a round can have
 inline constexpr std::uint32_t kLeaseSlots = 48;  ///< slots of a peer that leases go to; each costs a vector
 inline constexpr std::uint32_t kMostSlots = 64;   ///< with those for sums that peers which left handed over
+inline constexpr std::uint32_t kFragments = 1;    ///< of a vector, each averaged in a step of its own
 inline constexpr std::size_t kMostSites = 256;    ///< sites of a plan; each costs a table of owners
 inline constexpr double kMostBytesPerS = 1e12;    ///< no peer or link is faster
 inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot be computed

@@ -10,9 +10,7 @@
 /// Peers and their progress: the first messages of a link, and those that it carries all the time.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 15;
-
-/// Permanent facts that a process reports about itself; one byte.
+/// What a process says of itself for good; one byte.
 struct Marks {
   bool founds = false;  ///< it begins the history of the run
   bool anchor = false;  ///< its machine stays: it leads before others, and is asked for state first

@@ -100,7 +100,7 @@ struct SitePlan {
   bool operator==(const SitePlan&) const = default;
 };
 
-/// The call: how this round is averaged. A later (ballot, version) replaces an earlier one.
+/// The call: how this step is averaged. A later (ballot, version) replaces an earlier one.
 struct Plan {
   Ballot ballot = 0;
   std::uint32_t version = 0;
@@ -110,9 +110,13 @@ struct Plan {
   double expected_s = 0;             ///< expected time of averaging; 0: not known
   /// Each participant is in one; Contribution::group indexes them. Empty: all are in one, with `shares`.
   std::vector<SitePlan> sites;
+  std::uint32_t fragment = 0;  ///< of the vector: the one that is averaged
+
+  StepId step() const { return {draft.round, fragment}; }
 
   static void fields(auto& self, auto&& field) {
-    field(self.ballot, self.version, self.draft, self.shares, self.participants, self.expected_s, self.sites);
+    field(self.ballot, self.version, self.fragment, self.draft, self.shares, self.participants,
+          self.expected_s, self.sites);
   }
 
   bool operator==(const Plan&) const = default;
@@ -120,14 +124,14 @@ struct Plan {
 
 /// To the leader: the sender has the whole mean of the plan and takes no older plan from now on.
 struct Vote {
-  Round round = 0;
+  StepId step;
   Ballot ballot = 0;
   std::uint32_t version = 0;
   Digest mean;
   std::vector<PeerId> seats;  ///< seats for which the vote counts, too (Progress::seats)
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.ballot, self.version, self.mean, self.seats);
+    field(self.step, self.ballot, self.version, self.mean, self.seats);
   }
 
   bool operator==(const Vote&) const = default;
@@ -217,14 +221,14 @@ enum class StallCause : std::uint8_t {
   send_again,         ///< to the suspect itself: it owes segments, and nothing has come for a long time
 };
 
-/// To the leader: a participant keeps this round from finishing. To that participant: send_again.
+/// To the leader: a participant that keeps this step from finishing. To that one: send_again.
 struct StallReport {
-  Round round = 0;
+  StepId step;
   PeerId suspect;
   StallCause cause = StallCause::unreachable;
   RangeSet missing;  ///< for a slow one: segments of its share that the reporter lacks
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.suspect, self.cause, self.missing); }
+  static void fields(auto& self, auto&& field) { field(self.step, self.suspect, self.cause, self.missing); }
 
   bool operator==(const StallReport&) const = default;
 };

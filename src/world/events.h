@@ -27,17 +27,17 @@ enum class Phase {
   leave,       ///< a peer left on its own will
   handover,    ///< another peer has the sums of this one, which leaves before the round ends
   lost,        ///< a peer is out: peer and why
-  reissue,     ///< microbatches of a lost peer are given out again, in this round or the next
+  reissue,     ///< microbatches of a lost peer are given out again; Cause::sample: a sample of this peer
   restore,     ///< state taken from others or from a checkpoint
-  checkpoint,  ///< a checkpoint is durable, or why not
+  checkpoint,  ///< a checkpoint is durable, or (Cause::failed, Cause::skipped) why not
   evaluate,    ///< the model was evaluated
   refuse,      ///< a link or message was turned away, and why
   start,       ///< the process takes part from now on
   stop,        ///< the process ends, and why
   kill,        ///< the driver of an experiment ends a peer (never emitted by a peer itself)
   log,         ///< about the log itself: a further file begins, or lines are missing and why
-  notice,      ///< this machine is about to go, as a source says: source, cause, deadline_s
-  copy,        ///< a finished checkpoint was copied away, or why not
+  notice,      ///< this machine is about to go, as somebody said: source, cause, deadline_s
+  copy,        ///< a finished checkpoint was copied away, or (Cause::failed) why not
   traffic,     ///< what this process sent so far, by site
   budget,      ///< the cost of the run comes near its budget, or has reached it
   skip,        ///< the run goes on without a sample, and why
@@ -79,15 +79,21 @@ enum class Cause {
   at_risk,      ///< notice: it may go soon
   maintenance,  ///< notice: it stops at its deadline
   freeze,       ///< notice: it stands still for some seconds from its deadline on
+  failed,       ///< checkpoint, copy: it was not made
+  skipped,      ///< checkpoint: this one cannot be read, and an older one is taken
+  sample,       ///< reissue: this peer cannot compute a sample, and another one gets it
+  minority,     ///< commit: decided without a majority of the members
+  anew,         ///< restore: from its own state, for no member of the run was reached
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 21> kCauseNames = {
-    "",        "silent",     "slow",       "crowded", "broken",  "nonsense",    "credential",
-    "version", "parameters", "run",        "taken",   "self",    "dial",        "message",
-    "own",     "verdict",    "checkpoint", "preempt", "at_risk", "maintenance", "freeze"};
+inline constexpr std::array<std::string_view, 26> kCauseNames = {
+    "",        "silent",     "slow",       "crowded",  "broken",  "nonsense",    "credential",
+    "version", "parameters", "run",        "taken",    "self",    "dial",        "message",
+    "own",     "verdict",    "checkpoint", "preempt",  "at_risk", "maintenance", "freeze",
+    "failed",  "skipped",    "sample",     "minority", "anew"};
 
-static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::freeze) + 1);
+static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::anew) + 1);
 
 inline std::string_view name_of(Cause cause) { return kCauseNames.at(static_cast<std::size_t>(cause)); }
 
@@ -96,14 +102,21 @@ struct Event {
   Instant at{};
   Phase phase{};
   Round round = 0;
-  std::optional<PeerId> peer{};                           ///< the peer concerned, if not the writer
-  std::string why{};                                      ///< in words
+  std::optional<PeerId> peer{};                           ///< whom it is about, when not the writer itself
+  std::string why{};                                      ///< in words, for people alone
   std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
   std::string digest{};  ///< of the parameters (apply, restore), the record (commit), the run (start)
   Cause cause{};
   std::string source{};         ///< notice: its source (spot::kSources)
   std::vector<PeerId> peers{};  ///< commit: contributors; wait: peers that are waited for
   std::vector<std::pair<std::string, std::string>> texts{};  ///< named facts that are no measurements
+
+  /// The fact of that name; empty where it tells none.
+  std::string text(std::string_view name) const {
+    for (const auto& [known, value] : texts)
+      if (known == name) return value;
+    return {};
+  }
 };
 
 /// Door to the event log. Loop thread only.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/blob.h"
 #include "base/ids.h"
@@ -11,7 +13,33 @@
 
 namespace tw::world {
 
-/// Why a dial failed.
+/// Why a link is turned away: a code for programs, words for people. All but `other` are reasons that no
+/// later dial of the same process can change.
+struct Refusal {
+  enum class Code : std::uint8_t {
+    other,
+    version,     ///< another version of the protocol
+    parameters,  ///< another model
+    run,         ///< another run
+    taken,       ///< another process takes part under the id `peer`
+    self,        ///< it called itself
+    credential,  ///< no token that holds for both, or TLS on one side alone
+  };
+
+  static constexpr Code kLast = Code::credential;
+
+  std::string words;
+  Code code = Code::other;
+  PeerId peer{};            ///< taken, self: the id in question
+  std::uint32_t place = 0;  ///< parameters, run: of the first fact that differs, counted from 1; 0: not known
+
+  bool operator==(const Refusal&) const = default;
+};
+
+/// The peer that is let in, or why it is not.
+using Admission = std::variant<PeerId, Refusal>;
+
+/// Why a dial came to nothing.
 struct DialFailure {
   enum class Kind {
     unreachable,  ///< no peer answered there
@@ -20,7 +48,7 @@ struct DialFailure {
   };
 
   Kind kind{};
-  std::string why;  ///< in words, without the address
+  Refusal why;  ///< without the address
 };
 
 /// Events of a network for its user; every call comes on the loop thread, none from inside a call of Network.
@@ -28,9 +56,9 @@ class NetworkEvents {
  public:
   virtual ~NetworkEvents() = default;
 
-  /// Judges the hello of the other end before anything else is taken from it. An error refuses the link; its
-  /// message travels to the other side (on_refused there).
-  virtual Result<PeerId> admit(const Frame& hello) = 0;
+  /// Judges the hello of whoever is at the other end before anything else is taken from it.
+  /// A refusal travels to the other side (on_refused there).
+  virtual Admission admit(const Frame& hello) = 0;
 
   /// The link that was admitted by this hello can be used now; at most one link per peer is open at a time.
   virtual void on_open(PeerId peer, const Frame& hello) = 0;

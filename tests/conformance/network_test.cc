@@ -207,6 +207,9 @@ TEST_P(EveryNetwork, brings_the_refusal_of_the_dialed_peer_to_the_dialer_alone) 
   settle();
   EXPECT_THAT(one.story, ElementsAre("refused " + two.address + ": another run: 12ab"));
   EXPECT_THAT(one.failures, ElementsAre(world::DialFailure::Kind::turned_away));
+  EXPECT_THAT(one.turned_away,
+              ElementsAre(world::Refusal{"another run: 12ab", world::Refusal::Code::taken, one.self, 3}))
+      << "programs read the code, and what it is about";
   EXPECT_THAT(two.story, IsEmpty());
   two.refusal.clear();
   EXPECT_TRUE(link(one, two)) << "refused once is not refused for ever";

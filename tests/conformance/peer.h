@@ -41,11 +41,11 @@ class Peer final : public world::NetworkEvents {
     if (opened_at) address = opened_at.value();
   }
 
-  Result<PeerId> admit(const Frame& hello) override {
+  world::Admission admit(const Frame& hello) override {
     EXPECT_FALSE(calling_);
     const PeerId peer{std::stoull(text_of(hello.head))};
     if (on_admit) on_admit(peer);
-    if (!refusal.empty()) return Error{refusal};
+    if (!refusal.empty()) return world::Refusal{refusal, world::Refusal::Code::taken, peer, 3};
     ++admitted[peer];
     return peer;
   }
@@ -73,9 +73,10 @@ class Peer final : public world::NetworkEvents {
 
   void on_refused(const std::string& dialed, const world::DialFailure& failure) override {
     EXPECT_NE(dialed, "");
-    EXPECT_NE(failure.why, "");
+    EXPECT_NE(failure.why.words, "");
     failures.push_back(failure.kind);
-    tell("refused " + dialed + ": " + failure.why);
+    if (failure.kind == world::DialFailure::Kind::turned_away) turned_away.push_back(failure.why);
+    tell("refused " + dialed + ": " + failure.why.words);
   }
 
   std::optional<Frame> next_bulk(PeerId to) override {
@@ -145,6 +146,7 @@ class Peer final : public world::NetworkEvents {
 
   std::vector<std::string> story;
   std::vector<world::DialFailure::Kind> failures;  ///< of dials, in order
+  std::vector<world::Refusal> turned_away;         ///< why, of those that were
   std::vector<std::string> hellos;                 ///< of the links that opened
   std::map<PeerId, int> admitted;
   std::map<PeerId, std::vector<Heard>> heard;

@@ -168,7 +168,9 @@ class Relaunched : public Peers {
   void expect_one_history(Round then, Program& first, Program& second) {
     ASSERT_TRUE(wait_until([&] { return starts() == 2 && !since_its_start(Phase::commit).empty(); }));
     EXPECT_GT(since_its_start(Phase::commit).front().round, then) << first.output();
-    const auto from_others = [](const world::Event& restore) { return restore.why == "from other peers"; };
+    const auto from_others = [](const world::Event& restore) {
+      return !restore.digest.empty() && restore.cause == world::Cause::none;
+    };
     EXPECT_TRUE(std::ranges::any_of(since_its_start(Phase::restore), from_others)) << first.output();
     EXPECT_TRUE(events_of(2, Phase::restore, then).empty()) << "it gave up a history: " << second.output();
     ASSERT_TRUE(wait_for_round(2, since_its_start(Phase::commit).front().round + 2));

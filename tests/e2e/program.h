@@ -210,7 +210,7 @@ class ProgramTest : public testing::Test {
   std::string address_of(std::uint64_t id) const {
     wait_until([&] { return !events_of(id, world::Phase::start).empty(); });
     const auto started = events_of(id, world::Phase::start);
-    return started.empty() ? "" : started.front().why;
+    return started.empty() ? "" : started.front().text("address");
   }
 
   Round last_round(std::uint64_t id) const {

@@ -147,7 +147,7 @@ class Machine:
         """Two peers that nothing happens to, and a third with these options; all take part."""
         first = self.peer(1, "--wait-for", "3", "--notices", "signal")
         wait_until(lambda: first.events("start"), f"the first peer starts: {first.output()}")
-        address = first.events("start")[0]["why"]
+        address = first.events("start")[0]["address"]
         second = self.peer(2, "--join", address, "--notices", "signal")
         third = self.peer(3, "--join", address, *words, **more)
         third.wait_for_round(2)

@@ -58,7 +58,7 @@ class Anchor:
 
     def copied(self):
         """Rounds whose checkpoint is in the store, by its own word."""
-        return [event["round"] for event in self.events("copy") if "why" not in event]
+        return [event["round"] for event in self.events("copy") if "cause" not in event]
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

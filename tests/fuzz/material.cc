@@ -62,6 +62,8 @@ class Maker {
     peer = input_.one_in(16) ? PeerId{input_.number()} : input_.one_of(material_.peers);
   }
 
+  void fill(StepId& step) { fill(step.round); }
+
   void fill(wire::Member& m) {
     fill(m.peer);
     m = member_of(m.peer);
@@ -132,7 +134,7 @@ class Fitting {
 
   void fit(wire::Vote& m) {
     const wire::Plan& plan = material_.plans.back();
-    set(m.round, plan.draft.round);
+    set(m.step, plan.step());
     set(m.ballot, plan.ballot);
     set(m.version, plan.version);
     set(m.mean, material_.mean);
@@ -150,20 +152,20 @@ class Fitting {
     set(m.record.mean, material_.mean);
   }
 
-  void fit(wire::StallReport& m) { set(m.round, material_.round()); }
+  void fit(wire::StallReport& m) { set(m.step.round, material_.round()); }
 
   void fit(wire::Failures& m) { set(m.round, material_.round()); }
 
   void fit(wire::Stop& m) { set(m.round, material_.round()); }
 
   void fit(wire::Scatter& m) {
-    set(m.round, material_.round());
+    set(m.step.round, material_.round());
     set(m.segment, std::uint64_t{input_.below(material_.segments)});
     m.payload = make_payload(input_, material_);
   }
 
   void fit(wire::Gather& m) {
-    set(m.round, material_.round());
+    set(m.step.round, material_.round());
     set(m.set, contribution_set(material_.plans.back().draft));
     set(m.segment, std::uint64_t{input_.below(material_.segments)});
     m.payload = make_payload(input_, material_);

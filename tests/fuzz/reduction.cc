@@ -36,7 +36,7 @@ class ReductionStory {
 
  private:
   static average::Reduction::Options draw(Input& input) {
-    average::Reduction::Options options{.self = PeerId{1}, .round = 1};
+    average::Reduction::Options options{.self = PeerId{1}, .step = {1}};
     options.geometry.length = 1 + input.below(20);
     options.geometry.segment_length = 1 + input.below(6);
     options.codec = codec::kCodecs[input.below(codec::kCodecs.size())];

@@ -190,7 +190,7 @@ class SessionStory final : public train::SessionObserver {
     wire::Hello hello{.run = run_, .peer = peer, .parameters = 7, .address = member_of(peer).address};
     if (input_.one_in(16)) hello.parameters = input_.number();
     const Frame greeting = encode(hello);
-    if (!network_.events->admit(greeting)) return;
+    if (std::holds_alternative<world::Refusal>(network_.events->admit(greeting))) return;
     network_.linked.insert(peer);
     network_.events->on_open(peer, greeting);
   }

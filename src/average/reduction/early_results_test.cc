@@ -9,7 +9,7 @@ namespace {
 constexpr PeerId kKnown{1}, kStranger{2};
 
 wire::Gather result(std::uint64_t set, std::uint64_t segment, bool of_site) {
-  wire::Gather gather{.round = 1, .ballot = 1, .version = 1, .set = set, .segment = segment};
+  wire::Gather gather{.step = {1}, .ballot = 1, .version = 1, .set = set, .segment = segment};
   gather.payload = Blob(std::vector<std::byte>(4));
   gather.of_site = of_site;
   return gather;

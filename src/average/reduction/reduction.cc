@@ -31,7 +31,7 @@ void Reduction::contribute(std::uint32_t slot, GradientSum gradient_sum, std::ui
   TW_CHECK(slot < wire::kMostSlots && !own_[slot] && samples > 0);
   TW_CHECK(gradient_sum.values.size() == geometry().length);
   TW_CHECK(residual.empty() || residual.size() == geometry().length);
-  const std::uint32_t seed = dither_seed(options_.round, options_.self, slot);
+  const std::uint32_t seed = dither_seed(options_.step.round, options_.self, slot);
   own_[slot] = OwnSlot{std::move(gradient_sum), residual, samples,
                        encoding_of(options_.codec, options_.stochastic, seed)};
   const Input* input = input_of(options_.self, slot);
@@ -50,7 +50,7 @@ bool Reduction::made(const wire::Contribution& contribution) const {
 bool Reduction::adopt(const swarm::SharedPlan& shared) {
   const wire::Plan& plan = *shared;
   if (plan_ && swarm::number_of(plan) <= swarm::number_of(*plan_)) return false;
-  if (plan.draft.round != options_.round) return false;
+  if (plan.step() != options_.step) return false;
   std::optional<Layout> layout = Layout::of(plan, geometry().segments(), options_.self);
   if (!layout) return false;
   const std::uint64_t set = contribution_set(plan.draft);
@@ -132,9 +132,9 @@ void Reduction::requeue() {
   }
 }
 
-Status Reduction::check(PeerId from, Round round, std::uint64_t segment) const {
-  if (round != options_.round) {
-    return Error{fmt::format("segment of round {} instead of {}", round, options_.round)};
+Status Reduction::check(PeerId from, StepId step, std::uint64_t segment) const {
+  if (step != options_.step) {
+    return Error{fmt::format("segment of round {} instead of {}", step.round, options_.step.round)};
   }
   if (from == options_.self) return Error{fmt::format("segment {} from this peer itself", segment)};
   return Unit{};
@@ -161,7 +161,7 @@ Status Reduction::fits(codec::Codec codec, std::uint64_t segment, std::size_t by
 Status Reduction::on_scatter(PeerId from, const wire::Scatter& scatter) {
   const std::uint64_t segment = scatter.segment;
   const std::uint32_t slot = scatter.slot;
-  if (Status sound = check(from, scatter.round, segment); !sound) return sound;
+  if (Status sound = check(from, scatter.step, segment); !sound) return sound;
   if (Status sound = fits(scatter); !sound) return sound;
   const auto name = [&] {
     return fmt::format("contribution of peer {}, slot {}, segment {}", from.value, slot, segment);
@@ -195,7 +195,7 @@ Status Reduction::on_scatter(PeerId from, const wire::Scatter& scatter) {
 
 Status Reduction::on_gather(PeerId from, const wire::Gather& gather) {
   const std::uint64_t segment = gather.segment;
-  if (Status sound = check(from, gather.round, segment); !sound) return sound;
+  if (Status sound = check(from, gather.step, segment); !sound) return sound;
   if (Status sound = fits(gather); !sound) return sound;
   if (gather.of_site) return take_site_sum(from, gather);
   if (!early_.put(from, gather)) {
@@ -439,12 +439,12 @@ std::optional<wire::Message> Reduction::next_bulk(PeerId to) {
   }
   if (const auto segment = outgoing.take_result()) {
     TW_CHECK(plan_ && mean_.has(*segment));
-    return wire::Gather{options_.round, plan_->ballot,      plan_->version, mean_.set(),
-                        *segment,       mean_.at(*segment), false};
+    return wire::Gather{options_.step, plan_->ballot,      plan_->version, mean_.set(),
+                        *segment,      mean_.at(*segment), false};
   }
   if (const auto segment = outgoing.take_site_sum()) {
     TW_CHECK(plan_ && !site_sums_[*segment].empty());
-    return wire::Gather{options_.round,       plan_->ballot, plan_->version, own_set_, *segment,
+    return wire::Gather{options_.step,        plan_->ballot, plan_->version, own_set_, *segment,
                         site_sums_[*segment], true};
   }
   return next_contribution(outgoing);
@@ -456,7 +456,7 @@ std::optional<wire::Message> Reduction::next_contribution(Outgoing& outgoing) {
     --to_scatter_;
     Blob encoded = encode_own(*own_[piece->slot], piece->segment);
     if (!encoded.empty())
-      return wire::Scatter{options_.round, piece->slot, piece->segment, std::move(encoded)};
+      return wire::Scatter{options_.step, piece->slot, piece->segment, std::move(encoded)};
   }
   return std::nullopt;
 }

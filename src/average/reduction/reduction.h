@@ -27,7 +27,7 @@
 
 namespace tw::average {
 
-/// One peer's side of averaging one round: encodes own contributions, reduces the own share, collects the
+/// One peer's side of one step of averaging: encodes own contributions, reduces the own share, collects the
 /// mean. A step machine; it knows no clock and no socket. docs/protocol.md.
 ///
 /// A contribution crosses the wire as the mean over its samples, in fp32 as their sum (carries_sums).
@@ -55,7 +55,7 @@ class Reduction {
 
   struct Options {
     PeerId self;
-    Round round = 0;
+    StepId step;
     Geometry geometry;
     codec::Codec codec = codec::Codec::fp32;
     bool stochastic = false;  ///< rounding of own contributions; only with int8
@@ -183,7 +183,7 @@ class Reduction {
   void requeue();
   std::optional<wire::Message> next_contribution(Outgoing& outgoing);
 
-  Status check(PeerId from, Round round, std::uint64_t segment) const;
+  Status check(PeerId from, StepId step, std::uint64_t segment) const;
   Status fits(codec::Codec codec, std::uint64_t segment, std::size_t bytes) const;
   Status take_site_sum(PeerId from, const wire::Gather& gather);
 

@@ -41,12 +41,12 @@ std::vector<float> mean_of(const Reduction& reduction) {
 }
 
 Scatter scatter(std::uint64_t segment, float value = 1, std::uint32_t slot = 0) {
-  return {kRound, slot, segment, encoded(std::vector<float>(kGeometry.size(segment), value))};
+  return {{kRound}, slot, segment, encoded(std::vector<float>(kGeometry.size(segment), value))};
 }
 
 wire::Gather gather(const Plan& plan, std::uint64_t segment, float value = 1) {
   const std::vector<float> values(kGeometry.size(segment), value);
-  return {kRound, plan.ballot, plan.version, contribution_set(plan.draft), segment, encoded(values)};
+  return {{kRound}, plan.ballot, plan.version, contribution_set(plan.draft), segment, encoded(values)};
 }
 
 wire::Contribution contribution(PeerId peer, std::uint64_t samples = 1, std::uint32_t slot = 0) {
@@ -76,7 +76,7 @@ std::string why(const Status& status) { return status ? "accepted" : status.erro
 class ReductionTest : public ::testing::Test {
  protected:
   explicit ReductionTest(Reduction::Options options = {})
-      : reduction({.self = kSelf, .round = kRound, .geometry = kGeometry, .norm_cap = options.norm_cap}) {}
+      : reduction({.self = kSelf, .step = {kRound}, .geometry = kGeometry, .norm_cap = options.norm_cap}) {}
 
   std::vector<std::string> pull(PeerId to) {
     std::vector<std::string> names;
@@ -160,7 +160,7 @@ TEST_F(ReductionTest, refuses_malformed_segments_with_the_values_that_are_wrong)
   wrong.payload = encoded({1, 2, 3});
   EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("12 bytes instead of 8"));
   wrong = scatter(0);
-  wrong.round = 4;
+  wrong.step.round = 4;
   EXPECT_THAT(why(reduction.on_scatter(kOther, wrong)), HasSubstr("round 4 instead of 5"));
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 1, wire::kMostSlots))), HasSubstr("slots end"));
   EXPECT_THAT(why(reduction.on_scatter(kSelf, scatter(0))), HasSubstr("this peer itself"));
@@ -417,9 +417,9 @@ TEST_F(ReductionTest, is_left_as_it_was_by_all_that_it_refuses) {
     return !reduction.on_scatter(from, piece);
   };
   for (const Round round : {Round{0}, kRound - 1, kRound + 1}) {
-    EXPECT_TRUE(refused(kOther, scatter(0, 9), [&](Scatter& s) { s.round = round; })) << round;
+    EXPECT_TRUE(refused(kOther, scatter(0, 9), [&](Scatter& s) { s.step.round = round; })) << round;
     wire::Gather late = gather(plan_of_two(), 2, 9);
-    late.round = round;
+    late.step.round = round;
     EXPECT_FALSE(reduction.on_gather(kOther, late)) << round;
   }
   EXPECT_TRUE(refused(kOther, scatter(0, 9), [](Scatter& s) { s.payload = {}; }));
@@ -489,7 +489,7 @@ TEST_F(ReductionTest, sends_the_values_themselves_in_fp32_and_keeps_their_owner_
   const auto owner = std::make_shared<std::vector<float>>(kGeometry.length, 1.0F);  // owners: as below
   std::optional<wire::Message> under_way;
   {
-    Reduction other({.self = kSelf, .round = kRound, .geometry = kGeometry});
+    Reduction other({.self = kSelf, .step = {kRound}, .geometry = kGeometry});
     other.contribute(0, {*owner, owner}, 2);
     ASSERT_TRUE(other.adopt(swarm::shared_plan(plan_for_two_samples())));
     under_way = other.next_bulk(kOther);
@@ -536,7 +536,7 @@ TEST(ReductionAlone, adds_the_residual_to_what_it_contributes) {
   plan.draft.contributors = {contribution(kSelf, 2), contribution(kSelf, 2, 1)};
   plan.shares = {{kSelf, 0, 4}};
   plan.participants = {kSelf};
-  Reduction reduction({.self = kSelf, .round = kRound, .geometry = kGeometry});
+  Reduction reduction({.self = kSelf, .step = {kRound}, .geometry = kGeometry});
   reduction.contribute(0, {sum}, 2, residual);
   reduction.contribute(1, {sum}, 2);
   ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan)));

@@ -39,7 +39,8 @@ class Cluster {
   explicit Cluster(Setup setup) : setup_(setup), prng_(setup.seed) {
     for (std::uint64_t id = 1; id <= setup.peers; ++id) {
       peers_.try_emplace(
-          PeerId{id}, Reduction::Options{PeerId{id}, kRound, setup.geometry, setup.codec, setup.stochastic});
+          PeerId{id},
+          Reduction::Options{PeerId{id}, {kRound}, setup.geometry, setup.codec, setup.stochastic});
     }
   }
 

@@ -58,7 +58,6 @@ struct HttpStore::Job {
   world::Extent extent;
   ObjectPlace place;
   std::function<void(Result<world::HttpAnswer>)> done;  ///< with the whole body
-  std::string url{};                                    ///< of the request under way
   std::string came{};                                   ///< of the body, so far
   int attempt = 1;
   int redirects = 0;
@@ -94,7 +93,6 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
   request.patience = kRangePatience;
   request.silence = kSilentPatience;
   request.most_bytes = extent.length - job->came.size() + kErrorRoom;
-  job->url = request.url;
   count(*job, 1, 0);
   doors_.exchange(
       std::move(request),
@@ -120,8 +118,7 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer,
                      const world::HttpAnswer& partial) {
   count(*job, 0, answer ? answer.value().body.size() : partial.body.size());
   if (!answer) {
-    const std::string what =
-        without_url(answer.error().message, job->url, world::shown_object(job->extent.object));
+    const std::string& what = answer.error().message;
     const Error last{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts, what)};
     return try_again(job, {what, partial, last});
   }

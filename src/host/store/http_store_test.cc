@@ -94,7 +94,7 @@ TEST(HttpStore, knows_size_and_version) {
 
 TEST(HttpStore, goes_on_where_a_body_broke_off) {
   ScriptedServer server;
-  server.answers = {{Error{"http://host/x: broken"}, broken_off("ab")},
+  server.answers = {{Error{"broken"}, broken_off("ab")},
                     {world::HttpAnswer{503}},
                     {partial_answer("cd", "\"one\"", 2)}};
   HttpStore store = server.store();
@@ -116,7 +116,7 @@ TEST(HttpStore, gives_up_with_object_bytes_and_answer) {
 
 TEST(HttpStore, gives_up_when_nobody_answers) {
   ScriptedServer server;
-  for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({Error{"http://host/x: refused"}});
+  for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({Error{"refused"}});
   HttpStore store = server.store();
   EXPECT_EQ(read_now(store, {"http://host/x", 0, 4}).error().message,
             "http://host/x, bytes 0-3 (asked 8 times): refused");
@@ -124,7 +124,7 @@ TEST(HttpStore, gives_up_when_nobody_answers) {
 
 TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
   ScriptedServer server;
-  server.answers = {{Error{"http://host/x: no byte for 10 s"}},
+  server.answers = {{Error{"no byte for 10 s"}},
                     {world::HttpAnswer{503}},
                     {world::HttpAnswer{503}},
                     {world::HttpAnswer{503}},
@@ -140,7 +140,7 @@ TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
 TEST(HttpStore, puts_no_two_answers_together_that_may_be_of_two_versions) {
   for (const std::string version : {"", "W/\"weak\"", "Mon, 01 Jan 2026 00:00:00 GMT"}) {
     ScriptedServer server;
-    server.answers = {{Error{"http://host/x: broken"}, broken_off("ab", version)},
+    server.answers = {{Error{"broken"}, broken_off("ab", version)},
                       {partial_answer("abcd", version)}};
     HttpStore store = server.store();
     const auto bytes = read_now(store, {"http://host/x", 0, 4, version});
@@ -152,8 +152,7 @@ TEST(HttpStore, puts_no_two_answers_together_that_may_be_of_two_versions) {
 
 TEST(HttpStore, never_shows_what_signs_a_url) {
   ScriptedServer server;
-  for (int i = 0; i < HttpStore::kAttempts; ++i)
-    server.answers.push_back({Error{"http://me:secret@host/x?sig=secret: refused"}});
+  for (int i = 0; i < HttpStore::kAttempts; ++i) server.answers.push_back({Error{"refused"}});
   HttpStore store = server.store();
   const std::string told = read_now(store, {"http://me:secret@host/x?sig=secret", 0, 4}).error().message;
   EXPECT_THAT(told, HasSubstr("http://host/x"));
@@ -299,8 +298,7 @@ TEST(HttpStore, asks_google_and_azure_in_their_ways) {
   server.environment = {{"GS_ACCESS_KEY_ID", "GOOG1"},
                         {"GS_SECRET_ACCESS_KEY", "hidden"},
                         {"AZURE_STORAGE_SAS_TOKEN", "?sv=1&sig=hidden"}};
-  server.answers = {{partial_answer("a")},
-                    {Error{"https://acc.blob.core.windows.net/c/x%20y.tar?sv=1&sig=hidden: 1"}}};
+  server.answers = {{partial_answer("a")}, {Error{"refused"}}};
   HttpStore store = server.store();
   ASSERT_TRUE(read_now(store, {"gs://bucket/k.tar", 0, 1}));
   EXPECT_EQ(server.asked[0].request.url, "https://storage.googleapis.com/bucket/k.tar");

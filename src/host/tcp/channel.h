@@ -54,6 +54,9 @@ class Channel {
   /// An error of this channel for people, in lower case.
   virtual std::string in_words(const std::error_code& error) const = 0;
 
+  /// Its error is that one side has no credential that holds for the other.
+  virtual bool lacks_credential() const { return false; }
+
  protected:
   /// Before the socket is closed.
   void release_guard() { guard_.release(); }

@@ -18,7 +18,6 @@
 #include "host/tcp/framing.h"
 #include "host/tcp/socket_error.h"
 #include "wire/limits.h"
-#include "wire/rejection.h"
 
 namespace tw::host {
 namespace {
@@ -40,11 +39,7 @@ struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
-std::string rejection(std::string words) {
-  return to_string(wire::Rejection{wire::Rejection::Code::credential, {}, std::move(words)});
-}
-
-/// The last error of OpenSSL, in words.
+/// What OpenSSL said last, in words.
 std::string last_trouble() {
   const unsigned long code = ERR_peek_last_error();
   const char* const reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
@@ -147,6 +142,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     return why_.empty() ? host::in_words(error) : why_;
   }
 
+  bool lacks_credential() const override { return lacks_credential_; }
+
  private:
   enum class Stage {
     handshake,
@@ -205,7 +202,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
                                              : std::optional<std::string>("it shows no token");
     stage_ = Stage::verdict;
     say_verdict(objection.value_or("").substr(0, wire::kMostVerdictBytes));
-    if (objection) part(rejection("this peer refuses it: " + *objection));
+    if (objection) part("this peer refuses it: " + *objection);
   }
 
   void say_verdict(const std::string& objection) {
@@ -231,7 +228,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     std::string objection = heard_.substr(2);
     std::replace_if(
         objection.begin(), objection.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-    fail(asio::error::connection_refused, rejection("it refuses this peer: " + objection));
+    fail(asio::error::connection_refused, "it refuses this peer: " + objection);
+    lacks_credential_ = true;
   }
 
   std::size_t heard_needs() const {
@@ -272,14 +270,15 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     const Preface refusal = tls_preface();
     wire_.leaving.assign(refusal.begin(), refusal.end());
     start_parting(
-        rejection("it speaks without TLS, this peer with it; either all peers of a run have a token "
-                  "or all say --insecure"));
+        "it speaks without TLS, this peer with it; either all peers of a run have a token or all say "
+        "--insecure");
   }
 
   void start_parting(std::string why) {
     stage_ = Stage::parting;
     end_after_what_leaves();
     why_ = std::move(why);
+    lacks_credential_ = true;
     loop_.at(loop_.now() + kFarewell, [channel = weak_from_this()] {
       const auto self = channel.lock();
       if (self && self->stage_ == Stage::parting) self->end_parting();
@@ -446,6 +445,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   Stage stage_ = Stage::handshake;
   std::string heard_;  // the verdict of the other side, so far
   std::error_code failure_;
+  bool lacks_credential_ = false;
   std::string why_;
 
   std::optional<Reading> reading_;

@@ -7,8 +7,8 @@ namespace tw::host {
 
 /// TLS 1.3 over the socket. Shakes hands by itself with the first read or write; then each side sends its
 /// verdict over the other's certificate, 0 or the length of the objection (u16, little-endian) and the
-/// objection, before anything else. The user's bytes pass when both verdicts are 0, else reads fail with a
-/// credential Rejection in words. Its only time-out is that of its own farewell.
+/// objection, before anything else. Bytes of the user come through when both verdicts are 0, else reads fail
+/// and it lacks_credential(). Times out nothing but its own farewell.
 // owners: the Stream and the operations under way
 std::shared_ptr<Channel> tls_channel(Loop& loop, const Tls& tls, asio::ip::tcp::socket socket, Side side);
 

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "wire/rejection.h"
-
 namespace tw::host {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x444e5754;  // "TWND"
-constexpr std::uint32_t kStreamVersion = 1;
+constexpr std::uint32_t kStreamVersion = 2;
 constexpr std::uint32_t kTlsVersion = 0x00534c54;  // "TLS"
 
 using Pair = std::array<std::uint32_t, 2>;
@@ -30,16 +28,14 @@ Pair to_pair(const std::array<std::byte, 8>& bytes) {
   return pair;
 }
 
+bool speaks_tls(const std::array<std::byte, 8>& preface) {
+  const auto [magic, version] = to_pair(preface);
+  const bool client_hello = (magic & 0xffff) == 0x0316;
+  return client_hello || (magic == kMagic && version == kTlsVersion);
+}
+
 std::optional<Error> judge_preface(const std::array<std::byte, 8>& bytes) {
   const auto [magic, version] = to_pair(bytes);
-  const bool client_hello = (magic & 0xffff) == 0x0316;
-  if (client_hello || (magic == kMagic && version == kTlsVersion)) {
-    return Error{
-        to_string(wire::Rejection{wire::Rejection::Code::credential,
-                                  {},
-                                  "it speaks TLS, this peer does without (--insecure); either all peers of a "
-                                  "run have a token or all say --insecure"})};
-  }
   if (magic != kMagic) {
     return Error{
         fmt::format("does not speak tradewind (its first bytes are {:08x})", __builtin_bswap32(magic))};
@@ -116,6 +112,12 @@ Result<std::optional<Frame>> FrameParser::next() {
   if (stage_ == Stage::preface) {
     const auto eight = take_eight();
     if (!eight) return std::optional<Frame>();
+    if (speaks_tls(*eight)) {
+      stage_ = Stage::tls;
+      return Error{
+          "it speaks TLS, this peer does without (--insecure); either all peers of a run have a token or all "
+          "say --insecure"};
+    }
     if (auto error = judge_preface(*eight)) return *error;
     stage_ = Stage::lengths;
   }

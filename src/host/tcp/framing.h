@@ -53,6 +53,9 @@ class FrameParser {
   /// Applies to frames whose lengths are not parsed yet.
   void set_limits(FrameLimits limits) { limits_ = limits; }
 
+  /// The error was that the other side speaks TLS.
+  bool met_tls() const { return stage_ == Stage::tls; }
+
   /// The stream ends well only between frames.
   bool between_frames() const { return stage_ != Stage::body && begin_ == end_; }
 
@@ -61,7 +64,7 @@ class FrameParser {
   // once.
   static constexpr std::size_t kAheadBytes = 8 << 10;
 
-  enum class Stage { preface, lengths, body };
+  enum class Stage { preface, lengths, body, tls };
 
   std::optional<FrameLengths> take_eight();
   void copy_from_ahead(std::span<std::byte> to, std::size_t& have);

@@ -127,21 +127,25 @@ TEST(FrameParser, refuses_another_magic_and_another_version) {
 }
 
 TEST(Greeting, survives_its_encoding) {
-  const Greeting greeting{StreamKind::bulk, Verdict::refuse, PeerId{0x0123456789abcdef}, ~0ULL, "no thanks"};
+  const Greeting greeting{StreamKind::bulk,
+                          Verdict::refuse,
+                          PeerId{0x0123456789abcdef},
+                          ~0ULL,
+                          {"no thanks", world::Refusal::Code::run, PeerId{7}, 12}};
   EXPECT_EQ(decode_greeting(encode_greeting(greeting)).value(), greeting);
 }
 
 TEST(Greeting, is_refused_when_malformed_and_shows_no_control_characters) {
-  const Greeting greeting{StreamKind::control, Verdict::refuse, PeerId{1}, 2, "a\x1b[31mb\n"};
+  const Greeting greeting{StreamKind::control, Verdict::refuse, PeerId{1}, 2, {"a\x1b[31mb\n"}};
   const Frame good = encode_greeting(greeting);
-  EXPECT_EQ(decode_greeting(good).value().reason, "a?[31mb?");
+  EXPECT_EQ(decode_greeting(good).value().reason.words, "a?[31mb?");
   const auto head = good.head.bytes();
   for (std::size_t size = 0; size < head.size(); ++size) {
     EXPECT_FALSE(
         decode_greeting({Blob(Bytes(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(size))), {}}));
   }
-  for (const std::size_t field : {0U, 1U}) {
-    for (const int value : {0, 9}) {
+  for (const std::size_t field : {0U, 1U, 18U}) {
+    for (const int value : {field == 18 ? 7 : 0, 9}) {
       Bytes bytes(head.begin(), head.end());
       bytes[field] = static_cast<std::byte>(value);
       EXPECT_FALSE(decode_greeting({Blob(bytes), {}}));

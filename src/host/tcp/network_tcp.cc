@@ -325,7 +325,7 @@ void TcpNetwork::on_failed(Serial serial) {
   if (!nonsense && (refused || handshake.was_admitted())) return;
   if (nonsense) greeted.cause = world::Cause::nonsense;
   if (ending == Handshake::Ending::credential) greeted.cause = world::Cause::credential;
-  on_refused_(greeted.cause, handshake.remote() + ": " + handshake.why());
+  on_refused_(greeted.cause, handshake.remote() + ": " + handshake.why().words);
 }
 
 /// A dial that is the loser of two ends like the winner. One that was begun when the link stood already is

@@ -117,7 +117,7 @@ TEST_F(TlsNetwork, turns_a_token_of_another_run_away_and_tells_both) {
   Meeting meeting(loop, tls_of(token(another, 1)), tls());
   EXPECT_FALSE(meeting.linked());
   // Both refuse; which refusal is told depends on who is faster.
-  EXPECT_THAT(meeting.dialer(), AllOf(HasSubstr("[credential 0]"), HasSubstr("the token is not of run")));
+  EXPECT_THAT(meeting.dialer(), AllOf(HasSubstr("(credential)"), HasSubstr("the token is not of run")));
   EXPECT_THAT(meeting.other(), HasSubstr("the token is not of run"));
   EXPECT_THAT(meeting.dialer() + meeting.other(), AllOf(HasSubstr("'words'"), HasSubstr("'pictures'")));
 }
@@ -142,7 +142,7 @@ TEST_F(TlsNetwork, tells_a_dialer_without_tls_why_it_gets_no_link) {
   Meeting meeting(loop, nullptr, tls());
   EXPECT_FALSE(meeting.linked());
   EXPECT_THAT(meeting.dialer(),
-              AllOf(HasSubstr("[credential 0]"), HasSubstr("it speaks TLS"), HasSubstr("--insecure")));
+              AllOf(HasSubstr("(credential)"), HasSubstr("it speaks TLS"), HasSubstr("--insecure")));
   EXPECT_THAT(meeting.other(), HasSubstr("it speaks without TLS"));
 }
 
@@ -150,7 +150,7 @@ TEST_F(TlsNetwork, tells_a_dialer_with_tls_that_the_other_peer_is_without) {
   Meeting meeting(loop, tls(), nullptr);
   EXPECT_FALSE(meeting.linked());
   EXPECT_THAT(meeting.dialer(),
-              AllOf(HasSubstr("[credential 0]"), HasSubstr("without TLS"), HasSubstr("--insecure")));
+              AllOf(HasSubstr("(credential)"), HasSubstr("without TLS"), HasSubstr("--insecure")));
   EXPECT_THAT(meeting.other(), HasSubstr("it speaks TLS"));
 }
 

@@ -45,8 +45,8 @@ struct Party : world::NetworkEvents {
     address = network.open("127.0.0.1:0", *this).value();
   }
 
-  Result<PeerId> admit(const Frame& hello) override {
-    if (!refusal.empty()) return Error{refusal};
+  world::Admission admit(const Frame& hello) override {
+    if (!refusal.empty()) return world::Refusal{refusal};
     return PeerId{std::stoull(text_of(hello.head))};
   }
 
@@ -71,7 +71,8 @@ struct Party : world::NetworkEvents {
   }
 
   void on_refused(const std::string& dialed, const world::DialFailure& failure) override {
-    story.push_back("refused " + dialed + ": " + failure.why);
+    const bool stranger = failure.why.code == world::Refusal::Code::credential;
+    story.push_back("refused " + dialed + ": " + (stranger ? "(credential) " : "") + failure.why.words);
   }
 
   std::optional<Frame> next_bulk(PeerId to) override {

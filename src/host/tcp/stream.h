@@ -50,6 +50,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   LinkBytes bytes() const { return bytes_; }
 
+  /// It ended because one side shows no token that holds for the other, or TLS is spoken on one side alone.
+  bool lacks_credential() const { return channel_->lacks_credential() || parser_.met_tls(); }
+
   /// Address of the other end.
   const std::string& remote() const { return channel_->remote(); }
 

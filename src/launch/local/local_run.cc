@@ -120,7 +120,7 @@ void LocalRun::follow(Peer& peer) {
     return;
   }
   for (const monitor::LogEntry& entry : entries.value()) {
-    if (entry.event.phase == world::Phase::start) peer.address = entry.event.why;
+    if (entry.event.phase == world::Phase::start) peer.address = entry.event.text("address");
     if (entry.event.phase == world::Phase::accumulate) peer.took_part = true;
     if (!peer.killed) take(entry);
   }

@@ -134,7 +134,7 @@ Result<Turn> join_turn(const JoinOptions& options) {
   const Status listens = company.until("peer 1 does not listen", [&] {
     const monitor::LogEntry* start =
         find(company.log(1), [](const Event& e) { return e.phase == world::Phase::start; });
-    if (start != nullptr) address = start->event.why;
+    if (start != nullptr) address = start->event.text("address");
     return start != nullptr;
   });
   if (!listens) return listens.error();

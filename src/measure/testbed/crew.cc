@@ -148,7 +148,7 @@ Status Crew::start() {
   std::string address;
   const Status listens = until_logged("peer 1 does not listen", [&] {
     for (const monitor::LogEntry& entry : logs_[PeerId{1}])
-      if (entry.event.phase == world::Phase::start) address = entry.event.why;
+      if (entry.event.phase == world::Phase::start) address = entry.event.text("address");
     return !address.empty();
   });
   if (!listens) return listens;

@@ -56,7 +56,7 @@ void Links::take(const Seen& seen) {
   const world::Event& event = seen.event();
   if (event.phase == world::Phase::start) {
     Sender& sender = senders_[seen.writer()];
-    if (const std::string site = seen.text("site"); !site.empty()) sender.site = site;
+    if (const std::string site = event.text("site"); !site.empty()) sender.site = site;
     sender.began_s = seen.at_s;
     const auto end = [&](Way& way) { way = {.ended = way.total(), .rated_s = seen.at_s}; };
     for (auto& [to, way] : sender.ways) end(way);

@@ -175,8 +175,9 @@ void PeerTrack::take_start(const Seen& seen) {
   shown_.notice.reset();
   shown_.wait.reset();
   shown_.ended.clear();
-  if (std::string site = seen.text("site"); !site.empty()) shown_.site = std::move(site);
-  if (std::string hardware = seen.text("hardware"); !hardware.empty()) shown_.hardware = std::move(hardware);
+  if (std::string site = seen.event().text("site"); !site.empty()) shown_.site = std::move(site);
+  if (std::string hardware = seen.event().text("hardware"); !hardware.empty())
+    shown_.hardware = std::move(hardware);
   shown_.anchor = seen.count("anchor") != 0;
   if (const auto price = number_in(seen.event(), "usd_per_h")) shown_.usd_per_h = price;
   doing_ = PeerState::starting;

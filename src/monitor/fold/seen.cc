@@ -10,12 +10,6 @@ std::uint64_t Seen::count(std::string_view name) const {
   return count >= 0 && count < 0x1p53 ? static_cast<std::uint64_t>(count) : 0;
 }
 
-std::string Seen::text(std::string_view name) const {
-  for (const auto& [known, text] : event().texts)
-    if (known == name) return text;
-  return {};
-}
-
 double WallClocks::seconds(const LogEntry& entry) {
   const std::int64_t since_start = entry.event.at.time_since_epoch().count();
   const std::int64_t offset = entry.unix_nanos - since_start;

@@ -44,6 +44,8 @@ std::string evaluation_line(const Event& event) {
 std::string restore_line(const Event& event) {
   if (event.digest.empty()) return "takes the state of others" + because(event);
   if (event.cause == world::Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
+  if (event.cause == world::Cause::anew)
+    return fmt::format("goes on alone after round {}{}", event.round, because(event));
   return fmt::format("took the state of round {} from other peers{}", event.round,
                      measured(event, "took_s", " in {:.2f} s"));
 }
@@ -103,10 +105,8 @@ std::optional<std::string> ProgressText::loss_line(const Event& lost) {
 }
 
 std::optional<std::string> ProgressText::checkpoint_line(const Event& checkpoint) {
-  if (!begun_)
-    return checkpoint.why.empty() ? std::nullopt
-                                  : std::optional("skipped a checkpoint" + because(checkpoint));
-  if (checkpoint.why.empty()) {
+  if (checkpoint.cause == world::Cause::skipped) return "skipped a checkpoint" + because(checkpoint);
+  if (checkpoint.cause == world::Cause::none) {
     const std::uint64_t failed = std::exchange(failed_checkpoints_, 0);
     if (failed < 2) return std::nullopt;
     return fmt::format("round {}  checkpoints are written again; {} could not be", checkpoint.round, failed);
@@ -144,12 +144,12 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::checkpoint:
       return checkpoint_line(event);
     case Phase::copy:
-      if (event.why.empty()) return std::nullopt;
+      if (event.cause == world::Cause::none) return std::nullopt;
       return round + "the checkpoint is not copied, training goes on" + because(event);
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
-    case Phase::reissue:  // of the leader it has a count; of this peer, why it cannot compute a sample
-      return event.numbers.empty() ? std::optional(round + event.why) : std::nullopt;
+    case Phase::reissue:
+      return event.cause == world::Cause::sample ? std::optional(round + event.why) : std::nullopt;
     case Phase::skip:
       return round + "goes on without a sample" + because(event);
     case Phase::notice:

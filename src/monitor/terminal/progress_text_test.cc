@@ -70,7 +70,10 @@ TEST_F(Terminal, says_how_long_a_transfer_still_takes) {
 TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
   EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}),
             "turned away peer 3: another run");
-  EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "gives a sample to another peer: a.tar: 404"}),
+  EXPECT_EQ(show({.phase = Phase::reissue,
+                  .round = 3,
+                  .why = "gives a sample to another peer: a.tar: 404",
+                  .cause = world::Cause::sample}),
             "round 3  gives a sample to another peer: a.tar: 404");
   EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "1-4", .numbers = {{"microbatches", 4}}}),
             "(nothing)");
@@ -89,6 +92,12 @@ TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
                   .digest = "00ff",
                   .cause = world::Cause::checkpoint}),
             "resumed from round 40");
+  EXPECT_EQ(show({.phase = Phase::restore,
+                  .round = 40,
+                  .why = "from its own state: no member of the run was reached for 30 s",
+                  .digest = "00ff",
+                  .cause = world::Cause::anew}),
+            "goes on alone after round 40: from its own state: no member of the run was reached for 30 s");
   EXPECT_EQ(show({.phase = Phase::restore, .round = 0, .why = "two rounds behind"}),
             "takes the state of others: two rounds behind");
   EXPECT_EQ(show({.phase = Phase::restore,
@@ -100,17 +109,24 @@ TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
 }
 
 TEST_F(Terminal, says_why_there_is_no_checkpoint_and_keeps_quiet_about_good_ones) {
-  EXPECT_EQ(show({.phase = Phase::checkpoint, .round = 20, .why = "disk full"}),
-            "round 20  no checkpoint, training goes on: disk full");
-  EXPECT_EQ(show({.phase = Phase::checkpoint, .round = 40}), "(nothing)");
   EXPECT_EQ(
-      ProgressText().line_for({.phase = Phase::checkpoint, .round = 20, .why = "round-000040.tw is damaged"}),
-      "skipped a checkpoint: round-000040.tw is damaged");
+      show({.phase = Phase::checkpoint, .round = 20, .why = "disk full", .cause = world::Cause::failed}),
+      "round 20  no checkpoint, training goes on: disk full");
+  EXPECT_EQ(show({.phase = Phase::checkpoint, .round = 40}), "(nothing)");
+  EXPECT_EQ(ProgressText().line_for({.phase = Phase::checkpoint,
+                                     .round = 20,
+                                     .why = "round-000040.tw is damaged",
+                                     .cause = world::Cause::skipped}),
+            "skipped a checkpoint: round-000040.tw is damaged");
 }
 
 TEST_F(Terminal, says_once_a_minute_that_the_disk_takes_no_checkpoints_and_when_it_does_again) {
   const auto checkpoint = [&](Round round, Duration at, const char* why) {
-    return show({.at = Instant(at), .phase = Phase::checkpoint, .round = round, .why = why});
+    return show({.at = Instant(at),
+                 .phase = Phase::checkpoint,
+                 .round = round,
+                 .why = why,
+                 .cause = *why == 0 ? world::Cause::none : world::Cause::failed});
   };
   EXPECT_EQ(checkpoint(1, 11s, "disk full"), "round 1  no checkpoint, training goes on: disk full");
   for (Round round = 2; round < 60; ++round)

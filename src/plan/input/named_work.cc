@@ -62,8 +62,7 @@ void take_work(YamlFields& fields, NamedWork& work) {
   if (const std::string name = fields.text("pattern"); !name.empty()) {
     const auto pattern = parse_pattern(name);
     if (pattern) work.pattern = pattern.value();
-    if (!pattern)
-      fields.complain("pattern", pattern.error().message.substr(pattern.error().message.find("one of")));
+    if (!pattern) fields.complain("pattern", "one of " + pattern_names());
   }
   take_codec(fields, work);
   work.streams = static_cast<int>(fields.number_or("streams", work.streams, {.least = 1, .most = 64}));

@@ -126,12 +126,15 @@ std::string_view to_string(Pattern pattern) {
 }
 
 Result<Pattern> parse_pattern(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const auto& [pattern, known] : kPatterns) {
+  for (const auto& [pattern, known] : kPatterns)
     if (name == known) return pattern;
-    names.push_back(known);
-  }
-  return Error{fmt::format("{}: unknown pattern; expected one of {}", name, fmt::join(names, ", "))};
+  return Error{fmt::format("{}: unknown pattern; expected one of {}", name, pattern_names())};
+}
+
+std::string pattern_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [pattern, known] : kPatterns) names.push_back(known);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup>& peers,

@@ -24,7 +24,10 @@ enum class Pattern { tradewind, tradewind_sites, hivemind, ring, parameter_serve
 std::string_view to_string(Pattern pattern);
 Result<Pattern> parse_pattern(const std::string& name);
 
-/// Inputs of predictions beside the cluster.
+/// "tradewind, ring, ...": the names that parse_pattern knows.
+std::string pattern_names();
+
+/// What predictions are made from beside the cluster.
 struct Knowledge {
   const Gpus& gpus = Gpus::built_in();
   const market::NetworkProfile& network = market::NetworkProfile::built_in();

@@ -29,11 +29,25 @@ std::vector<std::string> header() {
   return fields;
 }
 
-Result<std::string> predict_row(CsvRow row, Workload workload, const Models& models, const Prices& prices) {
-  const std::string name = row.word("model");
+/// What a row asks for.
+struct Question {
+  std::string id;
+  std::string model;
+  std::string target_batch_size;  ///< as it stands there
+  std::string peers;
+};
+
+Result<Question> question_in(CsvRow row, Workload& workload) {
+  Question question{row.text("exp_id"), row.word("model"), row.text("tbs"), {}};
   workload.target_batch_size = row.number("tbs", {.least = 1});
-  const std::string list = row.word("peers");
+  question.peers = row.word("peers");
   if (!row.status()) return row.status().error();
+  return question;
+}
+
+Result<std::string> predict_row(const Question& question, Workload workload, const Models& models,
+                                const Prices& prices) {
+  const auto& [id, name, target_batch_size, list] = question;
   auto model = models.find(name);
   if (!model) return model.error();
   const auto peers = parse_peers(list);
@@ -43,7 +57,7 @@ Result<std::string> predict_row(CsvRow row, Workload workload, const Models& mod
   if (!prediction) return prediction.error();
   const Prediction& p = prediction.value();
   const Cost cost = cost_of(workload, peers.value(), p, prices);
-  std::vector<std::string> fields{row.text("exp_id"), name, row.text("tbs"), list};
+  std::vector<std::string> fields{id, name, target_batch_size, list};
   for (const Estimate& estimate : {p.throughput_sps, p.local_sps, p.calc_s, p.comm_s, p.granularity,
                                    p.sent_mb_per_peer_round, cost.vm_usd_per_h, cost.egress_usd_per_h,
                                    cost.data_usd_per_h, cost.total_usd_per_h, cost.usd_per_million_samples}) {
@@ -62,12 +76,11 @@ Result<std::string> predict_rows(const std::string& file, std::string_view text,
   std::string answer = csv_line(header());
   for (std::size_t i = 0; i < table.value().size(); ++i) {
     const CsvRow row = table.value().row(i);
-    const auto line = predict_row(row, like, models, prices);
-    if (!line) {
-      const std::string where = fmt::format("{}:{}: ", file, row.line());
-      const std::string& why = line.error().message;
-      return Error{why.starts_with(where) ? why : where + why};
-    }
+    Workload workload = like;
+    const auto question = question_in(row, workload);
+    if (!question) return question.error();
+    const auto line = predict_row(question.value(), std::move(workload), models, prices);
+    if (!line) return Error{fmt::format("{}:{}: {}", file, row.line(), line.error().message)};
     answer += line.value();
   }
   return answer;

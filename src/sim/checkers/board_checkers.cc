@@ -27,15 +27,9 @@ monitor::JournalOptions with_prices(const Rules& rules) {
   return {.usd_per_h = {}, .egress = egress};
 }
 
-std::string site_in(const world::Event& event) {
-  for (const auto& [name, text] : event.texts)
-    if (name == "site") return text;
-  return {};
-}
-
 /// As the process around a session completes and logs it; virtual clocks begin in 1970.
 monitor::LogEntry entry_of(const Rules& rules, PeerId peer, world::Event event) {
-  const auto price = rules.prices.find(site_in(event));
+  const auto price = rules.prices.find(event.text("site"));
   if (event.phase == world::Phase::start && price != rules.prices.end())
     event.numbers.emplace_back("usd_per_h", price->second.usd_per_h);
   return {.writer = peer, .unix_nanos = event.at.time_since_epoch().count(), .event = std::move(event)};
@@ -66,7 +60,7 @@ void CostAddsUp::on_event(PeerId peer, const world::Event& event) {
   Meter& meter = meters_[peer];
   if (event.phase == world::Phase::start) {
     add_process(meter);
-    meter = {.site = site_in(event), .begun = event.at, .last = event.at, .given = {}};
+    meter = {.site = event.text("site"), .begun = event.at, .last = event.at, .given = {}};
   }
   meter.last = std::max(meter.last, event.at);
   if (event.phase != world::Phase::traffic) return;

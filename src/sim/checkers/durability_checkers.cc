@@ -50,7 +50,7 @@ void CheckpointsLast::on_applied(const Sighting& s) { states_[s.digest].insert(s
 
 void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
   judge();
-  if (event.phase == Phase::checkpoint && event.why.empty()) {
+  if (event.phase == Phase::checkpoint && event.cause == world::Cause::none) {
     durable_[peer] = std::max(durable_[peer], event.round);
   }
 }

@@ -41,7 +41,9 @@ struct Disk {
   }
 
   void says(Round round, const std::string& why = {}) {
-    j.checker.on_event(kAnn, {{}, Phase::checkpoint, round, {}, why});
+    world::Event event{{}, Phase::checkpoint, round, {}, why};
+    if (!why.empty()) event.cause = world::Cause::failed;
+    j.checker.on_event(kAnn, event);
   }
 
   std::string verdict() {

@@ -22,6 +22,11 @@ concept NamesRound = requires(T& message) {
 };
 
 template <class T>
+concept NamesStep = requires(T& message) {
+  message.step.round;
+};
+
+template <class T>
 concept NamesObject = requires(T& message) {
   message.object.round;
 };
@@ -31,7 +36,8 @@ bool is_bulk(const wire::Message& message) {
 }
 
 bool names_round(const wire::Message& message) {
-  return std::visit([]<class T>(const T&) { return NamesRound<T> || NamesObject<T>; }, message);
+  return std::visit([]<class T>(const T&) { return NamesRound<T> || NamesStep<T> || NamesObject<T>; },
+                    message);
 }
 
 Blob* payload_of(wire::Message& message) {
@@ -121,6 +127,7 @@ Frame Tamper::changed(wire::Message message) {
     std::visit(
         [this]<class T>(T& m) {
           if constexpr (NamesRound<T>) m.round = changed_round(m.round);
+          if constexpr (NamesStep<T>) m.step.round = changed_round(m.step.round);
           if constexpr (NamesObject<T>) m.object.round = changed_round(m.object.round);
         },
         message);
@@ -190,7 +197,7 @@ void Tamper::flip_bit(Blob& payload) {
 }
 
 std::vector<Frame> Tamper::flooded(const Frame& frame, wire::Scatter scatter) {
-  ++scatter.round;
+  ++scatter.step.round;
   scatter.payload = Blob(std::vector<std::byte>(kFloodBytes));
   std::vector<Frame> out(1 + kFlood, encode(scatter));
   out.front() = frame;

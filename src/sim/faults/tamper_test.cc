@@ -48,11 +48,11 @@ wire::Progress progress_of(Round round) {
 std::vector<wire::Message> some_of_all(Round round) {
   wire::Commit commit;
   commit.record.round = round;
-  return {Scatter{round, 0, 1, encoded(Codec::fp32, {1, -2, 0, 3})},
-          wire::Gather{round, 0, 1, 7, 1, encoded(Codec::fp32, {5, 6})},
+  return {Scatter{{round}, 0, 1, encoded(Codec::fp32, {1, -2, 0, 3})},
+          wire::Gather{{round}, 0, 1, 7, 1, encoded(Codec::fp32, {5, 6})},
           wire::Chunk{{wire::ObjectKind::state, round}, 2, encoded(Codec::fp32, {8})},
           progress_of(round),
-          wire::Vote{round, 1, 2, {}},
+          wire::Vote{{round}, 1, 2, {}},
           wire::Lease{round, 1, 0, RangeSet({0, 3})},
           wire::ChunkAsk{{wire::ObjectKind::mean, round}, 1},
           wire::Heartbeat{},
@@ -102,7 +102,7 @@ class TamperWithValues : public testing::TestWithParam<std::tuple<FaultKind, Cod
 TEST_P(TamperWithValues, changes_one_or_all_of_a_contribution) {
   const auto [kind, codec] = GetParam();
   const std::vector<float> original{1, -2, 0.5F, 3};
-  const Frame before = encode(Scatter{3, 1, 2, encoded(codec, original)});
+  const Frame before = encode(Scatter{{3}, 1, 2, encoded(codec, original)});
   Tamper tamper(kind, codec, 1);
   int one = 0, all = 0;
   for (int i = 0; i < kMany; ++i) {
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TamperWithValues,
 
 TEST(Tamper, negates_blocks_exactly) {
   for (const Codec codec : {Codec::int8, Codec::int4}) {
-    const Frame before = encode(Scatter{3, 1, 2, encoded(codec, {1, -2.3F, 0.5F, 3.1F})});
+    const Frame before = encode(Scatter{{3}, 1, 2, encoded(codec, {1, -2.3F, 0.5F, 3.1F})});
     const std::vector<float> original = values_of(codec, before);
     Tamper tamper(FaultKind::send_negated, codec, 1);
     for (int i = 0; i < kMany; ++i) {
@@ -154,7 +154,7 @@ TEST(Tamper, leaves_everything_but_contributions_when_it_lies_about_values) {
 
 TEST(Tamper, leaves_a_payload_that_the_codec_cannot_have_written) {
   Tamper tamper(FaultKind::send_nan, Codec::fp32, 3);
-  const Frame odd = encode(Scatter{1, 0, 0, Blob(std::vector<std::byte>(7))});
+  const Frame odd = encode(Scatter{{1}, 0, 0, Blob(std::vector<std::byte>(7))});
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(same(tamper(odd).front(), odd));
 }
 
@@ -243,6 +243,10 @@ TEST(Tamper, names_wrong_rounds_but_forges_no_record) {
           if constexpr (requires { m.round; }) {
             EXPECT_NE(m.round, before.round);
             m.round = before.round;
+          }
+          if constexpr (requires { m.step.round; }) {
+            EXPECT_NE(m.step.round, before.step.round);
+            m.step.round = before.step.round;
           }
           if constexpr (requires { m.object.round; }) {
             EXPECT_NE(m.object.round, before.object.round);

@@ -100,7 +100,7 @@ void VirtualNetwork::reset(int a, int b) {
     const Port::Link* link = port.link_to(from);
     if (link == nullptr) continue;
     port.process().at(scheduler_.now(), [&port, other = from, id = link->id] {
-      port.on_bye(other, id, "connection reset", {});
+      port.on_bye(other, id, {"connection reset"}, {});
     });
   }
 }
@@ -111,7 +111,7 @@ void VirtualNetwork::crash(int number, Death death) {
     const Port::Link* link = dying.link_to(other);
     if (link == nullptr) continue;
     if (death != Death::clean && random_.chance(0.5)) lose(path(number, other));
-    if (death != Death::silent) dying.say_bye(other, *link, "connection reset by peer", {});
+    if (death != Death::silent) dying.say_bye(other, *link, {"connection reset by peer"}, {});
   }
   host(number).silent = death == Death::silent;
   dying.process().kill();

@@ -152,7 +152,7 @@ class VirtualNetwork {
 
   struct Bye {
     std::uint64_t link = 0;
-    std::string why;
+    world::Refusal why;
     std::optional<world::DialFailure::Kind> refused{};  ///< nothing: an open link ends
   };
 

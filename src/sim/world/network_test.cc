@@ -45,10 +45,10 @@ struct Listener final : world::NetworkEvents {
     door.greet_with(frame_of(std::to_string(id)));
   }
 
-  Result<PeerId> admit(const Frame& hello) override {
+  world::Admission admit(const Frame& hello) override {
     EXPECT_FALSE(calling);
     const PeerId peer{std::stoull(text_of(hello))};
-    if (unwanted == peer) return Error{"unwanted"};
+    if (unwanted == peer) return world::Refusal{"unwanted"};
     return peer;
   }
 
@@ -66,7 +66,7 @@ struct Listener final : world::NetworkEvents {
   void on_close(PeerId peer, const std::string&) override { hear("close " + to_string(peer)); }
 
   void on_refused(const std::string&, const world::DialFailure& failure) override {
-    hear("refused " + failure.why);
+    hear("refused " + failure.why.words);
   }
 
   std::optional<Frame> next_bulk(PeerId) override {

@@ -56,7 +56,7 @@ void Port::close(PeerId peer) {
   const int other = found->second;
   by_peer_.erase(found);
   const Link link = *end_link(other);
-  say_bye(other, link, "closed by the other side", {});
+  say_bye(other, link, {"closed by the other side"}, {});
 }
 
 void Port::send(PeerId to, Frame message) {
@@ -86,7 +86,7 @@ std::vector<int> Port::linked() const {
 }
 
 void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
-  if (!listening()) return network_.carry_bye(number_, from, {id, "connection refused", Failed::unreachable});
+  if (!listening()) return network_.carry_bye(number_, from, {id, {"connection refused"}, Failed::unreachable});
   std::string dialed;
   if (link_to(from) != nullptr) {
     if (link_to(from)->stage == Stage::dialing && number_ < from) return;  // the own dial stands
@@ -97,13 +97,13 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
       events_->on_close(old.peer, "replaced by a new link");
     }
   }
-  const Result<PeerId> peer = events_->admit(hello);
-  if (!peer) {
-    network_.carry_bye(number_, from, {id, peer.error().message, Failed::turned_away});
-    if (!dialed.empty()) events_->on_refused(dialed, {Failed::turned_away, peer.error().message});
+  const world::Admission admission = events_->admit(hello);
+  if (const auto* refusal = std::get_if<world::Refusal>(&admission)) {
+    network_.carry_bye(number_, from, {id, *refusal, Failed::turned_away});
+    if (!dialed.empty()) events_->on_refused(dialed, {Failed::turned_away, *refusal});
     return;
   }
-  make_link(from, {id, Stage::accepted, peer.value(), dialed, hello});
+  make_link(from, {id, Stage::accepted, std::get<PeerId>(admission), dialed, hello});
   if (!dialed.empty()) {
     const Instant end = process_.scheduler().now() + kDialTimeout;
     process_.at(end, [this, from, id, dialed] { expire(from, id, dialed); });
@@ -114,17 +114,17 @@ void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
 void Port::on_welcome(int from, std::uint64_t id, const Frame& hello) {
   Link* link = find(from, id);
   if (link == nullptr || link->stage != Stage::dialing) {
-    network_.carry_bye(number_, from, {id, "dial given up", Failed::unreachable});
+    network_.carry_bye(number_, from, {id, {"dial given up"}, Failed::unreachable});
     return;
   }
-  const Result<PeerId> peer = events_->admit(hello);
-  if (!peer) {
+  const world::Admission admission = events_->admit(hello);
+  if (const auto* refusal = std::get_if<world::Refusal>(&admission)) {
     const std::string address = end_link(from)->dialed;
-    network_.carry_bye(number_, from, {id, peer.error().message, Failed::turned_away});
-    events_->on_refused(address, {Failed::turned_away, peer.error().message});
+    network_.carry_bye(number_, from, {id, *refusal, Failed::turned_away});
+    events_->on_refused(address, {Failed::turned_away, *refusal});
     return;
   }
-  link->peer = peer.value();
+  link->peer = std::get<PeerId>(admission);
   link->hello = hello;
   network_.carry(from, {{}, id, number_, Parcel::Kind::confirm});
   opened(from, *link);
@@ -136,16 +136,16 @@ void Port::on_confirm(int from, std::uint64_t id) {
   if (link != nullptr && link->stage == Stage::accepted) {
     opened(from, *link);
   } else {
-    network_.carry_bye(number_, from, {id, "link given up", {}});
+    network_.carry_bye(number_, from, {id, {"link given up"}, {}});
   }
 }
 
-void Port::on_bye(int from, std::uint64_t id, const std::string& why, std::optional<Failed> refused) {
+void Port::on_bye(int from, std::uint64_t id, const world::Refusal& why, std::optional<Failed> refused) {
   if (find(from, id) == nullptr) return;
   const Link old = *end_link(from);
   if (old.stage == Stage::open) {
     by_peer_.erase(old.peer);
-    events_->on_close(old.peer, why);
+    events_->on_close(old.peer, why.words);
   } else if (!old.dialed.empty()) {
     events_->on_refused(old.dialed, {refused.value_or(Failed::unreachable), why});
   } else if (refused) {
@@ -181,7 +181,7 @@ void Port::carry_bulk(int port, Link& link, Frame frame) {
   network_.carry_bulk(port, {std::move(frame), link.id, number_, Parcel::Kind::frame});
 }
 
-void Port::say_bye(int port, const Link& link, const std::string& why, std::optional<Failed> refused) {
+void Port::say_bye(int port, const Link& link, const world::Refusal& why, std::optional<Failed> refused) {
   if (!link.hole) network_.carry_bye(number_, port, {link.id, why, refused});
 }
 
@@ -245,7 +245,7 @@ void Port::expire(int port, std::uint64_t id, const std::string& address) {
   const Link* link = find(port, id);
   if (link == nullptr || link->stage == Stage::open || link->dialed != address) return;
   const Link given_up = *end_link(port);
-  say_bye(port, given_up, "timed out", Failed::unreachable);
+  say_bye(port, given_up, {"timed out"}, Failed::unreachable);
   events_->on_refused(address, {Failed::unreachable, "timed out"});
 }
 

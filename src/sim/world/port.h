@@ -81,13 +81,13 @@ class Port final : public world::Network {
   void on_hello(int from, std::uint64_t id, const Frame& hello);
   void on_welcome(int from, std::uint64_t id, const Frame& hello);
   void on_confirm(int from, std::uint64_t id);
-  void on_bye(int from, std::uint64_t id, const std::string& why, std::optional<Failed> refused);
+  void on_bye(int from, std::uint64_t id, const world::Refusal& why, std::optional<Failed> refused);
   void on_frame(int from, std::uint64_t id, const Frame& frame);
 
   Frame greeting();
   void carry(int port, const Link& link, Frame frame);
   void carry_bulk(int port, Link& link, Frame frame);
-  void say_bye(int port, const Link& link, const std::string& why, std::optional<Failed> refused);
+  void say_bye(int port, const Link& link, const world::Refusal& why, std::optional<Failed> refused);
   Instant bulk_room(int port, const Link& link) const;
   bool swallow(int port);
 

@@ -62,7 +62,7 @@ std::optional<wire::Vote> Acceptor::vote() {
   if (stage_ != Stage::complete || plan_->ballot < promised_) return std::nullopt;
   accepted_ = Vow{plan_, *mean_};
   keeps_accepted_ = true;
-  return wire::Vote{plan_->draft.round, plan_->ballot, plan_->version, *mean_, seats_};
+  return wire::Vote{plan_->step(), plan_->ballot, plan_->version, *mean_, seats_};
 }
 
 std::optional<wire::Record> Acceptor::expected() const {

@@ -174,7 +174,7 @@ void Proposer::reopen() { enter(Stage::open); }
 // ---- votes
 
 bool Proposer::on_vote(const wire::Member& from, const wire::Vote& vote) {
-  const bool counts = stage_ == Stage::proposed && vote.round == round_ && vote.ballot == ballot_ &&
+  const bool counts = stage_ == Stage::proposed && vote.step == plan_->step() && vote.ballot == ballot_ &&
                       vote.version == version_ && is_here(from);
   if (counts) votes_[from.peer] = {from.incarnation, vote.mean, vote.seats};
   return counts;

@@ -56,7 +56,7 @@ struct Bid {
 
   bool vote(const wire::Member& from, const Digest& mean = kMean) {
     const wire::Plan& plan = *proposer.plan();
-    return proposer.on_vote(from, {7, plan.ballot, plan.version, mean});
+    return proposer.on_vote(from, {{7}, plan.ballot, plan.version, mean});
   }
 
   Proposer proposer;
@@ -180,9 +180,9 @@ TEST(Proposer, counts_votes_for_its_last_plan_only) {
   for (const std::uint64_t id : {1, 2, 3}) EXPECT_TRUE(bid.vote(member(id)));
   EXPECT_EQ(2U, bid.proposer.propose(plan_of(3)).version);
   EXPECT_EQ(Outcome::waits, bid.proposer.count().outcome) << "the votes were for the plan before";
-  EXPECT_FALSE(bid.proposer.on_vote(member(1), {7, 0, 1, kMean}));
-  EXPECT_FALSE(bid.proposer.on_vote(member(1), {7, 3, 2, kMean}));
-  EXPECT_FALSE(bid.proposer.on_vote(member(1), {6, 0, 2, kMean}));
+  EXPECT_FALSE(bid.proposer.on_vote(member(1), {{7}, 0, 1, kMean}));
+  EXPECT_FALSE(bid.proposer.on_vote(member(1), {{7}, 3, 2, kMean}));
+  EXPECT_FALSE(bid.proposer.on_vote(member(1), {{6}, 0, 2, kMean}));
   EXPECT_FALSE(bid.vote(restarted(1)));
   EXPECT_EQ(0U, bid.proposer.votes());
 }

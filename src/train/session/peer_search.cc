@@ -21,22 +21,22 @@ void PeerSearch::found_nobody(const std::string& why) {
   last_answer_ = why + "; is a peer running there, and does a firewall let it be reached?";
 }
 
-void PeerSearch::was_rejected(const std::string& address, const wire::Rejection& rejection) {
-  last_answer_ = address + " answers: " + rejection.words;
+void PeerSearch::was_rejected(const std::string& address, const world::Refusal& refusal) {
+  last_answer_ = address + " answers: " + refusal.words;
 }
 
-bool PeerSearch::is_final(Instant now, const std::string& address, const wire::Rejection& rejection,
+bool PeerSearch::is_final(Instant now, const std::string& address, const world::Refusal& refusal,
                           const Situation& situation) {
   if (situation.peer_state != wire::PeerState::fresh || !asks(address)) return false;
-  switch (rejection.code) {
-    case wire::Rejection::Code::taken:
-      if (rejection.peer != options_.self) return false;  // this peer refused the twin of another one
+  switch (refusal.code) {
+    case world::Refusal::Code::taken:
+      if (refusal.peer != options_.self) return false;  // this peer turned away the twin of another one
       taken_since_ = std::min(taken_since_, now);
       return now - taken_since_ >= kTakenForGood;
-    case wire::Rejection::Code::self:
+    case world::Refusal::Code::self:
       return options_.join.size() == 1;
-    case wire::Rejection::Code::credential:
-      // A single answer may come from an attacker; only all addresses together are believed.
+    case world::Refusal::Code::credential:
+      // Anybody may say so who answers at an address; all of them together are believed.
       objecting_.insert(address);
       return !situation.linked && std::ranges::all_of(options_.join, [this](const std::string& asked) {
         return objecting_.contains(asked);

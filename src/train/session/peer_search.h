@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "train/session/return_wait.h"
 #include "wire/link_messages.h"
-#include "wire/rejection.h"
+#include "world/network.h"
 
 namespace tw::train {
 
@@ -45,9 +45,9 @@ class PeerSearch {
   void found_nobody(const std::string& why);
 
   /// True when this answer ends the search: no later dial can bring another one.
-  bool is_final(Instant now, const std::string& address, const wire::Rejection& rejection,
+  bool is_final(Instant now, const std::string& address, const world::Refusal& refusal,
                 const Situation& situation);
-  void was_rejected(const std::string& address, const wire::Rejection& rejection);
+  void was_rejected(const std::string& address, const world::Refusal& refusal);
 
   /// To be called with every tick. The reason to give up, once no peer with the state was reached for the
   /// whole time.

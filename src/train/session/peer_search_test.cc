@@ -6,7 +6,7 @@
 namespace tw::train {
 namespace {
 
-using wire::Rejection;
+using world::Refusal;
 using namespace std::chrono_literals;
 
 constexpr Instant kOutset = Instant{} + 1h;
@@ -15,14 +15,14 @@ PeerSearch joiner(std::vector<std::string> join) {
   return PeerSearch({.self = PeerId{7}, .join = std::move(join), .patience = 60s});
 }
 
-Rejection rejected(Rejection::Code code, PeerId peer = {}) { return {code, peer, "no"}; }
+Refusal rejected(Refusal::Code code, PeerId peer = {}) { return {"no", code, peer}; }
 
 TEST(PeerSearch, gives_up_where_nobody_was_reached_and_says_what_it_heard_last) {
   PeerSearch search = joiner({"a:1"});
   EXPECT_EQ(std::nullopt, search.left(kOutset));
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_EQ(kGiveUpJoining - 10s, search.left(kOutset + 10s));
-  search.was_rejected("a:1", rejected(Rejection::Code::taken, PeerId{9}));
+  search.was_rejected("a:1", rejected(Refusal::Code::taken, PeerId{9}));
   EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s: a:1 answers: no",
             search.gives_up(kOutset + kGiveUpJoining, {}));
 }
@@ -81,7 +81,7 @@ TEST(PeerSearch, of_a_joiner_that_has_met_the_run_lasts_for_its_patience) {
 TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
   PeerSearch search = joiner({"a:1"});
   const auto is_final = [&](Duration after, PeerId taken) {
-    return search.is_final(kOutset + after, "a:1", rejected(Rejection::Code::taken, taken), {});
+    return search.is_final(kOutset + after, "a:1", rejected(Refusal::Code::taken, taken), {});
   };
   EXPECT_FALSE(is_final(0s, PeerId{8})) << "that is another peer";
   EXPECT_FALSE(is_final(5s, PeerId{7}));
@@ -91,17 +91,17 @@ TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
 
 TEST(PeerSearch, ends_when_all_addresses_object_to_the_token) {
   PeerSearch search = joiner({"a:1", "b:1"});
-  const Rejection rejection = rejected(Rejection::Code::credential);
-  EXPECT_FALSE(search.is_final(kOutset, "a:1", rejection, {}));
-  EXPECT_FALSE(search.is_final(kOutset, "c:1", rejection, {})) << "nobody asked for that one";
-  EXPECT_FALSE(search.is_final(kOutset, "b:1", rejection, {.linked = true}));
-  EXPECT_TRUE(search.is_final(kOutset, "b:1", rejection, {}));
+  const Refusal refusal = rejected(Refusal::Code::credential);
+  EXPECT_FALSE(search.is_final(kOutset, "a:1", refusal, {}));
+  EXPECT_FALSE(search.is_final(kOutset, "c:1", refusal, {})) << "nobody asked for that one";
+  EXPECT_FALSE(search.is_final(kOutset, "b:1", refusal, {.linked = true}));
+  EXPECT_TRUE(search.is_final(kOutset, "b:1", refusal, {}));
 }
 
 TEST(PeerSearch, ends_at_its_own_address_or_another_run_unless_somebody_else_is_there) {
-  EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", rejected(Rejection::Code::self), {}));
-  EXPECT_FALSE(joiner({"a:1", "b:1"}).is_final(kOutset, "a:1", rejected(Rejection::Code::self), {}));
-  const Rejection other_run = rejected(Rejection::Code::run);
+  EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", rejected(Refusal::Code::self), {}));
+  EXPECT_FALSE(joiner({"a:1", "b:1"}).is_final(kOutset, "a:1", rejected(Refusal::Code::self), {}));
+  const Refusal other_run = rejected(Refusal::Code::run);
   EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {}));
   EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.linked = true}));
   EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.peer_state = wire::PeerState::member}));

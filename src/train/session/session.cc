@@ -11,13 +11,12 @@
 #include "train/learn/engine_learner.h"
 #include "train/session/session_machine.h"
 #include "wire/frame.h"
-#include "wire/rejection.h"
 
 namespace tw::train {
 namespace {
 
-using wire::Rejection;
 using world::Cause;
+using world::Refusal;
 using namespace std::chrono_literals;
 
 constexpr Duration kTimer = 250ms;
@@ -26,19 +25,21 @@ average::Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_le
   return {parameters, segment_length != 0 ? segment_length : average::usual_segment_length(parameters)};
 }
 
-Cause cause_of(Rejection::Code code) {
+Cause cause_of(Refusal::Code code) {
   switch (code) {
-    case Rejection::Code::version:
+    case Refusal::Code::other:
+      return Cause::none;
+    case Refusal::Code::version:
       return Cause::version;
-    case Rejection::Code::parameters:
+    case Refusal::Code::parameters:
       return Cause::parameters;
-    case Rejection::Code::run:
+    case Refusal::Code::run:
       return Cause::run;
-    case Rejection::Code::taken:
+    case Refusal::Code::taken:
       return Cause::taken;
-    case Rejection::Code::self:
+    case Refusal::Code::self:
       return Cause::self;
-    case Rejection::Code::credential:
+    case Refusal::Code::credential:
       return Cause::credential;
   }
   return Cause::none;
@@ -164,10 +165,10 @@ Result<std::string> Session::Machine::start() {
   swarm_.emplace(std::move(swarm), doors_.clock.now());
 
   world::Event started{doors_.clock.now(), world::Phase::start, 0};
-  started.why = address_;
   started.digest = to_string(facts_.digest());
   started.numbers = {{"last_round", static_cast<double>(run.rounds)}};
   if (options_.anchor) started.numbers.emplace_back("anchor", 1);
+  started.texts.emplace_back("address", address_);
   if (!options_.site.empty()) started.texts.emplace_back("site", options_.site);
   doors_.events.emit(started);
   if (options_.join.empty()) {
@@ -189,48 +190,46 @@ void Session::Machine::begin_history() {
 // ---- network
 // --------------------------------------------------------------------------------------------------
 
-Result<PeerId> Session::Machine::admit(const Frame& hello) {
+world::Admission Session::Machine::admit(const Frame& hello) {
   const std::optional<std::uint32_t> protocol = wire::protocol_of(hello);
   if (protocol && *protocol != wire::kProtocolVersion) {
-    return turned_away({Rejection::Code::version,
-                        {},
-                        fmt::format("protocol version {}, expected {}", *protocol, wire::kProtocolVersion)});
+    return turned_away({fmt::format("protocol version {}, expected {}", *protocol, wire::kProtocolVersion),
+                        Refusal::Code::version});
   }
   const Result<wire::Message> message = wire::decode(hello);
-  if (!message.ok()) return message.error();
+  if (!message.ok()) return Refusal{message.error().message};
   const wire::Hello* greeting = std::get_if<wire::Hello>(&message.value());
-  if (greeting == nullptr) return Error{"expected a hello, got " + std::string(name_of(message.value()))};
-  if (std::optional<Rejection> other = of_another_run(*greeting)) return turned_away(*std::move(other));
+  if (greeting == nullptr) return Refusal{"expected a hello, got " + std::string(name_of(message.value()))};
+  if (std::optional<Refusal> other = of_another_run(*greeting)) return turned_away(*std::move(other));
   const PeerId peer = greeting->peer;
   const wire::Member caller = caller_of(*greeting);
   if (caller.is({options_.self, {}, options_.incarnation}))
-    return turned_away({Rejection::Code::self, peer, "that is this peer itself"});
+    return turned_away({"that is this peer itself", Refusal::Code::self, peer});
   const bool taken = peer == options_.self ||
                      (swarm_->roster().is_open(peer) && !swarm_->roster().is_open(caller)) ||
                      !swarm_->may_link(caller);
   if (taken) {
     swarm_->on_taken(doors_.clock.now(), caller, greeting->marks.founds);
-    return turned_away({Rejection::Code::taken, peer, "peer id " + to_string(peer) + " is taken"});
+    return turned_away({"peer id " + to_string(peer) + " is taken", Refusal::Code::taken, peer});
   }
   return peer;
 }
 
-Error Session::Machine::turned_away(const Rejection& rejection) {
-  refuse(cause_of(rejection.code), rejection.peer, rejection.words);
-  return Error{to_string(rejection)};
+Refusal Session::Machine::turned_away(Refusal refusal) {
+  refuse(cause_of(refusal.code), refusal.peer, refusal.words);
+  return refusal;
 }
 
-std::optional<Rejection> Session::Machine::of_another_run(const wire::Hello& greeting) const {
+std::optional<Refusal> Session::Machine::of_another_run(const wire::Hello& greeting) const {
   const std::uint32_t place = facts_.first_difference(greeting.facts);
   const std::string expected = place == 0 ? "" : ": expected " + facts_.at(place);
   if (greeting.parameters != geometry_.length) {
-    return Rejection{Rejection::Code::parameters, greeting.peer,
-                     fmt::format("the model has {} parameters, that of this run has {}{}",
-                                 greeting.parameters, geometry_.length, expected),
-                     place};
+    return Refusal{fmt::format("the model has {} parameters, that of this run has {}{}", greeting.parameters,
+                               geometry_.length, expected),
+                   Refusal::Code::parameters, greeting.peer, place};
   }
   if (greeting.run == facts_.digest()) return std::nullopt;
-  return Rejection{Rejection::Code::run, greeting.peer, "another run" + expected, place};
+  return Refusal{"another run" + expected, Refusal::Code::run, greeting.peer, place};
 }
 
 void Session::Machine::on_open(PeerId peer, const Frame& hello) {
@@ -275,32 +274,32 @@ void Session::Machine::on_refused(const std::string& address, const world::DialF
     waits_.on_answer(address);
     return pump();
   }
-  std::optional<Rejection> rejection = wire::rejection_in(failure.why);
-  if (rejection) rejection->words += own_side(*rejection);
-  const std::string& why = rejection ? rejection->words : failure.why;
+  Refusal refusal = failure.why;
+  refusal.words += own_side(refusal);
+  const std::string& why = refusal.words;
   const bool nobody_there = failure.kind == world::DialFailure::Kind::unreachable;
   const std::string told = nobody_there ? fmt::format("cannot connect to {}: {}", address, why) : why;
   if (!nobody_there || swarm_->peer_state() == wire::PeerState::fresh)
     refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt, told);
   waits_.on_refused(doors_.clock.now(), address, why);
   if (nobody_there) search_.found_nobody(told);
-  if (rejection) was_rejected(address, *rejection);
+  if (refusal.code != Refusal::Code::other) was_rejected(address, refusal);
   pump();
 }
 
-// This peer's value of the fact that differs from the others'.
-std::string Session::Machine::own_side(const Rejection& rejection) const {
-  if (rejection.code != Rejection::Code::run && rejection.code != Rejection::Code::parameters) return {};
-  const std::string has = rejection.place == 0 ? "" : ", this peer has " + facts_.at(rejection.place);
+// What this peer has where the others have something else.
+std::string Session::Machine::own_side(const Refusal& refusal) const {
+  if (refusal.code != Refusal::Code::run && refusal.code != Refusal::Code::parameters) return {};
+  const std::string has = refusal.place == 0 ? "" : ", this peer has " + facts_.at(refusal.place);
   return has + (options_.run.has_own_model() ? "; use the same model, optimizer and settings"
                                              : "; use the same run file");
 }
 
-void Session::Machine::was_rejected(const std::string& address, const Rejection& rejection) {
-  if (rejection.code == Rejection::Code::self) swarm_->is_own(address);
-  search_.was_rejected(address, rejection);
-  if (search_.is_final(doors_.clock.now(), address, rejection, situation()))
-    end("cannot join " + address + ": " + rejection.words, true);
+void Session::Machine::was_rejected(const std::string& address, const Refusal& refusal) {
+  if (refusal.code == Refusal::Code::self) swarm_->is_own(address);
+  search_.was_rejected(address, refusal);
+  if (search_.is_final(doors_.clock.now(), address, refusal, situation()))
+    end("cannot join " + address + ": " + refusal.words, true);
 }
 
 // On a new link everything is sent again, so a peer whose messages are valid by then can go on.
@@ -364,13 +363,12 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 // ---- the loop
 // -------------------------------------------------------------------------------------------------
 
-// The own vote may decide the round, and what is decided is acted on at once: turns are taken until there is
-// no vote. Other results of a turn are handled with the next event.
+// Turns are taken until none brings anything: a vote decides a round, its record begins the next one, whose
+// work begins here. What these steps bring is left to the loop, so none of them calls pump().
 void Session::Machine::pump() {
   if (finished()) return;
   TW_CHECK(!std::exchange(pumping_, true));
-  bool voted = true;
-  while (voted && act_on_decisions()) voted = take_turn();
+  while (act_on_decisions() && take_turn()) continue;
   finish_when_done();
   flush();
   if (!finished()) arm();
@@ -389,18 +387,19 @@ bool Session::Machine::act_on_decisions() {
   return true;
 }
 
-// True when it voted.
+// False when nothing came of it, or that was the end.
 bool Session::Machine::take_turn() {
-  open_round();
-  catch_up_further();
+  bool went_on = open_round();
+  went_on |= catch_up_further();
+  if (finished()) return false;
   serve_images();
   let_chunks_go();
-  start_work();
-  keep_what_came();
-  go_on_handing_over();
-  const bool voted = report_averaging();
+  went_on |= start_work();
+  went_on |= keep_what_came();
+  went_on |= go_on_handing_over();
+  went_on |= report_averaging();
   if (swarm_->peer_state() == wire::PeerState::member) replica_.joined();
-  return voted;
+  return !finished() && (went_on || swarm_->has_decisions());
 }
 
 void Session::Machine::flush() {
@@ -518,16 +517,16 @@ void Session::Machine::end_run() {
 // -----------------------------------------------------------------------------------------
 
 void Session::Machine::emit(world::Phase phase, Round round, std::string why, Numbers numbers) {
-  world::Event event{doors_.clock.now(), phase, round};
-  event.why = std::move(why);
-  event.numbers = std::move(numbers);
+  emit({.phase = phase, .round = round, .why = std::move(why), .numbers = std::move(numbers)});
+}
+
+void Session::Machine::emit(world::Event event) {
+  event.at = doors_.clock.now();
   doors_.events.emit(event);
 }
 
 void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::string why) {
-  world::Event event{doors_.clock.now(), world::Phase::refuse, round_, peer, std::move(why)};
-  event.cause = cause;
-  doors_.events.emit(event);
+  emit({.phase = world::Phase::refuse, .round = round_, .peer = peer, .why = std::move(why), .cause = cause});
 }
 
 void Session::Machine::tell(const wire::Status& status) {

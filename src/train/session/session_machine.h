@@ -51,7 +51,7 @@ class Session::Machine final : public world::NetworkEvents {
 
   std::vector<wire::Member> members() const;
 
-  Result<PeerId> admit(const Frame& hello) override;
+  world::Admission admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;
   void on_close(PeerId peer, const std::string& why) override;
@@ -69,10 +69,10 @@ class Session::Machine final : public world::NetworkEvents {
   void flush();
   void arm();
   void on_timer();
-  Error turned_away(const wire::Rejection& rejection);
-  std::optional<wire::Rejection> of_another_run(const wire::Hello& greeting) const;
-  std::string own_side(const wire::Rejection& rejection) const;
-  void was_rejected(const std::string& address, const wire::Rejection& rejection);
+  world::Refusal turned_away(world::Refusal refusal);
+  std::optional<world::Refusal> of_another_run(const wire::Hello& greeting) const;
+  std::string own_side(const world::Refusal& refusal) const;
+  void was_rejected(const std::string& address, const world::Refusal& refusal);
   PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
   void go_on_alone_when_nobody_comes(Instant now);
@@ -86,6 +86,7 @@ class Session::Machine final : public world::NetworkEvents {
   void act(const swarm::Ended& ended);
   void end(const std::string& why, bool failed);
   void emit(world::Phase phase, Round round, std::string why = {}, Numbers numbers = {});
+  void emit(world::Event event);  // stamps it
   void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
   void tell_of_traffic(bool at_once);
   std::uint64_t held_bytes() const;
@@ -103,10 +104,11 @@ class Session::Machine final : public world::NetworkEvents {
   wire::Member self() const { return {options_.self, address_, options_.incarnation, options_.site}; }
 
   // ---- session_rounds.cc
-  void open_round();
+  // These are true when something came of it.
+  bool open_round();
   void tell_of_data(const wire::Record& record);
   void tell_of_skipped(Round round);
-  void start_work();
+  bool start_work();
   void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
   void give_back(const std::optional<swarm::WorkItem>& item);
   void tell_where_the_worker_is();
@@ -114,8 +116,8 @@ class Session::Machine final : public world::NetworkEvents {
   void on_back();
   void contribute_what_is_done();
   SlotValues values_of(std::uint32_t slot);
-  void go_on_handing_over();
-  void keep_what_came();
+  bool go_on_handing_over();
+  bool keep_what_came();
   void begin_to_probe();
   void report_probe();
   void link_is_gone(PeerId peer, const std::string& why);
@@ -134,7 +136,7 @@ class Session::Machine final : public world::NetworkEvents {
   // ---- session_sync.cc
   void leave_round();
   bool computes_other_bits();
-  void catch_up_further();
+  bool catch_up_further();  // true when something came of it
   void restore(sync::StateImage image, world::Cause from, Numbers parts);
   void replay(sync::FetchedMean mean);
   void go_on_from(const sync::Replica::Tip& tip);
@@ -142,6 +144,7 @@ class Session::Machine final : public world::NetworkEvents {
   void let_chunks_go();
   void save_checkpoint(const wire::Record& record);
   void copy_checkpoint(bool awaited);
+  void tell_of_saving(world::Phase phase, Round round, const Status& saved, Duration took);
   void consider_the_past();
   void found_checkpoints(Checkpoints::Loaded& loaded);
   void take_checkpoint(sync::LoadedCheckpoint loaded);

@@ -36,9 +36,9 @@ std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& 
 
 }  // namespace
 
-void Session::Machine::open_round() {
+bool Session::Machine::open_round() {
   const std::optional<wire::Record>& head = swarm_->head();
-  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return;
+  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return false;
   round_ = head->round + 1;
   if (replica_.found(*head) && observer_ != nullptr) {
     observer_->on_commit(*head);
@@ -50,6 +50,7 @@ void Session::Machine::open_round() {
   const std::vector<average::Averager::Refused> refused = averager_.open(began_at_, step());
   report_probe();
   for (const average::Averager::Refused& one : refused) refuse_bulk(one);
+  return true;
 }
 
 // ---- work
@@ -73,11 +74,12 @@ void Session::Machine::tell_of_skipped(Round round) {
     emit(Phase::skip, round, skipped.why, {{"sample", static_cast<double>(skipped.sample)}});
 }
 
-void Session::Machine::start_work() {
+bool Session::Machine::start_work() {
   worker_.expect(swarm_->leased_samples());
-  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0) return;
+  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0)
+    return false;
   const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
-  if (!item) return;
+  if (!item) return false;
   begin_to_probe();
   worker_.work(*item, [this, item](const WorkDone& did) {
     if (did.missing) return cannot_work(*item, *did.missing);
@@ -85,13 +87,17 @@ void Session::Machine::start_work() {
     swarm_->finish_work(doors_.clock.now(), *item, did.microbatches, worker_.samples_per_s());
     contribute_what_is_done();
   });
+  return true;
 }
 
 // Another peer may be able to read the sample. Reported once in a round: if no sample can be read, each item
 // has one.
 void Session::Machine::cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing) {
   if (worker_.done().missing == 1)
-    emit(Phase::reissue, item.round, "gives a sample to another peer: " + missing.why);
+    emit({.phase = Phase::reissue,
+          .round = item.round,
+          .why = "gives a sample to another peer: " + missing.why,
+          .cause = world::Cause::sample});
   swarm_->give_back(doors_.clock.now(), item, swarm::FailedSample{missing.sample, missing.why});
 }
 
@@ -152,16 +158,21 @@ void Session::Machine::act(const swarm::HandOver& order) {
   doors_.network.pull(order.to);
 }
 
-void Session::Machine::go_on_handing_over() {
-  if (averager_.custody().take_given()) swarm_->handed_over(doors_.clock.now());
+bool Session::Machine::go_on_handing_over() {
+  if (!averager_.custody().take_given()) return false;
+  swarm_->handed_over(doors_.clock.now());
+  return true;
 }
 
-void Session::Machine::keep_what_came() {
+bool Session::Machine::keep_what_came() {
+  bool kept = false;
   while (const std::optional<average::Custody::Whole> whole = averager_.custody().take_whole()) {
     const std::vector<std::uint32_t> slots = swarm_->keep(doors_.clock.now(), whole->from, whole->entrust);
     for (std::size_t i = 0; i < slots.size(); ++i)
       averager_.custody().keep(whole->from, whole->entrust.slots[i].slot, slots[i]);
+    kept = true;
   }
+  return kept;
 }
 
 // ---- averaging
@@ -202,9 +213,9 @@ void Session::Machine::refuse_bulk(const average::Averager::Refused& refused) {
   refuse(world::Cause::message, refused.from, refused.why);
 }
 
-// True when the mean is whole, so that this peer votes for it.
 bool Session::Machine::report_averaging() {
-  for (const average::Reduction::Unfit& unfit : averager_.take_unfit(step())) {
+  const std::vector<average::Reduction::Unfit> all_unfit = averager_.take_unfit(step());
+  for (const average::Reduction::Unfit& unfit : all_unfit) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
     if (finished()) return false;
     swarm_->report_stall(doors_.clock.now(), unfit.peer, unfit.why);
@@ -214,9 +225,8 @@ bool Session::Machine::report_averaging() {
   const double since_call_s = to_seconds(now - averager_.called_at(step()));
   if (news.scattered) emit(Phase::scatter, round_, {}, {{"since_call_s", since_call_s}});
   if (news.gathered) emit(Phase::gather, round_, {}, {{"since_call_s", since_call_s}});
-  if (!news.mean) return false;
-  swarm_->completed(now, *news.mean);
-  return true;
+  if (news.mean) swarm_->completed(now, *news.mean);
+  return news.scattered || news.gathered || news.mean || !all_unfit.empty();
 }
 
 void Session::Machine::own_contribution_is_unfit(const average::Reduction::Unfit& unfit) {
@@ -245,7 +255,7 @@ void Session::Machine::report_stall() {
     swarm_->report_stall(now, objection.suspect, objection.why, objection.missing);
     if (objection.send_again)
       doors_.network.send(objection.suspect,
-                          encode(wire::StallReport{round_, objection.suspect, wire::StallCause::send_again}));
+                          encode(wire::StallReport{step(), objection.suspect, wire::StallCause::send_again}));
   }
 }
 
@@ -274,7 +284,10 @@ void Session::Machine::act(const swarm::Committed& committed) {
   if (const Worker::Done& done = worker_.done(); done.samples > 0)
     numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.samples));
   world::Event event{now, Phase::commit, record.round};
-  event.why = record.minority ? "without a majority" : "";
+  if (record.minority) {
+    event.why = "without a majority";
+    event.cause = world::Cause::minority;
+  }
   event.numbers = std::move(numbers);
   event.digest = to_string(digest_of(record));
   for (const wire::Contribution& c : record.contributors) {

@@ -51,11 +51,11 @@ void Session::Machine::leave_round() {
   round_ = 0;
 }
 
-void Session::Machine::catch_up_further() {
+bool Session::Machine::catch_up_further() {
   for (const sync::BadSource& refusal : replica_.take_refusals()) {
     refuse(world::Cause::message, refusal.peer, refusal.why);
   }
-  if (!replica_.is_catching_up()) return;
+  if (!replica_.is_catching_up()) return false;
   const Instant now = doors_.clock.now();
   sync::Replica::Next next = replica_.next(now, others());
   if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
@@ -67,10 +67,11 @@ void Session::Machine::catch_up_further() {
     go_on_from(*replica_.tip());
   }
   swarm_->catching_up(now, replica_.progress_of_catching_up());
-  if (!replica_.is_too_slow()) return;
+  if (!replica_.is_too_slow()) return !std::holds_alternative<std::monostate>(next);
   end("this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
           " times the others went on faster than what they decided came here",
       true);
+  return false;
 }
 
 // from: none, other peers.
@@ -144,13 +145,20 @@ void Session::Machine::save_checkpoint(const wire::Record& record) {
   if (record.last) departure_.begin_last_job();
   worker_.freeze(record, [this, record](const Learner::Image& image) {
     checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
-      emit(world::Phase::checkpoint, record.round, saved.ok() ? "" : saved.error().message,
-           {{"took_s", to_seconds(took)}});
+      tell_of_saving(world::Phase::checkpoint, record.round, saved, took);
       copy_checkpoint(record.last);
       if (record.last) departure_.finish_last_job();
       finish_when_done();
     });
   });
+}
+
+void Session::Machine::tell_of_saving(world::Phase phase, Round round, const Status& saved, Duration took) {
+  emit({.phase = phase,
+        .round = round,
+        .why = saved.ok() ? "" : saved.error().message,
+        .numbers = {{"took_s", to_seconds(took)}},
+        .cause = saved.ok() ? world::Cause::none : world::Cause::failed});
 }
 
 /// awaited: the run ends with it.
@@ -160,8 +168,8 @@ void Session::Machine::copy_checkpoint(bool awaited) {
   checkpoints_.copy(facts_.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
     const bool nothing = copied.ok() && !copied.value();
     if (!nothing)
-      emit(world::Phase::copy, copied.ok() ? *copied.value() : round_,
-           copied.ok() ? "" : copied.error().message, {{"took_s", to_seconds(took)}});
+      tell_of_saving(world::Phase::copy, copied.ok() ? *copied.value() : round_,
+                     copied.ok() ? Status(Unit{}) : copied.error(), took);
     if (awaited) departure_.finish_last_job();
     finish_when_done();
   });
@@ -197,7 +205,12 @@ void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
 
 void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
   const wire::Record& record = loaded.image.record;
-  for (const std::string& skipped : loaded.skipped) emit(world::Phase::checkpoint, record.round, skipped);
+  for (const std::string& skipped : loaded.skipped) {
+    emit({.phase = world::Phase::checkpoint,
+          .round = record.round,
+          .why = skipped,
+          .cause = world::Cause::skipped});
+  }
   if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found already
   if (record.last) return end("the run is complete: its checkpoint is that of the last round", false);
   std::vector<wire::Member> others = record.members;
@@ -246,6 +259,7 @@ void Session::Machine::go_on_from_tip() {
   world::Event event{doors_.clock.now(), world::Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +
               std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";
+  event.cause = world::Cause::anew;
   event.digest = to_string(anew.parameters);
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(anew.record, anew.parameters, true);

@@ -34,7 +34,7 @@ void HistoryJudge::see_commit(const monitor::LogEntry& entry) {
         fmt::format("peer {} commits round {} after round {}", entry.writer.value, event.round, writer.last));
   Written& record = records_[event.digest];
   record.round = event.round;
-  record.without_majority = !event.why.empty();
+  record.without_majority = event.cause == world::Cause::minority;
   if (!writer.head.empty() && writer.last + 1 == event.round) record.parent = writer.head;
   record.totals.insert(monitor::number_in(event, "samples_total").value_or(-1));
   record.carried = monitor::number_in(event, "carried").value_or(0);

@@ -27,19 +27,19 @@ struct Told {
   double samples = 20;  ///< until and with this round
   double carried = 0;
   double own = 4;
-  std::string why = {};
+  world::Cause cause = {};
 };
 
 monitor::LogEntry entry(std::uint64_t peer, world::Phase phase, Round round, const Told& told) {
   monitor::LogEntry entry{.writer = PeerId{peer}};
   entry.event = {.phase = phase,
                  .round = round,
-                 .why = told.why,
                  .numbers = {{"samples", told.own},
                              {"samples_total", told.samples},
                              {"carried", told.carried},
                              {"members", 2}},
-                 .digest = told.digest};
+                 .digest = told.digest,
+                 .cause = told.cause};
   return entry;
 }
 
@@ -127,7 +127,7 @@ TEST(HistoryJudge, sees_samples_that_got_lost_or_were_counted_twice) {
 TEST(HistoryJudge, lets_what_was_decided_without_a_majority_be_given_up_but_nothing_else) {
   HistoryJudge judge(kFull);
   judge.see(commit(1, 1, {}));
-  judge.see(commit(1, 2, {.digest = "x", .samples = 40, .why = "without a majority"}));
+  judge.see(commit(1, 2, {.digest = "x", .samples = 40, .cause = world::Cause::minority}));
   judge.see(commit(1, 3, {.digest = "y", .samples = 60}));
   judge.see(entry(1, world::Phase::restore, 0, {.digest = ""}));
   judge.see(entry(1, world::Phase::apply, 3, {.digest = "of y"}));
@@ -138,7 +138,7 @@ TEST(HistoryJudge, lets_what_was_decided_without_a_majority_be_given_up_but_noth
   EXPECT_EQ(judge.judge().given_up, 2U);
 
   judge.see(commit(3, 1, {}));
-  judge.see(commit(3, 2, {.digest = "x", .samples = 40, .why = "without a majority"}));
+  judge.see(commit(3, 2, {.digest = "x", .samples = 40, .cause = world::Cause::minority}));
   EXPECT_THAT(judge.judge().faults, Contains(HasSubstr("round 2 has another record")))
       << "that of the majority was given up";
 }

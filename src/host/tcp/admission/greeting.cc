@@ -8,15 +8,15 @@
 namespace tw::host {
 namespace {
 
-constexpr std::size_t kHeadBytes = 18;
+constexpr std::size_t kHeadBytes = 31;
 
-void put(std::byte* at, std::uint64_t value) {
-  for (int i = 0; i < 8; ++i) at[i] = static_cast<std::byte>(value >> (8 * i));
+void put(std::byte* at, std::uint64_t value, int bytes = 8) {
+  for (int i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>(value >> (8 * i));
 }
 
-std::uint64_t get(const std::byte* at) {
+std::uint64_t get(const std::byte* at, int bytes = 8) {
   std::uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
+  for (int i = 0; i < bytes; ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
   return value;
 }
 
@@ -33,21 +33,30 @@ Frame encode_greeting(const Greeting& greeting) {
   head[1] = static_cast<std::byte>(greeting.verdict);
   put(&head[2], greeting.sender.value);
   put(&head[10], greeting.nonce);
-  const auto reason = std::as_bytes(std::span(greeting.reason))
-                          .first(std::min(greeting.reason.size(), wire::kMostReasonBytes));
-  return {Blob(std::move(head)), Blob(std::vector<std::byte>(reason.begin(), reason.end()))};
+  const world::Refusal& reason = greeting.reason;
+  head[18] = static_cast<std::byte>(reason.code);
+  put(&head[19], reason.peer.value);
+  put(&head[27], reason.place, 4);
+  const auto words =
+      std::as_bytes(std::span(reason.words)).first(std::min(reason.words.size(), wire::kMostReasonBytes));
+  return {Blob(std::move(head)), Blob(std::vector<std::byte>(words.begin(), words.end()))};
 }
 
 Result<Greeting> decode_greeting(const Frame& frame) {
   const auto head = frame.head.bytes();
-  const auto reason = frame.payload.bytes();
-  if (head.size() != kHeadBytes || reason.size() > wire::kMostReasonBytes)
+  const auto words = frame.payload.bytes();
+  if (head.size() != kHeadBytes || words.size() > wire::kMostReasonBytes)
     return Error{"sent a malformed greeting"};
   const auto kind = std::to_integer<std::uint8_t>(head[0]);
   const auto verdict = std::to_integer<std::uint8_t>(head[1]);
-  if (kind < 1 || kind > 2 || verdict < 1 || verdict > 4) return Error{"sent a malformed greeting"};
+  const auto code = std::to_integer<std::uint8_t>(head[18]);
+  if (kind < 1 || kind > 2 || verdict < 1 || verdict > 4 ||
+      code > static_cast<std::uint8_t>(world::Refusal::kLast))
+    return Error{"sent a malformed greeting"};
   Greeting greeting{StreamKind{kind}, Verdict{verdict}, PeerId{get(&head[2])}, get(&head[10]), {}};
-  std::transform(reason.begin(), reason.end(), std::back_inserter(greeting.reason), shown);
+  greeting.reason = {
+      {}, world::Refusal::Code{code}, PeerId{get(&head[19])}, static_cast<std::uint32_t>(get(&head[27], 4))};
+  std::transform(words.begin(), words.end(), std::back_inserter(greeting.reason.words), shown);
   return greeting;
 }
 

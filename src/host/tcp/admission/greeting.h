@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "base/blob.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "world/network.h"
 
 namespace tw::host {
 
@@ -15,7 +15,7 @@ enum class StreamKind : std::uint8_t { control = 1, bulk = 2 };
 enum class Verdict : std::uint8_t {
   greet = 1,      ///< the sender introduces itself (control: its hello is the next frame)
   accept = 2,     ///< the sender wants the link (control), the stream belongs to it (bulk)
-  refuse = 3,     ///< for the reason in words
+  refuse = 3,     ///< for the reason that is told
   duplicate = 4,  ///< there is a link already, or another one on its way
 };
 
@@ -26,15 +26,16 @@ struct Greeting {
   Verdict verdict{};
   PeerId sender;
   std::uint64_t nonce = 0;
-  std::string reason{};
+  world::Refusal reason{};
 
   bool operator==(const Greeting&) const = default;
 };
 
-/// Head: kind u8, verdict u8, sender u64, nonce u64, little-endian. Payload: the reason, cut at 4 KiB.
+/// Head: kind u8, verdict u8, sender u64, nonce u64, of the reason code u8, peer u64, place u32;
+/// little-endian. Payload: words of the reason, cut at 4 KiB.
 Frame encode_greeting(const Greeting& greeting);
 
-/// Control characters in the reason become '?': it is shown to users.
+/// Control characters in the words come out as '?': it is shown to users.
 Result<Greeting> decode_greeting(const Frame& frame);
 
 }  // namespace tw::host

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "host/tcp/stream.h"
-#include "wire/rejection.h"
 
 namespace tw::host {
 
@@ -31,7 +30,7 @@ Handshake::Handshake(Reception& reception, Frame hello, std::shared_ptr<Stream> 
 // owners: see stream.h
 void Handshake::connected(Result<std::shared_ptr<Stream>> control) {
   if (stage_ != Stage::connecting) return;
-  if (!control) return fail(Ending::lost, control.error().message);
+  if (!control) return fail(Ending::lost, {control.error().message});
   control_ = std::move(control).value();
   stage_ = Stage::greeting;
   say(*control_, StreamKind::control, Verdict::greet);
@@ -42,7 +41,7 @@ void Handshake::connected(Result<std::shared_ptr<Stream>> control) {
 // owners: see stream.h
 void Handshake::take_bulk(Result<std::shared_ptr<Stream>> bulk) {
   if (!admitted()) return;
-  if (!bulk) return fail(Ending::lost, "bulk stream: " + bulk.error().message);
+  if (!bulk) return fail(Ending::lost, {"bulk stream: " + bulk.error().message});
   bulk_ = std::move(bulk).value();
   if (dials_) {
     say(*bulk_, StreamKind::bulk, Verdict::greet);
@@ -54,7 +53,7 @@ void Handshake::take_bulk(Result<std::shared_ptr<Stream>> bulk) {
 }
 
 void Handshake::give_up(const std::string& why) {
-  if (stage_ < Stage::leaving) fail(Ending::lost, why);
+  if (stage_ < Stage::leaving) fail(Ending::lost, {why});
 }
 
 void Handshake::drop() {
@@ -81,24 +80,22 @@ LinkBytes Handshake::bytes() const {
 void Handshake::on_frame(Stream& stream, Frame frame) {
   if (stage_ == Stage::hello) return hear_hello(frame);
   const auto greeting = decode_greeting(frame);
-  if (!greeting) return fail(Ending::nonsense, greeting.error().message);
+  if (!greeting) return fail(Ending::nonsense, {greeting.error().message});
   if (stage_ == Stage::greeting) return hear_greeting(greeting.value());
   if (stage_ == Stage::verdict) return hear_verdict(greeting.value());
   if (stage_ == Stage::bulk && &stream == bulk_.get()) return hear_bulk(greeting.value());
-  fail(Ending::nonsense, "sent a message before the link stood");
+  fail(Ending::nonsense, {"sent a message before the link stood"});
 }
 
-void Handshake::on_end(Stream&, const std::string& why) {
-  const auto rejection = wire::rejection_in(why);
-  if (rejection && dials_) return fail(Ending::refused_there, why);
-  if (rejection) return fail(Ending::credential, rejection->words);
-  fail(Ending::lost, why);
+void Handshake::on_end(Stream& stream, const std::string& why) {
+  if (!stream.lacks_credential()) return fail(Ending::lost, {why});
+  fail(dials_ ? Ending::refused_there : Ending::credential, {why, world::Refusal::Code::credential});
 }
 
 void Handshake::hear_greeting(const Greeting& greeting) {
   const bool control = greeting.kind == StreamKind::control;
   if (dials_ && (!control || greeting.nonce != nonce_))
-    return fail(Ending::nonsense, "answered another greeting");
+    return fail(Ending::nonsense, {"answered another greeting"});
   peer_ = greeting.sender;
   nonce_ = greeting.nonce;
   if (!control) return tell_(News::brings_bulk);
@@ -150,20 +147,20 @@ void Handshake::heard_no(const Greeting& greeting) {
     case Verdict::duplicate:
       return fail(Ending::duplicate, greeting.reason);
     default:
-      return fail(Ending::nonsense, "spoke out of turn");
+      return fail(Ending::nonsense, {"spoke out of turn"});
   }
 }
 
-void Handshake::say(Stream& stream, StreamKind kind, Verdict verdict, std::string reason) {
+void Handshake::say(Stream& stream, StreamKind kind, Verdict verdict, world::Refusal reason) {
   stream.send(encode_greeting({kind, verdict, reception_.self(), nonce_, std::move(reason)}));
 }
 
 void Handshake::turn_away(const Refusal& refusal) {
-  say(*control_, StreamKind::control, refusal.verdict, refusal.reason);
-  fail(refusal.verdict == Verdict::duplicate ? Ending::duplicate : Ending::refused_here, refusal.reason);
+  say(*control_, StreamKind::control, refusal.verdict, refusal.why);
+  fail(refusal.verdict == Verdict::duplicate ? Ending::duplicate : Ending::refused_here, refusal.why);
 }
 
-void Handshake::fail(Ending ending, std::string why) {
+void Handshake::fail(Ending ending, world::Refusal why) {
   if (admitted()) reception_.release(peer_);
   was_admitted_ = admitted();
   stage_ = Stage::leaving;

@@ -78,7 +78,7 @@ class Handshake : public StreamUser {
 
   Ending ending() const { return ending_; }
 
-  const std::string& why() const { return why_; }
+  const world::Refusal& why() const { return why_; }
 
   const std::string& remote() const;
 
@@ -105,10 +105,10 @@ class Handshake : public StreamUser {
   void hear_verdict(const Greeting& greeting);
   void hear_bulk(const Greeting& greeting);
   void heard_no(const Greeting& greeting);
-  void say(Stream& stream, StreamKind kind, Verdict verdict, std::string reason = {});
+  void say(Stream& stream, StreamKind kind, Verdict verdict, world::Refusal reason = {});
   void turn_away(const Refusal& refusal);
   void open_if_complete();
-  void fail(Ending ending, std::string why);
+  void fail(Ending ending, world::Refusal why);
 
   Reception& reception_;
   Frame hello_;  // ours
@@ -122,7 +122,7 @@ class Handshake : public StreamUser {
   std::shared_ptr<Stream> bulk_;     // owners: see stream.h
   bool was_admitted_ = false;
   Ending ending_{};
-  std::string why_;
+  world::Refusal why_;
 };
 
 }  // namespace tw::host

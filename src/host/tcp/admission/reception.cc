@@ -6,15 +6,18 @@
 namespace tw::host {
 
 std::optional<Refusal> Reception::admit(PeerId peer, const Frame& hello) {
-  const auto admitted = events_.admit(hello);
-  if (!admitted) return Refusal{Verdict::refuse, admitted.error().message};
-  if (admitted.value() != peer) {
-    return Refusal{Verdict::refuse, fmt::format("the hello is from peer {}, the connection from peer {}",
-                                                to_string(admitted.value()), to_string(peer))};
+  const world::Admission admission = events_.admit(hello);
+  if (const auto* refusal = std::get_if<world::Refusal>(&admission))
+    return Refusal{Verdict::refuse, *refusal};
+  const PeerId admitted = std::get<PeerId>(admission);
+  if (admitted != peer) {
+    return Refusal{Verdict::refuse,
+                   {fmt::format("the hello is from peer {}, the connection from peer {}", to_string(admitted),
+                                to_string(peer))}};
   }
-  if (peer == self_) return Refusal{Verdict::refuse, "that is this peer itself"};
+  if (peer == self_) return Refusal{Verdict::refuse, {"that is this peer itself"}};
   if (linked_.contains(peer) || claimed_.contains(peer))
-    return Refusal{Verdict::duplicate, "already connected"};
+    return Refusal{Verdict::duplicate, {"already connected"}};
   if (self_ < peer) claimed_.insert(peer);
   return std::nullopt;
 }

@@ -11,10 +11,10 @@
 
 namespace tw::host {
 
-/// Why a peer gets no link: refuse or duplicate, in words for the other side.
+/// Why a peer gets no link: refuse or duplicate, and what the other side is told.
 struct Refusal {
   Verdict verdict{};
-  std::string reason;
+  world::Refusal why;
 };
 
 /// Decides which connection becomes the link. Two peers may dial each other at the same time. Then the
