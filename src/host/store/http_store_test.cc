@@ -94,9 +94,8 @@ TEST(HttpStore, knows_size_and_version) {
 
 TEST(HttpStore, goes_on_where_a_body_broke_off) {
   ScriptedServer server;
-  server.answers = {{Error{"broken"}, broken_off("ab")},
-                    {world::HttpAnswer{503}},
-                    {partial_answer("cd", "\"one\"", 2)}};
+  server.answers = {
+      {Error{"broken"}, broken_off("ab")}, {world::HttpAnswer{503}}, {partial_answer("cd", "\"one\"", 2)}};
   HttpStore store = server.store();
   EXPECT_EQ(read_now(store, {"http://host/x", 0, 4, "\"one\""}).value(), "abcd");
   EXPECT_EQ(store.uses(), (world::StoreUses{{"host", {.requests = 3, .bytes = 4}}}));
@@ -140,8 +139,7 @@ TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
 TEST(HttpStore, puts_no_two_answers_together_that_may_be_of_two_versions) {
   for (const std::string version : {"", "W/\"weak\"", "Mon, 01 Jan 2026 00:00:00 GMT"}) {
     ScriptedServer server;
-    server.answers = {{Error{"broken"}, broken_off("ab", version)},
-                      {partial_answer("abcd", version)}};
+    server.answers = {{Error{"broken"}, broken_off("ab", version)}, {partial_answer("abcd", version)}};
     HttpStore store = server.store();
     const auto bytes = read_now(store, {"http://host/x", 0, 4, version});
     ASSERT_TRUE(bytes) << bytes.error().message;

@@ -53,9 +53,6 @@ class Part {
   /// This peer has to leave. True when others have to be told, since it is a member. Requires that it stays.
   bool leave();
 
-  /// Neither a member nor at the head: no peer counts on it.
-  bool has_no_part() const { return !is_member() && peer_state_ != wire::PeerState::ready; }
-
   /// Requires that it has not ended.
   void end();
 
