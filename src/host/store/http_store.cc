@@ -58,6 +58,7 @@ struct HttpStore::Job {
   world::Extent extent;
   ObjectPlace place;
   std::function<void(Result<world::HttpAnswer>)> done;  ///< with the whole body
+  std::string url{};                                    ///< of the request under way
   std::string came{};                                   ///< of the body, so far
   int attempt = 1;
   int redirects = 0;
@@ -90,6 +91,7 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
       {"Range", fmt::format("bytes={}-{}", job->next(), extent.offset + extent.length - 1)}};
   if (is_strong(extent.version)) headers.emplace_back("If-Match", extent.version);
   world::HttpRequest request = request_for(job->place, std::move(headers), doors_.unix_s());
+  job->url = request.url;
   request.patience = kRangePatience;
   request.silence = kSilentPatience;
   request.most_bytes = extent.length - job->came.size() + kErrorRoom;

@@ -110,14 +110,14 @@ class Bucket {
   Result<world::HttpAnswer> listing(const std::string& query) {
     const std::string prefix = "/data/" + percent_decoded(query.substr(query.find("prefix=") + 7));
     const std::size_t token = query.find("continuation-token=");
-    const std::string after =
+    const std::string last =
         token == std::string::npos
             ? ""
             : percent_decoded(query.substr(token + 19, query.find('&', token) - token - 19));
     std::string body;
     int count = 0;
     for (const auto& [path, content] : objects) {
-      if (!path.starts_with(prefix) || path <= after) continue;
+      if (!path.starts_with(prefix) || path <= last) continue;
       if (++count > 2) return world::HttpAnswer{.status = 200, .body = body};
       body += fmt::format("<Key>{}</Key>", percent_encoded(path.substr(6), true));
       if (count == 2) body += fmt::format("<NextContinuationToken>{}</NextContinuationToken>", path);

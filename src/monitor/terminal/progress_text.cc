@@ -72,10 +72,10 @@ std::string handover_line(const Event& event) {
                      measured(event, "round_left_s", "; the round has {:.1f} s to go"));
 }
 
-/// A wait that is over, and that nobody felt.
+/// A wait for samples that is over, and that nobody felt.
 bool is_small_wait(const Event& wait) {
   constexpr double kFeltS = 1;
-  return wait.why.starts_with("waited ") && number_in(wait, "seconds").value_or(0) < kFeltS;
+  return wait.cause == world::Cause::sample && number_in(wait, "seconds").value_or(0) < kFeltS;
 }
 
 }  // namespace
@@ -131,6 +131,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
     case Phase::evaluate:
       return evaluation_line(event);
     case Phase::wait:
+      if (is_small_wait(event)) return std::nullopt;
       return event.why + measured(event, "seconds", " ({:.0f} s)") + time_left(event);
     case Phase::join:
       if (!begun_ || !event.peer) return std::nullopt;

@@ -197,7 +197,8 @@ TEST(Tamper, replays_older_messages_of_the_same_priority_after_newer_ones) {
     EXPECT_EQ(one.after[1].payload.empty(), one.after[0].payload.empty());
     const auto* older = std::get_if<Scatter>(&again);
     const auto* newer = std::get_if<Scatter>(&one.before);
-    if (older != nullptr && newer != nullptr) of_earlier_rounds += older->round < newer->round ? 1 : 0;
+    if (older != nullptr && newer != nullptr)
+      of_earlier_rounds += older->step.round < newer->step.round ? 1 : 0;
   }
   expect_some_of(struck.size(), kMany * 10);
   EXPECT_GT(of_earlier_rounds, 20U);
@@ -284,7 +285,7 @@ TEST(Tamper, floods_with_segments_of_the_next_round) {
     ASSERT_EQ(one.after.size(), 1 + Tamper::kFlood);
     EXPECT_TRUE(same(one.after[0], encode(one.before)));
     const wire::Message last = wire::decode(one.after.back()).value();
-    EXPECT_EQ(std::get<Scatter>(last).round, std::get<Scatter>(one.before).round + 1);
+    EXPECT_EQ(std::get<Scatter>(last).step.round, std::get<Scatter>(one.before).step.round + 1);
     EXPECT_EQ(std::get<Scatter>(last).payload.size(), Tamper::kFloodBytes);
   }
   expect_some_of(struck.size(), kMany);

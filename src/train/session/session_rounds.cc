@@ -62,8 +62,11 @@ void Session::Machine::tell_of_data(const wire::Record& record) {
   const data::LoadNews& news = worker_.done().news;
   meters_.network.fetched(news.stores);
   if (news.waited >= kNoticed)
-    emit(Phase::wait, record.round, "waited in this round for data, such as " + news.waited_for,
-         {{"seconds", to_seconds(news.waited)}});
+    emit({.phase = Phase::wait,
+          .round = record.round,
+          .why = "waited in this round for data, such as " + news.waited_for,
+          .numbers = {{"seconds", to_seconds(news.waited)}},
+          .cause = world::Cause::sample});
   const auto is_own = [&](const wire::Contribution& c) { return c.peer == options_.self; };
   if (std::ranges::any_of(record.contributors, is_own)) tell_of_skipped(record.round);
 }
