@@ -39,7 +39,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package everything demo sim sim-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -92,6 +92,10 @@ sim: program  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 
 sim-nightly: program  ## 100,000 seeds of the storm (hours)
 	@$(BUILD)/tw sim tests/scenarios/storm.yaml --seeds $(SIM_NIGHTLY_SEEDS) $(SIM_FLAGS)
+
+explorer-nightly: configure  ## every order of events of the ballots of four peers (minutes, 8 GB)
+	@cmake --build $(BUILD) --target explorer_nightly
+	@$(BUILD)/tests/explorer_nightly --gtest_brief=1 --gtest_output=xml:$(BUILD)/explorer_nightly.xml
 
 histories: configure  ## freeze the histories of the simulator's seeds anew (CONTRIBUTING.md says when)
 	@cmake --build $(BUILD) --target sim_histories

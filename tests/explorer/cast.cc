@@ -358,6 +358,21 @@ const Step& Cast::hand_over(LocalId local, std::size_t keeper) {
   return entry->second = done(std::move(next), label, {sent});
 }
 
+Step Cast::forge(LocalId local, NoteId plan) {
+  const std::size_t process = locals_[local].process;
+  Note forged = notes_[plan];
+  forged.from = process;
+  ++forged.ballot;
+  if (!is_forged(forged)) return {local};
+  Plan message = std::get<Plan>(forged.message);
+  ++message.ballot;
+  return {local, {intern(process, message)}, label_of(process, "forges a plan of the next ballot")};
+}
+
+bool Cast::is_forged(const Note& plan) const {
+  return !swarm::ballot_owner(record(plan.parent).members, plan.ballot).is(process_member(plan.from));
+}
+
 // ---- a leader
 
 bool Cast::may_lead(const Local& local) const {

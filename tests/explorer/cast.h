@@ -19,7 +19,11 @@
 /// What one process can do: the real objects, each distinct state of which is kept once and has a number.
 namespace tw::explorer {
 
+#ifdef TW_EXPLORER_PEERS
+inline constexpr std::size_t kPeers = TW_EXPLORER_PEERS;
+#else
 inline constexpr std::size_t kPeers = 3;
+#endif
 /// Process p is peer p % kPeers; from kPeers on it was started again.
 inline constexpr std::size_t kProcesses = 2 * kPeers;
 
@@ -76,6 +80,8 @@ class Cast {
   const Step& resync(LocalId local);
   /// It leaves, and gives its seat to this process.
   const Step& hand_over(LocalId local, std::size_t keeper);
+  /// It lies: it sends the plan as one of the next ballot. Nothing comes of it where that ballot is its own.
+  Step forge(LocalId local, NoteId plan);
   /// `started`: processes that ever lived; any of them may be taken to be here.
   const std::vector<Step>& bid(LocalId local, unsigned started);
   /// `promises`: all to this process.
@@ -93,6 +99,9 @@ class Cast {
   LabelId label_of(std::size_t process, const std::string& what);
 
   const std::string& label(LabelId id) const { return labels_[id]; }
+
+  /// Whether the plan comes from a process that does not own its ballot.
+  bool is_forged(const Note& plan) const;
 
   const wire::Record& record(const Digest& digest) const { return records_.at(digest); }
 

@@ -25,6 +25,7 @@ struct State {
   std::int8_t resyncs = 0;
   std::int8_t revisions = 0;
   std::int8_t hand_overs = 0;
+  std::int8_t forgeries = 0;
   std::vector<NoteId> decided{};  // by round from 1: its commit; 0: none
   std::vector<NoteId> notes{};    // sent and still of use, in order
 };
@@ -34,7 +35,7 @@ std::uint64_t key_of(const State& state) {
   std::vector<std::uint32_t> words(state.locals.begin(), state.locals.end());
   words.push_back(state.started);
   for (const std::int8_t count :
-       {state.crashes, state.restarts, state.resyncs, state.revisions, state.hand_overs})
+       {state.crashes, state.restarts, state.resyncs, state.revisions, state.hand_overs, state.forgeries})
     words.push_back(static_cast<std::uint32_t>(count));
   words.insert(words.end(), state.decided.begin(), state.decided.end());
   words.insert(words.end(), state.notes.begin(), state.notes.end());
@@ -141,6 +142,7 @@ class Exploration {
       take(resynced, process, cast_.resync(local));
     }
     leave(state, process);
+    forge(state, process);
     if (state.crashes >= bounds_.restarts) return;
     State crashed = state;
     ++crashed.crashes;
@@ -155,6 +157,16 @@ class Exploration {
     ++handed.hand_overs;
     for (std::size_t keeper = 0; keeper < kProcesses; ++keeper) {
       if (state.locals[keeper] != 0) take(handed, process, cast_.hand_over(state.locals[process], keeper));
+    }
+  }
+
+  void forge(const State& state, std::size_t process) {
+    if (state.forgeries >= bounds_.forgeries) return;
+    State forged = state;
+    ++forged.forgeries;
+    for (const NoteId note : state.notes) {
+      if (std::holds_alternative<wire::Plan>(cast_.note(note).message))
+        take(forged, process, cast_.forge(state.locals[process], note));
     }
   }
 
@@ -219,18 +231,31 @@ class Exploration {
         broken_ = fmt::format("round {} has two decisions", note.round);
       decided = id;
     }
+    if (std::holds_alternative<wire::Vote>(note.message)) judge_vote(state, note);
     if (std::holds_alternative<wire::Plan>(note.message) || std::holds_alternative<wire::Vote>(note.message))
       judge_majority(state, note.round);
+  }
+
+  bool is_plan(const Note& note, Round round) const {
+    return std::holds_alternative<wire::Plan>(note.message) && note.round == round && !cast_.is_forged(note);
+  }
+
+  void judge_vote(const State& state, const Note& vote) {
+    const bool has_plan = std::ranges::any_of(state.notes, [&](NoteId id) {
+      const Note& plan = cast_.note(id);
+      return is_plan(plan, vote.round) && plan.ballot == vote.ballot && plan.version == vote.version;
+    });
+    if (!has_plan) broken_ = fmt::format("a vote in round {} is for a plan that was forged", vote.round);
   }
 
   void judge_majority(const State& state, Round round) {
     for (const NoteId id : state.notes) {
       const Note& plan = cast_.note(id);
-      if (!std::holds_alternative<wire::Plan>(plan.message) || plan.round != round) continue;
+      if (!is_plan(plan, round)) continue;
       for (const NoteId other : state.notes) {
         const Note& later = cast_.note(other);
-        const bool contradicts = std::holds_alternative<wire::Plan>(later.message) && later.round == round &&
-                                 later.ballot > plan.ballot && later.content != plan.content;
+        const bool contradicts =
+            is_plan(later, round) && later.ballot > plan.ballot && later.content != plan.content;
         if (!contradicts || !is_newest(state, plan) || !has_majority(state, plan)) continue;
         broken_ = fmt::format("a majority voted for plan {}.{} of round {}, and plan {}.{} is another one",
                               plan.ballot, plan.version, round, later.ballot, later.version);
@@ -241,8 +266,7 @@ class Exploration {
   bool is_newest(const State& state, const Note& plan) const {
     return std::ranges::none_of(state.notes, [&](NoteId id) {
       const Note& other = cast_.note(id);
-      return std::holds_alternative<wire::Plan>(other.message) && other.round == plan.round &&
-             other.ballot == plan.ballot && other.version > plan.version;
+      return is_plan(other, plan.round) && other.ballot == plan.ballot && other.version > plan.version;
     });
   }
 
@@ -326,9 +350,25 @@ class Exploration {
   std::string broken_;
 };
 
+/// Within 8 GB: a level of the search may end beyond its most states.
+std::vector<World> nightly_worlds() {
+  constexpr std::uint64_t kMost = 25'000'000;
+  return {{"a_state_is_taken_anew", {.rounds = 1, .ballots = {3}, .resyncs = 1, .states = kMost}},
+          {"two_rounds_of_two_ballots", {.rounds = 2, .ballots = {2, 2}, .states = kMost}},
+          {"one_round_of_three_ballots", {.rounds = 1, .ballots = {3}, .states = kMost}},
+          {"a_plan_is_revised", {.rounds = 1, .ballots = {2}, .revisions = 1, .states = kMost}},
+          {"a_process_is_replaced", {.rounds = 1, .ballots = {2}, .restarts = 1, .states = kMost}},
+          {"a_seat_changes_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 1, .states = kMost}},
+          {"a_process_is_replaced_in_three_ballots",
+           {.rounds = 1, .ballots = {3}, .restarts = 1, .states = kMost},
+           false},
+          {"two_rounds_of_three_ballots", {.rounds = 2, .ballots = {3, 3}, .states = kMost}, false}};
+}
+
 }  // namespace
 
 std::vector<World> worlds() {
+  if (kPeers > 3) return nightly_worlds();
   return {{"a_state_is_taken_anew", {.rounds = 1, .ballots = {3}, .resyncs = 1}},
           {"a_state_is_taken_anew_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .resyncs = 1}},
           {"a_plan_is_revised_and_a_state_taken_anew",
@@ -342,7 +382,8 @@ std::vector<World> worlds() {
           {"two_seats_change_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 2}},
           {"a_seat_changes_hands_while_a_plan_is_revised",
            {.rounds = 1, .ballots = {2}, .revisions = 1, .hand_overs = 1}},
-          {"a_seat_changes_hands_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .hand_overs = 1}}};
+          {"a_seat_changes_hands_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .hand_overs = 1}},
+          {"a_plan_is_forged", {.rounds = 1, .ballots = {3}, .forgeries = 1}}};
 }
 
 Findings explore(const Bounds& bounds) { return Exploration(bounds).run(); }

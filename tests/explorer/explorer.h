@@ -7,8 +7,8 @@
 
 #include "base/ids.h"
 
-/// Drives the real Proposer, Acceptor and History of three peers through every order of events within bounds,
-/// instead of through those that chance draws.
+/// Drives the real Proposer, Acceptor and History of three peers (explorer_nightly: four) through every order
+/// of events within bounds, instead of through those that chance draws.
 ///
 /// A message that was sent stays in the world: it may be delivered at any later time, to each process, again
 /// and again, or never. So every order, every loss and every duplicate is among what is explored. The set
@@ -20,7 +20,7 @@
 /// order: a bid comes first, a decision as soon as it can, a vote with its plan (cast.h and explorer.cc say
 /// why). There is no symmetry between peers to use: the place in the list of members decides who owns which
 /// ballot. Not explored: decisions without a majority (patience), ballots and plans beyond the bounds, peers
-/// that lie.
+/// that lie in any other way than with plans of a ballot that is not theirs.
 namespace tw::explorer {
 
 struct Bounds {
@@ -30,6 +30,7 @@ struct Bounds {
   int restarts = 0;    ///< processes in all that crash, and others under the same id that take their place
   int resyncs = 0;     ///< a process drops what it averaged and takes the state of its head anew
   int hand_overs = 0;  ///< members that leave and give their seats to another process
+  int forgeries = 0;   ///< plans in all that a process sends in a ballot of another one
   std::uint64_t states = 4'000'000;  ///< give up beyond
 };
 
@@ -43,18 +44,20 @@ struct Findings {
   std::vector<std::string> story{};  ///< a shortest way there
 };
 
-/// Named bounds within which all states are seen in seconds. All kinds of events together, in two rounds of
-/// three ballots, have too many states for a test.
+/// Named bounds within which all states are seen in seconds; of four peers, in minutes. All kinds of events
+/// together, in two rounds of three ballots, have too many states for a test.
 struct World {
   std::string name;
   Bounds bounds;
+  bool whole = true;  ///< false: there are more states than bounds.states, the nearest ones are seen
 };
 
 std::vector<World> worlds();
 
 /// Until a law is broken or all states were seen. The laws: a round has one decision; what a majority voted
-/// for, as the newest plan of its ballot, is what every later ballot proposes; a record that is applied is
-/// the decided one, follows the decided one before it, and its mean is the one that is here.
+/// for, as the newest plan of its ballot, is what every later ballot proposes; nobody votes for a forged
+/// plan; a record that is applied is the decided one, follows the decided one before it, and its mean is the
+/// one that is here.
 Findings explore(const Bounds& bounds);
 
 }  // namespace tw::explorer
