@@ -30,7 +30,7 @@ def load(name):
 
 
 layers_tool, style_tool, prose_tool = load("check_layers"), load("check_style"), load("check_prose")
-names_tool = load("check_names")
+names_tool, commit_tool = load("check_names"), load("check_commit")
 
 
 class Tree(unittest.TestCase):
@@ -262,6 +262,21 @@ class Names(Tree):
                       "namespace {\nstruct Probe {\n};\n}  // namespace",
                       "namespace bench {\nstruct Probe {\n};\n}  // namespace bench"]:
             self.assertEqual([], self.found("struct Probe {\n};", other), other)
+
+
+class Commit(unittest.TestCase):
+    def found(self, message):
+        return list(commit_tool.complaints(message))
+
+    def test_subjects_have_at_most_72_characters(self):
+        self.assertEqual([], self.found("x" * 72 + "\n\nA body of any length: " + "x" * 90 + "\n"))
+        self.assertIn("73 characters", self.found("x" * 73)[0])
+
+    def test_a_message_is_a_subject_and_perhaps_a_body(self):
+        self.assertEqual([], self.found("Subject\n# what git says\n"))
+        self.assertIn("empty", self.found("\n\nbody\n")[0])
+        self.assertIn("empty", self.found("# what git says\n")[0])
+        self.assertIn("second line", self.found("Subject\nbody\n")[0])
 
 
 class Prose(Tree):
