@@ -17,6 +17,7 @@
 #include <ctime>
 #include <sstream>
 
+#include "base/text/field_table.h"
 #include "wan/status_json.h"
 #include "wan/topology_fields.h"
 
@@ -187,7 +188,7 @@ Result<std::string> Box::set_link(const std::string& request) {
   const auto from = find_site(from_name), to = find_site(to_name);
   if (!from) return from.error();
   if (!to) return to.error();
-  const Field<Link>* field = find_field(link_fields(), key);
+  const Field<Link>* field = find_field(link_fields(), "links", key);
   Link link = fabric_.link(from.value(), to.value());
   if (field == nullptr)
     return Error{fmt::format("{}: a link has bandwidth, delay, jitter, loss, outage", key)};

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/text/number.h"
+#include "base/text/fields.h"
 #include "wan/units.h"
 
 namespace tw::wan {
@@ -35,8 +35,9 @@ bool store_buffer(std::string_view value, double& bytes) {
 }
 
 bool store_flag(std::string_view value, bool& flag) {
-  flag = value == "true";
-  return flag || value == "false";
+  const auto truth = truth_in(value);
+  flag = truth.value_or(false);
+  return truth.has_value();
 }
 
 bool is_word(std::string_view value, std::size_t longest) {
@@ -50,78 +51,81 @@ bool store_word(std::string_view value, std::string& word) {
 }
 
 constexpr Field<TopEntry> kTop[] = {
-    {"about", "a text", "one line on what the testbed is",
+    {"", "about", "a text", "one line on what the testbed is",
      [](std::string_view value, TopEntry& top) {
        top.topology.about = value;
        return true;
      }},
-    {"scale", "a number from 1 to 10000",
+    {"", "scale", "a number from 1 to 10000",
      "all rates of the file are divided by it, where two cores cannot carry them",
      [](std::string_view value, TopEntry& top) {
        return store(parse_number<double>(value), 1.0, 1e4, top.topology.scale);
      }},
-    {"scale_buffers", "true or false",
+    {"", "scale_buffers", "true or false",
      "`rmem_max` and `wmem_max` are divided too, so that a stream keeps its part of a link",
      [](std::string_view value, TopEntry& top) { return store_flag(value, top.topology.scaled_buffers); }},
-    {"mtu", "bytes from 576 to 65535", "largest IP packet",
+    {"", "mtu", "bytes from 576 to 65535", "largest IP packet",
      [](std::string_view value, TopEntry& top) {
        return store(parse_number<int>(value), 576, 65535, top.topology.mtu);
      }},
-    {"queue", kTime, "longest wait before a limited link; what would wait longer is dropped",
+    {"", "queue", kTime, "longest wait before a limited link; what would wait longer is dropped",
      [](std::string_view value, TopEntry& top) { return store_time(value, top.topology.queue); }},
-    {"congestion", "a name such as cubic", "`tcp_congestion_control` of the hosts",
+    {"", "congestion", "a name such as cubic", "`tcp_congestion_control` of the hosts",
      [](std::string_view value, TopEntry& top) { return store_word(value, top.topology.congestion); }},
-    {"rmem_max", kBuffer, "third number of `tcp_rmem` of the hosts",
+    {"", "rmem_max", kBuffer, "third number of `tcp_rmem` of the hosts",
      [](std::string_view value, TopEntry& top) { return store_buffer(value, top.tcp.receive_bytes); }},
-    {"wmem_max", kBuffer, "third number of `tcp_wmem` of the hosts",
+    {"", "wmem_max", kBuffer, "third number of `tcp_wmem` of the hosts",
      [](std::string_view value, TopEntry& top) { return store_buffer(value, top.tcp.send_bytes); }},
 };
 
 constexpr Field<SiteEntry> kSite[] = {
-    {"name", "1 to 24 of a-z, 0-9 and _", "of the site; its hosts are NAME, or NAME-1, NAME-2 and so on",
+    {"sites", "name", "1 to 24 of a-z, 0-9 and _",
+     "of the site; its hosts are NAME, or NAME-1, NAME-2 and so on",
      [](std::string_view value, SiteEntry& entry) { return store_word(value, entry.site.name); }},
-    {"hosts", "a number from 1 to 64", "hosts of the site, which share a LAN",
+    {"sites", "hosts", "a number from 1 to 64", "hosts of the site, which share a LAN",
      [](std::string_view value, SiteEntry& entry) {
        return store(parse_number<int>(value), 1, 64, entry.site.hosts);
      }},
-    {"nic", kRate, "rate of each host, in both directions",
+    {"sites", "nic", kRate, "rate of each host, in both directions",
      [](std::string_view value, SiteEntry& entry) {
        return store_rate(value, entry.site.nic_up_bit_s) && store_rate(value, entry.site.nic_down_bit_s);
      }},
-    {"nic_up", kRate, "rate at which each host sends",
+    {"sites", "nic_up", kRate, "rate at which each host sends",
      [](std::string_view value, SiteEntry& entry) { return store_rate(value, entry.site.nic_up_bit_s); }},
-    {"nic_down", kRate, "rate at which each host receives",
+    {"sites", "nic_down", kRate, "rate at which each host receives",
      [](std::string_view value, SiteEntry& entry) { return store_rate(value, entry.site.nic_down_bit_s); }},
-    {"egress", kRate, "rate at which all its hosts together send to other sites",
+    {"sites", "egress", kRate, "rate at which all its hosts together send to other sites",
      [](std::string_view value, SiteEntry& entry) { return store_rate(value, entry.site.egress_bit_s); }},
-    {"ingress", kRate, "rate at which all its hosts together receive from other sites",
+    {"sites", "ingress", kRate, "rate at which all its hosts together receive from other sites",
      [](std::string_view value, SiteEntry& entry) { return store_rate(value, entry.site.ingress_bit_s); }},
-    {"lan_rtt", kTime, "round trip between its hosts",
+    {"sites", "lan_rtt", kTime, "round trip between its hosts",
      [](std::string_view value, SiteEntry& entry) { return store_time(value, entry.lan_rtt); }},
-    {"rmem_max", kBuffer, "as at the top, for its hosts",
+    {"sites", "rmem_max", kBuffer, "as at the top, for its hosts",
      [](std::string_view value, SiteEntry& entry) {
        return store_buffer(value, entry.site.tcp.receive_bytes);
      }},
-    {"wmem_max", kBuffer, "as at the top, for its hosts",
+    {"sites", "wmem_max", kBuffer, "as at the top, for its hosts",
      [](std::string_view value, SiteEntry& entry) { return store_buffer(value, entry.site.tcp.send_bytes); }},
 };
 
 constexpr Field<Link> kLink[] = {
-    {"bandwidth", kRate, "rate of each direction",
+    {"links", "bandwidth", kRate, "rate of each direction",
      [](std::string_view value, Link& link) { return store_rate(value, link.bit_s); }},
-    {"delay", kTime, "one way",
+    {"links", "delay", kTime, "one way",
      [](std::string_view value, Link& link) { return store_time(value, link.delay); }},
-    {"rtt", kTime, "twice the delay of each direction",
+    {"links", "rtt", kTime, "twice the delay of each direction",
      [](std::string_view value, Link& link) {
        const bool sound = store_time(value, link.delay);
        link.delay /= 2;
        return sound;
      }},
-    {"jitter", kTime, "each packet takes up to so much more or less, uniform; packets keep their order",
+    {"links", "jitter", kTime,
+     "each packet takes up to so much more or less, uniform; packets keep their order",
      [](std::string_view value, Link& link) { return store_time(value, link.jitter); }},
-    {"loss", "a share from 0 to 0.5 or 50%", "chance of each packet; any above 0 switches offloads off",
+    {"links", "loss", "a share from 0 to 0.5 or 50%",
+     "chance of each packet; any above 0 switches offloads off",
      [](std::string_view value, Link& link) { return store(parse_share(value), 0.0, 0.5, link.loss); }},
-    {"outage", "on or off", "all packets are dropped",
+    {"links", "outage", "on or off", "all packets are dropped",
      [](std::string_view value, Link& link) {
        link.outage = value == "on" || value == "true";
        return link.outage || value == "off" || value == "false";

@@ -12,6 +12,7 @@ namespace tw::wan {
 /// One key with a scalar value. `assign` refuses what is not as `expected` says.
 template <class Target>
 struct Field {
+  std::string_view section;  ///< "", "sites" or "links"
   std::string_view name;
   std::string_view expected;
   std::string_view meaning;
@@ -33,12 +34,5 @@ struct TopEntry {
 std::span<const Field<TopEntry>> top_fields();
 std::span<const Field<SiteEntry>> site_fields();
 std::span<const Field<Link>> link_fields();
-
-template <class Target>
-const Field<Target>* find_field(std::span<const Field<Target>> fields, std::string_view name) {
-  for (const Field<Target>& field : fields)
-    if (field.name == name) return &field;
-  return nullptr;
-}
 
 }  // namespace tw::wan

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
-#include "base/text/fields.h"
+#include "base/text/field_table.h"
 #include "base/text/text_file.h"
 #include "wan/topology_fields.h"
 
@@ -19,27 +18,15 @@ namespace {
 constexpr std::size_t kMostSites = 32;
 constexpr int kMostHosts = 64;  ///< of all sites together
 
-template <class Target>
-std::vector<KnownKey> known_keys(std::span<const Field<Target>> fields, const std::set<std::string>& others) {
-  std::vector<KnownKey> known;
-  for (const std::string& other : others) known.push_back({other, other});
-  for (const auto& field : fields) known.push_back({std::string(field.name), std::string(field.name)});
-  return known;
-}
-
-std::string shorten(const std::string& text) { return text.size() <= 40 ? text : text.substr(0, 40) + "..."; }
-
 class Reading {
  public:
-  explicit Reading(std::string file) : file_(std::move(file)) {}
+  explicit Reading(std::string file) : file_(std::move(file)), complaints_(file_) {}
 
   Result<Topology> read(const std::string& text) {
-    try {
-      read_top(YAML::Load(text));
-    } catch (const YAML::Exception& e) {
-      complain(e.mark.line, "", e.msg);
-    }
-    if (!complaints_.empty()) return Error{fmt::format("{}", fmt::join(complaints_, "\n"))};
+    const auto root = parse_yaml(file_, text);
+    if (!root) return root.error();
+    read_top(root.value());
+    if (!complaints_.empty()) return complaints_.error();
     apply_scale();
     topology().name = std::filesystem::path(file_).stem().string();
     return std::move(topology());
@@ -48,58 +35,44 @@ class Reading {
  private:
   Topology& topology() { return top_.topology; }
 
-  void complain(int line, const std::string& key, const std::string& what) {
-    constexpr std::size_t kEnough = 20;
-    if (complaints_.size() > kEnough) return;
-    complaints_.push_back(
-        fmt::format("{}:{}: {}{}{}", file_, std::max(line, 0) + 1, key, key.empty() ? "" : ": ", what));
+  void complain(const Tree& value, const std::string& key, const std::string& what) {
+    complaints_.add(complaints_.place(value, key), what);
   }
 
-  void complain(const YAML::Node& node, const std::string& key, const std::string& what) {
-    complain(node.Mark().line, key, what);
-  }
-
-  void read_top(const YAML::Node& root) {
-    if (!root.IsMap()) return complain(root, "", "expected keys with values, among them sites");
+  void read_top(const Tree& root) {
     read_fields<TopEntry>(root, "", top_fields(), top_, {"sites", "links"});
-    read_sites(root);
-    if (complaints_.empty()) read_links(root["links"]);
+    const Tree* links = root.find("links");
+    if (root.is_map() || complaints_.empty()) read_sites(root);
+    if (complaints_.empty()) read_links(links);
   }
 
-  /// Stores the scalar values of a map; `others` are keys that the caller reads.
+  /// Stores the words of a map; `others` are keys that the caller reads.
   template <class Target>
-  void read_fields(const YAML::Node& map, const std::string& path, std::span<const Field<Target>> fields,
-                   Target& target, const std::set<std::string>& others = {}) {
-    std::set<std::string> seen;
-    for (const auto& entry : map) {
-      const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      const std::string key = path + name;
-      if (!seen.insert(name).second) complain(entry.first, key, "given twice");
-      if (others.contains(name)) continue;
-      const Field<Target>* field = find_field(fields, name);
-      if (field == nullptr) {
-        complain(entry.first, key, unknown_key(name, known_keys(fields, others)));
-      } else if (!entry.second.IsScalar()) {
-        complain(entry.first, key, fmt::format("expected {}, found a list or a map", field->expected));
-      } else if (!field->assign(entry.second.Scalar(), target)) {
-        complain(entry.first, key, unexpected(std::string(field->expected), shorten(entry.second.Scalar())));
-      }
-    }
+  void read_fields(const Tree& map, const std::string& section, std::span<const Field<Target>> fields,
+                   Target& target, std::initializer_list<std::string_view> others = {}) {
+    const std::string at = complaints_.place(map, section);
+    complaints_.for_each_key(map, at, section, [&](const Tree& value, const std::string& where) {
+      if (std::ranges::find(others, value.key) != others.end()) return;
+      const Field<Target>* field = find_field(fields, section, value.key);
+      if (field == nullptr) return complaints_.add(where, unknown_field(fields, section, value.key, others));
+      const auto given = complaints_.given(value, where, std::string(field->expected));
+      if (given && (given->is_list || !field->assign(given->text(), target)))
+        complaints_.add(where, unexpected(std::string(field->expected), given->text()));
+    });
   }
 
-  void read_sites(const YAML::Node& root) {
-    const YAML::Node list = root["sites"];
-    if (!list || !list.IsSequence() || list.size() == 0 || list.size() > kMostSites) {
-      return complain(list ? list : root, "sites",
+  void read_sites(const Tree& root) {
+    const Tree* list = root.find("sites");
+    if (list == nullptr || !list->is_list() || list->items.empty() || list->items.size() > kMostSites) {
+      return complain(list != nullptr ? *list : root, "sites",
                       fmt::format("expected a list of 1 to {} sites", kMostSites));
     }
     std::set<std::string> names;
     int hosts = 0;
-    for (const YAML::Node& node : list) {
+    for (const Tree& node : list->items) {
       SiteEntry entry;
       entry.site.tcp = top_.tcp;
-      if (!node.IsMap()) return complain(node, "sites", "expected keys with values");
-      read_fields<SiteEntry>(node, "sites.", site_fields(), entry);
+      read_fields<SiteEntry>(node, "sites", site_fields(), entry);
       if (entry.site.name.empty() || entry.site.name == "all" || !names.insert(entry.site.name).second)
         complain(node, "sites.name", "expected a name of its own for each site, and not \"all\"");
       if (hosts <= kMostHosts && (hosts += entry.site.hosts) > kMostHosts)
@@ -109,26 +82,24 @@ class Reading {
     }
   }
 
-  void read_links(const YAML::Node& list) {
+  void read_links(const Tree* list) {
     const std::size_t sites = topology().sites.size();
     topology().links.resize(sites * sites);
     for (std::size_t site = 0; site < sites; ++site) topology().link(site, site).delay = lan_rtts_[site] / 2;
-    if (!list) return;
-    if (!list.IsSequence()) return complain(list, "links", "expected a list of links");
-    for (const YAML::Node& node : list) read_link(node);
+    if (list == nullptr) return;
+    if (!list->is_list()) return complain(*list, "links", "expected a list of links");
+    for (const Tree& node : list->items) read_link(node);
   }
 
-  void read_link(const YAML::Node& node) {
-    if (!node.IsMap()) return complain(node, "links", "expected keys with values");
-    const std::set<std::string> ends = {"from", "to", "between"};
+  void read_link(const Tree& node) {
     Link judged;
-    read_fields<Link>(node, "links.", link_fields(), judged, ends);
+    read_fields<Link>(node, "links", link_fields(), judged, {"from", "to", "between"});
     const auto from = read_end(node, "from"), to = read_end(node, "to");
-    const YAML::Node between = node["between"];
-    if (!between) return apply(node, from, to);
-    if (!between.IsSequence() || between.size() != 2 || node["from"] || node["to"])
+    const Tree* between = node.find("between");
+    if (between == nullptr) return apply(node, from, to);
+    if (!between->is_list() || between->items.size() != 2 || node.find("from") || node.find("to"))
       return complain(node, "links.between", "expected two sites, such as [us, eu], and neither from nor to");
-    const auto one = find_site(between, between[0]), other = find_site(between, between[1]);
+    const auto one = find_site(between->items[0]), other = find_site(between->items[1]);
     if (one < 0 || other < 0) return;
     apply(node, one, other);
     apply(node, other, one);
@@ -136,25 +107,26 @@ class Reading {
 
   static constexpr int kAny = -1;
 
-  int read_end(const YAML::Node& node, const std::string& key) {
-    return node[key] ? find_site(node, node[key]) : kAny;
+  int read_end(const Tree& node, std::string_view key) {
+    const Tree* end = node.find(key);
+    return end != nullptr ? find_site(*end) : kAny;
   }
 
-  int find_site(const YAML::Node& where, const YAML::Node& name) {
+  int find_site(const Tree& name) {
     const auto& sites = topology().sites;
     std::vector<std::string_view> names;
     for (std::size_t site = 0; site < sites.size(); ++site) {
-      if (name.IsScalar() && sites[site].name == name.Scalar()) return static_cast<int>(site);
+      if (name.is_word() && sites[site].name == name.word) return static_cast<int>(site);
       names.push_back(sites[site].name);
     }
-    complain(where, "links",
-             fmt::format("expected the name of a site ({}), found \"{}\"", fmt::join(names, ", "),
-                         name.IsScalar() ? shorten(name.Scalar()) : "a list or a map"));
+    const std::string expected = fmt::format("the name of a site ({})", fmt::join(names, ", "));
+    if (const auto given = complaints_.given(name, complaints_.place(name, "links"), expected))
+      complain(name, "links", unexpected(expected, given->text()));
     return kAny;
   }
 
   /// A LAN is meant only where both ends name its site.
-  void apply(const YAML::Node& node, int from, int to) {
+  void apply(const Tree& node, int from, int to) {
     const int sites = static_cast<int>(topology().sites.size());
     for (int i = 0; i < sites; ++i) {
       for (int j = 0; j < sites; ++j) {
@@ -164,10 +136,10 @@ class Reading {
     }
   }
 
-  static void assign(const YAML::Node& node, Link& link) {
-    for (const auto& entry : node) {
-      const Field<Link>* field = find_field(link_fields(), entry.first.Scalar());
-      if (field != nullptr && entry.second.IsScalar()) field->assign(entry.second.Scalar(), link);
+  static void assign(const Tree& node, Link& link) {
+    for (const Tree& value : node.items) {
+      const Field<Link>* field = find_field(link_fields(), "links", value.key);
+      if (field != nullptr && value.is_word()) field->assign(value.word, link);
     }
   }
 
@@ -186,7 +158,7 @@ class Reading {
   std::string file_;
   TopEntry top_;
   std::vector<Duration> lan_rtts_;
-  std::vector<std::string> complaints_;
+  Complaints complaints_;
 };
 
 template <class Target>

@@ -102,7 +102,7 @@ TEST(TopologyFile, complaints_name_line_key_expectation_and_what_was_found) {
   EXPECT_THAT(complaint("sites: [{name: all}]"), HasSubstr("not \"all\""));
   EXPECT_THAT(complaint("sites: [{name: a, hosts: 65}]"), HasSubstr("a number from 1 to 64, found \"65\""));
   EXPECT_THAT(complaint("sites: [{name: a, hosts: 64}, {name: b}]"), HasSubstr("at most 64 hosts in all"));
-  EXPECT_THAT(complaint("sites: [{name: a, nic: [1, 2]}]"), HasSubstr("found a list or a map"));
+  EXPECT_THAT(complaint("sites: [{name: a, nic: [1, 2]}]"), HasSubstr("found \"[1, 2]\""));
   EXPECT_THAT(complaint("mtu: 1500\nmtu: 9000\nsites: [{name: a}]"),
               HasSubstr("testbed.yaml:2: mtu: given twice"));
   EXPECT_THAT(complaint("sites: [{name: a}]\nlinks: [{loss: 60%}]"), HasSubstr("found \"60%\""));
@@ -111,7 +111,7 @@ TEST(TopologyFile, complaints_name_line_key_expectation_and_what_was_found) {
 }
 
 TEST(TopologyFile, what_is_no_topology_is_refused) {
-  EXPECT_THAT(complaint(""), HasSubstr("expected keys with values"));
+  EXPECT_THAT(complaint(""), HasSubstr("sites: expected a list of 1 to 32 sites"));
   EXPECT_THAT(complaint("- a"), HasSubstr("expected keys with values"));
   EXPECT_THAT(complaint("mtu: 1500"), HasSubstr("sites: expected a list of 1 to 32 sites"));
   EXPECT_THAT(complaint("sites: []"), HasSubstr("sites: expected a list"));

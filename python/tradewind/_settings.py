@@ -118,8 +118,8 @@ def full_key(name: str) -> str:
         return found[0]
     candidates = [key.split(".")[-1] for key in _ENGINE_KEYS] + list(LOCAL_KEYS) + list(RUN_KEYS)
     nearest = difflib.get_close_matches(name, candidates, 1, 0.5)
-    hint = f"did you mean {nearest[0]}?" if nearest else "docs/python.md lists all settings."
-    raise SettingError(f"there is no setting {name}: {hint}")
+    hint = f'did you mean "{nearest[0]}"?' if nearest else "docs/python.md lists all settings."
+    raise SettingError(f"there is no setting {name}; {hint}")
 
 
 def as_text(key: str, value: Any) -> str:

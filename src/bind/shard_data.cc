@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "base/text/option.h"
 #include "base/text/size.h"
 
@@ -75,9 +75,7 @@ Status take_setting(const tw_setting& setting, DataSettings& settings) {
   } else if (key == "cache_limit") {
     return take_size(setting, settings.cache_bytes);
   } else {
-    const std::string meant = nearest_name(key, data_keys());
-    return Error{fmt::format("there is no setting {}{}", key,
-                             meant.empty() ? "" : fmt::format(": did you mean {}?", meant))};
+    return Error{fmt::format("there is no setting {}{}", key, did_you_mean(key, data_keys()))};
   }
   return Unit{};
 }

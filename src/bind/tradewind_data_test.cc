@@ -108,14 +108,14 @@ TEST_F(ShardsOfAProgram, come_decoded_with_their_shapes) {
 
 TEST_F(ShardsOfAProgram, say_what_is_wrong_with_settings_and_numbers) {
   EXPECT_EQ(TW_MISUSE, open({{"thread", "2"}}));
-  EXPECT_STREQ("there is no setting thread: did you mean threads?", tw_last_error());
+  EXPECT_STREQ("there is no setting thread; did you mean \"threads\"?", tw_last_error());
   EXPECT_EQ(TW_MISUSE, open({{"memory", "lots"}}));
   EXPECT_THAT(tw_last_error(), HasSubstr("memory=lots: expected a size such as 256MiB"));
   EXPECT_EQ(TW_MISUSE, open({{"channels", "2"}}));
   EXPECT_EQ(TW_MISUSE, open({{"image", "4097"}}));
   EXPECT_THAT(tw_last_error(), HasSubstr("image=4097"));
   EXPECT_EQ(TW_MISUSE, open({{"field", "jsn"}}));
-  EXPECT_THAT(tw_last_error(), HasSubstr("did you mean json?"));
+  EXPECT_THAT(tw_last_error(), HasSubstr("did you mean \"json\"?"));
   ASSERT_EQ(TW_OK, open({}));
   const std::uint64_t wrong = 2;
   std::vector<tw_value> values(3);

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "cli/arguments/completion.h"
 #include "cli/arguments/data_arguments.h"
 #include "cli/arguments/export_arguments.h"
@@ -129,9 +129,8 @@ std::string unknown_argument(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   for (const std::string& name : command_names(command)) known.push_back(name);
-  const std::string meant = nearest_name(extra.front(), known);
   return fmt::format("tw{}: unknown argument {}{}", name_of(command), extra.front(),
-                     meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
+                     did_you_mean(extra.front(), known));
 }
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {
@@ -160,9 +159,8 @@ int run(int count, char** words) {
   }
   const std::string first = words[1];
   if (!first.starts_with('-') && std::find(commands.begin(), commands.end(), first) == commands.end()) {
-    const std::string meant = nearest_name(first, commands);
     return complain(fmt::format("{}: no such command; there are {}{}", first, fmt::join(commands, ", "),
-                                meant.empty() ? "" : fmt::format("; did you mean tw {}?", meant)),
+                                did_you_mean(first, commands)),
                     kUsage);
   }
   // `tw run ... -- COMMAND`: what comes after is the user's.

@@ -32,6 +32,8 @@ inline constexpr std::array kCodecs = {Codec::fp32, Codec::fp16, Codec::bf16, Co
 inline constexpr std::array<std::string_view, kCodecs.size()> kCodecNames = {"fp32", "fp16", "bf16", "int8",
                                                                              "int4"};
 
+constexpr std::span<const std::string_view> names_of(Codec) { return kCodecNames; }
+
 constexpr std::string_view name_of(Codec codec) { return kCodecNames[static_cast<std::size_t>(codec)]; }
 
 constexpr std::optional<Codec> codec_named(std::string_view name) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/text/fields.h"
-#include "base/text/nearest_name.h"
 
 namespace tw::peer {
 namespace {
@@ -69,15 +68,12 @@ constexpr LinkField kLinkFields[] = {
 
 /// The name that may have been meant, as it is written; else all of them.
 Error unknown_option(std::string_view name, Spelling spelling) {
-  std::vector<std::string> known, written;
-  for (const LinkField& field : kLinkFields) {
-    known.emplace_back(field.name);
-    written.push_back(spelled(spelling, field.name).name);
-  }
-  const std::string meant = nearest_name(name, known);
-  const std::string hint = meant.empty() ? fmt::format("expected one of {}", fmt::join(written, ", "))
-                                         : fmt::format("did you mean {}?", spelled(spelling, meant).name);
-  return Error{fmt::format("{}: unknown option; {}", spelled(spelling, name).name, hint)};
+  std::vector<std::string> known;
+  for (const LinkField& field : kLinkFields) known.push_back(spelled(spelling, field.name).name);
+  const std::string given = spelled(spelling, name).name, meant = did_you_mean(given, known);
+  return Error{
+      fmt::format("{}: unknown option{}", given,
+                  meant.empty() ? fmt::format("; expected one of {}", fmt::join(known, ", ")) : meant)};
 }
 
 }  // namespace

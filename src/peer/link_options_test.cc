@@ -46,9 +46,9 @@ TEST(LinkOptions, have_a_place_of_their_own_each) {
 
 TEST(LinkOptions, that_do_not_exist_are_named_with_the_one_that_was_meant) {
   LinkOptions options;
-  EXPECT_EQ(set(options, "lisen", "a:1").error().message, "lisen: unknown option; did you mean listen?");
+  EXPECT_EQ(set(options, "lisen", "a:1").error().message, "lisen: unknown option; did you mean \"listen\"?");
   EXPECT_EQ(assign(options, "waitfor", "1", Spelling::command_line).error().message,
-            "--waitfor: unknown option; did you mean --wait-for?");
+            "--waitfor: unknown option; did you mean \"--wait-for\"?");
   EXPECT_EQ(set(options, "colour", "red").error().message,
             "colour: unknown option; expected one of join, listen, out, log_limit, id, wait_for, site, role, "
             "token, "

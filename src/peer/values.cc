@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text/duration.h"
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "base/text/number.h"
 #include "base/text/size.h"
 #include "host/address.h"
@@ -59,9 +59,8 @@ Result<spot::NoticeOptions> parse_notices_option(const OptionName& option, const
     if (!error && !std::filesystem::is_directory(path, error))
       return spot::NoticeOptions{.ask = Ask::file, .path = path.string()};
   }
-  const std::string meant = nearest_name(text, known);
   return Error{fmt::format("{}: expected auto, aws, gcp, azure, signal, none or file:PATH{}",
-                           option.with(text), meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+                           option.with(text), did_you_mean(text, known))};
 }
 
 Result<std::optional<double>> parse_price_option(const OptionName& option, const std::string& text) {

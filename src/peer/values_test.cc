@@ -56,8 +56,9 @@ TEST(NoticesOption, names_a_source_or_a_file) {
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file.value().ask, Ask::file);
   EXPECT_EQ(file.value().path, "/run/a notice");
-  EXPECT_EQ(parse_notices_option("--notices", "gpc").error().message,
-            "--notices gpc: expected auto, aws, gcp, azure, signal, none or file:PATH; did you mean gcp?");
+  EXPECT_EQ(
+      parse_notices_option("--notices", "gpc").error().message,
+      "--notices gpc: expected auto, aws, gcp, azure, signal, none or file:PATH; did you mean \"gcp\"?");
   for (const char* text : {"", "file:", "file:/", "AWS"})
     EXPECT_FALSE(parse_notices_option("--notices", text)) << text;
 }

@@ -61,11 +61,11 @@ TEST_F(Bench, names_what_is_wrong) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--peers", "1"}, "--peers 1: expected a whole number from 2 to 64"},
       {{"--bytes", "3"}, "--bytes 3: expected a size such as 64MiB"},
-      {{"--codec", "fp33"}, "did you mean fp32?"},
+      {{"--codec", "fp33"}, "did you mean \"fp32\"?"},
       {{"--kill", "3@0.5"}, "there are peers 1 to 2"},
       {{"--kill", "1@0.5", "--stop", "2@0.5"}, "expected one of them"},
       {{"--vs", "nccl"}, "there is no nccl"},
-      {{"--piers", "2"}, "tw bench reduce: unknown argument --piers; did you mean --peers?"},
+      {{"--piers", "2"}, "tw bench reduce: unknown argument --piers; did you mean \"--peers\"?"},
   };
   for (const auto& [more, message] : cases) {
     std::vector<std::string> arguments = {"bench", "reduce"};

@@ -101,7 +101,7 @@ TEST_F(Sim, refuses_wrong_arguments_and_scenarios_with_what_was_expected) {
       {{"sim", scenario, "--trace"}, "add --seed N"},
       {{"sim", scenario, "--out", path("out")}, "add --seed N --trace"},
       {{"sim", scenario, "--jobs", "0"}, "--jobs 0: expected a whole number from 1"},
-      {{"sim", scenario, "--job", "2"}, "did you mean --jobs"},
+      {{"sim", scenario, "--job", "2"}, "did you mean \"--jobs"},
       {{"sim", write_scenario("faults: {kil: 1}", "typo.yaml")},
        "typo.yaml:2: faults.kil: unknown fault; did you mean \"kill\"?"},
   };

@@ -100,7 +100,7 @@ def test_what_is_wrong_is_told_before_a_process_begins(fake_run):
         launch_local(sleeps, 1, peers=0)
     with pytest.raises(SettingError, match="spawn, forkserver or fork"):
         launch_local(sleeps, 1, start="clone")
-    with pytest.raises(SettingError, match="did you mean rounds"):
+    with pytest.raises(SettingError, match='did you mean "rounds"'):
         launch_local(sleeps, 1, settings={"round": 1})
     from models import mlp
 

@@ -54,8 +54,8 @@ def test_a_peer_has_its_own_model_and_data():
 @pytest.mark.parametrize(
     "arguments,text",
     [
-        ({"target_batch_sise": 4}, "no setting target_batch_sise: did you mean target_batch_size"),
-        ({"wait_four": 4}, "did you mean wait_for"),
+        ({"target_batch_sise": 4}, 'no setting target_batch_sise; did you mean "target_batch_size"'),
+        ({"wait_four": 4}, 'did you mean "wait_for"'),
         ({"xyzzy": 4}, "docs/python.md"),
         ({"optimizer.kind": "sgd"}, "optimizer.kind cannot be set here.*run.optimizer"),
         ({"microbatch": 8}, "microbatch cannot be set here.*batch_size"),
@@ -111,7 +111,7 @@ def test_argument_and_environment_may_agree_but_not_differ():
 
 
 def test_join_says_what_is_unknown_and_opens_nothing():
-    with pytest.raises(SettingError, match="did you mean rounds"):
+    with pytest.raises(SettingError, match='did you mean "rounds"'):
         tradewind.join(round=5)
     run = tradewind.join(rounds=5)
     assert not run.started

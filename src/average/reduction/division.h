@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ enum class SiteUse : std::uint8_t {
 
 /// In the order of the constants.
 inline constexpr std::array<std::string_view, 3> kSiteUseNames = {"auto", "flat", "tree"};
+
+constexpr std::span<const std::string_view> names_of(SiteUse) { return kSiteUseNames; }
 
 /// Whether a plan with a tree of sites is better than the flat one for the same participants: faster by what
 /// is known of their lines, or at most a little slower with less between sites.

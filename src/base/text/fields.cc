@@ -43,8 +43,10 @@ std::optional<bool> truth_in(std::string_view text) {
 }
 
 std::string unexpected(const std::string& expected, const std::string& found) {
+  constexpr std::size_t kMost = 200;
+  const std::string_view end = found.size() > kMost ? "..." : "";
   return fmt::format("expected {}, found {}", expected,
-                     found.empty() ? "nothing" : fmt::format("\"{}\"", found));
+                     found.empty() ? "nothing" : fmt::format("\"{}{}\"", found.substr(0, kMost), end));
 }
 
 std::string did_you_mean(std::string_view written, std::span<const std::string> known) {

@@ -26,6 +26,17 @@ struct NumberBounds {
   }
 };
 
+/// A number of a file becomes number * times / over in a struct. Both are whole, so that 150 ms are 0.15 s to
+/// the last bit.
+struct NumberUnit {
+  double times = 1;
+  double over = 1;
+
+  double in_struct(double x) const { return x * times / over; }
+
+  double in_file(double x) const { return x * over / times; }
+};
+
 /// "a number from 0 to 1", "a number above 0", "a number".
 std::string number_text(const NumberBounds& bounds);
 

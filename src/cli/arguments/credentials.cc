@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "base/text/number.h"
 
 namespace tw::cli {
@@ -21,9 +21,9 @@ Result<std::int64_t> parse_lifetime(const std::string& text) {
 Result<wire::Role> parse_role(const std::string& text) {
   for (const wire::Role role : {wire::Role::peer, wire::Role::anchor, wire::Role::observer})
     if (text == name_of(role)) return role;
-  const std::string meant = nearest_name(text, std::vector<std::string>{"peer", "anchor", "observer"});
-  return Error{fmt::format("--role {}: expected peer, anchor or observer{}", text,
-                           meant.empty() ? "" : fmt::format("; did you mean --role {}?", meant))};
+  const std::vector<std::string> known = {"peer", "anchor", "observer"};
+  return Error{
+      fmt::format("--role {}: expected peer, anchor or observer{}", text, did_you_mean(text, known))};
 }
 
 }  // namespace tw::cli

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "data/shards/decode.h"
 
 namespace tw::data {
@@ -37,10 +37,8 @@ std::vector<std::uint32_t> numbers_of(const std::string& field, const ShardIndex
 }
 
 Error no_such_field(const std::string& field, const ShardIndex& index) {
-  const std::string meant = nearest_name(field, index.field_names());
-  return Error{fmt::format("no sample has the field {}{}; there are {}", field,
-                           meant.empty() ? "" : fmt::format(": did you mean {}?", meant),
-                           fmt::join(index.field_names(), ", "))};
+  return Error{fmt::format("no sample has the field {}; there are {}{}", field,
+                           fmt::join(index.field_names(), ", "), did_you_mean(field, index.field_names()))};
 }
 
 const FieldPlace* first_of(const ShardIndex::Sample& sample, const std::vector<std::uint32_t>& names) {

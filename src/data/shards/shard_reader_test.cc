@@ -113,7 +113,7 @@ TEST_F(Reading, of_a_field_that_no_sample_has_names_the_nearest) {
   options_.fields = {"txt", "clss"};
   EXPECT_THAT(
       ShardReader::open(options_, store_).error().message,
-      HasSubstr("twi: no sample has the field clss: did you mean cls?; there are txt, cls, cap, json"));
+      HasSubstr("twi: no sample has the field clss; there are txt, cls, cap, json; did you mean \"cls\"?"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/median.h"
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "base/text/number.h"
 #include "monitor/report/report.h"
 
@@ -25,8 +25,7 @@ Result<Kill> parse_kill(const std::string& text) {
   }
   if (who == "leader") return Kill{.victim = {}, .round = round};
   if (peer && *peer > 0) return Kill{.victim = PeerId{*peer}, .round = round};
-  const std::string meant = nearest_name(who, std::vector<std::string>{"leader"});
-  const std::string like = meant.empty() ? "" : fmt::format("; did you mean --kill {}@{}?", meant, round);
+  const std::string like = did_you_mean(who, std::vector<std::string>{"leader"});
   return Error{fmt::format("--kill {}: {}; peers count from 1{}", text, expected, like)};
 }
 

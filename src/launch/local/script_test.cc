@@ -25,7 +25,7 @@ TEST(Kill, that_is_wrong_shows_a_right_one) {
   const std::pair<const char*, const char*> cases[] = {
       {"2", "for example --kill 2@1"}, {"2@", "for example --kill 2@1"},
       {"2@0", "rounds count from 1"},  {"leader", "--kill leader@1"},
-      {"0@3", "peers count from 1"},   {"ledaer@3", "did you mean --kill leader@3?"},
+      {"0@3", "peers count from 1"},   {"ledaer@3", "did you mean \"leader\"?"},
       {"@3", "expected PEER@ROUND"},   {"2@3@4", "expected PEER@ROUND"},
       {"x@y", "expected PEER@ROUND"},  {"2@-1", "expected PEER@ROUND"},
   };

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text/nearest_name.h"
+#include "base/text/fields.h"
 #include "base/text/number.h"
 #include "base/text/size.h"
 #include "measure/testbed/baselines.h"
@@ -28,10 +28,8 @@ Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& 
 
 Result<codec::Codec> parse_codec(const std::string& text) {
   if (const std::optional<codec::Codec> codec = codec::codec_named(text)) return *codec;
-  const std::vector<std::string> names(codec::kCodecNames.begin(), codec::kCodecNames.end());
-  const std::string meant = nearest_name(text, names);
-  return Error{fmt::format("--codec {}: expected {}{}", text, fmt::join(names, ", "),
-                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+  return Error{fmt::format("--codec {}: expected {}{}", text, fmt::join(codec::kCodecNames, ", "),
+                           did_you_mean(text, codec::kCodecNames))};
 }
 
 Result<average::SiteUse> parse_site_use(const std::string& text) {
@@ -93,10 +91,8 @@ Result<std::vector<std::string>> parse_baselines(const std::string& text) {
   const std::vector<std::string> known(kBaselines.begin(), kBaselines.end());
   for (const std::string& baseline : baselines) {
     if (std::find(known.begin(), known.end(), baseline) != known.end()) continue;
-    const std::string meant = nearest_name(baseline, known);
     return Error{fmt::format("--vs {}: there is no {}; expected some of {}{}", text, baseline,
-                             fmt::join(known, ","),
-                             meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+                             fmt::join(known, ","), did_you_mean(baseline, known))};
   }
   return baselines;
 }

@@ -33,7 +33,7 @@ TEST(Bytes, that_are_no_whole_floats_or_no_size_show_a_right_one) {
 TEST(CodecName, goes_both_ways_and_a_wrong_one_shows_those_that_there_are) {
   for (const codec::Codec codec : codec::kCodecs)
     EXPECT_EQ(parse_codec(std::string(name_of(codec))).value(), codec);
-  EXPECT_TRUE(says(parse_codec("fp17").error().message, "did you mean fp16?"));
+  EXPECT_TRUE(says(parse_codec("fp17").error().message, "did you mean \"fp16\"?"));
   EXPECT_TRUE(says(parse_codec("zip").error().message, "--codec zip: expected fp32, fp16, bf16, int8, int4"));
 }
 
@@ -73,7 +73,7 @@ TEST(SiteUse, has_a_name) {
 
 TEST(Baselines, are_a_list_of_known_names) {
   EXPECT_EQ(parse_baselines("gloo,openmpi").value(), (std::vector<std::string>{"gloo", "openmpi"}));
-  EXPECT_TRUE(says(parse_baselines("glo").error().message, "did you mean gloo?"));
+  EXPECT_TRUE(says(parse_baselines("glo").error().message, "did you mean \"gloo\"?"));
   EXPECT_TRUE(
       says(parse_baselines("gloo,").error().message, "expected some of gloo,gloo-ring,openmpi,butterfly"));
 }

@@ -69,7 +69,7 @@ TEST(ClusterFile, of_aliases_that_stand_for_more_values_than_a_memory_holds_is_r
   };
   std::string text = level(0, "1");
   for (int number = 1; number < 12; ++number) text += level(number, "*l" + std::to_string(number - 1));
-  EXPECT_NE(cluster_error(text).find("expected at most 10000 values"), std::string::npos)
+  EXPECT_NE(cluster_error(text).find("expected at most 10000 values in 100 levels"), std::string::npos)
       << cluster_error(text);
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
 
 #include <utility>
 
@@ -11,56 +10,34 @@
 
 namespace tw::plan {
 
-namespace {
-
-/// Aliases of aliases can stand for more values than a memory holds.
-constexpr std::size_t kMostFields = 10'000;
-
-}  // namespace
-
-class YamlFlattening {
- public:
-  explicit YamlFlattening(YamlFields& fields) : fields_(fields) {}
-
-  Status take(const YAML::Node& node, const std::string& name) {
-    if (node.IsMap()) {
-      for (const auto& entry : node) {
-        const std::string key = entry.first.Scalar();
-        const Status taken = take(entry.second, name.empty() ? key : name + "." + key);
-        if (!taken) return taken;
-      }
-      return Unit{};
-    }
-    const int line = node.Mark().line + 1;
-    if (name.empty()) return Error{fmt::format("{}:{}: expected names with values", fields_.file_, line)};
-    std::string value;
-    for (const auto& item : node.IsSequence() ? std::vector<YAML::Node>(node.begin(), node.end())
-                                              : std::vector<YAML::Node>{node}) {
-      if (!item.IsScalar())
-        return Error{
-            fmt::format("{}:{}: {}: expected a value or a list of values", fields_.file_, line, name)};
-      value += (value.empty() ? "" : ";") + item.Scalar();
-    }
-    if (!fields_.fields_.try_emplace(name, YamlFields::Field{value, line, false}).second)
-      return Error{fmt::format("{}:{}: {}: given twice", fields_.file_, line, name)};
-    if (fields_.fields_.size() > kMostFields)
-      return Error{fmt::format("{}:{}: expected at most {} values", fields_.file_, line, kMostFields)};
+Status YamlFields::take(const Tree& value, const std::string& name) {
+  const std::string place = fmt::format("{}:{}: ", file_, value.line);
+  if (value.is_map()) {
+    for (const Tree& entry : value.items)
+      if (const Status taken = take(entry, name.empty() ? entry.key : name + "." + entry.key); !taken)
+        return taken;
     return Unit{};
   }
-
- private:
-  YamlFields& fields_;
-};
+  if (name.empty()) return Error{place + "expected names with values"};
+  std::vector<std::string> words = {value.word};
+  if (value.is_list()) words.clear();
+  bool plain = value.is_word() || value.is_list();
+  for (const Tree& item : value.items) {
+    plain = plain && item.is_word();
+    words.push_back(item.word);
+  }
+  if (!plain) return Error{place + name + ": expected a value or a list of values"};
+  const Field field{fmt::format("{}", fmt::join(words, ";")), value.line, false};
+  if (!fields_.try_emplace(name, field).second) return Error{place + name + ": given twice"};
+  return Unit{};
+}
 
 Result<YamlFields> YamlFields::read(const std::string& file, std::string_view text) {
+  const auto tree = parse_yaml(file, text);
+  if (!tree) return tree.error();
   YamlFields fields;
   fields.file_ = file;
-  try {
-    const Status taken = YamlFlattening(fields).take(YAML::Load(std::string(text)), "");
-    if (!taken) return taken.error();
-  } catch (const YAML::Exception& e) {
-    return Error{fmt::format("{}:{}: {}", file, e.mark.line + 1, e.msg)};
-  }
+  if (const Status taken = fields.take(tree.value(), ""); !taken) return taken.error();
   return fields;
 }
 

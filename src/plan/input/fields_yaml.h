@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/text/csv.h"
+#include "base/text/tree_yaml.h"
 
 namespace tw::plan {
 
@@ -36,6 +37,7 @@ class YamlFields {
   Status finish() const;
 
  private:
+  Status take(const Tree& value, const std::string& name);
   std::string unknown(const std::string& name, int line) const;
 
   struct Field {
@@ -43,8 +45,6 @@ class YamlFields {
     int line = 0;
     bool used = false;
   };
-
-  friend class YamlFlattening;
 
   std::string file_;
   std::map<std::string, Field> fields_;

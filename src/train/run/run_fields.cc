@@ -10,9 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/text/duration.h"
-#include "base/text/fields.h"
-#include "base/text/number.h"
+#include "base/text/field_values.h"
 #include "base/text/size.h"
 #include "train/run/run_names.h"
 
@@ -53,17 +51,7 @@ using Place = std::variant<Shuffle*, Crop*, FieldNamesPlace, SizePlace, std::uin
 
 }  // namespace
 
-struct RunField {
-  std::string_view section;  // empty: at the top
-  std::string_view name;
-  std::string_view meaning;
-  Place (*place)(RunOptions&);
-  NumberBounds bounds = {};
-
-  std::string key() const {
-    return section.empty() ? std::string(name) : fmt::format("{}.{}", section, name);
-  }
-};
+struct RunField : Field<RunOptions, Place> {};
 
 namespace {
 
@@ -257,23 +245,17 @@ constexpr RunField kFields[] = {
 
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer", kOwnModel};
 
+bool is_model(const GivenValue& given) {
+  return std::ranges::any_of(kModels, [&](std::string_view model) { return given.is(model); });
+}
+
+std::string absolute(const GivenValue& given) {
+  return (given.folder / given.words.front()).lexically_normal().string();
+}
+
 /// What may stand there, for messages and for the reference.
-struct Expectation {
-  const NumberBounds& bounds;
-
-  std::string operator()(const std::uint64_t*) const { return whole_number_text(bounds); }
-
-  std::string operator()(const int*) const { return whole_number_text(bounds); }
-
-  std::string operator()(const double*) const { return number_text(bounds); }
-
-  std::string operator()(const std::optional<double>*) const { return number_text(bounds); }
-
-  std::string operator()(const bool*) const { return "true or false"; }
-
-  std::string operator()(const std::optional<bool>*) const { return "true or false"; }
-
-  std::string operator()(const Duration*) const { return std::string(kDurationWords); }
+struct Expectation : ExpectedValue {
+  using ExpectedValue::operator();
 
   std::string operator()(const ModelPlace&) const {
     return fmt::format("{} or a file", fmt::join(kModels, ", "));
@@ -288,185 +270,96 @@ struct Expectation {
   std::string operator()(const FieldNamesPlace&) const { return "names of fields such as jpg or jpg;png"; }
 
   std::string operator()(const SizePlace&) const { return "a size such as 512MiB or 10GB, at most 1 TiB"; }
-
-  template <class Enum>
-  std::string operator()(const Enum* at) const {
-    return fmt::format("{}", fmt::join(names_of(*at), " or "));
-  }
 };
 
 /// The present value as it would be written.
-struct Written {
-  std::string operator()(const std::uint64_t* at) const { return fmt::to_string(*at); }
+struct Written : WrittenValue {
+  using WrittenValue::operator();
 
-  std::string operator()(const int* at) const { return fmt::to_string(*at); }
+  template <class TextPlace>
 
-  std::string operator()(const double* at) const { return fmt::to_string(*at); }
-
-  std::string operator()(const std::optional<double>* at) const { return *at ? fmt::to_string(**at) : ""; }
-
-  std::string operator()(const bool* at) const { return fmt::to_string(*at); }
-
-  std::string operator()(const std::optional<bool>* at) const { return *at ? fmt::to_string(**at) : ""; }
-
-  std::string operator()(const Duration* at) const { return fmt::format("{}s", to_seconds(*at)); }
-
-  std::string operator()(const ModelPlace& place) const { return *place.at; }
-
-  std::string operator()(const FilePlace& place) const { return *place.at; }
-
-  std::string operator()(const FolderPlace& place) const { return *place.at; }
-
-  std::string operator()(const CopyPlace& place) const { return *place.at; }
-
-  std::string operator()(const FieldNamesPlace& place) const { return *place.at; }
+  requires std::is_class_v<TextPlace> std::string operator()(const TextPlace& place) const {
+    return *place.at;
+  }
 
   std::string operator()(const SizePlace& place) const { return size_text(*place.at); }
-
-  template <class Enum>
-  std::string operator()(const Enum* at) const {
-    return std::string(names_of(*at)[static_cast<std::size_t>(*at)]);
-  }
 };
 
 /// Stores a value; returns the complaint.
-struct Assignment {
-  const RunField& field;
-  const GivenValue& given;
-
-  std::string operator()(std::uint64_t* at) const {
-    return store(number_in<std::uint64_t>(text(), bounds()), at);
-  }
-
-  std::string operator()(int* at) const { return store(number_in<int>(text(), bounds()), at); }
-
-  std::string operator()(double* at) const { return store(number_in<double>(text(), bounds()), at); }
-
-  std::string operator()(std::optional<double>* at) const {
-    return store(number_in<double>(text(), bounds()), at);
-  }
-
-  std::string operator()(bool* at) const { return store(truth_in(text()), at); }
-
-  std::string operator()(std::optional<bool>* at) const { return store(truth_in(text()), at); }
-
-  std::string operator()(Duration* at) const { return store(parse_duration(text()), at); }
-
-  template <class Enum>
-  std::string operator()(Enum* at) const {
-    const Names names = names_of(*at);
-    const auto found = std::find(names.begin(), names.end(), given.text);
-    if (found == names.end()) return unexpected() + did_you_mean(given.text, names);
-    *at = static_cast<Enum>(found - names.begin());
-    return "";
-  }
+struct Assignment : ValueAssignment {
+  using ValueAssignment::operator();
 
   std::string operator()(const FolderPlace& place) const {
-    if (given.text.empty()) return unexpected();
-    *place.at = absolute();
+    if (word().empty()) return complaint();
+    *place.at = absolute(given);
     return "";
   }
 
   std::string operator()(const CopyPlace& place) const {
-    if (given.text.find("://") == std::string::npos) return (*this)(FolderPlace{place.at});
-    if (!given.text.starts_with("s3://") || given.text.size() < 8) return unexpected();
-    *place.at = given.text;
+    if (word().find("://") == std::string::npos) return (*this)(FolderPlace{place.at});
+    if (!word().starts_with("s3://") || word().size() < 8) return complaint();
+    *place.at = word();
     return "";
   }
 
-  std::string operator()(const FieldNamesPlace& place) const {
-    *place.at = given.text;
-    return given.text.empty() ? unexpected() : "";
-  }
+  std::string operator()(const FieldNamesPlace& place) const { return (*this)(place.at); }
 
-  std::string operator()(const SizePlace& place) const { return store(parse_size(text()), place.at); }
+  std::string operator()(const SizePlace& place) const { return store(parse_size(word()), place.at); }
 
   std::string operator()(const FilePlace& place) const {
-    if (given.text.empty()) return unexpected();
-    *place.at = absolute();
+    const std::string wrong = (*this)(FolderPlace{place.at});
     std::error_code error;
-    return std::filesystem::is_regular_file(*place.at, error) ? ""
-                                                              : fmt::format("no such file: {}", *place.at);
+    if (!wrong.empty() || std::filesystem::is_regular_file(*place.at, error)) return wrong;
+    return fmt::format("no such file: {}", *place.at);
   }
 
   std::string operator()(const ModelPlace& place) const {
-    if (std::find(std::begin(kModels), std::end(kModels), given.text) != std::end(kModels)) {
-      *place.at = given.text;
-      return "";
-    }
-    const std::string complaint = (*this)(FilePlace{place.at});
-    if (complaint.empty() || given.text.empty()) return complaint;
+    if (is_model(given)) return (*this)(place.at);
+    const std::string wrong = (*this)(FilePlace{place.at});
+    if (wrong.empty() || word().empty()) return wrong;
     return fmt::format("neither a built-in model ({}) nor a file: {}{}", fmt::join(kModels, ", "), *place.at,
-                       did_you_mean(given.text, kModels));
+                       did_you_mean(word(), kModels));
   }
-
- private:
-  const std::string& text() const { return given.text; }
-
-  const NumberBounds& bounds() const { return field.bounds; }
-
-  template <class Value, class Place>
-  std::string store(const std::optional<Value>& value, Place* at) const {
-    if (value) *at = *value;
-    return value ? "" : unexpected();
-  }
-
-  std::string unexpected() const { return tw::unexpected(expectation(field), given.text); }
-
-  std::string absolute() const { return (given.folder / given.text).lexically_normal().string(); }
 };
 
 }  // namespace
 
+std::string key_of(const RunField& field) { return tw::key_of(field); }
+
 std::string expectation(const RunField& field) {
   RunOptions defaults;
-  return std::visit(Expectation{field.bounds}, field.place(defaults));
+  return expected_at<Expectation>(field, defaults);
 }
 
 std::string assign(const RunField& field, const GivenValue& given, RunOptions& options) {
-  return std::visit(Assignment{field, given}, field.place(options));
+  return assign_field<Expectation, Assignment>(field, given, options);
 }
 
 std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given) {
   RunOptions scratch;
   const Place place = field.place(scratch);
   const bool path = std::holds_alternative<FilePlace>(place) || std::holds_alternative<FolderPlace>(place);
-  const bool model = std::holds_alternative<ModelPlace>(place) &&
-                     std::find(std::begin(kModels), std::end(kModels), given.text) == std::end(kModels);
-  if (given.text.empty() || !(path || model)) return std::nullopt;
-  return (given.folder / given.text).lexically_normal().string();
+  const bool model = std::holds_alternative<ModelPlace>(place) && !is_model(given);
+  if (given.is("") || !(path || model)) return std::nullopt;
+  return absolute(given);
 }
 
 const RunField* find_run_field(std::string_view key) {
-  const auto found =
-      std::find_if(std::begin(kFields), std::end(kFields), [&](const RunField& f) { return f.key() == key; });
-  return found == std::end(kFields) ? nullptr : &*found;
+  const std::size_t dot = key.find('.');
+  if (dot == std::string_view::npos) return find_field<RunField>(kFields, "", key);
+  return find_field<RunField>(kFields, key.substr(0, dot), key.substr(dot + 1));
 }
 
-std::string key_of(const RunField& field) { return field.key(); }
-
 bool is_run_section(std::string_view name) {
-  return std::any_of(std::begin(kFields), std::end(kFields),
-                     [&](const RunField& f) { return !f.section.empty() && f.section == name; });
+  return !name.empty() && std::ranges::find(kFields, name, &RunField::section) != std::end(kFields);
 }
 
 std::string unknown_run_key(std::string_view section, std::string_view name) {
-  std::vector<KnownKey> known;
-  for (const RunField& field : kFields) {
-    const bool here = field.section == section;
-    if (section.empty() && !here) known.push_back({std::string(field.section), std::string(field.section)});
-    known.push_back({std::string(field.name), here ? std::string(field.name) : field.key(), here});
-  }
-  return unknown_key(name, known);
+  return unknown_field<RunField>(kFields, section, name);
 }
 
 std::string run_file_reference() {
-  std::vector<FieldRow> rows;
-  RunOptions defaults;
-  for (const RunField& field : kFields)
-    rows.push_back(
-        {field.key(), expectation(field), std::visit(Written{}, field.place(defaults)), field.meaning});
-  return reference_of(rows);
+  return reference_of<Expectation, Written, RunField>(kFields, RunOptions());
 }
 
 }  // namespace tw::train

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/text/field_table.h"
 #include "train/run/run.h"
 
 namespace tw::train {
@@ -14,17 +14,11 @@ namespace tw::train {
 /// suggestions and reference are made of.
 struct RunField;
 
-/// A value as it stands in a file or an override.
-struct GivenValue {
-  std::string text;
-  std::filesystem::path folder;  ///< what relative paths are relative to
-};
+/// "training.microbatch".
+std::string key_of(const RunField& field);
 
 /// nullptr: no such key.
 const RunField* find_run_field(std::string_view key);
-
-/// "training.microbatch".
-std::string key_of(const RunField& field);
 
 /// Whether some keys begin with "name.".
 bool is_run_section(std::string_view name);

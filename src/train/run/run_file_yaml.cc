@@ -2,14 +2,13 @@
 #include "train/run/run_file_yaml.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string_view>
 
+#include "base/text/field_table.h"
 #include "base/text/text_file.h"
 #include "data/shards/shard_index.h"
 #include "train/run/run_fields.h"
@@ -44,22 +43,22 @@ class Reading {
   explicit Reading(std::string path)
       : path_(std::move(path)),
         folder_(path_.empty() ? std::filesystem::current_path()
-                              : std::filesystem::absolute(path_).parent_path()) {}
+                              : std::filesystem::absolute(path_).parent_path()),
+        faults_(path_) {}
 
   void read_file() {
     const auto text = read_text_file(path_, kMostYamlBytes);
     if (!text) return fault(text.error().message);
-    try {
-      collect_top(YAML::Load(text.value()));
-    } catch (const YAML::Exception& e) {
-      fault(fmt::format("{}: {}", line_of(e.mark), e.msg));
-    }
+    const auto tree = parse_yaml(path_, text.value());
+    if (!tree) return fault(tree.error().message);
+    faults_.for_each_key(tree.value(), faults_.place(tree.value()), "",
+                         [&](const Tree& value, const std::string& where) { collect_top(value, where); });
   }
 
   void override_with(const std::string& key, const std::string& value) {
     const RunField* field = find_run_field(key);
     if (field != nullptr) {
-      given_[field] = {{value, std::filesystem::current_path()}, key};
+      given_[field] = {given_word(value, std::filesystem::current_path()), key};
       return;
     }
     const std::size_t dot = key.find('.');
@@ -70,7 +69,7 @@ class Reading {
   }
 
   Result<std::vector<std::pair<std::string, std::string>>> paths() const {
-    if (!faults_.empty()) return Error{fmt::format("{}", fmt::join(faults_, "\n"))};
+    if (!faults_.empty()) return faults_.error();
     std::vector<std::pair<std::string, std::string>> found;
     for (const auto& [field, given] : given_)
       if (const auto path = absolute_path(*field, given.value)) found.emplace_back(key_of(*field), *path);
@@ -86,57 +85,30 @@ class Reading {
     }
     if (faults_.empty()) settle_data(options);
     if (faults_.empty()) check_together(options);
-    if (!faults_.empty()) return Error{fmt::format("{}", fmt::join(faults_, "\n"))};
+    if (!faults_.empty()) return faults_.error();
     if (options.schedule.total_rounds == 0) options.schedule.total_rounds = options.rounds;
     return options;
   }
 
  private:
-  void fault(std::string message) { faults_.push_back(std::move(message)); }
+  void fault(std::string message) { faults_.add(std::move(message)); }
 
-  std::string line_of(const YAML::Mark& mark) const { return fmt::format("{}:{}", path_, mark.line + 1); }
-
-  void collect_top(const YAML::Node& root) {
-    if (root.IsNull()) return;
-    if (!root.IsMap()) return fault(fmt::format("{}: expected keys with values", line_of(root.Mark())));
-    for (const auto& entry : root) {
-      const YAML::Node& name_node = entry.first;
-      const YAML::Node& value = entry.second;
-      const std::string name = name_node.Scalar();
-      const std::string where = fmt::format("{}: {}", line_of(name_node.Mark()), name);
-      if (const RunField* field = find_run_field(name)) {
-        collect_value(*field, value, where);
-      } else if (!is_run_section(name)) {
-        fault(fmt::format("{}: {}", where, unknown_run_key("", name)));
-      } else if (value.IsMap()) {
-        collect_section(name, value);
-      } else if (!value.IsNull()) {
-        fault(fmt::format("{}: expected a section with keys of its own", where));
-      }
-    }
+  void collect_top(const Tree& value, const std::string& where) {
+    if (const RunField* field = find_run_field(value.key)) return collect_value(*field, value, where);
+    if (!is_run_section(value.key)) return faults_.add(where, unknown_run_key("", value.key));
+    faults_.for_each_key(value, where, value.key, [&](const Tree& inner, const std::string& here) {
+      const RunField* field = find_run_field(value.key + "." + inner.key);
+      if (field == nullptr) return faults_.add(here, unknown_run_key(value.key, inner.key));
+      collect_value(*field, inner, here);
+    });
   }
 
-  void collect_section(const std::string& section, const YAML::Node& values) {
-    for (const auto& entry : values) {
-      const YAML::Node& name_node = entry.first;
-      const YAML::Node& value = entry.second;
-      const std::string key = fmt::format("{}.{}", section, name_node.Scalar());
-      const std::string where = fmt::format("{}: {}", line_of(name_node.Mark()), key);
-      if (const RunField* field = find_run_field(key)) {
-        collect_value(*field, value, where);
-      } else {
-        fault(fmt::format("{}: {}", where, unknown_run_key(section, name_node.Scalar())));
-      }
-    }
-  }
-
-  void collect_value(const RunField& field, const YAML::Node& value, const std::string& where) {
-    if (given_.contains(&field)) return fault(fmt::format("{}: given twice", where));
-    if (value.IsMap() || value.IsSequence()) {
-      return fault(fmt::format("{}: expected {}, found a {}", where, expectation(field),
-                               value.IsMap() ? "map" : "list"));
-    }
-    given_[&field] = {{value.IsNull() ? "" : value.Scalar(), folder_}, where};
+  void collect_value(const RunField& field, const Tree& value, const std::string& where) {
+    if (given_.contains(&field)) return faults_.add(where, "given twice");
+    auto given = faults_.given(value, where, expectation(field));
+    if (!given) return;
+    given->folder = folder_;
+    given_[&field] = {*std::move(given), where};
   }
 
   /// Where the key was given, for messages; the file itself for keys that were not.
@@ -238,7 +210,7 @@ class Reading {
   std::string path_;
   std::filesystem::path folder_;
   std::map<const RunField*, Given> given_;
-  std::vector<std::string> faults_;
+  Complaints faults_;
 };
 
 }  // namespace

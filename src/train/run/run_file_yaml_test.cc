@@ -183,7 +183,7 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
   };
   EXPECT_EQ(training("rounds: 0"), "2: training.rounds: expected a whole number from 1, found \"0\"");
   EXPECT_EQ(training("rounds: 1.5"), "2: training.rounds: expected a whole number from 1, found \"1.5\"");
-  EXPECT_EQ(training("rounds: [1]"), "2: training.rounds: expected a whole number from 1, found a list");
+  EXPECT_EQ(training("rounds: [1]"), "2: training.rounds: expected a whole number from 1, found [1]");
   EXPECT_EQ(training("microbatch: 1099511627776"),
             "2: training.microbatch: expected a whole number from 1 to 1048576, found "
             "\"1099511627776\"");
@@ -204,7 +204,7 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
             "2: schedule.learning_rate: expected a number above 0, found \"0\"");
   EXPECT_EQ(complaint(data_ + "schedule: {learning_rate: .nan}"),
             "2: schedule.learning_rate: expected a number above 0, found \".nan\"");
-  EXPECT_EQ(complaint(data_ + "schedule: cosine"), "2: schedule: expected a section with keys of its own");
+  EXPECT_EQ(complaint(data_ + "schedule: cosine"), "2: schedule: expected keys with values");
 }
 
 TEST_F(RunFile, refuses_what_does_not_fit_together) {

@@ -4,8 +4,6 @@
 #include <span>
 #include <string_view>
 
-#include "average/reduction/division.h"
-#include "codec/codec.h"
 #include "train/run/run.h"
 
 /// The names that files give to choices of a run, in the order of the enum constants.
@@ -41,9 +39,5 @@ inline Names names_of(BudgetAction) { return kBudgetActionNames; }
 inline std::string_view name_of(OptimizerKind kind) {
   return kOptimizerNames[static_cast<std::size_t>(kind)];
 }
-
-inline Names names_of(codec::Codec) { return codec::kCodecNames; }
-
-inline Names names_of(average::SiteUse) { return average::kSiteUseNames; }
 
 }  // namespace tw::train

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text/tree_yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+namespace tw {
+namespace {
+
+constexpr int kMostValues = 10'000;
+constexpr int kMostLevels = 100;
+
+Tree::Kind kind_of(const YAML::Node& node) {
+  if (node.IsScalar()) return Tree::Kind::word;
+  if (node.IsSequence()) return Tree::Kind::list;
+  return node.IsMap() ? Tree::Kind::map : Tree::Kind::nothing;
+}
+
+class TreeCopy {
+ public:
+  /// False: the tree is too large.
+  bool take(const YAML::Node& node, Tree& tree, int level) {
+    if (++values_ > kMostValues || level > kMostLevels) return false;
+    tree.kind = kind_of(node);
+    if (tree.is_word()) tree.word = node.Scalar();
+    for (const auto& entry : node) {
+      Tree& item = tree.items.emplace_back();
+      item.line = (tree.is_map() ? entry.first : YAML::Node(entry)).Mark().line + 1;
+      if (tree.is_map()) item.key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      if (!take(tree.is_map() ? entry.second : YAML::Node(entry), item, level + 1)) return false;
+    }
+    return true;
+  }
+
+ private:
+  int values_ = 0;
+};
+
+}  // namespace
+
+const Tree* Tree::find(std::string_view name) const {
+  const auto found = std::ranges::find(items, name, &Tree::key);
+  return found == items.end() ? nullptr : &*found;
+}
+
+Result<Tree> parse_yaml(const std::string& file, std::string_view text) {
+  try {
+    const YAML::Node root = YAML::Load(std::string(text));
+    Tree tree;
+    tree.line = std::max(root.Mark().line, 0) + 1;
+    if (TreeCopy().take(root, tree, 0)) return tree;
+    return Error{
+        fmt::format("{}:1: expected at most {} values in {} levels", file, kMostValues, kMostLevels)};
+  } catch (const YAML::Exception& e) {
+    return Error{fmt::format("{}:{}: {}", file, std::max(e.mark.line, 0) + 1, e.msg)};
+  }
+}
+
+}  // namespace tw
