@@ -18,7 +18,6 @@ struct Dial {
 
 struct Hangup {
   PeerId peer;
-  std::string why;
 };
 
 /// A plan arrived: average by it.

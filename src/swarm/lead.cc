@@ -374,7 +374,7 @@ Wait Lead::wait_for_work() const {
     wait.peers = status_.uncounted();
     wait.kind = Wait::Kind::successor;
     if (!wait.peers.empty()) return wait;
-    wait.kind = Wait::Kind::heir;
+    wait.kind = Wait::Kind::newcomer;
     for (const auto& [peer, word] : status_.words()) {
       if (word.leaving) wait.peers.push_back(peer);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "swarm/lead.h"
 
 namespace tw::swarm {
@@ -104,6 +105,7 @@ void Lead::refuse_work_of(PeerId peer, const std::string& why) {
 }
 
 void Lead::give_out_again(PeerId peer) {
+  TW_CHECK(stage() == Stage::open || stage() == Stage::proposed);
   const RangeSet again = leasing_.forget(status_, peer);
   if (stage() == Stage::proposed) {
     proposer_.reopen();
@@ -135,6 +137,7 @@ void Lead::carry_out(const StragglerPolicy::Verdict& verdict) {
     case Sentence::refuse:
       return refuse_work_of(verdict.peer, verdict.why);
     case Sentence::replace: {
+      TW_CHECK(stage() == Stage::proposed);
       std::set<PeerId> keepers = proposer_.voters();
       keepers.erase(verdict.peer);
       return serve_sealed(*proposed(), keepers);
@@ -157,6 +160,7 @@ Duration Lead::expected_reduce(const wire::Plan& plan) const {
 // It goes on to send what it owes; what others lack of its share is reduced by others. Once somebody has the
 // whole mean, it comes from there: a contribution may be nowhere else any more.
 void Lead::relieve(PeerId slow, const RangeSet& moves) {
+  TW_CHECK(stage() == Stage::proposed);
   const std::set<PeerId> keepers = proposer_.voters();
   std::vector<Participant> participants = this->participants(*proposed());
   for (Participant& participant : participants) {

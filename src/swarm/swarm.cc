@@ -139,7 +139,7 @@ void Swarm::step(Instant now) {
   wake(now);
   for (const Detector::Silence& silence : membership_.step(now, is_overdue())) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
-    decide(Hangup{silence.peer, why});
+    decide(Hangup{silence.peer});
     lose(silence.peer, why, silence.silent);
   }
   if (now >= times_.next_tick) tick();
@@ -341,9 +341,9 @@ std::set<PeerId> Swarm::in_front() const {
   const std::optional<PeerId> leads = leader();
   if (!leads) return front;
   front.insert(*leads);
-  const auto heir = std::find_if(head()->members.begin(), head()->members.end(),
-                                 [&](const Member& m) { return m.peer != *leads && is_here(m); });
-  if (heir != head()->members.end()) front.insert(heir->peer);
+  const auto successor = std::find_if(head()->members.begin(), head()->members.end(),
+                                      [&](const Member& m) { return m.peer != *leads && is_here(m); });
+  if (successor != head()->members.end()) front.insert(successor->peer);
   return front;
 }
 

@@ -94,6 +94,7 @@ void Swarm::receive(PeerId from, const wire::HandOver& order) {
 
 void Swarm::hand_over_when_idle() {
   if (farewell_.stage() != Farewell::Stage::ordered || !work_.idle() || part_.ended()) return;
+  TW_CHECK(part_.leaves());
   HandOver decision{farewell_.order().to, {}};
   for (const wire::SlotProgress& slot : work_.hand_out()) decision.slots.push_back(slot.slot);
   farewell_.send();
@@ -120,6 +121,7 @@ void Swarm::go_early() {
     decisions_.push_back(Ended{"left in round " + std::to_string(head()->round + 1)});
     return;
   }
+  TW_CHECK(takes_part() && part_.leaves());
   const wire::HandOver& order = farewell_.order();
   const std::vector<wire::SlotProgress> slots = work_.progress();
   RangeSet done;
@@ -146,6 +148,7 @@ std::vector<std::uint32_t> Swarm::keep(Instant now, PeerId from, const wire::Ent
   for (const wire::SlotProgress& slot : entrust.slots) {
     const std::optional<std::uint32_t> own = work_.keep(slot.done);
     if (!own) break;
+    TW_CHECK(*own >= wire::kLeaseSlots && *own < wire::kMostSlots);
     kept.push_back(*own);
   }
   const bool from_member = names(members(), membership_.process(from));

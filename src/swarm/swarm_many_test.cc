@@ -36,7 +36,7 @@ TEST(ManyPeers, all_meet_though_nobody_but_the_founder_is_told_of_all) {
   }
 }
 
-TEST(ManyPeers, speak_often_with_the_leader_and_its_heir_alone) {
+TEST(ManyPeers, speak_often_with_the_leader_and_its_successor_alone) {
   Crowd crowd;
   ASSERT_TRUE(crowd.pool.reaches(kMany, 1));
   crowd.pool.run_for(5s);
@@ -55,7 +55,7 @@ TEST(ManyPeers, speak_often_with_the_leader_and_its_heir_alone) {
   }
 }
 
-TEST(ManyPeers, replace_a_leader_and_its_heir_that_hang_one_after_the_other) {
+TEST(ManyPeers, replace_a_leader_and_its_successor_that_hang_one_after_the_other) {
   Crowd crowd;
   ASSERT_TRUE(crowd.pool.reaches(kMany, 1));
   crowd.pool.run_for(5s);

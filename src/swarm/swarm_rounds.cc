@@ -172,6 +172,7 @@ void Swarm::receive(PeerId, const wire::Commit& commit) {
                                              : "another history goes before this one: its " + round);
     return;
   }
+  TW_CHECK(acceptor_.stage() == Acceptor::Stage::complete && takes_part());
   last_round_.decided(now_, acceptor_.plan()->shares);
   report_changes(record);
   part_.decided();
@@ -207,9 +208,8 @@ void Swarm::turn_away_squatters(const std::vector<wire::Member>& members) {
 
 void Swarm::turn_away(PeerId squatter) {
   membership_.bar(now_, squatter);
-  const std::string why = "another process takes part under this id";
-  decisions_.push_back(Hangup{squatter, why});
-  lose(squatter, why, Duration{});
+  decisions_.push_back(Hangup{squatter});
+  lose(squatter, "another process takes part under this id", Duration{});
 }
 
 void Swarm::on_taken(Instant now, const wire::Member& caller, bool founds) {
@@ -224,6 +224,7 @@ void Swarm::on_taken(Instant now, const wire::Member& caller, bool founds) {
 }
 
 void Swarm::adopt(const wire::Record& record) {
+  TW_CHECK(!lead_);
   turn_away_squatters(record.members);
   begin_round(history_.begin(record));
 }
@@ -238,6 +239,7 @@ void Swarm::begin_round(bool again) {
     part_.end();
   }
   part_.follow(member);
+  TW_CHECK(part_.is_member() == member);
   lead_.reset();
   last_round_.begin_round();
   acceptor_.begin_round(again);
@@ -355,6 +357,7 @@ void Swarm::drive_lead() {
     return receive(options_.self.peer, stop);
   }
   if (!lead_->committed()) return;
+  TW_CHECK(history_.is_next(lead_->committed()->round));
   const wire::Commit commit{*lead_->committed()};
   lead_.reset();
   broadcast(commit);

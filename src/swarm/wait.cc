@@ -56,9 +56,8 @@ std::string what_is_due(const Wait& wait) {
     case Wait::Kind::gradients:
       return "gradients of leased microbatches";
     case Wait::Kind::held_back:
-      return "the state of the run to be complete there: its line carries less than rounds make, so no "
-             "leases "
-             "go out meanwhile";
+      return "the state of the run to be complete there: its bandwidth is below what rounds need, so no "
+             "leases go out meanwhile";
     case Wait::Kind::requests:
       return "to ask for microbatches";
     case Wait::Kind::readiness:
@@ -153,8 +152,8 @@ std::string text_of(const Wait& wait) {
   if (is_own_work(wait.kind)) return words_of_own_work(wait);
   if (wait.kind == Wait::Kind::relief)
     return peer_names(wait.peers) + (wait.peers.size() == 1 ? " is" : " are") +
-           " slow: others reduce the rest of its share";
-  if (wait.kind == Wait::Kind::heir)
+           " slow: others reduce the rest of " + (wait.peers.size() == 1 ? "its share" : "their shares");
+  if (wait.kind == Wait::Kind::newcomer)
     return fmt::format("waiting for a peer that goes on with the run: {} {}", peer_names(wait.peers),
                        wait.peers.size() == 1 ? "leaves" : "leave");
   if (wait.kind == Wait::Kind::company) {

@@ -26,7 +26,7 @@ struct Wait {
     requests,    ///< for leases: microbatches are free
     readiness,   ///< to work or reduce in `round`
     successor,   ///< to go on with the run: all others leave
-    heir,        ///< `peers` leave, and nobody else is here to go on
+    newcomer,    ///< to go on with the run: `peers` leave, and nobody else is here
     segments,    ///< of the vector that is averaged; done, total
     votes,       ///< the mean to be complete there
     work,        ///< of the leader, or its call

@@ -54,6 +54,13 @@ TEST(Wait, tells_how_far_it_has_come) {
   EXPECT_EQ(text_of({.kind = Wait::Kind::saving, .total = 2'500'000}), "saving a checkpoint: 2.5 MB");
 }
 
+TEST(Wait, says_what_others_do_for_slow_peers) {
+  EXPECT_EQ(text_of({Wait::Kind::relief, {PeerId{2}}}),
+            "peer 2 is slow: others reduce the rest of its share");
+  EXPECT_EQ(text_of({Wait::Kind::relief, {PeerId{2}, PeerId{3}}}),
+            "peers 2, 3 are slow: others reduce the rest of their shares");
+}
+
 TEST(Wait, tells_what_is_known_of_an_address_that_does_not_answer) {
   Wait wait{.kind = Wait::Kind::answer};
   wait.unanswered = {"127.0.0.1:7100", "Connection refused", 5};

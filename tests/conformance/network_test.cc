@@ -165,14 +165,14 @@ TEST_P(EveryNetwork, has_one_link_to_a_peer_though_two_processes_say_they_are_it
 
 TEST_P(EveryNetwork, links_a_process_in_whose_favour_admit_closes_the_link_of_another) {
   Peer &one = peer(), &two = peer();
-  Peer& heir = peer(two.self.value);
+  Peer& newcomer = peer(two.self.value);
   ASSERT_TRUE(link(two, one));
   one.on_admit = [&](PeerId whose) { one.close(whose); };
-  heir.connect(one);
+  newcomer.connect(one);
   ASSERT_TRUE(
-      soon([&] { return heir.linked(one) && one.count("open 2") == 2 && two.count("close 1") == 1; }));
-  one.send(heir, "to the heir");
-  ASSERT_TRUE(soon([&] { return !heir.heard.empty(); }));
+      soon([&] { return newcomer.linked(one) && one.count("open 2") == 2 && two.count("close 1") == 1; }));
+  one.send(newcomer, "to the newcomer");
+  ASSERT_TRUE(soon([&] { return !newcomer.heard.empty(); }));
   EXPECT_THAT(two.heard, IsEmpty());
   EXPECT_THAT(one.story, ElementsAre("open 2", "closed 2", "open 2"));
 }

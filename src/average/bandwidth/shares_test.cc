@@ -65,7 +65,7 @@ TEST(Shares, only_those_of_owners_that_are_gone_move) {
         most = std::max(most, owned(after, owner) - owned(before, owner));
         least = std::min(least, owned(after, owner) - owned(before, owner));
       }
-      ASSERT_LE(most - least, 1U) << "the heirs get equal parts, seed " << seed;
+      ASSERT_LE(most - least, 1U) << "the successors get equal parts, seed " << seed;
       for (std::uint64_t s = 0; s < segments; ++s) {
         const PeerId owner = owner_of(before, s);
         ASSERT_TRUE(owner == gone || owner == owner_of(after, s)) << "seed " << seed;

@@ -89,7 +89,7 @@ TEST(Reduction, counts_a_contributor_that_died_after_all_its_segments_arrived) {
   }
 }
 
-TEST(Reduction, sends_the_share_of_an_owner_that_died_to_its_heirs_and_nothing_else) {
+TEST(Reduction, sends_the_share_of_an_owner_that_died_to_its_successors_and_nothing_else) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Cluster::Setup setup = random_setup(seed, 4);
     Cluster cluster(setup);

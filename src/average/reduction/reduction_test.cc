@@ -186,7 +186,7 @@ TEST_F(ReductionTest, a_second_copy_changes_nothing) {
   EXPECT_THAT(why(reduction.on_scatter(kOther, scatter(0, 9.0F))), HasSubstr("sent twice"));
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 2, 2.0F)));
   EXPECT_THAT(why(reduction.on_gather(kOther, gather(plan_of_two(), 2, 9.0F))), HasSubstr("sent twice"));
-  EXPECT_TRUE(reduction.on_gather(kThird, gather(plan_of_two(), 2, 2.0F))) << "an heir may send it too";
+  EXPECT_TRUE(reduction.on_gather(kThird, gather(plan_of_two(), 2, 2.0F))) << "a successor may send it too";
   ASSERT_TRUE(reduction.on_gather(kOther, gather(plan_of_two(), 3, 2.0F)));
   EXPECT_THAT(mean_of(reduction), ::testing::Each(2.0F));
   EXPECT_THAT(pull(kThird), ElementsAre("gather 0", "gather 1"));

@@ -129,7 +129,7 @@ std::vector<Share> roots_of(const std::vector<SitePlan>& sites, std::uint64_t se
 }
 
 /// Those of roots that own no more go to the present owner in their site, or to another site's in turn.
-std::vector<Share> heirs_of(const Plan& before, const std::vector<SitePlan>& sites) {
+std::vector<Share> successors_of(const Plan& before, const std::vector<SitePlan>& sites) {
   std::vector<Share> roots;
   std::size_t turn = 0;
   for (const Share& share : before.shares) {
@@ -171,7 +171,7 @@ std::vector<std::vector<Participant>> crews_of(const Plan& plan, const Participa
 }
 
 /// Those that changed hands are sealed.
-std::vector<Share> sealed_heirs(const std::vector<Share>& before, const std::vector<Share>& after) {
+std::vector<Share> sealed_successors(const std::vector<Share>& before, const std::vector<Share>& after) {
   std::vector<Share> shares;
   for (const Share& now : after) {
     for (std::uint64_t s = now.first; s < now.first + now.count; ++s) {
@@ -268,7 +268,7 @@ void divide_as_before(Plan& plan, const Plan& before, const std::vector<Particip
     for (Share& share : site.shares) share.sealed = false;
   }
   settle(plan, segments_of(before), all);
-  plan.shares = heirs_of(before, plan.sites);
+  plan.shares = successors_of(before, plan.sites);
   group_contributions(plan);
 }
 
@@ -288,7 +288,7 @@ void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Participan
   const std::vector<SitePlan> before = plan.sites;
   settle(plan, segments, all);
   for (std::size_t k = 0; k < before.size(); ++k) {
-    plan.sites[k].shares = sealed_heirs(before[k].shares, plan.sites[k].shares);
+    plan.sites[k].shares = sealed_successors(before[k].shares, plan.sites[k].shares);
   }
 }
 

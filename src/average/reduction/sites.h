@@ -22,8 +22,8 @@ void divide_as_before(wire::Plan& plan, const wire::Plan& before,
                       const std::vector<swarm::Participant>& participants);
 
 /// Participants came or went, and the roots are given, which have what the sites that lost an owner had to
-/// add: in each site, owners that are gone have heirs, any member if it comes to that, who pass the mean on
-/// and take no contributions. A plan without sites stays as it is, and a malformed one.
+/// add: in each site, owners that are gone have successors, any member if it comes to that, who pass the mean
+/// on and take no contributions. A plan without sites stays as it is, and a malformed one.
 void mend_sites(wire::Plan& plan, std::uint64_t segments,
                 const std::vector<swarm::Participant>& participants);
 

@@ -86,7 +86,8 @@ std::vector<int> Port::linked() const {
 }
 
 void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
-  if (!listening()) return network_.carry_bye(number_, from, {id, {"connection refused"}, Failed::unreachable});
+  if (!listening())
+    return network_.carry_bye(number_, from, {id, {"connection refused"}, Failed::unreachable});
   std::string dialed;
   if (link_to(from) != nullptr) {
     if (link_to(from)->stage == Stage::dialing && number_ < from) return;  // the own dial stands

@@ -160,6 +160,7 @@ bool Proposer::votes_were_lost(const wire::Accepted& accepted) const {
 // ---- plans
 
 const wire::Plan& Proposer::propose(wire::Plan plan) {
+  TW_CHECK(plan.draft.round == round_);
   TW_CHECK(!bound_ || finishes(plan.draft, bound_->plan.draft));
   plan.ballot = ballot_;
   plan.version = ++version_;

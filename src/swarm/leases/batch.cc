@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "wire/limits.h"
 
 namespace tw::swarm {
@@ -51,6 +52,7 @@ wire::Record record_after(const wire::Record& head, const swarm::TargetBatch& le
   next.round = head.round + 1;
   next.carried = left_over(head, lease);
   if (head.round > 0) next.first_sample = head.first_sample + new_samples(head, lease);
+  TW_CHECK(next.carried.empty() || next.carried.ranges().back().end() <= next.first_sample);
   return next;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/check.h"
 #include "wire/limits.h"
 
 namespace tw::swarm {
@@ -34,6 +35,7 @@ double rate(const PeerStatus& peers, PeerId from, PeerId to) {
 }  // namespace
 
 bool HandOvers::hands_over(const Costs& costs) {
+  TW_CHECK(costs.transfer_s >= 0 && costs.notice_s >= 0);
   if (!costs.round_s) return true;
   const bool in_time = *costs.round_s <= costs.notice_s;
   if (!in_time) return true;
@@ -109,6 +111,7 @@ wire::Outbox HandOvers::step(Instant now, const PeerStatus& peers, const Leasing
     if (!peers.counts(peer)) continue;
     std::optional<wire::HandOver> due = order(now, peers, leasing, reduce, peer);
     if (!due) continue;
+    TW_CHECK(due->released || due->to != peer);
     const bool news = due->released != leaver.released || leaver.told == Instant{};
     if (!news && now - leaver.told < kTellLeaverAgain) continue;
     leaver.told = now;

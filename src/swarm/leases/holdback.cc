@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace tw::swarm {
 
 void Holdback::heard(Instant now, PeerId peer, const wire::Heartbeat& told) {
@@ -22,6 +24,7 @@ void Holdback::heard(Instant now, PeerId peer, const wire::Heartbeat& told) {
 }
 
 void Holdback::step(Instant now) {
+  TW_CHECK(since_ == kNever || since_ <= now);
   for (auto& [peer, joiner] : joiners_) joiner.still = now - joiner.moved_at >= kStill;
   const auto waits = [](const auto& entry) { return entry.second.is_waited_for(); };
   if (since_ != kNever && now - since_ >= kLongest) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "swarm/straggler_policy.h"
 
 namespace tw::swarm {
@@ -31,6 +32,7 @@ void Detector::check_at(Instant when, PeerId peer, Pulse& pulse) {
   checks_.erase({pulse.check, peer});
   pulse.check = when;
   checks_.emplace(when, peer);
+  TW_CHECK(checks_.size() == pulses_.size());
 }
 
 void Detector::open(Instant now, PeerId peer) {
@@ -45,6 +47,7 @@ void Detector::close(PeerId peer) {
   if (found == pulses_.end()) return;
   checks_.erase({found->second.check, peer});
   pulses_.erase(found);
+  TW_CHECK(checks_.size() == pulses_.size());
 }
 
 void Detector::heard(Instant now, PeerId peer) {

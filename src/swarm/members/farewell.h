@@ -63,6 +63,7 @@ class Farewell {
 
   /// True when the custodian is another one than before.
   bool order(Instant now, const wire::HandOver& order) {
+    TW_CHECK(!order.released && outlook_ == wire::Outlook::leaves);
     const bool known = stage_ != Stage::none && order.to == order_.to;
     order_ = order;
     if (known) return false;

@@ -11,8 +11,8 @@
 namespace tw::swarm {
 
 /// When which peer is told that this one lives. Every tick (250 ms) where there are at most 32 links, and on
-/// all links of those in front (the leader and its heir). Else each link has its place in a rota of as many
-/// ticks as it takes to tell no more than 8 peers in each of them.
+/// all links of those in front (the leader and its successor). Else each link has its place in a rota of as
+/// many ticks as it takes to tell no more than 8 peers in each of them.
 class HeartbeatSchedule {
  public:
   static constexpr Duration kTick = std::chrono::milliseconds(250);

@@ -53,9 +53,6 @@ class Part {
   /// It is to go. True when others have to be told: it is a member. It stays so far.
   bool leave();
 
-  /// Neither in the roster of others nor at the head: nobody counts on it.
-  bool has_no_part() const { return !is_member() && peer_state_ != wire::PeerState::ready; }
-
   /// It has not ended yet.
   void end();
 

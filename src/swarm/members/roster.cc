@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
 #include "swarm/ballots/quorum.h"
 
 namespace tw::swarm {
@@ -60,6 +61,7 @@ void Roster::hear(PeerId teller, const Member& member) {
 }
 
 void Roster::open(const Member& peer, bool anchor) {
+  TW_CHECK(peer.peer != self_);
   Entry& entry = entries_[peer.peer];
   set_address(entry, peer.address);
   set_teller(entry, std::nullopt);
@@ -113,6 +115,7 @@ void Roster::now_follows(const Member& member) {
 }
 
 void Roster::set_address(Entry& entry, const std::string& address) {
+  TW_CHECK(address_bytes_ >= entry.address.size());
   address_bytes_ += address.size() - entry.address.size();
   entry.address = address;
 }
@@ -128,6 +131,7 @@ void Roster::update(PeerId peer, const Entry& entry) {
   const bool was_open = place != open_.end() && *place == peer;
   if (entry.open && !was_open) open_.insert(place, peer);
   if (!entry.open && was_open) open_.erase(place);
+  TW_CHECK(open_.size() <= entries_.size());
   const auto known = following_.find(peer);
   const bool follows = entry.open && !entry.behind();
   const bool same =
@@ -139,6 +143,7 @@ void Roster::update(PeerId peer, const Entry& entry) {
   } else {
     following_.erase(peer);
   }
+  TW_CHECK(following_.size() <= open_.size());
 }
 
 bool Roster::fetches(PeerId peer) const {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
+
 namespace tw::train {
 namespace {
 
@@ -31,13 +33,17 @@ EngineLearner::EngineLearner(State state, const Options& options, world::Executo
       chunk_bytes_(options.chunk_bytes),
       grain_(options.grain),
       compute_(compute),
-      beside_(beside) {}
+      beside_(beside) {
+  TW_CHECK(mode_ != nullptr && grain_ > 0);
+  TW_CHECK(geometry_.length == state_->parts().front().size());
+}
 
 void EngineLearner::expect(const RangeSet& samples) { state_->expect(samples); }
 
 std::optional<data::LoadWait> EngineLearner::waiting_for_data() const { return state_->waiting_for_data(); }
 
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
+  TW_CHECK(!item.samples.empty());
   GradientSlot& slot = state_->slot(item.slot);
   const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };
   world::Task task = task_of<WorkDone>(run, std::move(done));

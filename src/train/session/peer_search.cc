@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace tw::train {
 namespace {
 
@@ -53,6 +55,7 @@ Duration PeerSearch::limit() const {
 }
 
 std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
+  TW_CHECK(!gave_up_);
   const bool fresh =
       situation.peer_state == wire::PeerState::fresh && !options_.join.empty() && !situation.linked;
   const bool outside = situation.peer_state == wire::PeerState::syncing || fresh;

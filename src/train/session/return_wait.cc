@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session/return_wait.h"
 
+#include "base/check.h"
+
 namespace tw::train {
 
+// From off to one of the others, and back.
+void ReturnWait::enter(Stage next) {
+  TW_CHECK((stage_ == Stage::off) != (next == Stage::off));
+  stage_ = next;
+}
+
 void ReturnWait::begin(Instant now, Duration patience, std::string found) {
-  stage_ = Stage::waiting;
+  enter(Stage::waiting);
   since_ = now;
   patience_ = patience;
   found_ = std::move(found);
 }
 
 ReturnWait::Rest ReturnWait::give_up() {
-  stage_ = Stage::off;
+  TW_CHECK(stage_ == Stage::waiting);
+  enter(Stage::off);
   return {std::exchange(checkpoint_, std::nullopt), std::exchange(trouble_, {})};
 }
 
 void ReturnWait::end() {
-  stage_ = Stage::off;
+  enter(Stage::off);
   checkpoint_.reset();
   trouble_.clear();
 }

@@ -41,9 +41,11 @@ class ReturnWait {
     std::string trouble;
   };
 
+  /// Ends the wait.
   Rest give_up();
 
-  void resume() { stage_ = Stage::resuming; }
+  /// Not while it waits.
+  void resume() { enter(Stage::resuming); }
 
   /// Others were found, or the checkpoint is restored.
   void end();
@@ -52,6 +54,8 @@ class ReturnWait {
   swarm::Wait waiting(Instant now) const;
 
  private:
+  void enter(Stage next);
+
   Stage stage_ = Stage::off;
   Instant since_{};
   Duration patience_{};

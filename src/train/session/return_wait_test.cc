@@ -49,7 +49,8 @@ TEST(ReturnWait, ends_when_others_are_found) {
   EXPECT_NE(std::string::npos, text_of(wait.waiting(kBegin)).find("ends: no checkpoint can be read"));
   wait.end();
   EXPECT_FALSE(wait.is_over(kBegin + 1h));
-  EXPECT_EQ("", wait.give_up().trouble);
+  EXPECT_EQ(ReturnWait::Stage::off, wait.stage());
+  EXPECT_EQ(swarm::Wait{}, wait.waiting(kBegin));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "swarm/ballots/quorum.h"
 #include "train/session/session_machine.h"
 
@@ -47,6 +48,7 @@ bool Session::Machine::computes_other_bits() {
 
 // What was averaged of it belongs to a history that this peer does not go on with.
 void Session::Machine::leave_round() {
+  TW_CHECK(!finished());
   averager_.abandon();
   round_ = 0;
 }
@@ -234,6 +236,7 @@ void Session::Machine::wait_for_others(std::string found) {
 
 void Session::Machine::resume(sync::StateImage checkpoint) {
   checkpoint.record = swarm::restarted(checkpoint.record, {self()});
+  TW_CHECK(swarm_->peer_state() == wire::PeerState::fresh);
   search_.return_wait().resume();
   replica_.resume(doors_.clock.now());
   restore(std::move(checkpoint), world::Cause::checkpoint, {});
@@ -253,6 +256,7 @@ void Session::Machine::begin_anew_from_tip() {
 }
 
 void Session::Machine::go_on_from_tip() {
+  TW_CHECK(replica_.tip() && round_ == 0);
   const sync::Replica::Tip anew{swarm::begun_anew(replica_.tip()->record, {self()}),
                                 replica_.tip()->parameters};
   world::Event event{doors_.clock.now(), world::Phase::restore, anew.record.round};
