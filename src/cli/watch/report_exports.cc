@@ -59,6 +59,14 @@ std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monito
   return monitor::TensorBoardEvents::begin(begun_s) + text + events.take_all(last);
 }
 
+/// All rounds of the logs, where a live board keeps the last ones.
+std::string trace_of(const std::vector<monitor::LogEntry>& entries, monitor::JournalOptions options) {
+  options.lane_rounds = monitor::Board::kMostRounds;
+  monitor::Journal journal(std::move(options));
+  for (const monitor::LogEntry& entry : entries) journal.take(entry);
+  return chrome_trace(journal.board());
+}
+
 /// A line for each sample. Epoch and index are empty where the order of the data is not known.
 std::string samples_csv(const monitor::UsedSamples& used) {
   std::optional<data::SampleOrder> order;

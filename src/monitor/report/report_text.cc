@@ -86,8 +86,8 @@ std::string render_cost(const Cost& cost) {
                                              cost.priced_hours, unpriced_hours)
                                : "";
   const std::string traffic =
-      cost.egress_usd.value_or(0) > 0 ? fmt::format(" ({:.2f} for traffic)", *cost.egress_usd) : "";
-  return text + line("cost", fmt::format("{:.2f} USD{}{}", *cost.usd, traffic, rest));
+      cost.egress_usd.value_or(0) > 0 ? fmt::format(" ({} for traffic)", usd_number(*cost.egress_usd)) : "";
+  return text + line("cost", fmt::format("{} USD{}{}", usd_number(*cost.usd), traffic, rest));
 }
 
 /// Requests cost fractions of a cent for a long time.

@@ -56,6 +56,16 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
             "waiting for peer 3: its contribution (5 s)");
 }
 
+TEST_F(Terminal, leaves_out_short_waits_for_samples) {
+  world::Event wait{.phase = Phase::wait,
+                    .why = "waited in this round for data, such as a.tar: 7",
+                    .numbers = {{"seconds", 0.9}},
+                    .cause = world::Cause::sample};
+  EXPECT_EQ(show(wait), "(nothing)");
+  wait.numbers = {{"seconds", 2}};
+  EXPECT_EQ(show(wait), "waited in this round for data, such as a.tar: 7 (2 s)");
+}
+
 TEST_F(Terminal, says_how_long_a_transfer_still_takes) {
   const auto waits = [&](double done, double total) {
     return show({.phase = Phase::wait,
