@@ -160,7 +160,7 @@ NoteId Cast::intern(std::size_t from, wire::Message message, std::size_t keeper)
     key += promise->progress.called ? " " : " lost ";
     key += text_of(promise->progress.seats);
   } else if (const auto* vote = std::get_if<wire::Vote>(&message)) {
-    note.round = vote->round, note.ballot = vote->ballot, note.version = vote->version;
+    note.round = vote->step.round, note.ballot = vote->ballot, note.version = vote->version;
     note.content = vote->mean;
     key += text_of(vote->seats);
   } else if (const auto* entrust = std::get_if<wire::Entrust>(&message)) {
