@@ -64,7 +64,7 @@ class End final : public world::NetworkEvents {
     return 0;
   }
 
-  Result<PeerId> admit(const Frame& hello) override { return PeerId{hello.payload.size()}; }
+  world::Admission admit(const Frame& hello) override { return PeerId{hello.payload.size()}; }
 
   void on_open(PeerId, const Frame&) override { there_ = true; }
 
@@ -82,7 +82,7 @@ class End final : public world::NetworkEvents {
   }
 
   void on_refused(const std::string&, const world::DialFailure& failure) override {
-    fmt::print(stderr, "{}\n", failure.why);
+    fmt::print(stderr, "{}\n", failure.why.words);
     loop_.stop();
   }
 

@@ -158,11 +158,11 @@ TEST(HostileNetwork, tells_a_peer_of_another_version_its_own) {
   Loop loop;
   Party one(loop, 1);
   Stranger newer(one.address);
-  Preface version_two = preface();
-  version_two[4] = std::byte{2};
-  newer.say(version_two);
+  Preface later = preface();
+  later[4] = std::byte{3};
+  newer.say(later);
   ASSERT_TRUE(soon(loop, [&] { return newer.ended(); }));
-  EXPECT_NE(one.garbage.at(0).find("speaks version 2 of the streams, this peer version 1"),
+  EXPECT_NE(one.garbage.at(0).find("speaks version 3 of the streams, this peer version 2"),
             std::string::npos);
   const auto own = preface();
   EXPECT_EQ(newer.heard(), std::string(reinterpret_cast<const char*>(own.data()), own.size()));
