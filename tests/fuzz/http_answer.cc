@@ -175,11 +175,10 @@ void use_files(Input& input) {
 /// A file of the only version, whole; or an error.
 void read_file(Input& input) {
   AnyServer server(input);
-  host::S3Files files(
-      {.scheme = "http", .host = "host"},
-      {.exchange = [&](const world::HttpRequest& request) { return server.say(request).answer; },
-       .unix_s = [] { return std::int64_t{1'700'000'000}; },
-       .pause = [](Duration) {}});
+  host::S3Files files({.scheme = "http", .host = "host"},
+                      {.exchange = [&](const world::HttpRequest&) { return server.say().answer; },
+                       .unix_s = [] { return std::int64_t{1'700'000'000}; },
+                       .pause = [](Duration) {}});
   const auto read = files.read("s3://bucket/x");
   if (!read) tells_no_secret(read.error().message);
 }
