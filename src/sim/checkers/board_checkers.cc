@@ -103,6 +103,7 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
       return;
     case world::Phase::commit:
       doubts_.committed.insert({event.round, peer});
+      if (event.cause == world::Cause::minority) doubts_.forked = std::min(doubts_.forked, event.round);
       return;
     case world::Phase::reissue:
       if (event.peer) doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
@@ -169,7 +170,7 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
     return peers;
   };
   for (const monitor::BoardRound& there : logs.rounds) {
-    if (!there.committed_s) continue;
+    if (!there.committed_s || there.round >= doubts_.forked) continue;
     const auto here = std::ranges::find(live.rounds, there.round, &monitor::BoardRound::round);
     if (here == live.rounds.end()) {
       violated(fmt::format("round {} is in the logs, and no peer told of it", there.round));

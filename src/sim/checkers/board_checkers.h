@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -55,6 +56,8 @@ class BoardsAgree final : public Checker {
     std::set<std::pair<Round, PeerId>> committed, told_of_lost;  ///< by whom
     bool of_ledger = false;
     std::set<Round> of_round;
+    /// From the first minority decision on, two histories may have the same rounds: peers told of both.
+    Round forked = std::numeric_limits<Round>::max();
   };
 
   void note_doubts(PeerId peer, const world::Event& event);
