@@ -34,7 +34,7 @@ std::set<std::string> keys_of(const nlohmann::json& object) {
 
 TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
   Program profile = tw({"profile", write_run({}), "--name", "here", "--seconds", "0.3",
-                        "--data-mb-per-sample", "0.5", "--out", path("own.yaml")});
+                        "--data-mb-per-sample", "0.0005", "--out", path("own.yaml")});
   ASSERT_EQ(profile.wait(), 0) << profile.output();
   const auto model = plan::read_profile(path("own.yaml"), content_of(path("own.yaml")));
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -51,7 +51,7 @@ TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
   const auto prediction = json_of({"predict", cluster, "--json"});
   EXPECT_NEAR(prediction["local_sps"].get<double>() / (2 * speed), 1, 1e-3);
   EXPECT_LT(prediction["throughput_sps"], prediction["local_sps"]);
-  EXPECT_NEAR(prediction["usd_per_million_samples"].get<double>(), 1e6 * 0.5 / 1e3 * 0.01, 1e-6);
+  EXPECT_NEAR(prediction["usd_per_million_samples"].get<double>(), 1e6 * 0.0005 / 1e3 * 0.01, 1e-6);
 }
 
 TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
@@ -72,7 +72,7 @@ TEST_F(PlannerTest, a_prediction_has_the_keys_that_scripts_read) {
   EXPECT_EQ(keys_of(json),
             (std::set<std::string>{"throughput_sps", "local_sps", "calc_s", "comm_s", "granularity",
                                    "sent_mb_per_peer_round", "usd_per_h", "usd_per_million_samples", "limit",
-                                   "round_s", "overlap_s", "ranges", "assumptions"}));
+                                   "round_s", "overlap_s", "ranges", "reads", "assumptions"}));
   EXPECT_EQ(keys_of(json["usd_per_h"]), (std::set<std::string>{"vm", "egress", "data", "total"}));
   for (const auto& [key, range] : json["ranges"].items()) {
     if (key == "usd_per_h") continue;
