@@ -39,6 +39,7 @@ struct Rules {
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
   Digest run;                     ///< of the checkpoints
   std::string checkpoint_folder;  ///< on each disk; empty: none are written
+  std::string checkpoint_copies;  ///< folder in the store; empty: none are made
   std::size_t checkpoint_keep = 2;
   Duration patience{};  ///< RunOptions::patience
 
@@ -119,6 +120,9 @@ class Checker {
 
   /// The process of this peer has ended, or its machine went down: its disk as it is now.
   virtual void on_disk(PeerId, world::Files&) {}
+
+  /// The store that all share, whenever a disk is shown.
+  virtual void on_store(world::Files&) {}
 
   /// Faults are over: all peers are together, and none is stopped.
   virtual void on_calm(Instant) {}

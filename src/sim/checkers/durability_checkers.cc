@@ -53,29 +53,46 @@ void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
   if (event.phase == Phase::checkpoint && event.cause == world::Cause::none) {
     durable_[peer] = std::max(durable_[peer], event.round);
   }
+  if (event.phase == Phase::copy && event.cause == world::Cause::none)
+    copied_ = std::max(copied_, event.round);
 }
 
 void CheckpointsLast::on_strike(const Strike& strike) {
   if (destroys_durable(strike.kind)) damaged_.insert(strike.victims.begin(), strike.victims.end());
 }
 
+CheckpointsLast::Finding CheckpointsLast::newest_in(world::Files& files, const std::string& folder,
+                                                    const std::string& where) {
+  sync::CheckpointStore store(files, {folder, rules_.checkpoint_keep, "checker"});
+  const auto newest = store.load_newest(rules_.run);
+  if (!newest) return {.error = newest.error().message};
+  if (!newest.value()) return {.error = "there is none"};
+  const sync::StateImage& image = newest.value()->image;
+  const auto states = states_.find(digest_of(image.record));
+  const auto found = parameters_in(image, rules_.geometry.length);
+  if (states == states_.end() || !found || !states->second.contains(*found)) {
+    violated(fmt::format("the checkpoint of round {} {} holds a state that nobody had", image.record.round,
+                         where));
+  }
+  return {.loaded = image.record.round};
+}
+
 void CheckpointsLast::on_disk(PeerId peer, world::Files& files) {
   if (rules_.checkpoint_folder.empty()) return;
-  sync::CheckpointStore store(files, {rules_.checkpoint_folder, rules_.checkpoint_keep, "checker"});
-  const auto newest = store.load_newest(rules_.run);
-  Finding finding{peer, durable_[peer], 0, newest ? "there is none" : newest.error().message};
-  if (newest && newest.value()) {
-    const sync::StateImage& image = newest.value()->image;
-    finding.loaded = image.record.round;
-    finding.error.clear();
-    const auto states = states_.find(digest_of(image.record));
-    const auto found = parameters_in(image, rules_.geometry.length);
-    if (states == states_.end() || !found || !states->second.contains(*found)) {
-      violated(fmt::format("the checkpoint of round {} on the disk of peer {} holds a state that nobody had",
-                           finding.loaded, peer.value));
-    }
-  }
+  Finding finding =
+      newest_in(files, rules_.checkpoint_folder, fmt::format("on the disk of peer {}", peer.value));
+  finding.peer = peer;
+  finding.durable = durable_[peer];
   findings_.push_back(std::move(finding));
+}
+
+void CheckpointsLast::on_store(world::Files& store) {
+  if (rules_.checkpoint_copies.empty()) return;
+  const Finding found = newest_in(store, rules_.checkpoint_copies, "in the store");
+  if (found.loaded >= copied_) return;
+  violated(
+      fmt::format("the checkpoint of round {} was copied to the store, but {}", copied_,
+                  found.error.empty() ? fmt::format("that of round {} loads", found.loaded) : found.error));
 }
 
 void CheckpointsLast::on_look(const Survivor&) { judge(); }

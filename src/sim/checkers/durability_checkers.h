@@ -16,6 +16,7 @@ namespace tw::sim {
 /// I7: whatever ended a process, the newest checkpoint that loads from its disk is at least the last one that
 /// its event log called durable, and holds exactly the state after its record. A disk on
 /// which a fault destroyed a durable one may load an older one, or nothing with an error; never torn content.
+/// The store holds a copy that is at least the newest of which any event log tells.
 class CheckpointsLast final : public Checker {
  public:
   explicit CheckpointsLast(const Rules& rules) : Checker("I7"), rules_(rules) {}
@@ -24,6 +25,7 @@ class CheckpointsLast final : public Checker {
   void on_event(PeerId peer, const world::Event& event) override;
   void on_strike(const Strike& strike) override;
   void on_disk(PeerId peer, world::Files& files) override;
+  void on_store(world::Files& store) override;
   void on_look(const Survivor& survivor) override;
   void on_end(std::span<const Survivor> survivors) override;
 
@@ -36,10 +38,13 @@ class CheckpointsLast final : public Checker {
     std::string error;
   };
 
+  /// The newest checkpoint in a folder, whose state was held. where: for messages.
+  Finding newest_in(world::Files& files, const std::string& folder, const std::string& where);
   void judge();
 
   Rules rules_;
   std::map<PeerId, Round> durable_;
+  Round copied_ = 0;
   std::set<PeerId> damaged_;
   std::map<Digest, std::set<Digest>> states_;  ///< parameters after each record
   std::vector<Finding> findings_;

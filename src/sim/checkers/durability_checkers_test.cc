@@ -28,7 +28,7 @@ struct Disk {
 
   static Rules rules() {
     Rules rules = kRules;
-    rules.checkpoint_folder = "saved";
+    rules.checkpoint_folder = rules.checkpoint_copies = "saved";
     return rules;
   }
 
@@ -40,10 +40,19 @@ struct Disk {
     ASSERT_TRUE(store.save(sync::freeze(record, {&part, 1}, 64)).ok());
   }
 
-  void says(Round round, const std::string& why = {}) {
-    world::Event event{{}, Phase::checkpoint, round, {}, why};
+  void says(Round round, const std::string& why = {}) { tells(Phase::checkpoint, round, why); }
+
+  void copied(Round round, const std::string& why = {}) { tells(Phase::copy, round, why); }
+
+  void tells(Phase phase, Round round, const std::string& why) {
+    world::Event event{{}, phase, round, {}, why};
     if (!why.empty()) event.cause = world::Cause::failed;
     j.checker.on_event(kAnn, event);
+  }
+
+  std::string verdict_of_store() {
+    j.checker.on_store(files);
+    return j.story.verdict();
   }
 
   std::string verdict() {
@@ -76,6 +85,20 @@ TEST(I7, fires_when_what_was_durable_does_not_load) {
   Disk empty;
   empty.says(1);
   EXPECT_NE(empty.verdict().find("but there is none"), std::string::npos);
+}
+
+TEST(I7, demands_of_the_store_the_newest_copy_that_any_log_tells) {
+  Disk disk;
+  disk.copied(1);
+  EXPECT_EQ(disk.verdict_of_store(), "the checkpoint of round 1 was copied to the store, but there is none");
+  Disk older;
+  older.save(older.one);
+  older.copied(1);
+  older.copied(2, "the store does not answer");
+  EXPECT_EQ(older.verdict_of_store(), "");
+  older.copied(2);
+  EXPECT_EQ(older.verdict_of_store(),
+            "the checkpoint of round 2 was copied to the store, but that of round 1 loads");
 }
 
 TEST(I7, does_not_excuse_a_disk_whose_peer_was_only_killed) {

@@ -38,6 +38,7 @@ struct WorkloadSpec {
   double broken_samples = 0;     ///< share of those that are skipped
   double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none
+  double copies = 0;             ///< chance that checkpoints are copied to a store
   Round rounds = 16;
 };
 

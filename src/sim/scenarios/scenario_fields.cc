@@ -151,6 +151,8 @@ constexpr ScenarioField kFields[] = {
      "rounds between two checkpoints; 0: none",
      [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.checkpoint_every}; },
      {.high = 1e6}},
+    {kWorkload, "copies", "chance that anchors copy their checkpoints to a store that all share",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.copies; }, kShare},
     {kWorkload, "rounds", "updates until the run ends; the last 4 are calm",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.rounds; }, kRounds},
 
@@ -201,7 +203,7 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::bit_flip, "one bit of a file changes"},
     {FaultKind::rename_lost, "a rename is not durable, and power is lost"},
     {FaultKind::store_away,
-     "its store of samples answers nothing; at most two peers of a run have such faults"},
+     "its stores of samples and checkpoints answer nothing; at most two peers of a run have such faults"},
     {FaultKind::store_lacks, "its store lacks one sample in 16; at most two peers of a run have such faults"},
     {FaultKind::clock_jump, "the wall clock of a peer jumps by an hour"},
     {FaultKind::send_nan, "contributions with values that are not a number"},

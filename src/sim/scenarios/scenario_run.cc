@@ -39,6 +39,8 @@ train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   run.patience = from_seconds(scenario.patience_s.draw(random));
   run.checkpoint.every = whole(work.checkpoint_every, random);
   if (run.checkpoint.every > 0) run.checkpoint.folder = "/checkpoints";
+  if (run.checkpoint.every > 0 && work.copies > 0 && random.chance(work.copies))
+    run.checkpoint.to = "s3://bucket/run";
   return run;
 }
 

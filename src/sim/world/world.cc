@@ -70,6 +70,9 @@ struct World::Node {
         clock(process),
         port(world.network_.attach(process, made.line)),
         files(std::move(disk_files)),
+        door(
+            *files, world.store_, [&world, id] { return world.without_store_.contains(id); },
+            mix(world.options_.seed, id.value)),
         compute(process, Pace{.weight_per_s = made.samples_per_s}, mix(world.options_.seed, 2 * id.value)),
         disk(process, Pace{.least = std::chrono::milliseconds(1)},
              mix(world.options_.seed, 2 * id.value + 1)),
@@ -86,6 +89,7 @@ struct World::Node {
   VirtualClock clock;
   Port& port;
   std::unique_ptr<VirtualFiles> files;  ///< null once another process has it
+  PeerFiles door;
   VirtualExecutor compute, disk;
   VirtualEvents events;
   SyntheticTrainer trainer;
@@ -142,7 +146,7 @@ void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFile
   if (part == Part::peer) current_[self] = &added;
   lay_paths(added);
   added.last_progress = scheduler_.now();
-  const train::Doors doors{added.clock, added.port, *added.files, added.compute, added.disk, added.events};
+  const train::Doors doors{added.clock, added.port, added.door, added.compute, added.disk, added.events};
   train::SessionObserver* observer = part == Part::peer ? &added.witness : nullptr;
   added.session = std::make_unique<train::Session>(doors, session, added.trainer, observer);
   const Result<std::string> address = added.session->start();
@@ -202,8 +206,7 @@ void World::kill(PeerId peer, Death death) {
   Node& victim = node(peer);
   note(fmt::format("{} dies", peer.value));
   end(victim, death);
-  VirtualFiles seen = victim.files->without_faults();
-  for (const auto& checker : checkers_) checker->on_disk(peer, seen);
+  show_disk(victim);
 }
 
 void World::lose_power(PeerId peer) {
@@ -211,8 +214,13 @@ void World::lose_power(PeerId peer) {
   note(fmt::format("{} loses power", peer.value));
   end(victim, Death::silent);
   victim.files->crash(random_);
-  VirtualFiles seen = victim.files->without_faults();
-  for (const auto& checker : checkers_) checker->on_disk(peer, seen);
+  show_disk(victim);
+}
+
+void World::show_disk(const Node& seen) {
+  VirtualFiles disk = seen.files->without_faults();
+  for (const auto& checker : checkers_) checker->on_disk(seen.self, disk);
+  for (const auto& checker : checkers_) checker->on_store(store_);
 }
 
 void World::end(Node& over, Death death) {
@@ -266,6 +274,14 @@ void World::break_store(PeerId peer, std::function<bool(std::uint64_t)> lacks) {
     broken_stores_[peer] = std::move(lacks);
   } else {
     broken_stores_.erase(peer);
+  }
+}
+
+void World::silence_store(PeerId peer, bool silent) {
+  if (silent) {
+    without_store_.insert(peer);
+  } else {
+    without_store_.erase(peer);
   }
 }
 
@@ -476,8 +492,7 @@ void World::finish() {
   for (const auto& [peer, last] : current_) {
     if (!last->session && !last->farewell) continue;
     survivors.push_back(survivor(*last));
-    VirtualFiles seen = last->files->without_faults();
-    for (const auto& checker : checkers_) checker->on_disk(peer, seen);
+    show_disk(*last);
   }
   for (const auto& checker : checkers_) checker->on_end(survivors);
 }

@@ -23,6 +23,7 @@
 #include "sim/world/network.h"
 #include "sim/world/process.h"
 #include "sim/world/scheduler.h"
+#include "sim/world/store.h"
 #include "sim/world/topology.h"
 #include "sim/world/trainer.h"
 #include "train/session/held_bytes.h"
@@ -95,6 +96,9 @@ class World {
 
   /// It cannot have these samples from now on, until the call with nothing.
   void break_store(PeerId peer, std::function<bool(std::uint64_t sample)> lacks);
+
+  /// The store of checkpoints answers this peer no more, or again.
+  void silence_store(PeerId peer, bool silent);
 
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
@@ -195,6 +199,7 @@ class World {
              const Node* again = nullptr);
   void lay_paths(const Node& added);
   void end(Node& over, Death death);
+  void show_disk(const Node& seen);
   void look();
   void look_at(Node& node);
   Survivor survivor(const Node& node) const;
@@ -226,6 +231,8 @@ class World {
   std::map<PeerId, Node*> current_;           ///< the last one of each identity, twins left out
   std::map<std::pair<int, int>, Quality> drawn_paths_;
   std::map<PeerId, std::function<bool(std::uint64_t sample)>> broken_stores_;  ///< true: lacks it
+  VirtualStore store_;
+  std::set<PeerId> without_store_;
 };
 
 }  // namespace tw::sim

@@ -30,6 +30,7 @@ Rules rules_of(const WorldOptions& options) {
   rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);
   rules.checkpoint_folder = options.run.checkpoint.folder;
+  rules.checkpoint_copies = options.run.checkpoint.to;
   rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
   rules.broken = options.model.broken;
   // With the slowest of everything that may be drawn, by half of the peers at the beginning.

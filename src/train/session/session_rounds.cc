@@ -348,8 +348,10 @@ void Session::Machine::after_update(const wire::Record& record) {
     tell_where_the_worker_is();  // the others do this peer's part meanwhile
   }
   if (first && checkpoints_.is_due(record) && swarm_->anchors().empty() && checkpoints_.asks_for_anchor())
-    emit(Phase::copy, record.round,
-         "checkpoint.to is set, but no peer is an anchor (tw train --role anchor): nothing is copied");
+    emit({.phase = Phase::copy,
+          .round = record.round,
+          .why = "checkpoint.to is set, but no peer is an anchor (tw train --role anchor): nothing is copied",
+          .cause = world::Cause::failed});
   copy_checkpoint(false);
   if (checkpoints_.is_due(record)) save_checkpoint(record);
 }
