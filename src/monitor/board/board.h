@@ -82,8 +82,8 @@ struct BoardLink {
   std::string from, to;
   std::uint64_t bytes = 0;
   double mbit_s = 0;  ///< over the last ten seconds of the run or more
-  std::optional<double>
-      bound_mbit_s;  ///< what the peers of `from` can send and those of `to` take, as measured
+  /// The lesser of what all peers of `from` can send and all of `to` take, as far as measured.
+  std::optional<double> bound_mbit_s;
   std::optional<double> usd_per_gb;  ///< nothing: not known
   double usd = 0;                    ///< of the bytes
   bool is_store = false;

@@ -19,6 +19,11 @@ std::optional<double> requests_usd(const std::string& store, std::uint64_t reque
   return price ? std::optional(*price * static_cast<double>(requests) / 1e6) : std::nullopt;
 }
 
+/// The lesser of those that are known.
+std::optional<double> lesser(std::optional<double> one, std::optional<double> other) {
+  return one && other ? std::min(one, other) : one ? one : other;
+}
+
 /// Hosts that are no store of the catalog charge nothing that is known here, whatever a site of that name
 /// does.
 bool is_priced_store(const std::string& store) { return market::Tariffs::built_in().store(store).ok(); }
@@ -105,19 +110,17 @@ double Links::usd(const std::string& from, const std::string& to, std::uint64_t 
   return price_(from, to).value_or(0) * static_cast<double>(bytes) / kBytesOfGb;
 }
 
-std::map<std::string, std::optional<wire::LineWord>> Links::lines_by_site(
-    const std::function<bool(PeerId)>& runs) const {
-  std::map<std::string, std::optional<wire::LineWord>> lines;
+std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::function<bool(PeerId)>& runs) const {
+  std::map<std::string, SiteLine> lines;
+  const auto add = [](std::optional<double>& sum, double mbit_s) {
+    if (mbit_s <= 0) sum.reset();
+    if (sum) *sum += mbit_s;
+  };
   for (const auto& [peer, sender] : senders_) {
     if (!runs(peer)) continue;
-    auto& line = lines.try_emplace(sender.site, wire::LineWord{}).first->second;
-    const bool is_known = sender.line.up_mbit_s > 0 && sender.line.down_mbit_s > 0;
-    if (!line || !is_known) {
-      line.reset();
-      continue;
-    }
-    line->up_mbit_s += sender.line.up_mbit_s;
-    line->down_mbit_s += sender.line.down_mbit_s;
+    SiteLine& line = lines[sender.site];
+    add(line.up_mbit_s, sender.line.up_mbit_s);
+    add(line.down_mbit_s, sender.line.down_mbit_s);
   }
   return lines;
 }
@@ -144,8 +147,8 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
   const auto lines = lines_by_site(runs);
   for (auto& [ends, link] : links) {
     const auto from = lines.find(link.from), to = lines.find(link.to);
-    if (from != lines.end() && to != lines.end() && from->second && to->second)
-      link.bound_mbit_s = std::min(from->second->up_mbit_s, to->second->down_mbit_s);
+    if (from != lines.end() && to != lines.end())
+      link.bound_mbit_s = lesser(from->second.up_mbit_s, to->second.down_mbit_s);
     if (link.is_store) link.requests_usd = requests_usd(link.from, link.requests);
     if (!link.is_store || is_priced_store(link.from)) link.usd_per_gb = price_(link.from, link.to);
     link.usd = link.usd_per_gb.value_or(0) * static_cast<double>(link.bytes) / kBytesOfGb;

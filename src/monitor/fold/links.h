@@ -77,9 +77,14 @@ class Links {
 
   static void tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s);
   static void tell_of_traffic(Sender& sender, const Seen& seen);
-  /// Total bandwidth of the peers at each site; nothing if that of one peer is not known.
-  std::map<std::string, std::optional<wire::LineWord>> lines_by_site(
-      const std::function<bool(PeerId)>& runs) const;
+
+  /// Total bandwidth of the peers of a site, Mbit/s. Nothing if that of one peer is not known, which has not
+  /// had more to send, or to receive, than the other ends took.
+  struct SiteLine {
+    std::optional<double> up_mbit_s = 0, down_mbit_s = 0;
+  };
+
+  std::map<std::string, SiteLine> lines_by_site(const std::function<bool(PeerId)>& runs) const;
   double usd(const std::string& from, const std::string& to, std::uint64_t bytes) const;
 
   EgressPrice price_;

@@ -144,8 +144,9 @@ TEST(Links, are_bounded_by_the_lines_of_the_peers_that_run) {
   story.sent(1, 20, kWest, 1e9);
   EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "no line is known";
   story.line(1, 100, 200);
-  story.line(3, 500, 150);
-  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "one line is not known";
+  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "one line of the east is not known";
+  story.line(3, 0, 150);
+  EXPECT_EQ(story.board(21)[0].bound_mbit_s, 150) << "what the west takes bounds it whatever the east sends";
   story.line(2, 300, 400);
   EXPECT_EQ(story.board(21)[0].bound_mbit_s, 150) << "what the west takes";
   story.gone = {PeerId{2}};
