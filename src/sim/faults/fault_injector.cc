@@ -233,6 +233,12 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
     case FaultKind::twin:
       world_.add_twin(victim);
       break;
+    case FaultKind::memory_flip:
+      world_.flip_memory(victim, fault.choice, [this, victim] {
+        ++fired_[FaultKind::memory_flip];
+        tell(FaultKind::memory_flip, {victim});
+      });
+      return false;
     case FaultKind::clock_jump:
       world_.jump_clock(victim, (fault.choice & 1) != 0 ? kClockJump : -kClockJump);
       break;
