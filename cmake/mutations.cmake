@@ -38,13 +38,14 @@ function(tw_add_mutation_check)
   list(APPEND sources ${catalog})
   file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc ${PROJECT_SOURCE_DIR}/tests/explorer/*.cc)
   list(FILTER own EXCLUDE REGEX "_test\\.cc$")
-  add_executable(mutation_check EXCLUDE_FROM_ALL ${own} ${sources} ${copy}/planted.stamp)
+  tw_tests_of_bugs(${list} tests)
+  add_executable(mutation_check EXCLUDE_FROM_ALL ${own} ${tests} ${sources} ${copy}/planted.stamp)
   # A bug that leads beyond the end of something shows itself, and what it makes superfluous is no matter.
   target_compile_options(mutation_check PRIVATE -w -g0 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
   target_compile_definitions(mutation_check PRIVATE _GLIBCXX_ASSERTIONS TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(mutation_check PRIVATE LibArchive::LibArchive PNG::PNG ${TURBOJPEG_LIBRARY} fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
-    CLI11::CLI11 Threads::Threads)
+    CLI11::CLI11 Threads::Threads GTest::gmock)
   set_target_properties(mutation_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     UNITY_BUILD_MODE GROUP)
 
@@ -56,6 +57,16 @@ function(tw_add_mutation_check)
   add_test(NAME mutation_sample_can_fail COMMAND mutation_check --only update-twice --seeds 0 --clean-seeds 0)
   set_tests_properties(mutation_sample mutation_explorer mutation_sample_can_fail PROPERTIES LABELS mutations TIMEOUT 600)
   set_tests_properties(mutation_sample_can_fail PROPERTIES WILL_FAIL ON)
+endfunction()
+
+# The files of tests that the list names (@unit FILE TEST): compiled with the planted copy, each by itself.
+function(tw_tests_of_bugs list out)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+  file(STRINGS ${list} lines REGEX "^[^ ]+ @unit ")
+  list(TRANSFORM lines REPLACE "^[^ ]+ @unit ([^ ]+) .*" "${PROJECT_SOURCE_DIR}/src/\\1")
+  list(REMOVE_DUPLICATES lines)
+  set_source_files_properties(${lines} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(${out} ${lines} PARENT_SCOPE)
 endfunction()
 
 # The copies lie in one target, but names in anonymous namespaces are unique in a folder only.

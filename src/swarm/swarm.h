@@ -204,6 +204,7 @@ class Swarm {
   void give_back_queued();
   void tell_failures(PeerId to);
   void out_of_step(std::string why, bool differs = false);
+  bool differs_from(const wire::Record& next) const;
   void lose(PeerId peer, const std::string& why, Duration silent);
   bool is_overdue() const;
   void tick();

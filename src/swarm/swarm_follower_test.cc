@@ -134,6 +134,17 @@ TEST(Follower, takes_no_record_that_differs_in_anything_from_the_plan_it_voted_f
   }
 }
 
+TEST(Follower, takes_the_state_and_no_mean_where_a_round_began_with_other_parameters) {
+  for (const Digest& began : {kParameters, kMean}) {
+    Follower follower;
+    Record record = Follower::decided(follower.plan());  // without this peer: no plan came
+    record.parameters = began;
+    follower.tell(1, Commit{record});
+    ASSERT_EQ(follower.decisions.size(), 1U);
+    EXPECT_EQ(std::get<CatchUp>(follower.decisions.front()).differs, began != kParameters);
+  }
+}
+
 TEST(Follower, takes_no_record_without_the_mean_of_its_plan) {
   Follower follower;
   follower.tell(1, follower.plan());

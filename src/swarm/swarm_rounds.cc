@@ -166,6 +166,10 @@ void Swarm::receive(PeerId, const wire::Commit& commit) {
   if (peer_state() == PeerState::syncing || !head()) return;
   const History::News news = history_.judge(record, acceptor_.expected());
   if (news == History::News::old) return;
+  if (news == History::News::other && differs_from(record)) {
+    return out_of_step(
+        "its parameters differ from those with which round " + std::to_string(record.round) + " began", true);
+  }
   if (news == History::News::other) {
     const std::string round = "round " + std::to_string(record.round);
     out_of_step(record.round > head()->round ? round + " was decided without this peer"
@@ -250,6 +254,12 @@ void Swarm::begin_round(bool again) {
   }
   work_ = Work(record.round + 1);
   lead_again_at_ = {};
+}
+
+// A leader leaves such a peer out of its plans, so that no plan tells it. The mean of the round would not
+// help.
+bool Swarm::differs_from(const wire::Record& next) const {
+  return history_.continues(next) && history_.parameters() && next.parameters != *history_.parameters();
 }
 
 void Swarm::out_of_step(std::string why, bool differs) {

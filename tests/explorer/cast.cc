@@ -529,7 +529,8 @@ const std::vector<Step>& Cast::revise(LocalId id, unsigned started, const std::v
     Local reopened = local;
     reopened.proposer->reopen();
     Plan other = plan;
-    other.draft.contributors.front().slot = static_cast<std::uint32_t>(contributions + 10 * plan.version);
+    other.draft.contributors.front().slot =
+        static_cast<std::uint32_t>(contributions + std::uint64_t{10} * plan.version);
     steps.push_back(propose(reopened, std::move(other), "calls again with"));
   }
   return revised_.at({id, key}) = std::move(steps);

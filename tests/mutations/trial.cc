@@ -2,6 +2,7 @@
 #include "mutations/trial.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -52,11 +53,38 @@ void run_explorer(const Bug& bug, std::uint64_t most) {
   }
 }
 
+/// Whether the test passes with this bug.
+bool passes(const std::string& test, std::uint32_t bug) {
+  planted_bug = bug;
+  GTEST_FLAG_SET(filter, test);
+  const bool passed = RUN_ALL_TESTS() == 0;
+  const int run = testing::UnitTest::GetInstance()->test_to_run_count();
+  if (run == 1) return passed;
+  tell(fmt::format("{} tests are called {}\n", run, test));
+  _exit(1);
+}
+
+/// In the child, as run_seeds.
+void run_unit_test(const Bug& bug) {
+  int arguments = 0;
+  testing::InitGoogleTest(&arguments, static_cast<char**>(nullptr));
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_result_printer());
+  if (!passes(bug.test, 0)) {
+    tell(fmt::format("{} fails without the bug\n", bug.test));
+    _exit(1);
+  }
+  tell("seed 0\n");
+  limit_processor_time();
+  if (!passes(bug.test, bug.number)) tell(fmt::format("found test {} fails\n", bug.test));
+}
+
 /// In the child: what is written is read by Trial::finding.
 void run_seeds(const Bug& bug, std::uint64_t seeds, const std::map<std::string, double>& noise) {
   const rlimit memory{kMemory, kMemory};
   TW_CHECK(setrlimit(RLIMIT_AS, &memory) == 0);
   if (bug.scenario == kExplorer) return run_explorer(bug, seeds);
+  if (bug.scenario == kUnit) return run_unit_test(bug);
   const Result<sim::Scenario> scenario =
       sim::read_scenario(std::string(TW_SOURCE_DIR) + "/tests/scenarios/" + bug.scenario + ".yaml");
   if (!scenario) {

@@ -14,6 +14,7 @@ struct Bug {
   std::uint32_t number = 0;  ///< 0: no bug at all
   std::string name;
   std::string scenario;
+  std::string test;  ///< by its full name; where the scenario is kUnit
   std::string text;
 };
 
@@ -35,6 +36,9 @@ struct Finding {
 
 /// Named as the scenario of a bug: every order of events within bounds (tests/explorer) instead of seeds.
 inline constexpr const char* kExplorer = "explorer";
+
+/// Named as the scenario of a bug: a unit test that passes without the bug must fail with it.
+inline constexpr const char* kUnit = "unit";
 
 /// A process that runs seeds 0, 1, 2 ... with a bug switched on until a checker sees it; without one, all
 /// seeds.

@@ -176,6 +176,7 @@ TEST_F(ReductionTest, uses_nothing_from_a_peer_that_no_plan_names) {
   EXPECT_TRUE(reduction.on_scatter(kStranger, scatter(0)));
   EXPECT_TRUE(reduction.on_gather(kStranger, gather(plan_of_two(), 2)));
   EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
+  EXPECT_EQ(reduction.missing_of(kOther), RangeSet(Range{2, 2}));
 }
 
 TEST_F(ReductionTest, a_second_copy_changes_nothing) {

@@ -16,9 +16,8 @@ namespace {
 std::string bounds_text(const NumberBounds& bounds) {
   const bool closed = !bounds.above_low && !bounds.below_high;
   const std::string low = fmt::format(" {} {:.15g}", bounds.above_low ? "above" : "from", bounds.low);
-  if (bounds.high == kInfinity) return low;
-  if (closed) return fmt::format("{} to {:.15g}", low, bounds.high);
-  return fmt::format("{} and {} {:.15g}", low, bounds.below_high ? "below" : "at most", bounds.high);
+  const char* const to = closed ? "to" : bounds.below_high ? "and below" : "and at most";
+  return bounds.high == kInfinity ? low : fmt::format("{} {} {:.15g}", low, to, bounds.high);
 }
 
 std::string meant_text(const std::string& meant) {

@@ -181,4 +181,29 @@ void WaitsAreNamed::on_look(const Survivor& survivor) {
                        wait_of(survivor)));
 }
 
+void NobodyIsBlamed::on_strike(const Strike& strike) {
+  switch (strike.kind) {
+    case FaultKind::stop:
+      stopped_.insert(strike.victims.begin(), strike.victims.end());
+      break;
+    case FaultKind::away:
+    case FaultKind::join:
+    case FaultKind::memory_flip:
+    case FaultKind::forge_mean:
+      break;
+    default:
+      disturbed_ = true;
+  }
+}
+
+void NobodyIsBlamed::on_event(PeerId peer, const world::Event& event) {
+  if (disturbed_ || event.phase != world::Phase::lost || !event.peer || stopped_.contains(*event.peer))
+    return;
+  if (!event.why.starts_with("silent for "))
+    return;  // the words of Swarm::step: the link is closed from here
+  if (event.numbers.at(0).second <= to_seconds(kSilence)) return;
+  violated(fmt::format("round {}: peer {} hangs up on peer {}, \"{}\", which runs and can be reached",
+                       event.round, peer.value, event.peer->value, event.why));
+}
+
 }  // namespace tw::sim

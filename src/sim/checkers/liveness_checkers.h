@@ -147,4 +147,21 @@ class WaitsAreNamed final : public Checker {
   std::map<PeerId, Instant> for_nobody_since_;  ///< its wait names no other peer
 };
 
+/// L5: a peer that runs and can be reached is not taken for silent, whatever befell the peer that judges it:
+/// one that was stopped blames nobody for it when it goes on. Judged as long as no fault has struck that can
+/// make a peer silent to others, except stops: nobody is blamed for a peer that was stopped once. A silence
+/// of less than 2 s is not judged: in an overdue round it counts, and a stop of less than Detector::kStopped
+/// passes for it.
+class NobodyIsBlamed final : public Checker {
+ public:
+  NobodyIsBlamed() : Checker("L5") {}
+
+  void on_strike(const Strike& strike) override;
+  void on_event(PeerId peer, const world::Event& event) override;
+
+ private:
+  bool disturbed_ = false;
+  std::set<PeerId> stopped_;
+};
+
 }  // namespace tw::sim

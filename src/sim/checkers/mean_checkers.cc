@@ -32,7 +32,7 @@ std::optional<FaultKind> unknowable(FaultKind kind, const Rules& rules) {
   const bool refused = rules.norm_cap > 0 && rules.norm_cap <= kHuge;
   // A segment that is named as one of the next round is kept until then.
   const bool lies = kind == FaultKind::send_negated || kind == FaultKind::wrong_round ||
-                    (kind == FaultKind::send_huge && !refused);
+                    kind == FaultKind::memory_flip || (kind == FaultKind::send_huge && !refused);
   return lies ? std::optional(kind) : std::nullopt;
 }
 

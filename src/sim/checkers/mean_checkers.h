@@ -38,8 +38,8 @@ class Liars {
 /// SyntheticTrainer, and what error feedback adds to them). A peer that was struck by send_negated may have
 /// sent each segment with either sign: then the mean is the reference for some choice of signs (up to
 /// kMostChoices are tried; with more the mean is not checked). A peer may send huge values without a norm
-/// cap, or segments for the next round that are kept until then. So it controls the mean; I1 and I8 still
-/// demand that the mean is the same for all.
+/// cap, or segments for the next round that are kept until then; or compute with parameters in which a bit
+/// has flipped. So it controls the mean; I1 and I8 still demand that the mean is the same for all.
 class ExactMean final : public Checker {
  public:
   static constexpr std::uint64_t kMostChoices = 1 << 16;  ///< some 10 ms

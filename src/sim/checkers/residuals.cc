@@ -55,11 +55,12 @@ void Residuals::on_event(PeerId peer, const world::Event& event) {
 }
 
 void Residuals::on_strike(const Strike& strike) {
-  if (strike.kind == FaultKind::twin) shared_.insert(strike.victims.begin(), strike.victims.end());
+  const bool hides = strike.kind == FaultKind::twin || strike.kind == FaultKind::memory_flip;
+  if (hides) hidden_.insert(strike.victims.begin(), strike.victims.end());
 }
 
 bool Residuals::knows(const wire::Record& record) const {
-  const auto hidden = [&](const Contribution& c) { return c.slot == kCarrier && shared_.contains(c.peer); };
+  const auto hidden = [&](const Contribution& c) { return c.slot == kCarrier && hidden_.contains(c.peer); };
   return !rules_.error_feedback ||
          (std::none_of(record.contributors.begin(), record.contributors.end(), hidden) && all_tried(record));
 }

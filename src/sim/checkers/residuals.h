@@ -22,8 +22,8 @@ class Residuals {
   void on_commit(const Sighting& sighting);
   void on_applied(const Sighting& sighting);
 
-  /// False when a peer that shares its id with a twin may have added its residual: the residual of a twin is
-  /// not observed. False, too, with more than kMostChoices choices.
+  /// False when a peer may have added a residual that is not observed: that of a twin under its id, or of
+  /// gradients at parameters in which a bit had flipped. False, too, with more than kMostChoices choices.
   bool knows(const wire::Record& record) const;
 
   /// The right contribution of each contributor of this record, residual included: a choice for each residual
@@ -57,7 +57,7 @@ class Residuals {
 
   Rules rules_;
   std::map<PeerId, Carried> carried_;
-  std::set<PeerId> shared_;                                      ///< ids that a twin has, too
+  std::set<PeerId> hidden_;                                      ///< their residuals are not observed
   std::map<std::pair<Digest, PeerId>, std::set<Values>> after_;  ///< by record
 };
 

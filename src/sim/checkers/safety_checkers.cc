@@ -25,7 +25,23 @@ std::uint64_t count(std::span<const train::SampleSpan> spans) {
 
 }  // namespace
 
+void SameParameters::on_strike(const Strike& strike) {
+  if (strike.kind == FaultKind::memory_flip) damaged_.insert(strike.victims.begin(), strike.victims.end());
+}
+
+bool SameParameters::is_excused(const Sighting& s) {
+  if (damaged_.empty()) return false;
+  const auto& firsts = firsts_[s.record.round];
+  const bool is_right = std::ranges::any_of(firsts, [&](const First& first) {
+    return first.record == s.digest && first.parameters == s.parameters;
+  });
+  if (s.restored && is_right) damaged_.erase(s.peer);
+  if (s.restored && !is_right) damaged_.insert(s.peer);  // the donor may be one of them
+  return damaged_.contains(s.peer);
+}
+
 void SameParameters::on_applied(const Sighting& s) {
+  if (is_excused(s)) return;
   for (const First& first : firsts_[s.record.round]) {
     const bool comparable = first.record == s.digest || !ledger_.marked_fork(first.record, s.digest);
     if (comparable && first.parameters != s.parameters) {

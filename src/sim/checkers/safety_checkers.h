@@ -11,14 +11,19 @@
 
 namespace tw::sim {
 
-/// I1: the same round leaves the same parameters on all peers.
+/// I1: the same round leaves the same parameters on all peers. A peer with a fault of its memory may have
+/// others until it takes the state of a peer without; so may those that took its state. I6 demands that none
+/// of them contributes to a round that began with other parameters.
 class SameParameters final : public Checker {
  public:
   explicit SameParameters(const Ledger& ledger) : Checker("I1"), ledger_(ledger) {}
 
   void on_applied(const Sighting& sighting) override;
+  void on_strike(const Strike& strike) override;
 
  private:
+  bool is_excused(const Sighting& sighting);
+
   struct First {
     PeerId peer;
     Digest record, parameters;
@@ -26,6 +31,7 @@ class SameParameters final : public Checker {
 
   const Ledger& ledger_;
   std::map<Round, std::vector<First>> firsts_;  ///< one for each record of the round
+  std::set<PeerId> damaged_;                    ///< may have other parameters
 };
 
 /// I2: a round is applied by all survivors or by none, and only once decided.

@@ -37,6 +37,20 @@ TEST(I1, does_not_compare_across_a_marked_fork_but_fires_across_an_unmarked_one)
   EXPECT_EQ(j.checker.violations().size(), 2U);
 }
 
+TEST(I1, excuses_a_peer_with_a_fault_of_its_memory_until_it_takes_the_state_of_one_without) {
+  Judged<SameParameters> j;
+  const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1}), two = j.story.next(one, {2, 2});
+  j.checker.on_strike({FaultKind::memory_flip, {kBob}, {}, {}});
+  j.apply(kBob, one, {6, 6});
+  j.apply(kAnn, one, {2, 2});
+  j.apply(kEve, one, {6, 6}, true);  // of Bob's
+  EXPECT_EQ(j.story.verdict(), "");
+  j.apply(kBob, one, {2, 2}, true);
+  j.apply(kAnn, two, {3, 3});
+  j.apply(kBob, two, {3, 4});
+  EXPECT_NE(j.story.verdict().find("round 2: peer 11"), std::string::npos);
+}
+
 TEST(I2, fires_when_a_record_is_applied_that_nobody_committed) {
   Judged<AllOrNone> j;
   const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});

@@ -233,6 +233,12 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
     case FaultKind::twin:
       world_.add_twin(victim);
       break;
+    case FaultKind::memory_flip:
+      world_.flip_memory(victim, fault.choice, [this, victim] {
+        ++fired_[FaultKind::memory_flip];
+        tell(FaultKind::memory_flip, {victim});
+      });
+      return false;
     case FaultKind::clock_jump:
       world_.jump_clock(victim, (fault.choice & 1) != 0 ? kClockJump : -kClockJump);
       break;
@@ -353,11 +359,11 @@ bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
     return away || mix(draw, sample) % kLacksOneIn == 0;
   });
   if (away) world_.send_away(victim, std::min(fault.lasts, kStoreGivesUp), false);
-  if (away) world_.silence_store(victim, true);
+  if (away) world_.silence_store(victim);
   tell(fault.kind, {victim}, fault.lasts);
   later(fault.lasts, [this, victim] {
     world_.break_store(victim, {});
-    world_.silence_store(victim, false);
+    world_.unsilence_store(victim);
   });
   return true;
 }

@@ -21,6 +21,7 @@ bool is_over_at_once(FaultKind kind) {
     case FaultKind::zone_loss:
     case FaultKind::join:
     case FaultKind::leave:
+    case FaultKind::memory_flip:
     case FaultKind::clock_jump:
       return true;
     default:

@@ -24,8 +24,8 @@ T pick(Prng& random, const std::array<T, kSize>& from) {
 Fault draw(Prng& random, const FaultSpec& spec, const FaultTimes& times, double span_s) {
   Fault fault;
   fault.kind = spec.kind;
-  if (times.rounds > kCalmRounds && random.chance(times.cue_chance)) {
-    fault.cue = Cue{pick(random, kCues), 1 + random.below(times.rounds - kCalmRounds)};
+  if (times.rounds > times.calm_rounds && random.chance(times.cue_chance)) {
+    fault.cue = Cue{pick(random, kCues), 1 + random.below(times.rounds - times.calm_rounds)};
     // Half of them at once: before anything that was sent has arrived.
     if (random.chance(0.5)) fault.after = from_seconds(Between{1e-4, 0.5}.draw(random));
   } else {
@@ -73,6 +73,7 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::rename_lost, "rename_lost"},
       {FaultKind::store_away, "store_away"},
       {FaultKind::store_lacks, "store_lacks"},
+      {FaultKind::memory_flip, "memory_flip"},
       {FaultKind::clock_jump, "clock_jump"},
       {FaultKind::send_nan, "send_nan"},
       {FaultKind::send_infinite, "send_infinite"},
@@ -87,6 +88,7 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::truncated, "truncated"},
       {FaultKind::flood, "flood"},
       {FaultKind::chunk_flip, "chunk_flip"},
+      {FaultKind::forge_mean, "forge_mean"},
   };
   return kNames;
 }

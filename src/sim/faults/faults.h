@@ -54,6 +54,8 @@ enum class FaultKind : std::uint8_t {
   // its store of samples
   store_away,   ///< answers nothing for `lasts`
   store_lacks,  ///< lacks some samples for `lasts`
+  // its memory
+  memory_flip,  ///< one bit of its parameters, after its next microbatch
   // its clock
   clock_jump,  ///< an hour
   // what it contributes
@@ -72,6 +74,7 @@ enum class FaultKind : std::uint8_t {
   // more than it should, and what others take from it
   flood,
   chunk_flip,  ///< one bit of a piece of a state or of a mean
+  forge_mean,  ///< offers zeros as the mean of a decided round, with the digests of these zeros
 };
 
 struct FaultName {
@@ -123,13 +126,11 @@ struct FaultSpec {
 
 /// When the faults of a run strike.
 struct FaultTimes {
-  Round rounds = 16;        ///< cues lie in the rounds before the last kCalmRounds
+  Round rounds = 16;        ///< cues lie in the rounds before the last calm_rounds
+  Round calm_rounds = 4;    ///< without faults at the end of a run; 0: faults go on until span_s
   double cue_chance = 0.6;  ///< that a fault waits for a phase of a round; else it strikes at a random time
   Between span_s = 15;      ///< of the safety phase, drawn once; faults without a cue lie within
 };
-
-/// Rounds without faults at the end of a run.
-inline constexpr Round kCalmRounds = 4;
 
 /// The faults of one run.
 std::vector<Fault> draw_faults(Prng& random, const std::vector<FaultSpec>& menu, const FaultTimes& times);

@@ -47,7 +47,7 @@ TEST(Faults, wait_for_no_cue_in_the_last_rounds) {
     for (const Fault& fault : draw(seed, 1)) {
       if (!fault.cue) continue;
       EXPECT_GE(fault.cue->round, 1U);
-      EXPECT_LE(fault.cue->round + kCalmRounds, FaultTimes{}.rounds);
+      EXPECT_LE(fault.cue->round + FaultTimes{}.calm_rounds, FaultTimes{}.rounds);
     }
   }
 }

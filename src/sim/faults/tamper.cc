@@ -49,6 +49,14 @@ Blob* payload_of(wire::Message& message) {
       message);
 }
 
+/// Whether it offers a mean that was decided, or is a piece of one.
+bool is_of_mean(const wire::Message& message) {
+  const auto* offer = std::get_if<wire::ObjectOffer>(&message);
+  const auto* chunk = std::get_if<wire::Chunk>(&message);
+  return (offer != nullptr && offer->object.kind == wire::ObjectKind::mean) ||
+         (chunk != nullptr && chunk->object.kind == wire::ObjectKind::mean);
+}
+
 std::uint64_t end_of(const RangeSet& set) { return set.empty() ? 0 : set.ranges().back().end(); }
 
 }  // namespace
@@ -57,7 +65,7 @@ std::vector<Frame> Tamper::operator()(const Frame& frame) {
   const Result<wire::Message> message = wire::decode(frame);
   if (!message) return {frame};
   std::vector<Frame> out{frame};
-  if (concerns(message.value()) && random_.chance(kChance)) {
+  if (concerns(message.value()) && (kind_ == FaultKind::forge_mean || random_.chance(kChance))) {
     ++struck_;
     out = strike(frame, message.value());
   }
@@ -80,6 +88,8 @@ bool Tamper::concerns(const wire::Message& message) const {
       const auto* chunk = std::get_if<wire::Chunk>(&message);
       return chunk != nullptr && !chunk->payload.empty();
     }
+    case FaultKind::forge_mean:
+      return is_of_mean(message);
     case FaultKind::claim_more:
       return std::holds_alternative<wire::Progress>(message);
     case FaultKind::wrong_length:
@@ -121,6 +131,8 @@ Frame Tamper::changed(wire::Message message) {
     change_length(*payload_of(message));
   } else if (kind_ == FaultKind::chunk_flip) {
     flip_bit(*payload_of(message));
+  } else if (kind_ == FaultKind::forge_mean) {
+    forge(message);
   } else if (kind_ == FaultKind::claim_more) {
     claim(std::get<wire::Progress>(message));
   } else if (kind_ == FaultKind::wrong_round) {
@@ -194,6 +206,20 @@ void Tamper::flip_bit(Blob& payload) {
   std::vector<std::byte> bytes(payload.bytes().begin(), payload.bytes().end());
   bytes[random_.below(bytes.size())] ^= std::byte{1} << random_.below(8);
   payload = Blob(std::move(bytes));
+}
+
+void Tamper::forge(wire::Message& message) const {
+  if (auto* chunk = std::get_if<wire::Chunk>(&message)) {
+    if (chunk->index < geometry_.segments()) chunk->payload = zeros(chunk->index);
+  } else if (auto* offer = std::get_if<wire::ObjectOffer>(&message)) {
+    offer->chunks.clear();
+    for (std::uint64_t s = 0; s < geometry_.segments(); ++s)
+      offer->chunks.push_back(digest_of(zeros(s).bytes()));
+  }
+}
+
+Blob Tamper::zeros(std::uint64_t segment) const {
+  return Blob(std::vector<std::byte>(encoded_bytes(codec_of_mean(codec_), geometry_.size(segment))));
 }
 
 std::vector<Frame> Tamper::flooded(const Frame& frame, wire::Scatter scatter) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "average/reduction/geometry.h"
 #include "base/blob.h"
 #include "base/prng.h"
 #include "codec/codec.h"
@@ -16,7 +17,7 @@ namespace tw::sim {
 
 /// Changes the messages of a hostile or broken peer: send_nan ... chunk_flip of FaultKind. Input: frames of
 /// its session. Output: frames for the network: changed, repeated, or with earlier ones added. Each message
-/// that the kind concerns is struck by chance, so that some get through.
+/// that the kind concerns is struck by chance, so that some get through; of forge_mean, each one.
 ///
 /// - send_nan, infinite, huge, negated: values of a Scatter; the payload stays well-formed
 /// - claim_more: done microbatches of a Progress: all up to the largest ever named, or a thousand times more
@@ -28,6 +29,9 @@ namespace tw::sim {
 /// - truncated: the head is cut
 /// - flood: Scatters of the next round, kFlood of them with kFloodBytes each, follow a Scatter
 /// - chunk_flip: a bit of the payload of a Chunk
+/// - forge_mean: offers of a mean, and its chunks, become those of zeros. Offers of a state stay: nothing but
+/// the
+///   offers of other members says which state is right, so a majority of liars would be believed
 class Tamper {
  public:
   /// Chance that a message is struck.
@@ -35,9 +39,10 @@ class Tamper {
 
   static constexpr std::size_t kFlood = 8, kFloodBytes = 64 * 1024;
 
-  /// Contributions of the run are encoded with `codec`. Other kinds of faults change nothing.
-  Tamper(FaultKind kind, codec::Codec codec, std::uint64_t seed)
-      : kind_(kind), codec_(codec), random_(seed) {}
+  /// Contributions of the run are encoded with `codec`; geometry: of its vector, for forge_mean. Other kinds
+  /// of faults change nothing.
+  Tamper(FaultKind kind, codec::Codec codec, std::uint64_t seed, average::Geometry geometry = {})
+      : kind_(kind), codec_(codec), geometry_(geometry), random_(seed) {}
 
   std::vector<Frame> operator()(const Frame& frame);
 
@@ -57,12 +62,15 @@ class Tamper {
   void claim(wire::Progress& progress);
   void change_length(Blob& payload);
   void flip_bit(Blob& payload);
+  void forge(wire::Message& message) const;
+  Blob zeros(std::uint64_t segment) const;
   Round changed_round(Round round);
   bool concerns(const wire::Message& message) const;
   void keep(const Frame& frame, const wire::Message& message);
 
   FaultKind kind_;
   codec::Codec codec_;
+  average::Geometry geometry_;
   Prng random_;
   std::array<std::vector<Frame>, 2> earlier_;  ///< control, bulk
   std::uint64_t most_microbatches_ = 1;        ///< largest end of a range ever named

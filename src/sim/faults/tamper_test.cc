@@ -308,6 +308,27 @@ TEST(Tamper, flips_one_bit_of_a_chunk) {
   expect_some_of(struck.size(), kMany);
 }
 
+TEST(Tamper, offers_zeros_as_a_mean_with_their_digests_and_nothing_else_as_a_state) {
+  const average::Geometry geometry{5, 4};
+  Tamper tamper(FaultKind::forge_mean, Codec::fp32, 15, geometry);
+  const wire::ObjectId mean{wire::ObjectKind::mean, 7}, state{wire::ObjectKind::state, 7};
+  wire::ObjectOffer offer{mean, {}, {1, 2}, 20, {{3, 4}, {5, 6}}};
+  const auto forged = [&](const wire::Message& message) {
+    return wire::decode(tamper(encode(message)).front()).value();
+  };
+  const wire::Message offered = forged(offer);
+  for (std::uint32_t s = 0; s < 2; ++s) {
+    const wire::Message chunk = forged(wire::Chunk{mean, s, encoded(Codec::fp32, {8})});
+    const Blob payload = std::get<wire::Chunk>(chunk).payload;
+    EXPECT_EQ(payload.size(), sizeof(float) * geometry.size(s));
+    EXPECT_TRUE(std::ranges::all_of(payload.bytes(), [](std::byte b) { return b == std::byte{0}; }));
+    EXPECT_EQ(std::get<wire::ObjectOffer>(offered).chunks.at(s), digest_of(payload.bytes()));
+  }
+  offer.object = state;
+  EXPECT_TRUE(same(tamper(encode(offer)).front(), encode(offer)));
+  EXPECT_EQ(tamper.struck(), 3);
+}
+
 TEST(Tamper, leaves_all_when_the_fault_is_none_of_messages) {
   Tamper tamper(FaultKind::kill, Codec::fp32, 11);
   EXPECT_TRUE(struck_by(tamper).empty());

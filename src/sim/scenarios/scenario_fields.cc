@@ -51,7 +51,7 @@ constexpr NumberBounds kSeconds{.high = 1e7};
 constexpr NumberBounds kPeers{.low = 1, .high = 4096};
 constexpr NumberBounds kLength{.low = 1, .high = 1e8};
 constexpr NumberBounds kBatch{.low = 1, .high = 65'536};
-constexpr NumberBounds kRounds{.low = kCalmRounds + 1, .high = 1e6};
+constexpr NumberBounds kRounds{.low = 5, .high = 1e6};
 constexpr NumberBounds kOften{.low = 1, .high = 1000};
 
 }  // namespace
@@ -70,6 +70,11 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.scenario.times.span_s; }, kSeconds},
     {"", "cue_chance", "share of the faults that wait for a phase of a round; the others strike at a time",
      [](ScenarioParts& p) -> Place { return &p.scenario.times.cue_chance; }, kShare},
+    {"",
+     "calm_rounds",
+     "rounds at the end without faults; 0: they go on until span_s",
+     [](ScenarioParts& p) -> Place { return &p.scenario.times.calm_rounds; },
+     {.high = 1000}},
     {"", "calm_limit_s", "time within which the run must end after the last fault (L1)",
      [](ScenarioParts& p) -> Place { return &p.scenario.calm_limit_s; }, kSeconds},
     {"", "keep_majority", "deaths are spaced so that a majority of each record's members lives on",
@@ -153,7 +158,7 @@ constexpr ScenarioField kFields[] = {
      {.high = 1e6}},
     {kWorkload, "copies", "chance that anchors copy their checkpoints to a store that all share",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.copies; }, kShare},
-    {kWorkload, "rounds", "updates until the run ends; the last 4 are calm",
+    {kWorkload, "rounds", "updates until the run ends",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.rounds; }, kRounds},
 
     {kFault, "chance", "that a run has it at all", [](ScenarioParts& p) -> Place { return &p.fault.chance; },
@@ -205,6 +210,7 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::store_away,
      "its stores of samples and checkpoints answer nothing; at most two peers of a run have such faults"},
     {FaultKind::store_lacks, "its store lacks one sample in 16; at most two peers of a run have such faults"},
+    {FaultKind::memory_flip, "one bit of the parameters of a peer that does not lead changes in its memory"},
     {FaultKind::clock_jump, "the wall clock of a peer jumps by an hour"},
     {FaultKind::send_nan, "contributions with values that are not a number"},
     {FaultKind::send_infinite, "contributions with infinite values"},
@@ -219,6 +225,7 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::truncated, "messages that end early"},
     {FaultKind::flood, "sends half a megabyte for the next round with each segment"},
     {FaultKind::chunk_flip, "one bit changes in pieces of a state or a mean that others ask it for"},
+    {FaultKind::forge_mean, "offers zeros, with their digests, as the mean of a round that others missed"},
 };
 
 /// What may stand there, for messages and for the reference.

@@ -138,7 +138,9 @@ class ScenarioRun {
   void on_event(PeerId author, const world::Event& event) {
     if (watching_.on_event) watching_.on_event(author, event);
     if (injector_.calm()) return;
-    if (event.phase == world::Phase::commit && event.round + kCalmRounds >= options_.run.rounds) {
+    const Round calm_rounds = scenario_.times.calm_rounds;
+    const bool is_late = calm_rounds > 0 && event.round + calm_rounds >= options_.run.rounds;
+    if (event.phase == world::Phase::commit && is_late) {
       world_.scheduler().after(Duration{}, [this] { become_calm(); });
     }
     // Watchers must not act: whatever follows is a later call of the scheduler.

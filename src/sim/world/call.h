@@ -60,6 +60,7 @@ class Call {
 
   template <class F>
   static constexpr bool fits() {
+    // NOLINTNEXTLINE(misc-redundant-expression): it is for some F only
     return sizeof(F) <= kInline && alignof(F) <= alignof(void*) && std::is_nothrow_move_constructible_v<F>;
   }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "base/prng.h"
 
 namespace tw::sim {
@@ -53,7 +55,16 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
       }
     }
   }
+  if (strikes_) flip(parameters);
   return static_cast<double>(samples.count);
+}
+
+// A trainer may not write to the parameters; a fault of the memory does. The buffer itself is no constant.
+void SyntheticTrainer::flip(std::span<const float> parameters) {
+  if (!std::exchange(strikes_, {})()) return;
+  constexpr std::uint64_t kMantissaBits = 23;
+  float& value = const_cast<float&>(parameters[choice_ % parameters.size()]);
+  value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << mix(choice_, 1) % kMantissaBits));
 }
 
 std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples) {

@@ -42,13 +42,24 @@ class SyntheticTrainer final : public train::Trainer {
 
   train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
 
+  /// One bit of the parameters changes at the end of the next accumulate(), as by a fault of the memory, if
+  /// `strikes` says so then.
+  void flip_later(std::uint64_t choice, std::function<bool()> strikes) {
+    choice_ = choice;
+    strikes_ = std::move(strikes);
+  }
+
   /// Number of samples whose gradients were computed here.
   std::uint64_t computed() const { return computed_; }
 
  private:
+  void flip(std::span<const float> parameters);
+
   SyntheticModel model_;
   data::LoadNews news_;
   std::uint64_t computed_ = 0;
+  std::uint64_t choice_ = 0;       ///< of the bit that flips
+  std::function<bool()> strikes_;  ///< a bit is to flip
 };
 
 /// The right contribution for these samples, computed value by value from synthetic_gradient.

@@ -36,6 +36,23 @@ TEST(SyntheticTrainer, gives_small_integers_that_change_with_parameters_and_samp
   EXPECT_LT(same, 200) << "two of 256";
 }
 
+TEST(SyntheticTrainer, flips_one_bit_of_the_parameters_once_and_only_if_the_fault_strikes) {
+  SyntheticTrainer trainer({.parameters = 77, .seed = 3});
+  std::vector<float> parameters(77), sum(77);
+  trainer.initial_parameters(parameters);
+  const std::vector<float> before = parameters;
+  trainer.flip_later(5, [] { return false; });
+  trainer.accumulate(parameters, {0, 1}, sum);
+  EXPECT_EQ(parameters, before);
+  trainer.flip_later(5, [] { return true; });
+  trainer.accumulate(parameters, {0, 1}, sum);
+  trainer.accumulate(parameters, {1, 1}, sum);
+  std::vector<float> expected = before;
+  expected[5] = parameters[5];
+  EXPECT_EQ(parameters, expected);
+  EXPECT_NE(parameters[5], before[5]);
+}
+
 TEST(SyntheticTrainer, begins_with_the_same_parameters_for_the_same_seed) {
   std::vector<float> a(50), b(50), c(50);
   SyntheticTrainer({50, 1}).initial_parameters(a);

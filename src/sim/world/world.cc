@@ -277,14 +277,6 @@ void World::break_store(PeerId peer, std::function<bool(std::uint64_t)> lacks) {
   }
 }
 
-void World::silence_store(PeerId peer, bool silent) {
-  if (silent) {
-    without_store_.insert(peer);
-  } else {
-    without_store_.erase(peer);
-  }
-}
-
 void World::resume_all() {
   for (const auto& stopped : nodes_) stopped->process.resume();
 }
@@ -364,12 +356,22 @@ void World::jump_clock(PeerId peer, Duration by) {
   node(peer).clock.jump_wall(by);
 }
 
+void World::flip_memory(PeerId peer, std::uint64_t choice, std::function<void()> done) {
+  node(peer).trainer.flip_later(choice, [this, peer, done = std::move(done)] {
+    if (calm_ || node(peer).session->view().leader == peer) return false;
+    note(fmt::format("a bit of the parameters of {} flips", peer.value));
+    done();
+    return true;
+  });
+}
+
 void World::tamper(PeerId peer, std::optional<FaultKind> kind) {
   Node& hostile = node(peer);
   note(fmt::format("{} sends {}", peer.value, kind ? name_of(*kind) : "what its session wrote"));
   if (!kind) return network_.tamper(hostile.port.number(), {});
   // owners: the node and the network's outgoing side
-  hostile.tamper = std::make_shared<Tamper>(*kind, options_.run.codec, random_.next());
+  const average::Geometry geometry{options_.model.parameters, options_.segment_length};
+  hostile.tamper = std::make_shared<Tamper>(*kind, options_.run.codec, random_.next(), geometry);
   network_.tamper(hostile.port.number(),
                   [tamper = hostile.tamper](const Frame& frame) { return (*tamper)(frame); });
 }

@@ -97,8 +97,10 @@ class World {
   /// It cannot have these samples from now on, until the call with nothing.
   void break_store(PeerId peer, std::function<bool(std::uint64_t sample)> lacks);
 
-  /// The store of checkpoints answers this peer no more, or again.
-  void silence_store(PeerId peer, bool silent);
+  /// The store of checkpoints answers this peer no more; and again.
+  void silence_store(PeerId peer) { without_store_.insert(peer); }
+
+  void unsilence_store(PeerId peer) { without_store_.erase(peer); }
 
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
@@ -124,6 +126,11 @@ class World {
   void set_at_risk(PeerId peer, bool at_risk);
 
   void jump_clock(PeerId peer, Duration by);
+
+  /// One bit of the parameters of this process changes at the end of its next computation of gradients; then
+  /// calls `done`. Nothing happens if faults are over by then, or if it leads: the leader's parameters are
+  /// the run's.
+  void flip_memory(PeerId peer, std::uint64_t choice, std::function<void()> done);
 
   VirtualFiles& disk(PeerId peer);
 
