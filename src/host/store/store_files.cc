@@ -33,7 +33,8 @@ Result<world::Files*> StoreFiles::files_for(const std::string& path) {
     return static_cast<world::Files*>(&known->second);
   const auto place = s3_place(process_environment, files);
   if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
-  return static_cast<world::Files*>(&s3_.try_emplace(files, place.value(), s3_doors()).first->second);
+  return static_cast<world::Files*>(
+      &s3_.try_emplace(files, place.value(), s3_doors(), effort_).first->second);
 }
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {
