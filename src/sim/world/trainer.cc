@@ -56,7 +56,7 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
   return static_cast<double>(samples.count);
 }
 
-std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples) {
+std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples, bool /*skips*/) {
   if (!model_.lacks) return std::nullopt;
   for (const Range& range : samples.ranges()) {
     for (std::uint64_t s = range.first; s < range.end(); ++s)
