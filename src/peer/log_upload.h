@@ -34,6 +34,9 @@ class LogUpload {
   /// The error says why the end of the log is not there.
   Status finish(const std::function<bool()>& cut_short);
 
+  /// S3Files::uses.
+  world::StoreUses uses() const { return files_.uses(); }
+
   static constexpr Duration kEvery = std::chrono::minutes(1);
   static constexpr Duration kApart = std::chrono::seconds(5);
   static constexpr Duration kLastCopy = std::chrono::seconds(10);

@@ -89,7 +89,12 @@ train::Doors Peer::doors(world::Executor& compute) {
           .files = files_,
           .compute = compute,
           .disk = disk_,
-          .events = *this};
+          .events = *this,
+          .stores = [this] {
+            world::StoreUses uses = files_.uses();
+            world::add(uses, log_.uses());
+            return uses;
+          }};
 }
 
 Result<std::string> Peer::start() {

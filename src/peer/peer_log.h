@@ -28,6 +28,9 @@ class PeerLog {
   /// Call now and then.
   void look();
 
+  /// What its copies used of stores.
+  world::StoreUses uses() const { return upload_ ? upload_->uses() : world::StoreUses(); }
+
   /// After the last event, later ones are dropped: LogUpload::finish, and a warning of what is missing.
   void finish(const std::function<bool()>& cut_short);
 

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "host/http.h"
+#include "host/store/object_place.h"
 #include "host/store/s3_answer.h"
 #include "host/system/calendar.h"
 
@@ -88,6 +89,8 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
     const world::HttpRequest signed_request =
         place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
     auto answer = doors_.exchange(signed_request);
+    ++requests_;
+    if (answer) bytes_ += answer.value().body.size();
     if (!answer && attempt == effort_.attempts) {
       const std::string shown = fmt::format("s3://{}/{}", ask.name.bucket, ask.name.key);
       return Error{fmt::format("{} (asked {} times at {}): {}", shown, effort_.attempts, place_.host,
@@ -289,6 +292,11 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
 Status S3Files::make_folder(const std::string& folder) {
   const auto name = parse_s3(folder);
   return name ? Status(Unit{}) : Status(name.error());
+}
+
+world::StoreUses S3Files::uses() const {
+  if (requests_ == 0) return {};
+  return {{store_name(place_), {requests_, bytes_}}};
 }
 
 S3Files::Doors s3_doors() {

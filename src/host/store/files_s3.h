@@ -12,6 +12,7 @@
 #include "host/store/s3_place.h"
 #include "world/files.h"
 #include "world/http.h"
+#include "world/store.h"
 
 namespace tw::host {
 
@@ -52,6 +53,9 @@ class S3Files final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
+  /// Until now, by the name of the store: requests of every kind, and bytes that came.
+  world::StoreUses uses() const;
+
  private:
   struct Ask {
     std::string method = "GET";
@@ -77,6 +81,7 @@ class S3Files final : public world::Files {
   Doors doors_;
   Effort effort_;
   std::atomic<std::uint64_t> attempts_ = 0;
+  std::atomic<std::uint64_t> requests_ = 0, bytes_ = 0;
 };
 
 /// The doors of this machine: curl, the wall clock, sleep.

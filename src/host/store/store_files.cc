@@ -68,4 +68,11 @@ Status StoreFiles::make_folder(const std::string& folder) {
   return files ? files.value()->make_folder(folder) : files.error();
 }
 
+world::StoreUses StoreFiles::uses() const {
+  world::StoreUses sum;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [files, store] : s3_) world::add(sum, store.uses());
+  return sum;
+}
+
 }  // namespace tw::host
