@@ -29,6 +29,7 @@ RUN_KEYS = (
     "checkpoint.every",
     "checkpoint.keep",
     "checkpoint.to",
+    "checkpoint.logs",
     "budget_usd",
     "budget_action",
 )

@@ -6,6 +6,10 @@
 #include "cli/commands.h"
 #include "cli/plan/run_prices.h"
 #include "cli/terminal/terminal.h"
+#include "cli/watch/stored_logs.h"
+#include "host/store/s3_place.h"
+#include "host/store/store_files.h"
+#include "host/system/temporary_folder.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/report/cost.h"
 #include "monitor/report/report.h"
@@ -17,8 +21,10 @@ namespace tw::cli {
 void describe_report(CLI::App& app, ReportArguments& arguments) {
   CLI::App* command = app.add_subcommand("report", "Tell what happened in a run, from its event logs");
   command
-      ->add_option("LOGS", arguments.folder,
-                   "folder with events-*.jsonl, of all peers or of some; or one log")
+      ->add_option(
+          "LOGS", arguments.folder,
+          "folder with events-*.jsonl, of all peers or of some, or one log; s3://BUCKET/PREFIX: what "
+          "checkpoint.to has of them")
       ->required();
   command->add_option("--plan", arguments.plan,
                       "PLAN.yaml with the one price of all machines; default: the prices that the logs tell, "
@@ -37,17 +43,30 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
                       "sample was used twice");
   command->add_flag("--json", arguments.json, "what summary.json holds");
   command->footer(
-      "The run may be over, killed or still going on. Logs of several machines: copy them into one folder.\n"
+      "The run may be over, killed or still going on. Logs of several machines: copy them into one folder, "
+      "or "
+      "read those in a store.\n"
       "Money: hours in the logs by the price of each machine (tw train --usd-per-h), and bytes between sites "
       "by their tariffs, where these are known.\n"
       "--trace, --csv, --tensorboard, --html and --samples name what they wrote, and print no report.\n"
       "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost\n"
-      "  tw report ~/.local/state/tradewind/mnist/logs\n  tw report logs --plan PLAN.yaml\n"
+      "  tw report ~/.local/state/tradewind/mnist/logs\n  tw report s3://bucket/run\n  tw report logs --plan "
+      "PLAN.yaml\n"
       "  tw report tw-out --trace run.json --csv tables --tensorboard runs/tw\n"
       "  tw report tw-out --html run.html\n  tw report tw-out --samples samples.csv");
 }
 
 namespace {
+
+using Logs = std::vector<std::vector<monitor::LogEntry>>;
+
+Result<Logs> read_logs(const std::string& folder) {
+  if (!host::is_s3(folder)) return monitor::read_event_logs(folder);
+  const host::TemporaryFolder here;
+  host::StoreFiles store;
+  if (const Status fetched = fetch_logs(store, folder, here.path()); !fetched) return fetched.error();
+  return monitor::read_event_logs(here.path());
+}
 
 int export_run(const Exports& exports, const std::vector<std::vector<monitor::LogEntry>>& logs,
                const PeerPrices& prices) {
@@ -66,7 +85,7 @@ int report(const ReportArguments& arguments) {
         "of "
         "the two",
         kUsage);
-  const auto logs = monitor::read_event_logs(arguments.folder);
+  const auto logs = read_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
   monitor::Summary summary = summarize(logs.value());
   std::vector<PeerId> peers;

@@ -42,6 +42,7 @@ struct Pick {
 struct MissingSample {
   std::uint64_t sample = 0;  ///< its number in the run
   std::string why;           ///< names object, key or bytes, and what is wrong
+  bool skippable = false;    ///< it is gone, and load() with `skips` goes on without it
 
   bool operator==(const MissingSample&) const = default;
 };
@@ -82,8 +83,10 @@ class Dataset {
   }
 
   /// Waits until these can be picked at once. Returns the first one that is not available, if any: then none
-  /// of them waits to be picked.
-  virtual std::optional<MissingSample> load(std::span<const Pick> /*samples*/) const { return std::nullopt; }
+  /// of them waits to be picked. skips: no other peer has those that are gone.
+  virtual std::optional<MissingSample> load(std::span<const Pick> /*samples*/, bool /*skips*/) const {
+    return std::nullopt;
+  }
 
   /// Announces that only these will be picked soon, in this order: time to fetch them. Does not wait.
   virtual void expect(std::span<const Pick> /*samples*/) const {}

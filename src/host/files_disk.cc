@@ -119,7 +119,9 @@ Result<std::vector<std::string>> DiskFiles::list(const std::string& folder) {
     std::error_code vanished;  // between listing and looking: then it is no file of this folder any more
     if (entry->is_regular_file(vanished)) names.push_back(entry->path().filename().string());
   }
-  if (error) return failed("list " + folder, error.value());
+  if (error)
+    return Error{failed("list " + folder, error.value()).message,
+                 error == std::errc::no_such_file_or_directory};
   std::sort(names.begin(), names.end());
   return names;
 }

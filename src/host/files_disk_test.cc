@@ -79,6 +79,8 @@ TEST_F(DiskFilesTest, names_path_and_cause_of_errors) {
             "cannot rename " + none + " to " + path("b") + ": No such file or directory");
   EXPECT_EQ(files.remove(none).error().message, "cannot remove " + none + ": No such file or directory");
   EXPECT_EQ(files.list(none).error().message, "cannot list " + none + ": No such file or directory");
+  EXPECT_TRUE(files.list(none).error().lasting) << "told apart from a folder that cannot be read";
+  EXPECT_FALSE(files.list(path("file")).error().lasting);
   EXPECT_EQ(files.make_folder(path("file/x")).error().message,
             "cannot make folder " + path("file/x") + ": Not a directory");
   EXPECT_EQ(files.make_folder(path("file")).error().message,

@@ -219,8 +219,8 @@ Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits) {
 Result<HttpAnswer> http_exchange(const HttpRequest& request) {
   Exchange exchange(request);
   CURL* const curl = exchange.prepare(false);
-  if (curl == nullptr) return with_address(request.url, cannot_start());
-  return with_address(request.url, exchange.result(curl_easy_perform(curl)));
+  if (curl == nullptr) return cannot_start();
+  return exchange.result(curl_easy_perform(curl));
 }
 
 /// Its thread. Exchanges come in by add(), and go out by the `tell` that came with them, which is called on

@@ -24,7 +24,8 @@ struct HttpLimits {
 /// transfer; an answer other than 200 is no error.
 Result<world::HttpAnswer> http_get(const std::string& url, const HttpLimits& limits = {});
 
-/// One exchange; blocks. Redirects are not followed. Errors as of http_get.
+/// One exchange; blocks. Redirects are not followed. An error does not name the address, which may hold a
+/// signature.
 Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 
 /// Exchanges on one thread of its own, over connections that stay open; begun from any thread. Redirects are

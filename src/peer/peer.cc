@@ -61,6 +61,8 @@ Peer::Peer(host::Loop& loop, Options options, Front front)
     : loop_(loop),
       options_(std::move(options)),
       front_(std::move(front)),
+      log_(
+          loop_, [this](const std::string& line) { warn(line); }, ears_of_log()),
       signals_(spot::signals_of(options_.notices, host::read_machine_signs())),
       live_(options_.session.self, loop_, options_.session.run.budget, front_.decisions),
       network_(loop_, options_.session.self, random_,
@@ -87,11 +89,16 @@ train::Doors Peer::doors(world::Executor& compute) {
           .files = files_,
           .compute = compute,
           .disk = disk_,
-          .events = *this};
+          .events = *this,
+          .stores = [this] {
+            world::StoreUses uses = files_.uses();
+            world::add(uses, log_.uses());
+            return uses;
+          }};
 }
 
 Result<std::string> Peer::start() {
-  if (const Status opened = open_log(); !opened) return opened.error();
+  if (const Status opened = log_.open(options_); !opened) return opened.error();
   if (const Status opened = open_viewer(); !opened) return opened.error();
   watch_for_notices();
   if (const spot::Notice* notice = condemned()) {
@@ -115,15 +122,16 @@ Result<std::string> Peer::start() {
   return address;
 }
 
-Status Peer::open_log() {
-  if (options_.out.empty()) return Unit{};
-  if (Status made = files_.make_folder(options_.out); !made) return made;
-  const PeerId self = options_.session.self;
-  auto log = monitor::JsonEventLog::open(options_.out + "/" + monitor::event_log_name(self), self, loop_,
-                                         options_.log_limits);
-  if (!log) return log.error();
-  log_ = std::move(log).value();
-  return Unit{};
+LogUpload::Ears Peer::ears_of_log() {
+  return {.failed =
+              [this](const std::string& why) {
+                emit({.at = loop_.now(),
+                      .phase = world::Phase::copy,
+                      .round = view().round,
+                      .why = why,
+                      .cause = world::Cause::failed});
+              },
+          .broken = [this](const std::string& what) { fail(what); }};
 }
 
 Status Peer::open_viewer() {
@@ -256,9 +264,7 @@ void Peer::farewell() {
         .why = why,
         .numbers = {{"bytes_sent", static_cast<double>(bytes.sent)},
                     {"bytes_received", static_cast<double>(bytes.received)}}});
-  if (!log_ || !log_->trouble()) return;
-  warn(fmt::format("{}; the last {} events are not in it", log_->trouble()->message,
-                   log_->trouble()->missing));
+  log_.finish(at_once);
 }
 
 void Peer::emit(const world::Event& event) {
@@ -269,7 +275,7 @@ void Peer::emit(const world::Event& event) {
 void Peer::tell(const world::Event& event) {
   const world::Event whole = completed(event);
   TW_CHECK(world::is_described(whole));
-  if (log_) log_->emit(whole);
+  log_.emit(whole);
   live_.take(whole);
   if (front_.shown != nullptr) front_.shown->emit(event);
 }
@@ -306,8 +312,7 @@ void Peer::at(Instant when, void (Peer::*call)()) {
 }
 
 void Peer::look() {
-  if (log_)
-    if (const auto line = log_watch_.line(loop_.now(), log_->trouble())) warn(*line);
+  log_.look();
   for (const world::Event& refusals : refusals_.due(loop_.now())) tell(refusals);
   if (session_->finished()) return end();
   at(loop_.now() + kLookAtSelfEvery, &Peer::look);

@@ -16,12 +16,11 @@
 #include "host/system/random_os.h"
 #include "host/tcp/network_tcp.h"
 #include "monitor/fold/journal.h"
-#include "monitor/logs/event_log_json.h"
-#include "monitor/logs/log_watch.h"
 #include "monitor/logs/refusal_count.h"
 #include "peer/links.h"
 #include "peer/live_journal.h"
 #include "peer/notice_watch.h"
+#include "peer/peer_log.h"
 #include "peer/viewer.h"
 #include "spot/signals.h"
 #include "train/learn/trainer.h"
@@ -130,10 +129,10 @@ class Peer final : public world::EventSink {
   Peer(host::Loop& loop, Options options, Front front);
 
   train::Doors doors(world::Executor& compute);
-  Status open_log();
   Status open_viewer();
   void tell(const world::Event& event);  // to the log and the front
   world::Event completed(world::Event event) const;
+  LogUpload::Ears ears_of_log();
   void at(Instant when, void (Peer::*call)());
   void look();  // now and then: is it over?
   void tell_others();
@@ -151,8 +150,7 @@ class Peer final : public world::EventSink {
   host::OsRandom random_;
   host::StoreFiles files_;
   monitor::RefusalCount refusals_;
-  std::optional<monitor::JsonEventLog> log_;
-  monitor::LogWatch log_watch_;
+  PeerLog log_;
   std::string address_;
   std::string failure_;  ///< of this process, outside the session
   spot::Signals signals_;

@@ -269,6 +269,55 @@ TEST_F(APeer, says_in_its_log_that_it_is_without_tls) {
   EXPECT_EQ(number_in(log.front().event, "insecure"), 1.0);
 }
 
+TEST_F(APeer, has_all_of_its_log_where_checkpoints_are_copied_to_when_it_ends) {
+  Options with_copies = options({.out = folder_}, 1'000'000);
+  with_copies.session.run.checkpoint = {.folder = folder_ + "/own", .every = 5, .to = folder_ + "/away"};
+  Process process(loop_, std::move(with_copies));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(2));
+  process.peer.fail("training failed: no memory");
+  process.peer.farewell();
+  const auto copies = monitor::read_event_logs(folder_ + "/away");
+  ASSERT_TRUE(copies) << copies.error().message;
+  ASSERT_EQ(copies.value().size(), 1U);
+  EXPECT_EQ(copies.value().front().size(), log_of(process).size());
+  EXPECT_EQ(copies.value().front().back().event.phase, world::Phase::stop);
+  EXPECT_EQ(process.warnings, std::vector<std::string>());
+}
+
+TEST_F(APeer, goes_on_and_says_once_that_its_log_is_not_copied) {
+  Options with_copies = options({.out = folder_}, 1'000'000);
+  std::filesystem::create_directories(folder_ + "/away");
+  std::ofstream(folder_ + "/away/logs") << "a file";
+  with_copies.session.run.checkpoint = {
+      .folder = folder_ + "/own", .every = 1'000'000, .to = folder_ + "/away"};
+  Process process(loop_, std::move(with_copies));
+  ASSERT_TRUE(process.peer.start()) << "nobody needs the copies to begin";
+  ASSERT_TRUE(loop_.run_until([&] { return process.shown.has(world::Phase::copy); }, kSoon));
+  process.peer.leave();
+  ASSERT_TRUE(process.runs_until_over());
+  process.peer.farewell();
+  const auto is_copy = [](const world::Event& event) { return event.phase == world::Phase::copy; };
+  EXPECT_EQ(std::ranges::count_if(process.shown.events, is_copy), 1);
+  const auto told = std::ranges::find_if(process.shown.events, is_copy);
+  EXPECT_EQ(told->cause, world::Cause::failed);
+  EXPECT_THAT(told->why, HasSubstr("the event log is not copied to " + folder_ + "/away/logs"));
+  EXPECT_EQ(log_of(process).back().event.phase, world::Phase::stop);
+  ASSERT_EQ(process.warnings.size(), 1U);
+  EXPECT_THAT(process.warnings.front(), HasSubstr("the end of the event log is not in "));
+}
+
+TEST_F(APeer, keeps_its_log_to_itself_where_the_run_says_so) {
+  Options with_copies = options({.out = folder_}, 3);
+  with_copies.session.run.checkpoint = {
+      .folder = folder_ + "/own", .every = 1, .to = folder_ + "/away", .logs = false};
+  Process process(loop_, std::move(with_copies));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_over());
+  process.peer.farewell();
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/away/logs"));
+}
+
 TEST_F(APeer, leaves_after_the_round_when_it_is_asked) {
   Process process(loop_, options({}, 1'000'000));
   ASSERT_TRUE(process.peer.start());

@@ -53,6 +53,7 @@ void Lead::give_up_on_hopeless_work() {
   const std::optional<LeaseBook::Hopeless> found = leasing_.hopeless(later);
   if (!found && leasing_.hopeless(now)) return proposer_.resign();
   if (!found || !hopeless_.empty()) return;
+  if (leasing_.lets_skip(now_, status_, found->microbatch)) return send_leases();
   std::string peers;
   for (const PeerId peer : found->failed) peers += (peers.empty() ? "" : ", ") + to_string(peer);
   hopeless_ = fmt::format("no peer can compute a sample of round {} (peers that tried: {}): {}",

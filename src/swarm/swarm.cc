@@ -275,7 +275,9 @@ void Swarm::give_back(Instant now, const WorkItem& item, const std::optional<Fai
   if (failed) {
     const wire::Record next = record_after(*head(), options_.lease);
     const auto microbatch = microbatch_of(failed->sample, item.microbatches, next, options_.lease);
-    if (microbatch) work_.fail(*microbatch, failed->why.substr(0, wire::kMostFailureBytes));
+    if (microbatch)
+      work_.fail(*microbatch,
+                 {failed->sample, failed->why.substr(0, wire::kMostFailureBytes), failed->skippable});
   }
   give_back_queued();
   settle();

@@ -106,6 +106,30 @@ TEST(Swarm, stops_everywhere_with_the_reason_when_three_peers_lack_a_sample) {
   }
 }
 
+TEST(Swarm, goes_on_without_a_sample_when_three_peers_lack_it_and_one_of_them_may) {
+  Pool pool;
+  std::map<std::uint64_t, int> tried;
+  pool.lacks = [&](std::uint64_t id, std::uint64_t sample) {
+    return id != 4 && sample == 3 * 64 + 10 && ++tried[id] > 0;
+  };
+  pool.skip = {2};
+  pool.start_all(4);
+  pool.peer(4).microbatch_takes = 3s;  // too slow: it cannot try
+  ASSERT_TRUE(pool.reaches(1, 5));
+  EXPECT_EQ(tried, (std::map<std::uint64_t, int>{{1, 1}, {2, 1}, {3, 1}})) << "nobody skips before the third";
+  EXPECT_TRUE(one_history(pool, {1, 2, 3}));
+  for (const wire::Contribution& c : pool.peer(1).applied.at(3).contributors)
+    EXPECT_EQ(c.peer == PeerId{2}, c.microbatches.contains(2)) << "that one may";
+}
+
+TEST(Swarm, of_one_peer_goes_on_without_a_sample_where_it_may) {
+  Pool pool;
+  pool.lacks = [](std::uint64_t, std::uint64_t sample) { return sample == 3 * 64 + 10; };
+  pool.skip = {1};
+  pool.start_all(1);
+  ASSERT_TRUE(pool.reaches(1, 5));
+}
+
 TEST(Swarm, side_without_a_majority_gives_up_only_when_it_goes_on_alone) {
   Pool pool({.patience = 20s});
   pool.start_all(3);

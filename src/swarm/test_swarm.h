@@ -90,8 +90,9 @@ class Pool {
   /// The mean does not become complete at peers for which this is true.
   std::function<bool(std::uint64_t id)> mean_stays_away = [](auto) { return false; };
 
-  /// The peer cannot have this sample of the run.
+  /// The peer cannot have this sample of the run. Peers of `skip` go on without, when nobody has it.
   std::function<bool(std::uint64_t id, std::uint64_t sample)> lacks = [](auto, auto) { return false; };
+  std::set<std::uint64_t> skip;
 
   void run_for(Duration duration) {
     for (const Instant end = now_ + duration; now_ < end;) moment();
@@ -149,10 +150,10 @@ class Pool {
   }
 
   std::optional<FailedSample> missing_of(std::uint64_t id, const WorkItem& item) const {
-    for (const Range& range : item.samples.ranges()) {
+    for (const Range& range : item.samples.ranges())
       for (std::uint64_t s = range.first; s < range.end(); ++s)
-        if (lacks(id, s)) return FailedSample{s, "a.tar, bytes 0-9: sample " + std::to_string(s)};
-    }
+        if (!item.skips && lacks(id, s))
+          return FailedSample{s, "a.tar, bytes 0-9: sample " + std::to_string(s), skip.contains(id)};
     return std::nullopt;
   }
 
@@ -241,8 +242,7 @@ class Pool {
   Instant now_ = Instant{} + std::chrono::hours(1);
   std::map<std::uint64_t, Peer> peers_;
   std::map<std::uint64_t, std::uint64_t> incarnations_;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> links_;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> severed_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> links_, severed_;
   std::deque<Letter> letters_;
   std::set<std::tuple<Digest, PeerId, std::uint32_t, std::string>> handed_in_;
 };

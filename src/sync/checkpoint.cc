@@ -239,9 +239,10 @@ CheckpointStore::CheckpointStore(world::Files& files, Options options)
 
 std::string CheckpointStore::path_of(const std::string& name) const { return options_.folder + "/" + name; }
 
+Status CheckpointStore::make_folder() { return files_.make_folder(options_.folder); }
+
 Result<std::vector<std::string>> CheckpointStore::list() {
-  // A missing folder counts as empty; one that cannot be made would be useless later, too.
-  if (Status made = files_.make_folder(options_.folder); !made) return made.error();
+  if (Status made = make_folder(); !made) return made.error();
   return files_.list(options_.folder);
 }
 
@@ -339,7 +340,8 @@ Status CheckpointStore::remove(const std::string& name) {
 }
 
 Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Digest& run) {
-  const auto names = list();
+  const auto names = files_.list(options_.folder);
+  if (!names && names.error().lasting) return std::optional<LoadedCheckpoint>();
   if (!names) return names.error();
   const std::vector<std::string> checkpoints = checkpoints_among(names.value());
   if (checkpoints.empty()) return std::optional<LoadedCheckpoint>();

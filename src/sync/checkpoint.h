@@ -48,9 +48,12 @@ class CheckpointStore {
   /// run: one in the way is an error. After an error the earlier checkpoints are still there.
   Status save(const StateImage& image);
 
+  /// Makes the folder, which else the first save does: an error is better now than then.
+  Status make_folder();
+
   /// The newest checkpoint of this run whose every byte verifies; nothing when the folder holds no
-  /// checkpoints. If it holds some but none can be used, the error names them, so that no run silently starts
-  /// anew.
+  /// checkpoints or is not there. Creates nothing. If it holds some but none can be used, the error names
+  /// them, so that no run silently starts anew.
   Result<std::optional<LoadedCheckpoint>> load_newest(const Digest& run);
 
  private:

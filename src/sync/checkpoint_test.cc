@@ -62,7 +62,7 @@ class MemoryDisk : public world::Files {
 
   Result<std::vector<std::string>> list(const std::string& folder) override {
     if (!step()) return dead_;
-    if (!made_) return Error{folder + ": no such folder"};
+    if (!made_ && files.empty()) return Error{folder + ": no such folder", true};
     return names();
   }
 
@@ -132,6 +132,8 @@ TEST(Checkpoint, finds_none_in_a_missing_or_empty_folder) {
     const auto found = store(disk).load_newest(sample::kRun);
     ASSERT_TRUE(found.ok());
     EXPECT_FALSE(found.value());
+    EXPECT_EQ(disk.list("ckpt").ok(), i > 0) << "reading makes no folder";
+    ASSERT_TRUE(disk.make_folder("ckpt"));
     disk.files["ckpt/round-000001.tw.part-7"] = Bytes(3);
     disk.files["ckpt/notes.txt"] = Bytes(3);
   }

@@ -105,7 +105,7 @@ TEST_F(DigitsInShards, that_are_broken_end_the_peer_or_are_left_out) {
     EXPECT_THAT(e.what(), HasSubstr("answered with 503"));
   }
   EXPECT_THROW(gradient(*skipping.value(), {8, 8}), std::runtime_error) << "no fault of the samples";
-  const auto missing = skipping.value()->load(RangeSet({8, 8}));
+  const auto missing = skipping.value()->load(RangeSet({8, 8}), false);
   ASSERT_TRUE(missing);
   EXPECT_THAT(missing->why, HasSubstr("answered with 503"));
   store_.broken.clear();

@@ -131,9 +131,9 @@ class TorchTrainer : public Trainer {
     return loss_sum;
   }
 
-  std::optional<data::MissingSample> load(const RangeSet& samples) override {
+  std::optional<data::MissingSample> load(const RangeSet& samples, bool skips) override {
     if (!data_.training->fetches()) return std::nullopt;
-    return data_.training->load(picks_of(samples, samples.count()));
+    return data_.training->load(picks_of(samples, samples.count()), skips);
   }
 
   void expect(const RangeSet& samples) override {

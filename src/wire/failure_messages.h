@@ -14,8 +14,13 @@ struct Failures {
   Round round = 0;
   RangeSet microbatches;
   std::string why;  ///< of the newest of them: sample, object, bytes and answer
+  /// Those of them that the sender computes without what is gone, once nobody has it: when they are leased to
+  /// it again.
+  RangeSet skippable{};
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.microbatches, self.why); }
+  static void fields(auto& self, auto&& field) {
+    field(self.round, self.microbatches, self.why, self.skippable);
+  }
 
   bool operator==(const Failures&) const = default;
 };

@@ -100,7 +100,7 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::log, "seconds", "from the first of them on"},
     {Phase::notice, "deadline_s", "from now on"},
     {Phase::traffic, kSentTo, "bytes of messages to peers at this site, by the process until now"},
-    {Phase::traffic, kReadFrom, "bytes of data from this store, by the process until now"},
+    {Phase::traffic, kReadFrom, "bytes from this store, by the process until now"},
     {Phase::traffic, kAskedOf, "requests for them"},
     {Phase::traffic, "up_mbit_s", "the line of this peer, outwards, where it is known"},
     {Phase::traffic, "down_mbit_s", "the same, inwards"},

@@ -25,7 +25,8 @@ class Files {
 
   virtual Status remove(const std::string& path) = 0;
 
-  /// Names (not paths) of the plain files in a folder, sorted.
+  /// Names (not paths) of the plain files in a folder, sorted. Error::lasting: there is no such folder; a
+  /// store has every folder.
   virtual Result<std::vector<std::string>> list(const std::string& folder) = 0;
 
   /// Makes it with all parents; no error when it exists.

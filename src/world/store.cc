@@ -24,6 +24,13 @@ std::string text_of(const Extent& extent) {
                      extent.offset + extent.length - 1);
 }
 
+void add(StoreUses& sum, const StoreUses& more) {
+  for (const auto& [store, use] : more) {
+    sum[store].requests += use.requests;
+    sum[store].bytes += use.bytes;
+  }
+}
+
 Result<std::string> read_now(Store& store, const Extent& extent) {
   const auto answer = std::make_shared<std::promise<Result<std::string>>>();  // owners: this call, the store
   auto came = answer->get_future();

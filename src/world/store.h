@@ -45,6 +45,8 @@ struct StoreUse {
 /// By the name that has the store's prices ("s3:us-east-1", "b2"), or by its host.
 using StoreUses = std::map<std::string, StoreUse>;
 
+void add(StoreUses& sum, const StoreUses& more);
+
 /// Door to objects that are read in parts, wherever they lie. Errors that may pass are retried before they
 /// are reported; an error names object, bytes and answer. Any thread.
 class Store {

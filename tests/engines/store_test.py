@@ -5,6 +5,7 @@ is killed. Answers composer#3902 (autoresume finds the right, whole checkpoint a
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -65,8 +66,49 @@ class Anchor:
         self.process.wait()
 
 
-def objects(bed):
-    return sorted(line.split("/")[-1] for line in bed.s3cmd("ls", COPIES + "/").splitlines())
+def test_the_log_of_a_peer_that_is_killed_with_its_machine_is_in_the_store(bed, tmp_path):
+    copies = f"s3://{BUCKET}/logs-of-the-lost"
+    logs = []
+    for number in range(2):
+        anchor = Anchor(tmp_path, bed, f"lost-{number}", copies=copies)
+        try:
+            wait_until(lambda: anchor.copied(), "a checkpoint is copied")
+            seen = anchor.events("commit")[-1]["round"]
+            wait_until(lambda: last_round_in(bed, copies) >= seen, "its log follows", limit_s=60)
+        finally:
+            anchor.kill()
+        last = last_round_in(bed, copies)
+        assert last <= anchor.events("commit")[-1]["round"], "nothing but what happened"
+        logs = [name for name in objects(bed, copies + "/logs") if name.startswith("events-1-")]
+        shutil.rmtree(anchor.folder)
+    assert len(logs) == 2, "each machine has a log of its own"
+    report = report_of(bed, copies + "/")
+    assert report["samples"] == 8 * last, "the second machine went on where the first one was"
+    assert sum(store["requests"] for store in report["stores"]) > 2, "what was asked of it is counted"
+    assert report["rounds"] > last / 2, "all but those between its last copy and its last checkpoint"
+    assert [peer["id"] for peer in report["peers"]] == [1]
+    fetched = tmp_path / "fetched"
+    fetched.mkdir()
+    bed.s3cmd("get", "--recursive", copies + "/logs/", f"{fetched}/")
+    assert report_of(bed, fetched) == report, "any client of S3 gets them, too"
+
+
+def report_of(bed, logs):
+    done = subprocess.run(
+        [PROGRAM, "report", str(logs), "--json"],
+        env={**os.environ, **bed.environment}, capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def last_round_in(bed, copies):
+    names = bed.s3cmd("ls", copies + "/logs/").splitlines()
+    return report_of(bed, copies)["samples"] // 8 if names else 0
+
+
+def objects(bed, folder=COPIES):
+    return sorted(line.split("/")[-1] for line in bed.s3cmd("ls", folder + "/").splitlines())
 
 
 def test_copies_survive_kills_and_another_machine_goes_on_from_the_newest(bed, tmp_path):

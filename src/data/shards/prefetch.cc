@@ -123,7 +123,7 @@ struct Prefetch::State {
   bool was_held_back(std::span<const Pick> samples);
   void read_again(const Pick& pick);
   void await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples);
-  std::optional<MissingSample> missing_of(std::span<const Pick> samples) const;
+  std::optional<MissingSample> missing_of(std::span<const Pick> samples, bool skips) const;
   void need_no_more(std::span<const Pick> samples);
   bool has_room() const;
   bool can_read();
@@ -229,9 +229,11 @@ void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const 
   news.waited_for = name_of(late);
 }
 
-/// All are ready. Broken ones may be skipped as long as they are few.
-std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> samples) const {
+/// All are ready. Broken ones may be skipped as long as they are few; those that are gone, when no other peer
+/// has them.
+std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> samples, bool skips) const {
   std::set<std::uint64_t> left_out = broken;
+  std::optional<MissingSample> gone;
   for (const Pick& pick : samples) {
     const Example& example = entries.at(pick).example;
     if (!example.unread.empty()) return MissingSample{pick.number, example.unread};
@@ -240,8 +242,10 @@ std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> s
     if (left_out.size() > settings.most_broken)
       return MissingSample{pick.number, fmt::format("{} (data.skip_broken: {} would go on without it)",
                                                     example.broken, left_out.size())};
+    if (example.gone && !skips && !broken.contains(pick.index) && !gone)
+      gone = MissingSample{pick.number, example.broken, true};
   }
-  return std::nullopt;
+  return gone;
 }
 
 void Prefetch::State::need_no_more(std::span<const Pick> samples) {
@@ -340,8 +344,8 @@ void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
     if (entry == nullptr) continue;
     if (!content) {
       const bool is_gone = bytes.error().lasting && reaches_shards;
-      finish(pick,
-             is_gone ? Example{.broken = bytes.error().message} : Example{.unread = bytes.error().message});
+      finish(pick, is_gone ? Example{.broken = bytes.error().message, .gone = true}
+                           : Example{.unread = bytes.error().message});
       continue;
     }
     change(*entry, Stage::read, entry->needed);
@@ -467,11 +471,11 @@ void Prefetch::expect(std::span<const Pick> samples) {
   state.changed.notify_all();
 }
 
-std::optional<MissingSample> Prefetch::load(std::span<const Pick> samples) {
+std::optional<MissingSample> Prefetch::load(std::span<const Pick> samples, bool skips) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.await(lock, samples);
-  std::optional<MissingSample> missing = state.missing_of(samples);
+  std::optional<MissingSample> missing = state.missing_of(samples, skips);
   if (missing) state.need_no_more(samples);
   return missing;
 }

@@ -25,6 +25,7 @@ using FieldValue = std::variant<std::monostate, Array, std::string>;
 struct Example {
   std::vector<FieldValue> fields{};
   std::string broken{};  ///< why there is none for anybody; there are no fields then
+  bool gone = false;     ///< it is broken because the store lacks its bytes: another store may have them
   std::string unread{};  ///< why its bytes could not be had here: that is no fault of the sample
 };
 
@@ -58,8 +59,8 @@ class Prefetch {
   /// Dataset::expect. Samples that were taken already are not fetched again while every list contains them.
   void expect(std::span<const Pick> samples);
 
-  /// Dataset::load.
-  std::optional<MissingSample> load(std::span<const Pick> samples);
+  /// Dataset::load. What is gone is left out without `skips`, too, once it was left out before.
+  std::optional<MissingSample> load(std::span<const Pick> samples, bool skips = false);
 
   /// Waits at most `limit` for all of these; false when some are missing. They are kept until they are taken.
   bool wait(std::span<const Pick> samples, Duration limit);

@@ -215,28 +215,35 @@ TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
 TEST_F(Fetching, goes_on_without_the_samples_of_a_shard_that_is_gone_where_that_is_allowed) {
   store_.gone = {"1.tar"};
   Prefetch prefetch = open({.most_broken = 20});
-  EXPECT_EQ(prefetch.load(picks(20, 2)), std::nullopt) << "the other shard is there";
+  const auto first = prefetch.load(picks(20, 2));
+  ASSERT_TRUE(first) << "another peer may have them";
+  EXPECT_TRUE(first->skippable);
+  EXPECT_THAT(first->why, HasSubstr("1.tar, bytes "));
+  EXPECT_EQ(prefetch.load(picks(20, 2), true), std::nullopt) << "the other shard is there";
   const auto taken = prefetch.take(picks(20, 2));
   ASSERT_TRUE(taken) << taken.error().message;
   EXPECT_THAT(taken.value().at({20, 20}).broken, HasSubstr("1.tar, bytes "));
   EXPECT_EQ(prefetch.take_news().skipped.size(), 2U);
+  EXPECT_EQ(prefetch.load(picks(20, 2)), std::nullopt) << "no peer had them before";
   Prefetch strict = open({.most_broken = 1});
-  const auto missing = strict.load(picks(20, 2));
+  const auto missing = strict.load(picks(20, 2), true);
   ASSERT_TRUE(missing);
   EXPECT_EQ(missing->sample, 21U) << "one more than are left out";
+  EXPECT_FALSE(missing->skippable);
 }
 
 // Another peer may reach them.
 TEST_F(Fetching, does_not_go_on_without_samples_on_a_machine_that_reaches_no_shard) {
   store_.gone = {"0.tar", "1.tar"};
   Prefetch prefetch = open({.most_broken = 40});
-  const auto missing = prefetch.load(picks(20, 2));
+  const auto missing = prefetch.load(picks(20, 2), true);
   ASSERT_TRUE(missing);
+  EXPECT_FALSE(missing->skippable);
   EXPECT_THAT(missing->why, HasSubstr("answered with 404"));
   store_.gone = {};
   ASSERT_TRUE(prefetch.take(picks(0, 1)));
   store_.gone = {"0.tar", "1.tar"};
-  EXPECT_EQ(prefetch.load(picks(20, 2)), std::nullopt) << "one was there";
+  EXPECT_EQ(prefetch.load(picks(20, 2), true), std::nullopt) << "one was there";
 }
 
 TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {

@@ -120,8 +120,8 @@ class ShardDataset final : public Dataset {
     return batch;
   }
 
-  std::optional<MissingSample> load(std::span<const Pick> samples) const override {
-    return prefetch_.load(samples);
+  std::optional<MissingSample> load(std::span<const Pick> samples, bool skips) const override {
+    return prefetch_.load(samples, skips);
   }
 
   void expect(std::span<const Pick> samples) const override { prefetch_.expect(samples); }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "host/http.h"
+#include "host/store/object_place.h"
 #include "host/store/s3_answer.h"
 #include "host/system/calendar.h"
 
@@ -20,7 +21,6 @@ namespace {
 constexpr std::uint64_t kMostCopiedAtOnce = 5'000'000'000;
 constexpr std::uint64_t kCopyPart = 1'000'000'000;
 constexpr std::size_t kAnswerRoom = std::size_t{1} << 20;
-constexpr Duration kPatience = std::chrono::minutes(5);  // 16 MiB at 0.5 Mbit/s
 constexpr Duration kFirstPause = std::chrono::milliseconds(200);
 constexpr int kOk = 200, kNoContent = 204, kPartial = 206, kNotThere = 404, kOutOfRange = 416;
 
@@ -66,7 +66,10 @@ class Bodies {
 
 }  // namespace
 
-S3Files::S3Files(S3Place place, Doors doors) : place_(std::move(place)), doors_(std::move(doors)) {}
+S3Files::S3Files(S3Place place, Doors doors, const Effort& effort)
+    : place_(std::move(place)), doors_(std::move(doors)), effort_(effort) {}
+
+S3Files::S3Files(S3Place place, Doors doors) : S3Files(std::move(place), std::move(doors), Effort{}) {}
 
 Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
   const S3Target target = [&] {
@@ -78,19 +81,22 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
                              .url = url_of(target),
                              .headers = ask.headers,
                              .body = ask.body,
-                             .patience = kPatience,
+                             .patience = effort_.patience,
+                             .silence = effort_.silence,
                              .most_bytes = kPartBytes + kAnswerRoom};
   for (int attempt = 1;; ++attempt) {
     const S3Scope scope{place_.region, doors_.unix_s()};
     const world::HttpRequest signed_request =
         place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
     auto answer = doors_.exchange(signed_request);
-    if (!answer && attempt == kAttempts) {
+    ++requests_;
+    if (answer) bytes_ += answer.value().body.size();
+    if (!answer && attempt == effort_.attempts) {
       const std::string shown = fmt::format("s3://{}/{}", ask.name.bucket, ask.name.key);
-      return Error{fmt::format("{} (asked {} times at {}): {}", shown, kAttempts, place_.host,
-                               without_url(answer.error().message, signed_request.url, shown))};
+      return Error{fmt::format("{} (asked {} times at {}): {}", shown, effort_.attempts, place_.host,
+                               answer.error().message)};
     }
-    if (!may_pass(answer) || attempt == kAttempts) return answer;
+    if (!may_pass(answer) || attempt == effort_.attempts) return answer;
     const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
     doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
   }
@@ -286,6 +292,11 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
 Status S3Files::make_folder(const std::string& folder) {
   const auto name = parse_s3(folder);
   return name ? Status(Unit{}) : Status(name.error());
+}
+
+world::StoreUses S3Files::uses() const {
+  if (requests_ == 0) return {};
+  return {{store_name(place_), {requests_, bytes_}}};
 }
 
 S3Files::Doors s3_doors() {

@@ -12,6 +12,7 @@
 #include "host/store/s3_place.h"
 #include "world/files.h"
 #include "world/http.h"
+#include "world/store.h"
 
 namespace tw::host {
 
@@ -20,6 +21,10 @@ namespace tw::host {
 /// copies itself. Errors name the object, the answer and the key that signed the request. Blocks; any thread.
 class S3Files final : public world::Files {
  public:
+  /// Bytes of one request; larger objects take several.
+  static constexpr std::size_t kPartBytes = std::size_t{16} << 20;
+  static constexpr int kAttempts = 5;
+
   /// One exchange over the network; blocks.
   using Exchange = std::function<Result<world::HttpAnswer>(const world::HttpRequest&)>;
 
@@ -31,6 +36,14 @@ class S3Files final : public world::Files {
     std::uint64_t seed = 0;               ///< of the jitter of pauses
   };
 
+  /// How long one request may take.
+  struct Effort {
+    int attempts = kAttempts;                     ///< while the server is busy or does not answer
+    Duration patience = std::chrono::minutes(5);  ///< of an attempt: 16 MiB at 0.5 Mbit/s
+    Duration silence{};                           ///< world::HttpRequest
+  };
+
+  S3Files(S3Place place, Doors doors, const Effort& effort);
   S3Files(S3Place place, Doors doors);
 
   Result<std::vector<std::byte>> read(const std::string& path) override;
@@ -40,10 +53,8 @@ class S3Files final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
-  /// Bytes of one request; larger objects take several.
-  static constexpr std::size_t kPartBytes = std::size_t{16} << 20;
-  /// Attempts of a request while the server is busy or does not answer.
-  static constexpr int kAttempts = 5;
+  /// Until now, by the name of the store: requests of every kind, and bytes that came.
+  world::StoreUses uses() const;
 
  private:
   struct Ask {
@@ -68,7 +79,9 @@ class S3Files final : public world::Files {
 
   S3Place place_;
   Doors doors_;
+  Effort effort_;
   std::atomic<std::uint64_t> attempts_ = 0;
+  std::atomic<std::uint64_t> requests_ = 0, bytes_ = 0;
 };
 
 /// The doors of this machine: curl, the wall clock, sleep.

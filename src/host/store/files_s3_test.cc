@@ -66,6 +66,17 @@ TEST_F(FilesInABucket, are_tried_again_while_the_store_is_busy_and_not_for_ever)
   EXPECT_EQ(bucket.asked.size(), 1U) << "a no is a no";
 }
 
+TEST_F(FilesInABucket, count_each_request_and_the_bytes_that_come) {
+  EXPECT_TRUE(files.uses().empty());
+  ASSERT_TRUE(write(files, "s3://data/x", "four"));
+  bucket.refusals = {503};
+  EXPECT_EQ(text_of(files.read("s3://data/x")), "four");
+  const world::StoreUses uses = files.uses();
+  ASSERT_TRUE(uses.contains("store"));
+  EXPECT_EQ(uses.at("store").requests, 3U);
+  EXPECT_EQ(uses.at("store").bytes, std::string("<Error><Code>SlowDown</Code></Error>").size() + 4);
+}
+
 TEST_F(FilesInABucket, that_change_while_they_are_read_are_an_error) {
   bucket.objects["/data/x"] = std::string(S3Files::kPartBytes + 1, 'a');
   bucket.before = [this] {

@@ -78,6 +78,13 @@ struct HttpStore::Job {
 
 /// What may pass by itself.
 struct HttpStore::Trouble {
+  enum class Kind {
+    silent,  ///< no answer came
+    busy,    ///< the answer is that it cannot now
+    torn,    ///< a part of the body came
+  };
+
+  Kind kind{};
   std::string what{};        ///< in words
   world::HttpAnswer part{};  ///< what came of the body
   Error last{};              ///< as it is told after the last attempt
@@ -119,19 +126,23 @@ world::StoreUses HttpStore::uses() const {
 void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer,
                      const world::HttpAnswer& partial) {
   count(*job, 0, answer ? answer.value().body.size() : partial.body.size());
+  const auto unanswered = [&](const std::string& what) {
+    return Error{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts, what)};
+  };
   if (!answer) {
     const std::string& what = answer.error().message;
-    const Error last{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts, what)};
-    return try_again(job, {what, partial, last});
+    const auto kind = partial.status == 0 ? Trouble::Kind::silent : Trouble::Kind::torn;
+    return try_again(job, {kind, what, partial, unanswered(what)});
   }
   const int status = answer.value().status;
   if (status >= kBrokenStatus || status == kBusyStatus)
-    return try_again(job, {fmt::format("answered with {}", status), {}, refused(*job, answer.value())});
+    return try_again(
+        job,
+        {Trouble::Kind::busy, fmt::format("answered with {}", status), {}, refused(*job, answer.value())});
   const std::size_t missing = job->extent.length - job->came.size();
   if (status == kRangeStatus && answer.value().body.size() < missing && job->fits(answer.value())) {
     const std::string what = fmt::format("{} of {} bytes came", answer.value().body.size(), missing);
-    const Error last{fmt::format("{} (asked {} times): {}", world::text_of(job->extent), kAttempts, what)};
-    return try_again(job, {what, std::move(answer).value(), last});
+    return try_again(job, {Trouble::Kind::torn, what, std::move(answer).value(), unanswered(what)});
   }
   judge(job, std::move(answer).value());
 }
@@ -151,7 +162,7 @@ void HttpStore::try_again(const SharedJob& job, const Trouble& trouble) {
 
 // A server that is busy once or twice is no news.
 void HttpStore::tell_trouble(const Job& job, const Trouble& trouble) const {
-  const bool is_answer = trouble.what.starts_with("answered") || trouble.part.status != 0;
+  const bool is_answer = trouble.kind != Trouble::Kind::silent;
   if (!doors_.troubled || (is_answer && job.attempt < kAttempts / 2)) return;
   doors_.troubled(fmt::format("{}: {}; asked again ({} of {})", world::text_of(job.extent), trouble.what,
                               job.attempt, kAttempts));

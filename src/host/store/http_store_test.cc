@@ -123,7 +123,7 @@ TEST(HttpStore, gives_up_when_nobody_answers) {
 
 TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
   ScriptedServer server;
-  server.answers = {{Error{"no byte for 10 s"}},
+  server.answers = {{Error{"answered by no byte in 10 s"}},
                     {world::HttpAnswer{503}},
                     {world::HttpAnswer{503}},
                     {world::HttpAnswer{503}},
@@ -131,7 +131,7 @@ TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
   HttpStore store = server.store();
   ASSERT_TRUE(read_now(store, {"http://host/x", 0, 4}));
   EXPECT_THAT(server.troubles,
-              ElementsAre("http://host/x, bytes 0-3: no byte for 10 s; asked again (2 of 8)",
+              ElementsAre("http://host/x, bytes 0-3: answered by no byte in 10 s; asked again (2 of 8)",
                           "http://host/x, bytes 0-3: answered with 503; asked again (4 of 8)",
                           "http://host/x, bytes 0-3: answered with 503; asked again (5 of 8)"));
 }

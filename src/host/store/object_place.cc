@@ -12,14 +12,6 @@ namespace {
 constexpr std::string_view kGs = "gs://", kAz = "az://", kGsHost = "storage.googleapis.com";
 constexpr std::array<std::string_view, 5> kHttpSchemes = {"http://", "https://", "s3://", kGs, kAz};
 
-/// A store that speaks the language of S3, by its host.
-std::string store_at(const std::string& host, const std::string& region) {
-  if (host.ends_with(".amazonaws.com")) return "s3:" + region;
-  if (host.ends_with(".backblazeb2.com")) return "b2";
-  if (host.ends_with(".r2.cloudflarestorage.com")) return "r2";
-  return host;
-}
-
 std::string with_region(const std::string& store, const std::string& region) {
   return region.empty() ? store : store + ":" + region;
 }
@@ -36,7 +28,7 @@ void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name, const c
   out.target = target_of(place, name);
   out.region = place.region;
   out.credentials = place.credentials;
-  out.store = store_at(place.host, place.region);
+  out.store = store_name(place);
   out.who = fmt::format("{}, region {}, {}",
                         place.credentials ? "key " + place.credentials->key_id : std::string(none),
                         place.region, place.host);
@@ -87,6 +79,13 @@ Result<ObjectPlace> az_place(const std::string& object, const Environment& envir
 }
 
 }  // namespace
+
+std::string store_name(const S3Place& place) {
+  if (place.host.ends_with(".amazonaws.com")) return "s3:" + place.region;
+  if (place.host.ends_with(".backblazeb2.com")) return "b2";
+  if (place.host.ends_with(".r2.cloudflarestorage.com")) return "r2";
+  return place.host;
+}
 
 bool is_http_object(const std::string& object) {
   return std::ranges::any_of(kHttpSchemes,

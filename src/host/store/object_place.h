@@ -19,6 +19,9 @@
 ///                                AZURE_STORAGE_ENDPOINT (with the account in it) for another server
 namespace tw::host {
 
+/// world::StoreUses: a store that speaks S3.
+std::string store_name(const S3Place& place);
+
 /// Whether the object has one of the HTTP schemes.
 bool is_http_object(const std::string& object);
 

@@ -90,14 +90,6 @@ std::string region_advice(const world::HttpAnswer& answer, const std::string& re
   return ": the bucket is in " + named + ", set AWS_REGION";
 }
 
-std::string without_url(std::string message, const std::string& url, const std::string& shown) {
-  if (message.starts_with(url + ": ")) message.erase(0, url.size() + 2);
-  if (url == shown) return message;
-  for (std::size_t at = message.find(url); at != std::string::npos; at = message.find(url, at + shown.size()))
-    message.replace(at, url.size(), shown);
-  return message;
-}
-
 std::string percent_decoded(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -39,10 +39,6 @@ std::optional<ContentRange> range_in(std::string_view content_range);
 /// nothing.
 std::string region_advice(const world::HttpAnswer& answer, const std::string& region);
 
-/// What went wrong, for a message that has named the object; nothing of the URL, which may hold a signature:
-/// `shown` stands for it.
-std::string without_url(std::string message, const std::string& url, const std::string& shown);
-
 /// The inverse of percent_encoded; what is not well-formed stays as it is.
 std::string percent_decoded(std::string_view text);
 

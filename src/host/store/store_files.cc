@@ -33,7 +33,8 @@ Result<world::Files*> StoreFiles::files_for(const std::string& path) {
     return static_cast<world::Files*>(&known->second);
   const auto place = s3_place(process_environment, files);
   if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
-  return static_cast<world::Files*>(&s3_.try_emplace(files, place.value(), s3_doors()).first->second);
+  return static_cast<world::Files*>(
+      &s3_.try_emplace(files, place.value(), s3_doors(), effort_).first->second);
 }
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {
@@ -65,6 +66,13 @@ Result<std::vector<std::string>> StoreFiles::list(const std::string& folder) {
 Status StoreFiles::make_folder(const std::string& folder) {
   const auto files = files_for(folder);
   return files ? files.value()->make_folder(folder) : files.error();
+}
+
+world::StoreUses StoreFiles::uses() const {
+  world::StoreUses sum;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [files, store] : s3_) world::add(sum, store.uses());
+  return sum;
 }
 
 }  // namespace tw::host

@@ -18,6 +18,9 @@ AwsFiles read_aws_files();
 /// Any thread.
 class StoreFiles final : public world::Files {
  public:
+  /// effort: of requests to stores.
+  explicit StoreFiles(const S3Files::Effort& effort = {}) : effort_(effort) {}
+
   Result<std::vector<std::byte>> read(const std::string& path) override;
   Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override;
   Status rename(const std::string& from, const std::string& to) override;
@@ -25,12 +28,16 @@ class StoreFiles final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
+  /// S3Files::uses of all stores.
+  world::StoreUses uses() const;
+
  private:
   /// The error: the environment has no usable settings.
   Result<world::Files*> files_for(const std::string& path);
 
+  const S3Files::Effort effort_;
   DiskFiles disk_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<AwsFiles, S3Files> s3_;  ///< by what says where it is, and whose keys; guarded by mutex_
 };
 

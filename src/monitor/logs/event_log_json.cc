@@ -370,7 +370,10 @@ Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& fo
     if (!log) return log.error();
     return std::vector<std::vector<LogEntry>>{std::move(log).value()};
   }
-  const std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
+  std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
+  const std::string inner = folder_or_log + "/logs";
+  if (std::error_code none; !error && paths.empty() && std::filesystem::is_directory(inner, none))
+    paths = logs_in_folder(inner, error);
   if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, error.message())};
   if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder_or_log)};
   std::vector<std::vector<LogEntry>> logs;

@@ -116,7 +116,8 @@ class EventLogTail {
 /// error that names path:line.
 Result<std::vector<LogEntry>> read_event_log(const std::string& path);
 
-/// All logs of a folder, a log each, or the one log. Errors: no such folder, no log in it, a broken line.
+/// All logs of a folder, or of its subfolder "logs" if only that one has logs, a log each; or the one log.
+/// Errors: no such folder, no log in it, a broken line.
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log);
 
 }  // namespace tw::monitor

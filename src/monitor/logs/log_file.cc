@@ -48,7 +48,7 @@ void for_each_log_file(const std::string& folder, std::error_code& error, Visit 
   for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with("events-") && name.ends_with(kEnding)) visit(name);
+    if (is_log_file(name)) visit(name);
   }
 }
 
@@ -108,6 +108,14 @@ std::string log_part_path(const std::string& path, std::uint64_t part) {
   const std::string stem = path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
   return fmt::format("{}.{}{}", stem, part, kEnding);
 }
+
+std::optional<std::uint64_t> log_part_of(const std::string& log, const std::string& name) {
+  if (!name.ends_with(kEnding)) return std::nullopt;
+  const auto [whole, part] = log_and_part(name);
+  return whole == log ? std::optional(part) : std::nullopt;
+}
+
+bool is_log_file(const std::string& name) { return name.starts_with("events-") && name.ends_with(kEnding); }
 
 std::vector<std::uint64_t> log_parts(const std::string& path) {
   const std::filesystem::path whole(path);

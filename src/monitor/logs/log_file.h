@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -41,6 +42,12 @@ class LogFile {
 /// A log is one file, events-7.jsonl, until that is full; then events-7.2.jsonl goes on, and so forth. Part 1
 /// has the name of the log.
 std::string log_part_path(const std::string& path, std::uint64_t part);
+
+/// Number of the part of this log that a file of this name is; nothing: it is none. Both without folders.
+std::optional<std::uint64_t> log_part_of(const std::string& log, const std::string& name);
+
+/// The name, without a folder, is that of a part of some log.
+bool is_log_file(const std::string& name);
 
 /// Numbers of the existing parts of a log, rising.
 std::vector<std::uint64_t> log_parts(const std::string& path);

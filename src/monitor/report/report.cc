@@ -101,6 +101,14 @@ void average_phases(const RunHistory& history, Summary& summary) {
   if (comm_s > 0) summary.granularity = calc_s / comm_s;
 }
 
+/// The peer came back on another machine, where it began another log.
+bool goes_on_elsewhere(const std::vector<LogEntry>& log, const std::vector<std::vector<LogEntry>>& logs) {
+  return std::ranges::any_of(logs, [&](const std::vector<LogEntry>& other) {
+    return !other.empty() && other.back().writer == log.back().writer &&
+           other.back().unix_nanos > log.back().unix_nanos;
+  });
+}
+
 /// Logs that end while those of other peers go on, without a loss of their writer.
 void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const RunHistory& history,
                              Summary& summary) {
@@ -113,6 +121,7 @@ void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, con
   for (const std::vector<LogEntry>& log : logs) {
     const auto peer = log.empty() ? history.peers.end() : history.peers.find(log.back().writer);
     if (peer == history.peers.end() || log.back().event.round + 1 >= last) continue;
+    if (goes_on_elsewhere(log, logs)) continue;
     if (!peer->second.stayed() || peer->second.stopped || peer->second.killed) continue;
     summary.missing.push_back(
         {.peer = peer->first,

@@ -392,6 +392,26 @@ TEST(Report, says_that_a_log_ends_before_the_others_though_nobody_lost_its_peer)
       << render(summary);
 }
 
+TEST(Report, takes_several_logs_of_a_peer_that_came_back_on_another_machine) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.rounds(4, 6, {1});
+  story.add(2, 6.5, {.phase = Phase::start, .round = 6});
+  story.rounds(7, 9, {1, 2});
+  std::vector<std::vector<LogEntry>> logs = story.logs();
+  std::vector<LogEntry>& both = logs.back();
+  const auto start = std::ranges::find(both, Phase::start, [](const LogEntry& e) { return e.event.phase; });
+  const std::vector<LogEntry> second(start, both.end());
+  both.erase(start, both.end());
+  logs.push_back(second);
+  const Summary summary = summarize(logs);
+  EXPECT_EQ(summary.missing.size(), 0U) << render(summary);
+  EXPECT_EQ(summary.rounds, 9U);
+  ASSERT_EQ(summary.peers.size(), 2U);
+  EXPECT_EQ(summary.peers[1].rounds, 6U);
+  EXPECT_NEAR(summary.peers[1].hours.value_or(0) * 3600, 3 + 3.5, 0.01) << "those of both machines";
+}
+
 TEST(Report, shows_no_control_characters_of_a_reason) {
   Summary summary;
   summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = {}, .extra_s = {}, .why = "\x1b[2J\nforged"}};

@@ -146,7 +146,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return checkpoint_line(event);
     case Phase::copy:
       if (event.cause == world::Cause::none) return std::nullopt;
-      return round + "the checkpoint is not copied, training goes on" + because(event);
+      return round + "a copy in checkpoint.to is missing, training goes on" + because(event);
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
     case Phase::reissue:

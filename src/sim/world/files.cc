@@ -86,7 +86,7 @@ Status VirtualFiles::remove(const std::string& path) {
 
 Result<std::vector<std::string>> VirtualFiles::list(const std::string& folder) {
   if (auto failed = begin(Operation::other, folder)) return *failed;
-  if (!folders_.contains(folder)) return no_such(folder);
+  if (!folders_.contains(folder)) return Error{no_such(folder).message, true};
   std::vector<std::string> names;
   for (const auto& [path, file] : seen_) {
     if (folder_of(path) == folder) names.push_back(path.substr(path.rfind('/') + 1));

@@ -67,7 +67,7 @@ void SyntheticTrainer::flip(std::span<const float> parameters) {
   value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << mix(choice_, 1) % kMantissaBits));
 }
 
-std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples) {
+std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples, bool /*skips*/) {
   if (!model_.lacks) return std::nullopt;
   for (const Range& range : samples.ranges()) {
     for (std::uint64_t s = range.first; s < range.end(); ++s)

@@ -36,7 +36,7 @@ class SyntheticTrainer final : public train::Trainer {
   void initial_parameters(std::span<float> out) override;
   double accumulate(std::span<const float> parameters, train::SampleSpan samples,
                     std::span<float> gradient_sum) override;
-  std::optional<data::MissingSample> load(const RangeSet& samples) override;
+  std::optional<data::MissingSample> load(const RangeSet& samples, bool skips) override;
 
   data::LoadNews take_load_news() override { return std::exchange(news_, {}); }
 

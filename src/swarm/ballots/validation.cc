@@ -68,7 +68,8 @@ bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease) {
 
 bool is_sound(const wire::Failures& failures, const LeaseBook::Options& lease) {
   const RangeSet all(Range{0, lease.microbatches()});
-  return failures.why.size() <= wire::kMostFailureBytes && all.contains(failures.microbatches);
+  return failures.why.size() <= wire::kMostFailureBytes && all.contains(failures.microbatches) &&
+         failures.microbatches.contains(failures.skippable);
 }
 
 bool is_sound(const wire::Entrust& entrust, const LeaseBook::Options& lease) {

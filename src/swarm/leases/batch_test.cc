@@ -87,6 +87,8 @@ TEST(Failures, are_of_microbatches_of_the_batch_with_a_reason_that_is_not_long) 
   failures.why += 'x';
   EXPECT_FALSE(is_sound(failures, kLease));
   EXPECT_FALSE(is_sound(wire::Failures{7, RangeSet(Range{12, 5}), "404"}, kLease));
+  EXPECT_TRUE(is_sound(wire::Failures{7, RangeSet(Range{12, 2}), "404", RangeSet(Range{13, 1})}, kLease));
+  EXPECT_FALSE(is_sound(wire::Failures{7, RangeSet(Range{12, 2}), "404", RangeSet(Range{14, 1})}, kLease));
 }
 
 }  // namespace

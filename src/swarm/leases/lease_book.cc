@@ -132,6 +132,7 @@ void LeaseBook::note_failures(PeerId peer, const wire::Failures& failures) {
   wire::Failures& known = failures_[peer];
   if (!known.microbatches.contains(failures.microbatches)) last_failed_ = peer;
   known.microbatches.add(failures.microbatches);
+  known.skippable.add(failures.skippable);
   known.why = failures.why;
 }
 
@@ -167,9 +168,33 @@ std::optional<LeaseBook::Hopeless> LeaseBook::hopeless(const std::set<PeerId>& a
     if (failed.size() < kMostFailed && !nobody_else) continue;
     // Usually the last peer with a failure failed at this; others may have failed elsewhere since.
     const PeerId tells = has_failed(last_failed_) ? last_failed_ : failed.front();
-    return Hopeless{failed, failures_.at(tells).why};
+    return Hopeless{microbatch, failed, failures_.at(tells).why};
   }
   return std::nullopt;
+}
+
+std::optional<LeaseBook::Grant> LeaseBook::grant_to_skip(const std::set<PeerId>& eligible,
+                                                         std::uint64_t microbatch) {
+  if (!free_.contains(microbatch) || skipped_.contains(microbatch)) return std::nullopt;
+  const RangeSet one(Range{microbatch, 1});
+  for (auto& [peer, account] : accounts_) {
+    const auto told = failures_.find(peer);
+    const bool can = told != failures_.end() && told->second.skippable.contains(microbatch);
+    const bool may = eligible.contains(peer) && !account.recalled && account.open < wire::kLeaseSlots;
+    if (!can || !may) continue;
+    skipped_.add(one);
+    lease(account, one);
+    return Grant{peer, account.open, one};
+  }
+  return std::nullopt;
+}
+
+void LeaseBook::lease(Account& account, const RangeSet& given) {
+  free_.remove(given);
+  wire::SlotProgress& entry = account.slots[account.open];
+  entry.slot = account.open;
+  entry.held.add(given);
+  account.hungry = false;
 }
 
 RangeSet LeaseBook::forget(PeerId peer) {
@@ -221,11 +246,7 @@ std::vector<LeaseBook::Grant> LeaseBook::feed(const std::set<PeerId>& eligible, 
     RangeSet fit = free_for(peer);
     if (fit.empty()) continue;
     RangeSet given = fit.take(one ? 1 : grant_size(account, speed_of_all, eligible.size()));
-    free_.remove(given);
-    wire::SlotProgress& entry = account.slots[account.open];
-    entry.slot = account.open;
-    entry.held.add(given);
-    account.hungry = false;
+    lease(account, given);
     grants.push_back({peer, account.open, std::move(given)});
   }
   return grants;

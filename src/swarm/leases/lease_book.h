@@ -63,6 +63,7 @@ class LeaseBook {
   /// A free microbatch that kMostFailed peers, or all of `able`, cannot compute. An empty `able` is not
   /// hopeless: all leave, and others may come.
   struct Hopeless {
+    std::uint64_t microbatch = 0;
     std::vector<PeerId> failed;
     std::string why;  ///< as the last of them reported
   };
@@ -78,6 +79,10 @@ class LeaseBook {
   /// Leases for the peers of `eligible` that want more, into their open slots, in whole grains while there
   /// are. No peer gets what it or kMostFailed peers failed at, and none without an open slot gets anything.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
+
+  /// A lease of what is hopeless to a peer that failed at it and can do without (wire::Failures::skippable):
+  /// once, then it is hopeless for good. Nothing: no peer of `eligible` can.
+  std::optional<Grant> grant_to_skip(const std::set<PeerId>& eligible, std::uint64_t microbatch);
 
   /// The peer that should give back what it has not begun, when others are idle and nothing is free. at_will:
   /// without these conditions.
@@ -135,6 +140,7 @@ class LeaseBook {
   };
 
   void take(Account& account, const wire::Progress& progress);
+  void lease(Account& account, const RangeSet& given);
   bool take_from_giver(PeerId taker, const RangeSet& done);
   double speed_of(const std::set<PeerId>& peers) const;  // 0 while the speed of one is unknown
   std::uint64_t grant_size(const Account& account, double speed_of_all, std::size_t peers) const;
@@ -146,6 +152,7 @@ class LeaseBook {
   RangeSet free_;
   std::map<PeerId, wire::Failures> failures_;  // outlast forget()
   PeerId last_failed_;                         // the last one that reported something new
+  RangeSet skipped_;                           // by grant_to_skip
   std::map<PeerId, Account> accounts_;
 };
 

@@ -387,6 +387,45 @@ TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
   EXPECT_TRUE(shop.book.hopeless(able).has_value());
 }
 
+TEST(LeaseBook, lets_a_peer_skip_once_what_nobody_can_do) {
+  Shop shop({40, 4});
+  for (const std::uint64_t id : {1, 2}) shop.arrives(id, 100);
+  wire::Failures skippable = cannot_do(5);
+  skippable.skippable = skippable.microbatches;
+  shop.book.note_failures(PeerId{1}, cannot_do(5));
+  shop.book.note_failures(PeerId{2}, skippable);
+  EXPECT_FALSE(shop.book.grant_to_skip({PeerId{1}}, 5)) << "this one cannot do without";
+  const auto grant = shop.book.grant_to_skip(shop.eligible, 5);
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(PeerId{2}, grant->peer);
+  EXPECT_EQ(range(5, 1), grant->microbatches);
+  EXPECT_FALSE(shop.book.hopeless(shop.eligible).has_value()) << "it is not free";
+  EXPECT_FALSE(shop.book.nearly_done());
+  shop.book.forget(PeerId{2});
+  EXPECT_TRUE(shop.book.hopeless(shop.eligible).has_value());
+  shop.arrives(2, 100);
+  EXPECT_FALSE(shop.book.grant_to_skip(shop.eligible, 5)) << "once";
+}
+
+TEST(Work, has_what_failed_here_by_itself_when_it_comes_again) {
+  Work work(1);
+  work.lease(0, range(0, 4));
+  ASSERT_TRUE(work.begin(2));
+  work.finish(0);
+  work.fail(1, {70, "404", true});
+  work.drop_queued();
+  work.lease(0, range(0, 4));
+  const auto others = work.begin(4);
+  ASSERT_TRUE(others);
+  EXPECT_EQ(others->microbatches.count(), 3U);
+  EXPECT_FALSE(others->skips);
+  work.finish(3);
+  const auto again = work.begin(4);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->microbatches, range(1, 1));
+  EXPECT_TRUE(again->skips);
+}
+
 TEST(LeaseBook, frees_all_of_a_lost_peer_done_or_not) {
   Shop shop({40, 4});
   shop.arrives(1, 100);

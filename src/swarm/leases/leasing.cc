@@ -91,15 +91,23 @@ bool Leasing::advance(Instant now, const PeerStatus& peers) {
   return ran_out;
 }
 
+bool Leasing::lets_skip(Instant now, const PeerStatus& peers, std::uint64_t microbatch) {
+  std::optional<LeaseBook::Grant> grant = book_.grant_to_skip(peers.eligible(), microbatch);
+  if (grant) send(now, std::move(*grant));
+  return grant.has_value();
+}
+
+void Leasing::send(Instant now, LeaseBook::Grant grant) {
+  Pace& pace = paces_[grant.peer];
+  if (pace.leased_at == Instant{}) pace.since = now;
+  pace.leased_at = now;
+  send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
+}
+
 void Leasing::feed(Instant now, const PeerStatus& peers) {
   if (!has_company(peers) || !held_back_for_.empty()) return;
   std::vector<LeaseBook::Grant> grants = book_.feed(peers.eligible(), options_.rarely);
-  for (LeaseBook::Grant& grant : grants) {
-    Pace& pace = paces_[grant.peer];
-    if (pace.leased_at == Instant{}) pace.since = now;
-    pace.leased_at = now;
-    send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
-  }
+  for (LeaseBook::Grant& grant : grants) send(now, std::move(grant));
   const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
   if (const auto slow = book_.worth_recalling(peers.eligible(), at_will)) {
     paces_[*slow].recalled_at = now;

@@ -56,6 +56,10 @@ class Leasing {
     return book_.hopeless(able);
   }
 
+  /// Leases what is hopeless to a peer that can do without the samples that are gone, if there is one:
+  /// LeaseBook::grant_to_skip.
+  bool lets_skip(Instant now, const PeerStatus& peers, std::uint64_t microbatch);
+
   /// Sends leases that are due. True when from now on the rest is left over, since no peer can compute it.
   bool advance(Instant now, const PeerStatus& peers);
 
@@ -116,6 +120,7 @@ class Leasing {
   bool may_leave_over(const PeerStatus& peers) const;
   bool slots_ran_out(const PeerStatus& peers) const;
   void feed(Instant now, const PeerStatus& peers);
+  void send(Instant now, LeaseBook::Grant grant);
   void recall_again(Instant now, PeerId peer);
   void lease_again(Instant now, PeerId peer, const wire::Progress& progress);
 

@@ -48,9 +48,10 @@ void Work::start_over() {
   queued_ = 0;
 }
 
-void Work::fail(std::uint64_t microbatch, std::string why) {
+void Work::fail(std::uint64_t microbatch, FailedSample failed) {
   failures_.microbatches.add(Range{microbatch, 1});
-  failures_.why = std::move(why);
+  if (failed.skippable) failures_.skippable.add(Range{microbatch, 1});
+  failures_.why = std::move(failed.why);
 }
 
 void Work::drop_queued() {
@@ -65,8 +66,10 @@ std::optional<WorkItem> Work::begin(std::uint64_t most) {
   if (under_way_ || queued_ == 0) return std::nullopt;
   for (const auto& [slot, entry] : slots_) {
     if (entry.held.empty()) continue;
-    RangeSet held = entry.held;
-    under_way_ = WorkItem{round_, slot, held.take(most)};
+    RangeSet held = entry.held, fresh = entry.held;
+    fresh.remove(failures_.microbatches);
+    under_way_ = WorkItem{round_, slot, fresh.empty() ? held.take(most) : fresh.take(most)};
+    under_way_->skips = failures_.skippable.contains(under_way_->microbatches);
     queued_ -= under_way_->microbatches.count();
     return under_way_;
   }

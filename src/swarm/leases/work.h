@@ -23,19 +23,22 @@ struct WorkItem {
   /// Samples that are leased to this peer beside these, as far as known: time to load them. They may still go
   /// to others.
   RangeSet ahead{};
+  /// No peer has all of these samples, and this one said that it can do without (FailedSample::skippable).
+  bool skips = false;
 };
 
 /// A sample that cannot be computed here.
 struct FailedSample {
   std::uint64_t sample = 0;  ///< of the run
   std::string why;           ///< with its object and bytes, and the answer
+  bool skippable = false;    ///< wire::Failures
 };
 
 /// Leases of this peer in one round: what is queued, what is being computed, what is done.
 /// At most one item is under way at a time.
 class Work {
  public:
-  explicit Work(Round round) : round_(round), failures_{round, {}, {}} {}
+  explicit Work(Round round) : round_(round), failures_{round, {}, {}, {}} {}
 
   Round round() const { return round_; }
 
@@ -56,8 +59,8 @@ class Work {
   /// used again.
   void start_over();
 
-  /// A microbatch that cannot be computed here, and why.
-  void fail(std::uint64_t microbatch, std::string why);
+  /// A microbatch that cannot be computed here.
+  void fail(std::uint64_t microbatch, FailedSample failed);
 
   /// All failures of this round.
   const wire::Failures& failures() const { return failures_; }
@@ -66,7 +69,7 @@ class Work {
   void drop_queued();
 
   /// Begins the next microbatches of a slot, at most `most`; nothing when some are under way or none is
-  /// queued.
+  /// queued. Those that failed here come last and by themselves: no other peer can compute them.
   std::optional<WorkItem> begin(std::uint64_t most = 1);
 
   /// The first `done` of the microbatches under way are in their slot's sum; the others are queued again.

@@ -4,7 +4,7 @@
 namespace tw::train {
 
 WorkDone SyncMode::work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) {
-  if (auto missing = state.load(item.samples))
+  if (auto missing = state.load(item.samples, item.skips))
     return {.news = state.take_load_news(), .missing = std::move(missing)};
   WorkDone done{item.microbatches.count(), item.samples.count()};
   done.loss_sum = state.accumulate(item.round, slot, item.samples);

@@ -62,7 +62,9 @@ class TrainState {
   double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
 
   /// Trainer::load.
-  std::optional<data::MissingSample> load(const RangeSet& samples) { return trainer_.load(samples); }
+  std::optional<data::MissingSample> load(const RangeSet& samples, bool skips) {
+    return trainer_.load(samples, skips);
+  }
 
   /// Trainer::expect; any thread.
   void expect(const RangeSet& samples) { trainer_.expect(samples); }

@@ -60,7 +60,10 @@ class Trainer {
                             std::span<float> gradient_sum) = 0;
 
   /// Waits until these samples can be accumulated at once. Returns the first one that cannot be read, if any.
-  virtual std::optional<data::MissingSample> load(const RangeSet& /*samples*/) { return std::nullopt; }
+  /// skips: data::Dataset::load.
+  virtual std::optional<data::MissingSample> load(const RangeSet& /*samples*/, bool /*skips*/) {
+    return std::nullopt;
+  }
 
   /// These samples will be accumulated soon, and no others: time to fetch them. Any thread, beside other
   /// calls; does not wait.

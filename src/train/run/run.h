@@ -70,7 +70,8 @@ struct CheckpointOptions {
   std::string folder;  ///< empty: none
   Round every = 0;     ///< rounds
   int keep = 2;
-  std::string to;  ///< where anchors copy finished ones; empty: nowhere
+  std::string to;    ///< where anchors copy finished ones; empty: nowhere
+  bool logs = true;  ///< every peer copies its event log there, too
 };
 
 /// What happens when the run reaches its budget.

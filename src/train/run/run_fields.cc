@@ -243,6 +243,9 @@ constexpr RunField kFields[] = {
      "where anchors (tw train --role anchor) copy finished checkpoints, as many as are kept, and where every "
      "peer whose own folder has none looks for one",
      [](RunOptions& o) -> Place { return CopyPlace{&o.checkpoint.to}; }},
+    {"checkpoint", "logs",
+     "with checkpoint.to: every peer copies its event log into the folder logs there, about once a minute",
+     [](RunOptions& o) -> Place { return &o.checkpoint.logs; }},
 };
 
 constexpr std::string_view kModels[] = {"mnist-cnn", "char-transformer", kOwnModel};

@@ -22,6 +22,7 @@ Checkpoints::Copied copy_newest(const Stores& stores, const Digest& run) {
 }
 
 Checkpoints::Loaded load_from(const Stores& stores, const Digest& run) {
+  if (Status made = stores.first->make_folder(); !made) return made.error();
   auto own = stores.first->load_newest(run);
   const bool none = own.ok() && !own.value();
   return none && stores.second ? stores.second->load_newest(run) : std::move(own);

@@ -36,6 +36,12 @@ void CountedNetwork::fetched(const world::StoreUses& uses) {
   is_told_ = false;
 }
 
+void CountedNetwork::kept(const world::StoreUses& uses) {
+  if (uses.empty() || uses == kept_) return;
+  kept_ = uses;
+  is_told_ = false;
+}
+
 std::optional<world::Event> CountedNetwork::due(Instant now, Round round) {
   if (told_at_ && now < *told_at_ + kTellTrafficEvery) return std::nullopt;
   return rest(now, round);
@@ -48,7 +54,9 @@ std::optional<world::Event> CountedNetwork::rest(Instant now, Round round) {
   world::Event event{now, world::Phase::traffic, round};
   for (const auto& [site, bytes] : bytes_)
     event.numbers.emplace_back(std::string(world::kSentTo) + site, static_cast<double>(bytes));
-  for (const auto& [store, use] : fetched_) {
+  world::StoreUses uses = fetched_;
+  world::add(uses, kept_);
+  for (const auto& [store, use] : uses) {
     event.numbers.emplace_back(std::string(world::kReadFrom) + store, static_cast<double>(use.bytes));
     event.numbers.emplace_back(std::string(world::kAskedOf) + store, static_cast<double>(use.requests));
   }

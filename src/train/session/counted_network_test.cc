@@ -107,5 +107,19 @@ TEST(CountedNetwork, tells_what_was_read_from_stores) {
   EXPECT_FALSE(network.due(Instant(20s), 1)) << "nothing more was read";
 }
 
+TEST(CountedNetwork, adds_what_checkpoints_and_logs_ask_of_a_store_to_what_data_do) {
+  NoNetwork door;
+  CountedNetwork network(door);
+  network.kept({});
+  EXPECT_FALSE(network.due(Instant(1s), 1));
+  network.kept({{"b2", {.requests = 3, .bytes = 10}}});
+  network.fetched({{"b2", {.requests = 2, .bytes = 100}}, {"r2", {.requests = 1, .bytes = 1}}});
+  const auto event = network.due(Instant(1s), 1);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->numbers, (Numbers{{"from:b2", 110}, {"asked:b2", 5}, {"from:r2", 1}, {"asked:r2", 1}}));
+  network.kept({{"b2", {.requests = 3, .bytes = 10}}});
+  EXPECT_FALSE(network.due(Instant(20s), 1)) << "nothing is new";
+}
+
 }  // namespace
 }  // namespace tw::train

@@ -116,7 +116,8 @@ Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<L
                           SessionObserver* observer)
     : meters_{CountedTime(doors.clock), StampedEvents(doors.clock, doors.events),
               CountedNetwork(doors.network)},
-      doors_{meters_.time, meters_.network, doors.files, doors.compute, doors.disk, meters_.events},
+      doors_{meters_.time, meters_.network, doors.files, doors.compute,
+             doors.disk,   meters_.events,  doors.stores},
       options_(std::move(options)),
       observer_(observer),
       worker_(std::move(learner), {doors_.clock, waits_, [this] { pump(); }, [this] { on_back(); }}),
@@ -537,6 +538,7 @@ void Session::Machine::tell(const wire::Status& status) {
 
 void Session::Machine::tell_of_traffic(bool at_once) {
   const Instant now = doors_.clock.now();
+  if (doors_.stores) meters_.network.kept(doors_.stores());
   auto event = at_once ? meters_.network.rest(now, round_) : meters_.network.due(now, round_);
   if (!event) return;
   const wire::Bandwidth line = averager_.bandwidth();

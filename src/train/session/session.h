@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "world/executor.h"
 #include "world/files.h"
 #include "world/network.h"
+#include "world/store.h"
 
 namespace tw::train {
 
@@ -29,6 +31,8 @@ struct Doors {
   world::Executor& compute;
   world::Executor& disk;
   world::EventSink& events;
+  /// Use of stores until now by files and events; empty: none.
+  std::function<world::StoreUses()> stores{};
 };
 
 /// Whether the run had begun before this process started.

@@ -101,7 +101,8 @@ void Session::Machine::cannot_work(const swarm::WorkItem& item, const data::Miss
           .round = item.round,
           .why = "gives a sample to another peer: " + missing.why,
           .cause = world::Cause::sample});
-  swarm_->give_back(doors_.clock.now(), item, swarm::FailedSample{missing.sample, missing.why});
+  swarm_->give_back(doors_.clock.now(), item,
+                    swarm::FailedSample{missing.sample, missing.why, missing.skippable});
 }
 
 // The compute thread belongs to a program. Its work goes to other peers, and it gets no more until it is

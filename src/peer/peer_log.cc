@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/peer_log.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "host/files_disk.h"
+
+namespace tw::peer {
+
+PeerLog::PeerLog(host::Loop& loop, Warn warn, LogUpload::Ears ears)
+    : loop_(loop), warn_(std::move(warn)), ears_(std::move(ears)) {}
+
+Status PeerLog::open(const Options& options) {
+  if (options.out.empty()) return Unit{};
+  if (Status made = host::DiskFiles().make_folder(options.out); !made) return made;
+  const PeerId self = options.session.self;
+  const std::string path = options.out + "/" + monitor::event_log_name(self);
+  auto log = monitor::JsonEventLog::open(path, self, loop_, options.log_limits);
+  if (!log) return log.error();
+  log_ = std::move(log).value();
+  const train::CheckpointOptions& checkpoint = options.session.run.checkpoint;
+  if (!checkpoint.to.empty() && checkpoint.logs) upload_.emplace(loop_, path, checkpoint.to + "/logs", ears_);
+  return Unit{};
+}
+
+void PeerLog::emit(const world::Event& event) {
+  if (log_) log_->emit(event);
+  const bool is_saved = event.phase == world::Phase::checkpoint || event.phase == world::Phase::copy;
+  if (upload_ && is_saved && event.cause == world::Cause::none) upload_->hurry();
+}
+
+void PeerLog::look() {
+  if (log_)
+    if (const auto line = watch_.line(loop_.now(), log_->trouble())) warn_(*line);
+  if (upload_) upload_->look();
+}
+
+void PeerLog::finish(const std::function<bool()>& cut_short) {
+  if (log_ && log_->trouble())
+    warn_(fmt::format("{}; the last {} events are not in it", log_->trouble()->message,
+                      log_->trouble()->missing));
+  log_.reset();  // a session that was cut short may still have something to say
+  if (!upload_) return;
+  if (const Status copied = upload_->finish(cut_short); !copied) warn_(copied.error().message);
+}
+
+}  // namespace tw::peer

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "host/loop.h"
+#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/log_watch.h"
+#include "peer/links.h"
+#include "peer/log_upload.h"
+
+namespace tw::peer {
+
+/// The event log of a peer in its folder, and its copies where the run wants them. Loop thread only; the loop
+/// outlives it.
+class PeerLog {
+ public:
+  /// warn: of a log that cannot be written.
+  PeerLog(host::Loop& loop, Warn warn, LogUpload::Ears ears);
+
+  /// By the options of the peer: there may be no log. Call once, before the others.
+  Status open(const Options& options);
+
+  void emit(const world::Event& event);
+
+  /// Call now and then.
+  void look();
+
+  /// What its copies used of stores.
+  world::StoreUses uses() const { return upload_ ? upload_->uses() : world::StoreUses(); }
+
+  /// After the last event, later ones are dropped: LogUpload::finish, and a warning of what is missing.
+  void finish(const std::function<bool()>& cut_short);
+
+ private:
+  host::Loop& loop_;
+  Warn warn_;
+  LogUpload::Ears ears_;
+  std::optional<monitor::JsonEventLog> log_;
+  monitor::LogWatch watch_;
+  std::optional<LogUpload> upload_;
+};
+
+}  // namespace tw::peer
