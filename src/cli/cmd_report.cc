@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 
 #include "cli/commands.h"
 #include "cli/plan/run_prices.h"
@@ -23,8 +24,8 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
   command
       ->add_option(
           "LOGS", arguments.folder,
-          "folder with events-*.jsonl, of all peers or of some, or one log; s3://BUCKET/PREFIX: what "
-          "checkpoint.to has of them")
+          "folder with events-*.jsonl, of all peers or of some, or one log; or the s3://BUCKET/PREFIX of "
+          "checkpoint.to, whose logs are fetched")
       ->required();
   command->add_option("--plan", arguments.plan,
                       "PLAN.yaml with the one price of all machines; default: the prices that the logs tell, "
@@ -43,9 +44,8 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
                       "sample was used twice");
   command->add_flag("--json", arguments.json, "what summary.json holds");
   command->footer(
-      "The run may be over, killed or still going on. Logs of several machines: copy them into one folder, "
-      "or "
-      "read those in a store.\n"
+      "The run may be over, killed or still going on. Logs of several machines: copy them into one "
+      "folder. Those that peers copied to checkpoint.to: s3://BUCKET/PREFIX.\n"
       "Money: hours in the logs by the price of each machine (tw train --usd-per-h), and bytes between sites "
       "by their tariffs, where these are known.\n"
       "--trace, --csv, --tensorboard, --html and --samples name what they wrote, and print no report.\n"
@@ -58,14 +58,20 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
 
 namespace {
 
+using namespace std::chrono_literals;
 using Logs = std::vector<std::vector<monitor::LogEntry>>;
 
 Result<Logs> read_logs(const std::string& folder) {
   if (!host::is_s3(folder)) return monitor::read_event_logs(folder);
   const host::TemporaryFolder here;
-  host::StoreFiles store;
+  host::StoreFiles store({.attempts = 3, .patience = 1min, .silence = 10s});
   if (const Status fetched = fetch_logs(store, folder, here.path()); !fetched) return fetched.error();
-  return monitor::read_event_logs(here.path());
+  auto logs = monitor::read_event_logs(here.path());
+  if (logs) return logs;
+  std::string message = logs.error().message;
+  for (std::size_t at; (at = message.find(here.path())) != std::string::npos;)
+    message.replace(at, here.path().size(), folder);
+  return Error{std::move(message)};
 }
 
 int export_run(const Exports& exports, const std::vector<std::vector<monitor::LogEntry>>& logs,

@@ -16,16 +16,15 @@ constexpr host::S3Files::Effort kLogEffort{
 
 }  // namespace
 
-LogUpload::LogUpload(host::Loop& loop, const std::string& log, const std::string& folder, Ears ears)
+LogUpload::LogUpload(host::Loop& loop, const std::string& log, const std::string& folder, Failed failed)
     : loop_(loop),
       folder_(folder),
-      ears_(std::move(ears)),
+      failed_(std::move(failed)),
       files_(kLogEffort),
       copy_(files_, log, {folder, host::is_s3(folder)}),
       began_(loop.now()),
       due_(loop.now() + kApart),
-      thread_(loop,
-              [this](const std::string& what) { ears_.broken("copying the event log failed: " + what); }) {}
+      thread_(loop, [this](const std::string& exception) { copied(Error{exception}); }) {}
 
 void LogUpload::look() {
   const Instant now = loop_.now();
@@ -44,12 +43,12 @@ void LogUpload::copied(const Status& status) {
   const bool is_news = !status && last_;
   last_ = status;
   if (is_news)
-    ears_.failed(fmt::format("the event log is not copied to {}, it is tried again every minute: {}", folder_,
-                             status.error().message));
+    failed_(fmt::format("the event log is not copied to {} (tried again every minute): {}", folder_,
+                        status.error().message));
 }
 
 Status LogUpload::finish(const std::function<bool()>& cut_short) {
-  ears_.failed = [](const std::string&) {};  // nobody hears of it but the caller
+  failed_ = [](const std::string&) {};  // nobody hears of it but the caller
   due_ = loop_.now();
   bool done = false;
   const auto is_over = [&] {
@@ -59,6 +58,7 @@ Status LogUpload::finish(const std::function<bool()>& cut_short) {
     return done;
   };
   loop_.run_until(is_over, kLastCopy);
+  copy_.stop();
   if (!done) return Error{fmt::format("the end of the event log is not in {}", folder_)};
   if (last_) return Unit{};
   return Error{fmt::format("the end of the event log is not in {}: {}", folder_, last_.error().message)};

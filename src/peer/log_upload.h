@@ -13,16 +13,18 @@ namespace tw::peer {
 
 /// Copies of an event log in a folder or a store (monitor/logs/log_copy.h), made on a thread of their own:
 /// neither training nor checkpoints wait for them. Loop thread only; the loop outlives it. Its end waits for
-/// the request under way, for 20 s at most.
+/// the request under way: two attempts of 10 s, and what signs them.
 class LogUpload {
  public:
-  /// Calls on the loop thread.
-  struct Ears {
-    std::function<void(const std::string& why)> failed;   ///< the first time, and again after a success
-    std::function<void(const std::string& what)> broken;  ///< an exception
-  };
+  /// Called on the loop thread when a copy fails: the first time, and again after a success.
+  using Failed = std::function<void(const std::string& why)>;
 
-  LogUpload(host::Loop& loop, const std::string& log, const std::string& folder, Ears ears);
+  LogUpload(host::Loop& loop, const std::string& log, const std::string& folder, Failed failed);
+
+  ~LogUpload() { copy_.stop(); }
+
+  LogUpload(const LogUpload&) = delete;
+  LogUpload& operator=(const LogUpload&) = delete;
 
   /// Call now and then: begins a copy when one is due, once a minute.
   void look();
@@ -46,7 +48,7 @@ class LogUpload {
 
   host::Loop& loop_;
   const std::string folder_;
-  Ears ears_;
+  Failed failed_;
   host::StoreFiles files_;
   monitor::LogCopy copy_;
   Status last_ = Unit{};

@@ -62,7 +62,8 @@ Peer::Peer(host::Loop& loop, Options options, Front front)
       options_(std::move(options)),
       front_(std::move(front)),
       log_(
-          loop_, [this](const std::string& line) { warn(line); }, ears_of_log()),
+          loop_, [this](const std::string& line) { warn(line); },
+          [this](const std::string& why) { log_is_not_copied(why); }),
       signals_(spot::signals_of(options_.notices, host::read_machine_signs())),
       live_(options_.session.self, loop_, options_.session.run.budget, front_.decisions),
       network_(loop_, options_.session.self, random_,
@@ -122,16 +123,12 @@ Result<std::string> Peer::start() {
   return address;
 }
 
-LogUpload::Ears Peer::ears_of_log() {
-  return {.failed =
-              [this](const std::string& why) {
-                emit({.at = loop_.now(),
-                      .phase = world::Phase::copy,
-                      .round = view().round,
-                      .why = why,
-                      .cause = world::Cause::failed});
-              },
-          .broken = [this](const std::string& what) { fail(what); }};
+void Peer::log_is_not_copied(const std::string& why) {
+  emit({.at = loop_.now(),
+        .phase = world::Phase::copy,
+        .round = view().round,
+        .why = why,
+        .cause = world::Cause::failed});
 }
 
 Status Peer::open_viewer() {

@@ -132,7 +132,7 @@ class Peer final : public world::EventSink {
   Status open_viewer();
   void tell(const world::Event& event);  // to the log and the front
   world::Event completed(world::Event event) const;
-  LogUpload::Ears ears_of_log();
+  void log_is_not_copied(const std::string& why);
   void at(Instant when, void (Peer::*call)());
   void look();  // now and then: is it over?
   void tell_others();

@@ -3,14 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "host/files_disk.h"
 
 namespace tw::peer {
+namespace {
 
-PeerLog::PeerLog(host::Loop& loop, Warn warn, LogUpload::Ears ears)
-    : loop_(loop), warn_(std::move(warn)), ears_(std::move(ears)) {}
+bool are_one(const std::string& folder, const std::string& other) {
+  std::error_code none;
+  return std::filesystem::weakly_canonical(folder, none) == std::filesystem::weakly_canonical(other, none);
+}
+
+}  // namespace
+
+PeerLog::PeerLog(host::Loop& loop, Warn warn, LogUpload::Failed failed)
+    : loop_(loop), warn_(std::move(warn)), failed_(std::move(failed)) {}
 
 Status PeerLog::open(const Options& options) {
   if (options.out.empty()) return Unit{};
@@ -21,7 +31,9 @@ Status PeerLog::open(const Options& options) {
   if (!log) return log.error();
   log_ = std::move(log).value();
   const train::CheckpointOptions& checkpoint = options.session.run.checkpoint;
-  if (!checkpoint.to.empty() && checkpoint.logs) upload_.emplace(loop_, path, checkpoint.to + "/logs", ears_);
+  if (checkpoint.to.empty() || !checkpoint.logs) return Unit{};
+  const std::string copies = checkpoint.to + "/logs";
+  if (!are_one(copies, options.out)) upload_.emplace(loop_, path, copies, failed_);
   return Unit{};
 }
 

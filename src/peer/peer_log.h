@@ -18,9 +18,10 @@ namespace tw::peer {
 class PeerLog {
  public:
   /// warn: of a log that cannot be written.
-  PeerLog(host::Loop& loop, Warn warn, LogUpload::Ears ears);
+  PeerLog(host::Loop& loop, Warn warn, LogUpload::Failed failed);
 
-  /// By the options of the peer: there may be no log. Call once, before the others.
+  /// By the options of the peer: there may be no log. One that lies where its copies would is not copied.
+  /// Call once, before the others.
   Status open(const Options& options);
 
   void emit(const world::Event& event);
@@ -37,7 +38,7 @@ class PeerLog {
  private:
   host::Loop& loop_;
   Warn warn_;
-  LogUpload::Ears ears_;
+  LogUpload::Failed failed_;
   std::optional<monitor::JsonEventLog> log_;
   monitor::LogWatch watch_;
   std::optional<LogUpload> upload_;

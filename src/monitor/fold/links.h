@@ -78,8 +78,8 @@ class Links {
   static void tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s);
   static void tell_of_traffic(Sender& sender, const Seen& seen);
 
-  /// Total bandwidth of the peers of a site, Mbit/s. Nothing if that of one peer is not known, which has not
-  /// had more to send, or to receive, than the other ends took.
+  /// Total bandwidth of the peers of a site, Mbit/s. Nothing: that of one peer is not known, for no transfer
+  /// has filled its line yet.
   struct SiteLine {
     std::optional<double> up_mbit_s = 0, down_mbit_s = 0;
   };

@@ -100,6 +100,7 @@ Status LogCopy::copy_file(std::uint64_t file) {
 }
 
 Status LogCopy::write(const std::string& name, const std::string& text) {
+  if (stopped_) return Error{"there was no time for all of it"};
   const std::string path = place_.folder + "/" + name;
   const std::array parts{std::as_bytes(std::span(text))};
   if (place_.writes_whole) return files_.write(path, parts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -24,13 +25,16 @@ class LogCopy {
 
   /// Bytes of one part of the copy; more only where one line is longer. What is written again is at most
   /// this.
-  static constexpr std::uint64_t kPartBytes = 1 << 20;
+  static constexpr std::uint64_t kPartBytes = 256 << 10;
 
   /// files: of the copy; it outlives this object. log: its path on this machine.
   LogCopy(world::Files& files, std::string log, Place place);
 
   /// Copies what was written since the last call. After an error the next call goes on where this one ended.
   Status copy();
+
+  /// A copy under way ends with an error before it writes again; so do later ones. Any thread.
+  void stop() { stopped_ = true; }
 
  private:
   Status begin();
@@ -46,6 +50,7 @@ class LogCopy {
   std::uint64_t at_ = 0;      ///< bytes of it that are in full parts of the copy
   std::uint64_t full_ = 0;    ///< such parts
   std::uint64_t begun_ = 0;   ///< bytes behind them that were copied, too
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace tw::monitor

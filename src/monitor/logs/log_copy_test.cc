@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include "monitor/logs/event_log_json.h"
@@ -33,6 +34,7 @@ class LogShelf final : public world::Files {
     for (const auto part : parts) text.append(reinterpret_cast<const char*>(part.data()), part.size());
     files[path] = text;
     written.push_back(path.substr(path.rfind('/') + 1));
+    if (when_written) when_written();
     return Unit{};
   }
 
@@ -58,6 +60,7 @@ class LogShelf final : public world::Files {
 
   std::map<std::string, std::string> files;
   std::vector<std::string> written;
+  std::function<void()> when_written;
   bool away = false;
 };
 
@@ -122,7 +125,7 @@ TEST_F(LogCopies, are_cut_into_parts_and_a_full_one_is_written_once) {
   LogCopy copies = copy();
   std::vector<Round> all;
   for (Round round = 1; round <= 25; ++round) {
-    append(line(round, 100'000));
+    append(line(round, LogCopy::kPartBytes / 11));
     all.push_back(round);
     ASSERT_TRUE(copies.copy());
   }
@@ -135,6 +138,16 @@ TEST_F(LogCopies, are_cut_into_parts_and_a_full_one_is_written_once) {
   EXPECT_THAT(store.news(), ElementsAre(std::string(kName) + ".3.jsonl"));
 }
 
+TEST_F(LogCopies, stop_between_two_parts) {
+  append(line(1, LogCopy::kPartBytes) + line(2, LogCopy::kPartBytes) + line(3));
+  LogCopy copies = copy();
+  store.when_written = [&] { copies.stop(); };
+  const Status copied = copies.copy();
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().message, "there was no time for all of it");
+  EXPECT_THAT(store.news(), SizeIs(1));
+}
+
 TEST_F(LogCopies, have_a_line_that_is_longer_than_a_part_alone) {
   append(line(1) + line(2, 3 * LogCopy::kPartBytes) + line(3));
   LogCopy copies = copy();
@@ -144,7 +157,7 @@ TEST_F(LogCopies, have_a_line_that_is_longer_than_a_part_alone) {
 }
 
 TEST_F(LogCopies, go_on_where_an_earlier_process_ended) {
-  for (Round round = 1; round <= 25; ++round) append(line(round, 100'000));
+  for (Round round = 1; round <= 25; ++round) append(line(round, LogCopy::kPartBytes / 11));
   LogCopy first = copy();
   ASSERT_TRUE(first.copy());
   (void)store.news();
@@ -175,7 +188,7 @@ TEST_F(LogCopies, wait_for_a_store_that_is_away) {
   EXPECT_THAT(never.error().message, HasSubstr("unreachable"));
   store.away = false;
   ASSERT_TRUE(copies.copy());
-  for (Round round = 2; round <= 15; ++round) append(line(round, 100'000));
+  for (Round round = 2; round <= 15; ++round) append(line(round, LogCopy::kPartBytes / 11));
   store.away = true;
   EXPECT_FALSE(copies.copy());
   store.away = false;
