@@ -54,6 +54,10 @@ void Lead::give_up_on_hopeless_work() {
   if (!found && leasing_.hopeless(now)) return proposer_.resign();
   if (!found || !hopeless_.empty()) return;
   if (leasing_.lets_skip(now_, status_, found->microbatch)) return send_leases();
+  std::erase_if(later, [&](PeerId peer) { return !leasing_.may_skip(peer, found->microbatch); });
+  const auto will_ask = [&](PeerId peer) { return status_.eligible().contains(peer); };
+  if (std::ranges::any_of(later, will_ask)) return;  // it is busy, or owes the answer to a recall
+  if (!later.empty()) return proposer_.resign();
   std::string peers;
   for (const PeerId peer : found->failed) peers += (peers.empty() ? "" : ", ") + to_string(peer);
   hopeless_ = fmt::format("no peer can compute a sample of round {} (peers that tried: {}): {}",

@@ -66,8 +66,7 @@ bool passes(const std::string& test, std::uint32_t bug) {
 
 /// In the child, as run_seeds.
 void run_unit_test(const Bug& bug) {
-  int arguments = 0;
-  testing::InitGoogleTest(&arguments, static_cast<char**>(nullptr));
+  testing::InitGoogleTest();
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   if (!passes(bug.test, 0)) {

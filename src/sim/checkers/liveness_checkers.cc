@@ -199,9 +199,8 @@ void NobodyIsBlamed::on_strike(const Strike& strike) {
 void NobodyIsBlamed::on_event(PeerId peer, const world::Event& event) {
   if (disturbed_ || event.phase != world::Phase::lost || !event.peer || stopped_.contains(*event.peer))
     return;
-  if (!event.why.starts_with("silent for "))
-    return;  // the words of Swarm::step: the link is closed from here
-  if (event.numbers.at(0).second <= to_seconds(kSilence)) return;
+  const auto silent_s = std::ranges::find(event.numbers, "silent_s", &std::pair<std::string, double>::first);
+  if (silent_s == event.numbers.end() || silent_s->second <= to_seconds(kSilence)) return;
   violated(fmt::format("round {}: peer {} hangs up on peer {}, \"{}\", which runs and can be reached",
                        event.round, peer.value, event.peer->value, event.why));
 }

@@ -300,8 +300,8 @@ TEST(L3, counts_from_when_a_peer_began_to_wait_for_itself) {
   EXPECT_EQ(checker.violations().size(), 1U);
 }
 
-world::Event hung_up(PeerId on, double silent_s, const std::string& why = "silent for 2.50 s") {
-  world::Event event{{}, world::Phase::lost, 3, on, why};
+world::Event hung_up(PeerId on, double silent_s) {
+  world::Event event{{}, world::Phase::lost, 3, on, "it does not answer"};
   event.numbers = {{"silent_s", silent_s}};
   return event;
 }
@@ -310,7 +310,7 @@ TEST(L5, fires_when_a_peer_that_was_stopped_hangs_up_on_another) {
   NobodyIsBlamed checker;
   checker.on_strike({FaultKind::stop, {kAnn}, {}, {}});
   checker.on_event(kAnn, hung_up(kBob, 1.5));
-  checker.on_event(kAnn, hung_up(kBob, 2.5, "closed by the other side"));
+  checker.on_event(kAnn, {{}, world::Phase::lost, 3, kBob, "silent for 2.50 s"});
   checker.on_event(kBob, hung_up(kAnn, 2.5));
   EXPECT_TRUE(checker.violations().empty());
   checker.on_event(kAnn, hung_up(kBob, 2.5));

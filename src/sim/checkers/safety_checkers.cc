@@ -30,14 +30,15 @@ void SameParameters::on_strike(const Strike& strike) {
 }
 
 bool SameParameters::is_excused(const Sighting& s) {
-  if (damaged_.empty()) return false;
   const auto& firsts = firsts_[s.record.round];
   const bool is_right = std::ranges::any_of(firsts, [&](const First& first) {
     return first.record == s.digest && first.parameters == s.parameters;
   });
-  if (s.restored && is_right) damaged_.erase(s.peer);
-  if (s.restored && !is_right) damaged_.insert(s.peer);  // the donor may be one of them
-  return damaged_.contains(s.peer);
+  if (s.restored) damaged_.erase(s.peer);
+  if (s.restored && !is_right && damaged_parameters_.contains(s.parameters)) damaged_.insert(s.peer);
+  if (!damaged_.contains(s.peer)) return false;
+  if (!is_right) damaged_parameters_.insert(s.parameters);
+  return true;
 }
 
 void SameParameters::on_applied(const Sighting& s) {

@@ -32,6 +32,7 @@ class SameParameters final : public Checker {
   const Ledger& ledger_;
   std::map<Round, std::vector<First>> firsts_;  ///< one for each record of the round
   std::set<PeerId> damaged_;                    ///< may have other parameters
+  std::set<Digest> damaged_parameters_;         ///< that they had
 };
 
 /// I2: a round is applied by all survivors or by none, and only once decided.

@@ -51,6 +51,16 @@ TEST(I1, excuses_a_peer_with_a_fault_of_its_memory_until_it_takes_the_state_of_o
   EXPECT_NE(j.story.verdict().find("round 2: peer 11"), std::string::npos);
 }
 
+TEST(I1, fires_when_a_peer_takes_a_state_that_no_peer_with_a_fault_of_its_memory_had) {
+  Judged<SameParameters> j;
+  const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+  j.checker.on_strike({FaultKind::memory_flip, {kBob}, {}, {}});
+  j.apply(kAnn, one, {2, 2});
+  j.apply(kBob, one, {6, 6});
+  j.apply(kEve, one, {7, 7}, true);
+  EXPECT_NE(j.story.verdict().find("peer 13"), std::string::npos);
+}
+
 TEST(I2, fires_when_a_record_is_applied_that_nobody_committed) {
   Judged<AllOrNone> j;
   const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});

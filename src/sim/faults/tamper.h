@@ -29,9 +29,8 @@ namespace tw::sim {
 /// - truncated: the head is cut
 /// - flood: Scatters of the next round, kFlood of them with kFloodBytes each, follow a Scatter
 /// - chunk_flip: a bit of the payload of a Chunk
-/// - forge_mean: offers of a mean, and its chunks, become those of zeros. Offers of a state stay: nothing but
-/// the
-///   offers of other members says which state is right, so a majority of liars would be believed
+/// - forge_mean: offers of a mean, and its chunks, become those of zeros. Offers of a state stay: only the
+///   offers of other members say which state is right, so a majority of liars would be believed
 class Tamper {
  public:
   /// Chance that a message is struck.

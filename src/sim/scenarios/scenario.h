@@ -36,6 +36,7 @@ struct WorkloadSpec {
                                                train::OptimizerKind::sgd};  ///< one is drawn
   double own_models = 0;         ///< chance that peers begin with other parameters than the founder
   double broken_samples = 0;     ///< share of those that are skipped
+  double gone_samples = 0;       ///< share of those that are skipped once three peers were asked for them
   double norm_cap = 0;           ///< largest L2 norm per sample of a contribution; 0: none
   Between checkpoint_every = 0;  ///< rounds; 0: none
   double copies = 0;             ///< chance that checkpoints are copied to a store

@@ -149,6 +149,10 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.own_models; }, kShare},
     {kWorkload, "broken_samples", "share of the samples that nobody can decode: the run goes on without them",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.broken_samples; }, kShare},
+    {kWorkload, "gone_samples",
+     "share of the samples that are gone from every store: the run goes on without them once three peers "
+     "lack them",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.gone_samples; }, kShare},
     {kWorkload, "norm_cap", "largest L2 norm per sample of a contribution; 0: none",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.norm_cap; }},
     {kWorkload,

@@ -45,7 +45,7 @@ train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
 }
 
 /// Drawn sample by sample; none where the share is 0.
-std::function<bool(std::uint64_t)> broken_samples(std::uint64_t seed, double share) {
+std::function<bool(std::uint64_t)> draw_samples(std::uint64_t seed, double share) {
   if (share <= 0) return {};
   return [seed, share](std::uint64_t sample) { return Prng(mix(seed, sample)).chance(share); };
 }
@@ -66,7 +66,8 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
   if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::kOwnModel;
   world.model = {whole(scenario.workload.parameters, random), seed};
-  world.model.broken = broken_samples(mix(seed, 17), scenario.workload.broken_samples);
+  world.model.broken = draw_samples(mix(seed, 17), scenario.workload.broken_samples);
+  world.model.gone = draw_samples(mix(seed, 18), scenario.workload.gone_samples);
   world.segment_length = std::max<std::uint64_t>(1, whole(scenario.workload.segment_length, random));
   world.bulk_scale = scenario.workload.bulk_scale;
   world.wait_for = peers_of(scenario);

@@ -117,6 +117,11 @@ class ScenarioReading {
           file_, fmt::format("most_peers: expected at least the {} peers of the sites, found \"{}\"", peers,
                              scenario.most_peers));
     }
+    if (scenario.times.calm_rounds >= scenario.times.rounds) {
+      complaints_.add(file_,
+                      fmt::format("calm_rounds: expected fewer than the {} of workload.rounds, found \"{}\"",
+                                  scenario.times.rounds, scenario.times.calm_rounds));
+    }
     for (std::size_t i = 0; i < link_places_.size(); ++i) {
       check_end(link_places_[i] + ".from", scenario.links[i].from, names);
       check_end(link_places_[i] + ".to", scenario.links[i].to, names);

@@ -184,6 +184,9 @@ TEST(ScenarioFile, refuses_what_does_not_fit_together) {
             "a.yaml: most_peers: expected at least the 8 peers of the sites, found \"3\"");
   EXPECT_EQ(complaint("sites: [{peers: 0}]"),
             "a.yaml: sites.peers: expected at least one peer at the beginning");
+  EXPECT_EQ(complaint("calm_rounds: 5\nworkload: {rounds: 5}"),
+            "a.yaml: calm_rounds: expected fewer than the 5 of workload.rounds, found \"5\"");
+  EXPECT_EQ(complaint("calm_rounds: 4\nworkload: {rounds: 5}"), "none");
 }
 
 TEST(ScenarioFile, tells_all_that_is_wrong_at_once_and_places_errors_of_syntax) {

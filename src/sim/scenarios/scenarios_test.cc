@@ -71,13 +71,13 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
-                                         "hostile", "jumps", "kills", "long_rounds", "lost_majority",
+                                         "gone", "hostile", "jumps", "kills", "long_rounds", "lost_majority",
                                          "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
                                          "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
-                                         "hostile", "jumps", "kills", "long_rounds", "lost_majority",
+                                         "gone", "hostile", "jumps", "kills", "long_rounds", "lost_majority",
                                          "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
                                          "storm", "thin_lines", "uneven"),
                          file_name);

@@ -43,8 +43,8 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
   computed_ += samples.count;
   const Digest digest = digest_of(parameters);
   for (std::uint64_t sample = samples.first; sample < samples.first + samples.count; ++sample) {
-    if (model_.broken && model_.broken(sample)) {
-      news_.skipped.push_back({sample, fmt::format("a.tar: {}: not a JPEG", sample)});
+    if (std::optional<data::MissingSample> left_out = left_out_of(sample)) {
+      news_.skipped.push_back(*std::move(left_out));
       continue;
     }
     const std::uint64_t seed = seed_of(digest, sample);
@@ -67,13 +67,25 @@ void SyntheticTrainer::flip(std::span<const float> parameters) {
   value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << mix(choice_, 1) % kMantissaBits));
 }
 
-std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples, bool /*skips*/) {
-  if (!model_.lacks) return std::nullopt;
-  for (const Range& range : samples.ranges()) {
-    for (std::uint64_t s = range.first; s < range.end(); ++s)
-      if (model_.lacks(s)) return data::MissingSample{s, fmt::format("a.tar: {}: 404 Not Found", s)};
-  }
+std::optional<data::MissingSample> SyntheticTrainer::left_out_of(std::uint64_t sample) const {
+  if (model_.broken && model_.broken(sample))
+    return data::MissingSample{sample, fmt::format("a.tar: {}: not a JPEG", sample)};
+  if (model_.gone && model_.gone(sample))
+    return data::MissingSample{sample, fmt::format("b.tar: {}: 404 Not Found", sample), true};
   return std::nullopt;
+}
+
+// What this peer cannot have comes first: then it may not skip, whatever is gone.
+std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples, bool skips) {
+  std::optional<data::MissingSample> gone;
+  for (const Range& range : samples.ranges()) {
+    for (std::uint64_t s = range.first; s < range.end(); ++s) {
+      if (model_.lacks && model_.lacks(s))
+        return data::MissingSample{s, fmt::format("a.tar: {}: 404 Not Found", s)};
+      if (!skips && !gone && model_.gone && model_.gone(s)) gone = left_out_of(s);
+    }
+  }
+  return gone;
 }
 
 train::Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, train::WorkMeter&) {

@@ -18,6 +18,7 @@ struct SyntheticModel {
   std::uint64_t seed = 1;
   std::function<bool(std::uint64_t sample)> lacks{};   ///< it cannot be had here; none: all can
   std::function<bool(std::uint64_t sample)> broken{};  ///< everywhere; it is skipped; none: no sample is
+  std::function<bool(std::uint64_t sample)> gone{};    ///< the same, once three peers have been asked for it
 };
 
 /// Value j of the gradient of one sample: an integer in [-128, 127], so that sums over up to 2^16 samples are
@@ -54,6 +55,7 @@ class SyntheticTrainer final : public train::Trainer {
 
  private:
   void flip(std::span<const float> parameters);
+  std::optional<data::MissingSample> left_out_of(std::uint64_t sample) const;
 
   SyntheticModel model_;
   data::LoadNews news_;

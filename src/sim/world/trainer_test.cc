@@ -53,6 +53,29 @@ TEST(SyntheticTrainer, flips_one_bit_of_the_parameters_once_and_only_if_the_faul
   EXPECT_NE(parameters[5], before[5]);
 }
 
+TEST(SyntheticTrainer, goes_on_without_a_sample_that_is_gone_only_when_it_is_told_to) {
+  SyntheticModel model{.parameters = 77, .seed = 3};
+  model.lacks = [](std::uint64_t sample) { return sample == 8; };
+  model.gone = [](std::uint64_t sample) { return sample == 5; };
+  SyntheticTrainer trainer(model);
+  EXPECT_EQ(trainer.load(RangeSet(Range{0, 5}), false), std::nullopt);
+  const auto gone = trainer.load(RangeSet(Range{0, 8}), false);
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->sample, 5U);
+  EXPECT_TRUE(gone->skippable);
+  EXPECT_EQ(trainer.load(RangeSet(Range{0, 8}), true), std::nullopt);
+  const auto lacking = trainer.load(RangeSet(Range{0, 9}), true);
+  ASSERT_TRUE(lacking);
+  EXPECT_EQ(lacking->sample, 8U);
+  EXPECT_FALSE(lacking->skippable);
+  std::vector<float> parameters(77), all(77), others(77);
+  trainer.accumulate(parameters, {4, 3}, all);
+  trainer.accumulate(parameters, {4, 1}, others);
+  trainer.accumulate(parameters, {6, 1}, others);
+  EXPECT_EQ(all, others);
+  EXPECT_EQ(trainer.take_load_news().skipped, (std::vector{*gone}));
+}
+
 TEST(SyntheticTrainer, begins_with_the_same_parameters_for_the_same_seed) {
   std::vector<float> a(50), b(50), c(50);
   SyntheticTrainer({50, 1}).initial_parameters(a);

@@ -12,6 +12,12 @@ namespace {
 /// Until a new leader knows who leaves, and has said to whom.
 constexpr Duration kOrders = std::chrono::seconds(2);
 
+/// Samples that the run goes on without; empty if there is none.
+std::function<bool(std::uint64_t)> left_out_by(const SyntheticModel& model) {
+  if (!model.gone || !model.broken) return model.gone ? model.gone : model.broken;
+  return [model](std::uint64_t sample) { return model.broken(sample) || model.gone(sample); };
+}
+
 }  // namespace
 
 std::string site_name(const WorldOptions& options, int site) {
@@ -32,7 +38,7 @@ Rules rules_of(const WorldOptions& options) {
   rules.checkpoint_folder = options.run.checkpoint.folder;
   rules.checkpoint_copies = options.run.checkpoint.to;
   rules.checkpoint_keep = static_cast<std::size_t>(options.run.checkpoint.keep);
-  rules.broken = options.model.broken;
+  rules.broken = left_out_by(options.model);
   // With the slowest of everything that may be drawn, by half of the peers at the beginning.
   double latency_s = 0, bytes_per_s = 1e12, samples_per_s = 1e12;
   for (const LinkSpec& link : options.links) {

@@ -132,7 +132,7 @@ void LeaseBook::note_failures(PeerId peer, const wire::Failures& failures) {
   wire::Failures& known = failures_[peer];
   if (!known.microbatches.contains(failures.microbatches)) last_failed_ = peer;
   known.microbatches.add(failures.microbatches);
-  known.skippable.add(failures.skippable);
+  known.skippable = failures.skippable;
   known.why = failures.why;
 }
 
@@ -173,16 +173,18 @@ std::optional<LeaseBook::Hopeless> LeaseBook::hopeless(const std::set<PeerId>& a
   return std::nullopt;
 }
 
+bool LeaseBook::may_skip(PeerId peer, std::uint64_t microbatch) const {
+  const auto told = failures_.find(peer);
+  return told != failures_.end() && told->second.skippable.contains(microbatch) && has_slot(peer);
+}
+
 std::optional<LeaseBook::Grant> LeaseBook::grant_to_skip(const std::set<PeerId>& eligible,
                                                          std::uint64_t microbatch) {
-  if (!free_.contains(microbatch) || skipped_.contains(microbatch)) return std::nullopt;
+  if (!free_.contains(microbatch)) return std::nullopt;
   const RangeSet one(Range{microbatch, 1});
   for (auto& [peer, account] : accounts_) {
-    const auto told = failures_.find(peer);
-    const bool can = told != failures_.end() && told->second.skippable.contains(microbatch);
-    const bool may = eligible.contains(peer) && !account.recalled && account.open < wire::kLeaseSlots;
-    if (!can || !may) continue;
-    skipped_.add(one);
+    const bool asks = account.hungry && !account.recalled && eligible.contains(peer);
+    if (!asks || !may_skip(peer, microbatch)) continue;
     lease(account, one);
     return Grant{peer, account.open, one};
   }

@@ -80,8 +80,12 @@ class LeaseBook {
   /// are. No peer gets what it or kMostFailed peers failed at, and none without an open slot gets anything.
   std::vector<Grant> feed(const std::set<PeerId>& eligible, const Rarely& chance = {});
 
-  /// A lease of what is hopeless to a peer that failed at it and can do without (wire::Failures::skippable):
-  /// once, then it is hopeless for good. Nothing: no peer of `eligible` can.
+  /// This peer failed at this microbatch, can do without what is gone (wire::Failures::skippable), and has a
+  /// slot for it.
+  bool may_skip(PeerId peer, std::uint64_t microbatch) const;
+
+  /// A lease of what is hopeless to a peer of `eligible` that may skip it and wants more. Nothing: there is
+  /// none now. A peer that fails at it again reports that it may not skip it any more.
   std::optional<Grant> grant_to_skip(const std::set<PeerId>& eligible, std::uint64_t microbatch);
 
   /// The peer that should give back what it has not begun, when others are idle and nothing is free. at_will:
@@ -152,7 +156,6 @@ class LeaseBook {
   RangeSet free_;
   std::map<PeerId, wire::Failures> failures_;  // outlast forget()
   PeerId last_failed_;                         // the last one that reported something new
-  RangeSet skipped_;                           // by grant_to_skip
   std::map<PeerId, Account> accounts_;
 };
 

@@ -387,24 +387,80 @@ TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
   EXPECT_TRUE(shop.book.hopeless(able).has_value());
 }
 
-TEST(LeaseBook, lets_a_peer_skip_once_what_nobody_can_do) {
-  Shop shop({40, 4});
-  for (const std::uint64_t id : {1, 2}) shop.arrives(id, 100);
-  wire::Failures skippable = cannot_do(5);
-  skippable.skippable = skippable.microbatches;
-  shop.book.note_failures(PeerId{1}, cannot_do(5));
-  shop.book.note_failures(PeerId{2}, skippable);
+/// Two peers have failed at microbatch 5. The second can do without what is gone.
+struct ShopWithoutOne : Shop {
+  ShopWithoutOne() : Shop({40, 4}) {
+    for (const std::uint64_t id : {1, 2}) arrives(id, 100);
+    wire::Failures skippable = cannot_do(5);
+    skippable.skippable = skippable.microbatches;
+    book.note_failures(PeerId{1}, cannot_do(5));
+    book.note_failures(PeerId{2}, skippable);
+  }
+
+  /// The peer that skips it now, if any.
+  std::optional<std::uint64_t> skipper() {
+    const std::optional<LeaseBook::Grant> grant = book.grant_to_skip(eligible, 5);
+    if (!grant) return std::nullopt;
+    EXPECT_EQ(range(5, 1), grant->microbatches);
+    works.at(grant->peer.value).lease(grant->slot, grant->microbatches);
+    return grant->peer.value;
+  }
+};
+
+TEST(LeaseBook, lets_a_peer_skip_what_nobody_can_do) {
+  ShopWithoutOne shop;
   EXPECT_FALSE(shop.book.grant_to_skip({PeerId{1}}, 5)) << "this one cannot do without";
-  const auto grant = shop.book.grant_to_skip(shop.eligible, 5);
-  ASSERT_TRUE(grant);
-  EXPECT_EQ(PeerId{2}, grant->peer);
-  EXPECT_EQ(range(5, 1), grant->microbatches);
+  EXPECT_EQ(2U, shop.skipper());
   EXPECT_FALSE(shop.book.hopeless(shop.eligible).has_value()) << "it is not free";
   EXPECT_FALSE(shop.book.nearly_done());
+  shop.works_off(2, 1);
+  EXPECT_TRUE(shop.book.nearly_done());
+}
+
+TEST(LeaseBook, lets_a_peer_skip_again_after_a_recall) {
+  ShopWithoutOne shop;
+  const LeaseBook::Grant other = shop.book.feed({PeerId{2}}).at(0);
+  shop.works.at(2).lease(other.slot, other.microbatches);
+  shop.works_off(2, static_cast<int>(other.microbatches.count()) - 1);
+  ASSERT_TRUE(shop.works.at(2).begin());
+  shop.book.report(PeerId{2}, shop.said(2));
+  ASSERT_EQ(2U, shop.skipper()) << "it asks for more while it computes the last one";
+  ASSERT_EQ(PeerId{2}, shop.book.worth_recalling(shop.eligible, true));
+  EXPECT_FALSE(shop.skipper());
+  shop.gives_back(2);
+  EXPECT_TRUE(shop.book.hopeless(shop.eligible).has_value());
+  EXPECT_FALSE(shop.skipper()) << "it has work";
+  EXPECT_TRUE(shop.book.may_skip(PeerId{2}, 5)) << "later";
+  shop.works.at(2).finish(1);
+  shop.book.report(PeerId{2}, shop.said(2));
+  EXPECT_EQ(2U, shop.skipper());
+}
+
+TEST(LeaseBook, lets_another_peer_skip_when_the_first_is_killed) {
+  ShopWithoutOne shop;
+  ASSERT_EQ(2U, shop.skipper());
   shop.book.forget(PeerId{2});
   EXPECT_TRUE(shop.book.hopeless(shop.eligible).has_value());
-  shop.arrives(2, 100);
-  EXPECT_FALSE(shop.book.grant_to_skip(shop.eligible, 5)) << "once";
+  EXPECT_FALSE(shop.skipper()) << "it is not here";
+  wire::Failures skippable = cannot_do(5);
+  skippable.skippable = skippable.microbatches;
+  shop.book.note_failures(PeerId{1}, skippable);
+  EXPECT_EQ(1U, shop.skipper());
+}
+
+TEST(LeaseBook, lets_no_peer_skip_that_does_not_ask_or_has_failed_at_it_again) {
+  ShopWithoutOne shop;
+  Progress busy = shop.said(2);
+  busy.wants_more = false;
+  shop.book.report(PeerId{2}, busy);
+  EXPECT_FALSE(shop.skipper());
+  EXPECT_TRUE(shop.book.may_skip(PeerId{2}, 5)) << "later";
+  shop.book.report(PeerId{2}, shop.said(2));
+  EXPECT_EQ(2U, shop.skipper());
+  shop.book.note_failures(PeerId{2}, cannot_do(5));
+  shop.gives_back(2);
+  EXPECT_FALSE(shop.skipper());
+  EXPECT_FALSE(shop.book.may_skip(PeerId{2}, 5));
 }
 
 TEST(Work, has_what_failed_here_by_itself_when_it_comes_again) {
@@ -424,6 +480,10 @@ TEST(Work, has_what_failed_here_by_itself_when_it_comes_again) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->microbatches, range(1, 1));
   EXPECT_TRUE(again->skips);
+  EXPECT_EQ(work.failures().skippable, range(1, 1));
+  work.finish(0);
+  work.fail(1, {71, "not a JPEG", false});
+  EXPECT_TRUE(work.failures().skippable.empty());
 }
 
 TEST(LeaseBook, frees_all_of_a_lost_peer_done_or_not) {

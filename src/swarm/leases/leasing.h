@@ -56,7 +56,10 @@ class Leasing {
     return book_.hopeless(able);
   }
 
-  /// Leases what is hopeless to a peer that can do without the samples that are gone, if there is one:
+  /// LeaseBook::may_skip.
+  bool may_skip(PeerId peer, std::uint64_t microbatch) const { return book_.may_skip(peer, microbatch); }
+
+  /// Leases what is hopeless to a peer that can do without the samples that are gone, if one wants more now:
   /// LeaseBook::grant_to_skip.
   bool lets_skip(Instant now, const PeerStatus& peers, std::uint64_t microbatch);
 

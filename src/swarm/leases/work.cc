@@ -49,8 +49,9 @@ void Work::start_over() {
 }
 
 void Work::fail(std::uint64_t microbatch, FailedSample failed) {
-  failures_.microbatches.add(Range{microbatch, 1});
-  if (failed.skippable) failures_.skippable.add(Range{microbatch, 1});
+  const RangeSet one(Range{microbatch, 1});
+  failures_.microbatches.add(one);
+  failed.skippable ? failures_.skippable.add(one) : failures_.skippable.remove(one);
   failures_.why = std::move(failed.why);
 }
 
