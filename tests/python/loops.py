@@ -190,7 +190,8 @@ def in_shards(
             time.sleep(pause_s)
         opt.zero_grad()
         loss_of(model, inputs, targets).backward()
-        report(what="batch", round=run._loop.driver.order.round, indices=numbers.tolist())
+        handed = {"round": run._loop.driver.order.round, "indices": numbers.tolist()}
+        report(what="batch", at=time.monotonic(), **handed)
         opt.step()
     result = {"state": state_of(model), "round": run.round}
     run.close()
