@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "monitor/report/report.h"
 #include "swarm/ballots/quorum.h"
 
 namespace tw::sim {
@@ -199,8 +200,7 @@ void NobodyIsBlamed::on_strike(const Strike& strike) {
 void NobodyIsBlamed::on_event(PeerId peer, const world::Event& event) {
   if (disturbed_ || event.phase != world::Phase::lost || !event.peer || stopped_.contains(*event.peer))
     return;
-  const auto silent_s = std::ranges::find(event.numbers, "silent_s", &std::pair<std::string, double>::first);
-  if (silent_s == event.numbers.end() || silent_s->second <= to_seconds(kSilence)) return;
+  if (monitor::number_in(event, "silent_s").value_or(0) <= to_seconds(kSilence)) return;
   violated(fmt::format("round {}: peer {} hangs up on peer {}, \"{}\", which runs and can be reached",
                        event.round, peer.value, event.peer->value, event.why));
 }

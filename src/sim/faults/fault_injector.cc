@@ -359,11 +359,11 @@ bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
     return away || mix(draw, sample) % kLacksOneIn == 0;
   });
   if (away) world_.send_away(victim, std::min(fault.lasts, kStoreGivesUp), false);
-  if (away) world_.silence_store(victim);
+  if (away) world_.close_store(victim);
   tell(fault.kind, {victim}, fault.lasts);
   later(fault.lasts, [this, victim] {
     world_.break_store(victim, {});
-    world_.unsilence_store(victim);
+    world_.open_store(victim);
   });
   return true;
 }

@@ -98,9 +98,9 @@ class World {
   void break_store(PeerId peer, std::function<bool(std::uint64_t sample)> lacks);
 
   /// The store of checkpoints answers this peer no more; and again.
-  void silence_store(PeerId peer) { without_store_.insert(peer); }
+  void close_store(PeerId peer) { without_store_.insert(peer); }
 
-  void unsilence_store(PeerId peer) { without_store_.erase(peer); }
+  void open_store(PeerId peer) { without_store_.erase(peer); }
 
   void resume_all();
   void isolate(const std::set<PeerId>& peers, bool close_links);
