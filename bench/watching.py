@@ -2,19 +2,24 @@
 """What it costs to be watched: samples/s of four peers on this machine, in turns with and without viewers.
 
     python3 bench/watching.py --clients 100 --windows 6 --seconds 20
+    python3 bench/watching.py --idle --seconds 30
 
 One run; windows of 0 and of so many viewers of one peer's /events follow each other. For each kind the
 medians of the windows: samples/s, CPU seconds a second of the peer that shows the run, how much more that is
 than the mean of the other three, and bytes a second to the viewers. The viewers are one process, whose CPU
-time is told too: on a small machine it is taken from the peers.
+time is told too: on a small machine it is taken from the peers. --idle tells the bytes that peers send to
+each other while they wait for one more, so none works: what they tell of themselves once a second, and
+whatever keeps the links alive (by ss, payload of TCP with TLS records).
 """
 import argparse
 import json
 import os
+import re
 import selectors
 import signal
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -92,12 +97,43 @@ def window(crew, clients, seconds):
     return {**rates, "more": rates["shown"] - rates["others"]}
 
 
+def sent_bytes(pids):
+    """Of all connections between these processes, so far."""
+    words = ["ss", "-Htinp", "state", "established"]
+    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    owned = [line for line in listed.replace("\n\t", " ").splitlines()
+             if any(f"pid={pid}," in line for pid in pids)]
+    return len(owned), sum(int(found[1]) for line in owned if (found := re.search(r"bytes_sent:(\d+)", line)))
+
+
+def idle(seconds):
+    for peers in (2, 4, 8):
+        with tempfile.TemporaryDirectory() as folder:
+            crew = Crew(folder, peers=peers, awaited=peers + 1)
+            try:
+                wait_for(lambda: crew.said(1, rf"({peers} of {peers + 1}) are here"), "all but one are here")
+                time.sleep(5)
+                pids = [process.pid for process in crew.processes]
+                before, began = sent_bytes(pids), time.monotonic()
+                time.sleep(seconds)
+                after, took = sent_bytes(pids), time.monotonic() - began
+            finally:
+                crew.end()
+        assert before[0] == after[0], "the same connections"
+        rate = (after[1] - before[1]) / took
+        print(f"{peers} idle peers, {after[0] // 2} connections: each sends {rate / peers:.0f} bytes/s, "
+              f"{rate / peers / (peers - 1):.0f} to each other")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--windows", type=int, default=6, help="of each kind")
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--idle", action="store_true", help="bytes between peers that wait")
     arguments = parser.parse_args()
+    if arguments.idle:
+        return idle(arguments.seconds)
     with tempfile.TemporaryDirectory() as folder:
         crew = Crew(folder)
         try:

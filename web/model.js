@@ -156,6 +156,9 @@ export function whatIf(run, { peers, bandwidth, tbs }) {
   });
 }
 
+/// Fewer rounds, such as those right after a loss, would judge the model by their noise.
+const LEAST_JUDGED = 5;
+
 /// How far the model was from what this run then did: the first half of its last rounds is measured, and predicts
 /// the samples/s of the second half. {predicted, measured, error: predicted / measured - 1, rounds}; null: not
 /// enough rounds yet.
@@ -167,7 +170,7 @@ export function errorSoFar(board) {
   const ends = new Map(board.rounds.map((round) => [round.round, round.committed_s]));
   const timed = now.slice(half).filter((round) => ends.get(round.round - 1) != null);
   const took = sum(timed.map((round) => round.committed_s - ends.get(round.round - 1)));
-  if (!(took > 0)) return null;
+  if (timed.length < LEAST_JUDGED || !(took > 0)) return null;
   const samples_per_s = sum(timed.map((round) => round.samples)) / took;
   const predicted = whatIf(run, { peers: run.n, bandwidth: 1, tbs: run.tbs }).samples_per_s;
   return {

@@ -141,7 +141,7 @@ export function whatIfPanel() {
       so_far
         ? `From earlier rounds the model predicted ${three(so_far.predicted)} samples/s for the last ` +
             `${plural(so_far.rounds, "round")}, which made ${three(so_far.measured)}. Its error so far: ${signed(so_far.error)}.`
-        : "",
+        : "Too few rounds with these peers yet to tell the model's error.",
     );
   };
   return {

@@ -14,12 +14,13 @@ class Crew:
     """tw train, so many times; the first one has --watch."""
 
     def __init__(
-        self, folder, watch="127.0.0.1:0", peers=4, rounds=100_000, words=lambda number: [], batch=128
+        self, folder, watch="127.0.0.1:0", peers=4, rounds=100_000, words=lambda number: [], batch=128,
+        awaited=None,
     ):
         self.run = Run(folder, batch=batch, rounds=rounds)
         self.folder, self.watch, self.words = Path(folder), watch, words
         self.run.tw("init", "myrun")
-        first = ["--listen", "127.0.0.1:0", "--wait-for", str(peers), "--watch", watch]
+        first = ["--listen", "127.0.0.1:0", "--wait-for", str(awaited or peers), "--watch", watch]
         self.processes = [self.start(1, *first)]
         address = wait_for(lambda: self.said(1, r"--join (\S+)"), "the first peer listens")
         self.processes += [self.start(number, "--join", address) for number in range(2, peers + 1)]

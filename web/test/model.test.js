@@ -110,6 +110,13 @@ test("the error so far judges earlier rounds by later ones", () => {
   assert.ok(errorSoFar(slower).error > errorSoFar(BOARDS.four()).error + 0.5);
 });
 
+test("no error is told from the few rounds since a peer was lost", () => {
+  const board = BOARDS.four();
+  const lost = board.rounds.slice(0, -7);
+  for (const round of lost) round.contributors = [1, 2, 3, 4, 5];
+  assert.equal(errorSoFar(board), null);
+});
+
 test("the error so far compares the model with the rounds that were", () => {
   const so_far = errorSoFar(BOARDS.four());
   assert.ok(Math.abs(so_far.error) < 0.2);

@@ -20,7 +20,7 @@ namespace tw::host {
 class Loop;
 
 struct WebLimits {
-  std::size_t most_connections = 256;  ///< one more is closed at once
+  std::size_t most_connections = 512;  ///< one more is closed at once
   Duration request =
       std::chrono::seconds(10);               ///< for the handshake; for a request, from the one before it on
   Duration write = std::chrono::seconds(10);  ///< for the client to read an answer or an event
