@@ -133,7 +133,7 @@ Status Tariffs::add_regions(const std::string& file, std::string_view text) {
 Status Tariffs::add_stores(const std::string& file, std::string_view text) {
   const auto table = CsvTable::parse(file, text,
                                      {"name", "site", "read_usd_per_gb", "stored_usd_per_gb_month",
-                                      "usd_per_million_reads", "source", "as_of"});
+                                      "usd_per_million_reads", "usd_per_million_writes", "source", "as_of"});
   if (!table) return table.error();
   for (std::size_t i = 0; i < table.value().size(); ++i) {
     CsvRow row = table.value().row(i);
@@ -142,7 +142,8 @@ Status Tariffs::add_stores(const std::string& file, std::string_view text) {
                     .read_usd_per_gb = row.number_or("read_usd_per_gb", 0, {.least = 0}),
                     .source = source_of(row)};
     for (const auto& [name, usd] : {std::pair{"stored_usd_per_gb_month", &store.stored_usd_per_gb_month},
-                                    std::pair{"usd_per_million_reads", &store.usd_per_million_reads}})
+                                    std::pair{"usd_per_million_reads", &store.usd_per_million_reads},
+                                    std::pair{"usd_per_million_writes", &store.usd_per_million_writes}})
       if (!row.empty(name)) *usd = row.number(name, {.least = 0});
     if (store.site.empty() && row.empty("read_usd_per_gb"))
       row.complain("read_usd_per_gb", "a price, or a site");
@@ -216,6 +217,12 @@ double Tariffs::read_usd_per_gb(const DataStore& store, const Site& reader) cons
   const auto site = parse_site(store.site);
   if (!site) return store.read_usd_per_gb;
   return region_of(site.value()) == region_of(reader) ? 0 : usd_per_gb(site.value(), reader);
+}
+
+double Tariffs::write_usd_per_gb(const Site& writer, const DataStore& store) const {
+  const auto site = parse_site(store.site);
+  if (!site) return usd_per_gb(writer, {.provider = store.name});
+  return region_of(site.value()) == region_of(writer) ? 0 : usd_per_gb(writer, site.value());
 }
 
 }  // namespace tw::market

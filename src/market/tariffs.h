@@ -52,7 +52,8 @@ struct DataStore {
   std::string site;  ///< provider[:region]: a read is traffic from there; empty: one price for all readers
   double read_usd_per_gb = 0;
   std::optional<double> stored_usd_per_gb_month{};  ///< nothing: not known; so is the next
-  std::optional<double> usd_per_million_reads{};    ///< requests
+  std::optional<double> usd_per_million_reads{};    ///< GET, HEAD
+  std::optional<double> usd_per_million_writes{};   ///< PUT, POST, LIST
   std::string source;
 
   bool operator==(const DataStore&) const = default;
@@ -73,7 +74,8 @@ class Tariffs {
   Status add_regions(const std::string& file, std::string_view text);
 
   /// CSV with the columns
-  /// name,site,read_usd_per_gb,stored_usd_per_gb_month,usd_per_million_reads,source,as_of.
+  /// name,site,read_usd_per_gb,stored_usd_per_gb_month,usd_per_million_reads,
+  /// usd_per_million_writes,source,as_of.
   Status add_stores(const std::string& file, std::string_view text);
 
   /// USD per GB sent from one site to the other, after `sent_gb` of this kind in the month; 0 inside a zone
@@ -89,8 +91,10 @@ class Tariffs {
   /// "b2" (the paper's object store), "s3:us-east-1"; the error lists the existing ones.
   Result<DataStore> store(const std::string& name) const;
 
-  /// USD per GB that a peer at a site reads from a store; 0 in the store's region, whatever the zone.
+  /// USD per GB that a peer at a site reads from a store; 0 in the store's region, whatever the zone. Then
+  /// the same for what it writes: the peer's provider charges for what leaves it.
   double read_usd_per_gb(const DataStore& store, const Site& reader) const;
+  double write_usd_per_gb(const Site& writer, const DataStore& store) const;
 
  private:
   using Key = std::pair<std::string, std::string>;

@@ -97,6 +97,11 @@ TEST(Stores, are_read_at_their_price_or_as_traffic_from_their_region) {
   EXPECT_EQ(tariffs.read_usd_per_gb(az, at("azure:eastus")), 0);
   EXPECT_GT(tariffs.read_usd_per_gb(az, at("aws:us-east-1")), 0.05);
   EXPECT_FALSE(az.usd_per_million_reads.has_value());
+  EXPECT_EQ(s3.usd_per_million_writes, 5);
+  EXPECT_EQ(tariffs.write_usd_per_gb(at("aws:us-east-1:us-east-1a"), s3), 0);
+  EXPECT_EQ(tariffs.write_usd_per_gb(at("aws:us-west-2"), s3),
+            tariffs.usd_per_gb(at("aws:us-west-2"), at("aws:us-east-1")));
+  EXPECT_EQ(tariffs.write_usd_per_gb(at("aws:us-east-1"), b2), 0.09) << "as traffic to the internet";
   for (const char* name : {"s4", "s3", "b2:us"})
     EXPECT_EQ(
         tariffs.store(name).error().message,

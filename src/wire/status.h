@@ -94,9 +94,12 @@ struct SiteBytes {
 /// Data that this peer read from a store, under the name that has the store's prices.
 struct StoreWord {
   std::string store;
-  std::uint64_t requests = 0, bytes = 0;
+  std::uint64_t reads = 0, bytes = 0;  ///< world::StoreUse
+  std::uint64_t writes = 0, written_bytes = 0;
 
-  static void fields(auto& self, auto&& field) { field(self.store, self.requests, self.bytes); }
+  static void fields(auto& self, auto&& field) {
+    field(self.store, self.reads, self.bytes, self.writes, self.written_bytes);
+  }
 
   bool operator==(const StoreWord&) const = default;
 };

@@ -19,8 +19,9 @@ struct Measurement {
 /// Prefix of a site's name in traffic: bytes sent to the site.
 inline constexpr std::string_view kSentTo = "to:";
 /// Prefixes of a store's name (world::StoreUses) in traffic: bytes read from the store, and requests for
-/// them.
+/// them; bytes written into it, and requests to write or list.
 inline constexpr std::string_view kReadFrom = "from:", kAskedOf = "asked:";
+inline constexpr std::string_view kWrittenTo = "into:", kWrote = "wrote:";
 
 /// Before the id of a contributor, in commit: the samples that the mean has from it.
 inline constexpr std::string_view kSamplesOf = "samples:";
@@ -102,6 +103,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::traffic, kSentTo, "bytes of messages to peers at this site, by the process until now"},
     {Phase::traffic, kReadFrom, "bytes from this store, by the process until now"},
     {Phase::traffic, kAskedOf, "requests for them"},
+    {Phase::traffic, kWrittenTo, "bytes into this store, by the process until now"},
+    {Phase::traffic, kWrote, "requests to write or list"},
     {Phase::traffic, "up_mbit_s", "the line of this peer, outwards, where it is known"},
     {Phase::traffic, "down_mbit_s", "the same, inwards"},
     {Phase::budget, "usd", "what the run has cost so far"},

@@ -26,8 +26,11 @@ std::string text_of(const Extent& extent) {
 
 void add(StoreUses& sum, const StoreUses& more) {
   for (const auto& [store, use] : more) {
-    sum[store].requests += use.requests;
-    sum[store].bytes += use.bytes;
+    StoreUse& all = sum[store];
+    all = {.reads = all.reads + use.reads,
+           .bytes = all.bytes + use.bytes,
+           .writes = all.writes + use.writes,
+           .written_bytes = all.written_bytes + use.written_bytes};
   }
 }
 

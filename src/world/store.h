@@ -35,9 +35,10 @@ std::string shown_object(const std::string& object);
 /// "s3://bucket/key, bytes 10-19", for messages.
 std::string text_of(const Extent& extent);
 
-/// Use of a store: requests, failed ones included, and bytes received.
+/// Use of a store, failed requests included.
 struct StoreUse {
-  std::uint64_t requests = 0, bytes = 0;
+  std::uint64_t reads = 0, bytes = 0;           ///< requests to read (GET, HEAD), bytes received
+  std::uint64_t writes = 0, written_bytes = 0;  ///< requests to write or list (PUT, POST, LIST), bytes sent
 
   bool operator==(const StoreUse&) const = default;
 };

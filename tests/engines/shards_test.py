@@ -225,6 +225,38 @@ def test_an_object_that_changes_ends_the_run_that_reads_it(bed, shards, tmp_path
                      r"expected ETag \"\w+\", found \"\w+\"", reasons.pop()), printed
 
 
+def test_an_object_that_is_deleted_ends_the_run_that_reads_it(bed, shards, tmp_path):
+    """Unless the run file lets it go on without its samples: then each of them is skipped once."""
+    folder = f"s3://{BUCKET}/going"
+    for shard in ("train-0.tar", "train-1.tar"):
+        bed.s3cmd("put", str(shards / shard), f"{folder}/{shard}")
+    for words in ((folder + "/", "-o", "train.twi"), (shards / "test.tar", "-o", "test.twi")):
+        assert tw(bed, "data", "index", *words, folder=tmp_path).returncode == 0
+    write_run(tmp_path)
+    with Begun(bed, tmp_path) as run:
+        bed.s3cmd("del", f"{folder}/train-1.tar")
+        assert run.status() == 1
+    reasons = set(re.findall(r"no peer can compute .*", run.printed.read_text()))
+    assert len(reasons) == 1, run.printed.read_text()
+    assert re.search(r"sample of round \d+ \(peers that tried: 1, 2\): "
+                     rf"{re.escape(folder)}/train-1.tar, bytes \d+-\d+: .* 404 NoSuchKey", reasons.pop())
+
+    bed.s3cmd("put", str(shards / "train-1.tar"), f"{folder}/train-1.tar")
+    (tmp_path / "skips").mkdir()
+    for words in ((folder + "/", "-o", "skips/train.twi"), (shards / "test.tar", "-o", "skips/test.twi")):
+        assert tw(bed, "data", "index", *words, folder=tmp_path).returncode == 0
+    write_run(tmp_path / "skips", rounds=30, more=", skip_broken: 6000")
+    with Begun(bed, tmp_path / "skips") as run:
+        bed.s3cmd("del", f"{folder}/train-1.tar")
+        assert run.status() == 0, run.printed.read_text()
+    done = tw(bed, "report", "tw-out", "--json", folder=tmp_path / "skips")
+    summary = json.loads(done.stdout)
+    assert summary["identical"] and summary["samples"] == 30 * BATCH
+    skipped = [event["sample"] for path in (tmp_path / "skips/tw-out").glob("events-*.jsonl")
+               for event in map(json.loads, path.read_text().splitlines()) if event["phase"] == "skip"]
+    assert 0 < len(set(skipped)) <= 9000 and summary["samples_skipped"] == len(set(skipped)), summary
+
+
 def test_an_object_that_changed_ends_the_run_with_both_versions(bed, shards, tmp_path):
     name = f"s3://{BUCKET}/changes.tar"
     bed.s3cmd("put", str(shards / "train-0.tar"), name)

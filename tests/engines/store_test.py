@@ -84,7 +84,8 @@ def test_the_log_of_a_peer_that_is_killed_with_its_machine_is_in_the_store(bed, 
     assert len(logs) == 2, f"each machine has a log of its own: {logs}"
     report = report_of(bed, copies + "/")
     assert report["samples"] == 8 * last, "the second machine went on where the first one was"
-    assert sum(store["requests"] for store in report["stores"]) > 2, "what was asked of it is counted"
+    written = [store["written"] for store in report["stores"]]
+    assert sum(one["requests"] for one in written) > 0, "those until its last line but ten seconds"
     assert report["rounds"] > last / 2, "all but those between its last copy and its last checkpoint"
     assert [peer["id"] for peer in report["peers"]] == [1]
     fetched = tmp_path / "fetched"

@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint64_t kMostCopiedAtOnce = 5'000'000'000;
 constexpr std::uint64_t kCopyPart = 1'000'000'000;
 constexpr std::size_t kAnswerRoom = std::size_t{1} << 20;
+/// A page of a list has 1,000 names.
+constexpr int kMostPages = 1'000;
 constexpr Duration kFirstPause = std::chrono::milliseconds(200);
 constexpr int kOk = 200, kNoContent = 204, kPartial = 206, kNotThere = 404, kOutOfRange = 416;
 
@@ -89,8 +91,7 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
     const world::HttpRequest signed_request =
         place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
     auto answer = doors_.exchange(signed_request);
-    ++requests_;
-    if (answer) bytes_ += answer.value().body.size();
+    count(ask, answer);
     if (!answer && attempt == effort_.attempts) {
       const std::string shown = fmt::format("s3://{}/{}", ask.name.bucket, ask.name.key);
       return Error{fmt::format("{} (asked {} times at {}): {}", shown, effort_.attempts, place_.host,
@@ -100,6 +101,18 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
     const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
     doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
   }
+}
+
+/// By the classes of the price lists: lists cost as much as writes, and deletions nothing.
+void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {
+  const std::lock_guard lock(mutex_);
+  const bool lists = ask.method == "GET" && ask.name.key.empty();
+  if (ask.method == "PUT" || ask.method == "POST" || lists)
+    ++use_.writes;
+  else if (ask.method != "DELETE")
+    ++use_.reads;
+  use_.written_bytes += ask.body.size();
+  if (answer) use_.bytes += answer.value().body.size();
 }
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
@@ -270,7 +283,9 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
   const std::string prefix = name.value().key.empty() ? "" : name.value().key + "/";
   std::vector<std::string> names;
   std::string token;
-  do {
+  for (int pages = 0;; ++pages) {
+    if (pages == kMostPages)
+      return Error{fmt::format("{}: the list has no end after {} pages", folder, kMostPages)};
     Ask page{.name = {name.value().bucket, ""},
              .query = {{"list-type", "2"}, {"encoding-type", "url"}, {"delimiter", "/"}, {"prefix", prefix}}};
     if (!token.empty()) page.query.emplace_back("continuation-token", token);
@@ -284,7 +299,8 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
     }
     const auto tokens = texts_of(body, "NextContinuationToken");
     token = tokens.empty() ? "" : tokens.front();
-  } while (!token.empty());
+    if (token.empty()) break;
+  }
   std::ranges::sort(names);
   return names;
 }
@@ -295,8 +311,9 @@ Status S3Files::make_folder(const std::string& folder) {
 }
 
 world::StoreUses S3Files::uses() const {
-  if (requests_ == 0) return {};
-  return {{store_name(place_), {requests_, bytes_}}};
+  const std::lock_guard lock(mutex_);
+  if (use_ == world::StoreUse{}) return {};
+  return {{store_name(place_), use_}};
 }
 
 S3Files::Doors s3_doors() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,7 +54,7 @@ class S3Files final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
-  /// Until now, by the name of the store: requests of every kind, and bytes that came.
+  /// Until now, by the name of the store.
   world::StoreUses uses() const;
 
  private:
@@ -65,6 +66,7 @@ class S3Files final : public world::Files {
     std::string body{};
   };
 
+  void count(const Ask& ask, const Result<world::HttpAnswer>& answer);
   /// The answer, whatever its status, of the last attempt.
   Result<world::HttpAnswer> send(const Ask& ask);
   /// The answer where its status is `expected`.
@@ -81,7 +83,8 @@ class S3Files final : public world::Files {
   Doors doors_;
   Effort effort_;
   std::atomic<std::uint64_t> attempts_ = 0;
-  std::atomic<std::uint64_t> requests_ = 0, bytes_ = 0;
+  mutable std::mutex mutex_;
+  world::StoreUse use_;  // guarded by mutex_
 };
 
 /// The doors of this machine: curl, the wall clock, sleep.

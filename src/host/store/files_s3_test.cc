@@ -66,15 +66,26 @@ TEST_F(FilesInABucket, are_tried_again_while_the_store_is_busy_and_not_for_ever)
   EXPECT_EQ(bucket.asked.size(), 1U) << "a no is a no";
 }
 
-TEST_F(FilesInABucket, count_each_request_and_the_bytes_that_come) {
+TEST_F(FilesInABucket, count_each_request_by_its_class_and_the_bytes) {
   EXPECT_TRUE(files.uses().empty());
   ASSERT_TRUE(write(files, "s3://data/x", "four"));
   bucket.refusals = {503};
   EXPECT_EQ(text_of(files.read("s3://data/x")), "four");
   const world::StoreUses uses = files.uses();
   ASSERT_TRUE(uses.contains("store"));
-  EXPECT_EQ(uses.at("store").requests, 3U);
-  EXPECT_EQ(uses.at("store").bytes, std::string("<Error><Code>SlowDown</Code></Error>").size() + 4);
+  const std::uint64_t bytes = std::string("<Error><Code>SlowDown</Code></Error>").size() + 4;
+  EXPECT_EQ(uses.at("store"), (world::StoreUse{.reads = 2, .bytes = bytes, .writes = 1, .written_bytes = 4}));
+  ASSERT_TRUE(files.list("s3://data"));
+  EXPECT_EQ(files.uses().at("store").writes, 2U) << "a list is priced as a write";
+  ASSERT_TRUE(files.remove("s3://data/x").ok());
+  EXPECT_EQ(files.uses().at("store").writes, 2U) << "nothing is charged for a deletion";
+}
+
+TEST_F(FilesInABucket, are_not_listed_for_ever) {
+  bucket.lists_for_ever = true;
+  const auto listed = files.list("s3://data/run");
+  ASSERT_FALSE(listed);
+  EXPECT_EQ(listed.error().message, "s3://data/run: the list has no end after 1000 pages");
 }
 
 TEST_F(FilesInABucket, that_change_while_they_are_read_are_an_error) {

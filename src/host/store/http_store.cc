@@ -114,7 +114,7 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
 void HttpStore::count(const Job& job, std::uint64_t requests, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   world::StoreUse& use = uses_[job.place.store];
-  use.requests += requests;
+  use.reads += requests;
   use.bytes += bytes;
 }
 

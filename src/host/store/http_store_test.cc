@@ -98,7 +98,7 @@ TEST(HttpStore, goes_on_where_a_body_broke_off) {
       {Error{"broken"}, broken_off("ab")}, {world::HttpAnswer{503}}, {partial_answer("cd", "\"one\"", 2)}};
   HttpStore store = server.store();
   EXPECT_EQ(read_now(store, {"http://host/x", 0, 4, "\"one\""}).value(), "abcd");
-  EXPECT_EQ(store.uses(), (world::StoreUses{{"host", {.requests = 3, .bytes = 4}}}));
+  EXPECT_EQ(store.uses(), (world::StoreUses{{"host", {.reads = 3, .bytes = 4}}}));
   EXPECT_EQ(server.header(2, "range"), "bytes=2-3");
   EXPECT_GT(server.asked[2].later, server.asked[1].later / 4);
   EXPECT_GE(server.asked[1].later, std::chrono::milliseconds(200));

@@ -77,18 +77,20 @@ struct BoardPeer {
   bool operator==(const BoardPeer&) const = default;
 };
 
-/// Traffic from one site to another, of all peers; or from a store of data to a site.
+/// Traffic from one site to another, of all peers; or from a store to a site, or from a site to a store.
 struct BoardLink {
   std::string from, to;
   std::uint64_t bytes = 0;
   double mbit_s = 0;  ///< over the last ten seconds of the run or more
   /// The lesser of what all peers of `from` can send and all of `to` take, as far as measured.
   std::optional<double> bound_mbit_s;
-  std::optional<double> usd_per_gb;  ///< nothing: not known
-  double usd = 0;                    ///< of the bytes
-  bool is_store = false;
-  std::uint64_t requests = 0;          ///< to a store
+  std::optional<double> usd_per_gb;    ///< nothing: not known
+  double usd = 0;                      ///< of the bytes
+  std::string store;                   ///< which of the two is one; empty: none
+  std::uint64_t requests = 0;          ///< for it: to read from the store, or to write into it or list it
   std::optional<double> requests_usd;  ///< nothing: not known, or no store
+
+  bool reads_store() const { return !store.empty() && from == store; }
 
   bool operator==(const BoardLink&) const = default;
 };

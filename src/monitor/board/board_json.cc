@@ -70,7 +70,7 @@ void visit(auto& on, Of<BoardLink> auto& link) {
   on("bound_mbit_s", link.bound_mbit_s);
   on("usd_per_gb", link.usd_per_gb);
   on("usd", link.usd);
-  on("is_store", link.is_store);
+  on("store", link.store);
   on("requests", link.requests);
   on("requests_usd", link.requests_usd);
 }

@@ -135,7 +135,7 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   status.sent = links_.sent_by(self);
   std::ranges::sort(status.sent, std::greater{}, &wire::SiteBytes::bytes);
   status.sent = first_of(std::move(status.sent), wire::kMostSentSites);
-  status.stores = first_of(links_.read_by(self), wire::kMostStores);
+  status.stores = first_of(links_.stores_of(self), wire::kMostStores);
   status.ledger = ledger_of_peer(self);
   status.gone = gone_beside(self);
   return status;

@@ -14,9 +14,9 @@ constexpr double kBytesOfGb = 1e9;
 /// Rates are measured over at least this time, and dropped after three times as long without a report.
 constexpr double kRateOverS = 10;
 
-std::optional<double> requests_usd(const std::string& store, std::uint64_t requests) {
-  const auto price = usual_request_price(store);
-  return price ? std::optional(*price * static_cast<double>(requests) / 1e6) : std::nullopt;
+std::optional<double> requests_usd(std::optional<double> usd_per_million, std::uint64_t requests) {
+  if (!usd_per_million) return std::nullopt;
+  return *usd_per_million * static_cast<double>(requests) / 1e6;
 }
 
 /// The lesser of those that are known.
@@ -35,13 +35,16 @@ std::optional<double> usual_egress_price(const std::string& from, const std::str
   const auto first = market::parse_site(from), second = market::parse_site(to);
   if (const auto store = tariffs.store(from); store && second)
     return tariffs.read_usd_per_gb(store.value(), second.value());
+  if (const auto store = tariffs.store(to); store && first)
+    return tariffs.write_usd_per_gb(first.value(), store.value());
   if (!first || !second) return std::nullopt;
   return tariffs.usd_per_gb(first.value(), second.value());
 }
 
-std::optional<double> usual_request_price(const std::string& store) {
+RequestPrices usual_request_prices(const std::string& store) {
   const auto known = market::Tariffs::built_in().store(store);
-  return known ? known.value().usd_per_million_reads : std::nullopt;
+  if (!known) return {};
+  return {.reads = known.value().usd_per_million_reads, .writes = known.value().usd_per_million_writes};
 }
 
 void Links::tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s) {
@@ -65,10 +68,8 @@ void Links::take(const Seen& seen) {
     sender.began_s = seen.at_s;
     const auto end = [&](Way& way) { way = {.ended = way.total(), .rated_s = seen.at_s}; };
     for (auto& [to, way] : sender.ways) end(way);
-    for (auto& [store, reads] : sender.stores) {
-      end(reads.bytes);
-      end(reads.requests);
-    }
+    for (auto& [store, ways] : sender.stores)
+      for (Way* way : ways.all()) end(*way);
   }
   const auto up = number_in(event, "up_mbit_s"), down = number_in(event, "down_mbit_s");
   if (up || down) {
@@ -86,10 +87,11 @@ void Links::tell_of_traffic(Sender& sender, const Seen& seen) {
       return name.starts_with(prefix) ? std::optional(name.substr(prefix.size())) : std::nullopt;
     };
     if (const auto site = after(world::kSentTo)) tell(sender, sender.ways[*site], count, seen.at_s);
-    if (const auto store = after(world::kReadFrom))
-      tell(sender, sender.stores[*store].bytes, count, seen.at_s);
-    if (const auto store = after(world::kAskedOf))
-      tell(sender, sender.stores[*store].requests, count, seen.at_s);
+    for (const auto& [prefix, way] :
+         {std::pair{world::kReadFrom, &StoreWays::bytes}, std::pair{world::kAskedOf, &StoreWays::reads},
+          std::pair{world::kWrittenTo, &StoreWays::written_bytes},
+          std::pair{world::kWrote, &StoreWays::writes}})
+      if (const auto store = after(prefix)) tell(sender, sender.stores[*store].*way, count, seen.at_s);
   }
 }
 
@@ -100,9 +102,12 @@ void Links::take(PeerId from, const wire::Status& status, double at_s) {
   if (!status.site.empty()) sender.site = status.site;
   sender.line = status.line;
   for (const wire::SiteBytes& sent : status.sent) tell(sender, sender.ways[sent.site], sent.bytes, at_s);
-  for (const wire::StoreWord& read : status.stores) {
-    tell(sender, sender.stores[read.store].bytes, read.bytes, at_s);
-    tell(sender, sender.stores[read.store].requests, read.requests, at_s);
+  for (const wire::StoreWord& use : status.stores) {
+    StoreWays& ways = sender.stores[use.store];
+    tell(sender, ways.bytes, use.bytes, at_s);
+    tell(sender, ways.reads, use.reads, at_s);
+    tell(sender, ways.written_bytes, use.written_bytes, at_s);
+    tell(sender, ways.writes, use.writes, at_s);
   }
 }
 
@@ -137,10 +142,13 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
       return link;
     };
     for (const auto& [to, way] : sender.ways) add(sender.site, to, way);
-    for (const auto& [store, reads] : sender.stores) {
-      BoardLink& link = add(store, sender.site, reads.bytes);
-      link.is_store = true;
-      link.requests += reads.requests.total();
+    for (const auto& [store, ways] : sender.stores) {
+      const auto add_requests = [&](BoardLink& link, const Way& requests) {
+        link.store = store;
+        link.requests += requests.total();
+      };
+      add_requests(add(store, sender.site, ways.bytes), ways.reads);
+      if (ways.writes.total() > 0) add_requests(add(sender.site, store, ways.written_bytes), ways.writes);
     }
   }
   std::vector<BoardLink> board;
@@ -149,8 +157,9 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
     const auto from = lines.find(link.from), to = lines.find(link.to);
     if (from != lines.end() && to != lines.end())
       link.bound_mbit_s = lesser(from->second.up_mbit_s, to->second.down_mbit_s);
-    if (link.is_store) link.requests_usd = requests_usd(link.from, link.requests);
-    if (!link.is_store || is_priced_store(link.from)) link.usd_per_gb = price_(link.from, link.to);
+    const RequestPrices requests = usual_request_prices(link.store);
+    link.requests_usd = requests_usd(link.reads_store() ? requests.reads : requests.writes, link.requests);
+    if (link.store.empty() || is_priced_store(link.store)) link.usd_per_gb = price_(link.from, link.to);
     link.usd = link.usd_per_gb.value_or(0) * static_cast<double>(link.bytes) / kBytesOfGb;
     board.push_back(std::move(link));
   }
@@ -170,13 +179,17 @@ std::vector<wire::SiteBytes> Links::sent_by(PeerId peer) const {
   return sent;
 }
 
-std::vector<wire::StoreWord> Links::read_by(PeerId peer) const {
-  std::vector<wire::StoreWord> read;
+std::vector<wire::StoreWord> Links::stores_of(PeerId peer) const {
+  std::vector<wire::StoreWord> used;
   const auto found = senders_.find(peer);
-  if (found == senders_.end()) return read;
-  for (const auto& [store, reads] : found->second.stores)
-    read.push_back({store, reads.requests.total(), reads.bytes.total()});
-  return read;
+  if (found == senders_.end()) return used;
+  for (const auto& [store, ways] : found->second.stores)
+    used.push_back({.store = store,
+                    .reads = ways.reads.total(),
+                    .bytes = ways.bytes.total(),
+                    .writes = ways.writes.total(),
+                    .written_bytes = ways.written_bytes.total()});
+  return used;
 }
 
 Links::Usd Links::usd_of(PeerId peer) const {
@@ -185,9 +198,13 @@ Links::Usd Links::usd_of(PeerId peer) const {
   if (found == senders_.end()) return sum;
   const Sender& sender = found->second;
   for (const auto& [to, way] : sender.ways) sum.bytes += usd(sender.site, to, way.total());
-  for (const auto& [store, reads] : sender.stores) {
-    if (is_priced_store(store)) sum.bytes += usd(store, sender.site, reads.bytes.total());
-    sum.requests += requests_usd(store, reads.requests.total()).value_or(0);
+  for (const auto& [store, ways] : sender.stores) {
+    if (!is_priced_store(store)) continue;
+    sum.bytes +=
+        usd(store, sender.site, ways.bytes.total()) + usd(sender.site, store, ways.written_bytes.total());
+    const RequestPrices prices = usual_request_prices(store);
+    sum.requests += requests_usd(prices.reads, ways.reads.total()).value_or(0) +
+                    requests_usd(prices.writes, ways.writes.total()).value_or(0);
   }
   return sum;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,13 +19,18 @@ namespace tw::monitor {
 /// USD a GB (1e9 bytes) from one site to another, both provider:region:zone; nothing: not known.
 using EgressPrice = std::function<std::optional<double>(const std::string& from, const std::string& to)>;
 
-/// By the first step of the built-in tariffs. `from` may be a store of the catalog, too.
+/// By the first step of the built-in tariffs. One of them may be a store of the catalog, too.
 std::optional<double> usual_egress_price(const std::string& from, const std::string& to);
 
-/// USD for a million requests to read from a store; nothing: not known.
-std::optional<double> usual_request_price(const std::string& store);
+/// USD for a million requests to read from a store, and to write into it or list it; nothing: not known.
+struct RequestPrices {
+  std::optional<double> reads, writes;
+};
 
-/// Traffic from site to site, by the senders' counts, and from stores, by the readers' counts, with its cost.
+RequestPrices usual_request_prices(const std::string& store);
+
+/// Traffic from site to site, by the senders' counts, and from and to stores, by the peers' counts, with its
+/// cost.
 class Links {
  public:
   explicit Links(EgressPrice price) : price_(std::move(price)) {}
@@ -40,18 +46,18 @@ class Links {
   /// Bytes that this peer sent, by the site of the receivers.
   std::vector<wire::SiteBytes> sent_by(PeerId peer) const;
 
-  /// Bytes and requests of this peer's reads.
-  std::vector<wire::StoreWord> read_by(PeerId peer) const;
+  /// This peer's use of stores.
+  std::vector<wire::StoreWord> stores_of(PeerId peer) const;
 
   struct Usd {
     double bytes = 0, requests = 0;
   };
 
-  /// Cost of this peer's traffic and reads.
+  /// Cost of this peer's traffic and its use of stores.
   Usd usd_of(PeerId peer) const;
 
  private:
-  /// Traffic of one peer to one site, or from a store.
+  /// Traffic of one peer to one site, or from or to a store; or its requests.
   struct Way {
     std::uint64_t ended = 0;  ///< by its earlier processes
     std::uint64_t now = 0;    ///< by this one
@@ -63,15 +69,17 @@ class Links {
     std::uint64_t total() const { return ended + now; }
   };
 
-  struct Reads {
-    Way bytes, requests;
+  struct StoreWays {
+    Way bytes, reads, written_bytes, writes;
+
+    std::array<Way*, 4> all() { return {&bytes, &reads, &written_bytes, &writes}; }
   };
 
   struct Sender {
     std::string site;
     wire::LineWord line;              ///< of all its links together
     std::map<std::string, Way> ways;  ///< by site of the receivers
-    std::map<std::string, Reads> stores;
+    std::map<std::string, StoreWays> stores;
     double began_s = 0;  ///< its process
   };
 

@@ -105,9 +105,10 @@ TEST(Links, come_from_stores_with_their_requests) {
   EXPECT_EQ(board[0].bytes, 4'000'000'000U);
   EXPECT_EQ(board[0].requests, 2'500'000U);
   EXPECT_DOUBLE_EQ(board[0].usd, 0.4);
-  EXPECT_DOUBLE_EQ(board[0].requests_usd.value(), 2.5 * usual_request_price("b2").value());
-  EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{1}).requests, 0.5 * usual_request_price("b2").value());
-  EXPECT_EQ(story.links.read_by(PeerId{2}), (std::vector<wire::StoreWord>{{"b2", 2'000'000, 3'000'000'000}}));
+  EXPECT_DOUBLE_EQ(board[0].requests_usd.value(), 2.5 * usual_request_prices("b2").reads.value());
+  EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{1}).requests, 0.5 * usual_request_prices("b2").reads.value());
+  EXPECT_EQ(story.links.stores_of(PeerId{2}),
+            (std::vector<wire::StoreWord>{{.store = "b2", .reads = 2'000'000, .bytes = 3'000'000'000}}));
 }
 
 TEST(Links, take_what_others_tell_of_their_stores) {
@@ -119,6 +120,23 @@ TEST(Links, take_what_others_tell_of_their_stores) {
   EXPECT_EQ(board[0].requests, 7U);
   EXPECT_FALSE(board[0].requests_usd) << "no price is known";
   EXPECT_FALSE(board[0].usd_per_gb) << "nor one of its bytes";
+}
+
+TEST(Links, to_a_store_are_beside_those_from_it) {
+  LinkStory story;
+  const wire::StoreWord use{
+      .store = "r2", .reads = 10, .bytes = 5, .writes = 2'000'000, .written_bytes = 1'000'000'000};
+  story.links.take(PeerId{1}, {.site = kEast, .stores = {use}}, 10);
+  const std::vector<BoardLink> board = story.board(10);
+  ASSERT_EQ(board.size(), 2U);
+  const BoardLink& written = board[0].reads_store() ? board[1] : board[0];
+  EXPECT_EQ(written.from, kEast);
+  EXPECT_EQ(written.to, "r2");
+  EXPECT_EQ(written.requests, 2'000'000U);
+  EXPECT_DOUBLE_EQ(written.requests_usd.value(), 9);
+  EXPECT_DOUBLE_EQ(written.usd, 0.1);
+  EXPECT_NEAR(story.links.usd_of(PeerId{1}).bytes, 0.1, 1e-8);
+  EXPECT_EQ(story.links.stores_of(PeerId{1}), (std::vector<wire::StoreWord>{use}));
 }
 
 TEST(Links, of_unknown_sites_have_no_price) {

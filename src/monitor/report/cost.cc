@@ -41,8 +41,12 @@ struct Sum {
   }
 };
 
-std::optional<double> sum_of(const std::optional<double>& a, const std::optional<double>& b) {
-  return a && b ? std::optional(*a + *b) : std::nullopt;
+/// Nothing is known of a sum with an unknown part.
+void add_to(std::optional<double>& sum, double more, bool is_known) {
+  if (!is_known)
+    sum.reset();
+  else if (sum)
+    *sum += more;
 }
 
 }  // namespace
@@ -60,20 +64,20 @@ void tell_traffic(Summary& summary, const std::vector<LogEntry>& entries) {
   Links links(usual_egress_price);
   for (const LogEntry& entry : entries) links.take({entry, to_seconds(entry.event.at.time_since_epoch())});
   Sum egress, requests;
-  std::map<std::string, StoreReads> stores;
+  std::map<std::string, StoreUsed> stores;
   const auto nobody_runs = [](PeerId) { return false; };
   for (const BoardLink& link : links.board(0, nobody_runs)) {
     const auto usd = link.usd_per_gb ? std::optional(link.usd) : std::nullopt;
     egress.add(link.bytes, usd);
-    if (!link.is_store) continue;
+    if (link.store.empty()) continue;
     requests.add(link.requests, link.requests_usd);
-    StoreReads& store = stores[link.from];
-    const bool is_first = store.store.empty();
-    store.store = link.from;
-    store.bytes += link.bytes;
-    store.requests += link.requests;
-    store.usd = is_first ? usd : sum_of(store.usd, usd);
-    store.requests_usd = is_first ? link.requests_usd : sum_of(store.requests_usd, link.requests_usd);
+    StoreUsed& store = stores[link.store];
+    store.store = link.store;
+    StoreTraffic& traffic = link.reads_store() ? store.read : store.written;
+    traffic.bytes += link.bytes;
+    traffic.requests += link.requests;
+    add_to(traffic.usd, link.usd, link.usd_per_gb.has_value());
+    add_to(traffic.requests_usd, link.requests_usd.value_or(0), link.requests_usd.has_value());
   }
   summary.cost.egress_usd = egress.usd();
   summary.cost.requests_usd = requests.usd();

@@ -87,7 +87,7 @@ Summary of_reads(const char* store) {
 TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
   const Summary told = of_reads("s3:us-east-1");
   ASSERT_EQ(told.stores.size(), 1U);
-  const StoreReads& s3 = told.stores[0];
+  const StoreTraffic& s3 = told.stores[0].read;
   EXPECT_EQ(s3.bytes, 3'000'000'000U);
   EXPECT_EQ(s3.requests, 3000U);
   EXPECT_NEAR(s3.usd.value(), 2 * 0.09, 1e-12) << "nothing within the region";
@@ -98,6 +98,21 @@ TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
       render(told).find("read from      s3:us-east-1: 3.00 GB (0.18 USD), 3000 requests (0.0012 USD)\n"),
       std::string::npos)
       << render(told);
+}
+
+TEST(Cost, of_copies_in_a_store_is_that_of_writes_and_of_what_leaves_the_peers_provider) {
+  Summary told;
+  tell_traffic(told, {traffic(1, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
+                      traffic(1, {.phase = Phase::traffic,
+                                  .numbers = {{"into:s3:us-east-1", 1e9}, {"wrote:s3:us-east-1", 1000}}})});
+  ASSERT_EQ(told.stores.size(), 1U);
+  const StoreTraffic& written = told.stores[0].written;
+  EXPECT_EQ(written.bytes, 1'000'000'000U);
+  EXPECT_EQ(written.usd, usual_egress_price("gcp:us-central1:b", "aws:us-east-1:a"));
+  EXPECT_GT(written.usd.value(), 0);
+  EXPECT_NEAR(written.requests_usd.value(), 1000 * 5e-6, 1e-12);
+  EXPECT_NE(render(told).find("written to     s3:us-east-1: 1.00 GB ("), std::string::npos) << render(told);
+  EXPECT_EQ(told.cost.egress_usd, written.usd);
 }
 
 TEST(Cost, of_a_store_without_a_price_is_not_nothing) {

@@ -97,15 +97,20 @@ struct Leavings {
   bool operator==(const Leavings&) const = default;
 };
 
-/// What all peers read from one store of data.
-struct StoreReads {
-  std::string store;
-  std::uint64_t bytes = 0;
-  std::uint64_t requests = 0;
-  std::optional<double> usd;           ///< for the bytes; nothing: not known
-  std::optional<double> requests_usd;  ///< nothing: not known
+struct StoreTraffic {
+  std::uint64_t bytes = 0, requests = 0;
+  std::optional<double> usd = 0;           ///< for the bytes; nothing: not known
+  std::optional<double> requests_usd = 0;  ///< nothing: not known
 
-  bool operator==(const StoreReads&) const = default;
+  bool operator==(const StoreTraffic&) const = default;
+};
+
+/// What all peers read from one store and wrote into it; requests to list are among the written ones.
+struct StoreUsed {
+  std::string store;
+  StoreTraffic read, written;
+
+  bool operator==(const StoreUsed&) const = default;
 };
 
 /// What the run cost, as far as prices are known (tell_cost()): as Money of the board.
@@ -146,7 +151,7 @@ struct Summary {
   std::vector<HandOver> handovers;   ///< by time
   Leavings leavings;
   Cost cost;
-  std::vector<StoreReads> stores;  ///< by name
+  std::vector<StoreUsed> stores;  ///< by name
   /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
   std::vector<MissingEvents> missing;
 };

@@ -95,10 +95,16 @@ std::string price(const std::optional<double>& usd) {
   return usd ? fmt::format("{:.2g} USD", *usd) : "price not known";
 }
 
-std::string render_store(const StoreReads& reads) {
-  return line("read from", fmt::format("{}: {} ({}), {} requests ({})", printable_line(reads.store),
-                                       quantity(static_cast<double>(reads.bytes)), price(reads.usd),
-                                       reads.requests, price(reads.requests_usd)));
+std::string render_store(const char* name, const std::string& store, const StoreTraffic& traffic) {
+  if (traffic.requests == 0) return "";
+  return line(name, fmt::format("{}: {} ({}), {} requests ({})", printable_line(store),
+                                quantity(static_cast<double>(traffic.bytes)), price(traffic.usd),
+                                traffic.requests, price(traffic.requests_usd)));
+}
+
+std::string render_store(const StoreUsed& used) {
+  return render_store("read from", used.store, used.read) +
+         render_store("written to", used.store, used.written);
 }
 
 std::string render_identity(const Summary& summary) {
@@ -130,7 +136,7 @@ std::string render(const Summary& summary) {
   for (const LeftPeer& left : summary.left)
     text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
   text += render_leavings(summary.leavings, summary.cost);
-  for (const StoreReads& reads : summary.stores) text += render_store(reads);
+  for (const StoreUsed& used : summary.stores) text += render_store(used);
   text += render_cost(summary.cost);
   for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));
   text += render_identity(summary);

@@ -23,6 +23,13 @@ Json all(const auto& items, auto&& object_of) {
   return list;
 }
 
+Json of_store(const StoreTraffic& traffic) {
+  return Json{{"bytes", traffic.bytes},
+              {"requests", traffic.requests},
+              {"usd", or_null(traffic.usd)},
+              {"requests_usd", or_null(traffic.requests_usd)}};
+}
+
 void add_what_left(Json& json, const Summary& summary) {
   json["handovers"] = all(summary.handovers, [](const HandOver& handover) {
     return Json{{"peer", handover.peer.value},
@@ -43,12 +50,8 @@ void add_what_left(Json& json, const Summary& summary) {
   json["requests_usd"] = or_null(summary.cost.requests_usd);
   json["usd_again"] = or_null(summary.cost.usd_again);
   if (!summary.stores.empty())
-    json["stores"] = all(summary.stores, [](const StoreReads& reads) {
-      return Json{{"store", reads.store},
-                  {"bytes", reads.bytes},
-                  {"requests", reads.requests},
-                  {"usd", or_null(reads.usd)},
-                  {"requests_usd", or_null(reads.requests_usd)}};
+    json["stores"] = all(summary.stores, [](const StoreUsed& used) {
+      return Json{{"store", used.store}, {"read", of_store(used.read)}, {"written", of_store(used.written)}};
     });
 }
 

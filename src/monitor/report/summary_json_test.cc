@@ -148,7 +148,7 @@ TEST(SummaryJson, that_cannot_be_written_names_the_path) {
 
 TEST(SummaryJson, of_stores_without_a_price_has_null) {
   Summary summary = some_summary();
-  summary.stores = {{.store = "my.host", .bytes = 7, .requests = 3000, .usd = {}, .requests_usd = 0.5}};
+  summary.stores = {{"my.host", {.bytes = 7, .requests = 3000, .usd = {}, .requests_usd = 0.5}, {}}};
   summary.cost.egress_usd = {};
   const std::string json = to_json(summary);
   for (const char* part : {"\"egress_usd\": null", "\"requests\": 3000", "\"store\": \"my.host\"",

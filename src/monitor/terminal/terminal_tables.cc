@@ -64,7 +64,7 @@ namespace {
 
 /// The bytes, with the requests to a store; "-" where a price of either is not known.
 std::string usd_of(const BoardLink& link) {
-  if (!link.usd_per_gb || (link.is_store && !link.requests_usd)) return "-";
+  if (!link.usd_per_gb || (!link.store.empty() && !link.requests_usd)) return "-";
   return usd_text(link.usd + link.requests_usd.value_or(0));
 }
 
@@ -85,7 +85,8 @@ std::vector<TerminalLine> link_lines(const Board& board, std::size_t most) {
   std::vector<TerminalLine> lines(1);
   lines[0].cell("FROM", site, Paint::title).cell("TO", site, Paint::title);
   lines[0].number("MBIT/S", 9, Paint::title).number("OF", 9, Paint::title).number("SENT", 9, Paint::title);
-  const bool any_store = std::any_of(links.begin(), links.end(), [](auto* link) { return link->is_store; });
+  const bool any_store =
+      std::any_of(links.begin(), links.end(), [](auto* link) { return !link->store.empty(); });
   if (any_store) lines[0].number("REQUESTS", 11, Paint::title);
   lines[0].number("USD", 9, Paint::title).add(count_text(shown, links.size()), Paint::dim);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -94,7 +95,7 @@ std::vector<TerminalLine> link_lines(const Board& board, std::size_t most) {
     line.cell(link.from.empty() ? "-" : link.from, site).cell(link.to.empty() ? "-" : link.to, site);
     line.number(rate_text(link.mbit_s), 9).number(known(link.bound_mbit_s, rate_text), 9);
     line.number(bytes_text(static_cast<double>(link.bytes)), 9);
-    if (any_store) line.number(link.is_store ? grouped(link.requests) : "", 11);
+    if (any_store) line.number(!link.store.empty() ? grouped(link.requests) : "", 11);
     line.number(usd_of(link), 9);
   }
   return lines;

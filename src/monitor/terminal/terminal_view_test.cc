@@ -120,11 +120,11 @@ TEST(TerminalView, of_a_run_that_reads_from_stores_shows_requests_and_their_pric
                          .bytes = 2'000'000'000,
                          .usd_per_gb = 0.09,
                          .usd = 0.18,
-                         .is_store = true,
+                         .store = "s3:us-east-1",
                          .requests = 1'250'000,
                          .requests_usd = 0.5});
   board.links.push_back(
-      {.from = "my.host", .to = "gcp:us-west1:a", .bytes = 7, .is_store = true, .requests = 3});
+      {.from = "my.host", .to = "gcp:us-west1:a", .bytes = 7, .store = "my.host", .requests = 3});
   std::string rows;
   for (const std::string& row : shown(board, 120, 60))
     if (row.find("s3:") == 0 || row.find("my.host") == 0 || row.find("REQUESTS") != std::string::npos)

@@ -58,7 +58,11 @@ std::optional<world::Event> CountedNetwork::rest(Instant now, Round round) {
   world::add(uses, kept_);
   for (const auto& [store, use] : uses) {
     event.numbers.emplace_back(std::string(world::kReadFrom) + store, static_cast<double>(use.bytes));
-    event.numbers.emplace_back(std::string(world::kAskedOf) + store, static_cast<double>(use.requests));
+    event.numbers.emplace_back(std::string(world::kAskedOf) + store, static_cast<double>(use.reads));
+    if (use.writes == 0) continue;
+    event.numbers.emplace_back(std::string(world::kWrittenTo) + store,
+                               static_cast<double>(use.written_bytes));
+    event.numbers.emplace_back(std::string(world::kWrote) + store, static_cast<double>(use.writes));
   }
   return event;
 }
