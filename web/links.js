@@ -2,7 +2,7 @@
 // Traffic between sites: a matrix, and the same on a map.
 
 import { h, panel, setAttribute, setText, svg, onWidth } from "./dom.js";
-import { bytes, mbit, percent, usd } from "./format.js";
+import { bytes, mbit, percent, plural, usd } from "./format.js";
 import { placeLabels } from "./labels.js";
 import { placeOf, regionName } from "./places.js";
 import { toPicture } from "./projection.js";
@@ -124,6 +124,9 @@ function makeMatrix(sites, cells) {
   return h("table", { class: "matrix" }, h("thead", {}, head), h("tbody", {}, rows));
 }
 
+const shareText = (link, share) =>
+  share == null ? "bound not measured" : `${percent(share)} of ${mbit(link.bound_mbit_s)}`;
+
 function fillCell(cell, link) {
   if (!cell.parts) {
     const fill = h("i");
@@ -140,12 +143,10 @@ function fillCell(cell, link) {
   const share = link.bound_mbit_s > 0 ? link.mbit_s / link.bound_mbit_s : null;
   setText(cell.parts.rate, mbit(link.mbit_s));
   cell.parts.fill.style.width = `${100 * Math.min(1, share ?? 0)}%`;
-  setText(
-    cell.parts.share,
-    share == null ? "bound not measured" : `${percent(share)} of ${mbit(link.bound_mbit_s)}`,
-  );
+  setText(cell.parts.share, link.store ? plural(link.requests, "request") : shareText(link, share));
   const per_h = usdPerHour(link);
-  setText(cell.parts.money, per_h == null ? bytes(link.bytes) : `${usd(per_h)}/h · ${usd(link.usd)}`);
+  const so_far = link.usd + (link.requests_usd ?? 0);
+  setText(cell.parts.money, per_h == null ? bytes(link.bytes) : `${usd(per_h)}/h · ${usd(so_far)}`);
   setAttribute(
     cell,
     "title",

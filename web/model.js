@@ -132,7 +132,7 @@ function measuredOver(board, last) {
     .filter((round) => round.bound_share > 0 && round.comm_s > 0)
     .map((round) => round.bound_share * round.comm_s);
   const comm_s = sum(last.map((round) => round.comm_s ?? 0)) / last.length;
-  const total = sum(board.links.map((link) => link.bytes));
+  const total = sum(board.links.filter((link) => !link.store).map((link) => link.bytes));
   const mb = n > 1 && board.round > 0 ? total / board.round / (2 * (n - 1)) / 1e6 : 0;
   const wire_s = wires.length ? sum(wires) / wires.length : null;
   return { n, tbs: samples / last.length, speed, mb, comm_s, wire_s, rounds: last.length };

@@ -102,6 +102,13 @@ test("the model speaks of the rounds with as many peers as there are now", () =>
   assert.ok(run.rounds < 12 && run.speed > 100, `${run.rounds} ${run.speed}`);
 });
 
+test("what stores send or get is no part of the averaged bytes", () => {
+  const board = BOARDS.four();
+  const without = measured(board).mb;
+  board.links.push({ from: "b2", to: "aws:us-east-1:a", store: "b2", bytes: 1e12 });
+  assert.equal(measured(board).mb, without);
+});
+
 test("the error so far judges earlier rounds by later ones", () => {
   const slower = BOARDS.four();
   const later = slower.rounds.slice(-20);
