@@ -2,7 +2,7 @@
 """What it costs to be watched: samples/s of four peers on this machine, in turns with and without viewers.
 
     python3 bench/watching.py --clients 100 --windows 6 --seconds 20
-    python3 bench/watching.py --idle --seconds 30
+    python3 bench/watching.py --idle --seconds 20
 
 One run; windows of 0 and of so many viewers of one peer's /events follow each other. For each kind the
 medians of the windows: samples/s, CPU seconds a second of the peer that shows the run, how much more that is

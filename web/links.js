@@ -77,9 +77,9 @@ export function linksPanel() {
 
 const nameOf = (site) => site || "no site given";
 
-/// At the speed of now. null: the tariff is not known.
+/// At the speed of now. null: the tariff is not known, or the link has bursts of copies to a store.
 export function usdPerHour(link) {
-  if (link.usd_per_gb == null) return null;
+  if (link.usd_per_gb == null || (link.store && link.to === link.store)) return null;
   return ((link.mbit_s * 1e6) / 8 / 1e9) * 3600 * link.usd_per_gb;
 }
 
@@ -96,7 +96,7 @@ function drawMatrix(box, board) {
     box.replaceChildren(
       sites.length
         ? makeMatrix(sites, box.cells_)
-        : h("p", { class: "empty" }, "No traffic between peers yet."),
+        : h("p", { class: "empty" }, "No traffic yet."),
     );
   }
   for (const link of board.links) fillCell(box.cells_.get(`${link.from}|${link.to}`), link);
@@ -127,6 +127,15 @@ function makeMatrix(sites, cells) {
 const shareText = (link, share) =>
   share == null ? "bound not measured" : `${percent(share)} of ${mbit(link.bound_mbit_s)}`;
 
+/// What the bytes cost, with the requests to a store; the bytes where a price of either is not known.
+export function moneyText(link) {
+  const known = link.usd_per_gb != null && (!link.store || link.requests_usd != null);
+  if (!known) return bytes(link.bytes);
+  const per_h = usdPerHour(link);
+  const so_far = usd(link.usd + (link.requests_usd ?? 0));
+  return per_h == null ? so_far : `${usd(per_h)}/h · ${so_far}`;
+}
+
 function fillCell(cell, link) {
   if (!cell.parts) {
     const fill = h("i");
@@ -144,9 +153,8 @@ function fillCell(cell, link) {
   setText(cell.parts.rate, mbit(link.mbit_s));
   cell.parts.fill.style.width = `${100 * Math.min(1, share ?? 0)}%`;
   setText(cell.parts.share, link.store ? plural(link.requests, "request") : shareText(link, share));
-  const per_h = usdPerHour(link);
-  const so_far = link.usd + (link.requests_usd ?? 0);
-  setText(cell.parts.money, per_h == null ? bytes(link.bytes) : `${usd(per_h)}/h · ${usd(so_far)}`);
+  setText(cell.parts.money, moneyText(link));
+  cell.parts.gauge.hidden = Boolean(link.store);
   setAttribute(
     cell,
     "title",

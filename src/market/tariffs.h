@@ -91,9 +91,10 @@ class Tariffs {
   /// "b2" (the paper's object store), "s3:us-east-1"; the error lists the existing ones.
   Result<DataStore> store(const std::string& name) const;
 
-  /// USD per GB that a peer at a site reads from a store; 0 in the store's region, whatever the zone. Then
-  /// the same for what it writes: the peer's provider charges for what leaves it.
+  /// USD per GB that a peer at a site reads from a store; 0 in the store's region, whatever the zone.
   double read_usd_per_gb(const DataStore& store, const Site& reader) const;
+
+  /// USD per GB that a peer writes into a store, charged by the peer's provider; 0 in the store's region.
   double write_usd_per_gb(const Site& writer, const DataStore& store) const;
 
  private:

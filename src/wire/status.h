@@ -91,7 +91,7 @@ struct SiteBytes {
   bool operator==(const SiteBytes&) const = default;
 };
 
-/// Data that this peer read from a store, under the name that has the store's prices.
+/// Use of a store by this peer, under the name that has the store's prices.
 struct StoreWord {
   std::string store;
   std::uint64_t reads = 0, bytes = 0;  ///< world::StoreUse

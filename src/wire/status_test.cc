@@ -20,7 +20,7 @@ Status usual() {
   status.last = {.round = 11, .begun_ago_s = 9, .called_ago_s = 3, .committed_ago_s = 1};
   status.shares = {{.round = 11, .committed_ago_s = 1, .samples = 64, .loss = 2.3}};
   status.sent = {{"aws:us-east-1:a", 1000}, {"gcp:us-west1:b", 2000}};
-  status.stores = {{"s3:us-east-1", 30, 1'000'000}};
+  status.stores = {{"s3:us-east-1", 30, 1'000'000, 20, 2'000'000}};
   status.usd_per_h = 0.25;
   return status;
 }

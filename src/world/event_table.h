@@ -102,7 +102,7 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::notice, "deadline_s", "from now on"},
     {Phase::traffic, kSentTo, "bytes of messages to peers at this site, by the process until now"},
     {Phase::traffic, kReadFrom, "bytes from this store, by the process until now"},
-    {Phase::traffic, kAskedOf, "requests for them"},
+    {Phase::traffic, kAskedOf, "requests to read from this store"},
     {Phase::traffic, kWrittenTo, "bytes into this store, by the process until now"},
     {Phase::traffic, kWrote, "requests to write or list"},
     {Phase::traffic, "up_mbit_s", "the line of this peer, outwards, where it is known"},

@@ -226,7 +226,7 @@ def test_an_object_that_changes_ends_the_run_that_reads_it(bed, shards, tmp_path
 
 
 def test_an_object_that_is_deleted_ends_the_run_that_reads_it(bed, shards, tmp_path):
-    """Unless the run file lets it go on without its samples: then each of them is skipped once."""
+    """Unless the run file lets it go on without its samples."""
     folder = f"s3://{BUCKET}/going"
     for shard in ("train-0.tar", "train-1.tar"):
         bed.s3cmd("put", str(shards / shard), f"{folder}/{shard}")

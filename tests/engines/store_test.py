@@ -85,7 +85,7 @@ def test_the_log_of_a_peer_that_is_killed_with_its_machine_is_in_the_store(bed, 
     report = report_of(bed, copies + "/")
     assert report["samples"] == 8 * last, "the second machine went on where the first one was"
     written = [store["written"] for store in report["stores"]]
-    assert sum(one["requests"] for one in written) > 0, "those until its last line but ten seconds"
+    assert sum(one["requests"] for one in written) > 0, "lists and copies until the last traffic event"
     assert report["rounds"] > last / 2, "all but those between its last copy and its last checkpoint"
     assert [peer["id"] for peer in report["peers"]] == [1]
     fetched = tmp_path / "fetched"

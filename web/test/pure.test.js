@@ -20,6 +20,7 @@ import {
   signed,
   usd,
 } from "../format.js";
+import { moneyText } from "../links.js";
 import { placeLabels } from "../labels.js";
 import { found, hit, layOut, moved, nameOf } from "../lane_layout.js";
 import { placeOf } from "../places.js";
@@ -264,4 +265,12 @@ test("the projection is true at its corners", () => {
   const picture = toPicture(800);
   const [x, y] = picture.at(51.5, 0);
   assert.ok(Math.abs(x - 400) < 1 && y > 0 && y < picture.height / 2);
+});
+
+test("what a link cost has its requests, and no rate of a burst of copies", () => {
+  const read = { from: "b2", to: "x", store: "b2", bytes: 1e9, mbit_s: 8, usd_per_gb: 0.01, usd: 1, requests_usd: 2 };
+  assert.equal(moneyText(read), "$0.036/h · $3.00");
+  assert.equal(moneyText({ ...read, from: "x", to: "b2" }), "$3.00");
+  assert.equal(moneyText({ ...read, requests_usd: null }), "1.00 GB");
+  assert.equal(moneyText({ ...read, store: "", requests_usd: null }), "$0.036/h · $1.00");
 });

@@ -111,8 +111,9 @@ void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {
     ++use_.writes;
   else if (ask.method != "DELETE")
     ++use_.reads;
+  if (!answer) return;
   use_.written_bytes += ask.body.size();
-  if (answer) use_.bytes += answer.value().body.size();
+  use_.bytes += answer.value().body.size();
 }
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
@@ -285,7 +286,8 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
   std::string token;
   for (int pages = 0;; ++pages) {
     if (pages == kMostPages)
-      return Error{fmt::format("{}: the list has no end after {} pages", folder, kMostPages)};
+      return Error{fmt::format("{}: more than {} pages of names, expected fewer: name a narrower folder",
+                               folder, kMostPages)};
     Ask page{.name = {name.value().bucket, ""},
              .query = {{"list-type", "2"}, {"encoding-type", "url"}, {"delimiter", "/"}, {"prefix", prefix}}};
     if (!token.empty()) page.query.emplace_back("continuation-token", token);

@@ -77,15 +77,19 @@ TEST_F(FilesInABucket, count_each_request_by_its_class_and_the_bytes) {
   EXPECT_EQ(uses.at("store"), (world::StoreUse{.reads = 2, .bytes = bytes, .writes = 1, .written_bytes = 4}));
   ASSERT_TRUE(files.list("s3://data"));
   EXPECT_EQ(files.uses().at("store").writes, 2U) << "a list is priced as a write";
+  bucket.refusals = {0};
+  ASSERT_TRUE(write(files, "s3://data/y", "four"));
+  EXPECT_EQ(files.uses().at("store").written_bytes, 8U) << "none where no connection was made";
   ASSERT_TRUE(files.remove("s3://data/x").ok());
-  EXPECT_EQ(files.uses().at("store").writes, 2U) << "nothing is charged for a deletion";
+  EXPECT_EQ(files.uses().at("store").writes, 4U) << "nothing is charged for a deletion";
 }
 
 TEST_F(FilesInABucket, are_not_listed_for_ever) {
   bucket.lists_for_ever = true;
   const auto listed = files.list("s3://data/run");
   ASSERT_FALSE(listed);
-  EXPECT_EQ(listed.error().message, "s3://data/run: the list has no end after 1000 pages");
+  EXPECT_EQ(listed.error().message,
+            "s3://data/run: more than 1000 pages of names, expected fewer: name a narrower folder");
 }
 
 TEST_F(FilesInABucket, that_change_while_they_are_read_are_an_error) {

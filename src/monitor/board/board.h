@@ -84,13 +84,15 @@ struct BoardLink {
   double mbit_s = 0;  ///< over the last ten seconds of the run or more
   /// The lesser of what all peers of `from` can send and all of `to` take, as far as measured.
   std::optional<double> bound_mbit_s;
-  std::optional<double> usd_per_gb;    ///< nothing: not known
-  double usd = 0;                      ///< of the bytes
-  std::string store;                   ///< which of the two is one; empty: none
-  std::uint64_t requests = 0;          ///< for it: to read from the store, or to write into it or list it
+  std::optional<double> usd_per_gb;  ///< nothing: not known
+  double usd = 0;                    ///< of the bytes
+  std::string store;                 ///< the end that is a store; empty: both are sites
+  std::uint64_t requests = 0;  ///< to read from the store; or to write into it or list it, by the direction
   std::optional<double> requests_usd;  ///< nothing: not known, or no store
 
   bool reads_store() const { return !store.empty() && from == store; }
+
+  bool writes_store() const { return !store.empty() && to == store; }
 
   bool operator==(const BoardLink&) const = default;
 };

@@ -69,10 +69,10 @@ std::string interruptions_csv(const Board& board) {
 
 std::string links_csv(const Board& board) {
   std::string text = csv_line({"from", "to", "bytes", "rate_mbit_s", "bound_mbit_s", "tariff_usd_per_gb",
-                               "cost_usd", "requests", "requests_usd"});
+                               "cost_usd", "store", "requests", "requests_usd"});
   for (const BoardLink& link : board.links)
     text += csv_line({link.from, link.to, std::to_string(link.bytes), csv_number(link.mbit_s),
-                      field(link.bound_mbit_s), field(link.usd_per_gb), csv_number(link.usd),
+                      field(link.bound_mbit_s), field(link.usd_per_gb), csv_number(link.usd), link.store,
                       std::to_string(link.requests), field(link.requests_usd)});
   return text;
 }

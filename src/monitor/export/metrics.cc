@@ -169,18 +169,19 @@ constexpr std::array kMetrics = {
            [](const Board& b, const Emit& emit) {
              each_peer(b, emit, [](const BoardPeer& peer) { return number(peer.usage.bytes_received); });
            }},
-    Metric{"tw_link_bytes_total", "counter", "from, to", "Bytes from one site to another",
+    Metric{"tw_link_bytes_total", "counter", "from, to", "Bytes from one site, or store, to another",
            [](const Board& b, const Emit& emit) {
              each_link(b, emit, [](const BoardLink& link) { return number(link.bytes); });
            }},
-    Metric{"tw_link_bytes_per_second", "gauge", "from, to", "Rate from one site to another, lately",
-           [](const Board& b, const Emit& emit) {
-             each_link(b, emit, [](const BoardLink& link) { return link.mbit_s * 1e6 / 8; });
-           }},
-    Metric{"tw_link_cost_usd_total", "counter", "from, to", "Dollars for the bytes from one site to another",
-           [](const Board& b, const Emit& emit) {
-             each_link(b, emit, [](const BoardLink& link) { return link.usd; });
-           }},
+    Metric{
+        "tw_link_bytes_per_second", "gauge", "from, to", "Rate from one site, or store, to another, lately",
+        [](const Board& b, const Emit& emit) {
+          each_link(b, emit, [](const BoardLink& link) { return link.mbit_s * 1e6 / 8; });
+        }},
+    Metric{"tw_link_cost_usd_total", "counter", "from, to",
+           "Dollars for the bytes from one site, or store, to another",
+           [](const Board& b,
+              const Emit& emit) { each_link(b, emit, [](const BoardLink& link) { return link.usd; }); }},
 };
 
 }  // namespace

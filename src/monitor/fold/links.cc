@@ -147,7 +147,8 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
         link.store = store;
         link.requests += requests.total();
       };
-      add_requests(add(store, sender.site, ways.bytes), ways.reads);
+      if (ways.bytes.total() + ways.reads.total() > 0)
+        add_requests(add(store, sender.site, ways.bytes), ways.reads);
       if (ways.writes.total() > 0) add_requests(add(sender.site, store, ways.written_bytes), ways.writes);
     }
   }

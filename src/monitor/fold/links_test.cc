@@ -139,6 +139,22 @@ TEST(Links, to_a_store_are_beside_those_from_it) {
   EXPECT_EQ(story.links.stores_of(PeerId{1}), (std::vector<wire::StoreWord>{use}));
 }
 
+TEST(Links, to_a_store_add_up_over_processes) {
+  LinkStory story;
+  const auto tell = [&](double at_s, std::uint64_t writes) {
+    story.links.take(
+        PeerId{1}, {.site = kEast, .stores = {{.store = "r2", .writes = writes, .written_bytes = 9}}}, at_s);
+  };
+  tell(10, 4);
+  story.start(1, 11, kEast);
+  tell(20, 3);
+  const std::vector<wire::StoreWord> used = story.links.stores_of(PeerId{1});
+  ASSERT_EQ(used.size(), 1U);
+  EXPECT_EQ(used[0].writes, 7U);
+  EXPECT_EQ(used[0].written_bytes, 18U);
+  ASSERT_EQ(story.board(20).size(), 1U) << "nothing was read";
+}
+
 TEST(Links, of_unknown_sites_have_no_price) {
   LinkStory story;
   story.start(1, 0, "");

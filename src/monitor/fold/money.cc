@@ -36,8 +36,9 @@ std::optional<double> rate_of(const Board& board) {
     is_known = true;
     usd_per_h += *peer.usd_per_h;
   }
-  for (const BoardLink& link : board.links)
-    usd_per_h += link.mbit_s / 8e3 * 3600 * link.usd_per_gb.value_or(0);
+  for (const BoardLink& link :
+       board.links)  // copies come in bursts, of which no rate says what an hour costs
+    if (!link.writes_store()) usd_per_h += link.mbit_s / 8e3 * 3600 * link.usd_per_gb.value_or(0);
   return is_known ? std::optional(usd_per_h) : std::nullopt;
 }
 

@@ -76,6 +76,15 @@ TEST(Money, counts_traffic_of_now_into_the_hourly_price) {
   EXPECT_DOUBLE_EQ(money_of(board, {}, {}).usd_per_h.value(), 2.36);
 }
 
+TEST(Money, takes_a_burst_of_copies_for_no_hourly_price) {
+  Board board = usual();
+  const double before = money_of(board, {}, {}).usd_per_h.value();
+  board.links.push_back({.from = "a", .to = "r2", .mbit_s = 800, .usd_per_gb = 0.1, .usd = 3, .store = "r2"});
+  const Money money = money_of(board, {}, {});
+  EXPECT_DOUBLE_EQ(money.usd_per_h.value(), before);
+  EXPECT_DOUBLE_EQ(money.egress_usd, money_of(usual(), {}, {}).egress_usd + 3);
+}
+
 TEST(Money, adds_what_others_told_of_those_that_are_gone) {
   const Money money =
       money_of(usual(), {.hours = 2, .priced_hours = 1, .machines_usd = 7, .egress_usd = 1}, {});

@@ -16,8 +16,8 @@ namespace tw::monitor {
 /// without one. Logs do not have the start-up and shutdown of a machine.
 std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs);
 
-/// Fills in the traffic's part of Summary::cost, between the sites that the events name, and what was read
-/// from stores of data. Entries in the order of time.
+/// Fills in the traffic's part of Summary::cost, between the sites that the events name, and the use of
+/// stores. Entries in the order of time.
 void tell_traffic(Summary& summary, const std::vector<LogEntry>& entries);
 
 /// Fills in Summary::cost, except hours and traffic. usd_per_h: at least 0, finite; machine prices of peers

@@ -96,7 +96,7 @@ std::string price(const std::optional<double>& usd) {
 }
 
 std::string render_store(const char* name, const std::string& store, const StoreTraffic& traffic) {
-  if (traffic.requests == 0) return "";
+  if (traffic.requests == 0 && traffic.bytes == 0) return "";
   return line(name, fmt::format("{}: {} ({}), {} requests ({})", printable_line(store),
                                 quantity(static_cast<double>(traffic.bytes)), price(traffic.usd),
                                 traffic.requests, price(traffic.requests_usd)));
