@@ -105,6 +105,7 @@ async function live([url, peers, victim, pid, stopped, stopped_pids]) {
     `document.querySelectorAll("#peers tbody tr").length >= ${peers}`,
     30_000,
   );
+  await until(page, `document.querySelector(".chip").innerText === "live"`, 10_000);
   seen.link = await text(page, ".chip");
   await until(page, `/ [1-9]/.test(document.querySelector(".bar .of").textContent)`, 120_000);
   await page.waitForTimeout(20_000);
