@@ -47,7 +47,7 @@ TEST(SwarmLeaving, hands_over_what_it_did_where_the_round_takes_longer_than_its_
   pool.start_all(3);
   pool.run_for(20s);
   leave_within(pool, 3, 10s);
-  EXPECT_TRUE(pool.comes([&] { return has_left(pool, 3); }, 3s));
+  ASSERT_TRUE(pool.comes([&] { return has_left(pool, 3); }, 3s));
   EXPECT_THAT(pool.peer(3).ends.front(), testing::HasSubstr("has what this one did"));
   pool.kill(3);
   ASSERT_TRUE(pool.comes([&] { return pool.round_of(1) == 1; }, 200s));
