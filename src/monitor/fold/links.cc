@@ -14,19 +14,10 @@ constexpr double kBytesOfGb = 1e9;
 /// Rates are measured over at least this time, and dropped after three times as long without a report.
 constexpr double kRateOverS = 10;
 
-std::optional<double> requests_usd(std::optional<double> usd_per_million, std::uint64_t requests) {
-  if (!usd_per_million) return std::nullopt;
-  return *usd_per_million * static_cast<double>(requests) / 1e6;
-}
-
 /// The lesser of those that are known.
 std::optional<double> lesser(std::optional<double> one, std::optional<double> other) {
   return one && other ? std::min(one, other) : one ? one : other;
 }
-
-/// Hosts that are no store of the catalog charge nothing that is known here, whatever a site of that name
-/// does.
-bool is_priced_store(const std::string& store) { return market::Tariffs::built_in().store(store).ok(); }
 
 }  // namespace
 
@@ -111,8 +102,36 @@ void Links::take(PeerId from, const wire::Status& status, double at_s) {
   }
 }
 
-double Links::usd(const std::string& from, const std::string& to, std::uint64_t bytes) const {
-  return price_(from, to).value_or(0) * static_cast<double>(bytes) / kBytesOfGb;
+std::vector<Links::Flow> Links::flows_of(const Sender& sender) {
+  static const std::string no_store;
+  std::vector<Flow> flows;
+  for (const auto& [to, way] : sender.ways) flows.push_back({sender.site, to, way, no_store});
+  for (const auto& [store, ways] : sender.stores) {
+    if (ways.bytes.total() + ways.reads.total() > 0)
+      flows.push_back({store, sender.site, ways.bytes, store, &ways.reads});
+    if (ways.writes.total() > 0)
+      flows.push_back({sender.site, store, ways.written_bytes, store, &ways.writes});
+  }
+  return flows;
+}
+
+Links::Price Links::price_between(const std::string& from, const std::string& to,
+                                  const std::string& store) const {
+  if (store.empty()) return {price_(from, to), std::nullopt};
+  // Other hosts charge nothing that is known here, whatever a site of that name does.
+  if (!market::Tariffs::built_in().store(store)) return {};
+  const RequestPrices requests = usual_request_prices(store);
+  return {price_(from, to), from == store ? requests.reads : requests.writes};
+}
+
+std::optional<double> Links::Price::of_bytes(std::uint64_t bytes) const {
+  if (!usd_per_gb) return std::nullopt;
+  return *usd_per_gb * static_cast<double>(bytes) / kBytesOfGb;
+}
+
+std::optional<double> Links::Price::of_requests(std::uint64_t requests) const {
+  if (!usd_per_million_requests) return std::nullopt;
+  return *usd_per_million_requests * static_cast<double>(requests) / 1e6;
 }
 
 std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::function<bool(PeerId)>& runs) const {
@@ -133,23 +152,14 @@ std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::function<
 std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerId)>& runs) const {
   std::map<std::pair<std::string, std::string>, BoardLink> links;
   for (const auto& [peer, sender] : senders_) {
-    const auto add = [&](const std::string& from, const std::string& to, const Way& way) -> BoardLink& {
-      BoardLink& link = links[{from, to}];
-      link.from = from;
-      link.to = to;
-      link.bytes += way.total();
-      if (now_s - way.told_s < 3 * kRateOverS) link.mbit_s += way.bytes_per_s * 8e-6;
-      return link;
-    };
-    for (const auto& [to, way] : sender.ways) add(sender.site, to, way);
-    for (const auto& [store, ways] : sender.stores) {
-      const auto add_requests = [&](BoardLink& link, const Way& requests) {
-        link.store = store;
-        link.requests += requests.total();
-      };
-      if (ways.bytes.total() + ways.reads.total() > 0)
-        add_requests(add(store, sender.site, ways.bytes), ways.reads);
-      if (ways.writes.total() > 0) add_requests(add(sender.site, store, ways.written_bytes), ways.writes);
+    for (const Flow& flow : flows_of(sender)) {
+      BoardLink& link = links[{flow.from, flow.to}];
+      link.from = flow.from;
+      link.to = flow.to;
+      link.store = flow.store;
+      link.bytes += flow.bytes.total();
+      if (flow.requests != nullptr) link.requests += flow.requests->total();
+      if (now_s - flow.bytes.told_s < 3 * kRateOverS) link.mbit_s += flow.bytes.bytes_per_s * 8e-6;
     }
   }
   std::vector<BoardLink> board;
@@ -158,10 +168,10 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
     const auto from = lines.find(link.from), to = lines.find(link.to);
     if (from != lines.end() && to != lines.end())
       link.bound_mbit_s = lesser(from->second.up_mbit_s, to->second.down_mbit_s);
-    const RequestPrices requests = usual_request_prices(link.store);
-    link.requests_usd = requests_usd(link.reads_store() ? requests.reads : requests.writes, link.requests);
-    if (link.store.empty() || is_priced_store(link.store)) link.usd_per_gb = price_(link.from, link.to);
-    link.usd = link.usd_per_gb.value_or(0) * static_cast<double>(link.bytes) / kBytesOfGb;
+    const Price price = price_between(link.from, link.to, link.store);
+    link.usd_per_gb = price.usd_per_gb;
+    link.usd = price.of_bytes(link.bytes).value_or(0);
+    link.requests_usd = price.of_requests(link.requests);
     board.push_back(std::move(link));
   }
   return board;
@@ -197,15 +207,10 @@ Links::Usd Links::usd_of(PeerId peer) const {
   Usd sum;
   const auto found = senders_.find(peer);
   if (found == senders_.end()) return sum;
-  const Sender& sender = found->second;
-  for (const auto& [to, way] : sender.ways) sum.bytes += usd(sender.site, to, way.total());
-  for (const auto& [store, ways] : sender.stores) {
-    if (!is_priced_store(store)) continue;
-    sum.bytes +=
-        usd(store, sender.site, ways.bytes.total()) + usd(sender.site, store, ways.written_bytes.total());
-    const RequestPrices prices = usual_request_prices(store);
-    sum.requests += requests_usd(prices.reads, ways.reads.total()).value_or(0) +
-                    requests_usd(prices.writes, ways.writes.total()).value_or(0);
+  for (const Flow& flow : flows_of(found->second)) {
+    const Price price = price_between(flow.from, flow.to, flow.store);
+    sum.bytes += price.of_bytes(flow.bytes.total()).value_or(0);
+    if (flow.requests != nullptr) sum.requests += price.of_requests(flow.requests->total()).value_or(0);
   }
   return sum;
 }

@@ -83,6 +83,28 @@ class Links {
     double began_s = 0;  ///< its process
   };
 
+  /// Traffic in one direction: between sites, or between a site and a store.
+  struct Flow {
+    const std::string& from;
+    const std::string& to;
+    const Way& bytes;
+    const std::string& store;       ///< empty: none
+    const Way* requests = nullptr;  ///< to read, or to write and list; with a store
+  };
+
+  static std::vector<Flow> flows_of(const Sender& sender);
+
+  /// Prices of a flow between these ends; nothing: not known.
+  struct Price {
+    std::optional<double> usd_per_gb, usd_per_million_requests;
+
+    std::optional<double> of_bytes(std::uint64_t bytes) const;
+    std::optional<double> of_requests(std::uint64_t requests) const;
+  };
+
+  /// The store is one of the ends; empty: both are sites.
+  Price price_between(const std::string& from, const std::string& to, const std::string& store) const;
+
   static void tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s);
   static void tell_of_traffic(Sender& sender, const Seen& seen);
 
@@ -93,7 +115,6 @@ class Links {
   };
 
   std::map<std::string, SiteLine> lines_by_site(const std::function<bool(PeerId)>& runs) const;
-  double usd(const std::string& from, const std::string& to, std::uint64_t bytes) const;
 
   EgressPrice price_;
   std::map<PeerId, Sender> senders_;
