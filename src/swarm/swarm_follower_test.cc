@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
 #include "swarm/ballots/quorum.h"
 #include "swarm/ballots/test_records.h"
 #include "swarm/ballots/validation.h"
@@ -264,6 +266,20 @@ TEST(Follower, tells_at_once_that_it_gives_back_its_leases_when_it_leaves) {
   EXPECT_TRUE(last_word(follower).leaving);
   EXPECT_TRUE(last_word(follower).gave_back);
   EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, RangeSet(Range{8, 4})}}), last_word(follower).slots);
+}
+
+TEST(Follower, that_gave_its_seat_reduces_but_does_not_vote) {
+  Follower follower;
+  ASSERT_TRUE(Follower().votes_for(follower.plan())) << "one with a seat";
+  follower.swarm.leave(follower.now, follower.now + 10s);
+  follower.tell(1, wire::HandOver{.round = 7, .to = PeerId{3}});
+  ASSERT_TRUE(follower.took<HandOver>());
+  follower.swarm.handed_over(follower.now);
+  follower.listen();
+  ASSERT_EQ(follower.count<wire::Entrust>(3), 1U);
+  EXPECT_THAT(std::get<wire::Entrust>(follower.sent.back().message).seats, testing::ElementsAre(PeerId{2}));
+  EXPECT_FALSE(follower.votes_for(follower.plan()));
+  EXPECT_TRUE(follower.decisions.empty()) << "it took the plan";
 }
 
 // long_rounds 403: the log of a peer that left lacked its last round.
