@@ -41,6 +41,7 @@ OWN_KEYS = {
     "schedule": "scheduler= of run.optimizer()",
     "evaluation": "the program's own loop; see run.paused() and run.is_first",
     "training.clip_norm": "clip_grad_norm= of run.optimizer()",
+    "training.buffers": "buffers= of run.optimizer()",
     "training.microbatch": "batch_size of the loader or of run.optimizer()",
     "microbatch": "batch_size of the loader or of run.optimizer()",
 }

@@ -48,6 +48,7 @@ std::vector<std::byte> stored(const std::vector<data::TensorShape>& tensors,
   for (const data::TensorShape& tensor : tensors) {
     const auto values = parameters.first(tensor.count() * sizeof(float));
     parameters = parameters.subspan(values.size());
+    if (tensor.inner) continue;
     if (!tensor.whole) {
       out.insert(out.end(), values.begin(), values.end());
       continue;
@@ -63,6 +64,12 @@ std::vector<std::byte> stored(const std::vector<data::TensorShape>& tensors,
   return out;
 }
 
+std::uint64_t values_in(const std::vector<data::TensorShape>& tensors) {
+  std::uint64_t values = 0;
+  for (const data::TensorShape& tensor : tensors) values += tensor.count();
+  return values;
+}
+
 struct Exported {
   Round round = 0;
   std::uint64_t tensors = 0, values = 0;
@@ -74,10 +81,9 @@ Result<Exported> write_safetensors(world::Files& files, const std::string& from,
   const sync::StateImage& image = loaded.value().image;
   if (loaded.value().layout.empty())
     return Error{fmt::format("{}: it does not name its tensors; a newer tw wrote those that do", from)};
-  const auto tensors = data::tensors_in_layout(loaded.value().layout);
+  auto tensors = data::tensors_in_layout(loaded.value().layout);
   if (!tensors) return Error{fmt::format("{}: {}", from, tensors.error().message)};
-  std::uint64_t values = 0;
-  for (const data::TensorShape& tensor : tensors.value()) values += tensor.count();
+  const std::uint64_t values = values_in(tensors.value());
   const std::vector<std::byte> parameters = parameters_of(image, values * sizeof(float));
   if (digest_of(std::span(parameters)) != image.parameters)
     return Error{fmt::format("{}: its tensors ({} values) are not its parameters", from, values)};
@@ -89,7 +95,8 @@ Result<Exported> write_safetensors(world::Files& files, const std::string& from,
   Status done = files.write(part, parts);
   if (done) done = files.rename(part, to);
   if (!done) return done.error();
-  return Exported{image.record.round, tensors.value().size(), values};
+  std::erase_if(tensors.value(), [](const data::TensorShape& tensor) { return tensor.inner; });
+  return Exported{image.record.round, tensors.value().size(), values_in(tensors.value())};
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct TensorShape {
   std::string name;
   std::vector<std::uint64_t> shape;  ///< none: one number
   bool whole = false;                ///< int64
+  bool inner = false;                ///< part of the flat vector alone: files leave it out
 
   /// Number of its values.
   std::uint64_t count() const;
@@ -51,12 +52,14 @@ Result<SafetensorsHeader> read_safetensors_header(std::span<const std::byte> fil
 /// "(10, 20)", "(10)", "()".
 std::string shape_text(std::span<const std::uint64_t> shape);
 
-/// The header of a file; the tensors follow in this order, without gaps. Their names must differ.
+/// The header of a file; the tensors follow in this order, without gaps or inner ones. Their names must
+/// differ.
 std::string safetensors_header(const std::vector<TensorShape>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
 /// Reads tensors from a layout (train::RunOptions::layout), such as "group 0: fc.weight (10, 20) float32";
-/// lines without a tensor are skipped. Integers become int64, all others float32. The error quotes the line.
+/// lines without a tensor are skipped. Integers become int64, all others float32. "share: " begins an inner
+/// one. The error quotes the line.
 Result<std::vector<TensorShape>> tensors_in_layout(std::string_view layout);
 
 }  // namespace tw::data

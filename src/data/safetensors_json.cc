@@ -176,6 +176,7 @@ std::string safetensors_header(const std::vector<TensorShape>& tensors,
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::uint64_t at = 0;
   for (const TensorShape& tensor : tensors) {
+    if (tensor.inner) continue;
     const std::uint64_t end = at + tensor.count() * (tensor.whole ? sizeof(std::int64_t) : sizeof(float));
     header[tensor.name] = {
         {"dtype", tensor.whole ? "I64" : "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
@@ -193,12 +194,14 @@ Result<std::vector<TensorShape>> tensors_in_layout(std::string_view layout) {
   std::set<std::string> names;
   std::istringstream lines{std::string(layout)};
   for (std::string line; std::getline(lines, line);) {
-    const bool names_one = line.starts_with("group ") || line.starts_with("buffer: ");
+    const bool inner = line.starts_with("share: ");
+    const bool names_one = inner || line.starts_with("group ") || line.starts_with("buffer: ");
     const std::size_t colon = line.find(": ");
     if (!names_one || colon == std::string::npos) continue;
     auto tensor = tensor_in(std::string_view(line).substr(colon + 2));
     if (!tensor) return Error{fmt::format("expected NAME (SIZES) DTYPE, found {}", line)};
-    if (!names.insert(tensor->name).second)
+    tensor->inner = inner;
+    if (!inner && !names.insert(tensor->name).second)
       return Error{fmt::format("two tensors have the name {}", tensor->name)};
     tensors.push_back(std::move(*tensor));
   }

@@ -240,6 +240,7 @@ std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   if (item) {
     const wire::Record next = record_after(*head(), options_.lease);
     item->samples = samples_of(next, item->microbatches, options_.lease);
+    item->leads = leads();
     if (work_.queued() > 0) item->ahead = samples_of(next, work_.waiting(), options_.lease);
   }
   if (item && work_.wants_more() && !part_.leaves()) {

@@ -14,6 +14,9 @@
 namespace tw::train {
 namespace {
 
+/// Floats before the buffers of the leader: the samples of its passes.
+constexpr std::uint64_t kShare = 1;
+
 /// "layer1.0.bn" of "layer1.0.bn.running_mean".
 std::string_view module_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
@@ -69,7 +72,7 @@ struct TorchBuffers::Tracked {
   }
 };
 
-TorchBuffers::TorchBuffers(TorchModel& model) : model_(model) {
+TorchBuffers::TorchBuffers(TorchModel& model, BufferUse use) : model_(model), use_(use) {
   const NamedTensors all = model.buffers();
   for (std::size_t i = 0; i < all.size(); ++i)
     constants_.push_back({i, all[i].first, all[i].second.detach().clone()});
@@ -98,6 +101,7 @@ Status TorchBuffers::find_changed() {
   for (const Constant& buffer : constants_) {
     model_.set_buffer(buffer.number, buffer.initial.clone());
     if (!travels(buffer)) continue;
+    if (size_ == 0 && use_ == BufferUse::leader) size_ = kShare;
     tracked_.push_back({buffer.number, buffer.name, buffer.initial, buffer.initial.clone(),
                         static_cast<std::int64_t>(size_)});
     size_ += static_cast<std::uint64_t>(buffer.initial.numel());
@@ -109,13 +113,20 @@ Status TorchBuffers::find_changed() {
 }
 
 std::vector<std::uint64_t> TorchBuffers::tensor_sizes() const {
-  std::vector<std::uint64_t> sizes;
+  if (size_ == 0) return {};
+  std::vector<std::uint64_t> sizes(use_ == BufferUse::leader ? 1 : 0, kShare);
   for (const Tracked& buffer : tracked_) sizes.push_back(static_cast<std::uint64_t>(buffer.size()));
   return sizes;
 }
 
+std::optional<ParameterGroup> TorchBuffers::group() const {
+  if (size_ == 0) return std::nullopt;
+  const bool shared = use_ == BufferUse::leader;
+  return one_group({.kind = shared ? OptimizerKind::share_average : OptimizerKind::average}, tensor_sizes());
+}
+
 std::string TorchBuffers::layout() const {
-  std::string lines;
+  std::string lines = size_ > 0 && use_ == BufferUse::leader ? "share: leader () float32\n" : "";
   for (const Tracked& buffer : tracked_)
     lines += fmt::format("buffer: {} ({}) {}\n", buffer.name, fmt::join(buffer.initial.sizes(), ", "),
                          type_name(buffer.initial.scalar_type()));
@@ -124,6 +135,7 @@ std::string TorchBuffers::layout() const {
 
 void TorchBuffers::initial(std::span<float> tail) const {
   TW_CHECK(tail.size() == size_);
+  std::ranges::fill(tail, 0.0F);
   for (const Tracked& buffer : tracked_) {
     const at::Tensor values = buffer.initial.to(at::kFloat).contiguous();
     std::copy_n(values.data_ptr<float>(), buffer.size(), tail.begin() + buffer.first);
@@ -139,16 +151,18 @@ void TorchBuffers::load(std::span<const float> tail) {
   }
 }
 
-void TorchBuffers::add_changes(std::span<const float> tail, double weight, std::span<float> sum) const {
+void TorchBuffers::add_changes(std::span<const float> tail, std::uint64_t samples,
+                               std::span<float> sum) const {
   TW_CHECK(tail.size() == size_ && sum.size() == size_);
-  if (tracked_.empty()) return;
+  if (tracked_.empty() || (use_ == BufferUse::leader && !leads_)) return;
+  if (use_ == BufferUse::leader) sum.front() += static_cast<float>(samples);
   const at::NoGradGuard no_gradients;
   const NamedTensors now = model_.buffers();
   for (const Tracked& buffer : tracked_) {
     const at::Tensor change =
         now[buffer.number].second.to(at::kDouble).sub(buffer.values(tail).to(at::kDouble));
     at::from_blob(sum.data() + buffer.first, buffer.initial.sizes(), at::kFloat)
-        .add_(change.mul(weight).to(at::kFloat));
+        .add_(change.mul(static_cast<double>(samples)).to(at::kFloat));
   }
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "train/learn/optimizer.h"
+#include "train/run/run.h"
 #include "train/torch_model.h"
 
 namespace tw::train {
@@ -19,12 +22,16 @@ namespace tw::train {
 /// passes ran. Integers (num_batches_tracked) are treated like floats, and rounded to the nearest for the
 /// model.
 ///
+/// With BufferUse::leader only the passes of the leader are added. The tail then begins with one float more:
+/// the samples of these passes, whose mean makes a mean over them of the others
+/// (OptimizerKind::share_average). So it matters neither who leads nor whose sums are left out of a round.
+///
 /// A first pass finds these buffers: those that it changes, and all others of the same modules. Compute
 /// thread.
 class TorchBuffers {
  public:
   /// The model outlives this object. Its buffers have their initial values; no pass ran yet.
-  explicit TorchBuffers(TorchModel& model);
+  TorchBuffers(TorchModel& model, BufferUse use);
   ~TorchBuffers();
 
   TorchBuffers(const TorchBuffers&) = delete;
@@ -37,10 +44,11 @@ class TorchBuffers {
   /// Floats of the tail; 0 before find_changed().
   std::uint64_t size() const { return size_; }
 
-  /// The floats of each tensor in the tail.
+  /// The floats of each tensor in the tail, the one more first.
   std::vector<std::uint64_t> tensor_sizes() const;
 
-  /// "buffer: bn.running_mean (16) float32", a line each: RunOptions::layout.
+  /// "buffer: bn.running_mean (16) float32", a line each, and "samples of the leader: 1 float32":
+  /// RunOptions::layout.
   std::string layout() const;
 
   /// tail: size() floats.
@@ -49,8 +57,14 @@ class TorchBuffers {
   /// The model's buffers get these values; size() floats.
   void load(std::span<const float> tail);
 
-  /// sum += weight x (the model's buffers now - tail), after load(tail) and passes.
-  void add_changes(std::span<const float> tail, double weight, std::span<float> sum) const;
+  /// sum += samples x (the model's buffers now - tail), after load(tail) and a pass of so many samples.
+  void add_changes(std::span<const float> tail, std::uint64_t samples, std::span<float> sum) const;
+
+  /// Those of the tail, without optimizer state; nothing where it is empty.
+  std::optional<ParameterGroup> group() const;
+
+  /// Whether this peer leads. With BufferUse::leader, add_changes() has no effect on other peers.
+  void lead(bool leads) { leads_ = leads; }
 
   /// The name of a buffer outside the tail that has changed since the beginning; empty: none.
   std::string drifted() const;
@@ -60,6 +74,8 @@ class TorchBuffers {
   struct Constant;
 
   TorchModel& model_;
+  BufferUse use_;
+  bool leads_ = false;
   std::vector<Constant> constants_;  // before find_changed: all
   std::vector<Tracked> tracked_;
   std::uint64_t size_ = 0;

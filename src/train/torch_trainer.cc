@@ -61,6 +61,8 @@ std::string gist(const std::exception& e) {
   return std::string(from.substr(0, from.find('\n')));
 }
 
+bool is_coarse(codec::Codec codec) { return codec == codec::Codec::int8 || codec == codec::Codec::int4; }
+
 class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const RunOptions& options, int threads, std::unique_ptr<TorchModel> model, RunData data,
@@ -75,7 +77,7 @@ class TorchTrainer : public Trainer {
         sources_(data_.print.empty() ? "" : fmt::format("data: {}\n", data_.print)),
         order_(options.seed, data_.training->size(), block_of(options)),
         layout_(std::move(layout)),
-        buffers_(*model_) {}
+        buffers_(*model_, options.buffers) {}
 
   std::uint64_t parameter_count() const override { return trained() + buffers_.size(); }
 
@@ -90,8 +92,7 @@ class TorchTrainer : public Trainer {
     std::vector<std::uint64_t> sizes = tensor_sizes();
     sizes.resize(layout_.size());
     std::vector<ParameterGroup> all = {one_group(options, std::move(sizes))};
-    if (buffers_.size() > 0)
-      all.push_back(one_group({.kind = OptimizerKind::average}, buffers_.tensor_sizes()));
+    if (auto tail = buffers_.group()) all.push_back(*std::move(tail));
     return all;
   }
 
@@ -114,6 +115,8 @@ class TorchTrainer : public Trainer {
     buffers_.initial(out.subspan(trained()));
   }
 
+  void lead(bool leads) override { buffers_.lead(leads); }
+
   double accumulate(std::span<const float> parameters, SampleSpan samples,
                     std::span<float> gradient_sum) override {
     TW_CHECK(gradient_sum.size() == parameter_count());
@@ -125,7 +128,7 @@ class TorchTrainer : public Trainer {
       const std::span<const float> tail = parameters.subspan(trained());
       buffers_.load(tail);
       loss_sum += accumulate_microbatch(span);
-      buffers_.add_changes(tail, static_cast<double>(span.count), gradient_sum.subspan(trained()));
+      buffers_.add_changes(tail, span.count, gradient_sum.subspan(trained()));
     }
     refuse_drift(samples);
     return loss_sum;
@@ -214,7 +217,27 @@ class TorchTrainer : public Trainer {
 
   void add_source(std::string line) { sources_ += std::move(line) + "\n"; }
 
-  bool has_mean_buffers() const { return buffers_.size() > 0; }
+  /// Refuses what buffers that change do not go with.
+  Status check_buffers(const RunOptions& options) const {
+    if (buffers_.size() == 0) return Unit{};
+    if (is_coarse(options.codec))
+      return Error{
+          fmt::format("{}: training.codec {}: buffers that change (BatchNorm) are averaged with fp32, fp16 "
+                      "or bf16: rounding could make a variance negative",
+                      name_, codec::kCodecNames[static_cast<std::size_t>(options.codec)])};
+    if (options.buffers != BufferUse::leader) return Unit{};
+    if (options.norm_cap > 0)
+      return Error{
+          fmt::format("{}: training.norm_cap {} with training.buffers leader: the norm of the leader's "
+                      "gradient would count its samples; use training.buffers mean, or training.clip_norm",
+                      name_, options.norm_cap)};
+    if (options.feeds_back())
+      return Error{
+          fmt::format("{}: training.error_feedback true with training.buffers leader: what rounding left "
+                      "over could come when another peer leads; use training.buffers mean",
+                      name_)};
+    return Unit{};
+  }
 
  private:
   enum class Mode : std::uint8_t { none, training, evaluation };
@@ -320,8 +343,6 @@ std::uint64_t smallest_pass(const RunOptions& options) {
   return rest == 0 ? options.microbatch : rest;
 }
 
-bool is_coarse(codec::Codec codec) { return codec == codec::Codec::int8 || codec == codec::Codec::int4; }
-
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, int threads,
@@ -350,11 +371,7 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, i
   if (!start.empty()) trainer->add_source(std::move(start));
   const Status tried = trainer->try_model(has_buffers ? smallest_pass(options) : 1);
   if (!tried) return tried.error();
-  if (trainer->has_mean_buffers() && is_coarse(options.codec))
-    return Error{
-        fmt::format("{}: training.codec {}: buffers that change (BatchNorm) are averaged with fp32, fp16 "
-                    "or bf16: rounding could make a variance negative",
-                    options.model, codec::kCodecNames[static_cast<std::size_t>(options.codec)])};
+  if (const Status fits = trainer->check_buffers(options); !fits) return fits.error();
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 

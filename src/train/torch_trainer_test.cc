@@ -428,6 +428,32 @@ TEST_F(TorchTrainer, weights_changes_of_buffers_with_the_samples_of_each_pass) {
   EXPECT_NEAR(means(0) - means(1), 0.1, 1e-5);
 }
 
+TEST_F(TorchTrainer, takes_the_changes_of_buffers_from_the_leader_alone_where_asked) {
+  RunOptions options = digits(script(kNormed, add_norm));
+  options.buffers = BufferUse::leader;
+  const auto trainer = make(options);
+  EXPECT_EQ(trainer->tensor_sizes(), (std::vector<std::uint64_t>{7840, 1, 1, 1, 1}));
+  EXPECT_THAT(trainer->layout(), HasSubstr("(784, 10) float32\nshare: leader () float32\nbuffer: norm."));
+  std::vector<float> parameters = initial(*trainer);
+  const auto sum_of = [&](bool leads, SampleSpan span) {
+    trainer->lead(leads);
+    return gradient(*trainer, parameters, span);
+  };
+  std::vector<float> mean = sum_of(true, {0, 16});
+  const float moved = mean[7841] / 16;
+  EXPECT_NE(moved, 0);
+  const std::vector<float> other = sum_of(false, {16, 48});
+  EXPECT_EQ(std::vector<float>(other.end() - 4, other.end()), std::vector<float>(4));
+  EXPECT_NE(norm(other), 0) << "its gradient counts";
+  for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = (mean[i] + other[i]) / 64;
+  const auto optimizer = make_optimizer(trainer->groups({}));
+  optimizer->apply(
+      parameters, [&](const TakePiece& take) { take(0, mean); }, 1, 0.1);
+  EXPECT_EQ(parameters[7840], 0);
+  EXPECT_FLOAT_EQ(parameters[7841], moved);
+  EXPECT_EQ(parameters[7843], 1) << "one pass";
+}
+
 TEST_F(TorchTrainer, evaluates_with_the_buffers_of_the_round) {
   const RunOptions options = digits(script(kNormed, add_norm));
   const auto trainer = make(options);
@@ -473,6 +499,14 @@ TEST_F(TorchTrainer, refuses_buffers_that_have_no_mean_and_codecs_too_coarse_for
             options.model +
                 ": training.codec int8: buffers that change (BatchNorm) are averaged with fp32, "
                 "fp16 or bf16: rounding could make a variance negative");
+  options.codec = codec::Codec::fp32;
+  options.buffers = BufferUse::leader;
+  EXPECT_EQ(cause(options), "none");
+  options.norm_cap = 2;
+  EXPECT_THAT(cause(options), HasSubstr(": training.norm_cap 2 with training.buffers leader: "));
+  options.norm_cap = 0;
+  options.error_feedback = true;
+  EXPECT_THAT(cause(options), HasSubstr(": training.error_feedback true with training.buffers leader: "));
   const RunOptions flags = digits(script(R"(
     def forward(self, inputs, targets):
       if self.training:

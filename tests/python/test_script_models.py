@@ -136,6 +136,21 @@ def test_batch_norm_is_the_same_on_all_peers_when_one_is_killed(tmp_path):
     assert right / 200 == pytest.approx(summary["test_accuracy"], abs=0.011)
 
 
+def test_statistics_of_the_leader_go_on_with_the_next_one_when_it_is_killed(tmp_path):
+    run = write_run(tmp_path)
+    words = ["--peers", "3", "--kill", "1@10", "--set", "training.buffers=leader"]
+    tw("local", str(run), *words, "--out", str(tmp_path / "out"))
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["identical"] is True and summary["rounds"] == 30
+    assert [lost["peer"] for lost in summary["lost"]] == [1], "it led"
+    assert summary["test_accuracy"] > 0.9
+    model = loaded(exported(tmp_path))
+    # A round in which no sum of a leader counts leaves them as they are.
+    assert 27 <= model.norm.num_batches_tracked <= 30
+    assert model.cumulative.num_batches_tracked == model.norm.num_batches_tracked
+    assert model.norm.running_var.min() > 0
+
+
 def test_the_statistics_are_those_of_pytorch(tmp_path):
     """One peer, one round, a whole batch in one pass: a step of PyTorch's moving average."""
     run = write_run(tmp_path, rounds=1)

@@ -25,6 +25,7 @@ struct WorkItem {
   RangeSet ahead{};
   /// No peer has all of these samples, and this one said that it can do without (FailedSample::skippable).
   bool skips = false;
+  bool leads = false;  ///< this peer leads
 };
 
 /// A sample that cannot be computed here.

@@ -6,6 +6,7 @@ namespace tw::train {
 WorkDone SyncMode::work(TrainState& state, const swarm::WorkItem& item, GradientSlot& slot) {
   if (auto missing = state.load(item.samples, item.skips))
     return {.news = state.take_load_news(), .missing = std::move(missing)};
+  state.lead(item.leads);
   WorkDone done{item.microbatches.count(), item.samples.count()};
   done.loss_sum = state.accumulate(item.round, slot, item.samples);
   done.news = state.take_load_news();

@@ -187,6 +187,22 @@ class Average : public UpdateRule {
   }
 };
 
+class ShareAverage : public UpdateRule {
+ public:
+  void take(const StepValues& /*now*/, std::span<float> parameters, std::size_t first,
+            std::span<const float> mean) override {
+    if (first == 0) {
+      share_ = mean.front();
+      parameters = parameters.subspan(1);
+      mean = mean.subspan(1);
+    }
+    if (share_ > 0) add_part_mean(parameters, mean, share_);
+  }
+
+ private:
+  float share_ = 0;  // of the step; its piece is the first one
+};
+
 std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
   switch (group.options.kind) {
     case OptimizerKind::sgd:
@@ -200,6 +216,8 @@ std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
       return std::make_unique<Lamb>(group.size, group.tensor_sizes);
     case OptimizerKind::average:
       return std::make_unique<Average>();
+    case OptimizerKind::share_average:
+      return std::make_unique<ShareAverage>();
   }
   TW_CHECK(!"an optimizer kind");
 }
@@ -251,7 +269,7 @@ class GroupedOptimizer : public Optimizer {
     std::unique_ptr<UpdateRule> rule;
     StepValues now;
 
-    bool clipped() const { return options.kind != OptimizerKind::average; }
+    bool clipped() const { return !averages(options.kind); }
   };
 
   /// Part of the mean that lies in one group.

@@ -11,9 +11,17 @@
 namespace tw::train {
 
 /// sgd, adam and adamw are those of torch.optim (sgd without dampening, adam without amsgrad); lamb is
-/// algorithm 2 of You et al. 2020. average adds the mean to the parameters and is never clipped: it is for
-/// buffers such as the statistics of BatchNorm, and no run file chooses it.
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average };
+/// algorithm 2 of You et al. 2020.
+///
+/// The last two are for buffers such as the statistics of BatchNorm. They keep no state, are never clipped,
+/// and no run file chooses them. average adds the mean to the parameters. share_average adds the mean over a
+/// part of the samples, to which alone the sums belong: the first value of the group is 0 and stays so, and
+/// its mean is the share of these samples, by which the others are divided. Where the share is 0, nothing
+/// changes.
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, share_average };
+
+/// average and share_average.
+constexpr bool averages(OptimizerKind kind) { return kind >= OptimizerKind::average; }
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
@@ -38,7 +46,7 @@ ParameterGroup one_group(const OptimizerOptions& options, std::vector<std::uint6
 /// Options that may differ from step to step; default: those of the group. A group whose options have no
 /// momentum cannot be given any, since it keeps no velocity.
 struct GroupStep {
-  double learning_rate = 1e-3;  ///< without effect on the kind average
+  double learning_rate = 1e-3;  ///< without effect on averages
   std::optional<double> momentum = {};
   std::optional<double> beta1 = {};
   std::optional<double> beta2 = {};
@@ -76,7 +84,7 @@ class Optimizer {
   virtual std::vector<std::span<float>> state() = 0;
 };
 
-/// clip_norm: largest L2 norm of the mean gradient over all groups but those of kind average; a longer one is
+/// clip_norm: largest L2 norm of the mean gradient over all groups but averages; a longer one is
 /// multiplied by clip_norm / (norm + 1e-6), as by torch.nn.utils.clip_grad_norm_. 0: no limit.
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm = 0);
 

@@ -52,7 +52,7 @@ TW_SLOW_STEP float slow_scale_of(const SlowOptimizer& slow, const std::vector<fl
     for (std::uint64_t i = 0; i < group.size; ++i, ++place) {
       const double x = gradient[place];
       const double square = x * x;
-      if (group.options.kind != OptimizerKind::average) lane[place % 8] = lane[place % 8] + square;
+      if (!averages(group.options.kind)) lane[place % 8] = lane[place % 8] + square;
     }
   }
   const double sum =
@@ -140,6 +140,10 @@ TW_SLOW_STEP void slow_group_step(std::span<Cell> cells, const OptimizerOptions&
     Cell& cell = cells[i];
     float g = gradient[i];
     if (o.kind == OptimizerKind::average) cell.parameter = cell.parameter + g;
+    if (o.kind == OptimizerKind::share_average && i > 0 && gradient[0] > 0) {
+      const float change = g / gradient[0];
+      cell.parameter = cell.parameter + change;
+    }
     if (o.kind == OptimizerKind::sgd) slow_sgd_step(cell, o, rate, g);
     if (o.kind == OptimizerKind::lamb) slow_moments_step(cell, o, g);
     if (o.kind != OptimizerKind::adam && o.kind != OptimizerKind::adamw) continue;
@@ -164,7 +168,7 @@ TW_SLOW_STEP void slow_apply(SlowOptimizer& slow, std::vector<float> gradient, s
     std::vector<float> own(gradient.begin() + static_cast<long>(first),
                            gradient.begin() + static_cast<long>(first + group.size));
     for (float& g : own) {
-      if (o.kind != OptimizerKind::average) g = scale * g;
+      if (!averages(o.kind)) g = scale * g;
     }
     slow_group_step(std::span(slow.cells).subspan(first, group.size), o, group_step.learning_rate, step, own);
     for (const std::uint64_t size : group.tensor_sizes) {
@@ -175,8 +179,8 @@ TW_SLOW_STEP void slow_apply(SlowOptimizer& slow, std::vector<float> gradient, s
   }
 }
 
-constexpr std::array kEveryKind = {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw,
-                                   OptimizerKind::lamb, OptimizerKind::average};
+constexpr std::array kEveryKind = {OptimizerKind::sgd,  OptimizerKind::adam,    OptimizerKind::adamw,
+                                   OptimizerKind::lamb, OptimizerKind::average, OptimizerKind::share_average};
 
 ParameterGroup draw_group(Prng& prng) {
   OptimizerOptions o;
@@ -235,7 +239,7 @@ std::vector<float> slow_state(const SlowOptimizer& slow) {
     const OptimizerOptions& o = group.options;
     if (o.kind == OptimizerKind::sgd) {
       if (o.momentum != 0) append(&Cell::velocity);
-    } else if (o.kind != OptimizerKind::average) {
+    } else if (!averages(o.kind)) {
       append(&Cell::m);
       append(&Cell::v);
     }
@@ -296,6 +300,16 @@ TEST(Optimizer, asks_for_the_mean_once_and_twice_where_its_norm_has_a_limit) {
             1, 0.1);
     EXPECT_EQ(asked, clip_norm == 0 ? 1 : 2);
   }
+}
+
+TEST(Optimizer, divides_by_the_share_of_samples_that_a_mean_is_of) {
+  const std::vector<ParameterGroup> groups = {one_group({.kind = OptimizerKind::share_average}, {1, 2})};
+  const auto optimizer = make_optimizer(groups);
+  std::vector<float> parameters = {0, 1, 2};
+  optimizer->apply(parameters, in_pieces({0.25F, 1, -1}, 1), 1, 0.1);
+  EXPECT_EQ(parameters, (std::vector<float>{0, 5, -2}));
+  optimizer->apply(parameters, in_pieces({0, 1, -1}, 1), 2, 0.1);
+  EXPECT_EQ(parameters, (std::vector<float>{0, 5, -2})) << "nobody led";
 }
 
 TEST(Optimizer, clips_neither_averages_nor_a_mean_that_is_short_enough) {

@@ -57,6 +57,9 @@ class TrainState {
   /// The sum of this slot, of this round: zeros at first.
   std::span<float> open(Round round, GradientSlot& slot);
 
+  /// Trainer::lead.
+  void lead(bool leads) { trainer_.lead(leads); }
+
   /// Adds the gradient sum of these samples of the run to a slot of this round; returns the sum of the
   /// losses.
   double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);

@@ -54,8 +54,12 @@ class Trainer {
   /// The parameters with which the run begins: the same on every peer (from the seed).
   virtual void initial_parameters(std::span<float> out) = 0;
 
+  /// From now on this peer leads the run, or not: RunOptions::buffers.
+  virtual void lead(bool /*leads*/) {}
+
   /// Adds the gradient of the SUM of the losses of these samples to gradient_sum; returns that sum. The
-  /// result depends on nothing but parameters and span (dropout is seeded by the span).
+  /// result depends on nothing but parameters and span (dropout is seeded by the span), and for the leader's
+  /// buffers on lead().
   virtual double accumulate(std::span<const float> parameters, SampleSpan samples,
                             std::span<float> gradient_sum) = 0;
 

@@ -29,6 +29,9 @@ enum class Crop : std::uint8_t { middle, random };
 
 enum class Rounding : std::uint8_t { nearest, stochastic };
 
+/// Whose passes change the buffers of a model, such as the statistics of BatchNorm.
+enum class BufferUse : std::uint8_t { mean, leader };
+
 /// Samples in tar files (docs/data.md).
 struct ShardData {
   std::string index, test_index;  ///< files of tw data index
@@ -106,6 +109,7 @@ struct RunOptions {
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// The rounding error of a contribution is added to a later one; nothing: if codec is int8 or int4.
   std::optional<bool> error_feedback;
+  BufferUse buffers = BufferUse::mean;
   average::SiteUse sites = average::SiteUse::automatic;
   /// Work of a peer that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;

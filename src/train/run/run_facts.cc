@@ -36,12 +36,16 @@ std::string data_text(const DataOptions& data) {
   return fmt::format("text context={} test_share={}", data.context, data.test_share);
 }
 
-std::string optimizer_text(const OptimizerOptions& o) {
+std::string rule_text(const OptimizerOptions& o) {
   if (o.kind == OptimizerKind::sgd)
     return fmt::format("sgd momentum={} weight_decay={}{}", o.momentum, o.weight_decay,
                        o.nesterov || o.momentum == 0 ? "" : " nesterov=false");
   return fmt::format("{} beta1={} beta2={} epsilon={} weight_decay={}", name_of(o.kind), o.beta1, o.beta2,
                      o.epsilon, o.weight_decay);
+}
+
+std::string optimizer_text(const RunOptions& options) {
+  return rule_text(options.optimizer) + (options.buffers == BufferUse::leader ? " buffers=leader" : "");
 }
 
 std::string schedule_text(const ScheduleOptions& s, Round rounds) {
@@ -67,7 +71,7 @@ std::string settings_text(const RunOptions& options, std::uint64_t parameter_cou
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
       options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
-      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
+      optimizer_text(options), schedule_text(options.schedule, options.rounds));
 }
 
 void add_lines(std::string_view text, std::vector<std::string>& facts) {
@@ -91,7 +95,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("clip_norm={}", options.clip_norm),
            fmt::format("seed={}", options.seed),
            "data: " + data_text(options.data),
-           "optimizer: " + optimizer_text(options.optimizer),
+           "optimizer: " + optimizer_text(options),
            "schedule: " + schedule_text(options.schedule, options.rounds)};
 }
 

@@ -24,6 +24,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"optimizer", [](RunOptions& o) { o.optimizer.kind = OptimizerKind::lamb; }},
       {"beta", [](RunOptions& o) { o.optimizer.beta2 = 0.9990000000000001; }},
       {"adam", [](RunOptions& o) { o.optimizer.kind = OptimizerKind::adam; }},
+      {"buffers", [](RunOptions& o) { o.buffers = BufferUse::leader; }},
       {"clip norm", [](RunOptions& o) { o.clip_norm = 1; }},
       {"schedule", [](RunOptions& o) { o.schedule.kind = ScheduleKind::linear; }},
       {"rate", [](RunOptions& o) { o.schedule.learning_rate = 2e-3; }},

@@ -46,7 +46,7 @@ struct SizePlace {
 
 using Place = std::variant<Shuffle*, Crop*, FieldNamesPlace, SizePlace, std::uint64_t*, int*, double*,
                            std::optional<double>*, bool*, std::optional<bool>*, Duration*, DataKind*,
-                           RawToken*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*,
+                           RawToken*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*, BufferUse*,
                            average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
 
 }  // namespace
@@ -173,6 +173,10 @@ constexpr RunField kFields[] = {
     {"training", "error_feedback",
      "what rounding takes from a peer's gradient is added to a later one; by default with int8 and int4",
      [](RunOptions& o) -> Place { return &o.error_feedback; }},
+    {"training", "buffers",
+     "buffers that change while training (BatchNorm): the mean over all peers by samples, or as the passes "
+     "of the leader changed them",
+     [](RunOptions& o) -> Place { return &o.buffers; }},
     {"training", "sites",
      "whether peers of one site (tw train --site) are averaged first; auto: where that is faster or sends "
      "less between sites",

@@ -18,6 +18,7 @@ inline constexpr std::string_view kCropNames[] = {"middle", "random"};
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
 inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
+inline constexpr std::string_view kBufferUseNames[] = {"mean", "leader"};
 inline constexpr std::string_view kBudgetActionNames[] = {"warn", "drain"};
 
 inline Names names_of(DataKind) { return kDataKindNames; }
@@ -33,6 +34,8 @@ inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 inline Names names_of(ScheduleKind) { return kScheduleNames; }
 
 inline Names names_of(Rounding) { return kRoundingNames; }
+
+inline Names names_of(BufferUse) { return kBufferUseNames; }
 
 inline Names names_of(BudgetAction) { return kBudgetActionNames; }
 
