@@ -37,6 +37,11 @@ done
 [ "${#interpreters[@]}" -gt 1 ] || echo "test-integrations: only Python ${!interpreters[*]} is there. A second version:" \
   "make test-integrations PYTHONS='python3 /path/of/another/python3'"
 
+install_skypilot() {  # ENVIRONMENT PYTHON
+  [ -x "$1/bin/pip" ] || "$2" -m venv --clear "$1"
+  "$1/bin/pip" install --quiet -r tests/python/integrations_skypilot.txt
+}
+
 install() {  # ENVIRONMENT PYTHON
   # pip comes last: without it, the making was interrupted.
   [ -x "$1/bin/pip" ] || "$2" -m venv --clear "$1"
@@ -50,7 +55,9 @@ install() {  # ENVIRONMENT PYTHON
 for version in $(printf '%s\n' "${!interpreters[@]}" | sort -V); do
   environment=$build/integrations/$version
   install "$environment" "${interpreters[$version]}"
+  install_skypilot "$environment-skypilot" "${interpreters[$version]}"
   echo "test-integrations: Python $version, $("$environment/bin/pip" freeze | grep -E '^(torch|transformers|accelerate|lightning)==' | paste -sd ' ')"
   eval "options=(${TESTS:--m integrations})"
-  TRADEWIND_TESTS=installed TRADEWIND_PROGRAM=$build/tw "$environment/bin/python" -m pytest -q "${options[@]}" tests/python
+  TRADEWIND_TESTS=installed TRADEWIND_PROGRAM=$build/tw TRADEWIND_SKYPILOT_PYTHON=$environment-skypilot/bin/python \
+    "$environment/bin/python" -m pytest -q "${options[@]}" tests/python
 done

@@ -2,10 +2,12 @@
 """What `tw up` writes for SkyPilot and newer Kubernetes, by SkyPilot itself and the schemas of each version.
 
 SkyPilot's loader takes the tasks, and its optimizer chooses machines as a dry run does, offline.
-No cloud is asked: that a machine starts is not tested here.
+No cloud is asked: that a machine starts is not tested here. SkyPilot has an interpreter of its own
+(TRADEWIND_SKYPILOT_PYTHON, set by tools/test_integrations.sh).
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +17,12 @@ import pytest
 pytestmark = [pytest.mark.integrations, pytest.mark.timeout(300)]
 TESTS = Path(__file__).resolve().parents[1]
 TASKS = sorted(TESTS.glob("golden/launch/skypilot/*.txt"))
+SKYPILOT_PYTHON = os.environ.get("TRADEWIND_SKYPILOT_PYTHON", sys.executable)
 
 
 def run(script, *words):
     done = subprocess.run(
-        [sys.executable, str(TESTS / "launch" / script), *map(str, words)],
+        [SKYPILOT_PYTHON, str(TESTS / "launch" / script), *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
@@ -98,6 +101,6 @@ def test_a_record_of_the_queue_has_the_fields_that_tw_status_reads():
 
 
 def run_code(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([SKYPILOT_PYTHON, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()[-1]
