@@ -52,7 +52,7 @@ std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monito
     const bool is_new = entry.event.phase == world::Phase::commit && entry.event.round >= told + step;
     if (!is_new) continue;
     told = entry.event.round;
-    text += events.take_settled(journal.board());
+    text += events.take_before(journal.board(), told);
   }
   const monitor::Board last = journal.board();
   const double begun_s = last.rounds.empty() ? last.now_s : last.rounds.front().begun_s;

@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace tw::monitor {
@@ -98,21 +97,26 @@ std::string TensorBoardEvents::take_settled(const Board& board) {
     return peer.state == PeerState::left || peer.state == PeerState::lost;
   };
   const bool tells_nothing_more = board.is_over() && std::ranges::all_of(board.peers, is_over);
-  return tells_nothing_more ? take_all(board) : take_until(board, board.now_s - kSettledAfterS);
+  if (tells_nothing_more) return take_all(board);
+  return take_when(board, [&](Round, double at_s) { return at_s <= board.now_s - kSettledAfterS; });
+}
+
+std::string TensorBoardEvents::take_before(const Board& board, Round end) {
+  return take_when(board, [&](Round round, double) { return round < end; });
 }
 
 std::string TensorBoardEvents::take_all(const Board& board) {
-  return take_until(board, std::numeric_limits<double>::infinity());
+  return take_when(board, [](Round, double) { return true; });
 }
 
-std::string TensorBoardEvents::take_until(const Board& board, double until_s) {
-  return take_rounds(board, until_s) + take_evaluations(board, until_s);
+std::string TensorBoardEvents::take_when(const Board& board, const Settled& settled) {
+  return take_rounds(board, settled) + take_evaluations(board, settled);
 }
 
-std::string TensorBoardEvents::take_rounds(const Board& board, double until_s) {
+std::string TensorBoardEvents::take_rounds(const Board& board, const Settled& settled) {
   std::string records;
   const auto is_settled = [&](const BoardRound& round) {
-    return round.committed_s && *round.committed_s <= until_s;
+    return round.committed_s && settled(round.round, *round.committed_s);
   };
   Round newest = 0;
   for (const BoardRound& round : board.rounds)
@@ -137,10 +141,10 @@ std::string TensorBoardEvents::take_rounds(const Board& board, double until_s) {
   return records;
 }
 
-std::string TensorBoardEvents::take_evaluations(const Board& board, double until_s) {
+std::string TensorBoardEvents::take_evaluations(const Board& board, const Settled& settled) {
   std::string records;
   for (const Evaluation& evaluation : board.evaluations) {
-    if (evaluation.at_s > until_s || evaluation.round <= evaluated_) continue;
+    if (evaluation.round <= evaluated_ || !settled(evaluation.round, evaluation.at_s)) continue;
     records += event(evaluation.at_s, evaluation.round,
                      scalar("loss/test", evaluation.loss) + scalar("accuracy/test", evaluation.accuracy));
     evaluated_ = evaluation.round;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -29,15 +30,21 @@ class TensorBoardEvents {
   /// seconds wait for the next board, because not every peer has reported them.
   std::string take_settled(const Board& board);
 
+  /// The same with the rounds before `end`: every peer has reported them.
+  std::string take_before(const Board& board, Round end);
+
   /// The same with the newest ones: no board follows.
   std::string take_all(const Board& board);
 
   static constexpr double kSettledAfterS = 3;
 
  private:
-  std::string take_until(const Board& board, double until_s);
-  std::string take_rounds(const Board& board, double until_s);
-  std::string take_evaluations(const Board& board, double until_s);
+  /// Whether to take a round, or its evaluation, that ended then.
+  using Settled = std::function<bool(Round round, double at_s)>;
+
+  std::string take_when(const Board& board, const Settled& settled);
+  std::string take_rounds(const Board& board, const Settled& settled);
+  std::string take_evaluations(const Board& board, const Settled& settled);
 
   Round round_ = 0;         ///< the newest one written
   Round evaluated_ = 0;     ///< the same of evaluations

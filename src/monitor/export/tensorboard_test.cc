@@ -147,6 +147,19 @@ TEST(TensorBoard, waits_for_what_peers_still_tell_of_a_round) {
   EXPECT_EQ(read(events.take_settled(board)).size(), 1U);
 }
 
+TEST(TensorBoard, takes_rounds_before_another_one_with_the_money_of_this_time) {
+  TensorBoardEvents events;
+  Board board = two_rounds();
+  board.peers = {{.peer = PeerId{1}, .state = PeerState::computing}};
+  board.now_s = kEventsBegin + 12;
+  EXPECT_EQ(events.take_before(board, 1), "");
+  const auto first = read(events.take_before(board, 2));
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].values.at("money/usd"), 0.5F);
+  board.money.machines_usd = 0.75;
+  EXPECT_EQ(read(events.take_all(board)).front().values.at("money/usd"), 0.75F);
+}
+
 TEST(TensorBoard, goes_on_with_what_is_new) {
   TensorBoardEvents events;
   Board board = two_rounds();
