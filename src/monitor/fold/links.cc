@@ -150,10 +150,10 @@ std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::function<
 }
 
 std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerId)>& runs) const {
-  std::map<std::pair<std::string, std::string>, BoardLink> links;
+  std::map<std::array<std::string, 3>, BoardLink> links;  // by ends and store: a site may have a store's name
   for (const auto& [peer, sender] : senders_) {
     for (const Flow& flow : flows_of(sender)) {
-      BoardLink& link = links[{flow.from, flow.to}];
+      BoardLink& link = links[{flow.from, flow.to, flow.store}];
       link.from = flow.from;
       link.to = flow.to;
       link.store = flow.store;
