@@ -30,9 +30,9 @@ TEST(Safetensors, have_the_tensors_that_a_layout_names) {
   EXPECT_THAT(tensors.value(), ElementsAre(TensorShape{"fc.weight", {10, 20}},
                                            TensorShape{"fc (old) bias", {10}}, TensorShape{"mean", {}}));
   EXPECT_THAT(tensors_in_layout("buffer: n () int64\n").value(), ElementsAre(TensorShape{"n", {}, true}));
-  const auto shared = tensors_in_layout("share: leader () float32\nbuffer: leader (2) float32\n").value();
-  EXPECT_THAT(shared, ElementsAre(TensorShape{"leader", {}, false, true}, TensorShape{"leader", {2}}));
-  EXPECT_EQ(safetensors_header(shared, {}), safetensors_header({{"leader", {2}}}, {}));
+  const auto shared = tensors_in_layout("led: samples () float32\nbuffer: samples (2) float32\n").value();
+  EXPECT_THAT(shared, ElementsAre(TensorShape{"samples", {}, false, true}, TensorShape{"samples", {2}}));
+  EXPECT_EQ(safetensors_header(shared, {}), safetensors_header({{"samples", {2}}}, {}));
   EXPECT_THAT(tensors_in_layout("").value(), IsEmpty());
   EXPECT_EQ(tensors_in_layout("group 0: w (x) float32").error().message,
             "expected NAME (SIZES) DTYPE, found group 0: w (x) float32");

@@ -14,8 +14,8 @@
 namespace tw::train {
 namespace {
 
-/// Floats before the buffers of the leader: the samples of its passes.
-constexpr std::uint64_t kShare = 1;
+/// Floats before the buffers that only the leader changes.
+constexpr std::uint64_t kLedFloats = 1;
 
 /// "layer1.0.bn" of "layer1.0.bn.running_mean".
 std::string_view module_of(std::string_view name) {
@@ -101,7 +101,7 @@ Status TorchBuffers::find_changed() {
   for (const Constant& buffer : constants_) {
     model_.set_buffer(buffer.number, buffer.initial.clone());
     if (!travels(buffer)) continue;
-    if (size_ == 0 && use_ == BufferUse::leader) size_ = kShare;
+    if (size_ == 0 && use_ == BufferUse::leader) size_ = kLedFloats;
     tracked_.push_back({buffer.number, buffer.name, buffer.initial, buffer.initial.clone(),
                         static_cast<std::int64_t>(size_)});
     size_ += static_cast<std::uint64_t>(buffer.initial.numel());
@@ -114,7 +114,7 @@ Status TorchBuffers::find_changed() {
 
 std::vector<std::uint64_t> TorchBuffers::tensor_sizes() const {
   if (size_ == 0) return {};
-  std::vector<std::uint64_t> sizes(use_ == BufferUse::leader ? 1 : 0, kShare);
+  std::vector<std::uint64_t> sizes(use_ == BufferUse::leader ? 1 : 0, kLedFloats);
   for (const Tracked& buffer : tracked_) sizes.push_back(static_cast<std::uint64_t>(buffer.size()));
   return sizes;
 }
@@ -126,7 +126,7 @@ std::optional<ParameterGroup> TorchBuffers::group() const {
 }
 
 std::string TorchBuffers::layout() const {
-  std::string lines = size_ > 0 && use_ == BufferUse::leader ? "share: leader () float32\n" : "";
+  std::string lines = size_ > 0 && use_ == BufferUse::leader ? "led: samples () float32\n" : "";
   for (const Tracked& buffer : tracked_)
     lines += fmt::format("buffer: {} ({}) {}\n", buffer.name, fmt::join(buffer.initial.sizes(), ", "),
                          type_name(buffer.initial.scalar_type()));

@@ -23,8 +23,9 @@ namespace tw::train {
 /// model.
 ///
 /// With BufferUse::leader only the passes of the leader are added. The tail then begins with one float more:
-/// the samples of these passes, whose mean makes a mean over them of the others
-/// (OptimizerKind::share_average). So it matters neither who leads nor whose sums are left out of a round.
+/// the samples of these passes. In the mean of a round it is their share of all samples, and the update
+/// divides the other values by it (OptimizerKind::share_average). So the lead may change in a round, and
+/// contributions may be left out. Where no pass of a leader counts, the buffers stay.
 ///
 /// A first pass finds these buffers: those that it changes, and all others of the same modules. Compute
 /// thread.
@@ -47,8 +48,8 @@ class TorchBuffers {
   /// The floats of each tensor in the tail, the one more first.
   std::vector<std::uint64_t> tensor_sizes() const;
 
-  /// "buffer: bn.running_mean (16) float32", a line each, and "samples of the leader: 1 float32":
-  /// RunOptions::layout.
+  /// "buffer: bn.running_mean (16) float32", a line each, and "led: samples () float32" before them where
+  /// only the leader's passes count: RunOptions::layout.
   std::string layout() const;
 
   /// tail: size() floats.

@@ -127,8 +127,9 @@ class TorchTrainer : public Trainer {
       const SampleSpan span{samples.first + done, std::min(microbatch_, samples.count - done)};
       const std::span<const float> tail = parameters.subspan(trained());
       buffers_.load(tail);
-      loss_sum += accumulate_microbatch(span);
-      buffers_.add_changes(tail, span.count, gradient_sum.subspan(trained()));
+      const Pass pass = accumulate_microbatch(span);
+      loss_sum += pass.loss_sum;
+      buffers_.add_changes(tail, pass.samples, gradient_sum.subspan(trained()));
     }
     refuse_drift(samples);
     return loss_sum;
@@ -291,12 +292,17 @@ class TorchTrainer : public Trainer {
     return picks;
   }
 
-  double accumulate_microbatch(SampleSpan span) {
+  struct Pass {
+    std::uint64_t samples = 0;  ///< without those that the run goes on without
+    double loss_sum = 0;
+  };
+
+  Pass accumulate_microbatch(SampleSpan span) {
     data::Batch batch = data_.training->pick(picks_of(RangeSet(Range{span.first, span.count}), span.count));
     const std::uint64_t got = batch.inputs.shape.empty() ? 0 : batch.inputs.shape[0];
-    if (got == 0) return 0;  // the run goes on without any of them
+    if (got == 0) return {};
     at::manual_seed(mix(seed_, span.first));
-    return model_guard(batch, [&] {
+    return model_guard(batch, [&]() -> Pass {
       const at::Tensor mean = model_->loss(view_of(batch.inputs), view_of(batch.targets));
       if (mean.numel() != 1) {
         throw std::runtime_error(
@@ -306,7 +312,7 @@ class TorchTrainer : public Trainer {
       }
       const at::Tensor sum = mean.sum() * static_cast<double>(got);
       sum.backward();
-      return sum.item<double>();
+      return {got, sum.item<double>()};
     });
   }
 

@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "base/prng.h"
+#include "codec/codec.h"
 #include "data/safetensors.h"
 #include "train/learn/optimizer.h"
 
@@ -428,30 +429,52 @@ TEST_F(TorchTrainer, weights_changes_of_buffers_with_the_samples_of_each_pass) {
   EXPECT_NEAR(means(0) - means(1), 0.1, 1e-5);
 }
 
+/// The values after they crossed the wire.
+std::vector<float> rounded(const std::vector<float>& values, codec::Codec codec) {
+  std::vector<std::byte> bytes(codec::encoded_bytes(codec, values.size()));
+  codec::encode(codec, values, 1, bytes);
+  std::vector<float> out(values.size());
+  EXPECT_TRUE(codec::decode(codec, bytes, out));
+  return out;
+}
+
 TEST_F(TorchTrainer, takes_the_changes_of_buffers_from_the_leader_alone_where_asked) {
   RunOptions options = digits(script(kNormed, add_norm));
   options.buffers = BufferUse::leader;
+  options.microbatch = 16;
   const auto trainer = make(options);
   EXPECT_EQ(trainer->tensor_sizes(), (std::vector<std::uint64_t>{7840, 1, 1, 1, 1}));
-  EXPECT_THAT(trainer->layout(), HasSubstr("(784, 10) float32\nshare: leader () float32\nbuffer: norm."));
-  std::vector<float> parameters = initial(*trainer);
-  const auto sum_of = [&](bool leads, SampleSpan span) {
-    trainer->lead(leads);
-    return gradient(*trainer, parameters, span);
-  };
-  std::vector<float> mean = sum_of(true, {0, 16});
-  const float moved = mean[7841] / 16;
-  EXPECT_NE(moved, 0);
-  const std::vector<float> other = sum_of(false, {16, 48});
+  EXPECT_THAT(trainer->layout(), HasSubstr("(784, 10) float32\nled: samples () float32\nbuffer: norm."));
+  const std::vector<float> begin = initial(*trainer);
+  std::vector<float> led(begin.size()), slot(begin.size()), other(begin.size());
+  trainer->lead(true);
+  trainer->accumulate(begin, {0, 16}, led);
+  trainer->accumulate(begin, {0, 16}, slot);
+  trainer->lead(false);  // in the middle of a round: the rest of the slot does not count
+  trainer->accumulate(begin, {16, 16}, slot);
+  trainer->accumulate(begin, {32, 32}, other);
+  EXPECT_EQ(std::vector<float>(slot.end() - 4, slot.end()), std::vector<float>(led.end() - 4, led.end()));
+  EXPECT_NE(slot, led) << "its gradient counts";
   EXPECT_EQ(std::vector<float>(other.end() - 4, other.end()), std::vector<float>(4));
-  EXPECT_NE(norm(other), 0) << "its gradient counts";
-  for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = (mean[i] + other[i]) / 64;
-  const auto optimizer = make_optimizer(trainer->groups({}));
-  optimizer->apply(
-      parameters, [&](const TakePiece& take) { take(0, mean); }, 1, 0.1);
-  EXPECT_EQ(parameters[7840], 0);
-  EXPECT_FLOAT_EQ(parameters[7841], moved);
-  EXPECT_EQ(parameters[7843], 1) << "one pass";
+  for (const codec::Codec codec : {codec::Codec::fp32, codec::Codec::fp16, codec::Codec::bf16}) {
+    std::vector<float> mean = slot;
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = (mean[i] + other[i]) / 64;
+    mean = rounded(mean, codec);
+    std::vector<float> parameters = begin;
+    const auto optimizer = make_optimizer(trainer->groups({}));
+    const auto apply = [&](Round round) {
+      optimizer->apply(
+          parameters, [&](const TakePiece& take) { take(0, mean); }, round, 0.1);
+    };
+    apply(1);
+    EXPECT_EQ(parameters[7840], 0);
+    EXPECT_NEAR(parameters[7841], led[7841] / 16, std::abs(led[7841] / 16) * 0.01);
+    EXPECT_EQ(parameters[7843], 1) << "one pass, rounded alike";
+    mean = rounded(other, codec);  // the leader's sum is left out
+    const std::vector<float> before(parameters.end() - 4, parameters.end());
+    apply(2);
+    EXPECT_EQ(std::vector<float>(parameters.end() - 4, parameters.end()), before);
+  }
 }
 
 TEST_F(TorchTrainer, evaluates_with_the_buffers_of_the_round) {

@@ -27,14 +27,9 @@ double lasted_s(std::chrono::steady_clock::time_point start) {
 
 /// The state of the optimizer, in vectors of the model's size.
 double vectors_of(const train::OptimizerOptions& optimizer) {
-  switch (optimizer.kind) {
-    case train::OptimizerKind::sgd:
-      return optimizer.momentum > 0 ? 1 : 0;
-    case train::OptimizerKind::average:
-      return 0;
-    default:
-      return 2;
-  }
+  if (train::averages(optimizer.kind)) return 0;
+  if (optimizer.kind != train::OptimizerKind::sgd) return 2;
+  return optimizer.momentum > 0 ? 1 : 0;
 }
 
 /// Calls step, which takes `microbatch` samples, for so long: samples a second. The first call warms up.

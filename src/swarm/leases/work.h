@@ -25,7 +25,7 @@ struct WorkItem {
   RangeSet ahead{};
   /// No peer has all of these samples, and this one said that it can do without (FailedSample::skippable).
   bool skips = false;
-  bool leads = false;  ///< this peer leads
+  bool leads = false;  ///< this peer led when the item began
 };
 
 /// A sample that cannot be computed here.

@@ -23,6 +23,8 @@ class Ones final : public Trainer {
 
   void initial_parameters(std::span<float> out) override { std::ranges::fill(out, 0.0F); }
 
+  void lead(bool leads) override { led.push_back(leads); }
+
   double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
     for (float& value : sum) value += static_cast<float>(samples.count);
     return 2.0 * static_cast<double>(samples.count);
@@ -32,6 +34,8 @@ class Ones final : public Trainer {
     meter.begin(7);
     return {.loss = 3};
   }
+
+  std::vector<bool> led;  ///< by item
 };
 
 class Queue final : public world::Executor {
@@ -122,6 +126,18 @@ TEST_F(EngineLearnerTest, contributes_the_gradient_sum_of_a_round_and_applies_th
   compute.run_all();
   EXPECT_NE(before, applied);
   EXPECT_EQ(applied, parameters_of(learner));
+}
+
+TEST_F(EngineLearnerTest, tells_the_trainer_for_each_item_whether_this_peer_leads) {
+  EngineLearner learner = learner_with(std::make_shared<train::SyncMode>());  // owners: the learner
+  initialise(learner);
+  for (const bool leads : {true, false, true}) {
+    swarm::WorkItem item{.round = 1, .samples = RangeSet(Range{0, 4})};
+    item.leads = leads;
+    learner.work(item, [](const WorkDone&, Duration) {});
+  }
+  compute.run_all();
+  EXPECT_EQ(trainer.led, (std::vector<bool>{true, false, true}));
 }
 
 TEST_F(EngineLearnerTest, asks_the_mode_what_it_contributes_and_what_a_mean_does) {

@@ -13,15 +13,16 @@ namespace tw::train {
 /// sgd, adam and adamw are those of torch.optim (sgd without dampening, adam without amsgrad); lamb is
 /// algorithm 2 of You et al. 2020.
 ///
-/// The last two are for buffers such as the statistics of BatchNorm. They keep no state, are never clipped,
-/// and no run file chooses them. average adds the mean to the parameters. share_average adds the mean over a
-/// part of the samples, to which alone the sums belong: the first value of the group is 0 and stays so, and
-/// its mean is the share of these samples, by which the others are divided. Where the share is 0, nothing
-/// changes.
+/// The last two are for buffers such as the statistics of BatchNorm. They keep no state and are never
+/// clipped, and optimizer.kind of a run file names neither. average adds the mean to the parameters.
+/// share_average is for sums over a part of the samples. The first value of its group does not change: its
+/// mean is the share of these samples. The means of the others are divided by it and added. Where it is 0,
+/// nothing changes.
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, share_average };
 
-/// average and share_average.
-constexpr bool averages(OptimizerKind kind) { return kind >= OptimizerKind::average; }
+constexpr bool averages(OptimizerKind kind) {
+  return kind == OptimizerKind::average || kind == OptimizerKind::share_average;
+}
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;

@@ -94,7 +94,8 @@ struct RunOptions {
   /// mnist-cnn, char-transformer, own, or the path of a TorchScript file.
   std::string model = "mnist-cnn";
   /// The tensors of the flat vector in order, a line each: "group 0: fc.weight (10, 20) float32", with
-  /// further facts between them where the model is the program's own. Not in run files.
+  /// further facts between them where the model is the program's own. "led: samples () float32" is no tensor
+  /// of the model (train/torch_buffers.h). Not in run files.
   std::string layout;
   /// A safetensors file with the parameters to begin with; empty: from the seed, or those of the model file.
   std::string init;

@@ -12,7 +12,8 @@
 namespace tw::train {
 namespace {
 
-// Each part lists only what has an effect, so that a leftover setting keeps nobody out. A key that came
+// Each part lists only what has an effect, so that a leftover setting keeps nobody out; buffers=leader is
+// listed for any model. A key that came
 // later is listed where it is not the default, so that runs keep their names. Doubles are printed
 // with as many digits as tell them apart.
 
@@ -36,16 +37,12 @@ std::string data_text(const DataOptions& data) {
   return fmt::format("text context={} test_share={}", data.context, data.test_share);
 }
 
-std::string rule_text(const OptimizerOptions& o) {
+std::string optimizer_text(const OptimizerOptions& o) {
   if (o.kind == OptimizerKind::sgd)
     return fmt::format("sgd momentum={} weight_decay={}{}", o.momentum, o.weight_decay,
                        o.nesterov || o.momentum == 0 ? "" : " nesterov=false");
   return fmt::format("{} beta1={} beta2={} epsilon={} weight_decay={}", name_of(o.kind), o.beta1, o.beta2,
                      o.epsilon, o.weight_decay);
-}
-
-std::string optimizer_text(const RunOptions& options) {
-  return rule_text(options.optimizer) + (options.buffers == BufferUse::leader ? " buffers=leader" : "");
 }
 
 std::string schedule_text(const ScheduleOptions& s, Round rounds) {
@@ -65,13 +62,14 @@ std::string model_name(const RunOptions& options) {
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
       model_name(options), parameter_count, data_text(options.data), options.target_batch_size,
       options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
-      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
-      optimizer_text(options), schedule_text(options.schedule, options.rounds));
+      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm),
+      options.buffers == BufferUse::leader ? " buffers=leader" : "", options.seed,
+      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
 }
 
 void add_lines(std::string_view text, std::vector<std::string>& facts) {
@@ -95,8 +93,9 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("clip_norm={}", options.clip_norm),
            fmt::format("seed={}", options.seed),
            "data: " + data_text(options.data),
-           "optimizer: " + optimizer_text(options),
-           "schedule: " + schedule_text(options.schedule, options.rounds)};
+           "optimizer: " + optimizer_text(options.optimizer),
+           "schedule: " + schedule_text(options.schedule, options.rounds),
+           fmt::format("buffers={}", kBufferUseNames[static_cast<std::size_t>(options.buffers)])};
 }
 
 }  // namespace

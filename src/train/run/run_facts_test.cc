@@ -154,6 +154,8 @@ TEST(RunFacts, have_their_places_whether_they_are_set_or_not) {
   };
   EXPECT_EQ("\"exact_batches=false\" and \"exact_batches=true\"",
             difference([](RunOptions& o) { o.exact_batches = true; }));
+  EXPECT_EQ("\"buffers=mean\" and \"buffers=leader\"",
+            difference([](RunOptions& o) { o.buffers = BufferUse::leader; }));
   EXPECT_EQ("\"clip_norm=0\" and \"clip_norm=1\"", difference([](RunOptions& o) { o.clip_norm = 1; }));
   EXPECT_EQ("\"data: idx\" and \"data: text context=64 test_share=0.05\"",
             difference([](RunOptions& o) { o.data.kind = DataKind::text; }));

@@ -174,8 +174,8 @@ constexpr RunField kFields[] = {
      "what rounding takes from a peer's gradient is added to a later one; by default with int8 and int4",
      [](RunOptions& o) -> Place { return &o.error_feedback; }},
     {"training", "buffers",
-     "buffers that change while training (BatchNorm): the mean over all peers by samples, or as the passes "
-     "of the leader changed them",
+     "buffers that change while training (BatchNorm); mean: the mean of all passes, weighted by samples; "
+     "leader: only the passes of the peer that leads count",
      [](RunOptions& o) -> Place { return &o.buffers; }},
     {"training", "sites",
      "whether peers of one site (tw train --site) are averaged first; auto: where that is faster or sends "

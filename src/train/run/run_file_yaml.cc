@@ -203,6 +203,9 @@ class Reading {
     if (!options.has_own_model()) return fault(where("data.kind") + ": own goes with model own alone");
     if (!options.init.empty())
       fault(where("model.init") + ": with model own the program loads the parameters that it begins with");
+    if (options.buffers != BufferUse::mean)
+      fault(where("training.buffers") +
+            ": with model own the program chooses; say buffers= of run.optimizer()");
     if (!is_given("training.microbatch")) options.microbatch = 1;
     if (options.microbatch != 1)
       fault(

@@ -141,6 +141,8 @@ TEST_F(RunFile, takes_a_file_of_parameters_to_begin_with) {
   EXPECT_EQ(options.value().init, folder_ + "/data/a");
   EXPECT_EQ(complaint(data_ + "model.init: data/none\n"),
             "2: model.init: no such file: " + folder_ + "/data/none");
+  EXPECT_EQ(complaint("model: own\ntraining: {buffers: leader}\n"),
+            "2: training.buffers: with model own the program chooses; say buffers= of run.optimizer()");
   EXPECT_EQ(complaint("model: own\nmodel.init: data/a\n"),
             "2: model.init: with model own the program loads the parameters that it begins with");
 }

@@ -340,8 +340,12 @@ void Session::Machine::on_update(const wire::Record& record, const Digest& param
 void Session::Machine::after_update(const wire::Record& record) {
   const RunOptions& run = options_.run;
   const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
-  const bool first = !record.members.empty() && record.members.front().is(self());
-  if (first && (due || record.last)) {
+  if (record.members.empty()) return;
+  const bool first = record.members.front().is(self());
+  // The leader, which is the first one, makes no pass while it evaluates.
+  const bool leader_passes = run.buffers == BufferUse::leader;
+  const bool evaluates = (leader_passes ? record.members.back() : record.members.front()).is(self());
+  if (evaluates && (due || record.last)) {
     if (record.last) departure_.begin_last_job();
     worker_.evaluate(record.round, [this, record](const Evaluation& evaluation, Duration took) {
       on_evaluation(record, evaluation, took);
