@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# mutation_check, a program that is built on demand only: tests/mutations linked with a copy of everything that a simulation
-# runs, in which each bug of tests/mutations/mutations.txt can be switched on (tools/plant_bugs).
+# mutation_check, a program that is built on demand only: tests/mutations linked with a copy of what a simulation runs, in
+# which each bug of tests/mutations/mutations.txt can be switched on (tools/plant_bugs).
 function(tw_add_mutation_check)
-  set(folders ${LAYER_sim} sim)
   set(list ${PROJECT_SOURCE_DIR}/tests/mutations/mutations.txt)
+  tw_split_by_bugs(${list} folders libraries)
   set(copy ${PROJECT_BINARY_DIR}/planted)
   set(names "")
   foreach(folder IN LISTS folders)
@@ -34,8 +34,6 @@ function(tw_add_mutation_check)
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   tw_select_kernels(sources)
   tw_group_by_folder("${sources}")
-  tw_embed_catalog(catalog)  # needed by market/, without a bug in it
-  list(APPEND sources ${catalog})
   file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc ${PROJECT_SOURCE_DIR}/tests/explorer/*.cc)
   list(FILTER own EXCLUDE REGEX "_test\\.cc$")
   tw_tests_of_bugs(${list} tests)
@@ -44,7 +42,7 @@ function(tw_add_mutation_check)
   target_compile_options(mutation_check PRIVATE -w -g0 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
   target_compile_definitions(mutation_check PRIVATE _GLIBCXX_ASSERTIONS TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(mutation_check PRIVATE LibArchive::LibArchive PNG::PNG ${TURBOJPEG_LIBRARY} fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
+  target_link_libraries(mutation_check PRIVATE ${libraries} LibArchive::LibArchive PNG::PNG ${TURBOJPEG_LIBRARY} fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
     CLI11::CLI11 Threads::Threads GTest::gmock)
   set_target_properties(mutation_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     UNITY_BUILD_MODE GROUP)
@@ -59,6 +57,29 @@ function(tw_add_mutation_check)
   set_tests_properties(mutation_sample_can_fail PROPERTIES WILL_FAIL ON)
 endfunction()
 
+# Of the folders that a simulation runs: those that have a bug or may include one that has, and libraries of the others.
+function(tw_split_by_bugs list copied libraries)
+  file(STRINGS ${list} bugs REGEX "^  in ")
+  list(TRANSFORM bugs REPLACE "^  in ([a-z]+)/.*" "\\1")
+  set(with "")
+  set(without "")
+  foreach(folder IN LISTS LAYER_sim ITEMS sim)
+    set(clean TRUE)
+    foreach(reached IN LISTS LAYER_${folder} ITEMS ${folder})
+      if(reached IN_LIST bugs)
+        set(clean FALSE)
+      endif()
+    endforeach()
+    if(clean)
+      list(APPEND without tw_${folder})
+    else()
+      list(APPEND with ${folder})
+    endif()
+  endforeach()
+  set(${copied} ${with} PARENT_SCOPE)
+  set(${libraries} ${without} PARENT_SCOPE)
+endfunction()
+
 # The files of tests that the list names (@unit FILE TEST): compiled with the planted copy, each by itself.
 function(tw_tests_of_bugs list out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
@@ -69,14 +90,19 @@ function(tw_tests_of_bugs list out)
   set(${out} ${lines} PARENT_SCOPE)
 endfunction()
 
-# The copies lie in one target, but names in anonymous namespaces are unique in a folder only.
+# The copies lie in one target, but names in anonymous namespaces are unique in a folder only. Nobody waits for one of
+# them, so twice as many as elsewhere are compiled at once.
 function(tw_group_by_folder sources)
-  set(count 0)
+  math(EXPR most "2 * ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
   foreach(source IN LISTS sources)
     get_filename_component(folder ${source} DIRECTORY)
-    get_filename_component(folder ${folder} NAME)
-    math(EXPR batch "${count} / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
+    file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR}/planted ${folder})
+    string(REPLACE "/" "_" folder ${folder})
+    if(NOT DEFINED count_${folder})
+      set(count_${folder} 0)
+    endif()
+    math(EXPR batch "${count_${folder}} / ${most}")
+    math(EXPR count_${folder} "${count_${folder}} + 1")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
-    math(EXPR count "${count} + 1")
   endforeach()
 endfunction()
