@@ -138,7 +138,8 @@ def test_batch_norm_is_the_same_on_all_peers_when_one_is_killed(tmp_path):
 
 def test_statistics_of_the_leader_go_on_with_the_next_one_when_it_is_killed(tmp_path):
     run = write_run(tmp_path)
-    words = ["--peers", "3", "--kill", "1@10", "--set", "training.buffers=leader", "--set", "evaluation.every=1"]
+    settings = ["--set", "training.buffers=leader", "--set", "evaluation.every=1"]
+    words = ["--peers", "3", "--kill", "1@10", *settings]
     tw("local", str(run), *words, "--out", str(tmp_path / "out"))
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["identical"] is True and summary["rounds"] == 30
