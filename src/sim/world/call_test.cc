@@ -10,36 +10,47 @@
 namespace tw::sim {
 namespace {
 
-/// What is captured inside the call, and what is too large for it.
+/// Captures so many bytes beside `alive`: inside the call, or too large for it.
 template <std::size_t Bytes>
-void expect_to_own_what_it_captures() {
+Call adding(const std::shared_ptr<int>& alive, int& sum) {
+  return Call([alive, &sum, ballast = std::array<char, Bytes>{}] { sum += *alive + ballast[0]; });
+}
+
+template <std::size_t Bytes>
+void expect_to_own_while_it_is_moved_about() {
   const auto alive = std::make_shared<int>(7);
-  int called = 0;
+  int sum = 0;
   {
-    Call first([&called, alive, ballast = std::array<char, Bytes>{}] { called += *alive + ballast[0]; });
-    EXPECT_EQ(alive.use_count(), 2);
     std::vector<Call> calls;
-    calls.push_back(std::move(first));
-    for (int i = 0; i < 10; ++i) calls.emplace_back();  // moves it about
+    calls.push_back(adding<Bytes>(alive, sum));
+    for (int i = 0; i < 10; ++i) calls.emplace_back();
     EXPECT_EQ(alive.use_count(), 2);
-    calls.front()();
-    EXPECT_EQ(called, 7);
     EXPECT_FALSE(calls.back());
-    calls.back() = std::move(calls.front());
-    EXPECT_TRUE(calls.back());
-    calls.back()();
-    EXPECT_EQ(called, 14);
-    calls.back() = Call();
-    EXPECT_EQ(alive.use_count(), 1);
-    calls.emplace_back([alive, ballast = std::array<char, Bytes>{}] { (void)ballast; });
-    EXPECT_EQ(alive.use_count(), 2);
+    calls.front()();
+    EXPECT_EQ(sum, 7);
   }
   EXPECT_EQ(alive.use_count(), 1);
 }
 
+template <std::size_t Bytes>
+void expect_to_own_until_another_takes_its_place() {
+  const auto alive = std::make_shared<int>(7);
+  int sum = 0;
+  Call first = adding<Bytes>(alive, sum), second;
+  second = std::move(first);
+  ASSERT_TRUE(second);
+  second();
+  EXPECT_EQ(sum, 7);
+  EXPECT_EQ(alive.use_count(), 2);
+  second = Call();
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
 TEST(Call, owns_what_it_captures) {
-  expect_to_own_what_it_captures<1>();
-  expect_to_own_what_it_captures<Call::kInline>();
+  expect_to_own_while_it_is_moved_about<1>();
+  expect_to_own_while_it_is_moved_about<Call::kInline>();
+  expect_to_own_until_another_takes_its_place<1>();
+  expect_to_own_until_another_takes_its_place<Call::kInline>();
 }
 
 TEST(Call, takes_what_cannot_be_copied) {
