@@ -30,7 +30,7 @@ class Pool {
 
   using Peer = PoolPeer;
 
-  explicit Pool(Setup setup) : setup_(setup) {}
+  explicit Pool(Setup setup) : setup_(std::move(setup)) {}
 
   Pool() : Pool(Setup{}) {}
 

@@ -94,6 +94,18 @@ Result<std::string> write_samples(const std::string& path, const std::vector<mon
   return fmt::format("{}: {}", path, text_of(used.value()));
 }
 
+Result<std::vector<std::string>> write_tables(const std::string& folder, const monitor::Board& board) {
+  if (const Status made = make_folder("--csv", folder); !made) return made.error();
+  std::vector<std::string> written;
+  for (const auto& [name, text] :
+       {std::pair{"rounds", rounds_csv(board)}, std::pair{"peers", peers_csv(board)},
+        std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}}) {
+    written.push_back(fmt::format("{}/{}.csv", folder, name));
+    if (const Status done = write_file("--csv", written.back(), text); !done) return done.error();
+  }
+  return written;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> write_exports(const Exports& exports,
@@ -119,12 +131,9 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
     written.push_back(exports.html);
   }
   if (!exports.csv.empty()) {
-    if (const Status made = make_folder("--csv", exports.csv); !made) return made.error();
-    for (const auto& [name, text] :
-         {std::pair{"rounds", rounds_csv(board)}, std::pair{"peers", peers_csv(board)},
-          std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}})
-      if (const Status done = write("--csv", fmt::format("{}/{}.csv", exports.csv, name), text); !done)
-        return done.error();
+    const auto tables = write_tables(exports.csv, board);
+    if (!tables) return tables.error();
+    written.insert(written.end(), tables.value().begin(), tables.value().end());
   }
   if (!exports.samples.empty()) {
     auto told = write_samples(exports.samples, entries);

@@ -74,7 +74,7 @@ void Links::tell_of_traffic(Sender& sender, const Seen& seen) {
   for (const auto& [name, number] : seen.event().numbers) {
     if (!(number >= 0 && number < 0x1p53)) continue;
     const auto count = static_cast<std::uint64_t>(number);
-    const auto after = [&](std::string_view prefix) -> std::optional<std::string> {
+    const auto after = [&name = name](std::string_view prefix) -> std::optional<std::string> {
       return name.starts_with(prefix) ? std::optional(name.substr(prefix.size())) : std::nullopt;
     };
     if (const auto site = after(world::kSentTo)) tell(sender, sender.ways[*site], count, seen.at_s);

@@ -12,13 +12,13 @@ namespace {
 
 /// Captures so many bytes beside `alive`: inside the call, or too large for it.
 template <std::size_t Bytes>
-Call adding(const std::shared_ptr<int>& alive, int& sum) {
+Call adding(const std::shared_ptr<int>& alive, int& sum) {  // owners: the caller, the call
   return Call([alive, &sum, ballast = std::array<char, Bytes>{}] { sum += *alive + ballast[0]; });
 }
 
 template <std::size_t Bytes>
 void expect_to_own_while_it_is_moved_about() {
-  const auto alive = std::make_shared<int>(7);
+  const auto alive = std::make_shared<int>(7);  // owners: this test and its calls
   int sum = 0;
   {
     std::vector<Call> calls;
@@ -34,7 +34,7 @@ void expect_to_own_while_it_is_moved_about() {
 
 template <std::size_t Bytes>
 void expect_to_own_until_another_takes_its_place() {
-  const auto alive = std::make_shared<int>(7);
+  const auto alive = std::make_shared<int>(7);  // owners: this test and its calls
   int sum = 0;
   Call first = adding<Bytes>(alive, sum), second;
   second = std::move(first);

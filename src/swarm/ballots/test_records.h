@@ -21,43 +21,53 @@ inline std::vector<wire::Member> members(const std::vector<std::uint64_t>& ids) 
   return all;
 }
 
-/// Equal shares; those of owners that are gone fall to the first. No sites.
-inline ShareRules equal_share_rules() {
-  const auto owners = [](const std::vector<Participant>& participants) {
-    std::vector<PeerId> all;
-    for (const Participant& participant : participants) {
-      if (participant.owns) all.push_back(participant.peer);
-    }
-    return all;
-  };
-  ShareRules rules;
-  rules.cut = [owners](std::uint64_t segments, const std::vector<Participant>& participants,
-                       const std::vector<wire::Share>&) {
-    const std::vector<PeerId> all = owners(participants);
-    std::vector<wire::Share> shares;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const std::uint64_t first = segments * i / all.size();
-      shares.push_back({all[i], first, segments * (i + 1) / all.size() - first});
-    }
-    return shares;
-  };
-  rules.move = [owners](const std::vector<wire::Share>& before, const RangeSet& segments,
-                        const std::vector<Participant>& participants) {
-    std::vector<wire::Share> shares;
-    for (const wire::Share& share : before) {
-      for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
-        const bool moves = segments.contains(s);
-        const PeerId owner = moves ? owners(participants).front() : share.owner;
-        const bool sealed = share.sealed && !moves;
-        const bool same = !shares.empty() && shares.back().owner == owner && shares.back().sealed == sealed;
-        if (same) {
-          ++shares.back().count;
-        } else {
-          shares.push_back({owner, s, 1, sealed});
-        }
+inline std::vector<PeerId> owners_of(const std::vector<Participant>& participants) {
+  std::vector<PeerId> all;
+  for (const Participant& participant : participants) {
+    if (participant.owns) all.push_back(participant.peer);
+  }
+  return all;
+}
+
+inline std::vector<wire::Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
+  std::vector<wire::Share> shares;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const std::uint64_t first = segments * i / owners.size();
+    shares.push_back({owners[i], first, segments * (i + 1) / owners.size() - first});
+  }
+  return shares;
+}
+
+/// The same shares, but these segments are this owner's, and not sealed.
+inline std::vector<wire::Share> moved_to(PeerId owner, const RangeSet& segments,
+                                         const std::vector<wire::Share>& before) {
+  std::vector<wire::Share> shares;
+  for (const wire::Share& share : before) {
+    for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
+      const bool moves = segments.contains(s);
+      const wire::Share now{moves ? owner : share.owner, s, 1, share.sealed && !moves};
+      const bool same =
+          !shares.empty() && shares.back().owner == now.owner && shares.back().sealed == now.sealed;
+      if (same) {
+        ++shares.back().count;
+      } else {
+        shares.push_back(now);
       }
     }
-    return shares;
+  }
+  return shares;
+}
+
+/// Equal shares; those of owners that are gone fall to the first. No sites.
+inline ShareRules equal_share_rules() {
+  ShareRules rules;
+  rules.cut = [](std::uint64_t segments, const std::vector<Participant>& participants,
+                 const std::vector<wire::Share>&) {
+    return equal_shares(segments, owners_of(participants));
+  };
+  rules.move = [](const std::vector<wire::Share>& before, const RangeSet& segments,
+                  const std::vector<Participant>& participants) {
+    return segments.empty() ? before : moved_to(owners_of(participants).front(), segments, before);
   };
   rules.seconds = [](const wire::Plan&, const std::vector<Participant>&) { return 0.0; };
   rules.plant = [](wire::Plan&, const std::vector<Participant>&) {};
