@@ -246,8 +246,10 @@ wire::Record make_record(Input& input, const Material& material) {
     case 3:
       make(record.members);
       std::ranges::sort(record.members, {}, &wire::Member::peer);  // each id once, or no decoder takes it
-      record.members.erase(std::ranges::unique(record.members, {}, &wire::Member::peer).begin(),
-                           record.members.end());
+      record.members.erase(
+          std::unique(record.members.begin(), record.members.end(),  // clang 14 cannot compile that of ranges
+                      [](const wire::Member& a, const wire::Member& b) { return a.peer == b.peer; }),
+          record.members.end());
       break;
     case 4:
       make(record.contributors);

@@ -62,9 +62,7 @@ inline std::vector<wire::Share> moved_to(PeerId owner, const RangeSet& segments,
 inline ShareRules equal_share_rules() {
   ShareRules rules;
   rules.cut = [](std::uint64_t segments, const std::vector<Participant>& participants,
-                 const std::vector<wire::Share>&) {
-    return equal_shares(segments, owners_of(participants));
-  };
+                 const std::vector<wire::Share>&) { return equal_shares(segments, owners_of(participants)); };
   rules.move = [](const std::vector<wire::Share>& before, const RangeSet& segments,
                   const std::vector<Participant>& participants) {
     return segments.empty() ? before : moved_to(owners_of(participants).front(), segments, before);

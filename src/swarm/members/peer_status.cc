@@ -293,7 +293,8 @@ std::vector<Member> PeerStatus::next_members() const {
   std::ranges::copy_if(candidates_, std::back_inserter(next),
                        [&](const Member& m) { return is_next(m.peer); });
   put_first(anchors_, next);
-  std::ranges::stable_partition(next, [&](const Member& m) {
+  // clang 14 cannot compile that of std::ranges.
+  std::stable_partition(next.begin(), next.end(), [&](const Member& m) {
     const Word* told = word(m.peer);
     return told == nullptr || told->outlook == wire::Outlook::steady;
   });
