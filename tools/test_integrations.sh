@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # test_integrations.sh BUILD [PYTHON...]: for each interpreter a virtual environment in BUILD/integrations with what
-# tests/python/integrations.txt pins and with tradewind's own wheel; runs the tests there. TESTS: options of pytest.
+# tests/python/integrations.txt pins and with tradewind's own wheel, and a second one with SkyPilot
+# (integrations_skypilot.txt); runs the tests there. TESTS: options of pytest.
 # Without a PYTHON: the first two of different versions on PATH. An interpreter has to be 3.11 or newer: the pinned
 # numpy has nothing for others.
 set -euo pipefail

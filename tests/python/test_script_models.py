@@ -152,6 +152,15 @@ def test_statistics_of_the_leader_go_on_with_the_next_one_when_it_is_killed(tmp_
     assert model.norm.running_var.min() > 0
 
 
+def test_a_run_with_statistics_of_the_leader_ends_at_its_accuracy(tmp_path):
+    run = write_run(tmp_path, rounds=400)
+    settings = ["training.buffers=leader", "evaluation.every=1", "evaluation.stop_accuracy=0.9"]
+    words = ["--peers", "2", *(word for setting in settings for word in ("--set", setting))]
+    tw("local", str(run), *words, "--out", str(tmp_path / "out"))
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["rounds"] < 400 and summary["identical"] is True
+
+
 def test_the_statistics_are_those_of_pytorch(tmp_path):
     """One peer, one round, a whole batch in one pass: a step of PyTorch's moving average."""
     run = write_run(tmp_path, rounds=1)

@@ -150,13 +150,13 @@ std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::function<
 }
 
 std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerId)>& runs) const {
-  std::map<std::array<std::string, 3>, BoardLink> links;  // by ends and store: a site may have a store's name
+  std::map<std::pair<std::string, std::string>, BoardLink> links;
   for (const auto& [peer, sender] : senders_) {
     for (const Flow& flow : flows_of(sender)) {
-      BoardLink& link = links[{flow.from, flow.to, flow.store}];
+      BoardLink& link = links[{flow.from, flow.to}];
       link.from = flow.from;
       link.to = flow.to;
-      link.store = flow.store;
+      if (!flow.store.empty()) link.store = flow.store;  // a site may have the name of a store
       link.bytes += flow.bytes.total();
       if (flow.requests != nullptr) link.requests += flow.requests->total();
       if (now_s - flow.bytes.told_s < 3 * kRateOverS) link.mbit_s += flow.bytes.bytes_per_s * 8e-6;

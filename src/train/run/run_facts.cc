@@ -12,10 +12,10 @@
 namespace tw::train {
 namespace {
 
-// Each part lists only what has an effect, so that a leftover setting keeps nobody out; buffers=leader is
-// listed for any model. A key that came
-// later is listed where it is not the default, so that runs keep their names. Doubles are printed
-// with as many digits as tell them apart.
+// Each part lists only what has an effect, so that a leftover setting keeps nobody out. (buffers=leader is
+// listed for any model: its first pass tells whether it has such buffers.) A key that came later is listed
+// where it is not the default, so that runs keep their names. Doubles are printed with as many digits as tell
+// them apart.
 
 std::string shards_text(const ShardData& data) {
   std::string text =
@@ -59,6 +59,10 @@ std::string model_name(const RunOptions& options) {
   return built_in || options.has_own_model() ? options.model : "file";
 }
 
+std::string_view buffers_text(const RunOptions& options) {
+  return options.buffers == BufferUse::leader ? " buffers=leader" : "";
+}
+
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
@@ -67,9 +71,8 @@ std::string settings_text(const RunOptions& options, std::uint64_t parameter_cou
       options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
-      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm),
-      options.buffers == BufferUse::leader ? " buffers=leader" : "", options.seed,
-      optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
+      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), buffers_text(options),
+      options.seed, optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
 }
 
 void add_lines(std::string_view text, std::vector<std::string>& facts) {
@@ -84,7 +87,7 @@ void add_lines(std::string_view text, std::vector<std::string>& facts) {
 void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
   facts = {"model=" + model_name(options),
            fmt::format("batch={}", options.target_batch_size),
-           fmt::format("microbatch={}", options.microbatch),
+           fmt::format("microbatch={}{}", options.microbatch, buffers_text(options)),
            fmt::format("codec={}", name_of(options.codec)),
            fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
            fmt::format("error_feedback={}", options.feeds_back()),
@@ -94,8 +97,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("seed={}", options.seed),
            "data: " + data_text(options.data),
            "optimizer: " + optimizer_text(options.optimizer),
-           "schedule: " + schedule_text(options.schedule, options.rounds),
-           fmt::format("buffers={}", kBufferUseNames[static_cast<std::size_t>(options.buffers)])};
+           "schedule: " + schedule_text(options.schedule, options.rounds)};
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST(RunFacts, have_their_places_whether_they_are_set_or_not) {
   };
   EXPECT_EQ("\"exact_batches=false\" and \"exact_batches=true\"",
             difference([](RunOptions& o) { o.exact_batches = true; }));
-  EXPECT_EQ("\"buffers=mean\" and \"buffers=leader\"",
+  EXPECT_EQ("\"microbatch=32\" and \"microbatch=32 buffers=leader\"",
             difference([](RunOptions& o) { o.buffers = BufferUse::leader; }));
   EXPECT_EQ("\"clip_norm=0\" and \"clip_norm=1\"", difference([](RunOptions& o) { o.clip_norm = 1; }));
   EXPECT_EQ("\"data: idx\" and \"data: text context=64 test_share=0.05\"",

@@ -34,6 +34,14 @@ std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& 
   return texts;
 }
 
+/// The first member, which leads unless it is outbid, and can then end the run (stop_accuracy). It makes no
+/// pass meanwhile: where only its passes change the buffers, the second one evaluates if it can.
+bool is_evaluator(const RunOptions& run, const wire::Record& record, const wire::Member& self) {
+  const bool spares_leader = run.buffers == BufferUse::leader && !run.evaluation.stop_accuracy;
+  const std::size_t place = spares_leader && record.members.size() > 1 ? 1 : 0;
+  return place < record.members.size() && record.members[place].is(self);
+}
+
 }  // namespace
 
 bool Session::Machine::open_round() {
@@ -340,12 +348,8 @@ void Session::Machine::on_update(const wire::Record& record, const Digest& param
 void Session::Machine::after_update(const wire::Record& record) {
   const RunOptions& run = options_.run;
   const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
-  if (record.members.empty()) return;
-  const bool first = record.members.front().is(self());
-  // The leader, which is the first one, makes no pass while it evaluates.
-  const bool leader_passes = run.buffers == BufferUse::leader;
-  const bool evaluates = (leader_passes ? record.members.back() : record.members.front()).is(self());
-  if (evaluates && (due || record.last)) {
+  const bool first = !record.members.empty() && record.members.front().is(self());
+  if (is_evaluator(run, record, self()) && (due || record.last)) {
     if (record.last) departure_.begin_last_job();
     worker_.evaluate(record.round, [this, record](const Evaluation& evaluation, Duration took) {
       on_evaluation(record, evaluation, took);
