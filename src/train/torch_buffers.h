@@ -45,7 +45,7 @@ class TorchBuffers {
   /// Floats of the tail; 0 before find_changed().
   std::uint64_t size() const { return size_; }
 
-  /// The floats of each tensor in the tail, the one more first.
+  /// The floats of each tensor in the tail; with BufferUse::leader, 1 for the samples comes first.
   std::vector<std::uint64_t> tensor_sizes() const;
 
   /// "buffer: bn.running_mean (16) float32", a line each, and "led: samples () float32" before them where
@@ -61,7 +61,7 @@ class TorchBuffers {
   /// sum += samples x (the model's buffers now - tail), after load(tail) and a pass of so many samples.
   void add_changes(std::span<const float> tail, std::uint64_t samples, std::span<float> sum) const;
 
-  /// Those of the tail, without optimizer state; nothing where it is empty.
+  /// How the update treats the tail; nothing where it is empty.
   std::optional<ParameterGroup> group() const;
 
   /// Whether this peer leads. With BufferUse::leader, add_changes() has no effect on other peers.
