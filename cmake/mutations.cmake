@@ -33,13 +33,16 @@ function(tw_add_mutation_check)
   set(sources ${copies})
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   tw_select_kernels(sources)
-  tw_group_by_folder("${sources}")
+  tw_group_by_folder(${copy} "${sources}")
   file(GLOB own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mutations/*.cc ${PROJECT_SOURCE_DIR}/tests/explorer/*.cc)
   list(FILTER own EXCLUDE REGEX "_test\\.cc$")
   tw_tests_of_bugs(${list} tests)
+  tw_group_by_folder(${PROJECT_SOURCE_DIR}/src "${tests}")
+  tw_group_by_folder(${PROJECT_SOURCE_DIR} "${own}")
   add_executable(mutation_check EXCLUDE_FROM_ALL ${own} ${tests} ${sources} ${copy}/planted.stamp)
-  # A bug that leads beyond the end of something shows itself, and what it makes superfluous is no matter.
-  target_compile_options(mutation_check PRIVATE -w -g0 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
+  # A bug that leads beyond the end of something shows itself, and what it makes superfluous is no matter. -O1: make test
+  # runs few seeds, and compiles all of it.
+  target_compile_options(mutation_check PRIVATE -w -g0 -O1 -include ${PROJECT_SOURCE_DIR}/tests/mutations/planted.h)
   target_compile_definitions(mutation_check PRIVATE _GLIBCXX_ASSERTIONS TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(mutation_check BEFORE PRIVATE ${copy} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(mutation_check PRIVATE ${libraries} LibArchive::LibArchive PNG::PNG ${TURBOJPEG_LIBRARY} fmt::fmt ${XXHASH_LIBRARY} yaml-cpp nlohmann_json::nlohmann_json
@@ -80,24 +83,26 @@ function(tw_split_by_bugs list copied libraries)
   set(${libraries} ${without} PARENT_SCOPE)
 endfunction()
 
-# The files of tests that the list names (@unit FILE TEST): compiled with the planted copy, each by itself.
+# The files of tests that the list names (@unit FILE TEST): compiled with the planted copy.
 function(tw_tests_of_bugs list out)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
   file(STRINGS ${list} lines REGEX "^[^ ]+ @unit ")
   list(TRANSFORM lines REPLACE "^[^ ]+ @unit ([^ ]+) .*" "${PROJECT_SOURCE_DIR}/src/\\1")
   list(REMOVE_DUPLICATES lines)
-  set_source_files_properties(${lines} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${out} ${lines} PARENT_SCOPE)
 endfunction()
 
-# The copies lie in one target, but names in anonymous namespaces are unique in a folder only. Nobody waits for one of
-# them, so twice as many as elsewhere are compiled at once.
-function(tw_group_by_folder sources)
+# The files lie in one target, but names in anonymous namespaces are unique in a folder (below BASE) only. Nobody waits
+# for one of them, so twice as many as elsewhere are compiled at once.
+function(tw_group_by_folder base sources)
   math(EXPR most "2 * ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
   foreach(source IN LISTS sources)
     get_filename_component(folder ${source} DIRECTORY)
-    file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR}/planted ${folder})
+    file(RELATIVE_PATH folder ${base} ${folder})
     string(REPLACE "/" "_" folder ${folder})
+    if(source MATCHES "_test\\.cc$")
+      string(APPEND folder _test)
+    endif()
     if(NOT DEFINED count_${folder})
       set(count_${folder} 0)
     endif()
