@@ -47,7 +47,7 @@ void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, con
   if (!called && peers.counts(peer)) book_.take_kept(peer, told);
   std::uint64_t done = 0;
   for (const wire::SlotProgress& slot : progress.slots) done += slot.done.count();
-  Pace& pace = paces_[peer];
+  Pace& pace = pace_of(now, peer);
   if (done != pace.done || !book_.holds(peer)) pace.since = now;
   pace.done = done;
   if (called) return;
@@ -58,9 +58,15 @@ void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, con
   }
 }
 
+// The wait for a peer begins when this leader first hears of it or asks it for something: it may hold what a
+// former leader gave it.
+Leasing::Pace& Leasing::pace_of(Instant now, PeerId peer) {
+  return paces_.try_emplace(peer, Pace{.since = now}).first->second;
+}
+
 // Its answer does not come: the recall, or the answer, was lost.
 void Leasing::recall_again(Instant now, PeerId peer) {
-  Pace& pace = paces_[peer];
+  Pace& pace = pace_of(now, peer);
   if (now - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
   pace.asked_at = now;
   send(peer, wire::Recall{options_.round, options_.ballot});
@@ -71,7 +77,7 @@ void Leasing::lease_again(Instant now, PeerId peer, const wire::Progress& progre
   const bool idle =
       progress.wants_more &&
       std::ranges::all_of(progress.slots, [](const wire::SlotProgress& slot) { return slot.held.empty(); });
-  Pace& pace = paces_[peer];
+  Pace& pace = pace_of(now, peer);
   if (!idle) return;
   if (now - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
   wire::SlotProgress open = book_.open_slot(peer);
@@ -98,7 +104,7 @@ bool Leasing::lets_skip(Instant now, const PeerStatus& peers, std::uint64_t micr
 }
 
 void Leasing::send(Instant now, LeaseBook::Grant grant) {
-  Pace& pace = paces_[grant.peer];
+  Pace& pace = pace_of(now, grant.peer);
   if (pace.leased_at == Instant{}) pace.since = now;
   pace.leased_at = now;
   send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
@@ -110,7 +116,7 @@ void Leasing::feed(Instant now, const PeerStatus& peers) {
   for (LeaseBook::Grant& grant : grants) send(now, std::move(grant));
   const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
   if (const auto slow = book_.worth_recalling(peers.eligible(), at_will)) {
-    paces_[*slow].recalled_at = now;
+    pace_of(now, *slow).recalled_at = now;
     send(*slow, wire::Recall{options_.round, options_.ballot});
   }
 }

@@ -120,6 +120,7 @@ class Leasing {
     Instant asked_at{};  ///< when the recall was repeated
   };
 
+  Pace& pace_of(Instant now, PeerId peer);
   bool may_leave_over(const PeerStatus& peers) const;
   bool slots_ran_out(const PeerStatus& peers) const;
   void feed(Instant now, const PeerStatus& peers);

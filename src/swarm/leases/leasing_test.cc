@@ -209,6 +209,24 @@ TEST(Leasing, takes_over_what_members_say_they_have_done) {
   EXPECT_EQ(RangeSet(Range{8, 8}), other.leasing.free());
 }
 
+// gone 945: a new leader took its whole uptime for the time that a peer had held what the former leader had
+// given it.
+TEST(Leasing, waits_for_what_a_former_leader_gave_from_the_time_when_it_takes_over) {
+  Office office;
+  std::map<PeerId, wire::Promise> promises;
+  for (const std::uint64_t id : {1, 2, 3}) promises[PeerId{id}].progress.parameters = kParameters;
+  wire::Progress& held = promises[PeerId{3}].progress;
+  held.slots = {{0, {}, RangeSet(Range{0, 16})}};
+  office.leasing.take_over(office.peers, promises, false);
+  for (const Duration waited : {0s, 2s}) {
+    office.now += waited;
+    office.leasing.on_progress(office.now, office.peers, PeerId{3}, held, false);
+    const std::vector<Awaited> awaited = office.leasing.awaited(office.now);
+    ASSERT_EQ(1U, awaited.size());
+    EXPECT_EQ(waited, awaited.front().waited);
+  }
+}
+
 TEST(Leasing, has_another_policy_say_what_a_round_is) {
   LeaseRules two_for_each{.microbatches = 6, .microbatch = 4};
   two_for_each.samples = [](const RangeSet& microbatches) { return 4 * microbatches.count(); };
