@@ -53,6 +53,6 @@ struct Ended {
   bool failed = false;
 };
 
-using Decision = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, HandOver, Ended>;
+using Action = std::variant<Dial, Hangup, Reduce, Committed, CatchUp, SendAgain, HandOver, Ended>;
 
 }  // namespace tw::swarm

@@ -9,7 +9,7 @@
 namespace tw::swarm {
 namespace {
 
-bool plays_a_part(const wire::Plan& plan, PeerId peer) {
+bool contributes_or_reduces(const wire::Plan& plan, PeerId peer) {
   const auto owns = [&](const wire::Share& s) { return s.owner == peer && s.count > 0; };
   const auto owns_in = [&](const wire::SitePlan& site) { return std::ranges::any_of(site.shares, owns); };
   const auto contributes = [&](const wire::Contribution& c) { return c.peer == peer; };
@@ -87,7 +87,7 @@ void Lead::out(PeerId peer) {
   stragglers_.forget_words_of(peer);
   if (resigned()) return;
   if (stage() == Stage::preparing || stage() == Stage::decided) return;
-  if (stage() == Stage::proposed && !plays_a_part(*proposed(), peer)) return;
+  if (stage() == Stage::proposed && !contributes_or_reduces(*proposed(), peer)) return;
   if (stage() == Stage::proposed && !proposer_.voters().empty()) {
     // Some peer has the whole mean, so the lost peer's contribution is in it everywhere: it counts.
     serve_sealed(*proposed(), proposer_.voters());

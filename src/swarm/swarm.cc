@@ -139,7 +139,7 @@ void Swarm::step(Instant now) {
   wake(now);
   for (const Detector::Silence& silence : membership_.step(now, is_overdue())) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
-    decide(Hangup{silence.peer});
+    ask_owner(Hangup{silence.peer});
     lose(silence.peer, why, silence.silent);
   }
   if (now >= times_.next_tick) tick();
@@ -162,7 +162,7 @@ void Swarm::tick() {
   if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
   if (head() && head()->last) return;
   for (std::string& address : membership_.dials(now_, members(), options_.rarely)) {
-    decide(Dial{std::move(address)});
+    ask_owner(Dial{std::move(address)});
   }
   const bool hungry = work_.idle() && work_.wants_more();
   const bool tells = !work_.idle() && now_ - times_.told_progress >= kTellProgress;
@@ -170,7 +170,7 @@ void Swarm::tick() {
   say_vote();  // once more: the leader may have lost the first one with all it knew
   if (run_is_over_ && !part_.ended() && !(head() && head()->last) && roster().following().empty()) {
     part_.end();
-    decide(Ended{"the run ended before this peer had its last state"});
+    ask_owner(Ended{"the run ended before this peer had its last state"});
   }
 }
 
@@ -350,7 +350,7 @@ std::set<PeerId> Swarm::in_front() const {
   return front;
 }
 
-void Swarm::decide(Decision decision) { decisions_.push_back(std::move(decision)); }
+void Swarm::ask_owner(Action action) { actions_.push_back(std::move(action)); }
 
 void Swarm::broadcast(const wire::Message& message) {
   for (PeerId peer : roster().open_peers()) send(peer, message);

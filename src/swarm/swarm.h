@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "swarm/action.h"
 #include "swarm/ballots/acceptor.h"
 #include "swarm/ballots/history.h"
 #include "swarm/ballots/last_round.h"
-#include "swarm/decision.h"
 #include "swarm/lead.h"
 #include "swarm/leases/work.h"
 #include "swarm/members/farewell.h"
@@ -24,7 +24,7 @@ namespace tw::swarm {
 
 /// One peer's view of who takes part, who leads, what was decided and what is to be done next: membership,
 /// failure detection, leases, leadership with ballots, votes and records (docs/protocol.md). A step machine:
-/// time and messages in, messages and decisions out. It never sees a gradient.
+/// time and messages in, messages and actions out. It never sees a gradient.
 class Swarm {
  public:
   using Options = SwarmOptions;
@@ -148,9 +148,9 @@ class Swarm {
   // ---- outputs
   wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
-  bool has_decisions() const { return !decisions_.empty(); }
+  bool has_actions() const { return !actions_.empty(); }
 
-  std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
+  std::vector<Action> take_actions() { return std::exchange(actions_, {}); }
 
   std::vector<world::Event> take_events() { return std::exchange(events_, {}); }
 
@@ -178,7 +178,7 @@ class Swarm {
   void send(PeerId to, wire::Message message);
   void broadcast(const wire::Message& message);
   /// Not inlined: where it is, GCC 12 takes members of the other alternatives for used and uninitialised.
-  [[gnu::noinline]] void decide(Decision decision);
+  [[gnu::noinline]] void ask_owner(Action action);
   void tell_peer_state();
   std::set<PeerId> in_front() const;
   Wait wait_for_the_beginning() const;
@@ -243,7 +243,7 @@ class Swarm {
   Instant lead_again_at_{};
   std::deque<wire::Message> own_messages_;
   wire::Outbox messages_;
-  std::vector<Decision> decisions_;
+  std::vector<Action> actions_;
   std::vector<world::Event> events_;
 };
 

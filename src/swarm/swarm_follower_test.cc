@@ -69,7 +69,7 @@ class Follower {
     const std::size_t before = count<wire::Vote>(1);
     tell(1, plan);
     if (!took<Reduce>()) return false;
-    decisions.clear();
+    actions.clear();
     swarm.completed(now, kMean);
     listen();
     return count<wire::Vote>(1) > before;
@@ -77,8 +77,8 @@ class Follower {
 
   template <class T>
   bool took() const {
-    return std::any_of(decisions.begin(), decisions.end(),
-                       [](const Decision& d) { return std::holds_alternative<T>(d); });
+    return std::any_of(actions.begin(), actions.end(),
+                       [](const Action& d) { return std::holds_alternative<T>(d); });
   }
 
   template <class T>
@@ -90,14 +90,14 @@ class Follower {
 
   void listen() {
     for (wire::Envelope& e : swarm.take_messages()) sent.push_back(std::move(e));
-    for (Decision& d : swarm.take_decisions()) decisions.push_back(std::move(d));
+    for (Action& d : swarm.take_actions()) actions.push_back(std::move(d));
   }
 
   Instant now = Instant{} + 1h;
   Record head = head_of(members({1, 2, 3}));
   Swarm swarm;
   wire::Outbox sent{};
-  std::vector<Decision> decisions{};
+  std::vector<Action> actions{};
 };
 
 TEST(Follower, applies_the_record_that_it_voted_for) {
@@ -142,8 +142,8 @@ TEST(Follower, takes_the_state_and_no_mean_where_a_round_began_with_other_parame
     Record record = Follower::decided(follower.plan());  // without this peer: no plan came
     record.parameters = began;
     follower.tell(1, Commit{record});
-    ASSERT_EQ(follower.decisions.size(), 1U);
-    EXPECT_EQ(std::get<CatchUp>(follower.decisions.front()).differs, began != kParameters);
+    ASSERT_EQ(follower.actions.size(), 1U);
+    EXPECT_EQ(std::get<CatchUp>(follower.actions.front()).differs, began != kParameters);
   }
 }
 
@@ -200,7 +200,7 @@ TEST(Follower, dials_a_member_where_it_is_though_others_know_another_process_of_
   follower.swarm.step(follower.now + 1s);
   follower.listen();
   const auto dialed = [&](const std::string& address) {
-    return std::any_of(follower.decisions.begin(), follower.decisions.end(), [&](const Decision& d) {
+    return std::any_of(follower.actions.begin(), follower.actions.end(), [&](const Action& d) {
       const Dial* dial = std::get_if<Dial>(&d);
       return dial != nullptr && dial->address == address;
     });
@@ -242,7 +242,7 @@ TEST(Follower, averages_its_plan_once_more_after_it_took_the_state_of_the_same_r
   follower.tell(1, Commit{longer});
   follower.swarm.begin(follower.now, follower.head, kParameters);
   follower.listen();
-  follower.decisions.clear();
+  follower.actions.clear();
   follower.tell(1, Commit{Follower::decided(follower.plan())});
   EXPECT_FALSE(follower.took<Committed>()) << "its mean is gone";
   follower.swarm.begin(follower.now, follower.head, kParameters);
@@ -295,9 +295,9 @@ TEST(Follower, commits_the_record_that_leaves_it_out_before_it_ends) {
   plan.version = 2;
   ASSERT_TRUE(follower.votes_for(plan));
   follower.tell(1, Commit{Follower::decided(plan)});
-  ASSERT_EQ(2U, follower.decisions.size());
-  EXPECT_TRUE(std::holds_alternative<Committed>(follower.decisions[0]));
-  EXPECT_TRUE(std::holds_alternative<Ended>(follower.decisions[1]));
+  ASSERT_EQ(2U, follower.actions.size());
+  EXPECT_TRUE(std::holds_alternative<Committed>(follower.actions[0]));
+  EXPECT_TRUE(std::holds_alternative<Ended>(follower.actions[1]));
 }
 
 TEST(Follower, stops_when_a_member_says_that_nobody_can_compute_its_round) {
@@ -308,7 +308,7 @@ TEST(Follower, stops_when_a_member_says_that_nobody_can_compute_its_round) {
   EXPECT_FALSE(follower.took<Ended>());
   follower.tell(1, wire::Stop{7, "a.tar: 404"});
   ASSERT_TRUE(follower.took<Ended>());
-  const Ended end = std::get<Ended>(follower.decisions.back());
+  const Ended end = std::get<Ended>(follower.actions.back());
   EXPECT_EQ("a.tar: 404", end.why);
   EXPECT_TRUE(end.failed);
 }
@@ -478,7 +478,7 @@ TEST(Follower, has_all_of_the_round_sent_again_to_whom_took_the_state_meanwhile)
   EXPECT_FALSE(f.took<SendAgain>());
   f.tell(3, wire::Heartbeat{.peer_state = PeerState::member, .head = 6});
   ASSERT_TRUE(f.took<SendAgain>());
-  EXPECT_EQ(PeerId{3}, std::get<SendAgain>(f.decisions.back()).peer);
+  EXPECT_EQ(PeerId{3}, std::get<SendAgain>(f.actions.back()).peer);
 }
 
 TEST(Follower, believes_a_commit_that_no_heartbeat_confirms_for_two_seconds) {
@@ -525,8 +525,8 @@ TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
 TEST(Follower, sends_a_peer_whose_state_alternates_the_round_no_more_than_a_few_times) {
   Follower follower;
   const auto again = [&] {
-    return std::ranges::count_if(follower.decisions,
-                                 [](const Decision& d) { return std::holds_alternative<SendAgain>(d); });
+    return std::ranges::count_if(follower.actions,
+                                 [](const Action& d) { return std::holds_alternative<SendAgain>(d); });
   };
   const auto says = [&](PeerState peer_state) {
     wire::Heartbeat heartbeat;
@@ -561,7 +561,7 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
     follower.tell(id, progress);
     follower.swarm.on_close(follower.now, PeerId{id}, "gone");
     follower.sent.clear();
-    follower.decisions.clear();
+    follower.actions.clear();
     follower.swarm.take_events();
     const std::uint64_t bound = (Roster::kMostStrangers + 10) * (Roster::kEntryBytes + Swarm::kNotesBytes);
     if (id % 1000 == 0) {
@@ -576,13 +576,13 @@ struct Waiting {
   Waiting(std::uint64_t incarnation, bool founds) : swarm(Follower::options(), now) {
     swarm.fresh(now, kParameters);
     swarm.on_open(now, {PeerId{1}, "p1", incarnation}, {.founds = founds});
-    swarm.take_decisions();
+    swarm.take_actions();
   }
 
   bool turns_away_who_is_linked_for(const wire::Member& caller, bool founds) {
     swarm.on_taken(now, caller, founds);
-    const std::vector<Decision> decisions = swarm.take_decisions();
-    return std::ranges::any_of(decisions, [](const Decision& d) {
+    const std::vector<Action> actions = swarm.take_actions();
+    return std::ranges::any_of(actions, [](const Action& d) {
       const auto* hangup = std::get_if<Hangup>(&d);
       return hangup != nullptr && hangup->peer == PeerId{1};
     });

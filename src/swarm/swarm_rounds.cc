@@ -25,7 +25,7 @@ constexpr Duration kYield = 2s;
 
 void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
   const wire::Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
-  if (membership_.take_resend(now_, from)) decisions_.push_back(SendAgain{from});
+  if (membership_.take_resend(now_, from)) actions_.push_back(SendAgain{from});
   const bool has_history =
       heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
   if (peer_state() == PeerState::fresh && has_history) {
@@ -86,7 +86,7 @@ void Swarm::receive(PeerId from, const wire::Plan& plan) {
   if (!fault_of(plan.draft, *head(), options_.lease).empty() || !acceptor_.take(plan)) return;
   last_round_.called(now_);
   farewell_.call_off();
-  decisions_.push_back(Reduce{acceptor_.plan()});
+  actions_.push_back(Reduce{acceptor_.plan()});
   for (const wire::Contribution& c : plan.draft.contributors) {
     if (c.peer == options_.self.peer) do_what_counts(from, c);
   }
@@ -126,7 +126,7 @@ void Swarm::receive(PeerId from, const wire::StallReport& report) {
   if (report.cause == wire::StallCause::send_again) {
     if (report.suspect != options_.self.peer || !of_this_round(report.step.round)) return;
     membership_.ask_again(now_, from);
-    if (membership_.take_resend(now_, from)) decide(SendAgain{from});
+    if (membership_.take_resend(now_, from)) ask_owner(SendAgain{from});
     return;
   }
   if (lead_) lead_->on_report(from, report);
@@ -143,7 +143,7 @@ void Swarm::receive(PeerId from, const wire::Stop& stop) {
   if (part_.ended() || !counts || (head() && stop.round <= head()->round)) return;
   part_.end();
   lead_.reset();
-  decide(Ended{printable_line(stop.why.substr(0, 2 * wire::kMostFailureBytes)), true});
+  ask_owner(Ended{printable_line(stop.why.substr(0, 2 * wire::kMostFailureBytes)), true});
 }
 
 void Swarm::receive(PeerId, const wire::Commit& commit) {
@@ -182,7 +182,7 @@ void Swarm::receive(PeerId, const wire::Commit& commit) {
   part_.decided();
   turn_away_squatters(record.members);
   history_.extend(record);
-  decisions_.push_back(Committed{record});
+  actions_.push_back(Committed{record});
   begin_round(false);
 }
 
@@ -212,7 +212,7 @@ void Swarm::turn_away_squatters(const std::vector<wire::Member>& members) {
 
 void Swarm::turn_away(PeerId squatter) {
   membership_.bar(now_, squatter);
-  decisions_.push_back(Hangup{squatter});
+  actions_.push_back(Hangup{squatter});
   lose(squatter, "another process takes part under this id", Duration{});
 }
 
@@ -239,7 +239,7 @@ void Swarm::begin_round(bool again) {
   membership_.begin_round(now_, record);
   const bool member = names(record.members, options_.self);
   if (!member && part_.leaves()) {
-    decisions_.push_back(Ended{"left after round " + std::to_string(record.round)});
+    actions_.push_back(Ended{"left after round " + std::to_string(record.round)});
     part_.end();
   }
   part_.follow(member);
@@ -267,7 +267,7 @@ void Swarm::out_of_step(std::string why, bool differs) {
   part_.fall_behind();
   lead_.reset();
   tell_peer_state();
-  decisions_.push_back(CatchUp{std::move(why), differs});
+  actions_.push_back(CatchUp{std::move(why), differs});
 }
 
 void Swarm::found_when_all_are_here() {

@@ -200,21 +200,21 @@ class Pool {
   }
 
   void act(std::uint64_t id, Peer& p) {
-    for (const Decision& decision : p.swarm->take_decisions()) {
-      if (const auto* call = std::get_if<Reduce>(&decision)) p.plan = *call->plan;
-      if (const auto* catch_up = std::get_if<CatchUp>(&decision)) {
+    for (const Action& action : p.swarm->take_actions()) {
+      if (const auto* call = std::get_if<Reduce>(&action)) p.plan = *call->plan;
+      if (const auto* catch_up = std::get_if<CatchUp>(&action)) {
         p.catch_ups.push_back(catch_up->why);
         p.begins_at = now_ + kStateTransfer;
       }
-      if (const auto* committed = std::get_if<Committed>(&decision)) {
+      if (const auto* committed = std::get_if<Committed>(&action)) {
         p.plan.reset();
         p.applied.push_back(committed->record);
         p.swarm->applied(now_, committed->record.round, parameters_after(committed->record));
       }
-      if (std::holds_alternative<HandOver>(decision)) p.handed_at = now_ + kSumTransfer;
-      if (const auto* end = std::get_if<Ended>(&decision)) p.ends.push_back(end->why);
-      if (const auto* hangup = std::get_if<Hangup>(&decision)) cut(id, hangup->peer.value);
-      if (const auto* call = std::get_if<Dial>(&decision)) dial(id, call->address);
+      if (std::holds_alternative<HandOver>(action)) p.handed_at = now_ + kSumTransfer;
+      if (const auto* end = std::get_if<Ended>(&action)) p.ends.push_back(end->why);
+      if (const auto* hangup = std::get_if<Hangup>(&action)) cut(id, hangup->peer.value);
+      if (const auto* call = std::get_if<Dial>(&action)) dial(id, call->address);
     }
     std::ranges::move(p.swarm->take_events(), std::back_inserter(p.events));
     for (auto& e : p.swarm->take_messages()) letters_.push_back({id, e.to.value, std::move(e.message)});

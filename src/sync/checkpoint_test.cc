@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::sync {
 namespace {

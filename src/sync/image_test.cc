@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::sync {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sync/donor.h"
 #include "sync/fetch.h"
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::sync {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::sync {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::sync {
 namespace {

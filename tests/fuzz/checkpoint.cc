@@ -10,7 +10,7 @@
 #include "fuzz/material.h"
 #include "fuzz/memory_files.h"
 #include "fuzz/target.h"
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {

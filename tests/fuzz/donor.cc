@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::fuzz {
 namespace {

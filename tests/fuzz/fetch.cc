@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {

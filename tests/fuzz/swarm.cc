@@ -135,14 +135,14 @@ class SwarmStory {
   }
 
   void look() {
-    for (const swarm::Decision& decision : take_decisions()) {
-      if (const auto* hangup = std::get_if<swarm::Hangup>(&decision)) open_.erase(hangup->peer);
-      if (std::holds_alternative<swarm::CatchUp>(decision)) may_begin_ = true;
-      if (const auto* call = std::get_if<swarm::Reduce>(&decision)) {
+    for (const swarm::Action& action : take_actions()) {
+      if (const auto* hangup = std::get_if<swarm::Hangup>(&action)) open_.erase(hangup->peer);
+      if (std::holds_alternative<swarm::CatchUp>(action)) may_begin_ = true;
+      if (const auto* call = std::get_if<swarm::Reduce>(&action)) {
         planned_ = true;
         material_.learn(wire::Message(*call->plan));
       }
-      if (const auto* committed = std::get_if<swarm::Committed>(&decision)) follow(committed->record);
+      if (const auto* committed = std::get_if<swarm::Committed>(&action)) follow(committed->record);
     }
     const wire::Outbox messages = swarm_.take_messages();
     TW_CHECK(messages.size() <= kMostOutputs);
@@ -157,10 +157,10 @@ class SwarmStory {
     for (const PeerId peer : material_.peers) TW_CHECK(swarm_.round_trip(peer) >= Duration{});
   }
 
-  std::vector<swarm::Decision> take_decisions() {
-    std::vector<swarm::Decision> decisions = swarm_.take_decisions();
-    TW_CHECK(decisions.size() <= kMostOutputs);
-    return decisions;
+  std::vector<swarm::Action> take_actions() {
+    std::vector<swarm::Action> actions = swarm_.take_actions();
+    TW_CHECK(actions.size() <= kMostOutputs);
+    return actions;
   }
 
   /// Decisions follow each other.

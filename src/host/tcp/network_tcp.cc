@@ -42,7 +42,7 @@ TcpNetwork::TcpNetwork(Loop& loop, PeerId self, world::Random& random, Refused o
 TcpNetwork::~TcpNetwork() {
   for (auto& [peer, link] : links_) link->release().close();
   for (auto& [serial, departure] : departures_) departure.streams.close();
-  for (auto& [serial, joining] : joinings_) joining->close();
+  for (auto& [serial, extra] : extra_streams_) extra->close();
   for (auto& [serial, greeted] : handshakes_) greeted.handshake->drop();
 }
 
@@ -144,7 +144,7 @@ LinkBytes TcpNetwork::total() const {
   for (const auto& [peer, link] : links_) bytes += link->bytes();
   for (const auto& [serial, departure] : departures_) bytes += departure.streams.bytes();
   for (const auto& [serial, greeted] : handshakes_) bytes += greeted.handshake->bytes();
-  for (const auto& [serial, joining] : joinings_) bytes += joining->bytes();
+  for (const auto& [serial, extra] : extra_streams_) bytes += extra->bytes();
   return bytes;
 }
 
@@ -226,7 +226,7 @@ void TcpNetwork::join_bulk(Serial serial) {
     return entry.second.handshake->expects(bulk.peer(), bulk.nonce());
   });
   if (expecting == handshakes_.end() && link_of(bulk.peer(), bulk.nonce()) != nullptr) {
-    join_link({Joining::Side::is_dialed, self_, bulk.nonce()}, bulk.peer(), bulk.release_control());
+    join_link({ExtraStream::Side::is_dialed, self_, bulk.nonce()}, bulk.peer(), bulk.release_control());
     return forget(serial);
   }
   if (expecting == handshakes_.end()) return bulk.give_up("brings a bulk stream for no link");
@@ -267,14 +267,15 @@ Link* TcpNetwork::link_of(PeerId peer, std::uint64_t nonce) {
 }
 
 // owners: see stream.h
-void TcpNetwork::join_link(const Joining::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream) {
+void TcpNetwork::join_link(const ExtraStream::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream) {
   const Serial serial = ++last_serial_;
   auto done = [this, serial, peer, nonce = tie.nonce](bool accepted) {
     on_joined(serial, peer, nonce, accepted);
   };
-  joinings_[serial] = std::make_unique<Joining>(tie, std::move(stream), done);
+  extra_streams_[serial] = std::make_unique<ExtraStream>(tie, std::move(stream), done);
   loop_.at(loop_.now() + options_.patience, life_.tie([this, serial] {
-    if (const auto found = joinings_.find(serial); found != joinings_.end()) found->second->give_up();
+    if (const auto found = extra_streams_.find(serial); found != extra_streams_.end())
+      found->second->give_up();
   }));
 }
 
@@ -285,13 +286,13 @@ void TcpNetwork::dial_streams(PeerId peer, std::uint64_t nonce, int streams) {
       Link* there = link_of(peer, nonce);
       if (there == nullptr) return stream ? stream.value()->close() : void();
       if (!stream) return there->not_added();
-      join_link({Joining::Side::dials, self_, nonce}, peer, std::move(stream).value());
+      join_link({ExtraStream::Side::dials, self_, nonce}, peer, std::move(stream).value());
     }));
   }
 }
 
 void TcpNetwork::on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool accepted) {
-  const auto found = joinings_.find(serial);
+  const auto found = extra_streams_.find(serial);
   const auto stream = found->second->release();
   Link* link = link_of(peer, nonce);
   if (link != nullptr && accepted) {
@@ -302,7 +303,7 @@ void TcpNetwork::on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool
     if (link != nullptr && link->ends().dialed) link->not_added();
   }
   retire(std::move(found->second));
-  joinings_.erase(found);
+  extra_streams_.erase(found);
 }
 
 void TcpNetwork::on_failed(Serial serial) {

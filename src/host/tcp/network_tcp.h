@@ -12,8 +12,8 @@
 #include "base/time.h"
 #include "host/lifeline.h"
 #include "host/tcp/admission/doorway.h"
+#include "host/tcp/admission/extra_stream.h"
 #include "host/tcp/admission/handshake.h"
-#include "host/tcp/admission/joining.h"
 #include "host/tcp/admission/reception.h"
 #include "host/tcp/link.h"
 #include "host/tcp/traffic.h"
@@ -100,7 +100,7 @@ class TcpNetwork : public world::Network {
   void share_line();  ///< the number of links has changed
   void dial_streams(PeerId peer, std::uint64_t nonce, int streams);
   // owners: see stream.h
-  void join_link(const Joining::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream);
+  void join_link(const ExtraStream::Tie& tie, PeerId peer, std::shared_ptr<Stream> stream);
   void on_joined(Serial serial, PeerId peer, std::uint64_t nonce, bool accepted);
   Link* link_of(PeerId peer, std::uint64_t nonce);  ///< null when it is gone
   void on_failed(Serial serial);
@@ -122,7 +122,7 @@ class TcpNetwork : public world::Network {
   std::unique_ptr<Doorway> door_;
   std::map<Serial, Greeted> handshakes_;
   std::map<PeerId, std::unique_ptr<Link>> links_;
-  std::map<Serial, std::unique_ptr<Joining>> joinings_;
+  std::map<Serial, std::unique_ptr<ExtraStream>> extra_streams_;
   std::map<Serial, Departure> departures_;
   std::map<PeerId, LinkBytes> past_;  ///< of closed links
   LinkBytes never_linked_;            ///< of the connections that ended before they were a link

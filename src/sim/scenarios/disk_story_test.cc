@@ -6,7 +6,7 @@
 
 #include "sim/world/files.h"
 #include "sync/checkpoint.h"
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 
 namespace tw::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <map>
 
-#include "sync/sample_state.h"
+#include "sync/test_state.h"
 #include "train/session/checkpoints.h"
 
 /// Anchors copy finished checkpoints away.

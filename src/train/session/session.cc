@@ -369,7 +369,7 @@ std::optional<Frame> Session::Machine::next_bulk(PeerId to) {
 void Session::Machine::pump() {
   if (finished()) return;
   TW_CHECK(!std::exchange(pumping_, true));
-  while (act_on_decisions() && take_turn()) continue;
+  while (do_what_swarm_asks() && take_turn()) continue;
   finish_when_done();
   flush();
   if (!finished()) arm();
@@ -377,11 +377,11 @@ void Session::Machine::pump() {
 }
 
 // False when that was the end.
-bool Session::Machine::act_on_decisions() {
-  for (std::vector<swarm::Decision> decisions = swarm_->take_decisions(); !decisions.empty();
-       decisions = swarm_->take_decisions()) {
-    for (const swarm::Decision& decision : decisions) {
-      std::visit([&](const auto& d) { act(d); }, decision);
+bool Session::Machine::do_what_swarm_asks() {
+  for (std::vector<swarm::Action> actions = swarm_->take_actions(); !actions.empty();
+       actions = swarm_->take_actions()) {
+    for (const swarm::Action& action : actions) {
+      std::visit([&](const auto& d) { act(d); }, action);
       if (finished()) return false;
     }
   }
@@ -400,7 +400,7 @@ bool Session::Machine::take_turn() {
   went_on |= go_on_handing_over();
   went_on |= report_averaging();
   if (swarm_->peer_state() == wire::PeerState::member) replica_.joined();
-  return !finished() && (went_on || swarm_->has_decisions());
+  return !finished() && (went_on || swarm_->has_actions());
 }
 
 void Session::Machine::flush() {

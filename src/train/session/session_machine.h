@@ -64,7 +64,7 @@ class Session::Machine final : public world::NetworkEvents {
   // ---- session.cc
   void begin_history();
   void pump();
-  bool act_on_decisions();
+  bool do_what_swarm_asks();
   bool take_turn();
   void flush();
   void arm();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/tcp/admission/joining.h"
+#include "host/tcp/admission/extra_stream.h"
 
 #include <utility>
 
@@ -8,35 +8,35 @@
 namespace tw::host {
 
 // owners: see stream.h
-Joining::Joining(const Tie& tie, std::shared_ptr<Stream> stream, Done done)
+ExtraStream::ExtraStream(const Tie& tie, std::shared_ptr<Stream> stream, Done done)
     : tie_(tie), stream_(std::move(stream)), done_(std::move(done)) {
   say(tie_.side == Side::dials ? Verdict::greet : Verdict::accept);
   stream_->attach(this);
 }
 
-void Joining::say(Verdict verdict) {
+void ExtraStream::say(Verdict verdict) {
   stream_->send(encode_greeting({StreamKind::bulk, verdict, tie_.self, tie_.nonce, {}}));
 }
 
-void Joining::give_up() { decide(false); }
+void ExtraStream::give_up() { decide(false); }
 
-void Joining::close() {
+void ExtraStream::close() {
   done_ = nullptr;
   if (stream_) stream_->close();
 }
 
-LinkBytes Joining::bytes() const { return stream_ ? stream_->bytes() : LinkBytes{}; }
+LinkBytes ExtraStream::bytes() const { return stream_ ? stream_->bytes() : LinkBytes{}; }
 
-void Joining::on_frame(Stream&, Frame frame) {
+void ExtraStream::on_frame(Stream&, Frame frame) {
   const auto greeting = decode_greeting(frame);
   const bool accepted = greeting.ok() && greeting.value().verdict == Verdict::accept;
   if (accepted && tie_.side == Side::dials) say(Verdict::accept);
   decide(accepted);
 }
 
-void Joining::on_end(Stream&, const std::string&) { decide(false); }
+void ExtraStream::on_end(Stream&, const std::string&) { decide(false); }
 
-void Joining::decide(bool accepted) {
+void ExtraStream::decide(bool accepted) {
   if (!done_) return;
   if (accepted) {
     stream_->attach(nullptr);

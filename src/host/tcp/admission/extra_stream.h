@@ -16,7 +16,7 @@ namespace tw::host {
 ///   greet           ->
 ///                   <-      accept
 ///   accept          ->                   theirs when it arrives: until then its end is not the link's
-class Joining : public StreamUser {
+class ExtraStream : public StreamUser {
  public:
   enum class Side { dials, is_dialed };
 
@@ -30,7 +30,7 @@ class Joining : public StreamUser {
   };
 
   // owners of the stream: see stream.h
-  Joining(const Tie& tie, std::shared_ptr<Stream> stream, Done done);
+  ExtraStream(const Tie& tie, std::shared_ptr<Stream> stream, Done done);
 
   /// Fails if it is not decided yet.
   void give_up();
