@@ -105,6 +105,9 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
       doubts_.committed.insert({event.round, peer});
       if (event.cause == world::Cause::minority) doubts_.forked = std::min(doubts_.forked, event.round);
       return;
+    case world::Phase::restore:
+      if (event.cause == world::Cause::anew) doubts_.forked = std::min(doubts_.forked, event.round + 1);
+      return;
     case world::Phase::reissue:
       if (event.peer) doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
       return;
