@@ -124,7 +124,7 @@ class WithVectors : public train::Optimizer {
 
 class EngineOptimizer final : public WithVectors {
  public:
-  EngineOptimizer(const CallerModel& model)
+  explicit EngineOptimizer(const CallerModel& model)
       : WithVectors(model.state_sizes), engine_(make_optimizer(model.rules, model.clip_norm)) {}
 
   using train::Optimizer::apply;
@@ -198,8 +198,9 @@ bool CallerModel::averages() const {
   return std::ranges::any_of(groups, [](const tw_group& group) { return group.kind == TW_AVERAGE; });
 }
 
-Result<CallerModel> read_model(const tw_model& given) {
-  CallerModel model{.clip_norm = given.clip_norm, .layout = given.layout != nullptr ? given.layout : ""};
+namespace {
+
+Status check_head(const tw_model& given) {
   if (given.group_count == 0 || given.tensor_count == 0 || given.groups == nullptr ||
       given.tensor_sizes == nullptr)
     return Error{"the model has no parameters"};
@@ -208,10 +209,11 @@ Result<CallerModel> read_model(const tw_model& given) {
         fmt::format("the model has {} tensors, expected {} at most", given.tensor_count, kMostTensors)};
   if (!(std::isfinite(given.clip_norm) && given.clip_norm >= 0))
     return Error{fmt::format("clip_norm {}: expected a number of at least 0", given.clip_norm)};
-  model.groups.assign(given.groups, given.groups + given.group_count);
-  model.tensor_sizes.assign(given.tensor_sizes, given.tensor_sizes + given.tensor_count);
-  if (given.state_sizes != nullptr)
-    model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
+  return Unit{};
+}
+
+// Makes a rule of each group.
+Status read_groups(CallerModel& model) {
   std::size_t next = 0;
   bool averages = false;
   for (std::size_t g = 0; g < model.groups.size(); ++g) {
@@ -225,13 +227,25 @@ Result<CallerModel> read_model(const tw_model& given) {
       return Error{fmt::format("group {}: groups of running statistics come last", g)};
     averages = group.kind == TW_AVERAGE;
     const auto first = model.tensor_sizes.begin() + static_cast<std::ptrdiff_t>(next);
-    train::ParameterGroup rule =
-        one_group(options_of(group), {first, first + static_cast<std::ptrdiff_t>(group.tensors)});
-    model.rules.push_back(std::move(rule));
+    model.rules.push_back(
+        one_group(options_of(group), {first, first + static_cast<std::ptrdiff_t>(group.tensors)}));
     next += group.tensors;
   }
   if (next != model.tensor_sizes.size())
     return Error{fmt::format("the groups have {} tensors, the model {}", next, model.tensor_sizes.size())};
+  return Unit{};
+}
+
+}  // namespace
+
+Result<CallerModel> read_model(const tw_model& given) {
+  if (const Status fits = check_head(given); !fits.ok()) return fits.error();
+  CallerModel model{.clip_norm = given.clip_norm, .layout = given.layout != nullptr ? given.layout : ""};
+  model.groups.assign(given.groups, given.groups + given.group_count);
+  model.tensor_sizes.assign(given.tensor_sizes, given.tensor_sizes + given.tensor_count);
+  if (given.state_sizes != nullptr)
+    model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
+  if (const Status read = read_groups(model); !read.ok()) return read.error();
   if (model.parameters() == 0) return Error{"the model has no parameters"};
   const auto is_the_engines = [](const tw_group& g) { return g.kind != TW_CALLER && g.kind != TW_AVERAGE; };
   if (model.updates_itself() && std::ranges::any_of(model.groups, is_the_engines))

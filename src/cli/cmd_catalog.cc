@@ -203,7 +203,7 @@ int update(const CatalogArguments& arguments) {
     print_out("{}/{}/vms.csv: {} offers from {} rows\n", into, cloud, updated.value().offers.size(),
               updated.value().rows);
     if (cloud != "aws") continue;
-    const std::string folder = into + "/" + cloud;
+    const std::string folder = fmt::format("{}/{}", into, cloud);
     const auto told = update_spot_advisor(arguments.from.empty() ? kPublicSpotAdvisor : from, folder);
     if (!told) code = complain(told.error().message, kFailed);
     if (told && told.value() > 0)

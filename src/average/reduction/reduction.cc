@@ -117,18 +117,21 @@ void Reduction::requeue() {
   }
   for (const Group& group : layout_.groups()) {
     for (const Input& input : group.inputs) {
-      if (own_slot(input) == nullptr) continue;
-      for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-        const std::optional<PeerId> owner = layout_.owner(group.site, s);
-        if (!owner || owner == options_.self || layout_.closed(group.site, s)) continue;
-        outgoing_.at(*owner).offer_contribution({input.slot, s});
-      }
+      if (own_slot(input) != nullptr) offer_contribution(group, input.slot);
     }
   }
   to_scatter_ = 0;
   for (auto& [peer, outgoing] : outgoing_) {
     to_scatter_ += outgoing.contributions();
     if (!outgoing.empty()) woken_.insert(peer);
+  }
+}
+
+void Reduction::offer_contribution(const Group& group, std::uint32_t slot) {
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    const std::optional<PeerId> owner = layout_.owner(group.site, s);
+    if (!owner || owner == options_.self || layout_.closed(group.site, s)) continue;
+    outgoing_.at(*owner).offer_contribution({slot, s});
   }
 }
 
@@ -507,31 +510,37 @@ std::vector<Blob> Reduction::mean_segments() const {
 
 std::map<PeerId, StallCause> Reduction::owing() const {
   std::map<PeerId, StallCause> owing;
-  const auto owes = [&](std::optional<PeerId> peer, StallCause what) {
+  if (!plan_ || !layout_.site()) return owing;
+  const Owes owes = [&](std::optional<PeerId> peer, StallCause what) {
     if (!peer || peer == options_.self) return;
     StallCause& first = owing.try_emplace(*peer, what).first->second;
     first = std::min(first, what);
   };
-  if (!plan_ || !layout_.site()) return owing;
   for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    if (lacks_site_sum(s)) {
-      for (const Input& input : layout_.own_group()->inputs) {
-        if (!is_here(input, s)) owes(input.peer, StallCause::owes_contribution);
-      }
-    }
-    if (mean_.has(s)) continue;
-    if (!layout_.is_root(s)) {
-      const std::optional<PeerId> owner = layout_.owner(*layout_.site(), s);
-      const bool from_root = layout_.owns(s) || owner == layout_.root(s);
-      owes(from_root ? layout_.root(s) : owner, from_root ? StallCause::owes_mean : StallCause::owes_copy);
-      continue;
-    }
-    for (const Group& group : layout_.groups()) {
-      if (layout_.closed(group.site, s) || !site_sum_of(group, s).empty()) continue;
-      owes(layout_.owner(group.site, s), StallCause::owes_site_sum);
-    }
+    if (lacks_site_sum(s)) tell_missing_contributions(s, owes);
+    if (!mean_.has(s)) tell_missing_result(s, owes);
   }
   return owing;
+}
+
+void Reduction::tell_missing_contributions(std::uint64_t segment, const Owes& owes) const {
+  for (const Input& input : layout_.own_group()->inputs) {
+    if (!is_here(input, segment)) owes(input.peer, StallCause::owes_contribution);
+  }
+}
+
+// A root lacks site-local sums, every other peer the mean, from the root or from the owner within its site.
+void Reduction::tell_missing_result(std::uint64_t segment, const Owes& owes) const {
+  if (!layout_.is_root(segment)) {
+    const std::optional<PeerId> owner = layout_.owner(*layout_.site(), segment);
+    const bool from_root = layout_.owns(segment) || owner == layout_.root(segment);
+    return from_root ? owes(layout_.root(segment), StallCause::owes_mean)
+                     : owes(owner, StallCause::owes_copy);
+  }
+  for (const Group& group : layout_.groups()) {
+    if (layout_.closed(group.site, segment) || !site_sum_of(group, segment).empty()) continue;
+    owes(layout_.owner(group.site, segment), StallCause::owes_site_sum);
+  }
 }
 
 // Senders of site-local sums or of relayed segments are not the cause: they wait themselves.

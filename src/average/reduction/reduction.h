@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -181,6 +182,7 @@ class Reduction {
   void change_own_set(std::uint64_t set);
   void restore_results();
   void requeue();
+  void offer_contribution(const Group& group, std::uint32_t slot);
   std::optional<wire::Message> next_contribution(Outgoing& outgoing);
 
   Status check(PeerId from, StepId step, std::uint64_t segment) const;
@@ -200,6 +202,10 @@ class Reduction {
   void report(const Unfit& unfit);
   void report_again();
   Blob encode_own(OwnSlot& slot, std::uint64_t segment);
+
+  using Owes = std::function<void(std::optional<PeerId>, wire::StallCause)>;
+  void tell_missing_contributions(std::uint64_t segment, const Owes& owes) const;
+  void tell_missing_result(std::uint64_t segment, const Owes& owes) const;
   bool lacks_site_sum(std::uint64_t segment) const;
   bool lacks_mean(std::uint64_t segment) const;
   Blob site_sum_of(const Group& group, std::uint64_t segment) const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text/number.h"
 
@@ -33,7 +34,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
 std::string duration_text(double seconds) {
   constexpr double kMost = 10 * 365 * 86400.0;
   if (!(seconds < kMost)) return "more than 10 years";
-  const auto s = static_cast<std::uint64_t>(std::max(0.0, seconds) + 0.5);
+  const std::int64_t s = std::llround(std::max(0.0, seconds));
   if (s >= 86400) return fmt::format("{} d {} h", s / 86400, s % 86400 / 3600);
   if (s >= 3600) return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
   if (s >= 60) return fmt::format("{} min {} s", s / 60, s % 60);
