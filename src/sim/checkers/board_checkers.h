@@ -56,8 +56,8 @@ class BoardsAgree final : public Checker {
     std::set<std::pair<Round, PeerId>> committed, told_of_lost;  ///< by whom
     bool of_ledger = false;
     std::set<Round> of_round;
-    /// From the first minority decision on, and where a peer that reached nobody went on from its own state, two
-    /// histories may have the same rounds: peers told of both.
+    /// From the first minority decision on, and where a peer that reached nobody went on from its own state,
+    /// two histories may have the same rounds: peers told of both.
     Round forked = std::numeric_limits<Round>::max();
   };
 
