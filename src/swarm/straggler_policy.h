@@ -39,7 +39,8 @@ Duration silence_limit(Duration round_trip, Duration within, bool hurried);
 /// Age of a plan from which its round is overdue; the same at every peer.
 Duration overdue_after(Duration expected_reduce);
 
-/// Age of a plan from which a peer that owes segments is stalled.
+/// Age of a plan from which a peer that owes contributions is stalled. One that owes results is so a second
+/// later: it may wait itself, and reports of that may still come.
 Duration stalled_after(Duration expected_reduce);
 
 /// Age of a plan from which a peer without a vote is given up, while others have the mean.

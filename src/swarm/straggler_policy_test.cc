@@ -124,13 +124,15 @@ TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
 // thin_lines 124: a peer that only waited for a thin line was excluded, because the report about that line
 // was to be made again 0.4 s later.
 TEST(StragglerPolicy, waits_for_what_is_said_of_contributions_before_it_blames_an_owner_of_means) {
-  Judge judge;
-  judge.after(5s);
-  judge.report(2, 3, StallCause::owes_mean);
-  EXPECT_FALSE(judge.after(0s));
-  EXPECT_FALSE(judge.after(400ms));
-  judge.report(3, 1, StallCause::owes_contribution);
-  EXPECT_EQ(PeerId{1}, judge.after(0s)->peer);
+  for (const StallCause later : {StallCause::owes_site_sum, StallCause::owes_mean, StallCause::owes_copy}) {
+    Judge judge;
+    judge.after(5s);
+    judge.report(2, 3, later);
+    EXPECT_FALSE(judge.after(0s));
+    EXPECT_FALSE(judge.after(400ms));
+    judge.report(3, 1, StallCause::owes_contribution);
+    EXPECT_EQ(PeerId{1}, judge.after(0s)->peer);
+  }
 }
 
 // thin_lines 275: a peer with little bandwidth had heard nothing for 0.5 s, since all others waited for its

@@ -103,10 +103,8 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
       return;
     case world::Phase::commit:
       doubts_.committed.insert({event.round, peer});
-      if (event.cause == world::Cause::minority) doubts_.forked = std::min(doubts_.forked, event.round);
-      return;
-    case world::Phase::restore:
-      if (event.cause == world::Cause::anew) doubts_.forked = std::min(doubts_.forked, event.round + 1);
+      doubts_.records[event.round].insert(event.digest);
+      if (event.cause == world::Cause::minority) doubts_.parted = std::min(doubts_.parted, event.round);
       return;
     case world::Phase::reissue:
       if (event.peer) doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
@@ -173,7 +171,7 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
     return peers;
   };
   for (const monitor::BoardRound& there : logs.rounds) {
-    if (!there.committed_s || there.round >= doubts_.forked) continue;
+    if (!there.committed_s || doubts_.records[there.round].size() > 1) continue;
     const auto here = std::ranges::find(live.rounds, there.round, &monitor::BoardRound::round);
     if (here == live.rounds.end()) {
       violated(fmt::format("round {} is in the logs, and no peer told of it", there.round));
@@ -188,7 +186,7 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
                            here->contributors.size(), told.size()));
     std::set<PeerId> out = peers_of(*here);
     for (const PeerId peer : there.contributors) out.erase(peer);
-    if (!doubts_.of_round.contains(there.round) && out != peers_of(there))
+    if (there.round < doubts_.parted && !doubts_.of_round.contains(there.round) && out != peers_of(there))
       violated(fmt::format("round {}: {} left out by the peers' word, {} by the logs", there.round,
                            out.size(), there.left_out.size()));
     if (!is_close(here->loss.value_or(0), there.loss.value_or(0), 1e-9))

@@ -56,9 +56,10 @@ class BoardsAgree final : public Checker {
     std::set<std::pair<Round, PeerId>> committed, told_of_lost;  ///< by whom
     bool of_ledger = false;
     std::set<Round> of_round;
-    /// From the first minority decision on, and where a peer that reached nobody went on from its own state,
-    /// two histories may have the same rounds: peers told of both.
-    Round forked = std::numeric_limits<Round>::max();
+    /// By round. Two: each is of a history of its own, and peers told of both.
+    std::map<Round, std::set<std::string>> records;
+    /// From the first minority decision on, one side may count out what belongs to the other.
+    Round parted = std::numeric_limits<Round>::max();
   };
 
   void note_doubts(PeerId peer, const world::Event& event);

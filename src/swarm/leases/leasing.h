@@ -114,7 +114,8 @@ class Leasing {
   /// Progress of a peer's leases.
   struct Pace {
     std::uint64_t done = 0;
-    Instant since{};  ///< when the last microbatch was done, or the first one leased
+    Instant
+        since{};  ///< the last microbatch was done, or this leader first heard of the peer or leased to it
     Instant leased_at{};
     Instant recalled_at{};
     Instant asked_at{};  ///< when the recall was repeated

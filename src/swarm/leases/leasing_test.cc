@@ -211,13 +211,14 @@ TEST(Leasing, takes_over_what_members_say_they_have_done) {
 
 // gone 945: a new leader took its whole uptime for the time that a peer had held what the former leader had
 // given it.
-TEST(Leasing, waits_for_what_a_former_leader_gave_from_the_time_when_it_takes_over) {
+TEST(Leasing, waits_for_what_a_former_leader_gave_from_when_it_first_hears_of_it) {
   Office office;
   std::map<PeerId, wire::Promise> promises;
   for (const std::uint64_t id : {1, 2, 3}) promises[PeerId{id}].progress.parameters = kParameters;
   wire::Progress& held = promises[PeerId{3}].progress;
   held.slots = {{0, {}, RangeSet(Range{0, 16})}};
   office.leasing.take_over(office.peers, promises, false);
+  office.now += 3s;
   for (const Duration waited : {0s, 2s}) {
     office.now += waited;
     office.leasing.on_progress(office.now, office.peers, PeerId{3}, held, false);

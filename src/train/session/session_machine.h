@@ -28,7 +28,7 @@
 namespace tw::train {
 
 /// The router of a session: it passes messages, time and finished jobs to the objects of the session, and
-/// their decisions to the doors and to each other. Each object has one subject: Swarm (decisions), Averager,
+/// their actions to the doors and to each other. Each object has one subject: Swarm (decisions), Averager,
 /// Replica (the state, from others and for others), Worker (the queue to the learner), Checkpoints,
 /// PeerSearch, Departure, Waits. session.cc: beginning, network, time. session_rounds.cc: work, averaging,
 /// updates. session_sync.cc: the way to the head of the history. session_waits.cc: its waits.
