@@ -92,8 +92,8 @@ function(tw_tests_of_bugs list out)
   set(${out} ${lines} PARENT_SCOPE)
 endfunction()
 
-# The files lie in one target, but names in anonymous namespaces are unique in a folder (below BASE) only. Nobody waits
-# for one of them, so twice as many as elsewhere are compiled at once.
+# The files lie in one target, but names in anonymous namespaces are unique in a folder (below BASE) only, among tests and
+# among other files. Nobody waits for one of them, so twice as many as elsewhere are compiled at once.
 function(tw_group_by_folder base sources)
   math(EXPR most "2 * ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
   foreach(source IN LISTS sources)

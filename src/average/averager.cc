@@ -12,8 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Time between two reports of the same thing.
-constexpr Duration kReportAgain = 500ms;
 /// Chunks wait for averaging at most this many times its expected time, and at most this part of the time
 /// before it.
 constexpr int kGivesWay = 2;
@@ -171,7 +169,8 @@ void Averager::add_stalls(Instant now, Step& step, const RoundTrips& round_trip,
   for (const auto& [peer, cause] : owing) {
     Instant& owes_since = step.owes_since.try_emplace(peer, step.planned_at).first->second;
     const Duration limit = swarm::owing_after(round_trip(peer));
-    if (now - std::max(step.planned_at, last_came) < limit || now - reported_[peer] < kReportAgain) continue;
+    if (now - std::max(step.planned_at, last_came) < limit || now - reported_[peer] < swarm::kReportAgain)
+      continue;
     reported_[peer] = now;
     // While its segments arrive, the missing ones are on their way.
     const Instant quiet_since = std::max(owes_since, last_bulk_[peer]);
@@ -186,7 +185,7 @@ void Averager::add_slow(Instant now, const Step& step, std::vector<Objection>& t
   const Duration expected = from_seconds(step.reduction.plan()->expected_s);
   const Duration elapsed = now - step.planned_at;
   const bool early = expected <= Duration{} || elapsed < swarm::slow_is_known_after(expected);
-  if (early || now - slowness_told_at_ < kReportAgain) return;
+  if (early || now - slowness_told_at_ < swarm::kReportAgain) return;
   slowness_told_at_ = now;
   for (const Reduction::Debt& debt : step.reduction.debts()) {
     const double part = static_cast<double>(debt.here) / static_cast<double>(debt.all);

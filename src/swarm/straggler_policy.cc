@@ -245,8 +245,8 @@ std::optional<PeerId> StragglerPolicy::stalled(Instant now, const PeerStatus& pe
     return entry.second >= due && now - entry.second < 2 * kGrace && peers.counts(entry.first);
   };
   for (const StallCause kind : kDebts) {
-    // The report that names the cause may come later: each is made again every 0.5 s (Averager::objections).
-    if (kind != StallCause::owes_contribution && now - due < 2 * kGrace) break;
+    // The report that names the cause may come later.
+    if (kind != StallCause::owes_contribution && now - due < kReportAgain + kGrace) break;
     for (const auto& [reporter, stalls] : stalls_) {
       const auto debts = stalls.owes.find(kind);
       if (!peers.counts(reporter) || debts == stalls.owes.end()) continue;

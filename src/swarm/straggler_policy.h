@@ -53,6 +53,9 @@ Duration hung_after(std::optional<Duration> usual);
 /// A peer that owes segments and sends nothing for this long is reported.
 Duration owing_after(Duration round_trip);
 
+/// While it owes, it is reported again after this long.
+inline constexpr Duration kReportAgain = std::chrono::milliseconds(500);
+
 /// After this long it is asked to send its part again; also the least time between two such requests.
 inline constexpr Duration kAskAgainAfter = std::chrono::seconds(8);
 

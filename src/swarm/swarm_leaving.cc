@@ -52,7 +52,7 @@ void Swarm::consider_leaving() {
     }
   }
   part_.end();
-  actions_.push_back(Ended{"left"});
+  ask_owner(Ended{"left"});
 }
 
 // ---- its lead goes to another one
@@ -98,7 +98,7 @@ void Swarm::hand_over_when_idle() {
   HandOver hand_over{farewell_.order().to, {}};
   for (const wire::SlotProgress& slot : work_.hand_out()) hand_over.slots.push_back(slot.slot);
   farewell_.send();
-  actions_.push_back(std::move(hand_over));
+  ask_owner(std::move(hand_over));
 }
 
 void Swarm::handed_over(Instant now) {
@@ -118,7 +118,7 @@ void Swarm::go_early() {
   if (part_.ended()) return;
   if (farewell_.stage() == Farewell::Stage::none) {  // it had nothing to hand over
     part_.end();
-    actions_.push_back(Ended{"left in round " + std::to_string(head()->round + 1)});
+    ask_owner(Ended{"left in round " + std::to_string(head()->round + 1)});
     return;
   }
   TW_CHECK(takes_part() && part_.leaves());
@@ -133,8 +133,8 @@ void Swarm::go_early() {
                    {"round_left_s", order.round_left_s}};
   events_.push_back(std::move(event));
   part_.end();
-  actions_.push_back(Ended{"left in round " + std::to_string(head()->round + 1) + ": peer " +
-                           to_string(order.to) + " has what this one did"});
+  ask_owner(Ended{"left in round " + std::to_string(head()->round + 1) + ": peer " + to_string(order.to) +
+                  " has what this one did"});
 }
 
 // ---- what another one did comes here

@@ -25,7 +25,7 @@ constexpr Duration kYield = 2s;
 
 void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
   const wire::Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
-  if (membership_.take_resend(now_, from)) actions_.push_back(SendAgain{from});
+  if (membership_.take_resend(now_, from)) ask_owner(SendAgain{from});
   const bool has_history =
       heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
   if (peer_state() == PeerState::fresh && has_history) {
@@ -86,7 +86,7 @@ void Swarm::receive(PeerId from, const wire::Plan& plan) {
   if (!fault_of(plan.draft, *head(), options_.lease).empty() || !acceptor_.take(plan)) return;
   last_round_.called(now_);
   farewell_.call_off();
-  actions_.push_back(Reduce{acceptor_.plan()});
+  ask_owner(Reduce{acceptor_.plan()});
   for (const wire::Contribution& c : plan.draft.contributors) {
     if (c.peer == options_.self.peer) do_what_counts(from, c);
   }
@@ -182,7 +182,7 @@ void Swarm::receive(PeerId, const wire::Commit& commit) {
   part_.decided();
   turn_away_squatters(record.members);
   history_.extend(record);
-  actions_.push_back(Committed{record});
+  ask_owner(Committed{record});
   begin_round(false);
 }
 
@@ -212,7 +212,7 @@ void Swarm::turn_away_squatters(const std::vector<wire::Member>& members) {
 
 void Swarm::turn_away(PeerId squatter) {
   membership_.bar(now_, squatter);
-  actions_.push_back(Hangup{squatter});
+  ask_owner(Hangup{squatter});
   lose(squatter, "another process takes part under this id", Duration{});
 }
 
@@ -239,7 +239,7 @@ void Swarm::begin_round(bool again) {
   membership_.begin_round(now_, record);
   const bool member = names(record.members, options_.self);
   if (!member && part_.leaves()) {
-    actions_.push_back(Ended{"left after round " + std::to_string(record.round)});
+    ask_owner(Ended{"left after round " + std::to_string(record.round)});
     part_.end();
   }
   part_.follow(member);
@@ -267,7 +267,7 @@ void Swarm::out_of_step(std::string why, bool differs) {
   part_.fall_behind();
   lead_.reset();
   tell_peer_state();
-  actions_.push_back(CatchUp{std::move(why), differs});
+  ask_owner(CatchUp{std::move(why), differs});
 }
 
 void Swarm::found_when_all_are_here() {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/checkers/test_story.h"
 
 namespace tw::sim {

@@ -52,9 +52,9 @@ void Leasing::on_progress(Instant now, const PeerStatus& peers, PeerId peer, con
   pace.done = done;
   if (called) return;
   if (book_.is_recalled(peer)) {
-    recall_again(now, peer);
+    recall_again(now, peer, pace);
   } else if (peers.counts(peer)) {
-    lease_again(now, peer, progress);
+    lease_again(now, peer, pace, progress);
   }
 }
 
@@ -65,19 +65,17 @@ Leasing::Pace& Leasing::pace_of(Instant now, PeerId peer) {
 }
 
 // Its answer does not come: the recall, or the answer, was lost.
-void Leasing::recall_again(Instant now, PeerId peer) {
-  Pace& pace = pace_of(now, peer);
+void Leasing::recall_again(Instant now, PeerId peer, Pace& pace) {
   if (now - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
   pace.asked_at = now;
   send(peer, wire::Recall{options_.round, options_.ballot});
 }
 
 // It is idle although something is leased to it: the lease did not reach it in this form.
-void Leasing::lease_again(Instant now, PeerId peer, const wire::Progress& progress) {
+void Leasing::lease_again(Instant now, PeerId peer, Pace& pace, const wire::Progress& progress) {
   const bool idle =
       progress.wants_more &&
       std::ranges::all_of(progress.slots, [](const wire::SlotProgress& slot) { return slot.held.empty(); });
-  Pace& pace = pace_of(now, peer);
   if (!idle) return;
   if (now - pace.leased_at < kTellAgain && !rarely(options_.rarely, "lead.lease_again")) return;
   wire::SlotProgress open = book_.open_slot(peer);

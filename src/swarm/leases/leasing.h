@@ -114,8 +114,8 @@ class Leasing {
   /// Progress of a peer's leases.
   struct Pace {
     std::uint64_t done = 0;
-    Instant
-        since{};  ///< the last microbatch was done, or this leader first heard of the peer or leased to it
+    /// When the last microbatch was done, or when this leader first heard of the peer or leased to it.
+    Instant since{};
     Instant leased_at{};
     Instant recalled_at{};
     Instant asked_at{};  ///< when the recall was repeated
@@ -126,8 +126,8 @@ class Leasing {
   bool slots_ran_out(const PeerStatus& peers) const;
   void feed(Instant now, const PeerStatus& peers);
   void send(Instant now, LeaseBook::Grant grant);
-  void recall_again(Instant now, PeerId peer);
-  void lease_again(Instant now, PeerId peer, const wire::Progress& progress);
+  void recall_again(Instant now, PeerId peer, Pace& pace);
+  void lease_again(Instant now, PeerId peer, Pace& pace, const wire::Progress& progress);
 
   void send(PeerId to, wire::Message message) { messages_.push_back({to, std::move(message)}); }
 

@@ -381,7 +381,7 @@ bool Session::Machine::do_what_swarm_asks() {
   for (std::vector<swarm::Action> actions = swarm_->take_actions(); !actions.empty();
        actions = swarm_->take_actions()) {
     for (const swarm::Action& action : actions) {
-      std::visit([&](const auto& d) { act(d); }, action);
+      std::visit([&](const auto& asked) { act(asked); }, action);
       if (finished()) return false;
     }
   }
