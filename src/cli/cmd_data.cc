@@ -109,6 +109,10 @@ int index_data(const DataArguments& arguments) {
     line.show(fmt::format("{} of {}", done, counted(count, "shard")),
               static_cast<double>(done) / static_cast<double>(count));
   };
+  how.warn = [&](const std::string& text) {
+    line.clear();
+    show_aside("warning: " + text);
+  };
   auto index = data::index_shards(shards, stores, how);
   line.clear();
   if (!index) return complain(index.error().message, kFailed);

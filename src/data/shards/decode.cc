@@ -164,8 +164,7 @@ bool is_decoded(std::string_view field) {
 Result<Array> decode_field(std::string_view field, std::string_view bytes, FieldUse use,
                            const PictureOptions& picture, std::uint64_t seed) {
   const std::string_view kind = kind_of(field);
-  if (kind == "jpg" || kind == "jpeg") return decode_jpeg(bytes, picture, seed);
-  if (kind == "png") return decode_png(bytes, picture, seed);
+  if (kind == "jpg" || kind == "jpeg" || kind == "png") return decode_picture(bytes, picture, seed);
   if (kind == "npy") return decode_npy(bytes, use);
   if (kind == "cls" || kind == "id" || kind == "index") return decode_class(bytes);
   if (kind == "json") return decode_json(bytes);

@@ -12,7 +12,7 @@ namespace tw::data {
 enum class FieldUse : std::uint8_t { input, target };
 
 /// The values of one field of a sample, by the last part of its name:
-///   jpg, jpeg, png   float32 [channels, height, width] in [0, 1]
+///   jpg, jpeg, png   float32 [channels, height, width] in [0, 1]; JPEG or PNG, whichever the bytes are
 ///   npy              the array: float16, float32 and float64 become float32, integers int64; but uint8 of an
 ///                    input becomes float32 in [0, 1], as in IDX files
 ///   cls, id, index   one int64, shape []

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <set>
 
 namespace tw::data {
@@ -36,7 +37,68 @@ const std::string kJpeg = from_hex(
     "cad2d3d4d5d6d7d8d9dae1e2e3e4e5e6e7e8e9eaf1f2f3f4f5f6f7f8f9faffda0008010100003f00f3fa2be80a2be7fa"
     "2be80a2bffd9");
 
+/// 3 x 1, grey of 16 bits: 0, 0x40ff, 0xffff.
+const std::string kGrey16 = from_hex(
+    "89504e470d0a1a0a0000000d49484452000000030000000110000000006e1b972b0000000f49444154789c63606070f8"
+    "ffff3f000701033e1fdf2cd20000000049454e44ae426082");
+
+/// 2 x 1 with alpha 0 and 128.
+const std::string kRgba = from_hex(
+    "89504e470d0a1a0a0000000d4948445200000002000000010806000000f4227f8a0000000f49444154789c63389162c4"
+    "00c40d000f61033d574c39020000000049454e44ae426082");
+
+/// 3 x 1, a palette of 2 colors, the first transparent; gAMA.
+const std::string kPalette = from_hex(
+    "89504e470d0a1a0a0000000d4948445200000003000000010203000000668efc270000000467414d41000186a031e896"
+    "5f00000006504c5445c864320a141eb77aab510000000174524e530040e6d8660000000a49444154789c631000000012"
+    "0011a556c74e0000000049454e44ae426082");
+
+/// 4 x 1, grey of 2 bits: 0, 1, 2, 3; one is transparent; gAMA.
+const std::string kGrey2 = from_hex(
+    "89504e470d0a1a0a0000000d494844520000000400000001020000000096e748b00000000467414d41000186a031e896"
+    "5f0000000274524e5300010194fdae0000000a49444154789c63900600001d001c8ef4f5210000000049454e44ae4260"
+    "82");
+
+/// 3 x 2, grey, interlaced.
+const std::string kInterlaced = from_hex(
+    "89504e470d0a1a0a0000000d4948445200000003000000020800000001cf1809500000001249444154789c63e0629063"
+    "1061d030b2010002b200d31fd177570000000049454e44ae426082");
+
+/// 8 x 8 of one color; ink as Adobe's programs write it.
+const std::string kCmykJpeg = from_hex(
+    "ffd8ffee000e41646f626500640000000000ffdb00430002010101010102010101020202020204030202020205040403"
+    "04060506060605060606070908060709070606080b08090a0a0a0a0a06080b0c0b0a0c090a0a0affc000140800080008"
+    "044311004d11005911004b1100ffc4001500010100000000000000000000000000000907ffc400141001000000000000"
+    "00000000000000000000ffda000e0443004d0059004b00003f007f06dad8571fffd9");
+
+/// 8 x 8 of one color.
+const std::string kColorJpeg = from_hex(
+    "ffd8ffe000104a46494600010100000100010000ffdb0043000201010101010201010102020202020403020202020504"
+    "040304060506060605060606070908060709070606080b08090a0a0a0a0a06080b0c0b0a0c090a0a0affdb0043010202"
+    "02020202050303050a0706070a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+    "0a0a0a0a0a0a0a0a0a0a0a0a0a0affc00011080008000803012200021101031101ffc400150001010000000000000000"
+    "0000000000000007ffc40014100100000000000000000000000000000000ffc400140101000000000000000000000000"
+    "00000009ffc40014110100000000000000000000000000000000ffda000c03010002110311003f00aa003cc903ffd9");
+
 const std::vector<float>& floats(const Array& array) { return std::get<std::vector<float>>(array.values); }
+
+/// The first channels of the first pixels: all that differ in pictures of one color.
+std::vector<int> pixels(const std::string& picture, std::uint32_t channels) {
+  const auto array = decode_picture(picture, {.channels = channels}, 0);
+  if (!array) return {};
+  const std::size_t area = array.value().shape[1] * array.value().shape[2];
+  const std::size_t step = area == 64 ? 64 : 1;  // a JPEG of one block, of one color
+  std::vector<int> values;
+  for (std::size_t i = 0; i < floats(array.value()).size(); i += step)
+    values.push_back(static_cast<int>(std::lround(255 * floats(array.value())[i])));
+  return values;
+}
+
+/// Empty: it can be decoded.
+std::string why_not(const std::string& picture) {
+  const auto array = decode_picture(picture, {}, 0);
+  return array ? std::string() : array.error().message;
+}
 
 std::string npy(const std::string& type, const std::string& shape, const std::string& values) {
   const std::string head = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
@@ -88,13 +150,56 @@ TEST(Pictures, show_a_part_inside_them) {
   EXPECT_EQ(part_of(300, 200, {.size = 10}, 1), (Rectangle{50, 0, 200, 200}));
 }
 
+TEST(Pictures, have_the_pixels_of_Pillow) {
+  EXPECT_THAT(pixels(kCmykJpeg, 3), ElementsAre(215, 46, 131)) << "ink of Adobe is inverted";
+  EXPECT_THAT(pixels(kCmykJpeg, 1), ElementsAre(106));
+  EXPECT_THAT(pixels(kColorJpeg, 3), ElementsAre(250, 121, 30));
+  EXPECT_THAT(pixels(kColorJpeg, 1), ElementsAre(149));
+  EXPECT_THAT(pixels(kGrey16, 1), ElementsAre(0, 0x40, 0xff)) << "the upper 8 of 16 bits";
+  EXPECT_THAT(pixels(kRgba, 3), ElementsAre(200, 200, 100, 100, 50, 50)) << "without the transparency";
+  EXPECT_THAT(pixels(kPalette, 0), ElementsAre(200, 10, 200, 100, 20, 100, 50, 30, 50)) << "without gamma";
+  EXPECT_THAT(pixels(kGrey2, 0), ElementsAre(0, 85, 170, 255));
+  EXPECT_THAT(pixels(kInterlaced, 0), ElementsAre(10, 20, 30, 40, 50, 60));
+}
+
 TEST(Pictures, that_are_broken_are_an_error) {
-  EXPECT_THAT(decode_field("jpg", "no", FieldUse::input, {}, 0).error().message, HasSubstr("no JPEG"));
-  EXPECT_THAT(decode_field("jpg", kJpeg.substr(0, 100), FieldUse::input, {}, 0).error().message,
-              HasSubstr("no JPEG"));
-  EXPECT_THAT(decode_field("png", kPng.substr(0, 50), FieldUse::input, {}, 0).error().message,
-              HasSubstr("no PNG"));
-  EXPECT_THAT(decode_field("png", "", FieldUse::input, {}, 0).error().message, HasSubstr("no PNG"));
+  EXPECT_THAT(why_not("no"), HasSubstr("no JPEG or PNG"));
+  EXPECT_THAT(why_not(""), HasSubstr("an empty file"));
+  for (const std::string& jpeg : {kJpeg, kColorJpeg, kCmykJpeg})
+    for (std::size_t bytes = 2; bytes < jpeg.size(); bytes += 7)
+      EXPECT_THAT(why_not(jpeg.substr(0, bytes)), HasSubstr("cut off")) << bytes;
+  for (std::size_t bytes = 4; bytes < kPng.size(); ++bytes)
+    EXPECT_THAT(why_not(kPng.substr(0, bytes)), HasSubstr("cut off")) << bytes;
+  std::string early = kJpeg;  // the end comes before the pixels do
+  early.replace(early.size() - 8, 2, "\xff\xd9");
+  EXPECT_THAT(why_not(early), HasSubstr("premature end of data segment"));
+}
+
+TEST(Pictures, with_a_wrong_checksum_are_an_error_and_with_bytes_behind_the_end_none) {
+  EXPECT_EQ(why_not(kPng + "more"), "");
+  EXPECT_EQ(why_not(kJpeg + "more"), "");
+  for (const char* chunk : {"IHDR", "IDAT", "IEND"}) {
+    std::string png = kPng;
+    const std::size_t at = png.find(chunk);
+    png[at + 4 + static_cast<unsigned char>(png[at - 1])] ^= 1;
+    EXPECT_THAT(why_not(png), HasSubstr("CRC error")) << chunk;
+  }
+}
+
+TEST(Pictures, are_known_by_their_bytes_and_refused_by_name) {
+  EXPECT_EQ(decode_field("jpg", kPng, FieldUse::input, {}, 0).value(),
+            decode_field("png", kPng, FieldUse::input, {}, 0).value());
+  EXPECT_EQ(why_not("RIFF....WEBPVP8 "), "a WebP file, expected a JPEG or PNG");
+  EXPECT_EQ(why_not("GIF89a"), "a GIF file, expected a JPEG or PNG");
+  std::string deep = kJpeg, lossless = kJpeg, wide = kPng;
+  const std::size_t frame = kJpeg.find("\xff\xc0");
+  deep[frame + 4] = 12;
+  EXPECT_EQ(why_not(deep), "a JPEG of 12 bits a value, expected 8");
+  lossless[frame + 1] = '\xc3';
+  EXPECT_THAT(why_not(lossless), HasSubstr("a lossless JPEG"));
+  std::string huge = kJpeg;
+  huge.replace(frame + 5, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(why_not(huge), "a picture of 65535 x 65535 pixels, expected at most 100000000");
 }
 
 TEST(Npy, becomes_floats_and_integers) {

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace tw::data {
 namespace {
@@ -82,7 +83,7 @@ Result<std::string> digest_contents(world::Store& store, const Shard& shard) {
 
 struct Indexed {
   Shard shard;
-  std::vector<TarMember> members;
+  TarContents tar;
 };
 
 Result<Indexed> index_one(const std::string& object, world::Store& store, bool contents) {
@@ -93,7 +94,7 @@ Result<Indexed> index_one(const std::string& object, world::Store& store, bool c
   auto members =
       tar_members(object, one.shard.bytes, [&](std::uint64_t offset) { return parts.from(offset); });
   if (!members) return members.error();
-  one.members = std::move(members).value();
+  one.tar = std::move(members).value();
   if (!contents) return one;
   auto digest = digest_contents(store, one.shard);
   if (!digest) return digest.error();
@@ -150,6 +151,28 @@ class Indexes {
   std::vector<std::jthread> threads_;
 };
 
+/// Members of no sample, counted over all shards.
+class LeftOut {
+ public:
+  void add(const std::string& object, const std::vector<TarMember>& members) {
+    for (const TarMember& member : members) {
+      if (!split_member(member.name).key.empty() || member.name.starts_with("__")) continue;
+      if (count_++ == 0) first_ = world::shown_object(object) + ": " + member.name;
+    }
+  }
+
+  /// Empty: there are none.
+  std::string text() const {
+    if (count_ == 0) return {};
+    return fmt::format("{} without a key and a field {} left out, the first of them {}",
+                       counted(count_, "file"), count_ == 1 ? "is" : "are", first_);
+  }
+
+ private:
+  std::uint64_t count_ = 0;
+  std::string first_;
+};
+
 /// However the path is spelled; empty: none is.
 std::string named_twice(const std::vector<std::string>& objects) {
   std::set<std::string> known;
@@ -187,15 +210,23 @@ Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::
   if (const std::string twin = named_twice(objects); !twin.empty())
     return Error{fmt::format("{}: named twice; each of its samples would come twice in an epoch",
                              world::shown_object(twin))};
+  const auto warn = [&](const std::string& text) {
+    if (how.warn && !text.empty()) how.warn(text);
+  };
   Indexes indexes(objects, store, how);
+  LeftOut left_out;
   ShardIndex index;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     auto one = indexes.take(i);
     if (!one) return one.error();
-    const Status added = index.add(std::move(one.value().shard), one.value().members);
+    const TarContents& tar = one.value().tar;
+    if (!tar.doubt.empty()) warn(fmt::format("{}: {}", world::shown_object(objects[i]), tar.doubt));
+    left_out.add(objects[i], tar.members);
+    const Status added = index.add(std::move(one.value().shard), tar.members);
     if (!added) return added.error();
     if (how.progress) how.progress(i + 1);
   }
+  warn(left_out.text());
   return index;
 }
 

@@ -22,6 +22,8 @@ struct Indexing {
   int shards_at_once = 8;
   /// After each shard, on the calling thread: the number of shards done.
   std::function<void(std::size_t done)> progress{};
+  /// On the calling thread: what may be missing from the index, without a sample being wrong.
+  std::function<void(const std::string& text)> warn{};
 };
 
 /// Looks at all shards, in their order. The error is that of the first one that has any; before it looks,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/shards/picture.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "base/prng.h"
@@ -72,7 +75,58 @@ void add_rows(const float* row, std::size_t stride, const std::vector<float>& we
   for (float& value : out) value /= 255;
 }
 
+/// The kind of a file that is decoded here as no picture, by its first bytes; empty: unknown.
+std::string_view kind_of(std::string_view bytes) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"GIF8", "a GIF"}, {"BM", "a BMP"}, {"II*", "a TIFF"}, {"MM", "a TIFF"}, {"\xff\x0a", "a JPEG XL"}};
+  if (bytes.starts_with("RIFF") && bytes.substr(std::min<std::size_t>(8, bytes.size())).starts_with("WEBP"))
+    return "a WebP";
+  if (bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with("ftyp")) return "an AVIF or HEIC";
+  if (bytes.find("jP  \r\n") == 4) return "a JPEG 2000";
+  for (const auto& [begin, kind] : kKinds)
+    if (bytes.starts_with(begin)) return kind;
+  return {};
+}
+
+/// The luma of ITU-R BT.601 with Pillow's rounding.
+Picture grey_of(const Picture& color) {
+  Picture grey{color.width, color.height, 1};
+  grey.bytes.resize(color.bytes.size() / 3);
+  const std::uint8_t* pixel = color.bytes.data();
+  for (std::uint8_t& value : grey.bytes) {
+    const unsigned sum = 19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 0x8000U;
+    value = static_cast<std::uint8_t>(sum >> 16U);
+    pixel += 3;
+  }
+  return grey;
+}
+
+Picture color_of(const Picture& grey) {
+  Picture color{grey.width, grey.height, 3};
+  color.bytes.reserve(grey.bytes.size() * 3);
+  for (const std::uint8_t value : grey.bytes) color.bytes.insert(color.bytes.end(), 3, value);
+  return color;
+}
+
 }  // namespace
+
+Status check_size(std::uint32_t width, std::uint32_t height) {
+  if (width > 0 && height > 0 && std::uint64_t{width} * height <= kMostPixels) return Unit{};
+  return Error{fmt::format("a picture of {} x {} pixels, expected at most {}", width, height, kMostPixels)};
+}
+
+Picture with_channels(Picture picture, std::uint32_t channels) {
+  if (channels == 0 || channels == picture.channels) return picture;
+  return channels == 1 ? grey_of(picture) : color_of(picture);
+}
+
+Result<Array> decode_picture(std::string_view bytes, const PictureOptions& options, std::uint64_t seed) {
+  if (bytes.empty()) return Error{"an empty file, expected a JPEG or PNG"};
+  if (bytes.starts_with("\xff\xd8")) return decode_jpeg(bytes, options, seed);
+  if (bytes.starts_with("\x89PNG")) return decode_png(bytes, options, seed);
+  const std::string_view kind = kind_of(bytes);
+  return Error{kind.empty() ? "no JPEG or PNG" : fmt::format("{} file, expected a JPEG or PNG", kind)};
+}
 
 Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options,
                   std::uint64_t seed) {

@@ -37,7 +37,12 @@ Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOption
                   std::uint64_t seed);
 
 /// float32 [channels, height, width] in [0, 1]. The seed decides part and flip. Downscaling averages,
-/// upscaling interpolates.
+/// upscaling interpolates. The pixels are those of Pillow: colors as convert("RGB") gives them, grey ones as
+/// convert("L"), without gamma, transparency or the orientation of EXIF; of 16 bits the upper 8 count.
+/// Errors: a file that is damaged, cut off, or of a kind that is not decoded. The kind is that of the bytes.
+Result<Array> decode_picture(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
+
+/// The same for one kind.
 Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
 Result<Array> decode_png(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
 
@@ -47,5 +52,11 @@ Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOpti
 
 /// Larger pictures are refused: 300 MB of pixels.
 inline constexpr std::uint64_t kMostPixels = 100'000'000;
+
+/// An error unless there are 1 to kMostPixels pixels.
+Status check_size(std::uint32_t width, std::uint32_t height);
+
+/// A picture of 1 or 3 channels with as many as asked for; 0: as it is.
+Picture with_channels(Picture picture, std::uint32_t channels);
 
 }  // namespace tw::data

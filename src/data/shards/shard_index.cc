@@ -8,9 +8,13 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "base/check.h"
+#include "base/text/text.h"
 #include "base/text/text_file.h"
+#include "world/store.h"
 
 namespace tw::data {
 namespace {
@@ -85,6 +89,30 @@ class Decoding {
   bool good_ = true;
 };
 
+/// Keys of the samples of one shard. Each comes once, or its sample would be read in parts, or twice.
+class KeysOfShard {
+ public:
+  /// A sample begins here. Both views outlive this.
+  void begin(std::string_view key, std::string_view member) {
+    if (known_.insert(key).second) return;
+    if (again_++ == 0) first_ = {key, member};
+  }
+
+  /// What is wrong; empty: nothing.
+  std::string torn() const {
+    if (again_ == 0) return {};
+    return fmt::format(
+        "{}: the sample {} began before, with other samples between ({} in this shard); members of a sample "
+        "must be adjacent, and a key may come once (tw data pack and tar --sort=name write them so)",
+        first_.second, first_.first, counted(again_, "such place"));
+  }
+
+ private:
+  std::unordered_set<std::string_view> known_;
+  std::uint64_t again_ = 0;
+  std::pair<std::string_view, std::string_view> first_;  // key and member
+};
+
 /// Without a signature, which differs between peers.
 std::string file_name(const std::string& object) {
   const std::string shown = world::shown_object(object);
@@ -122,10 +150,12 @@ Status ShardIndex::add(Shard shard, const std::vector<TarMember>& members) {
   const std::uint64_t before = samples_.size();
   std::string_view open;
   std::size_t first_field = fields_.size();
+  KeysOfShard keys;
   for (const TarMember& member : members) {
     const MemberName name = split_member(member.name);
-    if (name.field.empty()) continue;
-    if (name.key != open || samples_.size() == before) {
+    if (name.key.empty()) continue;
+    if (name.key != open) {
+      keys.begin(name.key, member.name);
       samples_.push_back(
           {keys_.size() + name.key.size(), fields_.size(), static_cast<std::uint32_t>(shards_.size())});
       keys_ += name.key;
@@ -144,6 +174,8 @@ Status ShardIndex::add(Shard shard, const std::vector<TarMember>& members) {
     fields_.push_back(place);
     samples_.back().field_end = fields_.size();
   }
+  if (const std::string torn = keys.torn(); !torn.empty())
+    return Error{fmt::format("{}: {}", world::shown_object(shard.object), torn)};
   if (samples_.size() == before)
     return Error{fmt::format("{}: no samples (expected members such as 000001.jpg, 000001.cls)",
                              world::shown_object(shard.object))};

@@ -57,8 +57,8 @@ class ShardIndex {
   /// Bytes of all shards.
   std::uint64_t bytes() const;
 
-  /// Adds a shard with its members: consecutive members with one key are a sample. Errors: two members with
-  /// the same field in one sample, or a shard without any sample.
+  /// Adds a shard with its members: adjacent members with one key are a sample. Errors: two members with the
+  /// same field in one sample, a key that comes again after another one, or a shard without any sample.
   Status add(Shard shard, const std::vector<TarMember>& members);
 
   /// Replaces the names of shards, for example by relative ones.

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// The members of a tar that is read in pieces of this many bytes.
-Result<std::vector<TarMember>> members_of(const std::string& tar, std::size_t piece = 100) {
+Result<TarContents> members_of(const std::string& tar, std::size_t piece = 100) {
   return tar_members("x.tar", tar.size(), [&](std::uint64_t offset) -> Result<std::string_view> {
     return std::string_view(tar).substr(offset, piece);
   });
@@ -30,8 +30,9 @@ TEST(TarMembers, are_where_their_contents_lie) {
   const std::string tar = test_tar({{"a.txt", "hello"}, {"b/c.cls", ""}, {"d.bin", std::string(600, 'd')}});
   const auto members = members_of(tar);
   ASSERT_TRUE(members) << members.error().message;
-  EXPECT_THAT(members.value(), ElementsAre(TarMember{"a.txt", 512, 5}, TarMember{"b/c.cls", 1536, 0},
-                                           TarMember{"d.bin", 2048, 600}));
+  EXPECT_THAT(members.value().members, ElementsAre(TarMember{"a.txt", 512, 5}, TarMember{"b/c.cls", 1536, 0},
+                                                   TarMember{"d.bin", 2048, 600}));
+  EXPECT_EQ(members.value().doubt, "");
 }
 
 TEST(TarMembers, of_what_is_no_whole_tar_are_an_error) {
@@ -42,11 +43,38 @@ TEST(TarMembers, of_what_is_no_whole_tar_are_an_error) {
               HasSubstr("x.tar: expected a tar file that is not compressed"));
 }
 
+TEST(TarMembers, may_be_missing_where_a_tar_does_not_end_as_it_should) {
+  const std::string one = test_tar({{"1.txt", "hello"}}), whole = one + std::string(8192, '\0');
+  EXPECT_EQ(members_of(whole).value().doubt, "");
+  const auto cut = members_of(one.substr(0, 1024));
+  EXPECT_EQ(cut.value().members.size(), 1U);
+  EXPECT_THAT(cut.value().doubt, HasSubstr("no end-of-archive block"));
+  const auto joined = members_of(whole + test_tar({{"2.txt", "more"}}));
+  EXPECT_EQ(joined.value().members.size(), 1U);
+  EXPECT_THAT(joined.value().doubt, HasSubstr("followed by data at byte 10240"));
+}
+
+TEST(TarMembers, that_are_folders_are_passed_by_and_links_of_samples_are_refused) {
+  const std::string end(1024, '\0'), file = test_member("s/1.txt", "x");
+  const auto members =
+      members_of(test_member("s.d/", "", '5') + test_member("latest", "", '2', "s") + file + end);
+  ASSERT_TRUE(members) << members.error().message;
+  EXPECT_THAT(members.value().members, ElementsAre(TarMember{"s/1.txt", 1536, 1}));
+  for (const char kind : {'1', '2'})
+    EXPECT_THAT(members_of(file + test_member("s/2.txt", "", kind, "s/1.txt") + end).error().message,
+                HasSubstr("x.tar: s/2.txt is a link or has holes"));
+}
+
 TEST(TarMembers, have_the_keys_and_fields_of_WebDataset) {
   EXPECT_EQ(split_member("a/b.c/000.seg.PNG"), (MemberName{"a/b.c/000", "seg.png"}));
   EXPECT_EQ(split_member("000.jpg"), (MemberName{"000", "jpg"}));
   EXPECT_EQ(split_member("a.b/README"), (MemberName{}));
   EXPECT_EQ(split_member(".hidden"), (MemberName{}));
+  EXPECT_EQ(split_member("./0.Jpg"), (MemberName{"./0", "jpg"}));
+  EXPECT_EQ(split_member("s/0."), (MemberName{"s/0", ""}));
+  EXPECT_EQ(split_member("__index__/0.jpg"), (MemberName{}));
+  EXPECT_EQ(split_member("__0.jpg"), (MemberName{"__0", "jpg"}));
+  EXPECT_EQ(split_member("s/._0.jpg"), (MemberName{})) << "not of the sample s/";
 }
 
 TEST(ShardIndex, knows_samples_and_fields_of_all_shards) {
@@ -101,6 +129,36 @@ TEST(ShardIndex, refuses_what_makes_no_samples) {
   EXPECT_EQ(index_shards({"away.tar"}, store, {}).error().message, "away.tar: not there");
   EXPECT_EQ(index_shards({"a.tar", "b.tar", "./a.tar"}, store, {}).error().message,
             "./a.tar: named twice; each of its samples would come twice in an epoch");
+}
+
+TEST(ShardIndex, refuses_samples_whose_members_are_not_adjacent) {
+  MemoryStore store;
+  store.objects["apart.tar"] = test_tar({{"0.txt", "a"}, {"1.txt", "b"}, {"0.cls", "0"}, {"1.cls", "1"}});
+  store.objects["again.tar"] = test_tar({{"0.txt", "a"}, {"1.txt", "b"}, {"0.txt", "c"}});
+  EXPECT_EQ(index_shards({"apart.tar"}, store, {}).error().message,
+            "apart.tar: 0.cls: the sample 0 began before, with other samples between (2 such places in this "
+            "shard); members of a sample must be adjacent, and a key may come once (tw data pack and tar "
+            "--sort=name write them so)");
+  EXPECT_THAT(
+      index_shards({"again.tar"}, store, {}).error().message,
+      HasSubstr("again.tar: 0.txt: the sample 0 began before, with other samples between (1 such place"));
+  put_two_shards(store);
+  store.objects["c.tar"] = store.objects["a.tar"];
+  EXPECT_TRUE(index_shards({"a.tar", "c.tar"}, store, {})) << "each shard has keys of its own";
+}
+
+TEST(ShardIndex, warns_of_what_it_leaves_out) {
+  MemoryStore store;
+  put_two_shards(store);
+  store.objects["c.tar"] =
+      test_tar({{"4.cls", "4"}, {"s/.DS_Store", "x"}, {"__meta__/x.json", "{}"}}).substr(0, 3072);
+  std::vector<std::string> warnings;
+  Indexing how;
+  how.warn = [&](const std::string& text) { warnings.push_back(text); };
+  EXPECT_EQ(index_shards({"a.tar", "b.tar", "c.tar"}, store, how).value().size(), 4U);
+  EXPECT_THAT(warnings,
+              ElementsAre("c.tar: it has no end-of-archive block: was it cut off between two members?",
+                          "2 files without a key and a field are left out, the first of them a.tar: README"));
 }
 
 TEST(Braces, stand_for_all_names) {

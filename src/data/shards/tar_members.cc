@@ -9,11 +9,13 @@
 #include <cctype>
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 namespace tw::data {
 namespace {
 
 constexpr std::size_t kMostMemberName = 4096;
+constexpr std::uint64_t kBlock = 512;
 
 /// Position of libarchive in the tar.
 struct Reading {
@@ -50,27 +52,68 @@ Error wrong(const Reading& reading, archive* archive) {
                            why != nullptr ? why : "it cannot be read")};
 }
 
-/// The member at this position; an error for one that cannot be a sample.
-Result<TarMember> member_of(const Reading& reading, archive* archive, archive_entry* entry) {
+bool is_plain_file(archive_entry* entry) {
+  return archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr &&
+         archive_entry_sparse_count(entry) == 0;
+}
+
+/// The member at this position; none if it is a folder, or a link of no sample. An error for what cannot be
+/// read as a part of its sample.
+Result<std::optional<TarMember>> member_of(const Reading& reading, archive* archive, archive_entry* entry) {
+  if (archive_entry_filetype(entry) == AE_IFDIR) return std::optional<TarMember>();
   const char* name = archive_entry_pathname_utf8(entry);
   if (name == nullptr) name = archive_entry_pathname(entry);
   if (name == nullptr) return Error{fmt::format("{}: a member without a name that can be read", reading.tar)};
   const std::string text = std::string(name).substr(0, kMostMemberName);
-  if (archive_entry_sparse_count(entry) > 0 || archive_entry_hardlink(entry) != nullptr)
-    return Error{
-        fmt::format("{}: {} is a link or has holes; expected plain files with contents", reading.tar, text)};
+  if (!is_plain_file(entry)) {
+    if (split_member(text).key.empty()) return std::optional<TarMember>();
+    return Error{fmt::format(
+        "{}: {} is a link or has holes; expected plain files with contents (of GNU tar: --dereference "
+        "--hard-dereference, no --sparse)",
+        reading.tar, text)};
+  }
   const auto offset = static_cast<std::uint64_t>(archive_filter_bytes(archive, 0));
   const auto length = static_cast<std::uint64_t>(std::max<la_int64_t>(archive_entry_size(entry), 0));
   if (offset > reading.bytes || length > reading.bytes - offset)
     return Error{fmt::format("{}: {} ends at byte {}, the file has {} (cut off?)", reading.tar, text,
                              offset + length, reading.bytes)};
-  return TarMember{text, offset, length};
+  return std::optional(TarMember{text, offset, length});
+}
+
+/// Behind the content of this entry, which was just found.
+std::uint64_t end_of(archive* archive, archive_entry* entry) {
+  const auto begin = static_cast<std::uint64_t>(archive_filter_bytes(archive, 0));
+  if (!is_plain_file(entry)) return begin;
+  return begin + (static_cast<std::uint64_t>(archive_entry_size(entry)) + kBlock - 1) / kBlock * kBlock;
+}
+
+/// TarContents::doubt of a tar whose last member ends here.
+Result<std::string> doubt_behind(const Reading& reading, std::uint64_t end) {
+  if (end >= reading.bytes)
+    return std::string("it has no end-of-archive block: was it cut off between two members?");
+  while (end < reading.bytes) {
+    const auto got = reading.read(end);
+    if (!got) return got.error();
+    const std::size_t more = got.value().find_first_not_of('\0');
+    if (more != std::string_view::npos)
+      return fmt::format(
+          "its end-of-archive block is followed by data at byte {}, which is not read (of two tars that cat "
+          "joined, the second; tar -A joins them)",
+          end + more);
+    end += got.value().size();
+  }
+  return std::string();
+}
+
+/// __index__ and the like, WebDataset's own.
+bool is_meta(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('/'));
+  return first.size() >= 4 && first.starts_with("__") && first.ends_with("__");
 }
 
 }  // namespace
 
-Result<std::vector<TarMember>> tar_members(const std::string& tar, std::uint64_t bytes,
-                                           const TarBytes& read) {
+Result<TarContents> tar_members(const std::string& tar, std::uint64_t bytes, const TarBytes& read) {
   const std::unique_ptr<archive, int (*)(archive*)> archive(archive_read_new(), archive_read_free);
   Reading reading{tar, bytes, read};
   archive_read_support_format_tar(archive.get());
@@ -78,24 +121,29 @@ Result<std::vector<TarMember>> tar_members(const std::string& tar, std::uint64_t
   archive_read_set_read_callback(archive.get(), Reading::next);
   archive_read_set_skip_callback(archive.get(), Reading::skip);
   if (archive_read_open1(archive.get()) != ARCHIVE_OK) return wrong(reading, archive.get());
-  std::vector<TarMember> members;
+  TarContents contents;
+  std::uint64_t end = 0;
   while (true) {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(archive.get(), &entry);
-    if (code == ARCHIVE_EOF) return members;
+    if (code == ARCHIVE_EOF) break;
     if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return wrong(reading, archive.get());
-    if (archive_entry_filetype(entry) != AE_IFREG) continue;
+    end = end_of(archive.get(), entry);
     auto member = member_of(reading, archive.get(), entry);
     if (!member) return member.error();
-    members.push_back(std::move(member).value());
+    if (member.value()) contents.members.push_back(*std::move(member).value());
   }
+  auto doubt = doubt_behind(reading, end);
+  if (!doubt) return doubt.error();
+  contents.doubt = std::move(doubt).value();
+  return contents;
 }
 
 MemberName split_member(std::string_view name) {
   const std::size_t slash = name.rfind('/');
   const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
   const std::size_t dot = name.find('.', begin);
-  if (dot == std::string_view::npos || dot == begin) return {};
+  if (dot == std::string_view::npos || dot == begin || is_meta(name)) return {};
   std::string field(name.substr(dot + 1));
   std::ranges::transform(field, field.begin(), [](unsigned char c) { return std::tolower(c); });
   return {name.substr(0, dot), field};

@@ -24,13 +24,19 @@ struct TarMember {
 /// next call.
 using TarBytes = std::function<Result<std::string_view>(std::uint64_t offset)>;
 
-/// The plain files of a tar of this size, in order: ustar, GNU and pax. Contents are not read, except what
-/// lies beside headers. Errors name `tar` and what is wrong.
-Result<std::vector<TarMember>> tar_members(const std::string& tar, std::uint64_t bytes, const TarBytes& read);
+struct TarContents {
+  std::vector<TarMember> members;  ///< plain files, in order
+  std::string doubt{};             ///< why there may be more than was found; empty: the tar ends as it should
+};
+
+/// What a tar of this size holds: ustar, GNU and pax. Contents are not read, except what lies beside headers.
+/// Errors name `tar` and what is wrong; members of samples that are links, devices or have holes are wrong.
+Result<TarContents> tar_members(const std::string& tar, std::uint64_t bytes, const TarBytes& read);
 
 /// The parts of a member's name by the rule of WebDataset, ^((?:.*/|)[^.]+)[.]([^/]*)$. Up to the first dot
-/// after the last slash it is the key of the sample, the rest, in lower case, the field. Both are empty if
-/// the member belongs to no sample.
+/// after the last slash it is the key of the sample, the rest, in lower case, the field, which may be empty.
+/// The key is empty if the member belongs to no sample: also for __meta__ files, and for hidden files, which
+/// the rule would make samples of their folder.
 struct MemberName {
   std::string_view key;
   std::string field;

@@ -15,25 +15,30 @@
 /// Tars and stores in memory, for tests.
 namespace tw::data {
 
-/// A tar in the format of ustar.
+/// A member of a tar in the format of ustar. The kind of a link is '1' or '2', of a folder '5'.
+inline std::string test_member(const std::string& name, const std::string& content, char kind = '0',
+                               const std::string& target = "") {
+  std::string head(512, '\0');
+  head.replace(0, name.size(), name);
+  head.replace(100, 7, "0000644");
+  head.replace(108, 7, "0000000");
+  head.replace(116, 7, "0000000");
+  head.replace(124, 11, fmt::format("{:011o}", content.size()));
+  head.replace(136, 11, "00000000000");
+  head.replace(148, 8, "        ");
+  head[156] = kind;
+  head.replace(157, target.size(), target);
+  head.replace(257, 8, std::string("ustar\00000", 8));
+  unsigned sum = 0;
+  for (const char c : head) sum += static_cast<unsigned char>(c);
+  head.replace(148, 8, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
+  return head + content + std::string((512 - content.size() % 512) % 512, '\0');
+}
+
+/// A tar of plain files.
 inline std::string test_tar(const std::vector<std::pair<std::string, std::string>>& files) {
   std::string tar;
-  for (const auto& [name, content] : files) {
-    std::string head(512, '\0');
-    head.replace(0, name.size(), name);
-    head.replace(100, 7, "0000644");
-    head.replace(108, 7, "0000000");
-    head.replace(116, 7, "0000000");
-    head.replace(124, 11, fmt::format("{:011o}", content.size()));
-    head.replace(136, 11, "00000000000");
-    head.replace(148, 8, "        ");
-    head[156] = '0';
-    head.replace(257, 8, std::string("ustar\00000", 8));
-    unsigned sum = 0;
-    for (const char c : head) sum += static_cast<unsigned char>(c);
-    head.replace(148, 8, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
-    tar += head + content + std::string((512 - content.size() % 512) % 512, '\0');
-  }
+  for (const auto& [name, content] : files) tar += test_member(name, content);
   return tar + std::string(1024, '\0');
 }
 

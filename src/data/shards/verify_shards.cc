@@ -63,7 +63,7 @@ struct CheckedField {
 std::vector<CheckedField> checked_fields(const ShardIndex& index, std::uint64_t first, std::uint64_t end) {
   const auto is_checked = [&](const FieldPlace& place) {
     const std::string& name = index.field_names()[place.name];
-    return is_decoded(name) && name != "txt" && name != "json" && place.length > 0;
+    return is_decoded(name) && name != "txt" && name != "json";
   };
   std::vector<CheckedField> fields;
   for (std::uint64_t sample = first; sample < end; ++sample)

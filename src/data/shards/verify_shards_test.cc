@@ -46,6 +46,14 @@ TEST_F(Verified, shards_that_changed_are_told_with_what_cannot_be_decoded) {
   EXPECT_EQ(faults_of(index_, store_).front(), "a.tar, bytes 0-1048575: answered with 403");
 }
 
+TEST_F(Verified, shards_have_no_empty_files_and_no_pictures_that_are_cut_off) {
+  store_.objects["c.tar"] = test_tar({{"4.jpg", ""}, {"5.jpg", "\xff\xd8 and no more"}, {"6.cls", ""}});
+  EXPECT_THAT(faults_of(index_shards({"c.tar"}, store_, {}).value(), store_),
+              ElementsAre("c.tar: 4.jpg: an empty file, expected a JPEG or PNG",
+                          "c.tar: 5.jpg: a JPEG that is cut off: it has no end-of-image marker",
+                          "c.tar: 6.cls: expected a whole number, found \"\""));
+}
+
 TEST_F(Verified, shards_are_counted_as_they_are_done) {
   std::vector<std::size_t> done;
   faults_of(index_, store_, {.progress = [&](std::size_t count) { done.push_back(count); }});
