@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "monitor/report/report.h"
+#include "wire/limits.h"
 #include "world/event_table.h"
 
 namespace tw::sim {
@@ -98,6 +99,8 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
     case world::Phase::lost:
       if (!event.peer) return;
       doubts_.told_of_lost.insert({event.round, peer});
+      if (auto& lost = doubts_.lost_by[{event.round, peer}]; lost.insert(*event.peer).second)
+        if (lost.size() > wire::kMostLeftOut) doubts_.cut.insert(event.round);
       if (doubts_.lost.contains(peer)) doubts_.of_round.insert(event.round);
       doubts_.lost.insert(*event.peer);
       return;
@@ -186,7 +189,10 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
                            here->contributors.size(), told.size()));
     std::set<PeerId> out = peers_of(*here);
     for (const PeerId peer : there.contributors) out.erase(peer);
-    if (there.round < doubts_.parted && !doubts_.of_round.contains(there.round) && out != peers_of(there))
+    const std::set<PeerId> all_out = peers_of(there);
+    const bool agree =
+        doubts_.cut.contains(there.round) ? std::ranges::includes(all_out, out) : out == all_out;
+    if (there.round < doubts_.parted && !doubts_.of_round.contains(there.round) && !agree)
       violated(fmt::format("round {}: {} left out by the peers' word, {} by the logs", there.round,
                            out.size(), there.left_out.size()));
     if (!is_close(here->loss.value_or(0), there.loss.value_or(0), 1e-9))

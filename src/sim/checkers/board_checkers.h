@@ -58,6 +58,8 @@ class BoardsAgree final : public Checker {
     std::set<Round> of_round;
     /// By round. Two: each is of a history of its own, and peers told of both.
     std::map<Round, std::set<std::string>> records;
+    std::map<std::pair<Round, PeerId>, std::set<PeerId>> lost_by;  ///< by round and by whom
+    std::set<Round> cut;  ///< a peer lost more than fit into what it tells
     /// From the first minority decision on, one side may count out what belongs to the other.
     Round parted = std::numeric_limits<Round>::max();
   };

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/checkers/test_story.h"
+#include "wire/limits.h"
 
 namespace tw::sim {
 namespace {
@@ -39,6 +41,32 @@ struct TwoBoards {
 
   BoardsAgree checker;
 };
+
+/// Ann loses peers in round 1, and tells of it. Long after it has told its last of that round its log has one
+/// more.
+std::string verdict_on_lost(std::uint64_t told, bool one_more) {
+  BoardsAgree checker(kRules);
+  const auto take = [&](int seconds, Phase phase, Round round, std::optional<PeerId> lost = {}) {
+    world::Event event{Instant{} + std::chrono::seconds(seconds), phase, round};
+    event.peer = lost;
+    event.digest = phase == Phase::commit ? "aa" : "";
+    checker.on_event(kAnn, event);
+  };
+  take(1000, Phase::start, 0);
+  for (std::uint64_t peer = 0; peer < told; ++peer) take(1001, Phase::lost, 1, PeerId{100 + peer});
+  take(1002, Phase::commit, 1);
+  take(9000, Phase::commit, 2);
+  if (one_more) take(9001, Phase::lost, 1, PeerId{99});
+  checker.on_end({});
+  return checker.violations().empty() ? "" : checker.violations().front().message;
+}
+
+TEST(BoardsAgree, fires_when_a_peer_does_not_tell_of_one_that_it_lost_unless_it_lost_more_than_it_can_tell) {
+  EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut, false), "");
+  EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut - 1, true),
+            "round 1: 7 left out by the peers' word, 8 by the logs");
+  EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut + 3, false), "");
+}
 
 TEST(BoardsAgree, fires_when_peers_tell_another_round_than_the_logs) {
   EXPECT_TRUE(TwoBoards("aa").blames_round());

@@ -88,7 +88,8 @@ struct Strike {
   FaultKind kind{};
   std::vector<PeerId> victims;
   Instant at{};
-  Duration lasts{};  ///< of lasting faults; 0: until faults are over
+  Duration lasts{};     ///< of lasting faults; 0: until faults are over
+  Digest parameters{};  ///< of the victim after a fault of its memory
 };
 
 /// One law. The order of calls: on_event comes before on_commit or on_applied of the same step. on_strike

@@ -152,10 +152,11 @@ void NobodyFails::on_strike(const Strike& strike) {
 }
 
 bool NobodyFails::has_lost_its_id(const Survivor& survivor) const {
-  const wire::Record* newest = ledger_.newest();
-  return shared_.contains(survivor.peer) && newest != nullptr &&
-         swarm::is_member(newest->members, survivor.peer) &&
-         !swarm::names(newest->members, {survivor.peer, {}, survivor.incarnation});
+  if (!shared_.contains(survivor.peer)) return false;
+  const wire::Record* record = ledger_.newest();
+  while (record != nullptr && !swarm::is_member(record->members, survivor.peer))
+    record = ledger_.find(record->parent);
+  return record != nullptr && !swarm::names(record->members, {survivor.peer, {}, survivor.incarnation});
 }
 
 void NobodyFails::on_look(const Survivor& survivor) {

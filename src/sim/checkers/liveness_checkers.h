@@ -119,7 +119,7 @@ class LeaderIsReplaced final : public Checker {
 };
 
 /// No session gives up, unless it came too late (the run is over, and it is no member) or is one of two
-/// processes with one id, of which the other one is a member.
+/// processes with one id, of which the other one is a member, or was the last that was one.
 class NobodyFails final : public Checker {
  public:
   explicit NobodyFails(const Ledger& ledger) : Checker("failure"), ledger_(ledger) {}

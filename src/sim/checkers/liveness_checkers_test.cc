@@ -243,6 +243,24 @@ TEST(Failure, is_silent_about_one_of_two_processes_with_one_id_when_the_other_on
   EXPECT_NE(j.story.verdict(), "") << "it is the member";
 }
 
+TEST(Failure, is_silent_about_one_of_two_processes_while_the_other_one_is_cut_off) {
+  for (const std::uint64_t last_member : {7, 9}) {
+    Judged<NobodyFails> j;
+    wire::Record zero = j.story.genesis();
+    zero.members[1].incarnation = last_member;
+    wire::Record one = j.story.next(zero, {1, 1});
+    one.members.pop_back();
+    j.commit(kAnn, zero);
+    j.commit(kAnn, one);
+    Survivor loser{kBob, {}};
+    loser.view.failure = "peer id 12 is taken";
+    loser.incarnation = 9;
+    j.checker.on_strike({FaultKind::twin, {kBob}});
+    j.checker.on_look(loser);
+    EXPECT_EQ(j.story.verdict().empty(), last_member == 7) << "the other one was never a member";
+  }
+}
+
 /// Idle since the beginning of time.
 Survivor idle_for(Duration idle, const train::SessionView& view) {
   return {kAnn, view, idle, Instant{} + idle};

@@ -8,6 +8,7 @@
 #include "swarm/ballots/lineage.h"
 #include "swarm/ballots/quorum.h"
 #include "train/session/counted_time.h"
+#include "wire/frame.h"
 
 namespace tw::sim {
 namespace {
@@ -26,7 +27,9 @@ std::uint64_t count(std::span<const train::SampleSpan> spans) {
 }  // namespace
 
 void SameParameters::on_strike(const Strike& strike) {
-  if (strike.kind == FaultKind::memory_flip) damaged_.insert(strike.victims.begin(), strike.victims.end());
+  if (strike.kind != FaultKind::memory_flip) return;
+  damaged_.insert(strike.victims.begin(), strike.victims.end());
+  damaged_parameters_.insert(strike.parameters);  // a joiner may take them before the victim's next update
 }
 
 bool SameParameters::is_excused(const Sighting& s) {
@@ -77,9 +80,14 @@ void AllOrNone::on_applied(const Sighting& s) {
 void AllOrNone::on_end(std::span<const Survivor> survivors) {
   const wire::Record* last = ledger_.newest();
   if (last == nullptr) return;
+  const bool died_out = std::ranges::none_of(survivors, [&, newest = digest_of(*last)](const Survivor& s) {
+    const auto head = heads_.find(s.peer);
+    return head != heads_.end() && ledger_.leads_to(newest, head->second);
+  });
   for (const Survivor& survivor : survivors) {
     if (!survivor.view.finished || !survivor.view.failure.empty())
       continue;  // L1 and failures tell about those
+    if (died_out && !survivor.view.complete) continue;
     const auto head = heads_.find(survivor.peer);
     const wire::Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
     // Where two processes have one id, the other one may be the member.

@@ -35,7 +35,8 @@ class SameParameters final : public Checker {
   std::set<Digest> damaged_parameters_;         ///< that they had
 };
 
-/// I2: a round is applied by all survivors or by none, and only once decided.
+/// I2: a round is applied by all survivors or by none, and only once decided. A peer that left may have
+/// missed a round which nobody that lives has applied: who knew that it was decided has died.
 class AllOrNone final : public Checker {
  public:
   explicit AllOrNone(const Ledger& ledger) : Checker("I2"), ledger_(ledger) {}

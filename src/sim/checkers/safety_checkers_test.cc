@@ -51,6 +51,22 @@ TEST(I1, excuses_a_peer_with_a_fault_of_its_memory_until_it_takes_the_state_of_o
   EXPECT_NE(j.story.verdict().find("round 2: peer 11"), std::string::npos);
 }
 
+TEST(I1, excuses_a_peer_that_takes_the_state_of_one_whose_memory_has_just_changed) {
+  Judged<SameParameters> j;
+  const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1}), two = j.story.next(one, {2, 2});
+  j.apply(kAnn, one, {2, 2});
+  j.apply(kBob, one, {2, 2});
+  j.checker.on_strike({FaultKind::memory_flip, {kBob}, {}, {}, {6, 6}});
+  j.apply(kEve, one, {6, 6}, true);  // of Bob's
+  j.apply(kAnn, two, {3, 3});
+  j.apply(kEve, two, {7, 7});
+  EXPECT_EQ(j.story.verdict(), "");
+  j.apply(kEve, two, {3, 3}, true);
+  j.apply(kEve, j.story.next(two, {3, 3}), {5, 5});
+  j.apply(kAnn, j.story.next(two, {3, 3}), {4, 4});
+  EXPECT_NE(j.story.verdict().find("round 3: peer 13"), std::string::npos);
+}
+
 TEST(I1, fires_when_a_peer_takes_a_state_that_no_peer_with_a_fault_of_its_memory_had) {
   Judged<SameParameters> j;
   const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
@@ -101,6 +117,23 @@ TEST(I2, fires_when_a_member_that_lived_has_not_applied_the_last_round) {
   const Survivor both[] = {finished(kAnn), finished(kBob)};
   j.checker.on_end(both);
   EXPECT_NE(j.story.verdict().find("peer 12 is a member and lived"), std::string::npos);
+}
+
+TEST(I2, excuses_a_peer_that_left_from_a_round_which_only_the_dead_knew_to_be_decided) {
+  for (const bool complete : {false, true}) {
+    Judged<AllOrNone> j;
+    const Record zero = j.story.genesis(), one = j.story.next(zero, {1, 1});
+    for (const PeerId peer : {kAnn, kBob}) {
+      j.commit(peer, zero);
+      j.apply(peer, zero, {1, 1});
+    }
+    j.commit(kAnn, one);
+    j.apply(kAnn, one, {2, 2});
+    Survivor bob = finished(kBob);
+    bob.view.complete = complete;
+    j.checker.on_end({&bob, 1});
+    EXPECT_EQ(j.story.verdict().empty(), !complete) << "it says that it has the whole run";
+  }
 }
 
 const world::Event kLeftToTheNext = {

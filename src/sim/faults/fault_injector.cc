@@ -234,9 +234,9 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
       world_.add_twin(victim);
       break;
     case FaultKind::memory_flip:
-      world_.flip_memory(victim, fault.choice, [this, victim] {
+      world_.flip_memory(victim, fault.choice, [this, victim](const Digest& parameters) {
         ++fired_[FaultKind::memory_flip];
-        tell(FaultKind::memory_flip, {victim});
+        world_.struck({FaultKind::memory_flip, {victim}, world_.now(), {}, parameters});
       });
       return false;
     case FaultKind::clock_jump:

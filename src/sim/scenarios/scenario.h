@@ -56,8 +56,10 @@ struct Scenario {
   /// round can be lost, and the run must complete. Without it one member of each record lives on, and goes on
   /// alone after the patience.
   bool keep_majority = true;
-  Between patience_s = 600;           ///< RunOptions::patience
-  double calm_limit_s = 120;          ///< from the last fault to the end of the run (L1)
+  Between patience_s = 600;  ///< RunOptions::patience
+  /// From the last fault to the end of the run (L1). Without keep_majority the time in which the slowest peer
+  /// does the whole run alone comes on top.
+  double calm_limit_s = 120;
   bool rare_branches = true;          ///< make rarely taken branches common (sim/faults/rare_sites.h)
   std::vector<std::string> checkers;  ///< names (I1 ...); empty: all
 };

@@ -75,7 +75,10 @@ constexpr ScenarioField kFields[] = {
      "rounds at the end without faults; 0: they go on until span_s",
      [](ScenarioParts& p) -> Place { return &p.scenario.times.calm_rounds; },
      {.high = 1000}},
-    {"", "calm_limit_s", "time within which the run must end after the last fault (L1)",
+    {"", "calm_limit_s",
+     "time within which the run must end after the last fault (L1); without `keep_majority` that of the "
+     "slowest "
+     "peer alone comes on top",
      [](ScenarioParts& p) -> Place { return &p.scenario.calm_limit_s; }, kSeconds},
     {"", "keep_majority", "deaths are spaced so that a majority of each record's members lives on",
      [](ScenarioParts& p) -> Place { return &p.scenario.keep_majority; }},

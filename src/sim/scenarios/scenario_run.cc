@@ -118,12 +118,22 @@ class ScenarioRun {
     }
     std::erase_if(armed_, [](const Fault& fault) { return !fault.cue; });
     world_.scheduler().after(from_seconds(span_s_), [this] { become_calm(); });
-    world_.run_until(Scheduler::kStart + from_seconds(span_s_ + scenario_.calm_limit_s));
+    world_.run_until(Scheduler::kStart + from_seconds(span_s_ + calm_limit_s()));
     world_.finish();
     return report();
   }
 
  private:
+  /// Where no majority is kept, the slowest peer may have to do the whole run alone.
+  double calm_limit_s() const {
+    if (scenario_.keep_majority) return scenario_.calm_limit_s;
+    double samples_per_s = 1e12;
+    for (const SiteSpec& site : scenario_.sites)
+      samples_per_s = std::min(samples_per_s, site.samples_per_s.least);
+    const std::uint64_t samples = options_.run.target_batch_size * options_.run.rounds;
+    return scenario_.calm_limit_s + static_cast<double>(samples) / samples_per_s;
+  }
+
   void describe() {
     const train::RunOptions& run = options_.run;
     report_.drawn.push_back(

@@ -39,7 +39,6 @@ TEST(ScenarioRun, goes_on_alone_after_the_patience_when_a_majority_is_lost_for_g
   Scenario scenario = with({often(FaultKind::kill), often(FaultKind::zone_loss)});
   scenario.keep_majority = false;
   scenario.patience_s = 5;
-  scenario.calm_limit_s = 600;  // one slow peer may have to do all that is left
   int marked = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const SimReport report = run_scenario(scenario, seed);
@@ -47,6 +46,20 @@ TEST(ScenarioRun, goes_on_alone_after_the_patience_when_a_majority_is_lost_for_g
     marked += report.minority_records > 0 ? 1 : 0;
   }
   EXPECT_GE(marked, 5);
+}
+
+TEST(ScenarioRun, gives_the_slowest_peer_time_for_the_whole_run_only_where_it_may_be_left_alone) {
+  Scenario scenario = with({});
+  scenario.sites = {{.name = "slow", .peers = 1, .samples_per_s = 10}};
+  scenario.workload.microbatch = 4;
+  scenario.workload.microbatches = 8;
+  scenario.times.span_s = 1;
+  scenario.calm_limit_s = 30;  // 16 rounds take 51 s
+  for (const bool keeps : {true, false}) {
+    scenario.keep_majority = keeps;
+    const SimReport report = run_scenario(scenario, 1);
+    EXPECT_EQ(report.violations.empty(), !keeps) << to_string(report);
+  }
 }
 
 TEST(ScenarioRun, tells_what_was_drawn_and_how_often_each_fault_had_an_effect) {

@@ -61,10 +61,11 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
 
 // A trainer may not write to the parameters; a fault of the memory does. The buffer itself is no constant.
 void SyntheticTrainer::flip(std::span<const float> parameters) {
-  if (!std::exchange(strikes_, {})()) return;
   constexpr std::uint64_t kMantissaBits = 23;
   float& value = const_cast<float&>(parameters[choice_ % parameters.size()]);
+  const float before = value;
   value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << mix(choice_, 1) % kMantissaBits));
+  if (!std::exchange(strikes_, {})(digest_of(parameters))) value = before;
 }
 
 std::optional<data::MissingSample> SyntheticTrainer::left_out_of(std::uint64_t sample) const {

@@ -43,9 +43,12 @@ class SyntheticTrainer final : public train::Trainer {
 
   train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
 
+  /// Whether a fault strikes that leaves these parameters behind.
+  using Strikes = std::function<bool(const Digest& parameters)>;
+
   /// One bit of the parameters changes at the end of the next accumulate(), as by a fault of the memory, if
   /// `strikes` says so then.
-  void flip_later(std::uint64_t choice, std::function<bool()> strikes) {
+  void flip_later(std::uint64_t choice, Strikes strikes) {
     choice_ = choice;
     strikes_ = std::move(strikes);
   }
@@ -60,8 +63,8 @@ class SyntheticTrainer final : public train::Trainer {
   SyntheticModel model_;
   data::LoadNews news_;
   std::uint64_t computed_ = 0;
-  std::uint64_t choice_ = 0;       ///< of the bit that flips
-  std::function<bool()> strikes_;  ///< a bit is to flip
+  std::uint64_t choice_ = 0;  ///< of the bit that flips
+  Strikes strikes_;           ///< a bit is to flip
 };
 
 /// The right contribution for these samples, computed value by value from synthetic_gradient.

@@ -41,16 +41,21 @@ TEST(SyntheticTrainer, flips_one_bit_of_the_parameters_once_and_only_if_the_faul
   std::vector<float> parameters(77), sum(77);
   trainer.initial_parameters(parameters);
   const std::vector<float> before = parameters;
-  trainer.flip_later(5, [] { return false; });
+  trainer.flip_later(5, [](const Digest&) { return false; });
   trainer.accumulate(parameters, {0, 1}, sum);
   EXPECT_EQ(parameters, before);
-  trainer.flip_later(5, [] { return true; });
+  Digest flipped;
+  trainer.flip_later(5, [&](const Digest& after) {
+    flipped = after;
+    return true;
+  });
   trainer.accumulate(parameters, {0, 1}, sum);
   trainer.accumulate(parameters, {1, 1}, sum);
   std::vector<float> expected = before;
   expected[5] = parameters[5];
   EXPECT_EQ(parameters, expected);
   EXPECT_NE(parameters[5], before[5]);
+  EXPECT_EQ(flipped, digest_of(std::span<const float>(parameters)));
 }
 
 TEST(SyntheticTrainer, goes_on_without_a_sample_that_is_gone_only_when_it_is_told_to) {

@@ -356,11 +356,11 @@ void World::jump_clock(PeerId peer, Duration by) {
   node(peer).clock.jump_wall(by);
 }
 
-void World::flip_memory(PeerId peer, std::uint64_t choice, std::function<void()> done) {
-  node(peer).trainer.flip_later(choice, [this, peer, done = std::move(done)] {
+void World::flip_memory(PeerId peer, std::uint64_t choice, std::function<void(const Digest&)> done) {
+  node(peer).trainer.flip_later(choice, [this, peer, done = std::move(done)](const Digest& parameters) {
     if (calm_ || node(peer).session->view().leader == peer) return false;
     note(fmt::format("a bit of the parameters of {} flips", peer.value));
-    done();
+    done(parameters);
     return true;
   });
 }

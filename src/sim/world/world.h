@@ -128,9 +128,9 @@ class World {
   void jump_clock(PeerId peer, Duration by);
 
   /// One bit of the parameters of this process changes at the end of its next computation of gradients; then
-  /// calls `done`. Nothing happens if faults are over by then, or if it leads: the leader's parameters are
-  /// the run's.
-  void flip_memory(PeerId peer, std::uint64_t choice, std::function<void()> done);
+  /// calls `done` with what they are. Nothing happens if faults are over by then, or if it leads: the
+  /// leader's parameters are the run's.
+  void flip_memory(PeerId peer, std::uint64_t choice, std::function<void(const Digest&)> done);
 
   VirtualFiles& disk(PeerId peer);
 
