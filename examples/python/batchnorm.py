@@ -30,7 +30,7 @@ def main(small, buffers):
     opt = run.optimizer(
         model, optimizer, scheduler=torch.optim.lr_scheduler.StepLR(optimizer, 30), buffers=buffers
     )
-    for x, y in run.shard(DataLoader(TensorDataset(inputs, targets), batch_size=32)):
+    for x, y in run.shard(DataLoader(TensorDataset(inputs, targets), batch_size=32, shuffle=True)):
         opt.zero_grad()
         torch.nn.functional.cross_entropy(model(x), y).backward()
         if opt.step() and run.round % 5 == 0 and run.is_first:

@@ -41,7 +41,8 @@ def train(small):
     """One peer; its share of right answers at the end."""
     torch.manual_seed(1)
     model = make_model()
-    loader = DataLoader(TensorDataset(*digits("train", 2000 if small else 60000)), batch_size=64)
+    data = TensorDataset(*digits("train", 2000 if small else 60000))
+    loader = DataLoader(data, batch_size=64, shuffle=True)
 
     run = tradewind.join(target_batch_size=512, rounds=8 if small else 120)
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=5e-3))

@@ -55,7 +55,7 @@ if __name__ == "__main__":
     small = parser.parse_args().small
     torch.manual_seed(1)
     data = torch.randn(1000, 8)
-    loader = DataLoader(TensorDataset(data, data.prod(1, keepdim=True)), batch_size=32)
+    loader = DataLoader(TensorDataset(data, data.prod(1, keepdim=True)), batch_size=32, shuffle=True)
     with tradewind.join(target_batch_size=128, rounds=10 if small else 300) as run:
         losses = Trainer(run).fit(Regression(), loader)
         print(f"{run.round} rounds, loss {losses[0]:.4f} -> {losses[-1]:.4f}")

@@ -66,19 +66,40 @@ class Driver:
             rest += self.engine.ahead(dataset_size, most - len(rest), block)
         return rest
 
-    def done(self, gradients: Callable[[], Handed], had: int, loss: float) -> Verdict:
-        """Hands in the mean gradient of `had` samples, as that of what the order wants; loss: their mean."""
-        assert self.order is not None
+    def done(
+        self, gradients: Callable[[], Handed], had: int, loss: float, current: Callable[[], bool]
+    ) -> Verdict:
+        """Hands in the mean gradient of `had` samples; loss: their mean.
+
+        An order smaller than that is followed by others of its round, as long as the round has room and
+        current() says that the parameters are the same. Then the next order is in hand, or none.
+        """
         self._sizes.append(had)
-        counted = min(had, self.order.samples)
         handed, alive = gradients()
-        added = self.engine.done(handed, float(counted), counted, max(self._sizes), loss * counted)
+        added, counted = False, 0
+        while self._takes(current):
+            assert self.order is not None
+            some = min(had - counted, self.order.samples)
+            if not self.engine.done(handed, float(some), some, max(self._sizes), loss * some):
+                break
+            added, counted = True, counted + some
+            if counted == had:
+                break
+            Driver.wait(self)
         del alive
         return Verdict(added, counted, had)
+
+    def _takes(self, current: Callable[[], bool]) -> bool:
+        return self.order is not None and current()
 
     def expect(self, samples: int) -> None:
         """The loop takes this many samples at once, even if the next gradient has fewer."""
         self._sizes.append(samples)
+
+    @property
+    def at_once(self) -> int:
+        """Samples of a step; 0: there was none."""
+        return max(self._sizes, default=0)
 
     def drop(self) -> None:
         """Gives the order in hand back."""

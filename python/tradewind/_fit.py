@@ -8,11 +8,11 @@ from typing import Any, Callable, ContextManager, List, NamedTuple, Optional, Tu
 
 import torch
 
-from ._shard import Samples
+from ._order import span_seed
+from ._shard import Samples, to_device
 
 Loss = Callable[[Any, Any], torch.Tensor]
 
-_MASK = (1 << 64) - 1
 # Dynamic scaling of float16 losses, as torch's GradScaler has it.
 _FIRST_SCALE = 65536.0
 _GROWTH_STEPS = 2000
@@ -30,27 +30,6 @@ class Summary(NamedTuple):
     loss: Optional[float]
     evaluations: List[Tuple[int, Any]]
     ended: str
-
-
-def span_seed(seed: int, first: int) -> int:
-    """Seed of the samples from number `first` on, whoever computes them (splitmix64 of run and sample)."""
-    mixed = (seed * 0x9E3779B97F4A7C15 + first + 0x9E3779B97F4A7C15) & _MASK
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-    return (mixed ^ (mixed >> 31)) >> 1
-
-
-def to_device(batch: Any, device: torch.device) -> Any:
-    """The tensors of a batch on a device; lists, tuples and dicts keep their kind."""
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, non_blocking=True)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(to_device(value, device) for value in batch))
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(to_device(value, device) for value in batch)
-    return batch
 
 
 class Gradients:
@@ -131,7 +110,9 @@ def fit(
             if not indices:
                 break
             first = run._loop.driver.order.first
-            batch = samples.batch(indices, run._ahead(samples))
+            (part,) = samples.parts(indices, samples.batch_size or 1)
+            batch = samples.batch(part, samples.order.indices(run._ahead(samples)))
+            run._part_taken(len(indices), len(part) - len(indices))
             last = gradients.compute(batch, span_seed(seed, first))
             applied = optimizer.step(loss=last)
             steps += 1

@@ -205,9 +205,11 @@ class NodeDriver(Driver):
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 
-    def done(self, gradients: Callable[[], Handed], had: int, loss: float) -> Verdict:
+    def done(
+        self, gradients: Callable[[], Handed], had: int, loss: float, current: Callable[[], bool]
+    ) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
         total = self._node.sum(had)
         if self._node.rank == 0:
-            return super().done(gradients, total, loss)
+            return super().done(gradients, total, loss, current)
         return Verdict(True, total, total)

@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
-from ._count import BatchCount, samples_of, whole_samples
+from ._advice import Advice
+from ._count import BatchCount, count_of, whole_samples
 from ._drive import Driver
 from ._engine import Order
 from ._errors import MisuseError
@@ -38,6 +39,7 @@ class Loop:
         # Samples of the shard's batch in hand; 0: handed in; None: no shard.
         self._sharded: Optional[int] = None
         self._sharded_of: Optional[Order] = None
+        self.advice = Advice()
         self._seen = 0  # updates and loads when the loop last got the parameters
 
     @property
@@ -57,6 +59,8 @@ class Loop:
         self._seen = self._trained.updates + self._trained.loads
         if self.finished and not was_finished:
             self._ended()
+        if not self.finished:
+            self.advice.look(self.driver.engine.view, self.driver.at_once, self._sharded is not None)
 
     def _is_current(self) -> bool:
         """Has an order in hand (or the end); whether the parameters are those that the loop last got."""
@@ -77,14 +81,10 @@ class Loop:
 
     # Batches.
 
-    def taken(self, batch: Any) -> None:
-        """The loop gets a batch of a loader of its own."""
-        samples = samples_of(batch)
-        if samples is None:
-            raise MisuseError(
-                "run.batches(): no tensor in the batch tells its size; use step(samples=...) instead."
-            )
-        if self._count.take(samples):
+    def taken(self, batch: Any, samples: Optional[int]) -> None:
+        """The loop gets a batch of a loader of its own. samples: of it, if known."""
+        found = count_of(batch) if samples is None else samples
+        if self._count.take(found):
             self._void()
 
     def next_indices(self, dataset_size: int, batch_size: int, block: int = 1) -> List[int]:
@@ -103,6 +103,13 @@ class Loop:
         self._sharded, self._sharded_of = len(indices), self.driver.order
         self._count.take(len(indices))
         return indices
+
+    def part_taken(self, taken: int, filled: int) -> None:
+        """The loop gets a part of the shard's batch; taken: samples so far. filled: further ones in this part,
+        which do not count.
+        """
+        self._sharded = taken
+        self.counters["surplus"] += filled
 
     def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
         """Indices of the batches after the shard's batch in hand, as far as known, at most `most`."""
@@ -130,7 +137,7 @@ class Loop:
             where = f" from sample {order.first} on, of round {order.round}," if order else ""
             raise MisuseError(
                 f"a batch of {self._sharded} samples{where} was not handed in: call step() after it, or"
-                " run.skip()."
+                " run.skip(); for several batches a step say run.shard(..., accumulate=)."
             )
         self._void()
 
@@ -152,7 +159,7 @@ class Loop:
 
     def give_back_unused(self) -> None:
         """The order in hand goes to others, unless a batch of it may be in work."""
-        if self.driver.order is not None and not self._sharded and not self._count.samples:
+        if self.driver.order is not None and not self._sharded and not self._count.has_any:
             self.driver.drop()
             self.driver.order = None
 
@@ -186,6 +193,8 @@ class Loop:
     def samples_in_hand(self, samples: Optional[int]) -> int:
         """Samples of the gradient in p.grad. MisuseError: unknown."""
         if self._sharded is None:
+            if samples is None and self._count.unknown and not self._batch_size:
+                raise MisuseError(self._count.unknown)
             return known_samples(samples, self._count.samples, self._batch_size)
         if self._sharded == 0:
             raise MisuseError(
@@ -206,13 +215,15 @@ class Loop:
                 " have to take their state.",
                 stacklevel=4,
             )
-        verdict = self.driver.done(trained.gradients, had, _number(loss))
+        updates, begun = trained.updates, trained.updates + trained.loads
+        verdict = self.driver.done(
+            trained.gradients, had, _number(loss), lambda: trained.updates + trained.loads == begun
+        )
         if verdict.added:
             self.counters["surplus"] += verdict.had - verdict.counted
         else:
             self.counters["dropped"] += 1
         self._stepped()
-        updates = trained.updates
         self.wait()
         return trained.updates > updates
 

@@ -261,17 +261,37 @@ class Run(Styles):
     def _next_indices(self, samples: Samples, batch_size: int) -> List[int]:
         self._start(batch_size)
         self._guard()
-        loop = None if self.finished else self._loop
-        return [] if loop is None else loop.next_indices(samples.size, batch_size, samples.block)
+        loop, order = None if self.finished else self._loop, samples.order
+        return [] if loop is None else loop.next_indices(order.engine_size, batch_size, order.block)
 
     def _ahead(self, samples: Samples) -> List[int]:
-        loop = None if self.finished else self._loop
-        return [] if loop is None else loop.ahead(samples.size, samples.prefetch, samples.block)
+        loop, order = None if self.finished else self._loop, samples.order
+        return [] if loop is None else loop.ahead(order.engine_size, samples.prefetch, order.block)
 
-    def _taken(self, batch: Any) -> None:
+    def _part_taken(self, taken: int, filled: int) -> None:
+        if self._loop is not None and not self.finished:
+            self._loop.part_taken(taken, filled)
+
+    def _taken(self, batch: Any, samples: Optional[int] = None) -> None:
         self._guard()
         if self._loop is not None and not self.finished:
-            self._loop.taken(batch)
+            self._loop.taken(batch, samples)
+
+    def _advise(self, text: str) -> None:
+        """Said when the run has several peers."""
+        if self._loop is not None:
+            self._loop.advice.of_several(text)
+
+    @property
+    def _ranks(self) -> int:
+        """Processes that are one peer."""
+        ranks: int = 1 if self._node is None else self._node.size
+        return ranks
+
+    @property
+    def _peer_number(self) -> Optional[int]:
+        """Number of this peer, after the start; None: in a node not all ranks know it."""
+        return None if self._node is not None else int(self.view.get("id") or 0)
 
     # Within.
 

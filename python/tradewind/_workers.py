@@ -17,6 +17,7 @@ from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, 
 
 import torch
 import torch.multiprocessing
+import torch.utils.data._utils.worker as torch_worker
 
 from ._errors import TradewindError
 
@@ -24,9 +25,46 @@ from ._errors import TradewindError
 _LOOK_S = 1.0
 
 
-def _seed(number: int, seed: int) -> None:
-    random.seed(seed + number)
-    torch.manual_seed(seed + number)
+class Work(NamedTuple):
+    """What a DataLoader says of its workers. context: of multiprocessing; initial: worker_init_fn; timeout_s:
+    0 waits without end; generator: draws the seed.
+    """
+
+    context: Any = None
+    initial: Any = None
+    timeout_s: float = 0
+    generator: Any = None
+
+    @staticmethod
+    def of(loader: Any) -> "Work":
+        """loader: a DataLoader, or None."""
+        if loader is None:
+            return Work()
+        return Work(loader.multiprocessing_context, loader.worker_init_fn, loader.timeout, loader.generator)
+
+
+class _Place(NamedTuple):
+    """One worker of several."""
+
+    number: int
+    workers: int
+    seed: int  # of all; each adds its number
+
+
+def _introduce(place: _Place, dataset: Any) -> None:
+    """Seeds, and get_worker_info(), as torch's own workers have them."""
+    seed = place.seed + place.number
+    random.seed(seed)
+    torch.manual_seed(seed)
+    try:
+        import numpy
+    except ImportError:
+        pass
+    else:
+        numpy.random.seed(torch_worker._generate_state(place.seed, place.number))
+    torch_worker._worker_info = torch_worker.WorkerInfo(
+        id=place.number, num_workers=place.workers, seed=seed, dataset=dataset
+    )
 
 
 def samples_of(dataset: Any, indices: Sequence[int]) -> List[Any]:
@@ -109,12 +147,21 @@ def _send_all(connection: Connection, answers: "SimpleQueue[bytes]") -> None:
         os._exit(1)  # else the loop would wait without end
 
 
-def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial: Any) -> None:
-    """The life of a worker: indices come in, samples go out, until the other side is gone."""
+def _begin(place: _Place, dataset: Any, initial: Any) -> Optional[bytes]:
+    """Calls worker_init_fn; what it raised is the answer to all that is asked."""
     torch.set_num_threads(1)
-    _seed(number, seed)
-    if initial is not None:
-        initial(number)
+    try:
+        _introduce(place, dataset)
+        if initial is not None:
+            initial(place.number)
+    except Exception as error:
+        return _packed((False, (_portable(error), traceback.format_exc())))
+    return None
+
+
+def _serve(dataset: Any, connection: Connection, place: _Place, initial: Any) -> None:
+    """The life of a worker: indices come in, samples go out, until the other side is gone."""
+    failed = _begin(place, dataset, initial)
     parent = os.getppid()
     answers: "SimpleQueue[bytes]" = SimpleQueue()
     threading.Thread(target=_send_all, args=(connection, answers), daemon=True).start()
@@ -126,7 +173,7 @@ def _serve(dataset: Any, connection: Connection, number: int, seed: int, initial
             indices = connection.recv()
             if indices is None:
                 return
-            answers.put(_answer_to(dataset, indices))
+            answers.put(failed or _answer_to(dataset, indices))
         except (EOFError, OSError, KeyboardInterrupt):
             return
 
@@ -148,28 +195,28 @@ class _Part(NamedTuple):
 class WorkerPool:
     """Workers of one data set. Thread: the run's. samples() raises what the data set raised."""
 
-    def __init__(self, dataset: Any, workers: int, loader: Any = None) -> None:
-        """loader: its multiprocessing_context and worker_init_fn are used."""
-        context = getattr(loader, "multiprocessing_context", None) or torch.multiprocessing.get_context()
-        initial = getattr(loader, "worker_init_fn", None)
+    def __init__(self, dataset: Any, workers: int, work: Work = Work()) -> None:
+        context = work.context or torch.multiprocessing.get_context()
+        self._timeout_s = work.timeout_s
         self._connections: List[Any] = []
         self._processes: List[Any] = []
         # What each worker was asked for and has not answered; and which of them has an index.
         self._asked: List[Deque[_Part]] = [deque() for _ in range(workers)]
-        self._reader: Dict[int, int] = {}
-        self._read: Dict[int, Any] = {}
-        seed = torch.initial_seed() % (1 << 62)
+        self._reader: Dict[Any, int] = {}
+        self._read: Dict[Any, Any] = {}
+        seed = int(torch.empty((), dtype=torch.int64).random_(generator=work.generator).item())
         for number in range(workers):
             ours, theirs = context.Pipe()
+            place = _Place(number, workers, seed)
             process = context.Process(
-                target=_serve, args=(dataset, theirs, number, seed, initial), daemon=True
+                target=_serve, args=(dataset, theirs, place, work.initial), daemon=True
             )
             process.start()
             theirs.close()
             self._connections.append(ours)
             self._processes.append(process)
 
-    def samples(self, indices: Sequence[int], ahead: Sequence[int] = ()) -> List[Any]:
+    def samples(self, indices: Sequence[Any], ahead: Sequence[Any] = ()) -> List[Any]:
         """The samples of these indices, in their order. ahead: those that come next, read meanwhile."""
         wanted = {*indices, *ahead}
         self._read = {index: sample for index, sample in self._read.items() if index in wanted}
@@ -217,6 +264,11 @@ class WorkerPool:
                 self._read[index] = sample
 
     def _answer(self, number: int) -> Tuple[bool, Any]:
+        if self._timeout_s and not self._connections[number].poll(self._timeout_s):
+            raise TradewindError(
+                f"worker {number} of the data set gave no samples for {self._timeout_s:g} s, the timeout= of"
+                " the loader."
+            )
         try:
             packed = self._connections[number].recv_bytes()
         except (EOFError, OSError) as error:

@@ -4,23 +4,64 @@
     trainer = lightning.Trainer(strategy=tradewind.lightning.Strategy(run), max_epochs=-1)
     trainer.fit(module, loader)
 
-The run decides when it is over; schedules of the module step once a round, whatever their interval says.
-gradient_clip_val of the Trainer clips microbatches; clip_grad_norm= of the strategy clips the round's mean.
+Each peer trains on samples of its own: the run gives them. The run decides when it is over. Steps
+(trainer.global_step) are rounds; schedules of the module step once a round, whatever their interval says; an
+epoch is as many batches of this peer as the loader has. gradient_clip_val of the Trainer clips microbatches;
+clip_grad_norm= of the strategy clips the round's mean. Each peer keeps checkpoints, all but the first in a
+folder peer-ID.
 """
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+import os
+from collections import deque
+from typing import Any, Callable, Deque, Iterator, List, Optional
 
 import torch
+from torch.utils.data import DataLoader, IterableDataset
 
 try:
     from lightning.pytorch.strategies import SingleDeviceStrategy
 except ImportError:
     from pytorch_lightning.strategies import SingleDeviceStrategy
 
+from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
 from ._errors import UnsupportedError
 from ._run import Run
+from ._shard import Given, Shard
+
+
+class _Leased:
+    """Samples that the run gives, as a loader. With a length: else Lightning takes batches ahead, before the
+    step() of those in hand.
+    """
+
+    def __init__(self, shard: Shard, batches: int, accumulate: Callable[[], int]) -> None:
+        self._shard = shard
+        self._batches = batches
+        self._accumulate = accumulate
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._shard)
+
+    def __len__(self) -> int:
+        each = self._accumulate()
+        return -(-self._batches // each) * each
+
+
+class _Counted:
+    """A loader of another kind. samples: of the batches that were taken from it, as far as known."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self.samples: Deque[Optional[int]] = deque()
+
+    def __iter__(self) -> Iterator[Any]:
+        self.samples.clear()
+        for found in counting(self._loader):
+            samples, batch = found if isinstance(found, CountedBatch) else (None, found)
+            self.samples.append(samples)
+            yield batch
 
 
 class Strategy(SingleDeviceStrategy):
@@ -33,6 +74,12 @@ class Strategy(SingleDeviceStrategy):
         super().__init__(device=torch.device(found))
         self._run = run
         self._options = options
+        self._counted: Optional[_Counted] = None
+        self._batch_size: Optional[int] = None
+        self._pause: Any = None
+
+    def _trainer(self) -> Any:
+        return self.lightning_module.trainer
 
     def setup_optimizers(self, trainer: Any) -> None:
         """The module's optimizer, over all peers, and its schedules, once a round."""
@@ -45,24 +92,108 @@ class Strategy(SingleDeviceStrategy):
         for config, schedule in zip(self.lr_scheduler_configs, schedules):
             config.scheduler = self._run.scheduler(schedule)
 
+    # Samples.
+
+    def process_dataloader(self, dataloader: Any) -> Any:
+        """That of training: the run gives its samples; those of an iterable data set are counted."""
+        if not self._trainer().training:
+            return dataloader
+        self._batch_size = usual_size(dataloader)
+        if not isinstance(dataloader, DataLoader) or isinstance(dataloader.dataset, IterableDataset):
+            self._counted = _Counted(dataloader)
+            return self._counted
+        self._counted = None
+
+        def accumulate() -> int:
+            return int(self._trainer().accumulate_grad_batches)
+
+        return _Leased(
+            self._run._shard(dataloader, Given(), accumulate), len(dataloader), accumulate
+        )
+
+    def on_train_start(self) -> None:
+        """Joins or starts the run."""
+        super().on_train_start()
+        each = int(self._trainer().accumulate_grad_batches)
+        self._run._start(None if self._batch_size is None else self._batch_size * each)
+        if self._counted is not None:
+            self._run._advise(SAME_SAMPLES)
+        if not self._run.is_first:
+            self._keep_checkpoints_apart()
+
+    def _keep_checkpoints_apart(self) -> None:
+        for callback in self._trainer().checkpoint_callbacks:
+            if getattr(callback, "dirpath", None):
+                callback.dirpath = os.path.join(callback.dirpath, f"peer-{self._run._peer_number}")
+
     def batch_to_device(self, batch: Any, device: Optional[Any] = None, dataloader_idx: int = 0) -> Any:
-        """As ever; the run counts the batches of training."""
-        if self.lightning_module is not None and self.lightning_module.trainer.training:
-            self._run.start()
-            self._run._taken(batch)
+        """As ever; the run counts the batches of training that it did not give."""
+        counted = self._counted
+        if counted is not None and self.lightning_module is not None and self._trainer().training:
+            self._run._taken(batch, counted.samples.popleft() if counted.samples else None)
         return super().batch_to_device(batch, device, dataloader_idx)
 
-    def optimizer_step(self, *arguments: Any, **named: Any) -> Any:
+    # Steps.
+
+    def optimizer_step(self, optimizer: Any, closure: Callable[[], Any], *arguments: Any, **named: Any) -> Any:
         """As ever; the end of the run ends the training."""
-        result = super().optimizer_step(*arguments, **named)
+        called: List[bool] = []
+
+        def noted() -> Any:
+            called.append(True)
+            return closure()
+
+        result = super().optimizer_step(optimizer, noted, *arguments, **named)
+        if not called:
+            closure()  # Lightning wants its result, though nobody wants the gradient
+        self._count_rounds()
         if self._run.finished:
-            self.lightning_module.trainer.should_stop = True
+            self._trainer().should_stop = True
         return result
+
+    def _count_rounds(self) -> None:
+        """Lightning adds one to its steps after each step() of this peer."""
+        loop = self._trainer().fit_loop.epoch_loop
+        if self.lightning_module.automatic_optimization:
+            steps = loop.automatic_optimization.optim_progress.optimizer.step.total
+        else:
+            steps = loop.manual_optimization.optim_step_progress.total
+        steps.ready = self._run.round
+        steps.completed = self._run.round - 1
+        loop._batches_that_stepped = self._run.round - 1
+
+    # Evaluation and checkpoints.
+
+    def on_validation_start(self) -> None:
+        """Others do this peer's part meanwhile."""
+        super().on_validation_start()
+        if self._run.started and not self._run.finished:
+            self._pause = self._run.paused("validating")
+            self._pause.__enter__()
+
+    def on_validation_end(self) -> None:
+        """Takes part again."""
+        pause, self._pause = self._pause, None
+        if pause is not None:
+            pause.__exit__(None, None, None)
+        super().on_validation_end()
 
     @property
     def is_global_zero(self) -> bool:
-        """Whether this peer logs and saves: the first of the run."""
+        """Whether this peer logs: the first of the run."""
         return self._run.is_first if self._run.started else True
+
+    def optimizer_state(self, optimizer: Any) -> Any:
+        """That of the optimizer, on every peer."""
+        return optimizer.state_dict()
+
+    def save_checkpoint(self, checkpoint: Any, filepath: Any, storage_options: Optional[Any] = None) -> None:
+        """On every peer: each may be asked for its best one."""
+        self.checkpoint_io.save_checkpoint(checkpoint, filepath, storage_options=storage_options)
+
+    def remove_checkpoint(self, filepath: Any) -> None:
+        """On every peer: its own."""
+        self.checkpoint_io.remove_checkpoint(filepath)
 
     def teardown(self) -> None:
         """Leaves the run."""

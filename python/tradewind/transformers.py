@@ -4,8 +4,9 @@
     trainer = tradewind.transformers.Trainer(run, model=model, args=arguments, train_dataset=dataset)
     trainer.train()
 
-The run decides when it is over: epochs and max_steps of the arguments are not looked at. Rounds are the steps
-of the schedule; max_grad_norm clips the mean gradient of a round; checkpoints and logs are the first peer's.
+Each peer trains on samples of its own. The run decides when it is over: epochs and max_steps of the arguments
+are not looked at. Steps are rounds, in the schedule and in logging_steps, eval_steps and save_steps;
+max_grad_norm clips the mean gradient of a round; checkpoints and logs are the first peer's.
 """
 
 from __future__ import annotations
@@ -14,52 +15,91 @@ from typing import Any, Iterator, Optional
 
 import torch
 import transformers
+from torch.utils.data import IterableDataset
+from transformers.trainer_callback import DefaultFlowCallback
 
+from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
 from ._run import Run
+from ._shard import Given
 
-# Steps of one peer until the run is over are not known; the callback ends it.
-_WITHOUT_END = 1 << 40
+_ROUNDS = 100  # of a run that does not say
 
 
 class _Counted:
-    """A loader whose batches the run counts."""
+    """A loader of an iterable data set, whose batches the run counts."""
 
     def __init__(self, run: Run, loader: Any) -> None:
         self._run = run
         self._loader = loader
 
     def __iter__(self) -> Iterator[Any]:
-        self._run.start()
-        for batch in self._loader:
-            self._run._taken(batch)
+        run = self._run
+        run._start(usual_size(self._loader))
+        run._advise(SAME_SAMPLES)
+        for found in counting(self._loader):
+            samples, batch = found if isinstance(found, CountedBatch) else (None, found)
+            run._taken(batch, samples)
+            if run.finished:
+                return
             yield batch
 
-    def __len__(self) -> int:
-        return len(self._loader)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
+class RunCallback(DefaultFlowCallback):
+    """Counts rounds as steps, ends the training with the run; saves and evaluates on the first peer alone."""
 
-
-class RunCallback(transformers.TrainerCallback):
-    """Ends the training with the run; saves and evaluates on the first peer alone."""
-
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, trainer: Any) -> None:
         self._run = run
+        self._trainer = trainer
+        self._round = 0
+        self._epoch = 0
+        self._losses = 0.0  # of steps since the round changed
+        self._steps = 0
+        self._sum: Any = 0.0
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
-        """After each step()."""
+    def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
+        """The first step begins."""
+        self._sum = 0.0
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
+        """After each step() of this peer, of which a round may have several."""
+        before, self._round = self._round, self._run.round
+        state.global_step = self._round
+        self._steps += 1
+        if self._round > before:
+            self._mean_loss(self._round - before)
+            for step in range(before + 1, self._round + 1):
+                state.global_step = step
+                super().on_step_end(args, state, control, **named)
+            self._follow_epochs(args, state, control)
+        return self._verdict(control)
+
+    def _mean_loss(self, rounds: int) -> None:
+        """transformers divides the sum of the losses by the steps: a round adds the mean of its steps."""
+        summed = self._trainer._tr_loss
+        if float(summed) < float(self._sum):  # logged meanwhile, and begun anew
+            self._sum = 0.0
+        since = summed - self._sum
+        summed += since * (rounds / self._steps - 1)
+        self._sum, self._steps = summed.clone(), 0
+
+    def _follow_epochs(self, args: Any, state: Any, control: Any) -> None:
+        size = len(self._trainer.train_dataset) if hasattr(self._trainer.train_dataset, "__len__") else 0
+        if size:
+            state.epoch = self._run.samples / size
+            if int(state.epoch) > self._epoch:
+                self._epoch = int(state.epoch)
+                super().on_epoch_end(args, state, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
+        """transformers counts steps of this peer; epochs are the run's."""
+        return self._verdict(control)
+
+    def _verdict(self, control: Any) -> Any:
         if self._run.finished:
             control.should_training_stop = True
-        self._leave_to_the_first(control)
-
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
-        """After each epoch of this peer's loader."""
-        self._leave_to_the_first(control)
-
-    def _leave_to_the_first(self, control: Any) -> None:
         if not self._run.is_first:
             control.should_save = control.should_evaluate = False
+        return control
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Any] = None, **named: Any) -> None:
         """Adds what the run knows."""
@@ -80,8 +120,9 @@ class Trainer(transformers.Trainer):
         if clip:
             self._run_options.setdefault("clip_grad_norm", clip)
         self.args.max_grad_norm = 0.0
-        self.args.max_steps = _WITHOUT_END
-        self.add_callback(RunCallback(run))
+        self.args.max_steps = int(run._settings.get("training.rounds") or _ROUNDS)
+        self.remove_callback(DefaultFlowCallback)
+        self.callback_handler.callbacks.insert(0, RunCallback(run, self))
 
     def create_optimizer(self, *arguments: Any, **named: Any) -> torch.optim.Optimizer:
         """That of transformers, over all peers."""
@@ -91,8 +132,7 @@ class Trainer(transformers.Trainer):
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """That of transformers, over the rounds of the run."""
-        rounds = int(self._run._settings.get("training.rounds") or 100)
-        self.lr_scheduler = self._run.scheduler(super().create_scheduler(rounds, optimizer))
+        self.lr_scheduler = self._run.scheduler(super().create_scheduler(num_training_steps, optimizer))
         return self.lr_scheduler
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
@@ -101,5 +141,10 @@ class Trainer(transformers.Trainer):
             return super().evaluate(*arguments, **named)
 
     def get_train_dataloader(self) -> Any:
-        """That of transformers; the run counts its batches."""
-        return _Counted(self._run, super().get_train_dataloader())
+        """That of transformers, whose samples the run gives to this peer. Its length is that of the run, so it
+        has none.
+        """
+        loader = super().get_train_dataloader()
+        if isinstance(self.train_dataset, IterableDataset):
+            return _Counted(self._run, loader)
+        return self._run._shard(loader, Given(), lambda: int(self.args.gradient_accumulation_steps))

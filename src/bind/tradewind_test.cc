@@ -181,6 +181,20 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
   }
 }
 
+TEST(Tradewind, gives_a_whole_lease_to_a_program_that_has_not_said_how_much_it_does_at_once) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  tw_order order{};
+  ASSERT_EQ(TW_GRADIENT, tw_next(program.peer, 10000, &order)) << error();
+  EXPECT_LE(4U, order.samples) << "half of what the only peer gets";
+  const std::vector<float> zeros(4, 0.0F);
+  const std::vector<tw_tensor> tensors = Program::tensors_of(zeros);
+  const tw_gradient handed{tensors.data(), 2, 1, 1, 2, 0};
+  ASSERT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
+  ASSERT_EQ(TW_GRADIENT, tw_next(program.peer, 10000, &order)) << error();
+  EXPECT_EQ(2U, order.samples) << "as many as it had";
+}
+
 TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();

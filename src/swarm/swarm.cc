@@ -233,10 +233,11 @@ void Swarm::report_stall(Instant now, PeerId suspect, wire::StallCause cause, Ra
 
 std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   wake(now);
-  own_.grain = std::min(most, options_.lease.microbatches());
+  const std::uint64_t all = options_.lease.microbatches();
+  own_.grain = std::clamp<std::uint64_t>(most, 1, all);
   if (!takes_part() || !history_.parameters() || own_.busy) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
-  std::optional<WorkItem> item = work_.begin(own_.grain);
+  std::optional<WorkItem> item = work_.begin(most == 0 ? all : own_.grain);
   if (item) {
     const wire::Record next = record_after(*head(), options_.lease);
     item->samples = samples_of(next, item->microbatches, options_.lease);

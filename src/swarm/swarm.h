@@ -72,7 +72,7 @@ class Swarm {
   /// Bandwidth that was measured at this peer.
   void measured(const wire::Bandwidth& line) { own_.bandwidth = line; }
 
-  /// The next microbatches to compute, at most `most` at once. At most one item is under way at a time.
+  /// The next microbatches, at most `most`; 0 (not known yet): all that are leased. One item at a time.
   std::optional<WorkItem> begin_work(Instant now, std::uint64_t most = 1);
   /// Samples of the run that are leased to this peer and not done. They may still go to others.
   RangeSet leased_samples() const;

@@ -256,6 +256,17 @@ wire::Progress last_word(const Follower& follower) {
   return std::get<wire::Progress>(told->message);
 }
 
+TEST(Follower, that_does_not_know_yet_how_much_it_does_at_once_begins_all_that_it_has) {
+  Follower follower;
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 0);
+  ASSERT_TRUE(item.has_value());
+  EXPECT_EQ(RangeSet(Range{8, 8}), item->microbatches);
+  follower.swarm.leave(follower.now);
+  follower.listen();
+  EXPECT_EQ(1U, last_word(follower).grain);
+}
+
 TEST(Follower, tells_at_once_that_it_gives_back_its_leases_when_it_leaves) {
   Follower follower;
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});

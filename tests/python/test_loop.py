@@ -74,9 +74,9 @@ def test_samples_may_differ_at_every_step(fake_run):
         opt.zero_grad()
         gradient(model, samples=samples)
         opt.step(samples=samples)
-    # Until a batch was as large, its order is smaller: what is beyond is lost, once.
-    assert [samples for _, samples, _, _ in fake_run.engines[0].handed] == [3, 1, 3, 2]
-    assert run.metrics["surplus"] == 1
+    # An order may be smaller than a batch: the rest goes into the next one.
+    assert [samples for _, samples, _, _ in fake_run.engines[0].handed] == [3, 1, 3, 1, 2]
+    assert run.metrics["surplus"] == 0 and run.metrics["steps"] == 4
 
 
 def test_a_short_batch_does_not_shrink_the_next_orders(fake_run):
@@ -524,3 +524,71 @@ def test_state_dict_has_round_and_optimizer(fake_run):
     state = run.state_dict()
     assert state["round"] == 1 and state["samples"] == 8
     assert state["optimizer"]["state"][0]["exp_avg"].shape == model[0].weight.shape
+
+
+class OrdersOf:
+    """Orders of one size, whatever the program had."""
+
+    def __init__(self, engine, size):
+        self.engine, self.size = engine, size
+
+    def __call__(self, limit_ms):
+        status, order = type(self.engine).next(self.engine, limit_ms)
+        if order is not None:
+            order = self.engine.order = order._replace(samples=min(order.samples, self.size))
+        return status, order
+
+
+def test_steps_of_any_size_count_whole_while_the_round_has_room(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=100, rounds=20)
+    run.start()
+    engine = fake_run.engines[0]
+    engine.next = OrdersOf(engine, 7)
+    sizes = torch.randint(1, 60, (500,), generator=torch.Generator().manual_seed(1)).tolist()
+    cut = []
+    for samples in sizes:
+        before = run.metrics["surplus"]
+        opt.zero_grad()
+        gradient(model)
+        opt.step(samples=samples)
+        if run.finished:
+            break
+        cut.append(run.metrics["surplus"] - before)
+    assert sum(1 for surplus in cut if surplus) <= 20
+    assert [record["samples"] for record in engine.records] == [100] * 20
+
+
+def test_what_is_left_of_a_step_does_not_count_for_other_parameters(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=10, rounds=2)
+    run.start()
+    gradient(model)
+    assert opt.step(samples=25) is True
+    assert [(samples, had) for _, samples, had, _ in fake_run.engines[0].handed] == [(10, 25)]
+    assert run.round == 1 and run.metrics["surplus"] == 15
+
+
+@pytest.mark.parametrize("how", ["closure", "batches"])
+def test_a_start_before_the_first_batch_cuts_no_batch(fake_run, how):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=16, rounds=2)
+    run.start()
+    assert "grain" not in fake_run.engines[0].settings
+    engine = fake_run.engines[0]
+    engine.next = OrdersOf(engine, 1)  # the engine knows no size yet
+    loader = torch.utils.data.DataLoader(list(zip(*data(16))), batch_size=8)
+    for batch in run.batches(loader):
+        opt.zero_grad()
+        if how == "closure":
+            opt.step(lambda: loss_and_gradient(model, batch))
+        else:
+            loss_and_gradient(model, batch)
+            opt.step()
+    assert run.metrics["surplus"] == 0 and run.metrics["steps"] == 4
+
+
+def loss_and_gradient(model, batch):
+    loss = loss_of(model, *batch)
+    loss.backward()
+    return loss

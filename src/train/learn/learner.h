@@ -66,7 +66,7 @@ class Learner {
 
   const ModelSize& size() const { return size_; }
 
-  /// Microbatches computed at once: the most that an item has.
+  /// Microbatches computed at once: the most that an item has. 0: not known yet; an item is a whole lease.
   virtual std::uint64_t grain() const { return 1; }
 
   /// These samples are leased to this peer: time to fetch them. They may still move to other peers.

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which samples of a data set those of a run are: as the sampler of a DataLoader says, the same on all peers."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import operator
+import random
+import sys
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+)
+
+from ._errors import UnsupportedError
+
+# In a data set that is one block of so many samples (the most that the engine knows), a sample's index is its
+# number in the run.
+_NUMBERS = 1 << 62
+_MASK = (1 << 64) - 1
+
+
+def span_seed(seed: int, first: int) -> int:
+    """Seed of the samples from number `first` on, whoever computes them (splitmix64 of run and sample)."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + first + 0x9E3779B97F4A7C15) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    return (mixed ^ (mixed >> 31)) >> 1
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """The generators of torch, random and numpy begin with this seed, and go on as before afterwards."""
+    numpy: Any = sys.modules.get("numpy")
+    before = (torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None)
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    if numpy:
+        numpy.random.seed(seed % (1 << 32))
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before[0])
+        random.setstate(before[1])
+        if numpy:
+            numpy.random.set_state(before[2])
+
+
+class Shuffled:
+    """All samples in an order of the run's own: another one in each epoch; `block` in a row stay together."""
+
+    def __init__(self, size: int, block: int = 1) -> None:
+        self.size = self.engine_size = size
+        self.block = block
+        self.fact = f"{size} samples, shuffled"
+
+    def indices(self, found: Sequence[int]) -> List[Any]:
+        """Of the data set, for those that the engine named."""
+        return list(found)
+
+    def any(self, draw: random.Random) -> Any:
+        """Some index of the data set."""
+        return draw.randrange(self.size)
+
+
+class InOrder(Shuffled):
+    """All samples as they stand in the data set."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, size)
+        self.fact = f"{size} samples, in order (shuffle=False)"
+
+
+class Drawn:
+    """What a sampler gives in each epoch; its random numbers are those of the run, the same on all peers."""
+
+    block = engine_size = _NUMBERS
+
+    def __init__(self, sampler: Any, seed: int) -> None:
+        self._sampler = sampler
+        self._seed = seed
+        self._epochs: List[Tuple[int, List[Any]]] = []
+        self.size = len(self._epoch(0, None))
+        name = type(sampler).__name__
+        if not self.size:
+            raise UnsupportedError(f"run.shard(): the sampler {name} gives no samples.")
+        digest = hashlib.sha256(repr(self._epoch(0)).encode()).hexdigest()[:12]
+        self.fact = f"{self.size} samples of the sampler {name}, {digest}"
+
+    def _epoch(self, number: int, size: Optional[int] = -1) -> List[Any]:
+        """Indices of an epoch; of the two last asked for they are kept. size: expected; None: any."""
+        for known, indices in self._epochs:
+            if known == number:
+                return indices
+        indices = self._draw(number)
+        wanted = self.size if size == -1 else size
+        if wanted is not None and len(indices) != wanted:
+            raise UnsupportedError(
+                f"run.shard(): the sampler {type(self._sampler).__name__} gave {wanted} samples in the first"
+                f" epoch and {len(indices)} in epoch {number + 1}: epochs have to be of one size; use"
+                " run.batches(loader)."
+            )
+        self._epochs = [*self._epochs[-1:], (number, indices)]
+        return indices
+
+    def _draw(self, number: int) -> List[Any]:
+        sampler = copy.copy(self._sampler)
+        seed = span_seed(self._seed, number)
+        if hasattr(sampler, "set_epoch"):
+            sampler.set_epoch(number)
+        if isinstance(getattr(sampler, "generator", None), torch.Generator):
+            sampler.generator = torch.Generator().manual_seed(seed)
+        with seeded(seed):
+            return [_plain(index) for index in sampler]
+
+    def indices(self, found: Sequence[int]) -> List[Any]:
+        """Of the data set, for numbers of samples of the run."""
+        return [self._epoch(number // self.size)[number % self.size] for number in found]
+
+    def any(self, draw: random.Random) -> Any:
+        """Some index that the sampler gave."""
+        return draw.choice(self._epochs[-1][1])
+
+
+def _plain(index: Any) -> Any:
+    """A whole number of any kind as an int; other keys of a data set as they are."""
+    try:
+        return operator.index(index)
+    except TypeError:
+        return index
+
+
+def own_iteration(loader: DataLoader) -> Optional[str]:
+    """Name of a loader's class that goes through its batches in a way of its own; None: as torch does."""
+    kind = type(loader)
+    return None if kind.__iter__ is DataLoader.__iter__ else kind.__name__
+
+
+def is_accelerates(value: Any) -> bool:
+    """Whether Accelerate made it."""
+    return type(value).__module__.partition(".")[0] == "accelerate"
+
+
+class Sampling:
+    """How a DataLoader chooses samples: sampler, batch_size (None: no batches) and drop_last."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        """UnsupportedError: a batch_sampler that run.shard() cannot follow."""
+        batches: Any = loader.batch_sampler
+        if is_accelerates(batches) and getattr(batches, "num_processes", 0) == 1:
+            batches = batches.batch_sampler
+        self.sampler: Any = loader.sampler
+        self.batch_size: Optional[int] = None
+        self.drop_last = False
+        if batches is None:
+            return
+        if type(batches) is not BatchSampler:
+            raise UnsupportedError(
+                f"run.shard(): batch_sampler={type(batches).__name__} makes batches of its own, and the"
+                " run's batches are cut to its rounds: use run.batches(loader), or give the loader sampler="
+                " and batch_size=."
+            )
+        self.sampler = batches.sampler
+        self.batch_size = batches.batch_size
+        self.drop_last = batches.drop_last
+
+
+Order = Any  # Shuffled or Drawn
+MakeOrder = Callable[[Any, int, int], Order]
+
+
+def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
+    """The order of a data set. sampler: None without a DataLoader; seed: that of the run."""
+    if sampler is None:
+        return Shuffled(_length(dataset), block)
+    if isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
+        raise UnsupportedError(
+            f"run.shard(): the loader's DistributedSampler takes one of {sampler.num_replicas} parts of the"
+            " data, and run.shard() gives each peer its samples: leave the sampler out."
+        )
+    if type(sampler) is SequentialSampler and _covers(sampler, dataset):
+        return InOrder(_length(dataset))
+    plain = type(sampler) is RandomSampler or (
+        isinstance(sampler, RandomSampler) and is_accelerates(sampler)
+    )
+    if plain and not sampler.replacement and _covers(sampler, dataset):
+        return Shuffled(_length(dataset), block)
+    return Drawn(sampler, seed)
+
+
+def _covers(sampler: Any, dataset: Any) -> bool:
+    return bool(len(sampler) == len(sampler.data_source) == len(dataset))
+
+
+def _length(dataset: Any) -> int:
+    try:
+        size = len(dataset)
+    except TypeError:
+        raise UnsupportedError(
+            f"run.shard() of {type(dataset).__name__}: it has no length; give the DataLoader a sampler."
+        ) from None
+    if size < 1:
+        raise UnsupportedError(f"run.shard() of {type(dataset).__name__}: it has no samples.")
+    return size

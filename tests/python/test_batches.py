@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of a program's own loader: how many samples each has, and which peer goes through which."""
+
+import dataclasses
+import time
+import warnings
+from collections import UserDict, namedtuple
+from types import SimpleNamespace
+
+import pytest
+import torch
+from models import mlp
+from torch.utils.data import (
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    SubsetRandomSampler,
+    TensorDataset,
+)
+from tradewind import MisuseError
+from tradewind._advice import about_sizes
+from tradewind._count import count_of
+
+N = 8
+PICTURES = [torch.zeros(3, 4, 4)] * N
+RAGGED = [torch.zeros(3, 4, 4 + at) for at in range(N)]
+BOXES = [{"boxes": torch.zeros(at + 1, 4)} for at in range(N)]
+Pair = namedtuple("Pair", "inputs targets")
+
+
+@dataclasses.dataclass
+class Fields:
+    inputs: torch.Tensor
+    name: str = "train"
+
+
+GRAPHS = SimpleNamespace(num_graphs=N, x=torch.zeros(31, 4), batch_size=N)
+COUNTED = {
+    "a tensor": torch.zeros(N, 4),
+    "inputs and targets": [torch.zeros(N, 4), torch.zeros(N)],
+    "of one rank": (torch.zeros(N, 4), torch.zeros(N, 1)),
+    "a dict": {"input_ids": torch.zeros(N, 5), "attention_mask": torch.zeros(N, 5), "epoch": 3},
+    "a BatchEncoding": UserDict(input_ids=torch.zeros(N, 5), labels=torch.zeros(N)),
+    "nested": [torch.zeros(N, 3), {"y": torch.zeros(N), "z": (torch.zeros(N, 2), torch.zeros(N))}],
+    "a named tuple": Pair(torch.zeros(N, 4), torch.zeros(N, 4)),
+    "a dataclass": Fields(torch.zeros(N, 4)),
+    "with a scalar": (torch.zeros(N, 4), torch.tensor(0.5), 7, "a text", None),
+    "with texts": [torch.zeros(N, 4), ["a"] * N],
+    "with a size": {"pixels": torch.zeros(N, 3, 4, 4), "size": (4, 4)},
+    "texts alone": ["a"] * N,
+    "numpy": (torch.zeros(N, 4).numpy(), torch.zeros(N).numpy()),
+    "packed": torch.nn.utils.rnn.pack_sequence([torch.zeros(5 - at % 3) for at in range(N)], False),
+    "packed and lengths": (torch.nn.utils.rnn.pack_sequence([torch.zeros(4, 2)] * N), torch.zeros(N)),
+    "graphs": GRAPHS,
+    "as many pictures as channels": ([torch.zeros(N, 4, 4)] * N, torch.zeros(N)),
+}
+UNKNOWN = {
+    "pictures": PICTURES,
+    "ragged pictures": RAGGED,
+    "detection": (tuple(PICTURES), tuple(BOXES)),
+    "pictures and labels": (PICTURES, torch.zeros(N)),
+    "time first": (torch.zeros(20, N, 3), torch.zeros(N)),
+    "time first in a dict": {"x": torch.zeros(20, N, 3), "y": torch.zeros(N)},
+    "ragged sequences": [torch.zeros(3 + at, 2) for at in range(N)],
+    "sequences of one length": [torch.zeros(5, 2)] * N,
+    "samples that are not collated": [(torch.zeros(3, 4, 4), at) for at in range(N)],
+    "dicts of samples": [{"x": torch.zeros(3, 4, 4), "y": at} for at in range(N)],
+    "scalars": torch.tensor(1.0),
+    "nothing": {},
+    "nodes of graphs": {"x": torch.zeros(31, 4), "y": torch.zeros(N)},
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_batches_whose_parts_agree_are_counted(name):
+    assert count_of(COUNTED[name]) == N
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_number_is_never_guessed(name):
+    found = count_of(UNKNOWN[name])
+    assert isinstance(found, str) and "samples=" in found and "batch_size=" in found
+
+
+def begun(fake_run, batch_size=None, **settings):
+    model = mlp()
+    run = fake_run(**{"target_batch_size": 2 * N, "rounds": 3, **settings})
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    return run, run.optimizer(model, sgd, batch_size=batch_size), model
+
+
+def steps_of(run, opt, model, batches, **options):
+    count = 0
+    for _ in batches:
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step(**options)
+        opt.zero_grad()
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_an_unknown_number_is_an_error_at_the_step_unless_it_is_said(fake_run, name):
+    run, opt, model = begun(fake_run)
+    with pytest.raises(MisuseError, match="(?s)batch.*samples=.*batch_size="):
+        steps_of(run, opt, model, run.batches([UNKNOWN[name]] * 9))
+    run.close()
+    run, opt, model = begun(fake_run)
+    assert steps_of(run, opt, model, run.batches([UNKNOWN[name]] * 9), samples=N) == 6
+    run, opt, model = begun(fake_run)
+    assert steps_of(run, opt, model, run.batches([UNKNOWN[name]] * 9, batch_size=N)) == 6
+    run, opt, model = begun(fake_run, batch_size=N)
+    assert steps_of(run, opt, model, run.batches([UNKNOWN[name]] * 9)) == 6
+
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, size=20):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return torch.full((5, 2), float(index))
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter([torch.full((5, 2), float(at)) for at in range(20)])
+
+
+def time_first(samples):
+    return torch.stack(samples, 1)
+
+
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("data", [Rows, Stream])
+def test_a_loader_says_how_many_samples_a_batch_has_whatever_it_looks_like(fake_run, data, workers):
+    run, opt, model = begun(fake_run, target_batch_size=20 * (max(1, workers) if data is Stream else 1))
+    loader = DataLoader(data(), batch_size=8, collate_fn=time_first, num_workers=workers)
+    collate = loader.collate_fn
+    seen = []
+    for batch in run.batches(loader, distinct=True):
+        assert batch.shape[0] == 5
+        seen.append(batch.shape[1])
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step()
+        opt.zero_grad()
+    assert sorted(seen) == sorted([8, 8, 4] * (3 * (max(1, workers) if data is Stream else 1)))
+    assert run.metrics["surplus"] == 0 and loader.collate_fn is collate
+
+
+def test_a_loader_with_persistent_workers_stays_the_programs_own(fake_run):
+    run, opt, model = begun(fake_run, target_batch_size=20, rounds=1)
+    loader = DataLoader(
+        Rows(), batch_size=8, collate_fn=time_first, num_workers=1, persistent_workers=True
+    )
+    shapes = [(5, 8, 2), (5, 8, 2), (5, 4, 2)]
+    assert [batch.shape for batch in loader] == shapes
+    assert steps_of(run, opt, model, run.batches(loader)) == 3
+    assert [batch.shape for batch in loader] == shapes
+
+
+def test_batches_of_a_loader_without_batches_are_counted_by_their_tensors(fake_run):
+    run, opt, model = begun(fake_run)
+    loader = DataLoader([torch.zeros(N, 4)] * 4, batch_size=None)
+    assert steps_of(run, opt, model, run.batches(loader)) == 6
+
+
+# Which samples.
+
+
+def first_epoch(fake_run, peer, loader, **options):
+    run, opt, model = begun(fake_run, target_batch_size=40, rounds=2)
+    fake_run.ids = peer
+    numbers = []
+    for batch in run.batches(loader, **options):
+        numbers.append([int(value) for value in batch[:, 0, 0]])
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step()
+        opt.zero_grad()
+    run.close()
+    return numbers
+
+
+@pytest.fixture
+def as_peer(monkeypatch):
+    """as_peer(2, peers=3): what the engine says of itself."""
+    from fake_engine import FakeEngine
+
+    view = FakeEngine.view
+
+    def set_to(number, peers=1):
+        monkeypatch.setattr(FakeEngine, "view", lambda self: {**view(self), "id": number, "peers": peers})
+
+    return set_to
+
+
+@pytest.mark.parametrize("sampler", [None, SubsetRandomSampler(range(20))])
+@pytest.mark.parametrize("generator", [False, True])
+def test_each_peer_shuffles_in_another_way(fake_run, as_peer, sampler, generator):
+    def epochs(peer):
+        as_peer(peer, 3)
+        torch.manual_seed(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loader = DataLoader(
+                Rows(),
+                batch_size=10,
+                shuffle=sampler is None,
+                sampler=sampler,
+                generator=torch.Generator().manual_seed(3) if generator else None,
+            )
+            return first_epoch(fake_run, peer, loader)
+
+    one, again, other = epochs(1), epochs(1), epochs(2)
+    assert one == again != other
+    for numbers in (one, other):
+        halves = [sum(numbers[:2], []), sum(numbers[2:4], [])]
+        assert all(sorted(half) == list(range(20)) for half in halves) and halves[0] != halves[1]
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        DataLoader(Rows(), batch_size=10),
+        DataLoader(Stream(), batch_size=10),
+        [torch.zeros(10, 5, 2)] * 2,
+        DataLoader(Rows(), batch_size=10, sampler=DistributedSampler(Rows(), num_replicas=1, rank=0)),
+    ],
+)
+def test_peers_that_may_train_on_the_same_samples_are_told_once(fake_run, as_peer, loader):
+    as_peer(1, 3)
+    with pytest.warns(UserWarning, match="3 peers.*run.shard.*shuffle=True.*distinct=True") as told:
+        first_epoch(fake_run, 1, loader)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first_epoch(fake_run, 1, loader, distinct=True)
+        as_peer(1, 1)
+        first_epoch(fake_run, 1, loader)
+
+
+def test_a_distributed_sampler_of_several_ranks_is_a_part_of_its_own(fake_run, as_peer):
+    as_peer(1, 3)
+    loader = DataLoader(
+        Rows(), batch_size=10, sampler=DistributedSampler(Rows(), num_replicas=2, rank=1, shuffle=False)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numbers = first_epoch(fake_run, 1, loader)
+    assert numbers[0] == list(range(1, 20, 2))
+
+
+# Sizes that fit each other.
+
+
+def test_sizes_that_let_one_peer_work_at_a_time():
+    assert about_sizes(64, 16, 4) is None and about_sizes(64, 64, 1) is None
+    assert about_sizes(64, 64, 2) == (
+        "target_batch_size=64 is 1 step of 64 samples, so 1 of 2 peers computes at a time and the others"
+        " wait: take 32 samples at most, or a target_batch_size of 128 at least."
+    )
+    assert "2 of 3 peers compute at a time" in about_sizes(64, 32, 3)
+    assert about_sizes(32, 48, 1) == (
+        "target_batch_size=32 is less than the 48 samples of a step, so 16 of them never count: take 32"
+        " samples at most, or a target_batch_size of 48 at least."
+    )
+
+
+@pytest.mark.parametrize("how", ["shard", "batches", "samples"])
+def test_a_run_says_once_that_its_batches_are_too_large_for_its_peers(fake_run, monkeypatch, how):
+    from fake_engine import FakeEngine
+
+    view = FakeEngine.view
+    monkeypatch.setattr(FakeEngine, "view", lambda self: {**view(self), "peers": 3, "target": self.target})
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 5)).__next__)
+    run, opt, model = begun(fake_run, target_batch_size=20)
+    loader = DataLoader(Rows(), batch_size=20, shuffle=True)
+    source = {"shard": run.shard, "batches": run.batches, "samples": lambda loader: [0] * 3}[how](loader)
+    with pytest.warns(UserWarning, match="1 of 3 peers computes at a time.*take 6 samples") as told:
+        steps_of(run, opt, model, source, **({"samples": 20} if how == "samples" else {}))
+    assert len(told) == 1
+
+
+def test_tensor_data_sets_are_counted(fake_run):
+    run, opt, model = begun(fake_run, target_batch_size=20)
+    loader = DataLoader(TensorDataset(torch.zeros(20, 4), torch.zeros(20)), batch_size=N, shuffle=True)
+    assert steps_of(run, opt, model, run.batches(loader)) == 9 and run.metrics["surplus"] == 0

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of each argument of a DataLoader in run.shard(), as docs/python.md lists them; torch's own
+loader is the judge.
+"""
+
+import random
+import time
+import warnings
+from collections import Counter
+
+import numpy
+import pytest
+import torch
+from models import mlp
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    get_worker_info,
+)
+from tradewind import TradewindError, UnsupportedError
+from tradewind._order import Drawn, Shuffled, order_of
+
+
+class Numbered(Dataset):
+    def __init__(self, size=64):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return torch.tensor([float(index)] * 4), index
+
+
+class Drawing(Numbered):
+    """What a worker draws, and who it is."""
+
+    def __getitem__(self, index):
+        info = get_worker_info()
+        who = (info.id, info.num_workers, info.seed, len(info.dataset)) if info is not None else (-1,) * 4
+        draws = (numpy.random.randint(1 << 30), random.getrandbits(30), int(torch.randint(1 << 30, ())))
+        return torch.zeros(4), torch.tensor(draws), torch.tensor(who)
+
+
+def trained(fake_run, source, take=lambda batch: [int(number) for number in batch[1]], **settings):
+    """take(batch) of each batch of a run over a data set or a DataLoader."""
+    model = mlp()
+    run = fake_run(**{"target_batch_size": 16, "rounds": 4, **settings})
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    taken = []
+    for batch in run.shard(source):
+        taken.append(take(batch))
+        opt.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step()
+    run.close()
+    return taken
+
+
+def flat(batches):
+    return [number for batch in batches for number in batch]
+
+
+def test_batch_size_is_that_of_the_batches(fake_run):
+    assert [len(batch) for batch in trained(fake_run, DataLoader(Numbered(), batch_size=8))] == [8] * 8
+
+
+def test_a_batch_size_of_run_optimizer_does_not_go_before_the_loaders(fake_run):
+    model = mlp()
+    run = fake_run(target_batch_size=16)
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)
+    assert len(next(iter(run.shard(DataLoader(Numbered(), batch_size=8))))[1]) == 8
+
+
+def test_shuffle_false_is_the_order_of_the_data(monkeypatch, fake_run):
+    loader = DataLoader(Numbered(), batch_size=8)
+    assert order_of(loader.dataset, 1, loader.sampler, 1).block == 64  # one block: nothing is permuted
+    assert flat(trained(fake_run, loader)) == list(range(64))
+
+
+@pytest.mark.parametrize("block", [1, 4])
+def test_shuffle_is_the_order_of_the_run(block):
+    loader = DataLoader(Numbered(), batch_size=8, shuffle=True)
+    order = order_of(loader.dataset, block, loader.sampler, 1)
+    assert type(order) is Shuffled and order.block == block
+
+
+def test_a_subset_is_a_data_set(fake_run):
+    loader = DataLoader(Subset(Numbered(), range(32, 48)), batch_size=8)
+    assert sorted(flat(trained(fake_run, loader, rounds=1))) == list(range(32, 48))
+
+
+def test_a_sampler_that_chooses_a_subset_is_followed(fake_run):
+    loader = DataLoader(Numbered(), batch_size=8, sampler=SubsetRandomSampler(range(32, 64)))
+    seen = flat(trained(fake_run, loader))
+    first, second = seen[:32], seen[32:]
+    assert sorted(first) == sorted(second) == list(range(32, 64)) and first != second
+
+
+def test_weights_of_a_sampler_are_followed(fake_run):
+    weights = [0.0] * 32 + [1.0] * 16 + [3.0] * 16
+    loader = DataLoader(Numbered(), batch_size=8, sampler=WeightedRandomSampler(weights, 4000))
+    counts = Counter(flat(trained(fake_run, loader, target_batch_size=400, rounds=10)))
+    assert sum(counts.values()) == 4000 and min(counts) >= 32
+    heavy = sum(count for number, count in counts.items() if number >= 48)
+    assert 2850 < heavy < 3150
+
+
+class Backwards(torch.utils.data.Sampler):
+    def __init__(self, size):
+        self.size, self.epoch = size, 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return self.size
+
+    def __iter__(self):
+        return (numpy.int64(at + 10 * self.epoch) for at in reversed(range(self.size)))
+
+
+def test_a_sampler_of_a_users_own_is_followed_epoch_after_epoch(fake_run):
+    loader = DataLoader(Numbered(), batch_size=8, sampler=Backwards(32))
+    assert flat(trained(fake_run, loader)) == [*range(31, -1, -1), *range(41, 9, -1)]
+
+
+class Noisy(Backwards):
+    """Draws from all generators that a sampler may use."""
+
+    def __iter__(self):
+        draws = [torch.randperm(64), numpy.random.permutation(64), random.sample(range(64), 64)]
+        return (int(draws[at % 3][at]) for at in range(self.size))
+
+
+def test_all_peers_draw_the_same_and_nobody_elses_numbers_change():
+    torch.manual_seed(3), numpy.random.seed(3), random.seed(3)
+    expected = (float(torch.rand(())), numpy.random.rand(), random.random())
+    torch.manual_seed(3), numpy.random.seed(3), random.seed(3)
+    one = Drawn(Noisy(60), 7)
+    first = one.indices(range(120))
+    assert (float(torch.rand(())), numpy.random.rand(), random.random()) == expected
+    other = Drawn(Noisy(60), 7)
+    assert other.indices(range(60, 120)) == first[60:] and other.fact == one.fact
+    assert other.indices(range(60)) == first[:60] != first[60:]
+    assert Drawn(Noisy(60), 8).fact != one.fact
+
+
+def test_a_sampler_with_a_generator_of_its_own_draws_the_same_on_all_peers():
+    draws = []
+    for seed in (1, 2):
+        sampler = RandomSampler(range(64), replacement=True, generator=torch.Generator().manual_seed(seed))
+        state = sampler.generator.get_state()
+        draws.append(order_of(Numbered(), 1, sampler, 5).indices(range(64)))
+        assert torch.equal(sampler.generator.get_state(), state)
+    assert draws[0] == draws[1] and len(set(draws[0])) < 64
+
+
+class Shrinking(Backwards):
+    def __iter__(self):
+        return iter(range(self.size - self.epoch))
+
+
+def test_a_sampler_whose_epochs_differ_in_size_is_refused(fake_run):
+    with pytest.raises(UnsupportedError, match="Shrinking gave 20 samples.*and 19 in epoch 2.*run.batches"):
+        trained(fake_run, DataLoader(Numbered(), batch_size=8, sampler=Shrinking(20)))
+
+
+def test_a_distributed_sampler_is_refused_by_name(fake_run):
+    sampler = DistributedSampler(Numbered(), num_replicas=2, rank=0)
+    with pytest.raises(UnsupportedError, match="DistributedSampler takes one of 2 parts.*leave the sampler"):
+        trained(fake_run, DataLoader(Numbered(), batch_size=8, sampler=sampler))
+    fake_run.runs[-1].close()
+    sampler = DistributedSampler(Numbered(), num_replicas=1, rank=0)
+    seen = flat(trained(fake_run, DataLoader(Numbered(), batch_size=8, sampler=sampler)))
+    assert sorted(seen) == list(range(64))
+
+
+def pairs(samples):
+    return torch.stack([one for one, _ in samples]), [number + 1000 for _, number in samples]
+
+
+def test_a_batch_sampler_keeps_collate_fn_and_size(fake_run):
+    batches = BatchSampler(SequentialSampler(Numbered()), 8, False)
+    loader = DataLoader(Numbered(), batch_sampler=batches, collate_fn=pairs)
+    assert trained(fake_run, loader, rounds=1) == [[*range(1000, 1008)], [*range(1008, 1016)]]
+
+
+def test_a_batch_sampler_of_a_users_own_is_refused_by_name(fake_run):
+    class Buckets(BatchSampler):
+        pass
+
+    loader = DataLoader(Numbered(), batch_sampler=Buckets(SequentialSampler(Numbered()), 8, False))
+    with pytest.raises(UnsupportedError, match="batch_sampler=Buckets.*run.batches"):
+        trained(fake_run, loader)
+
+
+def test_collate_fn_of_single_samples_is_refused_by_name(fake_run):
+    run = fake_run(target_batch_size=16)
+    model = mlp()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    with pytest.raises(UnsupportedError, match="batch_size=None takes one sample.*collate_fn="):
+        run.shard(DataLoader(Numbered(), batch_size=None, collate_fn=pairs), batch_size=4)
+
+
+@pytest.mark.timeout(60)
+def test_workers_know_who_they_are_and_draw_what_those_of_torch_draw(fake_run):
+    """One round is one batch for each worker, so both loaders read the same samples in them."""
+
+    def seen(batches):
+        return sorted(tuple(row) for draws, who in batches for row in torch.cat([draws, who], 1).tolist())
+
+    def loader():
+        return DataLoader(Drawing(8), batch_size=4, num_workers=2)
+
+    torch.manual_seed(5)
+    plain = seen([(draws, who) for _, draws, who in loader()])
+    torch.manual_seed(5)
+    model = mlp()
+    torch.manual_seed(5)
+    run = fake_run(target_batch_size=8, rounds=1)
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    torch.manual_seed(5)
+    _, draws, who = next(iter(run.shard(loader(), batch_size=8)))
+    assert seen([(draws, who)]) == plain and len({row[0] for row in plain}) == 8
+
+
+def test_without_workers_there_is_no_worker_info(fake_run):
+    who = trained(fake_run, DataLoader(Drawing(), batch_size=8), take=lambda batch: batch[2].tolist())
+    assert who[0][0] == [-1] * 4
+
+
+class InitialFails:
+    def __call__(self, number):
+        raise KeyError(f"no device for worker {number}")
+
+
+@pytest.mark.timeout(60)
+def test_what_worker_init_fn_raises_is_raised(fake_run):
+    loader = DataLoader(Numbered(), batch_size=8, num_workers=1, worker_init_fn=InitialFails())
+    with pytest.raises(TradewindError, match="(?s)Traceback.*no device for worker 0"):
+        trained(fake_run, loader)
+
+
+class Slow(Numbered):
+    def __getitem__(self, index):
+        time.sleep(30)
+
+
+@pytest.mark.timeout(60)
+def test_timeout_is_an_error_that_names_it(fake_run):
+    loader = DataLoader(Slow(), batch_size=8, num_workers=1, timeout=0.2)
+    with pytest.raises(TradewindError, match="worker 0 of the data set gave no samples for 0.2 s, the time"):
+        trained(fake_run, loader)
+
+
+class Started(Numbered):
+    def __getitem__(self, index):
+        return torch.zeros(4), "spawn" if "spawn_main" in " ".join(map(str, [*_command()])) else "fork"
+
+
+def _command():
+    with open("/proc/self/cmdline") as command:
+        return command.read().split("\0")
+
+
+@pytest.mark.timeout(100)
+def test_multiprocessing_context_starts_the_workers(fake_run):
+    loader = DataLoader(Started(), batch_size=8, num_workers=1, multiprocessing_context="spawn")
+    assert set(flat(trained(fake_run, loader, take=lambda batch: list(batch[1]), rounds=1))) == {"spawn"}
+
+
+@pytest.mark.timeout(60)
+def test_generator_gives_the_seed_of_the_workers(fake_run):
+    def draws(seed):
+        generator = torch.Generator().manual_seed(seed)
+        loader = DataLoader(Drawing(), batch_size=8, num_workers=1, generator=generator)
+        return trained(fake_run, loader, take=lambda batch: batch[1].tolist(), rounds=1)
+
+    assert draws(1) == draws(1) != draws(2)
+
+
+def test_prefetch_factor_is_how_many_batches_are_read_ahead(fake_run):
+    run = fake_run()
+    model = mlp()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    loader = DataLoader(Numbered(), batch_size=8, num_workers=2, prefetch_factor=3)
+    assert run.shard(loader)._samples.prefetch == 2 * 3 * 8
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("persistent", [False, True])
+def test_persistent_workers_outlive_a_loop(fake_run, persistent):
+    run = fake_run(target_batch_size=64)
+    model = mlp()
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    loader = DataLoader(Numbered(), batch_size=8, num_workers=1, persistent_workers=persistent)
+    shard = run.shard(loader)
+    pools = []
+    for _ in range(2):
+        for _ in shard:
+            model(torch.ones(2, 4)).sum().backward()
+            opt.step()
+            pools.append(shard._samples._pool)
+            break
+    assert (pools[0] is pools[1]) == persistent
+    shard._samples.close()
+
+
+def test_pin_memory_pins_what_goes_to_a_device(fake_run, monkeypatch):
+    pinned = []
+    monkeypatch.setattr("tradewind._shard._has_device", lambda: True)
+    monkeypatch.setattr("tradewind._shard.pin_memory", lambda batch, device: pinned.append(device) or batch)
+    trained(fake_run, DataLoader(Numbered(), batch_size=16, pin_memory=True), rounds=1)
+    loader = DataLoader(Numbered(), batch_size=16, pin_memory=True, pin_memory_device="xpu")
+    trained(fake_run, loader, rounds=1)
+    trained(fake_run, DataLoader(Numbered(), batch_size=16), rounds=1)
+    assert pinned == [None, "xpu"]
+
+
+def test_drop_last_fills_the_last_batch_of_a_round(fake_run):
+    """The gradient counts as that of the samples that the round had left."""
+    loader = DataLoader(Numbered(), batch_size=8, drop_last=True)
+    batches = trained(fake_run, loader, target_batch_size=17, rounds=3)
+    assert [len(batch) for batch in batches] == [8] * 9
+    assert all(len(set(batch)) == 8 for batch in batches)
+    assert [samples for _, samples, _, _ in fake_run.engines[0].handed] == [8, 8, 1] * 3
+    assert fake_run.runs[0].metrics["surplus"] == 21
+    counted = [number for at, batch in enumerate(batches) for number in batch[: 1 if at % 3 == 2 else 8]]
+    assert counted == list(range(51))
+
+
+def test_the_samples_that_fill_a_batch_are_the_same_on_all_peers_and_those_of_the_sampler(fake_run):
+    def batches():
+        sampler = SubsetRandomSampler(range(40, 50))
+        loader = DataLoader(Numbered(), batch_size=8, sampler=sampler, drop_last=True)
+        return trained(fake_run, loader, target_batch_size=9)
+
+    one = batches()
+    assert one == batches() and set(flat(one)) == set(range(40, 50))
+
+
+def test_drop_last_with_a_data_set_smaller_than_a_batch(fake_run):
+    batches = trained(fake_run, DataLoader(Numbered(3), batch_size=8, drop_last=True), target_batch_size=2)
+    assert [len(batch) for batch in batches] == [8] * 4
+
+
+def test_a_loader_with_an_iter_of_its_own_is_told(fake_run):
+    class Doubling(DataLoader):
+        def __iter__(self):
+            return (batch for batch in super().__iter__() for _ in range(2))
+
+    with pytest.warns(UserWarning, match="Doubling goes through its batches by an __iter__ of its own"):
+        trained(fake_run, Doubling(Numbered(), batch_size=8))
+
+
+def test_peers_compare_the_length_and_the_order_of_the_data(fake_run):
+    def layout(source):
+        trained(fake_run, source, rounds=1)
+        return fake_run.engines[-1].shape.layout
+
+    first = layout(DataLoader(Numbered(), batch_size=8))
+    assert layout(DataLoader(Numbered(), batch_size=4)) == first
+    assert "data: 64 samples, in order" in first
+    for other in (
+        DataLoader(Numbered(), batch_size=8, shuffle=True),
+        DataLoader(Numbered(48), batch_size=8),
+        DataLoader(Numbered(), batch_size=8, sampler=Backwards(64)),
+    ):
+        assert layout(other) != first
+
+
+@pytest.mark.parametrize("samples,parts", [(8, [4, 4]), (7, [3, 4]), (1, [1, 1])])
+def test_several_batches_make_a_step(fake_run, samples, parts):
+    model = mlp()
+    run = fake_run(target_batch_size=samples, rounds=2)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    sizes = []
+    for at, (inputs, _) in enumerate(run.shard(DataLoader(Numbered(), batch_size=4), accumulate=2)):
+        sizes.append(len(inputs))
+        model(inputs).sum().backward()
+        if at % 2:
+            opt.step()
+            opt.zero_grad()
+    assert sizes == parts * 2
+    assert [handed for _, handed, _, _ in fake_run.engines[0].handed] == [samples] * 2
+
+
+def test_a_step_before_the_last_of_its_batches_counts_those_taken(fake_run):
+    model = mlp()
+    run = fake_run(target_batch_size=8, rounds=1)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    seen = []
+    for _ in range(2):
+        for inputs, numbers in run.shard(DataLoader(Numbered(), batch_size=4), accumulate=2):
+            seen += numbers.tolist()
+            model(inputs).sum().backward()
+            opt.step()
+            break
+    assert seen == [0, 1, 2, 3, 4, 5][: len(seen)]
+    assert [handed for _, handed, _, _ in fake_run.engines[0].handed] == [4, 2]
+
+
+@pytest.mark.timeout(60)
+def test_workers_serve_several_batches_of_a_step(fake_run):
+    loader = DataLoader(Numbered(), batch_size=4, num_workers=2)
+    model = mlp()
+    run = fake_run(target_batch_size=16, rounds=2)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    seen = []
+    for at, (inputs, numbers) in enumerate(run.shard(loader, accumulate=2)):
+        seen += numbers.tolist()
+        model(inputs).sum().backward()
+        if at % 2:
+            opt.step()
+            opt.zero_grad()
+    assert seen == list(range(32))
+
+
+def test_nothing_is_said_where_everything_is_honoured(fake_run):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trained(fake_run, DataLoader(Numbered(), batch_size=8, shuffle=True))
