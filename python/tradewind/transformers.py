@@ -11,6 +11,7 @@ max_grad_norm clips the mean gradient of a round; checkpoints and logs are the f
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Iterator, Optional
 
 import torch
@@ -19,6 +20,7 @@ from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
 from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
+from ._errors import SettingError
 from ._run import Run
 from ._shard import Given
 
@@ -52,9 +54,8 @@ class RunCallback(DefaultFlowCallback):
         self._trainer = trainer
         self._round = 0
         self._epoch = 0
-        self._losses = 0.0  # of steps since the round changed
-        self._steps = 0
-        self._sum: Any = 0.0
+        self._steps = 0  # since the round changed
+        self._sum: Any = 0.0  # of the losses, when it did
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """The first step begins."""
@@ -66,17 +67,17 @@ class RunCallback(DefaultFlowCallback):
         state.global_step = self._round
         self._steps += 1
         if self._round > before:
-            self._mean_loss(self._round - before)
+            self._mean_loss(before, self._round - before)
             for step in range(before + 1, self._round + 1):
                 state.global_step = step
                 super().on_step_end(args, state, control, **named)
             self._follow_epochs(args, state, control)
         return self._verdict(control)
 
-    def _mean_loss(self, rounds: int) -> None:
+    def _mean_loss(self, before: int, rounds: int) -> None:
         """transformers divides the sum of the losses by the steps: a round adds the mean of its steps."""
         summed = self._trainer._tr_loss
-        if float(summed) < float(self._sum):  # logged meanwhile, and begun anew
+        if self._trainer._globalstep_last_logged == before:  # the sum began anew
             self._sum = 0.0
         since = summed - self._sum
         summed += since * (rounds / self._steps - 1)
@@ -109,6 +110,17 @@ class RunCallback(DefaultFlowCallback):
             )
 
 
+def _rounds_of(run: Run) -> int:
+    """Those of the run, before its start: a schedule needs them."""
+    said = run._settings.get("training.rounds")
+    if said is None and run._settings.get("run_file") is not None:
+        raise SettingError(
+            "the run's rounds stand in a run file, and the schedule of transformers needs them before the"
+            " start: say tradewind.join(..., rounds=...) too."
+        )
+    return int(said or _ROUNDS)
+
+
 class Trainer(transformers.Trainer):
     """Options of run.optimizer() are given as run_options."""
 
@@ -120,7 +132,13 @@ class Trainer(transformers.Trainer):
         if clip:
             self._run_options.setdefault("clip_grad_norm", clip)
         self.args.max_grad_norm = 0.0
-        self.args.max_steps = int(run._settings.get("training.rounds") or _ROUNDS)
+        self.args.max_steps = _rounds_of(run)
+        if self.args.load_best_model_at_end:
+            warnings.warn(
+                "load_best_model_at_end: the first peer alone evaluates, so it alone ends with the best model,"
+                " and the others with the run's last one.",
+                stacklevel=2,
+            )
         self.remove_callback(DefaultFlowCallback)
         self.callback_handler.callbacks.insert(0, RunCallback(run, self))
 

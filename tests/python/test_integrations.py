@@ -8,6 +8,7 @@ from conftest import needs_engine
 from crew import crew_of
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, TensorDataset
+from tradewind import SettingError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.timeout(300)]
 
@@ -33,22 +34,59 @@ def test_accelerate_accumulates_clips_and_schedules(fake_run):
     assert inner.param_groups[0]["lr"] == pytest.approx(1e-2 * 0.9**5)
 
 
-def test_transformers_trains_until_the_run_is_over(fake_run, tmp_path):
+def transformers_trainer(run, folder, **arguments):
     pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     import tradewind.transformers
 
-    run = fake_run(target_batch_size=16, rounds=6)
-    trainer = tradewind.transformers.Trainer(
+    return tradewind.transformers.Trainer(
         run,
         model=trainers.language_model(),
-        args=trainers.arguments_of(tmp_path),
+        args=trainers.arguments_of(folder, **arguments),
         train_dataset=trainers.Rows(),
+        eval_dataset=trainers.Rows(),
     )
+
+
+def test_transformers_trains_until_the_run_is_over(fake_run, tmp_path):
+    run = fake_run(target_batch_size=16, rounds=6)
+    trainer = transformers_trainer(run, tmp_path)
     trainer.train()
     engine = fake_run.engines[0]
     assert run.finished and [had for _, _, had, _ in engine.handed] == [8] * 12
     assert engine.shape.clip_norm == 1.0 and trainer.optimizer.param_groups[0]["lr"] == 0.0
+    # 96 of the run's samples, none twice in an epoch of 40.
+    seen = trainer.train_dataset.seen
+    assert sorted(seen) == sorted([*range(40), *range(40), *seen[80:]]) and len(set(seen[80:])) == 16
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_steps_and_epochs_of_transformers_are_those_of_the_run(fake_run, tmp_path, every):
+    run = fake_run(target_batch_size=16, rounds=6)
+    often = {"logging_steps": every, "save_strategy": "steps", "save_steps": 3, "eval_strategy": "epoch"}
+    trainer = transformers_trainer(run, tmp_path, **often)
+    losses = []
+    step = trainer.training_step
+    trainer.training_step = lambda *a, **n: losses.append(2 * float(found := step(*a, **n))) or found
+    result = trainer.train()
+    history = trainer.state.log_history
+    logged = {one["step"]: one["loss"] for one in history if "loss" in one}
+    assert list(logged) == [*range(every, 7, every)]
+    assert result.global_step == 6 and trainer.state.max_steps == 6
+    each = 4 * every  # microbatches
+    for at, loss in enumerate(logged.values()):
+        assert loss == pytest.approx(sum(losses[each * at : each * (at + 1)]) / each, rel=1e-3)
+    assert result.training_loss == pytest.approx(sum(losses) / 24, rel=1e-3)
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-3", "checkpoint-6"}
+    assert [one["step"] for one in history if "eval_loss" in one] == [3, 5]
+    assert trainer.state.epoch == pytest.approx(96 / 40)
+
+
+def test_a_schedule_of_transformers_needs_the_rounds(fake_run, tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("training: {rounds: 500}\n")
+    with pytest.raises(SettingError, match="rounds stand in a run file.*rounds="):
+        transformers_trainer(fake_run(file=str(file)), tmp_path)
 
 
 def test_lightning_trains_until_the_run_is_over(fake_run):
@@ -63,7 +101,25 @@ def test_lightning_trains_until_the_run_is_over(fake_run):
     module = trainers.module_of()
     trainer.fit(module, DataLoader(TensorDataset(*data(40)), batch_size=4))
     assert run.finished and [had for _, _, had, _ in fake_run.engines[0].handed] == [8] * 12
-    assert module.optimizers().param_groups[0]["lr"] == 1e-2 / 8
+    assert module.optimizers().param_groups[0]["lr"] == 1e-2 / 8 and trainer.global_step == 6
+
+
+def test_accelerate_prepares_a_loader_for_shard(fake_run):
+    accelerate = pytest.importorskip("accelerate")
+    model = mlp()
+    run = fake_run(target_batch_size=16, rounds=3)
+    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
+    opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=1e-2))
+    loader = DataLoader(TensorDataset(*data(48)), batch_size=4, shuffle=True, drop_last=True)
+    model, opt, loader = accelerator.prepare(model, opt, loader)
+    steps = 0
+    for batch in run.shard(loader, accumulate=2):
+        with accelerator.accumulate(model):
+            accelerator.backward(loss_of(model, *batch))
+            opt.step()
+            opt.zero_grad()
+        steps += 1
+    assert steps == 12 and [had for _, _, had, _ in fake_run.engines[0].handed] == [8] * 6
 
 
 def survivors(crew, peers):
@@ -71,7 +127,11 @@ def survivors(crew, peers):
     peers[0].until_round(2)
     peers[2].kill()
     found = [peer.result(200) for peer in peers[:2]]
-    assert found[0]["state"] == found[1]["state"] and found[0]["round"] == 12
+    assert found[0]["state"] == found[1]["state"]
+    assert [(one["round"], one["steps"]) for one in found] == [(12, 12)] * 2
+    # Samples of a peer that was late are computed again; peers with one order would share all.
+    seen = [*found[0]["seen"], *found[1]["seen"]]
+    assert len(set(seen)) > 0.9 * len(seen)
     return found
 
 
@@ -90,12 +150,19 @@ def test_peers_of_transformers_go_on_when_one_is_killed(tmp_path):
         found = survivors(crew, peers)
     for what in ("saved", "evaluated"):
         assert [bool(one[what]) for one in found] == [True, False], (what, found)
+    assert found[0]["saved"] == ["checkpoint-10", "checkpoint-12"]
 
 
 @needs_engine
-def test_peers_of_lightning_go_on_when_one_is_killed():
+def test_peers_of_lightning_go_on_when_one_is_killed(tmp_path):
     pytest.importorskip("lightning")
     with crew_of(target_batch_size=24, rounds=12) as crew:
-        peers = [crew.start(trainers.lightning_peer, wait_for=3, pause_s=0.02) for _ in range(3)]
+        peers = [
+            crew.start(trainers.lightning_peer, wait_for=3, folder=str(tmp_path), pause_s=0.02)
+            for _ in range(3)
+        ]
         found = survivors(crew, peers)
     assert [one["rate"] for one in found] == [1e-2 / 64] * 2
+    assert found[0]["best"] != found[1]["best"]
+    for one in found:
+        assert one["tested"] == pytest.approx(one["score"])
