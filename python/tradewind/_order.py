@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import itertools
 import operator
 import random
 import sys
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils.data import (
@@ -25,6 +26,7 @@ from ._errors import UnsupportedError
 # In a data set that is one block of so many samples (the most that the engine knows), a sample's index is its
 # number in the run.
 _NUMBERS = 1 << 62
+_MOST_DRAWN = 1 << 24  # indices of an epoch, in memory
 _MASK = (1 << 64) - 1
 
 
@@ -66,7 +68,7 @@ class Shuffled:
         """Of the data set, for those that the engine named."""
         return list(found)
 
-    def any(self, draw: random.Random) -> Any:
+    def any(self, draw: random.Random, number: int) -> Any:
         """Some index of the data set."""
         return draw.randrange(self.size)
 
@@ -77,6 +79,25 @@ class InOrder(Shuffled):
     def __init__(self, size: int) -> None:
         super().__init__(size, size)
         self.fact = f"{size} samples, in order (shuffle=False)"
+
+
+class Replaced:
+    """Any sample at any time (RandomSampler with replacement), whatever num_samples says."""
+
+    block = engine_size = _NUMBERS
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size = size
+        self._seed = seed
+        self.fact = f"{size} samples, drawn with replacement"
+
+    def indices(self, found: Sequence[int]) -> List[Any]:
+        """Of the data set, for numbers of samples of the run."""
+        return [span_seed(self._seed, number) % self._size for number in found]
+
+    def any(self, draw: random.Random, number: int) -> Any:
+        """Some index of the data set."""
+        return draw.randrange(self._size)
 
 
 class Drawn:
@@ -119,15 +140,21 @@ class Drawn:
         if isinstance(getattr(sampler, "generator", None), torch.Generator):
             sampler.generator = torch.Generator().manual_seed(seed)
         with seeded(seed):
-            return [_plain(index) for index in sampler]
+            found = [_plain(index) for index in itertools.islice(sampler, _MOST_DRAWN + 1)]
+        if len(found) > _MOST_DRAWN:
+            raise UnsupportedError(
+                f"run.shard(): the sampler {type(sampler).__name__} gives more than {_MOST_DRAWN} samples in an"
+                " epoch, or has no end: use run.batches(loader)."
+            )
+        return found
 
     def indices(self, found: Sequence[int]) -> List[Any]:
         """Of the data set, for numbers of samples of the run."""
         return [self._epoch(number // self.size)[number % self.size] for number in found]
 
-    def any(self, draw: random.Random) -> Any:
-        """Some index that the sampler gave."""
-        return draw.choice(self._epochs[-1][1])
+    def any(self, draw: random.Random, number: int) -> Any:
+        """Some index that the sampler gave in the epoch of this sample of the run."""
+        return draw.choice(self._epoch(number // self.size))
 
 
 def _plain(index: Any) -> Any:
@@ -173,8 +200,7 @@ class Sampling:
         self.drop_last = batches.drop_last
 
 
-Order = Any  # Shuffled or Drawn
-MakeOrder = Callable[[Any, int, int], Order]
+Order = Any  # Shuffled, Replaced or Drawn
 
 
 def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
@@ -191,6 +217,8 @@ def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
     plain = type(sampler) is RandomSampler or (
         isinstance(sampler, RandomSampler) and is_accelerates(sampler)
     )
+    if plain and sampler.replacement and len(sampler.data_source) == len(dataset):
+        return Replaced(_length(dataset), seed)
     if plain and not sampler.replacement and _covers(sampler, dataset):
         return Shuffled(_length(dataset), block)
     return Drawn(sampler, seed)

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset, default_collate, defau
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from ._errors import MisuseError, UnsupportedError
-from ._order import Sampling, is_accelerates, order_of, own_iteration
+from ._order import Sampling, Shuffled, is_accelerates, order_of, own_iteration
 from ._workers import Work, WorkerPool, samples_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _PREFETCH_FACTOR = 2
 # Samples that wait are in memory.
 _MOST_AHEAD = 256
+# So often a sample that a batch has already is drawn before it is taken again.
+_MOST_MET = 100
 
 Collate = Callable[[List[Any]], Any]
 
@@ -56,6 +58,12 @@ class Samples:
         self.order = order_of(
             dataset, getattr(dataset, "block", 1), sampling.sampler if sampling is not None else None, given.seed
         )
+        if loader is not None and loader.generator is not None and type(self.order) is Shuffled:
+            warnings.warn(
+                "run.shard(): generator= of the loader gives its workers their seeds, not the order, which is"
+                " that of training.seed on all peers.",
+                stacklevel=4,
+            )
         of_loader = sampling.batch_size if sampling is not None else None
         self.batch_size: Optional[int] = given.batch_size or of_loader or given.usual_batch_size
         self._collate: Collate = given.collate or _collate_of(loader, of_loader is not None)
@@ -83,18 +91,20 @@ class Samples:
         """
         indices = self.order.indices(found)
         if self.drop_last:
-            self._fill(indices, batch_size * count)
+            self._fill(indices, batch_size * count, found[0])
         while len(indices) < count:
             indices.append(indices[0])
         ends = [len(indices) * at // count for at in range(count + 1)]
         return [indices[first:end] for first, end in zip(ends, ends[1:])]
 
-    def _fill(self, indices: List[Any], size: int) -> None:
-        """Adds samples, the same ones whoever does it; none twice as long as there are others."""
-        draw = random.Random(repr(indices))
+    def _fill(self, indices: List[Any], size: int, first: int) -> None:
+        """Adds samples, the same ones whoever does it, and others than those if there are such."""
+        draw, known, met = random.Random(first), set(indices), 0
         while len(indices) < size:
-            one = self.order.any(draw)
-            if one not in indices or len(indices) >= self.order.size:
+            one = self.order.any(draw, first)
+            met = met + 1 if one in known else 0
+            if not met or met > _MOST_MET:
+                known.add(one)
                 indices.append(one)
 
     def batch(self, indices: List[Any], ahead: Sequence[Any] = ()) -> Any:

@@ -10,7 +10,7 @@ import pickle
 import random
 import threading
 import traceback
-from collections import deque
+from collections import Counter, deque
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -217,7 +217,23 @@ class WorkerPool:
             self._processes.append(process)
 
     def samples(self, indices: Sequence[Any], ahead: Sequence[Any] = ()) -> List[Any]:
-        """The samples of these indices, in their order. ahead: those that come next, read meanwhile."""
+        """The samples of these indices, in their order; one that comes again is read again. ahead: those that
+        come next, read meanwhile.
+        """
+        unlike = list(dict.fromkeys(indices))
+        counts = Counter(indices)
+        again = [index for index in unlike for _ in range(counts[index] - 1)]
+        first = self._each(unlike, [*again, *ahead])
+        if not again:
+            return first
+        left = dict(zip(unlike, first))
+        more: Dict[Any, List[Any]] = {}
+        for index, sample in zip(again, self.samples(again, ahead)):
+            more.setdefault(index, []).append(sample)
+        return [left.pop(index) if index in left else more[index].pop() for index in indices]
+
+    def _each(self, indices: Sequence[Any], ahead: Sequence[Any]) -> List[Any]:
+        """Of indices that differ."""
         wanted = {*indices, *ahead}
         self._read = {index: sample for index, sample in self._read.items() if index in wanted}
         self._ask(indices)
@@ -230,7 +246,7 @@ class WorkerPool:
                 self._receive(self._reader[index], wanted)
         found = [self._read[index] for index in indices]
         for index in indices:
-            self._read.pop(index, None)
+            del self._read[index]
         for sample in found:
             if isinstance(sample, _Broken):
                 raise TradewindError(f"a worker could not read a sample:\n{sample.trace}") from sample.error

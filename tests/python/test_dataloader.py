@@ -156,11 +156,31 @@ def test_all_peers_draw_the_same_and_nobody_elses_numbers_change():
 def test_a_sampler_with_a_generator_of_its_own_draws_the_same_on_all_peers():
     draws = []
     for seed in (1, 2):
-        sampler = RandomSampler(range(64), replacement=True, generator=torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        sampler = WeightedRandomSampler([1.0] * 48, 64, generator=generator)
         state = sampler.generator.get_state()
-        draws.append(order_of(Numbered(), 1, sampler, 5).indices(range(64)))
+        draws.append(order_of(Numbered(48), 1, sampler, 5).indices(range(64)))
         assert torch.equal(sampler.generator.get_state(), state)
     assert draws[0] == draws[1] and len(set(draws[0])) < 64
+
+
+def test_draws_without_end_take_no_memory(fake_run):
+    sampler = RandomSampler(Numbered(), replacement=True, num_samples=10**10)
+    seen = flat(trained(fake_run, DataLoader(Numbered(), batch_size=8, sampler=sampler), rounds=100))
+    counts = Counter(seen)
+    assert len(seen) == 1600 and len(counts) == 64 and 8 < min(counts.values()) and max(counts.values()) < 45
+
+
+class Endless(Backwards):
+    def __iter__(self):
+        while True:
+            yield 1
+
+
+def test_a_sampler_without_end_is_refused_by_name(fake_run, monkeypatch):
+    monkeypatch.setattr("tradewind._order._MOST_DRAWN", 1000)
+    with pytest.raises(UnsupportedError, match="Endless gives more than 1000 samples.*run.batches"):
+        trained(fake_run, DataLoader(Numbered(), batch_size=8, sampler=Endless(64)))
 
 
 class Shrinking(Backwards):
@@ -287,6 +307,30 @@ def test_generator_gives_the_seed_of_the_workers(fake_run):
     assert draws(1) == draws(1) != draws(2)
 
 
+def test_a_generator_that_does_not_give_the_order_is_told(fake_run):
+    loader = DataLoader(Numbered(), batch_size=8, shuffle=True, generator=torch.Generator())
+    with pytest.warns(UserWarning, match="generator= of the loader.*not the order.*training.seed"):
+        trained(fake_run, loader)
+
+
+class Counting(Numbered):
+    reads = 0
+
+    def __getitem__(self, index):
+        Counting.reads += 1
+        return torch.zeros(4), Counting.reads
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_sample_that_a_sampler_gives_twice_is_read_twice(fake_run, workers):
+    """As torch does: each time it is augmented in another way."""
+    Counting.reads = 0
+    loader = DataLoader(Counting(), batch_size=4, sampler=[5, 5, 5, 6] * 4, num_workers=workers)
+    batches = trained(fake_run, loader, rounds=1)
+    assert all(len(set(batch)) == 4 for batch in batches)
+
+
 def test_prefetch_factor_is_how_many_batches_are_read_ahead(fake_run):
     run = fake_run()
     model = mlp()
@@ -345,6 +389,13 @@ def test_the_samples_that_fill_a_batch_are_the_same_on_all_peers_and_those_of_th
 
     one = batches()
     assert one == batches() and set(flat(one)) == set(range(40, 50))
+
+
+def test_a_batch_is_filled_from_a_sampler_that_gives_few(fake_run):
+    sampler = WeightedRandomSampler([1.0] * 3 + [0.0] * 61, 64)
+    loader = DataLoader(Numbered(), batch_size=8, sampler=sampler, drop_last=True)
+    batches = trained(fake_run, loader, target_batch_size=9)
+    assert {len(batch) for batch in batches} == {8} and set(flat(batches)) == {0, 1, 2}
 
 
 def test_drop_last_with_a_data_set_smaller_than_a_batch(fake_run):
