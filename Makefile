@@ -3,7 +3,8 @@ BUILD := build
 CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)
 RUN_CLANG_TIDY := $(or $(shell command -v run-clang-tidy-14),run-clang-tidy)
 CXX_DIRS := $(wildcard src studies tests bench examples)
-CXX_FILES = $(shell find $(CXX_DIRS) -name '*.cc' -o -name '*.h')
+# Those that git tracks; all, where this is no clone.
+CXX_FILES = $(shell git ls-files $(foreach kind,cc h,$(patsubst %,'%/*.$(kind)',$(CXX_DIRS))) 2>/dev/null | grep . || find $(CXX_DIRS) -name '*.cc' -o -name '*.h')
 
 # The demo: peer 2 is killed in one round, and another joins in a later one.
 DEMO_CONFIG ?= examples/mnist.yaml

@@ -16,9 +16,12 @@ include_directories(${PROJECT_SOURCE_DIR}/src)
 add_compile_options(-ffp-contract=off)
 
 add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
-# Developers and CI see no warning grow old; to build with another compiler, whose warnings are news, is not to fail.
+# Developers and CI see no warning grow old. A build whose warnings are news, with another compiler or with CMake's own
+# flags of a release (GCC 12 has false ones at -O3), is not to fail: those are the builds of users.
 if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
-  if(DEFINED ENV{CI} OR (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\."))
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" upper_type)
+  if(DEFINED ENV{CI} OR (NOT CMAKE_CXX_FLAGS_${upper_type} MATCHES "-O3" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+                         AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\."))
     set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
   endif()
 endif()

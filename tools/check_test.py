@@ -3,6 +3,7 @@
 """Proves that each rule of the check_ tools fires on a bad sample and is quiet on a good one."""
 import importlib.machinery
 import importlib.util
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 TOOLS = Path(__file__).resolve().parent
+sys.path[:0] = [str(TOOLS)]
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LAYERS = """
 | folder | holds | may include |
@@ -232,6 +234,23 @@ class Style(Tree):
             self.remove(path)
         self.write("tools/script", "#!/bin/sh\n")
         self.assertEqual(["spdx"], [p.rule for p in style_tool.check(self.root)])
+
+    def test_only_what_git_tracks_is_judged(self):
+        self.write("PLAN.yaml", "peers: 1\n")
+        self.write("src/base/new.cc", "\n")
+        self.write("README.md", "Who reads this does so again.\n")
+        self.assertEqual(2, len(list(style_tool.check(self.root))))
+        self.assertEqual(1, len(list(prose_tool.check(self.root))))
+        other = Path(self.root).resolve() / "clone"
+        pages = ["README.md", "ARCHITECTURE.md", "tools/style_exceptions.txt"]
+        for path in ["PLAN.yaml", "src/base/new.cc", *pages]:
+            (other / path).parent.mkdir(parents=True, exist_ok=True)
+            (other / path).write_text((self.root / path).read_text())
+        git = ["git", "-C", str(other)]
+        subprocess.run([*git, "init", "-q"], check=True)
+        subprocess.run([*git, "add", "ARCHITECTURE.md", "src"], check=True)
+        self.assertEqual(["src/base/new.cc"], [p.path for p in style_tool.check(other)])
+        self.assertEqual([], list(prose_tool.check(other)))
 
     def test_vendored_files_have_their_licence_beside_them(self):
         self.write("web/vendor/plot/plot.js", "var plot;")

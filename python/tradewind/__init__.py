@@ -11,7 +11,7 @@ docs/python.md has the whole story.
 """
 
 from . import data
-from ._errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, UnsupportedError
+from ._errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, TradewindWarning, UnsupportedError
 from ._lamb import Lamb
 from ._launch import launch_local
 from ._optimizer import Optimizer
@@ -30,6 +30,7 @@ __all__ = [
     "SettingError",
     "Summary",
     "TradewindError",
+    "TradewindWarning",
     "UnsupportedError",
     "data",
     "join",

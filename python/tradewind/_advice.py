@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, Callable, Dict, List, Optional
+
+from ._warn import warn
 
 _LOOK_S = 1.0
 
@@ -52,9 +53,9 @@ class Advice:
         if peers > 1:
             texts, self._of_several = self._of_several, []
             for text in texts:
-                warnings.warn(text.format(peers=peers), stacklevel=5)
+                warn(text.format(peers=peers))
         known = target and at_once and not self._said_sizes
         found = about_sizes(target, min(at_once, target) if is_cut else at_once, peers) if known else None
         if found is not None:
             self._said_sizes = True
-            warnings.warn(found, stacklevel=5)
+            warn(found)

@@ -92,7 +92,9 @@ def _on_signal(number: int, frame: Any) -> None:
 
 
 def tell(verdict: str) -> None:
-    """Tells `tw run`, which started this process, how the peer ended: programs seldom exit with that code."""
+    """Tells `tw run`, which started this process, where the peer stands: joining, begun, or how it ended, for
+    programs seldom exit with that code.
+    """
     path = os.environ.get("TRADEWIND_VERDICT")
     if path and verdict:
         with suppress(OSError), open(path, "w", encoding="ascii") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions of this package. Every text is one sentence or two: what was found, what was expected, what to
+"""Exceptions and warnings of this package. Every text is one sentence or two: what was found, what was expected, what to
 do next.
 """
 
@@ -26,6 +26,10 @@ class EngineError(TradewindError):
 
 class DataError(TradewindError):
     """A sample cannot be read; the text names object and bytes, or sample and field."""
+
+
+class TradewindWarning(UserWarning):
+    """What the run does not do although the program may count on it; the text says what helps."""
 
 
 class CondemnedError(EngineError):

@@ -62,7 +62,7 @@ class Gradients:
                 loss = self._loss(self._model, moved)
             (loss * self._scale if self._scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
             if self._autocast != torch.float16 or self._unscale():
-                return loss.detach()
+                return loss
 
     def _unscale(self) -> bool:
         """Whether all gradients are finite, or the scale can become no smaller."""
@@ -124,5 +124,5 @@ def fit(
     view = run.view
     if evaluate is not None and run.is_first and (not evaluations or evaluations[-1][0] != run.round):
         evaluations.append((run.round, evaluated(model, evaluate)))
-    loss = None if last is None else float(last)
+    loss = None if last is None else float(last.detach())
     return Summary(run.round, run.samples, steps, loss, evaluations, str(view.get("ended") or ""))

@@ -18,16 +18,17 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import torch
 
-from . import _ends
+from . import _ends, _importable
 from ._errors import MisuseError, SettingError, TradewindError
 from ._settings import as_text, full_key
 
 _GRACE_S = 3.0
 _PR_SET_PDEATHSIG = 1
+_BEGUN = b"begun"  # a process has found the function
 
 
 class _Failure(NamedTuple):
@@ -50,13 +51,16 @@ def launch_local(
 
     In each, tradewind.join() finds the run by its environment. settings: as join() takes them, for all;
     out: folder for their event logs; timeout: seconds for all. start: how a process begins, "spawn",
-    "forkserver" or "fork". An exception in one ends the others and is raised here, with the peer's number.
+    "forkserver" or "fork"; only "fork" takes functions that stand in no file (notebooks, lambdas). An
+    exception in one ends the others and is raised here, with the peer's number.
     A process that a signal ended is a peer that was lost: the others go on, and a TradewindError stands in
     its place; it is raised if none is left.
     """
     if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
         raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
     context = _context(start)
+    if start != "fork":
+        _importable.check(fn, args)
     with _credential() as credential:
         crew = _Crew(context)
         try:
@@ -85,9 +89,17 @@ def _context(start: str) -> Any:
 
 def free_port() -> int:
     """A free TCP port of this machine."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as one, socket.socket() as other:
+        try:
+            one.bind(("127.0.0.1", 0))
+            one.listen(1)
+            port: int = one.getsockname()[1]
+            other.connect(("127.0.0.1", port))  # some kernels bind it without a loopback interface
+        except OSError as error:
+            raise TradewindError(
+                "launch_local(): peers of this machine meet at 127.0.0.1, and no port of it can be had"
+                f" ({error.strerror}): is the loopback interface up (ip link set lo up)?"
+            ) from error
         return port
 
 
@@ -150,6 +162,7 @@ def _child(
 ) -> None:
     _die_with_parent()
     os.environ.update(environment)
+    connection.send_bytes(_BEGUN)
     try:
         # Not send(): torch would share memory that ends with this process.
         connection.send_bytes(pickle.dumps((True, fn(*args))))
@@ -178,6 +191,7 @@ class _Crew:
         self._context = context
         self._processes: List[Any] = []
         self._connections: List[Any] = []
+        self._begun: Set[int] = set()  # those that have found the function
 
     def add(self, fn: Callable[..., Any], args: Tuple[Any, ...], environment: Dict[str, str]) -> None:
         """One more."""
@@ -202,27 +216,46 @@ class _Crew:
                 )
             for connection in ready:
                 at = waiting[connection]
-                found[at] = self._result(at)
+                message = self._received(at)
+                if message == _BEGUN:
+                    self._begun.add(at)
+                else:
+                    found[at] = self._result(at, message)
         lost = [one for one in found.values() if isinstance(one, _Lost)]
         if len(lost) == len(found):
             raise lost[0]
         return [found[at] for at in sorted(found)]
 
-    def _result(self, at: int) -> Any:
+    def _received(self, at: int) -> Optional[bytes]:
+        """What the process has sent; None: it has ended."""
         try:
-            good, content = pickle.loads(self._connections[at].recv_bytes())
+            message: bytes = self._connections[at].recv_bytes()
+            return message
         except (EOFError, OSError):
+            return None
+
+    def _result(self, at: int, message: Optional[bytes]) -> Any:
+        if message is None:
             self._processes[at].join()
             return self._without_result(at, self._processes[at].exitcode)
+        good, content = pickle.loads(message)
         if good:
             return content
         raise TradewindError(f"peer {at + 1} failed:\n{content.trace}") from content.error
 
-    @staticmethod
-    def _without_result(at: int, code: int) -> Any:
+    def _without_result(self, at: int, code: int) -> Any:
         if code < 0:
             return _Lost(f"peer {at + 1} was ended by {signal.Signals(-code).name}.")
-        raise TradewindError(f"peer {at + 1} ended with exit code {code}, and returned nothing.")
+        if at not in self._begun:
+            raise TradewindError(
+                f"peer {at + 1} ended with exit code {code} before it found the function; stderr has the cause."
+                ' The process runs the file of the program as a module first: launch_local() has to stand under'
+                ' `if __name__ == "__main__":`. start="fork" runs nothing again.'
+            )
+        raise TradewindError(
+            f"peer {at + 1} ended with exit code {code}, and returned nothing: the function called os._exit(),"
+            " or the process crashed; stderr may have the cause."
+        )
 
     def end(self) -> None:
         """Ends those that still run: politely, then by signal."""

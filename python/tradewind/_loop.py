@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
@@ -15,7 +14,9 @@ from ._drive import Driver
 from ._engine import Order
 from ._errors import MisuseError
 from ._optimizer import Closure, Loss
+from ._reduction import SumLosses
 from ._trained import Trained
+from ._warn import warn
 
 NO_BATCH_SIZE = (
     "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
@@ -35,6 +36,7 @@ class Loop:
         self._trained = trained
         self._batch_size = batch_size
         self._ended = ended
+        self._sum_losses = SumLosses()
         self._count = BatchCount((entry.tensor for entry in trained.layout.parameters), trained.infinite)
         # Samples of the shard's batch in hand; 0: handed in; None: no shard.
         self._sharded: Optional[int] = None
@@ -210,11 +212,11 @@ class Loop:
         trained = self._trained
         changed = trained.check()
         if changed is not None:
-            warnings.warn(
+            warn(
                 f"{changed} was changed outside of step(): the other peers do not know, so this one may"
-                " have to take their state.",
-                stacklevel=4,
+                " have to take their state."
             )
+        self._sum_losses.look(loss, had)
         updates, begun = trained.updates, trained.updates + trained.loads
         verdict = self.driver.done(
             trained.gradients, had, _number(loss), lambda: trained.updates + trained.loads == begun

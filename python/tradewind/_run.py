@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager, suppress
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from contextlib import suppress
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from . import _ends, _fork
+from ._between import Between
 from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
@@ -24,7 +25,6 @@ from ._progress import Progress
 from ._scheduler import RoundScheduler, SchedulerLike
 from ._settings import Settings
 from ._shard import Samples
-from ._styles import Styles
 from ._trained import Trained
 
 # How the engine's word begins for a run that needs no more peers.
@@ -33,7 +33,7 @@ _OVER = ("the run is complete", "the run is over")
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
 
-class Run(Styles):
+class Run(Between):
     """One peer of a run. Thread: that of the first start, batch or step(); leave() and properties: any."""
 
     def __init__(
@@ -55,7 +55,6 @@ class Run(Styles):
         self._progress = Progress(settings.progress, price_per_hour)
         self._joined_in = os.getpid()
         self._thread: Optional[int] = None
-        self._pauses = 0  # that are open, one inside another
         if settings.threads:
             torch.set_num_threads(settings.threads)
 
@@ -114,6 +113,7 @@ class Run(Styles):
         trained = self._model()
         shape = trained.prepare(self._settings.get("training.codec"), self._data_facts)
         _fork.watch()
+        _ends.tell("joining")
         self._thread = threading.get_ident()
         driver = self._open(shape, trained, grain)
         self._loop = Loop(driver, trained, self._batch_size, self._ended)
@@ -125,12 +125,14 @@ class Run(Styles):
             _ends.heed_signals(self)
             self._loop.wait()
             self._refuse_complete()
+            _ends.tell("begun")
         except CondemnedError:
             self.close()
             _ends.tell("condemned")
             raise
         except BaseException:
             self.close()
+            _ends.tell("joining")  # it took no part
             raise
 
     def _refuse_complete(self) -> None:
@@ -190,37 +192,6 @@ class Run(Styles):
     def on_event(self, listener: Callable[[Dict[str, Any]], None]) -> None:
         """Calls listener(event) inside step() for each event of the log (docs/events.md) from now on."""
         self._listeners.append(listener)
-
-    @contextmanager
-    def paused(self, why: str) -> Iterator[None]:
-        """The loop does something else (evaluates, saves): others do this peer's part meanwhile.
-
-        Inside another pause it changes nothing.
-        """
-        self._guard()
-        if self._loop is None or self.finished:
-            yield
-            return
-        driver = self._loop.driver
-        if not self._pauses:
-            self._loop.give_back_unused()
-            driver.engine.busy(why)
-        self._pauses += 1
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            if not self._pauses and not self.finished:
-                driver.engine.busy(None)
-                driver.order = None
-
-    def skip(self) -> None:
-        """Gives up the batch in hand: of a shard its samples count with a gradient of zero; else they do
-        not count.
-        """
-        self._guard()
-        if self._loop is not None and not self.finished:
-            self._loop.skip()
 
     def state_dict(self) -> Dict[str, Any]:
         """round, samples, and the optimizer's state_dict(): for torch.save(); the run itself keeps

@@ -207,6 +207,10 @@ def resolve(
     for key, (variable, texts) in _of_environment(
         os.environ if environment is None else environment
     ).items():
+        if key == "progress" and key in found:
+            # Of the processes of `tw run` one shows the line; a program that wants none has none.
+            found[key] = ["off"] if "off" in (found[key][0], texts[0]) else found[key]
+            continue
         if key in found and not _same(key, found[key], texts):
             raise SettingError(
                 f"{key} is {', '.join(found[key])} as argument and {', '.join(texts)} in {variable}: leave"

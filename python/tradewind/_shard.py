@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 
 import torch
@@ -14,6 +13,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 from ._errors import MisuseError, UnsupportedError
 from ._order import Sampling, Shuffled, is_accelerates, order_of, own_iteration
+from ._warn import warn
 from ._workers import Work, WorkerPool, samples_of
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ class Samples:
             dataset, getattr(dataset, "block", 1), sampling.sampler if sampling is not None else None, given.seed
         )
         if loader is not None and loader.generator is not None and type(self.order) is Shuffled:
-            warnings.warn(
+            warn(
                 "run.shard(): generator= of the loader gives its workers their seeds, not the order, which is"
-                " that of training.seed on all peers.",
-                stacklevel=4,
+                " that of training.seed on all peers."
             )
         of_loader = sampling.batch_size if sampling is not None else None
         self.batch_size: Optional[int] = given.batch_size or of_loader or given.usual_batch_size
@@ -146,10 +145,9 @@ def _collate_of(loader: Optional[DataLoader], makes_batches: bool) -> Collate:
         return usual
     own = own_iteration(loader)
     if own is not None and not is_accelerates(loader):
-        warnings.warn(
+        warn(
             f"run.shard(): {own} goes through its batches by an __iter__ of its own, which is not called: what"
-            " it does to them is up to the loop; or use run.batches(loader).",
-            stacklevel=5,
+            " it does to them is up to the loop; or use run.batches(loader)."
         )
     of_loader: Collate = loader.collate_fn
     if makes_batches:

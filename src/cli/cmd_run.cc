@@ -144,7 +144,8 @@ int run_program(const RunArguments& arguments) {
                             .restarts = restarts.value(),
                             .out = [](const std::string& line) { show_news(line); },
                             .say = [](const std::string& line) { warn(line); },
-                            .folder = folder.path()});
+                            .folder = folder.path(),
+                            .all_begin = peers.value() > 1 && arguments.join.empty()});
   return crew.run();
 }
 

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,3 +63,57 @@ def test_the_readmes_lines_run_from_what_is_installed(tmp_path):
     assert found.returncode == 0, found.stdout + found.stderr
     done = re.findall(rf"done (200 {re.escape(str(package))}/\S+ \[.*\])", found.stdout)
     assert len(done) == 2 and len(set(done)) == 1, found.stdout
+
+
+def fresh_clone(folder):
+    """The files of this repository, as somebody else gets them."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("not a git repository")
+    git = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    listed = subprocess.run(git, check=True, capture_output=True).stdout
+    for name in listed.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def pip_line():
+    """The commands of the page that install the package by pip."""
+    page = (ROOT / "docs/python.md").read_text()
+    found = re.findall(r"^    (python3 -m venv .*|\.venv/bin/pip install .*)$", page, re.M)
+    assert len(found) == 2
+    return " && ".join(found).replace("python3", sys.executable, 1)
+
+
+@needs_engine
+def test_pip_installs_a_fresh_clone_as_the_page_says(tmp_path):
+    clone = fresh_clone(tmp_path / "clone")
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "CI")}
+    environment["TRADEWIND_LIBRARY"] = str(_abi.library_path())  # its build takes minutes
+    done = subprocess.run(pip_line(), shell=True, cwd=clone, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    del environment["TRADEWIND_LIBRARY"]
+    told = "import tradewind; print(tradewind.__file__, tradewind._abi.library().tw_abi())"
+    python = str(clone / ".venv/bin/python")
+    found = subprocess.run(
+        [python, "-c", told], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert found.returncode == 0, found.stderr
+    assert re.search(rf"\.venv/\S+ {_abi.TW_ABI}$", found.stdout.strip()), found.stdout
+
+
+def test_the_build_of_pip_and_a_plain_release_make_no_warning_an_error(tmp_path):
+    setup = (ROOT / "setup.py").read_text()
+    assert "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF" in setup
+    environment = {key: value for key, value in os.environ.items() if key != "CI"}
+    options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    subprocess.run(
+        ["cmake", "-S", str(ROOT), "-B", str(tmp_path), *options],
+        check=True,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        timeout=100,
+    )
+    rules = (tmp_path / "build.ninja").read_text()
+    assert "-O3" in rules and "-Werror" not in rules

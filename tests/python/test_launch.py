@@ -3,6 +3,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
@@ -110,3 +113,64 @@ def test_what_is_wrong_is_told_before_a_process_begins(fake_run):
     run.start()
     with pytest.raises(MisuseError, match="a run is open"):
         launch_local(sleeps, 1, start="fork")
+
+
+TYPED = """
+import sys
+sys.path[:0] = {path!r}
+import tradewind
+class Kept:
+    pass
+def train(*kept):
+    return 7
+for arguments, start in {calls}:
+    try:
+        print("RESULT", tradewind.launch_local(*arguments, peers=2, start=start, timeout=60))
+    except tradewind.TradewindError as error:
+        print("RESULT", type(error).__name__, error)
+"""
+
+
+def said(calls, file=None):
+    """Of each call, by a program that is typed in, or in a file."""
+    source = TYPED.format(path=sys.path[:1], calls=calls)
+    if file is not None:
+        file.write_text(source)
+    done = subprocess.run(
+        [sys.executable, "-" if file is None else str(file)],
+        input=source,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    return [line[7:] for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+
+
+def test_a_function_that_was_typed_in_has_to_stand_in_a_file_or_to_be_forked():
+    calls = "((train,), 'spawn'), ((train, Kept()), 'forkserver'), ((print, Kept()), 'spawn')"
+    *refused, forked = said(f"[{calls}, ((train,), 'fork')]")
+    assert len(refused) == 3 and forked == "[7, 7]"
+    for text in refused:
+        assert text.startswith("MisuseError") and "was typed in" in text and 'start="fork"' in text, text
+
+
+def test_what_cannot_be_pickled_is_named_before_a_process_begins():
+    with pytest.raises(MisuseError, match=r"given \S*<lambda> .*top level of a file.*fork"):
+        launch_local(lambda: 1, peers=2)
+    with pytest.raises(MisuseError, match=r"given argument 2 \(.*lock\).*make it in the function"):
+        launch_local(print, 1, threading.Lock(), peers=2)
+
+
+def test_a_file_that_calls_it_without_a_guard_is_told_to_have_one(tmp_path):
+    text = said("[((train,), 'spawn')]", tmp_path / "unguarded.py")[0]
+    assert "before it found the function" in text and "__main__" in text, text
+
+
+def test_a_machine_without_loopback_is_named():
+    source = f"import sys; sys.path[:0] = {sys.path[:1]!r}; import tradewind; tradewind._launch.free_port()"
+    done = subprocess.run(
+        ["unshare", "-rn", sys.executable, "-c", source], capture_output=True, text=True, timeout=60
+    )
+    if "unshare failed" in done.stderr:
+        pytest.skip("may not make a network namespace")
+    assert done.returncode == 1 and "tradewind._errors.TradewindError: launch_local(): peers" in done.stderr

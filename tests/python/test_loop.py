@@ -592,3 +592,38 @@ def loss_and_gradient(model, batch):
     loss = loss_of(model, *batch)
     loss.backward()
     return loss
+
+
+def losses_of(model, inputs, targets):
+    """name: (loss, whether it is a sum over the batch)."""
+    found = model(inputs)
+    each = (found - targets).pow(2).squeeze(1)
+    mse, bce = torch.nn.functional.mse_loss, torch.nn.functional.binary_cross_entropy_with_logits
+    return {
+        "functional": (mse(found, targets, reduction="sum"), True),
+        "module": (torch.nn.L1Loss(reduction="sum")(found, targets), True),
+        "by hand": (each.sum(), True),
+        "with a penalty": (bce(found, targets.sigmoid(), reduction="sum") - 0.5 * each.sum(), True),
+        "a sum of a sum": (each.sum().view(1).sum(), True),
+        "mean": (mse(found, targets), False),
+        "mean of sums": (found.pow(2).sum(1).mean(), False),
+        "divided": (each.sum() / len(inputs), False),
+        "several means": (torch.stack([each.mean(), found.mean()]).sum(), False),
+        "a sum of one": (each.mean().sum(), False),
+        "mean with a penalty": (each.mean() + 0.1 * sum(p.pow(2).sum() for p in model.parameters()), False),
+    }
+
+
+@pytest.mark.parametrize("name", losses_of(mlp(), *data(8)))
+@pytest.mark.parametrize("told", [True, False])
+def test_a_loss_that_is_a_sum_is_noticed(fake_run, name, told):
+    model = mlp()
+    opt = started(fake_run, model)[1]
+    loss, is_sum = losses_of(model, *data(8))[name]
+    loss.backward()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            opt.step(loss=loss) if told else opt.step()
+    texts = [str(one.message) for one in said if "is a sum over the 8 samples" in str(one.message)]
+    assert len(texts) == is_sum, [str(one.message) for one in said]

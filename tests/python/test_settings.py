@@ -95,6 +95,13 @@ def test_the_environment_stands_for_arguments():
     assert resolve({}, environment).threads == 2 and resolve({}, environment).progress == "off"
 
 
+@pytest.mark.parametrize("argument", ["auto", "line", "off"])
+def test_a_program_without_a_progress_line_has_none_under_tw_run(argument):
+    shown = resolve({"progress": argument}, {"TRADEWIND_PROGRESS": "line"}).progress
+    assert shown == argument
+    assert resolve({"progress": argument}, {"TRADEWIND_PROGRESS": "off"}).progress == "off"
+
+
 def test_argument_and_environment_may_agree_but_not_differ():
     assert pairs(
         {"rounds": 5, "insecure": True}, {"TRADEWIND_SET": "rounds=5", "TRADEWIND_INSECURE": "1"}

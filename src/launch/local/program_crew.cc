@@ -154,6 +154,7 @@ int ProgramCrew::run() {
       reap(process);
     }
   }
+  count_late_failures();
   if (well_ > 0 && signals_ == 0 && first_failure_ >= 128)
     return 0;  // those that were lost are why it is here
   if (left_ > 0 && well_ == 0 && !first_failure_) return kGoesOn;
@@ -209,22 +210,81 @@ void ProgramCrew::reap(Process& process) {
   if (!process.rest.empty()) print(process, std::exchange(process.rest, {}));
   close(process.output);
   process.output = -1;
-  const bool lost = WIFSIGNALED(status);
-  if (lost && all_signals_seen() == 0 && process.restarts < options_.restarts) {
-    ++process.restarts;
-    options_.say(fmt::format("process {} was ended by signal {}; starting it again", process.number + 1,
-                             WTERMSIG(status)));
-    if (start(process)) return;
-  }
+  if (WIFSIGNALED(status) && starts_again(process, WTERMSIG(status))) return;
   process.ended = true;
+  judge(process, status);
+}
+
+bool ProgramCrew::starts_again(Process& process, int signal) {
+  if (all_signals_seen() != 0 || process.restarts >= options_.restarts) return false;
+  if (well_ > 0) {
+    options_.say(fmt::format("process {} was ended by signal {}; the run is over, so it is not started again",
+                             process.number + 1, signal));
+    return false;
+  }
+  ++process.restarts;
+  options_.say(
+      fmt::format("process {} was ended by signal {}; starting it again", process.number + 1, signal));
+  (void)has_begun();  // before its word is gone
+  if (!options_.folder.empty()) std::remove(verdict_file(options_.folder, process.number).c_str());
+  return start(process).ok();
+}
+
+void ProgramCrew::judge(Process& process, int status) {
+  const bool lost = WIFSIGNALED(status);
   const int code = code_of(process, status);
   if (code == 0) ++well_;
   if (code == kGoesOn) ++left_;
   if (code == 0 || code == kGoesOn) return;
-  if (signals_ == 0)
+  if (process.restarts > 0 && !lost && verdict_of(process) == "joining") {
+    process.late = code;
+    return;
+  }
+  if (signals_ == 0 && kill_at_ns_ == 0)
     options_.say(fmt::format("process {} ended with {} {}", process.number + 1, lost ? "signal" : "exit code",
                              lost ? WTERMSIG(status) : code));
   if (!first_failure_ || (*first_failure_ >= 128 && !lost)) first_failure_ = code;
+  end_those_that_wait(process);
+}
+
+std::string ProgramCrew::verdict_of(const Process& process) const {
+  return options_.folder.empty() ? "" : first_word(verdict_file(options_.folder, process.number));
+}
+
+bool ProgramCrew::has_begun() {
+  begun_ = begun_ || std::ranges::any_of(processes_, [this](const Process& process) {
+             const std::string verdict = verdict_of(process);
+             return !verdict.empty() && verdict != "joining" && verdict != "condemned";
+           });
+  return begun_;
+}
+
+/// Nobody else can take the place of one that never joined.
+void ProgramCrew::end_those_that_wait(const Process& failed) {
+  const auto waits = [this](const Process& process) {
+    return !process.ended && verdict_of(process) == "joining";
+  };
+  if (!options_.all_begin || signals_ > 0 || kill_at_ns_ != 0 || has_begun()) return;
+  if (!std::ranges::any_of(processes_, waits)) return;
+  options_.say(fmt::format("the run has not begun, and waited for process {}: the others are ended, too",
+                           failed.number + 1));
+  kill_at_ns_ = now_ns() + kGrace_ns;
+  for (const Process& process : processes_)
+    if (!process.ended) kill(process.pid, SIGTERM);
+}
+
+/// A run that is over cannot be joined any more.
+void ProgramCrew::count_late_failures() {
+  for (const Process& process : processes_) {
+    if (!process.late) continue;
+    if (well_ > 0) {
+      options_.say(fmt::format("process {} came back after the end of the run; that is no failure",
+                               process.number + 1));
+      continue;
+    }
+    options_.say(fmt::format("process {} ended with exit code {}", process.number + 1, *process.late));
+    if (!first_failure_ || *first_failure_ >= 128) first_failure_ = process.late;
+  }
 }
 
 /// kGoesOn also where the program does not say it by its own exit code.
@@ -235,8 +295,8 @@ int ProgramCrew::code_of(const Process& process, int status) const {
     return passed_on ? kGoesOn : 128 + WTERMSIG(status);
   }
   const int code = WEXITSTATUS(status);
-  const std::string verdict =
-      options_.folder.empty() ? "" : first_word(verdict_file(options_.folder, process.number));
+  const std::string verdict = verdict_of(process);
+  if (verdict == "unsaved" && code == 0) return 1;
   if ((verdict == "notice" && code == 0) || (verdict == "condemned" && code == 1)) return kGoesOn;
   return code;
 }

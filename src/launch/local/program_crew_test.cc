@@ -18,6 +18,8 @@ using ::testing::UnorderedElementsAre;
 
 struct Shown {
   std::vector<std::string> out, said;
+  host::TemporaryFolder folder;
+  bool all_begin = false;
 
   int run(const std::string& script, std::vector<std::vector<Variable>> environments,
           std::uint64_t restarts = 0) {
@@ -25,7 +27,9 @@ struct Shown {
                       .environments = std::move(environments),
                       .restarts = restarts,
                       .out = [this](const std::string& line) { out.push_back(line); },
-                      .say = [this](const std::string& line) { said.push_back(line); }});
+                      .say = [this](const std::string& line) { said.push_back(line); },
+                      .folder = folder.path(),
+                      .all_begin = all_begin});
     return crew.run();
   }
 };
@@ -59,6 +63,56 @@ TEST(ProgramCrew, starts_a_process_again_that_a_signal_ended) {
   EXPECT_EQ(1, Shown().run("exit 1", {{}}, 2)) << "a program that fails by itself would fail again";
 }
 
+TEST(ProgramCrew, ends_those_that_wait_for_one_that_failed_before_the_run_began) {
+  Shown shown;
+  shown.all_begin = true;
+  EXPECT_EQ(3, shown.run("test $TRADEWIND_ID = 2 && sleep 0.2 && exit 3; echo joining > $TRADEWIND_VERDICT; "
+                         "sleep 60 & wait",
+                         two()));
+  EXPECT_THAT(shown.said,
+              ElementsAre("process 2 ended with exit code 3",
+                          "the run has not begun, and waited for process 2: the others are ended, too"));
+}
+
+TEST(ProgramCrew, lets_those_go_on_that_began_or_that_never_said_where_they_stand) {
+  for (const char* word : {"echo begun > $TRADEWIND_VERDICT;", ""}) {
+    Shown shown;
+    shown.all_begin = true;
+    EXPECT_EQ(3, shown.run(std::string("test $TRADEWIND_ID = 2 && sleep 0.2 && exit 3;") + word +
+                               "sleep 0.5; echo done",
+                           two()));
+    EXPECT_THAT(shown.said, ElementsAre("process 2 ended with exit code 3")) << word;
+    EXPECT_THAT(shown.out, ElementsAre("[1] done")) << word;
+  }
+}
+
+TEST(ProgramCrew, starts_nobody_again_once_the_run_is_over) {
+  Shown shown;
+  EXPECT_EQ(0, shown.run("test $TRADEWIND_ID = 1 && exit 0; sleep 0.3; kill -9 $$", two(), 5));
+  EXPECT_THAT(shown.said,
+              ElementsAre("process 2 was ended by signal 9; the run is over, so it is not started again",
+                          "process 2 ended with signal 9"));
+}
+
+TEST(ProgramCrew, counts_no_failure_of_one_that_came_back_after_the_end) {
+  const std::string script =
+      "test $TRADEWIND_ID = 1 && sleep 0.5 && exit 0; test -e FOLDER/again && "
+      "{ echo joining > $TRADEWIND_VERDICT; exit 1; }; touch FOLDER/again; kill -9 $$";
+  Shown shown;
+  std::string here = script;
+  for (std::size_t at = 0; (at = here.find("FOLDER")) != std::string::npos;)
+    here.replace(at, 6, shown.folder.path());
+  EXPECT_EQ(0, shown.run(here, two(), 5));
+  EXPECT_THAT(shown.said, ElementsAre("process 2 was ended by signal 9; starting it again",
+                                      "process 2 came back after the end of the run; that is no failure"));
+  Shown alone;
+  here = script.substr(script.find("test -e"));
+  for (std::size_t at = 0; (at = here.find("FOLDER")) != std::string::npos;)
+    here.replace(at, 6, alone.folder.path());
+  EXPECT_EQ(1, alone.run(here, {{}}, 5)) << "nobody saw the end";
+  EXPECT_THAT(alone.said.back(), "process 1 ended with exit code 1");
+}
+
 TEST(ProgramCrew, that_left_on_a_notice_says_that_the_run_goes_on) {
   Shown shown;
   EXPECT_EQ(kGoesOn, shown.run("exit 75", two()));
@@ -82,6 +136,7 @@ TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(1, code("echo notice > $TRADEWIND_VERDICT; exit 1")) << "it failed after it had left";
   EXPECT_EQ(kGoesOn, code("echo condemned > $TRADEWIND_VERDICT; exit 1"));
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
+  EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
 }
 
 TEST(ProgramCrew, passes_each_signal_on_as_it_came) {
