@@ -74,15 +74,17 @@ bool receive(const Job& job) {
   std::vector<std::shared_ptr<host::Stream>> taken;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
   std::unique_ptr<host::Doorway> door;
-  // owners: see stream.h
-  const auto take = [&](host::Doorway::Visitor visitor, std::shared_ptr<host::Stream> stream) {
+  const auto take = [&](host::Doorway::Visitor visitor, asio::ip::tcp::socket socket) {
+    // owners: see stream.h
+    auto stream = std::make_shared<host::Stream>(
+        loop, host::channel_over(std::move(socket), loop, job.tls, host::Side::takes));
     stream->set_limits({});
     ends.push_back(std::make_unique<End>());
     stream->attach(ends.back().get());
     taken.push_back(std::move(stream));
     door->leave(visitor);
   };
-  door = host::Doorway::open(loop, job.tls, "127.0.0.1:0", std::chrono::seconds(10),
+  door = host::Doorway::open(loop, "127.0.0.1:0", std::chrono::seconds(10),
                              {.enter = take, .dismiss = [](auto, auto) {}, .gone = [](const auto&, auto) {}})
              .value();
   door->address().copy(job.shared.address, sizeof job.shared.address - 1);

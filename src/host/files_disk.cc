@@ -91,7 +91,7 @@ Result<std::vector<std::byte>> DiskFiles::read(const std::string& path) {
 }
 
 Status DiskFiles::write(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
   if (!file.is_open()) return failed("write " + path, errno);
   for (const auto& part : parts) {
     if (!write_all(file.number(), part)) return failed("write " + path, errno);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 #include <set>
 
 #include "host/system/random_os.h"
@@ -56,6 +57,13 @@ TEST_F(DiskFilesTest, replaces_by_rename) {
   ASSERT_TRUE(files.rename(path("new"), path("old")));
   EXPECT_EQ(read(path("old")), "new");
   EXPECT_EQ(files.list(folder).value(), std::vector<std::string>{"old"});
+}
+
+TEST_F(DiskFilesTest, writes_into_no_file_that_a_link_leads_to) {
+  ASSERT_TRUE(write(path("other"), {"kept"}));
+  std::filesystem::create_symlink(path("other"), path("a.part"));
+  EXPECT_FALSE(write(path("a.part"), {"new"}));
+  EXPECT_EQ(read(path("other")), "kept");
 }
 
 TEST_F(DiskFilesTest, lists_plain_files_sorted_and_makes_folders_with_parents) {

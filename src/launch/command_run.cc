@@ -16,6 +16,7 @@
 #include <optional>
 #include <semaphore>
 
+#include "host/system/own_folder.h"
 #include "launch/run_store.h"
 
 namespace tw::launch {
@@ -162,6 +163,8 @@ std::string to_line(const Command& command) {
 }
 
 Result<Output> run_command(const Command& command) {
+  if (!command.own_folder.empty())
+    if (const Status taken = host::take_own_folder(command.own_folder); !taken) return taken.error();
   const Descriptor input(open_input(command));
   if (input.number() < 0)
     return Error{fmt::format("{}: its input cannot be read: {}", to_line(command), std::strerror(errno))};

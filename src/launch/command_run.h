@@ -11,7 +11,7 @@ namespace tw::launch {
 
 /// Runs a program until it ends. Its stdin and both outputs are files in memory: a secret reaches no disk,
 /// and a background process with open outputs (the master of ssh) does not block. Error: the program could
-/// not be started, or its input_file could not be read. Blocks; any thread.
+/// not be started, its input_file could not be read, or its own_folder is open to others. Blocks; any thread.
 Result<Output> run_command(const Command& command);
 
 /// Runs all commands: those about the run one after the other, those about peers in parallel, in order for

@@ -31,6 +31,7 @@ struct Command {
   bool input_is_secret = false;  ///< --dry-run does not show it
   std::string input_file{};      ///< a file as its stdin instead
   std::string output_file{};     ///< absolute; replaced by its stdout on success; empty: no file
+  std::string own_folder{};      ///< it runs only if this is the user's alone: host::take_own_folder
   std::vector<int> fine{0};      ///< exit codes that are no failure
   std::uint32_t peer =
       0;  ///< peer of the command; 0: the run. Commands of different peers may run in parallel

@@ -137,6 +137,16 @@ TEST(CommandRun, does_not_wait_for_what_a_program_leaves_behind) {
   EXPECT_FALSE(output.value().text.empty());
 }
 
+TEST(CommandRun, starts_nothing_beside_a_folder_that_is_not_the_users_alone) {
+  const host::TemporaryFolder around;
+  const std::string own = around.path() + "/own", link = around.path() + "/link";
+  EXPECT_TRUE(run_command({.words = {"true"}, .own_folder = own}));
+  std::filesystem::create_symlink(own, link);
+  const auto output = run_command({.words = {"true"}, .own_folder = link});
+  ASSERT_FALSE(output.ok());
+  EXPECT_THAT(output.error().message, HasSubstr(link + ": expected a folder that only you can enter"));
+}
+
 TEST(CommandRun, a_program_that_is_missing_is_an_error) {
   const auto output = run_command({.words = {"no-such-program-of-tw"}});
   ASSERT_FALSE(output.ok());

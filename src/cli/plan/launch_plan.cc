@@ -13,6 +13,7 @@
 #include "cli/arguments/arguments.h"
 #include "cli/plan/price_sources.h"
 #include "host/system/free_port.h"
+#include "host/system/own_folder.h"
 #include "launch/command_run.h"
 #include "launch/local/child.h"
 #include "train/run/run_file_yaml.h"
@@ -67,16 +68,9 @@ Result<std::map<std::string, std::string>> engine_settings(const UpArguments& ar
   return on;
 }
 
-/// A short path: the name of a socket has at most 108 bytes.
-Result<std::string> control_folder() {
-  const std::string folder = fmt::format("/tmp/tradewind-{}", getuid());
-  std::error_code error;
-  fs::create_directory(folder, error);
-  fs::permissions(folder, fs::perms::owner_all, error);
-  if (error)
-    return Error{fmt::format("{}: cannot be made a folder of yours alone: {}", folder, error.message())};
-  return folder;
-}
+/// Folder of the sockets of ssh, where --with does not name one. A short path: the name of a socket has at
+/// most 108 bytes.
+std::string control_folder() { return fmt::format("/tmp/tradewind-{}", geteuid()); }
 
 /// The run file's paths as settings, then those of the user, which win.
 Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const std::string& run_file) {
@@ -203,9 +197,10 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   for (const launch::PeerJob& peer : deployment.peers)
     state.next_number = std::max(state.next_number, peer.number + 1);
   if (arguments.on == "ssh") {
-    auto control = control_folder();
-    if (!control) return control.error();
-    deployment.on["control"] = control.value();
+    std::string& control = deployment.on["control"];
+    control = control.empty() ? control_folder() : absolute_of(control);
+    const Status taken = host::take_own_folder(control);
+    if (!taken) return Error{taken.error().message + "; or take another one: --with control=FOLDER"};
     deployment.program_digest = "DIGEST";
     if (!arguments.dry_run)
       if (const Status packed = pack_program(deployment); !packed) return packed.error();

@@ -51,15 +51,14 @@ Result<std::string> TcpNetwork::open(const std::string& listen_address, world::N
   reception_.emplace(self_, events);
   if (listen_address.empty()) return std::string();
   const Doorway::Calls calls{
-      // owners: see stream.h
-      [this](Doorway::Visitor visitor, std::shared_ptr<Stream> stream) {
-        greet_stranger(visitor, std::move(stream));
+      [this](Doorway::Visitor visitor, asio::ip::tcp::socket socket) {
+        greet_stranger(visitor, std::move(socket));
       },
       [this](Doorway::Visitor visitor, Doorway::Reason reason) { dismiss(visitor, reason); },
       [this](const std::string& remote, std::optional<Doorway::Reason> reason) {
         turned_away(remote, reason);
       }};
-  auto door = Doorway::open(loop_, options_.tls, listen_address, options_.patience, calls);
+  auto door = Doorway::open(loop_, listen_address, options_.patience, calls);
   if (!door) return door.error();
   door_ = std::move(door).value();
   return door_->address();
@@ -153,8 +152,10 @@ std::size_t TcpNetwork::data_streams(PeerId peer) const {
   return found == links_.end() ? 0 : found->second->data_streams();
 }
 
-// owners: see stream.h
-void TcpNetwork::greet_stranger(Doorway::Visitor visitor, std::shared_ptr<Stream> stream) {
+void TcpNetwork::greet_stranger(Doorway::Visitor visitor, asio::ip::tcp::socket socket) {
+  // owners: see stream.h
+  auto stream =
+      std::make_shared<Stream>(loop_, channel_over(std::move(socket), loop_, options_.tls, Side::takes));
   const Serial serial = ++last_serial_;
   auto tell = life_.tie([this, serial](Handshake::News news) { on_news(serial, news); });
   auto handshake = std::make_unique<Handshake>(*reception_, hello_, std::move(stream), tell);

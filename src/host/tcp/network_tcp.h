@@ -89,7 +89,7 @@ class TcpNetwork : public world::Network {
   void limit_time(Serial serial, Instant end);
   void know(const std::string& address);
   // owners: see stream.h
-  void greet_stranger(Doorway::Visitor visitor, std::shared_ptr<Stream> stream);
+  void greet_stranger(Doorway::Visitor visitor, asio::ip::tcp::socket socket);
   void dismiss(Doorway::Visitor visitor, Doorway::Reason reason);
   void turned_away(const std::string& remote, std::optional<Doorway::Reason> reason);
   void on_admitted(Serial serial);

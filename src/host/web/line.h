@@ -6,9 +6,12 @@
 #include <asio/ssl/stream.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "host/tcp/fork_guard.h"
@@ -20,26 +23,47 @@ class WebConnection;
 /// The connections of one web server that are open.
 struct WebRoom {
   std::set<WebConnection*> connections;
+  std::function<void(const WebConnection&)> left;  ///< one of them ends
+};
+
+/// The other end of a connection.
+struct WebVisit {
+  std::uint64_t visitor = 0;  ///< Doorway::Visitor; the later the larger
+  std::string remote;         ///< "host:port"
+  std::string host;           ///< sharing_host()
+  bool admitted = false;      ///< it has asked for something, and may
+  std::uint64_t number = 0;   ///< of RESTinio
 };
 
 /// A socket, or TLS over one.
 class WebConnection {
  public:
   // owners of the room: the server and its connections
-  WebConnection(asio::ip::tcp::socket socket, asio::ssl::context* tls, std::shared_ptr<WebRoom> room)
-      : socket_(std::move(socket)), guard_(socket_.native_handle()), room_(std::move(room)) {
+  WebConnection(asio::ip::tcp::socket socket, asio::ssl::context* tls, WebVisit from,
+                std::shared_ptr<WebRoom> room)  // owners: see above
+      : visit(std::move(from)),
+        socket_(std::move(socket)),
+        guard_(socket_.native_handle()),
+        room_(std::move(room)) {
     if (tls != nullptr) tls_.emplace(socket_, *tls);
     room_->connections.insert(this);
   }
 
-  ~WebConnection() { room_->connections.erase(this); }
+  ~WebConnection() {
+    room_->connections.erase(this);
+    if (room_->left) room_->left(*this);
+  }
 
   WebConnection(const WebConnection&) = delete;
   WebConnection& operator=(const WebConnection&) = delete;
 
+  WebVisit visit;
+
   asio::ip::tcp::socket& socket() { return socket_; }
 
   std::optional<asio::ssl::stream<asio::ip::tcp::socket&>>& tls() { return tls_; }
+
+  bool is_open() const { return socket_.is_open(); }
 
   /// Operations under way end with an error.
   void close() {

@@ -17,14 +17,14 @@
 #include "host/lifeline.h"
 #include "host/loop.h"
 #include "host/system/calendar.h"
-#include "host/tcp/admission/listener.h"
+#include "host/tcp/admission/doorway.h"
 #include "host/web/certificate.h"
 #include "host/web/guard.h"
 #include "host/web/line.h"
 
 /// RESTinio's own acceptor goes deaf for good when the process has no descriptor left for a moment, waits for
 /// ever for a handshake of TLS, and leaves its counter of connections behind when it ends. So connections
-/// come in through our Listener, and RESTinio speaks HTTP on them.
+/// come in through our Doorway, and RESTinio speaks HTTP on them.
 namespace tw::host {
 
 /// For RESTinio, which finds it by the type of the socket.
@@ -41,9 +41,6 @@ using namespace std::chrono_literals;
 
 /// A slow reader holds so much of the kernel's memory, and no more.
 constexpr int kSendBuffer = 128 << 10;
-/// New connections beyond a burst: a handshake of TLS costs 0.5 ms of a core (estimated).
-constexpr double kBurst = 300;
-constexpr double kPerSecond = 50;
 /// The node.js parser in RESTinio takes 80 KiB of request line and headers in all; these are for each.
 constexpr std::size_t kMostUrl = 4 << 10, kMostName = 128, kMostValue = 8 << 10, kMostFields = 64;
 constexpr Duration kBeat = 1s;
@@ -111,24 +108,6 @@ WebRequest read_request(const restinio::request_t& request) {
   return read;
 }
 
-/// New connections that may come: a store of kBurst, filled again at kPerSecond.
-class Bucket {
- public:
-  explicit Bucket(Instant now) : filled_(now) {}
-
-  bool take(Instant now) {
-    left_ = std::min(kBurst, left_ + kPerSecond * to_seconds(now - filled_));
-    filled_ = now;
-    if (left_ < 1) return false;
-    left_ -= 1;
-    return true;
-  }
-
- private:
-  Instant filled_;
-  double left_ = kBurst;
-};
-
 struct Follower {
   Chunks response;
   std::string heard{};  ///< id of the last event that was sent
@@ -140,11 +119,15 @@ struct Follower {
 
 struct WebServer::Kernel : std::enable_shared_from_this<WebServer::Kernel> {
   Kernel(Loop& on, WebOptions given, Answerer answers)
-      : loop(on), options(std::move(given)), answerer(std::move(answers)), bucket(on.now()) {}
+      : loop(on), options(std::move(given)), answerer(std::move(answers)) {}
 
   Status open();
   void use_tls(const std::string& reached);
-  void take(asio::ip::tcp::socket socket);
+  Doorway::Calls calls();
+  void enter(Doorway::Visitor visitor, asio::ip::tcp::socket socket);
+  void dismiss(Doorway::Visitor visitor);
+  void admit(std::uint64_t number);
+  void make_room();
   Taken answer(const restinio::request_handle_t& request);
   void send(const restinio::request_handle_t& request, const WebAnswer& answer, bool head) const;
   void follow(const restinio::request_handle_t& request, const WebAnswer& answer, const std::string& heard);
@@ -157,7 +140,6 @@ struct WebServer::Kernel : std::enable_shared_from_this<WebServer::Kernel> {
   Loop& loop;
   WebOptions options;
   Answerer answerer;
-  Bucket bucket;
   std::optional<WebGuard> guard;
   std::unique_ptr<WebCertificate> certificate;
   std::optional<asio::ssl::context> tls;
@@ -170,7 +152,7 @@ struct WebServer::Kernel : std::enable_shared_from_this<WebServer::Kernel> {
   std::string newest;                        ///< id of the last event
   std::shared_ptr<const std::string> event;  // owners: this and the writes under way
   Lifeline life;
-  std::unique_ptr<Listener> listener;
+  std::unique_ptr<Doorway> door;
 };
 
 namespace {
@@ -216,12 +198,13 @@ std::shared_ptr<Connections> connections_of(const WebLimits& limits, asio::io_co
 Status WebServer::Kernel::open() {
   const auto asked = parse_address(options.address);
   if (!asked) return asked.error();
-  auto opened = Listener::open(
-      loop, options.address, [this](asio::ip::tcp::socket socket) { take(std::move(socket)); },
-      [] { return false; });
+  auto opened = Doorway::open(loop, options.address, options.limits.request, calls());
   if (!opened) return opened.error();
-  listener = std::move(opened).value();
-  Address reached = parse_address(listener->address()).value();
+  door = std::move(opened).value();
+  room->left = [weak = weak_from_this()](const WebConnection& connection) {
+    if (const auto self = weak.lock()) self->door->leave(connection.visit.visitor);
+  };
+  Address reached = parse_address(door->address()).value();
   const std::string& host = asked.value().host;
   const bool everywhere = host == "0.0.0.0" || host == "::";
   const bool alone = !everywhere && is_this_machine(reached.host);
@@ -254,19 +237,62 @@ void WebServer::Kernel::use_tls(const std::string& reached) {
   tls.emplace(certificate->context());
 }
 
-void WebServer::Kernel::take(asio::ip::tcp::socket socket) {
-  if (room->connections.size() >= options.limits.most_connections) return;
-  if (tls && !bucket.take(loop.now())) return;
+/// A connection is a stranger, with the share of its host, until it has asked for something that it may have.
+Doorway::Calls WebServer::Kernel::calls() {
+  return {
+      [this](Doorway::Visitor visitor, asio::ip::tcp::socket socket) { enter(visitor, std::move(socket)); },
+      [this](Doorway::Visitor visitor, Doorway::Reason /*reason*/) { dismiss(visitor); },
+      [](const std::string& /*remote*/, std::optional<Doorway::Reason> /*reason*/) {}};
+}
+
+void WebServer::Kernel::enter(Doorway::Visitor visitor, asio::ip::tcp::socket socket) {
   std::error_code error;
   const auto remote = socket.remote_endpoint(error);
-  if (error) return;
+  if (error) return door->leave(visitor);
   socket.set_option(asio::socket_base::send_buffer_size(kSendBuffer), error);
   socket.set_option(asio::ip::tcp::no_delay(true), error);
-  auto connection = std::make_unique<WebConnection>(std::move(socket), tls ? &*tls : nullptr, room);
-  connections
-      ->create_new_connection(WebLine(std::move(connection), options.limits.request), remote,
-                              restinio::connection_count_limit_types<WebTraits>::lifetime_monitor_t(nullptr))
-      ->init();
+  const asio::ip::address from = remote.address();
+  auto line = std::make_unique<WebConnection>(
+      std::move(socket), tls ? &*tls : nullptr,
+      WebVisit{visitor, to_string(Address{from.to_string(), remote.port()}), sharing_host(from)}, room);
+  WebVisit& visit = line->visit;
+  const auto connection = connections->create_new_connection(
+      WebLine(std::move(line), options.limits.request), remote,
+      restinio::connection_count_limit_types<WebTraits>::lifetime_monitor_t(nullptr));
+  visit.number = connection->connection_id();
+  connection->init();
+}
+
+void WebServer::Kernel::dismiss(Doorway::Visitor visitor) {
+  const auto found = std::ranges::find_if(
+      room->connections, [&](const WebConnection* one) { return one->visit.visitor == visitor; });
+  if (found != room->connections.end()) (*found)->close();
+}
+
+void WebServer::Kernel::admit(std::uint64_t number) {
+  const auto found = std::ranges::find_if(
+      room->connections, [&](const WebConnection* one) { return one->visit.number == number; });
+  if (found == room->connections.end() || (*found)->visit.admitted) return;
+  WebVisit& visit = (*found)->visit;
+  visit.admitted = true;
+  door->know(visit.remote);
+  door->leave(visit.visitor);
+  make_room();
+}
+
+/// With too many viewers, closes the oldest of the host that has most.
+void WebServer::Kernel::make_room() {
+  std::map<std::string, std::vector<WebConnection*>> hosts;
+  std::size_t viewers = 0;
+  for (WebConnection* one : room->connections)
+    if (one->visit.admitted && one->is_open()) {
+      hosts[one->visit.host].push_back(one);
+      ++viewers;
+    }
+  if (viewers <= options.limits.most_viewers) return;
+  const auto& most =
+      std::ranges::max_element(hosts, {}, [](const auto& host) { return host.second.size(); })->second;
+  (*std::ranges::min_element(most, {}, [](const WebConnection* one) { return one->visit.visitor; }))->close();
 }
 
 Taken WebServer::Kernel::answer(const restinio::request_handle_t& request) {
@@ -277,6 +303,7 @@ Taken WebServer::Kernel::answer(const restinio::request_handle_t& request) {
   }
   const WebRequest read = read_request(*request);
   const auto stopped = guard->stop(read, loop.unix_nanos() / 1'000'000'000);
+  if (!stopped) admit(request->connection_id());
   const WebAnswer answer = stopped ? *stopped : answerer(read);
   const bool head = read.method == "HEAD";
   const bool chunks = request->header().http_major() == 1 && request->header().http_minor() >= 1;

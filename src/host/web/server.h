@@ -20,7 +20,8 @@ namespace tw::host {
 class Loop;
 
 struct WebLimits {
-  std::size_t most_connections = 512;  ///< one more is closed at once
+  /// Connections that have asked for something and may; one more closes the oldest of the host with most.
+  std::size_t most_viewers = 512;
   Duration request =
       std::chrono::seconds(10);               ///< for the handshake; for a request, from the one before it on
   Duration write = std::chrono::seconds(10);  ///< for the client to read an answer or an event

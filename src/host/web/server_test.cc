@@ -11,6 +11,7 @@
 #include "host/identity/authority.h"
 #include "host/loop.h"
 #include "host/system/calendar.h"
+#include "host/tcp/admission/stranger.h"
 #include "host/web/test_client.h"
 
 namespace tw::host {
@@ -60,6 +61,18 @@ class Web : public testing::Test {
   }
 
   bool soon(const std::function<bool()>& holds) { return loop.run_until(holds, 10s); }
+
+  std::string server_address() const {
+    const std::string rest = server->url().substr(server->url().find("//") + 2);
+    return rest.substr(0, rest.find('/'));
+  }
+
+  /// A viewer at 127.0.0.host who follows the events.
+  std::unique_ptr<Stranger> viewer_from(std::uint32_t host) {
+    auto one = std::make_unique<Stranger>(server_address(), host);
+    one->say("GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    return one;
+  }
 
   /// What is answered to these bytes until the connection ends.
   std::string told(const std::string& bytes) {
@@ -144,24 +157,34 @@ TEST_F(Web, ends_a_connection_that_says_nothing_or_speaks_slowly) {
   EXPECT_THAT(asked, testing::IsEmpty());
 }
 
-TEST_F(Web, has_room_for_so_many_connections_and_closes_one_more) {
-  serve({.address = "127.0.0.1:0", .limits = {.most_connections = 2}});
+TEST_F(Web, closes_the_oldest_viewer_of_the_host_with_most_of_them_for_one_more) {
+  serve({.address = "127.0.0.1:0", .limits = {.most_viewers = 2}});
+  const auto elsewhere = viewer_from(2);
   TestClient& one = client();
+  one.get("/events");
+  ASSERT_TRUE(soon([&] { return server->followers() == 2; }));
   TestClient& two = client();
-  one.get("/");
-  two.get("/");
-  ASSERT_TRUE(soon([&] { return !one.received.empty() && !two.received.empty(); }));
-  TestClient& three = client();
-  EXPECT_TRUE(soon([&] { return three.ended; }));
-  clients.pop_front();
-  TestClient* again = nullptr;
-  EXPECT_TRUE(soon([&] {
-    if (again == nullptr || again->ended) {
-      again = &client();
-      again->get("/");
-    }
-    return !again->received.empty();
-  })) << "a place is free again";
+  two.get("/events");
+  EXPECT_TRUE(soon([&] { return one.ended; }));
+  server->publish("1", "data: one\n\n");
+  EXPECT_TRUE(soon([&] { return times(two.received, "data: one") == 1; }));
+  EXPECT_FALSE(elsewhere->ended());
+}
+
+TEST_F(Web, is_shown_to_a_viewer_whatever_strangers_do) {
+  serve();
+  std::list<Stranger> strangers;
+  const auto more = [&](std::size_t count, const std::string& words) {
+    for (std::size_t i = 0; i < count; ++i) strangers.emplace_back(server_address(), 2).say(words);
+  };
+  more(300, "");
+  more(300, "GET / HT");
+  TestClient& first = client();
+  first.get("/events");
+  EXPECT_TRUE(soon([&] { return server->followers() == 1; }));
+  more(600, "GET / HT");
+  server->publish("1", "data: one\n\n");
+  EXPECT_TRUE(soon([&] { return times(first.received, "data: one") == 1; })) << "a viewer keeps its place";
 }
 
 TEST_F(Web, tells_followers_each_event_once) {

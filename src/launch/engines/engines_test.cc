@@ -46,6 +46,9 @@ TEST(SshEngine, one_connection_serves_a_host_and_settings_are_the_users_on_deman
               HasSubstr("ssh -F /home/ada/.ssh/config -o BatchMode=yes -o ConnectTimeout=5 -o "
                         "ServerAliveInterval=5 -o ControlMaster=auto -o ControlPath=/tmp/c/%C -o "
                         "ControlPersist=60 -- gpu2 'sh -s'"));
+  for (const Action action : {Action::prepare, Action::start, Action::status, Action::collect, Action::logs})
+    for (const Command& command : ssh_engine()->commands(action, deployment, deployment.peers))
+      EXPECT_EQ(command.own_folder, "/tmp/c");
 }
 
 TEST(SshEngine, the_program_goes_once_to_each_host_and_the_token_to_each_peer) {

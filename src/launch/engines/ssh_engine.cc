@@ -121,6 +121,8 @@ class SshEngine final : public Engine {
     if (action == Action::collect) add_collections(deployment, peers, commands);
     for (const PeerJob& peer : action == Action::status ? deployment.peers : peers)
       add(action, deployment, peer, commands);
+    // The owner of the folder of the sockets can read what passes through them.
+    for (Command& command : commands) command.own_folder = setting(deployment, "control", "");
     return commands;
   }
 

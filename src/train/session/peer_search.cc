@@ -13,6 +13,9 @@ using namespace std::chrono_literals;
 /// The former process with the same id may have died silently: until that is noticed, its id is taken.
 constexpr Duration kTakenForGood = 10s;
 
+/// So often an address has to object: one answer may be garbled, or somebody else's who listens there.
+constexpr int kBelieved = 2;
+
 }  // namespace
 
 bool PeerSearch::asks(const std::string& address) const {
@@ -20,6 +23,7 @@ bool PeerSearch::asks(const std::string& address) const {
 }
 
 void PeerSearch::found_nobody(const std::string& why) {
+  if (!objections_.empty()) return;  // a refusal says more
   last_answer_ = why + "; is a peer running there, and does a firewall let it be reached?";
 }
 
@@ -30,22 +34,17 @@ void PeerSearch::was_rejected(const std::string& address, const world::Refusal& 
 bool PeerSearch::is_final(Instant now, const std::string& address, const world::Refusal& refusal,
                           const Situation& situation) {
   if (situation.peer_state != wire::PeerState::fresh || !asks(address)) return false;
-  switch (refusal.code) {
-    case world::Refusal::Code::taken:
-      if (refusal.peer != options_.self) return false;  // this peer turned away the twin of another one
-      taken_since_ = std::min(taken_since_, now);
-      return now - taken_since_ >= kTakenForGood;
-    case world::Refusal::Code::self:
-      return options_.join.size() == 1;
-    case world::Refusal::Code::credential:
-      // Anybody may say so who answers at an address; all of them together are believed.
-      objecting_.insert(address);
-      return !situation.linked && std::ranges::all_of(options_.join, [this](const std::string& asked) {
-        return objecting_.contains(asked);
-      });
-    default:
-      return !situation.linked;
-  }
+  const bool own_id = refusal.code == world::Refusal::Code::taken && refusal.peer == options_.self;
+  if (refusal.code == world::Refusal::Code::taken && !own_id)
+    return false;  // this peer turned away the twin of another one
+  if (own_id) taken_since_ = std::min(taken_since_, now);
+  if (own_id && now - taken_since_ < kTakenForGood) return false;
+  const bool certain = refusal.code == world::Refusal::Code::self;  // by its own incarnation
+  objections_[address] += certain ? kBelieved : 1;
+  // Anybody may answer at one address; all of them together are believed.
+  return (own_id || !situation.linked) &&
+         std::ranges::all_of(options_.join,
+                             [this](const std::string& asked) { return objections_[asked] >= kBelieved; });
 }
 
 Duration PeerSearch::limit() const {
@@ -62,6 +61,7 @@ std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& si
   if (!outside || situation.restoring || situation.offered) {
     hopeless_since_ = kNever;
     last_answer_.clear();
+    objections_.clear();
     return std::nullopt;
   }
   hopeless_since_ = std::min(hopeless_since_, now);

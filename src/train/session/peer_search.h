@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +44,8 @@ class PeerSearch {
   /// No peer listens there, or it refused: part of the message when the search gives up.
   void found_nobody(const std::string& why);
 
-  /// True when this answer ends the search: no later dial can bring another one.
+  /// True when this answer ends the search: every address of `join` has refused for good, more than once.
+  /// What one address says ends nothing while another one may let this peer in.
   bool is_final(Instant now, const std::string& address, const world::Refusal& refusal,
                 const Situation& situation);
   void was_rejected(const std::string& address, const world::Refusal& refusal);
@@ -77,8 +78,8 @@ class PeerSearch {
   Instant taken_since_ = kNever;
   Instant orphaned_since_ = kNever;
   bool gave_up_ = false;
-  std::set<std::string> objecting_;  ///< addresses of `join` that answered with an objection to the token
-  std::string last_answer_;          ///< since a peer was last reached
+  std::map<std::string, int> objections_;  ///< of addresses of `join`, since a peer was last reached
+  std::string last_answer_;                ///< since a peer was last reached
 };
 
 }  // namespace tw::train

@@ -86,25 +86,56 @@ TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
   EXPECT_FALSE(is_final(0s, PeerId{8})) << "that is another peer";
   EXPECT_FALSE(is_final(5s, PeerId{7}));
   EXPECT_FALSE(is_final(14s, PeerId{7})) << "the process before it may be gone without a word";
-  EXPECT_TRUE(is_final(15s, PeerId{7}));
+  EXPECT_FALSE(is_final(15s, PeerId{7}));
+  EXPECT_TRUE(is_final(16s, PeerId{7}));
 }
 
-TEST(PeerSearch, ends_when_all_addresses_object_to_the_token) {
-  PeerSearch search = joiner({"a:1", "b:1"});
-  const Refusal refusal = rejected(Refusal::Code::credential);
-  EXPECT_FALSE(search.is_final(kOutset, "a:1", refusal, {}));
-  EXPECT_FALSE(search.is_final(kOutset, "c:1", refusal, {})) << "nobody asked for that one";
-  EXPECT_FALSE(search.is_final(kOutset, "b:1", refusal, {.linked = true}));
-  EXPECT_TRUE(search.is_final(kOutset, "b:1", refusal, {}));
+constexpr Refusal::Code kReasons[] = {Refusal::Code::version, Refusal::Code::parameters, Refusal::Code::run,
+                                      Refusal::Code::credential};
+
+TEST(PeerSearch, ends_when_all_addresses_refuse_it_twice_whatever_the_reason) {
+  for (const Refusal::Code code : kReasons) {
+    PeerSearch search = joiner({"a:1", "b:1"});
+    const auto is_final = [&](const std::string& address) {
+      return search.is_final(kOutset, address, rejected(code), {});
+    };
+    for (int i = 0; i < 5; ++i) EXPECT_FALSE(is_final("a:1")) << "b may let it in";
+    EXPECT_FALSE(is_final("c:1")) << "nobody asked for that one";
+    EXPECT_FALSE(is_final("b:1")) << "one answer may be garbled";
+    EXPECT_TRUE(is_final("b:1"));
+  }
 }
 
-TEST(PeerSearch, ends_at_its_own_address_or_another_run_unless_somebody_else_is_there) {
+TEST(PeerSearch, ends_where_all_addresses_are_its_own) {
   EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", rejected(Refusal::Code::self), {}));
-  EXPECT_FALSE(joiner({"a:1", "b:1"}).is_final(kOutset, "a:1", rejected(Refusal::Code::self), {}));
-  const Refusal other_run = rejected(Refusal::Code::run);
-  EXPECT_TRUE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {}));
-  EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.linked = true}));
-  EXPECT_FALSE(joiner({"a:1"}).is_final(kOutset, "a:1", other_run, {.peer_state = wire::PeerState::member}));
+  PeerSearch search = joiner({"a:1", "b:1"});
+  EXPECT_FALSE(search.is_final(kOutset, "a:1", rejected(Refusal::Code::self), {}));
+  EXPECT_FALSE(search.is_final(kOutset, "b:1", rejected(Refusal::Code::run), {}));
+  EXPECT_TRUE(search.is_final(kOutset, "b:1", rejected(Refusal::Code::run), {}));
+}
+
+TEST(PeerSearch, ends_by_no_refusal_while_a_peer_is_linked_or_once_it_was) {
+  for (const Refusal::Code code : kReasons) {
+    PeerSearch search = joiner({"a:1"});
+    const auto is_final = [&](const PeerSearch::Situation& situation) {
+      return search.is_final(kOutset, "a:1", rejected(code), situation);
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(is_final({.linked = true}));
+    EXPECT_FALSE(is_final({.peer_state = wire::PeerState::member}));
+    EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {.linked = true}));
+    EXPECT_FALSE(is_final({})) << "the link was proof of the contrary";
+    EXPECT_TRUE(is_final({}));
+  }
+}
+
+TEST(PeerSearch, that_gives_up_says_who_refused_it_rather_than_who_did_not_answer) {
+  PeerSearch search = joiner({"a:1", "b:1"});
+  EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
+  EXPECT_FALSE(search.is_final(kOutset, "a:1", rejected(Refusal::Code::version), {}));
+  search.was_rejected("a:1", rejected(Refusal::Code::version));
+  search.found_nobody("cannot connect to b:1");
+  EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s: a:1 answers: no",
+            search.gives_up(kOutset + kGiveUpJoining, {}));
 }
 
 TEST(PeerSearch, of_an_orphan_without_anybody_to_join_ends_after_the_patience) {

@@ -12,23 +12,11 @@
 #include "host/address.h"
 #include "host/loop.h"
 #include "host/tcp/admission/listener.h"
-#include "host/tcp/stream.h"
 
 namespace tw::host {
 namespace {
 
 using asio::ip::tcp;
-
-/// What shares are counted by: an IPv4 address, or the 64 bits that name a network of IPv6, within which
-/// anybody may take any address.
-std::string host_of(const asio::ip::address& address) {
-  if (address.is_v4()) return address.to_string();
-  if (address.to_v6().is_v4_mapped())
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
-  auto bytes = address.to_v6().to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
-  return asio::ip::make_address_v6(bytes).to_string();
-}
 
 std::uint64_t most_descriptors() {
   rlimit limit{};
@@ -42,6 +30,15 @@ DoorQueue::Rules rules_with(Duration patience) {
 }
 
 }  // namespace
+
+std::string sharing_host(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  if (address.to_v6().is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
+  return asio::ip::make_address_v6(bytes).to_string();
+}
 
 struct Doorway::Waiting {
   enum class Word { none, here, never };
@@ -59,16 +56,16 @@ struct Doorway::Waiting {
   std::string host;
 };
 
-Result<std::unique_ptr<Doorway>> Doorway::open(Loop& loop, const Tls* tls, const std::string& address,
-                                               Duration patience, Calls calls) {
-  std::unique_ptr<Doorway> door(new Doorway(loop, tls, patience, std::move(calls)));
+Result<std::unique_ptr<Doorway>> Doorway::open(Loop& loop, const std::string& address, Duration patience,
+                                               Calls calls) {
+  std::unique_ptr<Doorway> door(new Doorway(loop, patience, std::move(calls)));
   auto arrived = [&here = *door](tcp::socket socket) {
     std::error_code gone;
     const tcp::endpoint from = socket.remote_endpoint(gone);
     if (gone) return;
     auto remote = to_string(Address{from.address().to_string(), from.port()});
-    here.arrive(
-        std::make_unique<Waiting>(Waiting{std::move(socket), std::move(remote), host_of(from.address())}));
+    here.arrive(std::make_unique<Waiting>(
+        Waiting{std::move(socket), std::move(remote), sharing_host(from.address())}));
   };
   auto listener = Listener::open(loop, address, arrived, [&here = *door] { return here.make_room(); });
   if (!listener) return listener.error();
@@ -76,8 +73,8 @@ Result<std::unique_ptr<Doorway>> Doorway::open(Loop& loop, const Tls* tls, const
   return door;
 }
 
-Doorway::Doorway(Loop& loop, const Tls* tls, Duration patience, Calls calls)
-    : loop_(loop), tls_(tls), calls_(std::move(calls)), queue_(rules_with(patience)) {}
+Doorway::Doorway(Loop& loop, Duration patience, Calls calls)
+    : loop_(loop), calls_(std::move(calls)), queue_(rules_with(patience)) {}
 
 Doorway::~Doorway() = default;
 
@@ -89,7 +86,7 @@ void Doorway::know(const std::string& address) {
   std::error_code name;
   const auto number = asio::ip::make_address(parsed.value().host, name);
   if (name) return;
-  queue_.know(host_of(number));
+  queue_.know(sharing_host(number));
   arm();
 }
 
@@ -148,9 +145,7 @@ void Doorway::step() {
     const auto found = waiting_.find(visitor);
     const auto stranger = std::move(found->second);
     waiting_.erase(found);
-    // owners: see stream.h
-    calls_.enter(visitor, std::make_shared<Stream>(
-                              loop_, channel_over(std::move(stranger->socket), loop_, tls_, Side::takes)));
+    calls_.enter(visitor, std::move(stranger->socket));
   }
   arm();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <asio/ip/tcp.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,11 +17,14 @@ namespace tw::host {
 
 class Listener;
 class Loop;
-class Stream;
-class Tls;
 
-/// Accepts connections and admits them by the rules of DoorQueue. A waiting one costs only a descriptor:
-/// nothing is sent, read or computed for it before its turn. Loop thread only.
+/// What shares are counted by: an IPv4 address, or the 64 bits that name a network of IPv6, within which
+/// anybody may take any address.
+std::string sharing_host(const asio::ip::address& address);
+
+/// Accepts connections and admits them by the rules of DoorQueue, at the port of the peers and at that of the
+/// page. A waiting one costs only a descriptor: nothing is sent, read or computed for it before its turn.
+/// Loop thread only.
 class Doorway {
  public:
   using Visitor = DoorQueue::Serial;
@@ -28,8 +32,7 @@ class Doorway {
 
   /// Called from the loop, none from inside a call of Doorway.
   struct Calls {
-    // owners of the stream: whoever takes it from the call, see stream.h
-    std::function<void(Visitor visitor, std::shared_ptr<Stream> stream)> enter;
+    std::function<void(Visitor visitor, asio::ip::tcp::socket socket)> enter;
     /// A visitor that entered must be disconnected.
     std::function<void(Visitor visitor, Reason reason)> dismiss;
     /// One that did not enter is gone; without a reason it ended by itself.
@@ -38,8 +41,8 @@ class Doorway {
 
   /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Strangers must be admitted within
   /// this patience.
-  static Result<std::unique_ptr<Doorway>> open(Loop& loop, const Tls* tls, const std::string& address,
-                                               Duration patience, Calls calls);
+  static Result<std::unique_ptr<Doorway>> open(Loop& loop, const std::string& address, Duration patience,
+                                               Calls calls);
 
   ~Doorway();
   Doorway(const Doorway&) = delete;
@@ -58,7 +61,7 @@ class Doorway {
  private:
   struct Waiting;
 
-  Doorway(Loop& loop, const Tls* tls, Duration patience, Calls calls);
+  Doorway(Loop& loop, Duration patience, Calls calls);
 
   void arrive(std::unique_ptr<Waiting> stranger);
   void listen_to(Visitor visitor);
@@ -69,7 +72,6 @@ class Doorway {
   void dismiss(const DoorQueue::Dismissal& dismissal);
 
   Loop& loop_;
-  const Tls* tls_;
   Calls calls_;
   DoorQueue queue_;
   std::unique_ptr<Listener> listener_;
