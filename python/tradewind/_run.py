@@ -268,8 +268,7 @@ class Run(Between):
 
     def _open(self, shape: ModelShape, trained: Trained, grain: Optional[int]) -> Driver:
         node, pairs = self._node, list(self._settings.pairs)
-        if grain is not None:
-            pairs.append(("grain", str(grain * (node.size if node is not None else 1))))
+        pairs.append(("grain", str((grain or 0) * (node.size if node is not None else 1))))
         if node is None:
             return Driver(self._open_engine(pairs, shape, trained), self._tick)
         if node.rank == 0:

@@ -32,7 +32,7 @@ class PeerThread final : public world::EventSink {
     CallerModel model;
     Callbacks callbacks{nullptr};
     peer::Options links;
-    std::uint64_t grain = 0;
+    std::uint64_t grain = 1;
   };
 
   PeerThread(Plan plan, std::vector<float> initial);

@@ -24,7 +24,7 @@ bool is_of_the_run(const std::string& key) {
 }
 
 Status take_grain(const std::string& text, Settings& settings) {
-  const auto grain = parse_count(peer::spelled(kPython, "grain"), text, {.least = 1});
+  const auto grain = parse_count(peer::spelled(kPython, "grain"), text, {.least = 0});
   if (!grain) return grain.error();
   settings.grain = grain.value();
   return Unit{};

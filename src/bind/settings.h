@@ -16,7 +16,7 @@ namespace tw::bind {
 struct Settings {
   train::RunOptions run;
   peer::LinkOptions links;
-  std::uint64_t grain = 0;  ///< samples that the program computes at once, at the beginning; 0: not known
+  std::uint64_t grain = 1;  ///< samples that the program computes at once, at the beginning; 0: not known
 };
 
 /// Keys of the run file, of tw train, "run_file" and "grain". The error is one message that names the key in

@@ -182,7 +182,7 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
 }
 
 TEST(Tradewind, gives_a_whole_lease_to_a_program_that_has_not_said_how_much_it_does_at_once) {
-  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "0"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();
   tw_order order{};
   ASSERT_EQ(TW_GRADIENT, tw_next(program.peer, 10000, &order)) << error();

@@ -36,6 +36,16 @@ std::optional<std::uint64_t> microbatch_of(std::uint64_t sample, RangeSet among,
   return std::nullopt;
 }
 
+/// The grain that others hear of. most: 0, not known yet: leases of a power of two that divides the round,
+/// so that nothing odd, such as a batch of one sample, is left of them when it is known.
+std::uint64_t known_grain(std::uint64_t most, std::uint64_t microbatches) {
+  if (most > 0) return std::min(most, microbatches);
+  constexpr std::uint64_t kLeasesOfARound = 8;
+  std::uint64_t grain = 1;
+  while (grain * 2 * kLeasesOfARound <= microbatches && microbatches % (grain * 2) == 0) grain *= 2;
+  return grain;
+}
+
 }  // namespace
 
 Swarm::Swarm(Options options, Instant now)
@@ -44,7 +54,7 @@ Swarm::Swarm(Options options, Instant now)
       times_{.next_tick = now},
       part_(options_.returns),
       membership_(options_.self, options_.bootstrap),
-      own_{.grain = std::min(options_.grain, options_.lease.microbatches())} {}
+      own_{.grain = known_grain(options_.grain, options_.lease.microbatches())} {}
 
 const std::vector<Member>& Swarm::members() const {
   static const std::vector<Member> kNone;
@@ -234,7 +244,7 @@ void Swarm::report_stall(Instant now, PeerId suspect, wire::StallCause cause, Ra
 std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   wake(now);
   const std::uint64_t all = options_.lease.microbatches();
-  own_.grain = std::clamp<std::uint64_t>(most, 1, all);
+  own_.grain = known_grain(most, all);
   if (!takes_part() || !history_.parameters() || own_.busy) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
   std::optional<WorkItem> item = work_.begin(most == 0 ? all : own_.grain);

@@ -95,7 +95,7 @@ class FakeEngine:
         self.settings, self.shape, self.calls = dict(settings), shape, calls
         self.target = int(self.settings.get("training.target_batch_size", 512))
         self.rounds = int(self.settings.get("training.rounds", 100))
-        self.grain = int(self.settings.get("grain", self.target))
+        self.grain = int(self.settings.get("grain", 0)) or self.target
         self.given = given
         total = sum(shape.tensor_sizes)
         buffers = ENGINE_BUFFERS.get(shape.groups[0].kind, 0)

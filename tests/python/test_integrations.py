@@ -104,6 +104,26 @@ def test_lightning_trains_until_the_run_is_over(fake_run):
     assert module.optimizers().param_groups[0]["lr"] == 1e-2 / 8 and trainer.global_step == 6
 
 
+def test_others_do_the_part_of_a_peer_of_lightning_that_validates(fake_run):
+    lightning = pytest.importorskip("lightning")
+    import tradewind.lightning
+
+    run = fake_run(target_batch_size=16, rounds=6)
+    trainer = lightning.Trainer(
+        strategy=tradewind.lightning.Strategy(run),
+        max_epochs=-1,
+        val_check_interval=4,
+        num_sanity_val_steps=0,
+        **trainers.QUIET,
+    )
+    module = trainers.module_of()
+    said = []
+    module.validation_step = lambda batch, batch_idx: said.append(fake_run.engines[0].why)
+    kept = DataLoader(TensorDataset(*data(8)), batch_size=8)
+    trainer.fit(module, DataLoader(TensorDataset(*data(40)), batch_size=4), kept)
+    assert set(said[:-1]) == {"validating"} and said[-1] is None  # the last time the run was over
+
+
 def test_accelerate_prepares_a_loader_for_shard(fake_run):
     accelerate = pytest.importorskip("accelerate")
     model = mlp()

@@ -574,7 +574,7 @@ def test_a_start_before_the_first_batch_cuts_no_batch(fake_run, how):
     model = mlp()
     run, opt = started(fake_run, model, batch_size=None, target_batch_size=16, rounds=2)
     run.start()
-    assert "grain" not in fake_run.engines[0].settings
+    assert fake_run.engines[0].settings["grain"] == "0"
     engine = fake_run.engines[0]
     engine.next = OrdersOf(engine, 1)  # the engine knows no size yet
     loader = torch.utils.data.DataLoader(list(zip(*data(16))), batch_size=8)

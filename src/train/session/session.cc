@@ -155,7 +155,7 @@ Result<std::string> Session::Machine::start() {
   swarm.bootstrap = options_.join;
   swarm.lease = {run.target_batch_size, run.microbatch, run.exact_batches};
   swarm.segments = geometry_.segments();
-  swarm.grain = std::max<std::uint64_t>(1, worker_.grain());
+  swarm.grain = worker_.grain();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
   swarm.shares = share_rules(
