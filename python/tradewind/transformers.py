@@ -11,7 +11,6 @@ max_grad_norm clips the mean gradient of a round; checkpoints and logs are the f
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Iterator, Optional
 
 import torch
@@ -23,6 +22,7 @@ from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
 from ._errors import SettingError
 from ._run import Run
 from ._shard import Given
+from ._warn import warn
 
 _ROUNDS = 100  # of a run that does not say
 
@@ -134,10 +134,9 @@ class Trainer(transformers.Trainer):
         self.args.max_grad_norm = 0.0
         self.args.max_steps = _rounds_of(run)
         if self.args.load_best_model_at_end:
-            warnings.warn(
+            warn(
                 "load_best_model_at_end: the first peer alone evaluates, so it alone ends with the best model,"
-                " and the others with the run's last one.",
-                stacklevel=2,
+                " and the others with the run's last one."
             )
         self.remove_callback(DefaultFlowCallback)
         self.callback_handler.callbacks.insert(0, RunCallback(run, self))
