@@ -135,8 +135,8 @@ class Averager {
   void on_padding(Instant now, PeerId from) { last_bulk_[from] = now; }
 
   /// Any bulk message of this size; returns what to report to its sender.
-  std::optional<wire::BandwidthReport> on_bytes(Instant now, PeerId from, std::uint64_t bytes) {
-    return meter_.arrived(now, from, bytes);
+  std::optional<wire::BandwidthReport> on_bytes(Instant now, PeerId from, std::uint64_t bytes, bool asked) {
+    return meter_.arrived(now, from, bytes, asked);
   }
 
   /// True when there may be more to send to it.

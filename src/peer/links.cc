@@ -219,6 +219,9 @@ Status LinkReader::read_addresses() {
 Status LinkReader::use_token(const wire::Token& token) {
   for (const std::string& address : token.addresses)
     if (address != given_.listen) options_.session.join.push_back(address);
+  const bool only_the_token = given_.join.empty() && given_.bootstrap.empty();
+  options_.session.listens_first =
+      only_the_token && !token.addresses.empty() && token.addresses.front() == given_.listen;
   auto tls = host::Tls::open(token, host::now_unix_s());
   if (!tls)
     return Error{

@@ -111,6 +111,20 @@ TEST_F(ReadLinks, listen_where_those_whom_it_joins_can_reach_it) {
   EXPECT_EQ(read({.join = {"10.0.0.5:7"}, .listen = "none", .token = token()}).session.listen, "");
 }
 
+// Every peer had an address to join, and all waited for another one to begin.
+TEST_F(ReadLinks, of_the_peer_at_the_first_address_of_the_token_begin_the_run) {
+  const std::string two = token({"127.0.0.1:2", "127.0.0.1:3"});
+  const auto session = [&](LinkOptions given) {
+    given.token = two;
+    return read(given).session;
+  };
+  EXPECT_TRUE(session({.listen = "127.0.0.1:2"}).founds());
+  EXPECT_EQ(session({.listen = "127.0.0.1:2"}).join, std::vector<std::string>{"127.0.0.1:3"});
+  EXPECT_FALSE(session({.listen = "127.0.0.1:3"}).founds());
+  EXPECT_FALSE(session({.listen = "127.0.0.1:4"}).founds());
+  EXPECT_FALSE(session({.join = {"127.0.0.1:4"}, .listen = "127.0.0.1:2"}).founds()) << "the user says whom";
+}
+
 TEST_F(ReadLinks, join_those_of_the_token_but_not_themselves) {
   const Options peer = read(
       {.join = {"127.0.0.1:1"}, .listen = "127.0.0.1:2", .token = token({"127.0.0.1:2", "127.0.0.1:3"})});

@@ -19,9 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kAskAgain = 500ms;
 
-PeerStatus::Word word_of(const wire::Progress& told) {
-  return {told.parameters, told.leaving, told.bandwidth, told.outlook, told.seats, told.gave_seat};
-}
+PeerStatus::Word word_of(const wire::Progress& told) { return {told.parameters, told.seats, told.gave_seat}; }
 
 }  // namespace
 
@@ -35,6 +33,7 @@ Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now
       stragglers_(options_.segments),
       hand_overs_(head.round + 1, ballot, options_.sum_bytes) {
   TW_CHECK(ballot_owner(head_.members, ballot).is(options_.self));
+  status_.set_stances(std::exchange(options_.stances, {}));
   proposer_.set_here(status_.counted());
   if (head_.round + 1 >= options_.rounds) end_run();
 }
@@ -61,6 +60,7 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
   if (progress.round != head_.round + 1 || !status_.is_reachable(peer) || stage() == Stage::decided) return;
   if (progress.ballot > ballot()) return proposer_.outbid_by(progress.ballot);
   if (!status_.has_room_for(peer)) return;
+  status_.hear(peer, progress);
   const bool newcomer = status_.told(from, word_of(progress));
   hand_overs_.on_progress(now_, peer, progress);
   if (progress.gave_seat) proposer_.expect_no_vote(peer);
@@ -101,7 +101,10 @@ void Lead::on_promise(PeerId from, const wire::Promise& promise) {
   const Proposer::Heard heard = proposer_.on_promise({from, {}, status_.incarnation(from), {}}, promise);
   if (heard == Proposer::Heard::nothing || heard == Proposer::Heard::outbid) return;
   const wire::Progress& told = promise.progress;
-  if (told.parameters != Digest{}) status_.note(from, word_of(told));
+  if (told.parameters != Digest{}) {
+    status_.hear(from, told);
+    status_.note(from, word_of(told));
+  }
   if (told.gave_seat) proposer_.expect_no_vote(from);
   if (heard == Proposer::Heard::late) return;
   status_.promised(from);
@@ -207,6 +210,14 @@ bool Lead::nobody_works() const {
   });
 }
 
+/// Most peers here are refused, and microbatches are left: the others would compute for a multiple of the
+/// round. Only in its first bid a leader asks everybody again: work may be refused for good reasons.
+bool Lead::few_work() const {
+  if (stage() != Stage::open || !is_first_bid() || !leasing_.has_free()) return false;
+  const auto refused = [&](PeerId peer) { return status_.of(peer) == PeerStatus::Status::refused; };
+  return 2 * std::ranges::count_if(status_.present(), refused) > std::ssize(status_.present());
+}
+
 wire::Record Lead::draft() const {
   wire::Record record = record_after(head_, options_.lease);
   record.parent = digest_of(head_);
@@ -246,7 +257,7 @@ std::vector<Participant> Lead::participants(const Plan& plan) const {
     Participant participant{peer, std::find(owning.begin(), owning.end(), peer) != owning.end(), 0};
     for (const wire::Contribution& c : plan.draft.contributors)
       participant.contributions += c.peer == peer ? 1 : 0;
-    if (const PeerStatus::Word* told = status_.word(peer)) participant.bandwidth = told->bandwidth;
+    participant.bandwidth = status_.stance(peer).bandwidth;
     if (const wire::Member* process = status_.process(peer)) participant.site = process->site;
     participants.push_back(std::move(participant));
   }
@@ -337,7 +348,7 @@ void Lead::step(Instant now) {
   }  // they are back: a new ballot asks what they have
   if (nobody_stays() && !status_.uncounted().empty())
     proposer_.resign();  // the run is theirs: a new ballot counts them
-  if (nobody_works()) {
+  if (nobody_works() || few_work()) {
     proposer_.resign();
   }  // a new ballot asks everybody once more
   const bool is_of_few = stage() == Stage::proposed && proposed()->draft.minority && !finishes();
@@ -374,9 +385,8 @@ Wait Lead::wait_for_work() const {
     wait.kind = Wait::Kind::successor;
     if (!wait.peers.empty()) return wait;
     wait.kind = Wait::Kind::newcomer;
-    for (const auto& [peer, word] : status_.words()) {
-      if (word.leaving) wait.peers.push_back(peer);
-    }
+    std::ranges::copy_if(status_.present(), std::back_inserter(wait.peers),
+                         [&](PeerId peer) { return status_.leaves(peer); });
   } else if (!leasing_.has_company(status_)) {
     wait.kind = Wait::Kind::company;
     wait.peers = others(status_.present());

@@ -37,6 +37,7 @@ class Lead {
     Rarely rarely{};
     std::vector<wire::Share> shares_before{};  ///< of the last round
     std::uint64_t sum_bytes = 0;               ///< of a gradient sum that is handed over
+    PeerStatus::Stances stances{};             ///< of peers, before this round
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
@@ -51,6 +52,9 @@ class Lead {
 
   /// Anchors come first in the next record, so that they lead before others.
   void set_anchors(std::set<PeerId> anchors) { status_.set_anchors(std::move(anchors)); }
+
+  /// From any linked peer.
+  void on_heartbeat(PeerId from, const wire::Heartbeat& told) { status_.hear(from, told); }
 
   /// From members, and from peers that want to become members.
   void on_progress(const wire::Member& from, const wire::Progress& progress);
@@ -132,6 +136,7 @@ class Lead {
   wire::Record draft() const;
   bool nobody_stays() const;
   bool nobody_works() const;
+  bool few_work() const;
   Wait wait_for_majority() const;
   Wait wait_for_work() const;
   void commit_when_agreed();

@@ -450,10 +450,14 @@ Wait Swarm::wait_for_the_beginning() const {
     const std::set<PeerId>& fresh = membership_.fresh();
     wait.done = std::min<std::size_t>(wait.total, fresh.size() + 1);
     wait.peers.assign(fresh.begin(), fresh.end());
-    if (wait.done == wait.total) return {};
+    if (wait.done < wait.total) return wait;
+    if (membership_.has_asked_all()) return {};
+    wait.kind = Wait::Kind::answer;
   } else {
     wait.peers = roster().open_peers();
-    wait.kind = wait.peers.empty() ? Wait::Kind::answer : Wait::Kind::beginning;
+    wait.kind = wait.peers.empty()               ? Wait::Kind::answer
+                : membership_.has_founder_here() ? Wait::Kind::beginning
+                                                 : Wait::Kind::founder;
   }
   return wait;
 }

@@ -402,6 +402,19 @@ TEST(Follower, says_that_what_has_not_begun_does_not_come_when_its_compute_threa
   EXPECT_EQ(1U, follower.count<StallReport>(1));
 }
 
+// long_rounds 998996828197: a leader's old leases came again, and seven peers did what others had by then.
+TEST(Follower, does_not_take_an_old_lease_for_a_new_one_after_a_recall) {
+  Follower follower;
+  const wire::Lease lease{7, 0, 0, RangeSet(Range{8, 8}), 1};
+  follower.tell(1, lease);
+  follower.tell(1, wire::Recall{7, 0, 2});
+  EXPECT_TRUE(last_word(follower).gave_back);
+  follower.tell(1, lease);
+  EXPECT_FALSE(follower.swarm.begin_work(follower.now).has_value());
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 4}), 3});
+  EXPECT_TRUE(follower.swarm.begin_work(follower.now).has_value());
+}
+
 TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   Follower more, given;
   more.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{7, 8})});

@@ -66,6 +66,21 @@ TEST(SwarmLeaving, waits_for_a_round_that_is_nearly_over) {
   EXPECT_THAT(pool.peer(3).ends.front(), testing::HasSubstr("left after round"));
 }
 
+// Its round trip is longer than a round: its report comes after the call, and the next round forgets it.
+TEST(SwarmLeaving, lets_a_peer_go_whose_reports_come_too_late_in_each_round) {
+  Pool pool;
+  pool.start_all(3);
+  ASSERT_TRUE(pool.reaches(1, 2));
+  pool.drop = [](std::uint64_t from, std::uint64_t, const wire::Message& message) {
+    return from == 3 && std::holds_alternative<wire::Progress>(message);
+  };
+  ASSERT_TRUE(pool.reaches(1, 4));
+  pool.at(3).leave(pool.now());
+  const Round asked = pool.round_of(1);
+  ASSERT_TRUE(pool.comes([&] { return has_left(pool, 3); }));
+  EXPECT_LE(pool.round_of(1), asked + 2);
+}
+
 // If its vote were lost, the other one would wait until its patience ends, and go on without a majority.
 TEST(SwarmLeaving, leaves_its_vote_with_the_other_one_of_two) {
   for (const std::uint64_t leaver : {1, 2}) {

@@ -25,6 +25,7 @@ constexpr Duration kYield = 2s;
 
 void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
   const wire::Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
+  if (lead_) lead_->on_heartbeat(from, heartbeat);
   if (membership_.take_resend(now_, from)) ask_owner(SendAgain{from});
   const bool has_history =
       heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
@@ -43,6 +44,7 @@ void Swarm::receive(PeerId from, const wire::Peers& peers) {
 
 void Swarm::receive(PeerId from, const wire::Progress& progress) {
   if (!is_sound(progress, options_.lease)) return;
+  membership_.on_progress(from, progress);
   const bool waits_for_the_beginning = !head() && progress.round == 0 && history_.parameters();
   if (waits_for_the_beginning &&
       (options_.founders_parameters || progress.parameters == *history_.parameters()))
@@ -61,6 +63,7 @@ bool Swarm::may_follow(PeerId from, Ballot ballot) {
 
 void Swarm::receive(PeerId from, const wire::Lease& lease) {
   if (!of_this_round(lease.round) || !may_follow(from, lease.ballot) || part_.leaves()) return;
+  if (!work_.is_news(lease.ballot, lease.number)) return;
   const RangeSet all(Range{0, options_.lease.microbatches()});
   const bool sound = lease.slot < wire::kLeaseSlots && !lease.microbatches.empty();
   if (!sound || !all.contains(lease.microbatches)) return;
@@ -73,6 +76,7 @@ void Swarm::receive(PeerId from, const wire::Lease& lease) {
 
 void Swarm::receive(PeerId from, const wire::Recall& recall) {
   if (!of_this_round(recall.round) || !may_follow(from, recall.ballot)) return;
+  if (!work_.is_news(recall.ballot, recall.number)) return;
   work_.drop_queued();
   send_progress(true);
 }
@@ -274,6 +278,7 @@ void Swarm::found_when_all_are_here() {
   if (!options_.founder || peer_state() != PeerState::fresh || !history_.parameters()) return;
   const std::set<PeerId>& fresh = membership_.fresh();
   if (part_.outset() == Part::Outset::awaits_others || fresh.size() + 1 < options_.wait_for) return;
+  if (!membership_.has_asked_all()) return;  // the run may have begun there
   std::vector<wire::Member> members = {options_.self};
   for (PeerId peer : fresh) members.push_back(roster().process(peer));
   // If all others take the founder's state, only the founder can lead at first.
@@ -319,7 +324,7 @@ void Swarm::consider_leading() {
   const std::uint32_t wait_for = part_.outset() == Part::Outset::awaits_company ? options_.wait_for : 0;
   lead_.emplace(Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
                               options_.patience, last_round_.expected(), options_.shares, options_.rarely,
-                              last_round_.shares(), options_.sum_bytes},
+                              last_round_.shares(), options_.sum_bytes, membership_.stances()},
                 *head(), ballot, now_);
   world::Event event{now_, world::Phase::lead, head()->round + 1};
   event.numbers = {{"ballot", ballot}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/swarm.h"
 
+#include <gmock/gmock.h>
+
 #include "base/prng.h"
 #include "swarm/ballots/quorum.h"
 #include "swarm/ballots/validation.h"
@@ -50,6 +52,28 @@ TEST(Swarm, begins_the_history_when_the_founder_has_company) {
   EXPECT_EQ(0U, genesis.round);
   EXPECT_EQ(processes(pool, {1, 2, 3}), genesis.members);
   EXPECT_EQ(wire::PeerState::member, pool.at(3).peer_state());
+}
+
+// All have the addresses of the token, and the second of them may already know of a run.
+TEST(Swarm, the_peer_at_the_first_address_of_the_token_founds_when_the_others_know_of_no_run) {
+  Pool pool({.wait_for = 1, .token = {1, 2}});
+  pool.start(2);
+  pool.start(3);
+  pool.run_for(2s);
+  EXPECT_EQ(Wait::Kind::founder, pool.at(3).waiting().kind);
+  EXPECT_THAT(text_of(pool.at(3).waiting()), testing::HasSubstr("listens at the first address of its token"));
+  EXPECT_EQ(0U, pool.round_of(2));
+  pool.start(1);
+  ASSERT_TRUE(pool.reaches(3, 3));
+  pool.kill(1);
+  ASSERT_TRUE(pool.reaches(3, 6));
+  pool.start(1);
+  ASSERT_TRUE(pool.reaches(1, 8));
+  EXPECT_EQ(0U, pool.at(1).head()->restarts);
+  EXPECT_FALSE(pool.at(1).head()->minority);
+  EXPECT_THAT(pool.peer(1).catch_ups, testing::SizeIs(1));
+  const auto began = [](const world::Event& e) { return e.phase == world::Phase::lead && e.round == 1; };
+  EXPECT_TRUE(std::ranges::none_of(pool.peer(1).events, began)) << "it founds nothing beside the run";
 }
 
 TEST(Swarm, knots_the_mesh_from_one_address_and_measures_round_trips) {

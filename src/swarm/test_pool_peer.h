@@ -3,12 +3,22 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "swarm/swarm.h"
 
 namespace tw::swarm {
+
+struct PoolSetup {
+  std::uint32_t wait_for = 3;
+  LeaseBook::Options lease{64, 4};
+  Round rounds = 1000;
+  Duration patience = std::chrono::seconds(5);
+  std::set<std::uint64_t> anchors{};
+  std::set<std::uint64_t> token{};  ///< all peers have the addresses of these; empty: of the founder
+};
 
 /// A swarm of a Pool (swarm/test_swarm.h), and what it did.
 struct PoolPeer {

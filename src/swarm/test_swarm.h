@@ -20,14 +20,7 @@ namespace tw::swarm {
 /// that died since.
 class Pool {
  public:
-  struct Setup {
-    std::uint32_t wait_for = 3;
-    LeaseBook::Options lease{64, 4};
-    Round rounds = 1000;
-    Duration patience = std::chrono::seconds(5);
-    std::set<std::uint64_t> anchors{};
-  };
-
+  using Setup = PoolSetup;
   using Peer = PoolPeer;
 
   explicit Pool(Setup setup) : setup_(std::move(setup)) {}
@@ -37,7 +30,7 @@ class Pool {
   /// The process that was started last under this id.
   wire::Member process(std::uint64_t id) const { return {{id}, member(id).address, incarnations_.at(id)}; }
 
-  /// Starts a process; the lowest id is the founder, the others know only its address.
+  /// Starts a process. Without a token the first one founds, and the others know only its address.
   void start(std::uint64_t id, bool returns = false) {
     Swarm::Options options{.self = member(id),
                            .run = digest_of(std::string("run")),
@@ -48,8 +41,10 @@ class Pool {
                            .segments = 12,
                            .rounds = setup_.rounds,
                            .patience = setup_.patience};
-    options.founder = peers_.empty() || id == peers_.begin()->first;
-    if (!options.founder) options.bootstrap = {member(peers_.begin()->first).address};
+    if (setup_.token.empty()) setup_.token = {id};
+    options.founder = id == *setup_.token.begin();
+    for (const std::uint64_t named : setup_.token)
+      if (named != id) options.bootstrap.push_back(member(named).address);
     options.shares = equal_share_rules();
     options.self.incarnation = ++incarnations_[id];
     peers_[id] = {.swarm = std::make_unique<Swarm>(options, now_)};
@@ -159,7 +154,7 @@ class Pool {
 
   void work(std::uint64_t id, Peer& p) {
     const bool due = p.computing && now_ >= p.computed_at;
-    const std::optional<FailedSample> missing = due ? missing_of(id, *p.computing) : std::nullopt;
+    const auto missing = due ? missing_of(id, *p.computing) : std::nullopt;
     if (missing) {
       p.swarm->give_back(now_, *std::exchange(p.computing, std::nullopt), missing);
     } else if (due) {
@@ -226,8 +221,12 @@ class Pool {
     const bool runs = found != peers_.end() && found->second.alive && !found->second.stopped;
     if (!runs || to == id || severed_.contains(std::minmax(id, to))) return at(id).on_refused(now_, address);
     if (!links_.insert(std::minmax(id, to)).second) return;
-    at(id).on_open(now_, process(to), {.anchor = setup_.anchors.contains(to)});
-    at(to).on_open(now_, process(id), {.anchor = setup_.anchors.contains(id)});
+    at(id).on_open(now_, process(to), marks_of(to));
+    at(to).on_open(now_, process(id), marks_of(id));
+  }
+
+  wire::Marks marks_of(std::uint64_t id) const {
+    return {.founds = id == *setup_.token.begin(), .anchor = setup_.anchors.contains(id)};
   }
 
   bool linked(std::uint64_t a, std::uint64_t b) const { return links_.contains(std::minmax(a, b)); }

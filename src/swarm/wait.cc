@@ -76,6 +76,9 @@ std::string what_is_due(const Wait& wait) {
       return "any member of the run to answer";
     case Wait::Kind::beginning:
       return "the first round to begin";
+    case Wait::Kind::founder:
+      return "the first round to begin, though none of them may begin it: the peer does that has no address "
+             "to join, or listens at the first address of its token";
     case Wait::Kind::offers:
       return "an offer of the state";
     case Wait::Kind::state:

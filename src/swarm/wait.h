@@ -32,6 +32,7 @@ struct Wait {
     commit,      ///< of the leader
     members,     ///< to be reachable again; unanswered: the first of them
     beginning,   ///< of the first round
+    founder,     ///< the same, but none of `peers` begins the run; unanswered: an address of the token
     offers,      ///< of the state, or of a missed mean
     state,       ///< transfer of the state; done, total: bytes
     mean,        ///< transfer of the mean of a missed round; done, total: bytes

@@ -58,9 +58,12 @@ struct Lease {
   Ballot ballot = 0;
   std::uint32_t slot = 0;
   RangeSet microbatches;
+  /// Leases and recalls of a ballot are numbered in their order: what was recalled is not leased by a message
+  /// that is repeated.
+  std::uint32_t number = 0;
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.ballot, self.slot, self.microbatches);
+    field(self.round, self.ballot, self.slot, self.microbatches, self.number);
   }
 
   bool operator==(const Lease&) const = default;
@@ -70,8 +73,9 @@ struct Lease {
 struct Recall {
   Round round = 0;
   Ballot ballot = 0;
+  std::uint32_t number = 0;  ///< as in Lease
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.ballot); }
+  static void fields(auto& self, auto&& field) { field(self.round, self.ballot, self.number); }
 
   bool operator==(const Recall&) const = default;
 };

@@ -190,7 +190,8 @@ void BandwidthMeter::on_bandwidth_report(Instant now, PeerId from,
   }
 }
 
-std::optional<wire::BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId from, std::uint64_t bytes) {
+std::optional<wire::BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId from, std::uint64_t bytes,
+                                                             bool asked) {
   In& in = in_[from];
   TW_CHECK(now >= in.came_at);
   const Duration gap = now - std::exchange(in.came_at, now);
@@ -210,6 +211,8 @@ std::optional<wire::BandwidthReport> BandwidthMeter::arrived(Instant now, PeerId
   if (in.told && now - in.told_at < kStale && in.told->more) {
     down_.raise(now - kStale, now);
     down_.had_more(in.told->up_full);
+  } else if (asked) {
+    down_.raise(now - kStale, now);
   }
   in.began_at = now;
   if (is_held_back(now, from) && is_anybody_else_held_back(now, from)) down_.lower(now - kSettled);

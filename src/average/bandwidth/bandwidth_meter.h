@@ -93,8 +93,10 @@ class BandwidthMeter {
   void on_bandwidth_report(Instant now, PeerId from, const wire::BandwidthReport& bandwidth_report,
                            Duration round_trip);
 
-  /// A bulk message of this size came. Returns what to report to its sender, at most once in kWindow.
-  std::optional<wire::BandwidthReport> arrived(Instant now, PeerId from, std::uint64_t bytes);
+  /// A bulk message of this size came. asked: it is one of many that this peer asked for, so its sender has
+  /// more (a state transfer). Returns what to report to its sender, at most once in kWindow.
+  std::optional<wire::BandwidthReport> arrived(Instant now, PeerId from, std::uint64_t bytes,
+                                               bool asked = false);
 
   void on_close(PeerId peer);
 

@@ -279,6 +279,16 @@ TEST(BandwidthMeter, takes_no_rate_from_reports_that_cannot_be_true) {
   EXPECT_LE(meter.bandwidth().up_bytes_per_s, 1e12);
 }
 
+// thin_lines 124: a joiner's first contribution was expected as fast as those of others.
+TEST(BandwidthMeter, knows_the_line_over_which_it_fetched_what_it_asked_for) {
+  for (const bool asked : {true, false}) {
+    BandwidthMeter joiner;
+    Instant now = Instant{} + 1h;
+    for (int i = 0; i < 100; ++i) joiner.arrived(now += 10ms, kThere, kMessage, asked);
+    EXPECT_NEAR(joiner.bandwidth().down_bytes_per_s, asked ? 2e6 : 0, 0.2e6);
+  }
+}
+
 // Streams over long paths start slowly, and then hold everything that a peer has to send.
 TEST(BandwidthMeter, corrects_what_it_knows_by_transfers_that_were_handed_over_at_once) {
   BandwidthMeter sender, receiver;

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/median.h"
@@ -179,8 +180,16 @@ std::vector<double> best_without_pairs(const Lines& lines) {
 }  // namespace
 
 bool fill_in_lines(std::vector<Participant>& participants) {
-  return fill_in(participants, &wire::Bandwidth::up_bytes_per_s) &&
-         fill_in(participants, &wire::Bandwidth::down_bytes_per_s);
+  const std::vector<Participant> told = participants;
+  if (!fill_in(participants, &wire::Bandwidth::up_bytes_per_s)) return false;
+  if (!fill_in(participants, &wire::Bandwidth::down_bytes_per_s)) return false;
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    wire::Bandwidth& line = participants[i].bandwidth;
+    const auto [up, down] = std::pair(told[i].bandwidth.up_bytes_per_s, told[i].bandwidth.down_bytes_per_s);
+    if (up <= 0 && down > 0) line.up_bytes_per_s = std::min(line.up_bytes_per_s, down);
+    if (down <= 0 && up > 0) line.down_bytes_per_s = std::min(line.down_bytes_per_s, up);
+  }
+  return true;
 }
 
 Split best_split(std::vector<Participant> participants) {

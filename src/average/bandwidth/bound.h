@@ -28,7 +28,8 @@ Split best_split(std::vector<swarm::Participant> participants);
 /// known.
 double bound_seconds(std::uint64_t bytes, const std::vector<swarm::Participant>& participants);
 
-/// Unknown bandwidths become the median of the known ones of their site, or of all; false when none is known.
+/// Unknown bandwidths become the median of the known ones of their site, or of all, but no more than that of
+/// the same peer in the other direction. False when none is known.
 bool fill_in_lines(std::vector<swarm::Participant>& participants);
 
 /// Time of averaging with these parts; 0 when no bandwidth is known.

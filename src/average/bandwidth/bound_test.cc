@@ -95,6 +95,15 @@ TEST(Bound, is_unknown_when_no_line_is_and_takes_the_median_for_one_that_is_not)
   EXPECT_EQ(best_split(participants).parts, best_split(filled).parts);
 }
 
+// A joiner over a slow line has fetched a state, and sent nothing yet.
+TEST(Bound, takes_a_line_for_no_faster_in_one_direction_than_it_is_known_to_be_in_the_other) {
+  std::vector<Participant> participants = {participant(1, 20, 20), participant(2, 20, 20),
+                                           participant(3, 0, 2), participant(4, 0, 90)};
+  ASSERT_TRUE(fill_in_lines(participants));
+  EXPECT_EQ(2, participants[2].bandwidth.up_bytes_per_s);
+  EXPECT_EQ(20, participants[3].bandwidth.up_bytes_per_s) << "others are no faster";
+}
+
 TEST(Bound, of_nobody_is_beaten_by_any_other_split_of_who_contributes_and_owns_what) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);

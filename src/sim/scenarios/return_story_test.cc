@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <optional>
 #include <utility>
@@ -62,6 +62,25 @@ TEST(ReturnStory, ends_with_the_round_done_alone_that_nobody_else_lives_to_decid
     for (const Violation& violation : world.violations())
       ADD_FAILURE() << violation.checker << ": " << violation.message;
   }
+}
+
+/// A machine stands still for longer than the others wait, and another process comes in its place.
+TEST(ReturnStory, of_a_member_that_was_replaced_while_it_stood_still_ends_with_the_reason) {
+  World world(small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, 400));
+  std::vector<PeerId> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(world.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
+  const PeerId replaced = peers.back();
+  world.run_until(world.now() + 5s);
+  ASSERT_GT(world.view(replaced).round, 2U);
+  world.stop(replaced, 20s);
+  world.run_until(world.now() + 8s);
+  world.add_twin(replaced);
+  world.run_until(world.now() + 12s + 20s);
+  EXPECT_TRUE(world.view(replaced).finished);
+  EXPECT_THAT(world.view(replaced).failure,
+              testing::AllOf(testing::HasSubstr("another process takes part under the id of this one"),
+                             testing::HasSubstr("is taken")));
+  EXPECT_FALSE(world.view(peers.front()).finished);
 }
 
 }  // namespace

@@ -85,11 +85,13 @@ INSTANTIATE_TEST_SUITE_P(Files, Replay,
 /// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).
 TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
   const std::map<std::string, std::vector<std::uint64_t>> seeds = {
-      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471}},
+      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471, 982423970372}},
       {"kills", {256}},
+      {"long_rounds", {998996828197, 998996828267}},
       {"lost_majority", {166, 300181}},
       {"partitions", {252, 398}},
       {"relaunch_few", {133, 348}},
+      {"thin_lines", {124}},
   };
   for (const auto& [name, of_it] : seeds) {
     for (const std::uint64_t seed : of_it) expect_clean(scenario_of(name), seed, 1);

@@ -19,14 +19,10 @@ constexpr double kSoon_s = 2;
 constexpr double kUnknownLine = 125e6;
 
 double rate(const PeerStatus& peers, PeerId from, PeerId to) {
-  const PeerStatus::Word* sender = peers.word(from);
-  const PeerStatus::Word* receiver = peers.word(to);
+  const wire::Bandwidth& sender = peers.stance(from).bandwidth;
   const auto known = [](double rate) { return rate > 0 ? rate : kUnknownLine; };
-  double least = kUnknownLine;
-  if (sender != nullptr) least = known(sender->bandwidth.up_bytes_per_s);
-  if (receiver != nullptr) least = std::min(least, known(receiver->bandwidth.down_bytes_per_s));
-  if (sender == nullptr) return least;
-  for (const wire::PairRate& pair : sender->bandwidth.slow) {
+  double least = std::min(known(sender.up_bytes_per_s), known(peers.stance(to).bandwidth.down_bytes_per_s));
+  for (const wire::PairRate& pair : sender.slow) {
     if (pair.to == to) least = std::min(least, known(pair.bytes_per_s));
   }
   return least;

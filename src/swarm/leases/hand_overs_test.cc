@@ -58,9 +58,11 @@ class HandOversOfOne : public ::testing::Test {
   }
 
   void say(std::uint64_t id, wire::Outlook outlook, double down = 0, std::vector<PeerId> seats = {}) {
-    const wire::Progress said = progress(id, outlook);
+    wire::Progress said = progress(id, outlook);
+    said.bandwidth = {1e8, down, {}};
     const wire::Member who = *status->process(PeerId{id});
-    status->told(who, {said.parameters, said.leaving, {1e8, down, {}}, outlook, std::move(seats)});
+    status->hear(PeerId{id}, said);
+    status->told(who, {said.parameters, std::move(seats)});
     hand_overs.on_progress(now, PeerId{id}, said);
   }
 

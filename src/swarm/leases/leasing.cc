@@ -68,7 +68,7 @@ Leasing::Pace& Leasing::pace_of(Instant now, PeerId peer) {
 void Leasing::recall_again(Instant now, PeerId peer, Pace& pace) {
   if (now - std::max(pace.recalled_at, pace.asked_at) < kTellAgain) return;
   pace.asked_at = now;
-  send(peer, wire::Recall{options_.round, options_.ballot});
+  send(peer, wire::Recall{options_.round, options_.ballot, ++sent_});
 }
 
 // It is idle although something is leased to it: the lease did not reach it in this form.
@@ -81,7 +81,7 @@ void Leasing::lease_again(Instant now, PeerId peer, Pace& pace, const wire::Prog
   wire::SlotProgress open = book_.open_slot(peer);
   if (open.held.empty()) return;
   pace.leased_at = now;
-  send(peer, wire::Lease{options_.round, options_.ballot, open.slot, std::move(open.held)});
+  send(peer, wire::Lease{options_.round, options_.ballot, open.slot, std::move(open.held), ++sent_});
 }
 
 // ---- what goes out
@@ -105,7 +105,8 @@ void Leasing::send(Instant now, LeaseBook::Grant grant) {
   Pace& pace = pace_of(now, grant.peer);
   if (pace.leased_at == Instant{}) pace.since = now;
   pace.leased_at = now;
-  send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches)});
+  send(grant.peer,
+       wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches), ++sent_});
 }
 
 void Leasing::feed(Instant now, const PeerStatus& peers) {
@@ -115,7 +116,7 @@ void Leasing::feed(Instant now, const PeerStatus& peers) {
   const bool at_will = !grants.empty() && rarely(options_.rarely, "lead.recall");
   if (const auto slow = book_.worth_recalling(peers.eligible(), at_will)) {
     pace_of(now, *slow).recalled_at = now;
-    send(*slow, wire::Recall{options_.round, options_.ballot});
+    send(*slow, wire::Recall{options_.round, options_.ballot, ++sent_});
   }
 }
 

@@ -138,6 +138,7 @@ class Leasing {
   std::vector<PeerId> held_back_for_;
   bool short_ = false;
   bool last_ = false;
+  std::uint32_t sent_ = 0;  ///< leases and recalls
   wire::Outbox messages_;
 };
 

@@ -6,6 +6,13 @@
 
 namespace tw::swarm {
 
+bool Work::is_news(Ballot ballot, std::uint32_t number) {
+  const std::pair one(ballot, number);
+  if (one < newest_) return false;
+  newest_ = one;
+  return true;
+}
+
 bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
   wire::SlotProgress& entry = slots_[slot];
   entry.slot = slot;

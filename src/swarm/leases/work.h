@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/range_set.h"
@@ -42,6 +43,10 @@ class Work {
   explicit Work(Round round) : round_(round), failures_{round, {}, {}, {}} {}
 
   Round round() const { return round_; }
+
+  /// A lease or recall arrived, with its ballot and number. False when a later one came before: it is an old
+  /// one that somebody repeats, and what it leases may have been given to others.
+  bool is_news(Ballot ballot, std::uint32_t number);
 
   /// False, without effect, when a closed slot would get something new.
   bool lease(std::uint32_t slot, const RangeSet& microbatches);
@@ -109,6 +114,7 @@ class Work {
   std::set<std::uint32_t> closed_;
   std::optional<WorkItem> under_way_;
   std::uint64_t queued_ = 0;
+  std::pair<Ballot, std::uint32_t> newest_{};  // lease or recall
   wire::Failures failures_;
 };
 

@@ -144,5 +144,15 @@ TEST(Work, that_starts_over_has_done_nothing_and_uses_no_slot_again) {
   EXPECT_TRUE(work.lease(1, RangeSet(Range{4, 2})));
 }
 
+TEST(Work, takes_no_lease_or_recall_for_news_that_a_later_one_overtook) {
+  Work work(7);
+  EXPECT_TRUE(work.is_news(0, 1));
+  EXPECT_TRUE(work.is_news(0, 3));
+  EXPECT_TRUE(work.is_news(0, 3)) << "the latest one changes nothing";
+  EXPECT_FALSE(work.is_news(0, 2));
+  EXPECT_TRUE(work.is_news(2, 1)) << "a later ballot";
+  EXPECT_FALSE(work.is_news(0, 4));
+}
+
 }  // namespace
 }  // namespace tw::swarm

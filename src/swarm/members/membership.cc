@@ -40,6 +40,7 @@ void Membership::on_open(Instant now, const Member& peer, const wire::Marks& mar
   if (marks.founds) founder_ = peer;
   roster_.open(peer, marks.anchor);
   lost_.erase(peer.peer);
+  stances_.erase(peer.peer);
   detector_.open(now, peer.peer);
   heartbeats_.open(peer.peer);
 }
@@ -55,6 +56,7 @@ void Membership::on_close(Instant now, PeerId peer, const Members& members) {
   holdback_.on_close(peer);
   heartbeats_.close(peer);
   fresh_.erase(peer);
+  stances_.erase(peer);
 }
 
 void Membership::seek(const Members& members) {
@@ -84,10 +86,6 @@ void Membership::bar(Instant now, PeerId squatter) {
   barred_.turn_away(now, now + kSeatIsKept, roster_.process(squatter));
 }
 
-bool Membership::has_founder(PeerId id) const {
-  return founder_ && founder_->peer == id && roster_.is_open(*founder_);
-}
-
 // ---- what they say
 
 wire::Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told,
@@ -98,6 +96,7 @@ wire::Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const wire::H
   if (on_its_way) heartbeat.peer_state = wire::PeerState::member;
   const bool was_behind = roster_.is_behind(from);
   roster_.heard(now, from, heartbeat);
+  stances_[from].hear(heartbeat);
   holdback_.heard(now, from, heartbeat);
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
   if (was_behind && !roster_.is_behind(from)) resends_.ask(now, from);
@@ -248,7 +247,8 @@ wire::Rank Membership::best_told(Instant now) const {
 }
 
 std::uint64_t Membership::held_bytes() const {
-  const std::size_t notes = barred_.size() + resends_.size() + lost_.size() + fresh_.size() + heads_.size();
+  const std::size_t notes =
+      barred_.size() + resends_.size() + lost_.size() + fresh_.size() + stances_.size() + heads_.size();
   return roster_.held_bytes() + notes * kNoteBytes;
 }
 

@@ -16,6 +16,7 @@
 #include "swarm/members/detector.h"
 #include "swarm/members/heartbeat_schedule.h"
 #include "swarm/members/roster.h"
+#include "swarm/members/stance.h"
 #include "swarm/resends.h"
 #include "wire/rank.h"
 
@@ -61,7 +62,13 @@ class Membership {
   void bar(Instant now, PeerId squatter);
 
   /// The process that founds the run is linked under this id.
-  bool has_founder(PeerId id) const;
+  bool has_founder(PeerId id) const { return has_founder_here() && founder_->peer == id; }
+
+  /// A process that founds the run is linked.
+  bool has_founder_here() const { return founder_ && roster_.is_open(*founder_); }
+
+  /// Each address to dial has answered or failed, and each linked peer has said where it stands.
+  bool has_asked_all() const { return roster_.has_asked_all(); }
 
   // ---- what they say
   /// A byte of the peer arrived, bulk data included.
@@ -69,6 +76,12 @@ class Membership {
 
   /// Returns the heartbeat as it counts: it may be older than the record that made its sender a member.
   wire::Heartbeat on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told, const History& history);
+
+  /// Progress of a linked peer or of this one, of whichever round.
+  void on_progress(PeerId from, const wire::Progress& told) { stances_[from].hear(told); }
+
+  /// Stances of the linked peers and of this one, if it has told its progress.
+  const std::map<PeerId, Stance>& stances() const { return stances_; }
 
   /// `from` told of these peers.
   void on_peers(PeerId from, const Members& told, const Members& members);
@@ -161,6 +174,7 @@ class Membership {
   std::vector<PeerId> held_back_for_;
   std::set<PeerId> lost_;  // links that were open and are no more
   std::set<PeerId> fresh_;
+  std::map<PeerId, Stance> stances_;
   std::map<PeerId, Digest> heads_;       // the last record that each reported, linked or not
   std::optional<wire::Member> founder_;  // linked last of those that found the run
   wire::Rank told_by_commit_;

@@ -266,5 +266,18 @@ TEST(Membership, closes_no_link_that_is_not_there) {
   EXPECT_DEATH(view.membership.bar(view.now, PeerId{2}), "is_open");
 }
 
+TEST(Membership, keeps_what_a_process_said_of_itself_over_rounds_but_not_what_another_one_did) {
+  View view;
+  view.open(2);
+  view.membership.on_progress(PeerId{2}, {.bandwidth = {5, 6, {}}, .outlook = wire::Outlook::at_risk});
+  view.hears(2, PeerState::leaving);
+  view.begin(head_of(members({1, 2, 3})));
+  view.begin(head_of(members({1, 2})));
+  EXPECT_EQ((Stance{true, wire::Outlook::steady, {5, 6, {}}}), view.membership.stances().at(PeerId{2}));
+  view.close(2);
+  view.open(2);
+  EXPECT_FALSE(view.membership.stances().contains(PeerId{2}));
+}
+
 }  // namespace
 }  // namespace tw::swarm

@@ -68,6 +68,7 @@ std::vector<PeerId> PeerStatus::set_live(const Live& live, const std::function<b
   }
   live_ = live;
   for (PeerId peer : gone) {
+    stances_.erase(peer);
     std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
     if (of(peer) == Status::excluded) continue;
     const bool had_a_part =
@@ -157,9 +158,10 @@ const PeerStatus::Word* PeerStatus::word(PeerId peer) const {
   return found == words_.end() ? nullptr : &found->second;
 }
 
-bool PeerStatus::leaves(PeerId peer) const {
-  const Word* told = word(peer);
-  return told != nullptr && told->leaving;
+const Stance& PeerStatus::stance(PeerId peer) const {
+  static const Stance kNothingSaid;
+  const auto found = stances_.find(peer);
+  return found == stances_.end() ? kNothingSaid : found->second;
 }
 
 bool PeerStatus::has_its_seat_kept(PeerId member) const {
@@ -167,11 +169,6 @@ bool PeerStatus::has_its_seat_kept(PeerId member) const {
     const Word* told = word(peer);
     return told != nullptr && std::ranges::find(told->seats, member) != told->seats.end();
   });
-}
-
-bool PeerStatus::is_steady(PeerId peer) const {
-  const Word* told = word(peer);
-  return told != nullptr && !told->leaving && told->outlook == wire::Outlook::steady;
 }
 
 PeerStatus::Live PeerStatus::counted() const {
@@ -258,12 +255,8 @@ std::vector<PeerId> PeerStatus::owners() const {
     if (std::ranges::count_if(peers, stays) >= least)
       std::erase_if(peers, [&](PeerId peer) { return !stays(peer); });
   };
-  const auto outlook = [&](PeerId peer) {
-    const Word* told = word(peer);
-    return told == nullptr ? wire::Outlook::steady : told->outlook;
-  };
-  keep([&](PeerId peer) { return outlook(peer) != wire::Outlook::leaves; }, 1);
-  keep([&](PeerId peer) { return outlook(peer) == wire::Outlook::steady; },
+  keep([&](PeerId peer) { return stance(peer).outlook != wire::Outlook::leaves; }, 1);
+  keep([&](PeerId peer) { return stance(peer).outlook == wire::Outlook::steady; },
        std::max<std::ptrdiff_t>(1, (std::ssize(peers) + 1) / 2));
   return peers;
 }
@@ -294,10 +287,8 @@ std::vector<Member> PeerStatus::next_members() const {
                        [&](const Member& m) { return is_next(m.peer); });
   put_first(anchors_, next);
   // clang 14 cannot compile that of std::ranges.
-  std::stable_partition(next.begin(), next.end(), [&](const Member& m) {
-    const Word* told = word(m.peer);
-    return told == nullptr || told->outlook == wire::Outlook::steady;
-  });
+  std::stable_partition(next.begin(), next.end(),
+                        [&](const Member& m) { return stance(m.peer).outlook == wire::Outlook::steady; });
   return next;
 }
 
@@ -314,7 +305,8 @@ bool PeerStatus::has_room_for(PeerId newcomer) const {
 }
 
 std::size_t PeerStatus::notes() const {
-  return live_.size() + status_.size() + words_.size() + promised_.size() + candidates_.size();
+  return live_.size() + status_.size() + words_.size() + stances_.size() + promised_.size() +
+         candidates_.size();
 }
 
 }  // namespace tw::swarm

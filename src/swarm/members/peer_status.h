@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/ids.h"
+#include "swarm/members/stance.h"
 #include "wire/messages.h"
 
 namespace tw::swarm {
@@ -30,15 +31,15 @@ class PeerStatus {
   /// The peers that can be reached, with their incarnations.
   using Live = std::map<PeerId, std::uint64_t>;
 
-  /// The last report of a peer about itself. A peer that leaves keeps its part in this round.
+  /// The last report of a peer about itself in this round.
   struct Word {
     Digest parameters;
-    bool leaving = false;
-    wire::Bandwidth bandwidth{};
-    wire::Outlook outlook = wire::Outlook::steady;
     std::vector<PeerId> seats{};  ///< of members that left: it votes for them
     bool gave_seat = false;       ///< it decides nothing any more
   };
+
+  /// By peer, the reports that outlast a round. A peer that leaves keeps its part in this round.
+  using Stances = std::map<PeerId, Stance>;
 
   /// `members`: of the head; `self` leads. asks_first: a member works only once it has promised this ballot.
   PeerStatus(const wire::Member& self, std::vector<wire::Member> members, bool asks_first);
@@ -56,6 +57,12 @@ class PeerStatus {
 
   /// The report of a peer about itself in its promise.
   void note(PeerId peer, const Word& word);
+
+  /// The linked peers' stances before this round.
+  void set_stances(Stances stances) { stances_ = std::move(stances); }
+
+  /// A heartbeat, or progress in any round.
+  void hear(PeerId peer, const auto& told) { stances_[peer].hear(told); }
 
   /// A member follows this ballot.
   void promised(PeerId peer);
@@ -87,10 +94,13 @@ class PeerStatus {
   /// Its last report; null when it has reported nothing.
   const Word* word(PeerId peer) const;
 
-  bool leaves(PeerId peer) const;
+  /// What it said of itself in this round or before.
+  const Stance& stance(PeerId peer) const;
+
+  bool leaves(PeerId peer) const { return stance(peer).leaving; }
 
   /// True if it expects to stay.
-  bool is_steady(PeerId peer) const;
+  bool is_steady(PeerId peer) const { return !leaves(peer) && stance(peer).outlook == wire::Outlook::steady; }
 
   /// A peer that counts votes for this member, which left.
   bool has_its_seat_kept(PeerId member) const;
@@ -167,6 +177,7 @@ class PeerStatus {
   Live live_;
   std::map<PeerId, Status> status_;  // without those that are absent
   std::map<PeerId, Word> words_;
+  Stances stances_;
   std::set<PeerId> promised_;
   std::size_t refusals_ = 0;
   std::vector<wire::Member> candidates_;  // in the order in which they came

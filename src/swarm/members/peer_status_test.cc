@@ -106,7 +106,8 @@ TEST(PeerStatus, lets_nobody_work_under_a_later_ballot_that_did_not_promise) {
 TEST(PeerStatus, gives_no_work_to_other_parameters_and_no_seat_to_one_that_leaves) {
   Round7 round;
   round.tells(2, {kMean});
-  round.tells(3, {kParameters, true});
+  round.tells(3);
+  round.status.hear(PeerId{3}, wire::Progress{.leaving = true});
   EXPECT_THAT(round.status.eligible(), ElementsAre(PeerId{1}, PeerId{3}));
   EXPECT_THAT(round.status.participants(), ElementsAre(PeerId{1}, PeerId{3}));
   EXPECT_THAT(round.status.next_members(), ElementsAre(member(1)));
@@ -115,21 +116,36 @@ TEST(PeerStatus, gives_no_work_to_other_parameters_and_no_seat_to_one_that_leave
 }
 
 TEST(PeerStatus, lets_no_peer_reduce_that_may_be_gone_soon_where_half_of_the_others_can) {
-  PeerStatus::Word at_risk = kAtTheHead, leaves = kAtTheHead;
-  at_risk.outlook = wire::Outlook::at_risk;
-  leaves.outlook = wire::Outlook::leaves;
   Round7 round;
+  const auto expects = [&](std::uint64_t id, wire::Outlook outlook) {
+    round.status.hear(PeerId{id}, wire::Heartbeat{.outlook = outlook});
+  };
   for (const std::uint64_t id : {2, 3}) round.tells(id);
   EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
-  round.tells(3, at_risk);
+  expects(3, wire::Outlook::at_risk);
   EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}));
-  round.tells(2, at_risk);
+  expects(2, wire::Outlook::at_risk);
   EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3})) << "too much for one";
-  round.tells(2, leaves);
+  expects(2, wire::Outlook::leaves);
   EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}));
-  round.tells(1, leaves);
-  round.tells(3, leaves);
+  expects(1, wire::Outlook::leaves);
+  expects(3, wire::Outlook::leaves);
   EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3})) << "nobody else is there";
+}
+
+TEST(PeerStatus, counts_on_what_a_process_said_before_this_round_or_in_a_heartbeat) {
+  Round7 round;
+  round.status.set_stances({{PeerId{2}, {.outlook = wire::Outlook::at_risk, .bandwidth = {5, 5, {}}}}});
+  EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3), member(2)));
+  EXPECT_EQ(5, round.status.stance(PeerId{2}).bandwidth.up_bytes_per_s);
+  round.status.hear(PeerId{2}, wire::Heartbeat{.peer_state = wire::PeerState::leaving});
+  EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3)));
+  EXPECT_EQ(5, round.status.stance(PeerId{2}).bandwidth.up_bytes_per_s);
+  round.status.hear(PeerId{2}, wire::Heartbeat{.peer_state = wire::PeerState::syncing});
+  EXPECT_TRUE(round.status.leaves(PeerId{2})) << "it does not take that back";
+  round.here({1, 3});
+  round.here({1, 2, 3});
+  EXPECT_FALSE(round.status.leaves(PeerId{2})) << "it may be another process";
 }
 
 TEST(PeerStatus, has_a_refused_peer_vote_and_an_excluded_one_not) {

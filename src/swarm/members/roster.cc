@@ -242,6 +242,16 @@ bool Roster::is_linked_at(const std::string& address) const {
   return std::ranges::any_of(open_, [&](PeerId peer) { return entries_.at(peer).address == address; });
 }
 
+bool Roster::has_asked_all() const {
+  if (bootstrap_.empty()) return true;
+  const auto asked = [&](const std::string& address) {
+    const auto dial = dials_.find(address);
+    return is_linked_at(address) || (dial != dials_.end() && dial->second.failures > 0);
+  };
+  const auto heard = [&](PeerId peer) { return entries_.at(peer).heartbeat.has_value(); };
+  return std::ranges::all_of(bootstrap_, asked) && std::ranges::all_of(open_, heard);
+}
+
 bool Roster::is_open(PeerId peer) const {
   const auto found = entries_.find(peer);
   return found != entries_.end() && found->second.open;

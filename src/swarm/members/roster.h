@@ -61,6 +61,10 @@ class Roster {
   std::vector<std::string> dials(Instant now, const std::vector<wire::Member>& members,
                                  const Rarely& chance = {});
 
+  /// Each bootstrap address has answered or failed, and each peer that is linked then has said where it
+  /// stands. True without such addresses.
+  bool has_asked_all() const;
+
   bool is_open(PeerId peer) const;
 
   /// True when linked to this very process.

@@ -34,6 +34,18 @@ TEST(Roster, dials_the_bootstrap_addresses_at_which_nobody_is_linked) {
   EXPECT_EQ(Addresses{}, roster.dials(kStart + 2min, members({1, 2})));
 }
 
+TEST(Roster, has_asked_all_when_each_bootstrap_address_has_answered_or_failed) {
+  EXPECT_TRUE(Roster(PeerId{1}, {}).has_asked_all());
+  Roster roster(PeerId{1}, {"here", "there"});
+  roster.dials(kStart, {});
+  roster.refused(kStart + 1s, "here");
+  EXPECT_FALSE(roster.has_asked_all());
+  roster.open({PeerId{2}, "there"});
+  EXPECT_FALSE(roster.has_asked_all()) << "it may know of a history";
+  roster.heard(kStart + 1s, PeerId{2}, says(PeerState::fresh));
+  EXPECT_TRUE(roster.has_asked_all());
+}
+
 TEST(Roster, dials_a_bootstrap_address_where_somebody_may_have_been_started_again) {
   Roster roster(PeerId{1}, {"p3"});
   roster.open(member(2));

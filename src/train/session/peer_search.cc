@@ -12,6 +12,10 @@ using namespace std::chrono_literals;
 
 /// The former process with the same id may have died silently: until that is noticed, its id is taken.
 constexpr Duration kTakenForGood = 10s;
+/// The same for a member: longer than others bar a squatter from its place (swarm/members/membership.cc).
+constexpr Duration kReplacedForGood = 6s;
+/// Beyond this time without such an answer, the next one is the first: an address is dialled every 5 s.
+constexpr Duration kTakenNoMore = 20s;
 
 /// So often an address has to object: one answer may be garbled, or somebody else's who listens there.
 constexpr int kBelieved = 2;
@@ -27,8 +31,22 @@ void PeerSearch::found_nobody(const std::string& why) {
   last_answer_ = why + "; is a peer running there, and does a firewall let it be reached?";
 }
 
-void PeerSearch::was_rejected(const std::string& address, const world::Refusal& refusal) {
+void PeerSearch::was_rejected(Instant now, const std::string& address, const world::Refusal& refusal) {
   last_answer_ = address + " answers: " + refusal.words;
+  // Otherwise this peer turned away the twin of another one.
+  if (refusal.code == world::Refusal::Code::taken && refusal.peer == options_.self) note_taken(now, address);
+}
+
+void PeerSearch::note_taken(Instant now, const std::string& address) {
+  if (taken_.since == kNever || now - taken_.last > kTakenNoMore) taken_ = {.since = now};
+  taken_.last = now;
+  taken_.at.insert(address);
+}
+
+bool PeerSearch::is_replaced(Instant now, const std::vector<std::string>& others) const {
+  if (taken_.since == kNever || now - taken_.since < kReplacedForGood) return false;
+  const auto refuse = std::ranges::count_if(others, [&](const auto& one) { return taken_.at.contains(one); });
+  return 2 * refuse > std::ssize(others);
 }
 
 bool PeerSearch::is_final(Instant now, const std::string& address, const world::Refusal& refusal,
@@ -37,8 +55,7 @@ bool PeerSearch::is_final(Instant now, const std::string& address, const world::
   const bool own_id = refusal.code == world::Refusal::Code::taken && refusal.peer == options_.self;
   if (refusal.code == world::Refusal::Code::taken && !own_id)
     return false;  // this peer turned away the twin of another one
-  if (own_id) taken_since_ = std::min(taken_since_, now);
-  if (own_id && now - taken_since_ < kTakenForGood) return false;
+  if (own_id && now - taken_.since < kTakenForGood) return false;
   const bool certain = refusal.code == world::Refusal::Code::self;  // by its own incarnation
   objections_[address] += certain ? kBelieved : 1;
   // Anybody may answer at one address; all of them together are believed.
@@ -54,8 +71,7 @@ Duration PeerSearch::limit() const {
 
 std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
   TW_CHECK(!gave_up_);
-  const bool fresh =
-      situation.peer_state == wire::PeerState::fresh && !options_.join.empty() && !situation.linked;
+  const bool fresh = situation.peer_state == wire::PeerState::fresh && !options_.founds && !situation.linked;
   const bool outside = situation.peer_state == wire::PeerState::syncing || fresh;
   met_the_run_ = met_the_run_ || situation.peer_state == wire::PeerState::syncing;
   if (!outside || situation.restoring || situation.offered) {
@@ -79,7 +95,7 @@ std::optional<Duration> PeerSearch::left(Instant now) const {
 }
 
 bool PeerSearch::is_alone_for_good(Instant now, bool orphaned) {
-  orphaned = orphaned && options_.join.empty();
+  orphaned = orphaned && options_.founds;
   orphaned_since_ = orphaned ? std::min(orphaned_since_, now) : kNever;
   return orphaned && now - orphaned_since_ >= options_.patience;
 }

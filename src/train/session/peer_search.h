@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ class PeerSearch {
  public:
   struct Options {
     PeerId self;
-    std::vector<std::string> join;  ///< addresses of peers; empty: none to join
+    std::vector<std::string> join;  ///< addresses of peers
+    bool founds = false;            ///< it begins the run if it finds none
     bool returns = false;           ///< the run had begun before this process
     Duration patience{};            ///< of the run
   };
@@ -48,7 +50,15 @@ class PeerSearch {
   /// What one address says ends nothing while another one may let this peer in.
   bool is_final(Instant now, const std::string& address, const world::Refusal& refusal,
                 const Situation& situation);
-  void was_rejected(const std::string& address, const world::Refusal& refusal);
+  void was_rejected(Instant now, const std::string& address, const world::Refusal& refusal);
+
+  /// A peer was linked at this address.
+  void was_admitted(const std::string& address) { taken_.at.erase(address); }
+
+  /// True when another process has the place of this one for good. `others`: addresses of the other members
+  /// of the last record that a majority decided. It was refused as taken by most of them, for longer than a
+  /// squatter can keep a member's place.
+  bool is_replaced(Instant now, const std::vector<std::string>& others) const;
 
   /// To be called with every tick. The reason to give up, once no peer with the state was reached for the
   /// whole time.
@@ -61,7 +71,7 @@ class PeerSearch {
   std::optional<Duration> left(Instant now) const;
 
   /// To be called with every tick; orphaned: it has the state, and no other peer of the run is linked. True
-  /// once that has lasted for the patience of the run, if this peer has no address to join.
+  /// once that has lasted for the patience of the run, if this peer founds.
   bool is_alone_for_good(Instant now, bool orphaned);
 
   ReturnWait& return_wait() { return return_; }
@@ -71,11 +81,20 @@ class PeerSearch {
  private:
   Duration limit() const;
 
+  /// Answers that the id of this peer is taken.
+  struct Taken {
+    Instant since = kNever;
+    Instant last{};
+    std::set<std::string> at;  ///< addresses that say so
+  };
+
+  void note_taken(Instant now, const std::string& address);
+
   Options options_;
   ReturnWait return_;
   bool met_the_run_ = false;  ///< it knows a record of the run
   Instant hopeless_since_ = kNever;
-  Instant taken_since_ = kNever;
+  Taken taken_;
   Instant orphaned_since_ = kNever;
   bool gave_up_ = false;
   std::map<std::string, int> objections_;  ///< of addresses of `join`, since a peer was last reached

@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 constexpr Instant kOutset = Instant{} + 1h;
 
 PeerSearch joiner(std::vector<std::string> join) {
-  return PeerSearch({.self = PeerId{7}, .join = std::move(join), .patience = 60s});
+  const bool founds = join.empty();
+  return PeerSearch({.self = PeerId{7}, .join = std::move(join), .founds = founds, .patience = 60s});
 }
 
 Refusal rejected(Refusal::Code code, PeerId peer = {}) { return {"no", code, peer}; }
@@ -22,7 +23,7 @@ TEST(PeerSearch, gives_up_where_nobody_was_reached_and_says_what_it_heard_last) 
   EXPECT_EQ(std::nullopt, search.left(kOutset));
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_EQ(kGiveUpJoining - 10s, search.left(kOutset + 10s));
-  search.was_rejected("a:1", rejected(Refusal::Code::taken, PeerId{9}));
+  search.was_rejected(kOutset, "a:1", rejected(Refusal::Code::taken, PeerId{9}));
   EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s: a:1 answers: no",
             search.gives_up(kOutset + kGiveUpJoining, {}));
 }
@@ -45,9 +46,11 @@ TEST(PeerSearch, is_over_neither_while_a_state_is_put_in_place_nor_for_whoever_b
   EXPECT_EQ(std::nullopt, syncing.left(kOutset));
   EXPECT_EQ(std::nullopt, syncing.gives_up(kOutset, {wire::PeerState::syncing, true}));
   EXPECT_EQ(60s, syncing.left(kOutset)) << "linked, but to nobody who has the state";
-  PeerSearch founder = joiner({});
-  EXPECT_EQ(std::nullopt, founder.gives_up(kOutset, {}));
-  EXPECT_EQ(std::nullopt, founder.left(kOutset));
+  for (const std::vector<std::string>& join : {std::vector<std::string>{}, {"b:1"}}) {
+    PeerSearch founder({.self = PeerId{7}, .join = join, .founds = true, .patience = 60s});
+    EXPECT_EQ(std::nullopt, founder.gives_up(kOutset, {}));
+    EXPECT_EQ(std::nullopt, founder.left(kOutset));
+  }
 }
 
 TEST(PeerSearch, of_a_peer_that_returns_lasts_for_the_patience_of_the_run) {
@@ -81,6 +84,7 @@ TEST(PeerSearch, of_a_joiner_that_has_met_the_run_lasts_for_its_patience) {
 TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
   PeerSearch search = joiner({"a:1"});
   const auto is_final = [&](Duration after, PeerId taken) {
+    search.was_rejected(kOutset + after, "a:1", rejected(Refusal::Code::taken, taken));
     return search.is_final(kOutset + after, "a:1", rejected(Refusal::Code::taken, taken), {});
   };
   EXPECT_FALSE(is_final(0s, PeerId{8})) << "that is another peer";
@@ -88,6 +92,27 @@ TEST(PeerSearch, ends_when_another_process_has_its_id_for_good) {
   EXPECT_FALSE(is_final(14s, PeerId{7})) << "the process before it may be gone without a word";
   EXPECT_FALSE(is_final(15s, PeerId{7}));
   EXPECT_TRUE(is_final(16s, PeerId{7}));
+}
+
+// A machine stood still, and another process came in its place. When it went on, it was refused, and trained
+// beside the run for ever.
+TEST(PeerSearch, is_replaced_when_most_members_refuse_its_id_for_longer_than_a_squatter_is_barred) {
+  const std::vector<std::string> others = {"a:1", "b:1", "c:1"};
+  PeerSearch search = joiner({});
+  const auto hears = [&](Duration after, const std::string& from, PeerId taken = PeerId{7}) {
+    search.was_rejected(kOutset + after, from, rejected(Refusal::Code::taken, taken));
+    return search.is_replaced(kOutset + after, others);
+  };
+  EXPECT_FALSE(hears(0s, "a:1"));
+  EXPECT_FALSE(hears(1s, "b:1")) << "the squatter is being turned away";
+  EXPECT_TRUE(hears(6s, "b:1"));
+  search.was_admitted("a:1");
+  EXPECT_FALSE(hears(7s, "b:1")) << "one of three";
+  EXPECT_FALSE(hears(8s, "c:1", PeerId{8})) << "its own twin of another peer";
+  EXPECT_FALSE(hears(9s, "d:1")) << "no member";
+  EXPECT_TRUE(hears(10s, "c:1"));
+  EXPECT_FALSE(hears(60s, "a:1")) << "long after the others: they may have forgotten";
+  EXPECT_FALSE(search.is_replaced(kOutset + 60s, {})) << "it never had company";
 }
 
 constexpr Refusal::Code kReasons[] = {Refusal::Code::version, Refusal::Code::parameters, Refusal::Code::run,
@@ -132,7 +157,7 @@ TEST(PeerSearch, that_gives_up_says_who_refused_it_rather_than_who_did_not_answe
   PeerSearch search = joiner({"a:1", "b:1"});
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_FALSE(search.is_final(kOutset, "a:1", rejected(Refusal::Code::version), {}));
-  search.was_rejected("a:1", rejected(Refusal::Code::version));
+  search.was_rejected(kOutset, "a:1", rejected(Refusal::Code::version));
   search.found_nobody("cannot connect to b:1");
   EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s: a:1 answers: no",
             search.gives_up(kOutset + kGiveUpJoining, {}));

@@ -69,7 +69,7 @@ sync::Replica::Options replica_options(const SessionOptions& options, const aver
 }
 
 PeerSearch::Options search_options(const SessionOptions& options) {
-  return {options.self, options.join, options.past == Past::begun, options.run.patience};
+  return {options.self, options.join, options.founds(), options.past == Past::begun, options.run.patience};
 }
 
 wire::Member caller_of(const wire::Hello& hello) {
@@ -140,14 +140,14 @@ Result<std::string> Session::Machine::start() {
                                                address_,
                                                options_.incarnation,
                                                options_.site,
-                                               {.founds = options_.join.empty(), .anchor = options_.anchor},
+                                               {.founds = options_.founds(), .anchor = options_.anchor},
                                                facts_.prints()}));
 
   const RunOptions& run = options_.run;
   swarm::Swarm::Options swarm;
   swarm.self = self();
   swarm.run = facts_.digest();
-  swarm.founder = options_.join.empty();
+  swarm.founder = options_.founds();
   swarm.anchor = options_.anchor;
   swarm.founders_parameters = run.has_own_model();
   swarm.returns = options_.past == Past::begun;
@@ -172,7 +172,7 @@ Result<std::string> Session::Machine::start() {
   started.texts.emplace_back("address", address_);
   if (!options_.site.empty()) started.texts.emplace_back("site", options_.site);
   doors_.events.emit(started);
-  if (options_.join.empty()) {
+  if (options_.founds()) {
     consider_the_past();
   } else {
     begin_history();
@@ -239,6 +239,7 @@ void Session::Machine::on_open(PeerId peer, const Frame& hello) {
   const wire::Hello greeting = std::get<wire::Hello>(wire::decode(hello).value());
   const wire::Member caller = caller_of(greeting);
   waits_.on_answer(caller.address);
+  search_.was_admitted(caller.address);
   meters_.network.opened(peer, caller.site);
   swarm_->on_open(doors_.clock.now(), caller, greeting.marks);
   pump();
@@ -298,9 +299,16 @@ std::string Session::Machine::own_side(const Refusal& refusal) const {
 
 void Session::Machine::was_rejected(const std::string& address, const Refusal& refusal) {
   if (refusal.code == Refusal::Code::self) swarm_->is_own(address);
-  search_.was_rejected(address, refusal);
-  if (search_.is_final(doors_.clock.now(), address, refusal, situation()))
+  const Instant now = doors_.clock.now();
+  search_.was_rejected(now, address, refusal);
+  if (search_.is_final(now, address, refusal, situation())) {
     end("cannot join " + address + ": " + refusal.words, true);
+  } else if (refusal.code == Refusal::Code::taken && search_.is_replaced(now, others_of_last_majority())) {
+    end(fmt::format("another process takes part under the id of this one, which stood still or was cut "
+                    "off: {} answers: {}",
+                    address, refusal.words),
+        true);
+  }
 }
 
 // On a new link everything is sent again, so a peer whose messages are valid by then can go on.
@@ -319,12 +327,12 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
     return pump();
   }
   swarm_->on_sign_of_life(now, from);
+  wire::Message& message = decoded.value();
   if (!frame.payload.empty()) {
-    if (const std::optional<wire::BandwidthReport> bandwidth_report =
-            averager_.on_bytes(now, from, frame.payload.size()))
+    const bool asked = std::holds_alternative<wire::Chunk>(message) && replica_.is_catching_up();
+    if (const auto bandwidth_report = averager_.on_bytes(now, from, frame.payload.size(), asked))
       doors_.network.send(from, encode(*bandwidth_report));
   }
-  wire::Message& message = decoded.value();
   if (std::holds_alternative<wire::Scatter>(message) || std::holds_alternative<wire::Gather>(message)) {
     const std::optional<average::Averager::Refused> refused = averager_.on_bulk(now, from, message);
     report_probe();

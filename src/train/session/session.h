@@ -49,9 +49,11 @@ struct SessionOptions {
   std::string site;     ///< Member::site
   bool anchor = false;  ///< on an on-demand or owned machine: leads first, copies checkpoints
   std::string listen = "127.0.0.1:0";
-  std::vector<std::string> join;  ///< addresses of peers; empty: this peer starts (or resumes) the run
-  std::uint32_t wait_for = 1;     ///< the first peer begins round 1 when this many peers are linked
-  /// A peer with a past and no address to join waits for the others, up to the patience of the run, before it
+  std::vector<std::string> join;  ///< addresses of peers
+  /// It listens at the first address of the token: it begins the run if nobody at the others knows of one.
+  bool listens_first = false;
+  std::uint32_t wait_for = 1;  ///< the first peer begins round 1 when this many peers are linked
+  /// A peer that founds() and has a past waits for the others, up to the patience of the run, before it
   /// resumes or begins alone.
   Past past = Past::unknown;
   std::string past_found;                  ///< sign that it had begun, for people
@@ -63,6 +65,9 @@ struct SessionOptions {
   std::uint64_t probe_from = 1024 * 1024;
   RunOptions run;
   Rarely rarely;  ///< simulation alone
+
+  /// This peer starts (or resumes) the run; all others wait for it.
+  bool founds() const { return join.empty() || listens_first; }
 };
 
 /// State of a session, for progress displays. Plain values.

@@ -154,6 +154,7 @@ class Session::Machine final : public world::NetworkEvents {
   void go_on_from_tip();
   std::vector<PeerId> sources() const;
   sync::Replica::Others others() const;
+  std::vector<std::string> others_of_last_majority() const;
 
   /// Between the session and its doors.
   struct Meters {

@@ -19,6 +19,19 @@ sync::Replica::Others Session::Machine::others() const {
   return {sources(), swarm_->best_told(), swarm_->anchors()};
 }
 
+// Their addresses, as far as they are known. None if this very process was no member: whoever comes back
+// under its old id waits until the others have noticed the death of the former process.
+std::vector<std::string> Session::Machine::others_of_last_majority() const {
+  std::vector<std::string> addresses;
+  if (!swarm_->head() || !swarm::names(swarm_->head()->members, self())) return addresses;
+  const wire::Record& head = *swarm_->head();
+  std::vector<PeerId> peers = head.awaited;
+  if (peers.empty()) std::ranges::transform(head.members, std::back_inserter(peers), &wire::Member::peer);
+  for (const PeerId peer : peers)
+    if (peer != options_.self) addresses.push_back(swarm_->roster().process(peer).address);
+  return addresses;
+}
+
 // ---- taking
 // ---------------------------------------------------------------------------------------------------
 

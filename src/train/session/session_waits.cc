@@ -66,7 +66,7 @@ Wait Session::Machine::wait_for_state() const {
     if (m.peer != options_.self) wait.peers.push_back(m.peer);
   }
   if (!wait.peers.empty()) wait.kind = Wait::Kind::members;
-  if (wait.peers.empty() && options_.join.empty()) {  // they dialled this peer, and have left
+  if (wait.peers.empty() && options_.founds()) {  // they dialled this peer, and have left
     wait.kind = Wait::Kind::others;
     wait.past = {"those that had its state are gone", {}, "nobody has the state of the run"};
   }
@@ -86,11 +86,12 @@ Wait Session::Machine::wait_for_segments() const {
 
 // Adds the last result of dialling: of the first awaited peer, or of an address of --join.
 Wait Session::Machine::with_addresses(Wait wait) const {
-  if (wait.kind == Wait::Kind::answer) {
+  if (wait.kind == Wait::Kind::answer || wait.kind == Wait::Kind::founder) {
     for (const std::string& address : options_.join) {
       if (!wait.unanswered) wait.unanswered = waits_.unanswered(doors_.clock.now(), address);
     }
-    if (!wait.unanswered && !options_.join.empty()) wait.unanswered = {options_.join.front(), {}, 0};
+    if (!wait.unanswered && wait.kind == Wait::Kind::answer && !options_.join.empty())
+      wait.unanswered = {options_.join.front(), {}, 0};
   } else if (wait.kind == Wait::Kind::members || wait.kind == Wait::Kind::majority) {
     for (const PeerId peer : wait.peers) {
       const std::string address = swarm_->roster().process(peer).address;
