@@ -69,4 +69,4 @@ if __name__ == "__main__":
             scheduler=torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=rounds),
             clip_grad_norm=1.0,
         )
-    print(f"{summary.rounds} rounds, {summary.samples} samples, loss of the last batch {summary.loss:.3f}")
+    print(f"{summary.rounds} rounds, {summary.samples} samples, loss of the last round {summary.loss:.3f}")

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import TradewindError
 
-TW_ABI = 4
+TW_ABI = 5
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -98,6 +98,7 @@ SettingsCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(tw_group), c_
 UpdateCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
 LoadCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_int)
 SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p)
+WarnCall = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class tw_calls(ctypes.Structure):
@@ -109,6 +110,7 @@ class tw_calls(ctypes.Structure):
         ("update", UpdateCall),
         ("load", LoadCall),
         ("save", SaveCall),
+        ("warn", WarnCall),
     ]
 
 
@@ -178,6 +180,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),
     "tw_busy": (c_int, [c_void_p, c_char_p]),
+    "tw_barrier": (c_int, [c_void_p, c_uint32]),
     "tw_vector": (c_void_p, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_uint64)]),
     "tw_release": (None, [c_void_p]),
     "tw_view": (c_void_p, [c_void_p]),
@@ -192,6 +195,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_data_sample": (c_void_p, [c_void_p, c_uint64]),
     "tw_data_expect": (c_int, [c_void_p, POINTER(c_uint64), c_size_t]),
     "tw_data_read": (c_int, [c_void_p, POINTER(c_uint64), c_size_t, c_uint32, POINTER(tw_value)]),
+    "tw_data_warnings": (c_void_p, [c_void_p]),
     "tw_data_close": (None, [c_void_p]),
 }
 

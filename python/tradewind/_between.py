@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator
 
+from ._errors import MisuseError, UnsupportedError
 from ._styles import Styles
 
 
@@ -22,7 +23,8 @@ class Between(Styles):
 
         Inside another pause it changes nothing.
         """
-        self._whole()._guard()
+        run = self._whole()
+        run._guard()
         if self._loop is None or self.finished:
             yield
             return
@@ -39,10 +41,26 @@ class Between(Styles):
                 driver.engine.busy(None)
                 driver.order = None
 
+    def barrier(self) -> None:
+        """Waits until all live peers of the run have called it as often; between steps.
+
+        A peer that leaves or dies is not waited for; run.waiting names those that are. Peers that still train
+        do this peer's part meanwhile, so the parameters may change. Returns at once when the run is over.
+        """
+        run = self._whole()
+        run._guard()
+        if run._node is not None:
+            raise UnsupportedError("run.barrier() in a group: use torch.distributed.barrier() there.")
+        if self._loop is None:
+            raise MisuseError("run.barrier() before the start: call run.start() first.")
+        if not self.finished:
+            self._loop.barrier()
+
     def skip(self) -> None:
         """Gives up the batch in hand: of a shard its samples count with a gradient of zero; else they do
         not count.
         """
-        self._whole()._guard()
+        run = self._whole()
+        run._guard()
         if self._loop is not None and not self.finished:
             self._loop.skip()

@@ -101,6 +101,15 @@ class Driver:
         """Samples of a step; 0: there was none."""
         return max(self._sizes, default=0)
 
+    def barrier(self) -> None:
+        """Waits until all live peers have come here, or the run is over. No order is in hand then."""
+        began, status = time.monotonic(), _abi.TW_TIMEOUT
+        while status == _abi.TW_TIMEOUT:
+            status = self.engine.barrier(SLICE_MS)
+            self._tick()
+        self.order, self.finished = None, status == _abi.TW_FINISHED
+        self.waited_s += time.monotonic() - began
+
     def drop(self) -> None:
         """Gives the order in hand back."""
         self.engine.drop()

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tu
 
 from . import _abi
 from ._errors import CondemnedError, EngineError, MisuseError, SettingError
+from ._warn import warn
 
 
 class Order(NamedTuple):
@@ -91,6 +92,8 @@ class Engine(Protocol):
     def drop(self) -> None: ...
 
     def busy(self, why: Optional[str]) -> None: ...
+
+    def barrier(self, limit_ms: int) -> int: ...
 
     def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]: ...
 
@@ -170,12 +173,16 @@ class Peer:
         def save(_: Any) -> None:
             calls.save()
 
+        def says(_: Any, text: bytes) -> None:
+            warn(text.decode(errors="replace"))
+
         return _abi.tw_calls(
             None,
             _abi.SettingsCall(self._kept(settings)),
             _abi.UpdateCall(self._kept(update)),
             _abi.LoadCall(self._kept(load)),
             _abi.SaveCall(self._kept(save)),
+            _abi.WarnCall(self._kept(says)),
         )
 
     def _kept(self, call: Any) -> Any:
@@ -252,6 +259,10 @@ class Peer:
         """The program is busy; None: it is back."""
         self._check(self._library.tw_busy(self._handle, None if why is None else why.encode()))
 
+    def barrier(self, limit_ms: int) -> int:
+        """TW_OK: all live peers have come; TW_TIMEOUT: call it again; TW_FINISHED."""
+        return self._check(self._library.tw_barrier(self._handle, limit_ms))
+
     def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]:
         """A vector of the peer; it lives as long as the array does, longer than the peer."""
         data, count = ctypes.c_void_p(), ctypes.c_uint64()
@@ -293,3 +304,4 @@ class Peer:
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._library.tw_close(handle)
+            self._check(_abi.TW_OK)

@@ -21,7 +21,7 @@ _GROWTH_STEPS = 2000
 class Summary(NamedTuple):
     """Result of run.fit(): rounds and samples of the run, and steps of this peer.
 
-    loss: of its last batch. evaluations: (round, result of evaluate). ended: why.
+    loss: mean over the samples of all peers in the last round. evaluations: (round, result of evaluate). ended: why.
     """
 
     rounds: int
@@ -102,7 +102,7 @@ def fit(
     model: Any,
 ) -> Summary:
     """The loop of run.fit()."""
-    steps, last, evaluations = 0, None, []
+    steps, evaluations = 0, []
     seed = int(run._settings.get("training.seed") or 1)
     try:
         while True:
@@ -113,8 +113,7 @@ def fit(
             (part,) = samples.parts(indices, samples.batch_size or 1)
             batch = samples.batch(part, samples.order.indices(run._ahead(samples)))
             run._part_taken(len(indices), len(part) - len(indices))
-            last = gradients.compute(batch, span_seed(seed, first))
-            applied = optimizer.step(loss=last)
+            applied = optimizer.step(loss=gradients.compute(batch, span_seed(seed, first)))
             steps += 1
             if applied and evaluate is not None and every and run.round % every == 0 and run.is_first:
                 with run.paused("evaluating"):
@@ -124,5 +123,4 @@ def fit(
     view = run.view
     if evaluate is not None and run.is_first and (not evaluations or evaluations[-1][0] != run.round):
         evaluations.append((run.round, evaluated(model, evaluate)))
-    loss = None if last is None else float(last.detach())
-    return Summary(run.round, run.samples, steps, loss, evaluations, str(view.get("ended") or ""))
+    return Summary(run.round, run.samples, steps, view.get("loss"), evaluations, str(view.get("ended") or ""))

@@ -103,6 +103,10 @@ class NodeVectors:
     def busy(self, why: Optional[str]) -> None:
         """Rank 0 does."""
 
+    def barrier(self, limit_ms: int) -> int:
+        """Not in a group."""
+        raise UnsupportedError("a group has no barrier of the run.")
+
     def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]:
         """As an engine's."""
         return self._arrays[which] if which < len(self._arrays) else None

@@ -165,6 +165,15 @@ class Loop:
             self.driver.drop()
             self.driver.order = None
 
+    def barrier(self) -> None:
+        """run.barrier() of a run that goes on."""
+        if self._sharded or self._count.samples:
+            raise MisuseError("run.barrier() with a batch in hand: call it after step().")
+        self.driver.barrier()
+        self._seen = self._trained.updates + self._trained.loads
+        if self.finished:
+            self._ended()
+
     def skip(self) -> None:
         """Gives up what was taken since the last step()."""
         self._count.stepped()

@@ -142,7 +142,7 @@ class Run(Between):
             if ended.startswith(_OVER):
                 folder = self._settings.get("checkpoint.folder")
                 raise EngineError(
-                    f"{ended}, in {folder}; give another checkpoint.folder to train anew."
+                    f"{ended}. To train anew, give another checkpoint.folder than {folder}."
                 )
 
     def leave(self, at_once: bool = False) -> None:
@@ -166,7 +166,8 @@ class Run(Between):
             driver.finished = True
             try:
                 self._last_view = driver.engine.view()
-                _ends.tell(self.ending)
+                complete = self.ending == "complete"
+                _ends.tell("unsaved" if complete and self.unsaved else self.ending)
             finally:
                 driver.engine.close()
 

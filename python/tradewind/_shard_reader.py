@@ -14,6 +14,7 @@ import torch
 
 from . import _abi
 from ._errors import DataError, SettingError
+from ._warn import warn
 
 # How long a wait lasts before Python looks whether Ctrl-C came.
 _SLICE_MS = 100
@@ -99,9 +100,19 @@ class ShardReader:
                 status = self._library.tw_data_read(
                     self._opened(), numbers, len(samples), _SLICE_MS, values
                 )
+                self._say_warnings()
             if status != _abi.TW_OK:
                 raise DataError(self._sentence())
             return [self._sample(values[at : at + each]) for at in range(0, len(values), each)]
+
+    def _say_warnings(self) -> None:
+        address = self._library.tw_data_warnings(self._opened())
+        if not address:
+            return
+        texts = ctypes.string_at(address).decode(errors="replace").splitlines()
+        self._library.tw_free(address)
+        for text in texts:
+            warn(text)
 
     @staticmethod
     def _sample(values: List[_abi.tw_value]) -> Tuple[str, List[Any]]:

@@ -59,9 +59,16 @@ class Status:
     @property
     def exit_code(self) -> int:
         """For sys.exit(): 75 when this peer left on a notice, so that the run goes on and whoever started this
-        process may start it again; 1 when it failed; else 0.
+        process may start it again; 1 when it failed, or when the run's last checkpoint is missing; else 0.
         """
+        if self.ending == "complete" and self.unsaved:
+            return 1
         return {"notice": 75, "failed": 1}.get(self.ending, 0)
+
+    @property
+    def unsaved(self) -> str:
+        """Why the newest checkpoint that was due could not be written; empty: it was, or none was due."""
+        return str(self.view.get("unsaved") or "")
 
     @property
     def waiting(self) -> str:
@@ -75,7 +82,8 @@ class Status:
 
     @property
     def metrics(self) -> Dict[str, Any]:
-        """Numbers by name: round, samples, peers and loss of the run; of this peer steps, surplus (samples
+        """Numbers by name: round, samples, peers and loss of the run (over the samples of all peers in its newest
+        round that all have told of; None: no step() said a loss=); of this peer steps, surplus (samples
         beyond the round's), dropped (gradients that came too late), skipped (batches), waited_s.
         """
         view = self.view

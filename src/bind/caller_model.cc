@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text/printable.h"
 #include "codec/codec.h"
 #include "train/learn/optimizer_kernels.h"
 
@@ -297,6 +299,11 @@ void Callbacks::load(Round round, bool restored) const {
 
 void Callbacks::save() const {
   if (calls_.save != nullptr && calls_.save(calls_.user) != 0) throw CallbackFailed();
+}
+
+void Callbacks::warn(const std::string& line) const {
+  if (calls_.warn != nullptr) return calls_.warn(calls_.user, line.c_str());
+  fmt::print(stderr, "tradewind: {}\n", printable_line(line));
 }
 
 std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model,

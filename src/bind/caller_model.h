@@ -45,7 +45,7 @@ struct CallbackFailed : std::exception {
 };
 
 /// The program's callbacks. All are called on its own thread, and throw CallbackFailed when it asks for the
-/// end.
+/// end (warn() asks for none).
 class Callbacks {
  public:
   explicit Callbacks(const tw_calls* calls) : calls_(calls != nullptr ? *calls : tw_calls{}) {}
@@ -60,6 +60,9 @@ class Callbacks {
   bool has_save() const { return calls_.save != nullptr; }
 
   void save() const;
+
+  /// One sentence for the user: to the program, else to stderr.
+  void warn(const std::string& line) const;
 
  private:
   tw_calls calls_;

@@ -50,6 +50,22 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
 PeerThread::~PeerThread() {
   leave(true);
   thread_.join();
+  say_warnings();
+}
+
+Result<std::string> PeerThread::started() {
+  Result<std::string> address = started_.get_future().get();
+  say_warnings();
+  return address;
+}
+
+void PeerThread::say_warnings() {
+  std::vector<std::string> warnings;
+  {
+    const std::lock_guard lock(mutex_);
+    warnings.swap(shared_.warnings);
+  }
+  for (const std::string& line : warnings) plan_.callbacks.warn(line);
 }
 
 void PeerThread::run() {
@@ -71,21 +87,25 @@ void PeerThread::run() {
 }
 
 void PeerThread::look() {
+  const bool stands = peer_->ending() == peer::Ending::none && !peer_->pass_barrier();
   View view{.session = peer_->view(),
             .self = peer_->options().session.self,
             .address = address_,
             .watch = peer_->watch_url(),
             .failure = peer_->failure(),
+            .unsaved = peer_->unsaved(),
             .ending = peer_->ending(),
             .rounds = peer_->options().session.run.rounds,
-            .target_batch_size = peer_->options().session.run.target_batch_size};
+            .target_batch_size = peer_->options().session.run.target_batch_size,
+            .loss = peer_->journal().loss()};
   const std::vector<wire::Member> members = peer_->members();
   view.peers = members.size();
   view.first = !members.empty() && members.front().peer == view.self;
   view.member = swarm::is_member(members, view.self);
+  view.barriers = peer_->barriers_passed();
+  if (stands) view.at_barrier = peer::text_of_barrier(peer_->awaited_at_barrier());
   {
     const std::lock_guard lock(mutex_);
-    view.loss = shared_.view.loss;
     view.granularity = shared_.view.granularity;
     shared_.view = std::move(view);
   }
@@ -97,8 +117,8 @@ void PeerThread::emit(const world::Event& event) {
   const std::lock_guard lock(mutex_);
   shared_.events.push_back(to_json_line(entry));
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
+  if (event.phase == world::Phase::warn) shared_.warnings.push_back(event.why);
   if (event.phase != world::Phase::commit) return;
-  if (const auto loss = number_of(event, "loss")) shared_.view.loss = loss;
   const auto calculation = number_of(event, "calc_s"), communication = number_of(event, "comm_s");
   if (calculation && communication && *communication > 0)
     shared_.view.granularity = *calculation / *communication;
@@ -132,6 +152,12 @@ void PeerThread::leave(bool at_once) {
 
 void PeerThread::take(spot::Signal signal) {
   post([signal](peer::Peer& peer) { peer.take(signal); });
+}
+
+void PeerThread::arrive_at_barrier() {
+  post([](peer::Peer& peer) {
+    if (peer.ending() == peer::Ending::none) peer.arrive_at_barrier();
+  });
 }
 
 void PeerThread::pause(bool paused) {

@@ -40,8 +40,8 @@ class PeerThread final : public world::EventSink {
   /// Leaves the others, within 3 s at most.
   ~PeerThread() override;
 
-  /// The address, once it listens; an error when it cannot.
-  Result<std::string> started() { return started_.get_future().get(); }
+  /// The address, once it listens; an error when it cannot. Program's thread.
+  Result<std::string> started();
 
   // ---- the program's thread
   host::CallerExecutor& executor() { return *executor_; }
@@ -49,6 +49,9 @@ class PeerThread final : public world::EventSink {
   CallerLearner& learner() { return *learner_; }
 
   CallerMode& mode() { return *mode_; }
+
+  /// The program hears the warnings since the last call.
+  void say_warnings();
 
   /// The vectors outlive this object with it.
   // owners: the learner, and each vector that the program holds
@@ -61,6 +64,7 @@ class PeerThread final : public world::EventSink {
   void leave(bool at_once);
   void take(spot::Signal signal);
   void pause(bool paused);
+  void arrive_at_barrier();
 
   // ---- loop thread
   void emit(const world::Event& event) override;
@@ -69,6 +73,7 @@ class PeerThread final : public world::EventSink {
   struct Shared {
     View view;
     std::deque<std::string> events;
+    std::vector<std::string> warnings{};
   };
 
   void run();

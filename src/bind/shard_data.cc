@@ -114,6 +114,18 @@ Result<DataSettings> read_data_settings(std::span<const tw_setting> given) {
   return settings;
 }
 
+void StoreTroubles::take(const std::string& trouble) {
+  const std::size_t host = trouble.find("://");
+  const std::size_t end = host == std::string::npos ? std::string::npos : trouble.find('/', host + 3);
+  const std::lock_guard lock(mutex_);
+  if (told_.insert(trouble.substr(0, end)).second) rest_ += trouble + '\n';
+}
+
+std::string StoreTroubles::rest() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(rest_, {});
+}
+
 ShardData::ShardData(const DataSettings& settings) : process_(::getpid()) {
   if (!settings.cache.empty()) stores_.keep_in(settings.cache, settings.cache_bytes);
 }

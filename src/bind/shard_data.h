@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +28,21 @@ struct DataSettings {
 /// The error names the setting and what was expected.
 Result<DataSettings> read_data_settings(std::span<const tw_setting> given);
 
+/// What stores do not answer, for the program: the first trouble of each store. Any thread.
+class StoreTroubles {
+ public:
+  /// trouble: begins with the object, as host::Stores says it.
+  void take(const std::string& trouble);
+
+  /// Those since the last call, one a line.
+  std::string rest();
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> told_;  ///< stores
+  std::string rest_;
+};
+
 /// An index that a program has opened, and the samples that it reads. One thread at a time.
 class ShardData {
  public:
@@ -35,6 +52,8 @@ class ShardData {
 
   data::ShardReader& reader() { return *reader_; }
 
+  StoreTroubles& troubles() { return troubles_; }
+
   /// Empty, or why this process cannot use it: it was forked from the one that opened it.
   std::string foreign() const;
 
@@ -42,7 +61,8 @@ class ShardData {
   Result<bool> read(std::span<const std::uint64_t> samples, Duration limit, std::span<tw_value> values);
 
  private:
-  host::Stores stores_;
+  StoreTroubles troubles_;
+  host::Stores stores_{[this](const std::string& trouble) { troubles_.take(trouble); }};
   std::unique_ptr<data::ShardReader> reader_;  // uses stores_
   std::vector<data::ShardReader::Sample> shown_;
   int process_;  ///< that opened it

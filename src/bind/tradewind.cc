@@ -32,6 +32,7 @@ struct tw_peer {
   Callbacks callbacks{nullptr};
   Settings settings;
   std::unique_ptr<PeerThread> thread{};
+  std::uint64_t barrier = 0;  ///< number of the one at which it stands; 0: at none
   std::thread::id compute{};  ///< the program's thread, from tw_start on
   RangeSet in_hand{};         ///< samples of the order that tw_next told of; empty: none
   RangeSet ahead{};           ///< samples that will follow them, as far as known
@@ -59,9 +60,21 @@ std::string not_ready(const tw_peer* peer) {
   return {};
 }
 
+/// The engine has stopped.
+int ended(const tw_peer& peer) {
+  if (const std::string why = peer.thread->executor().failure(); !why.empty()) {
+    failed(why);
+    return why == CallbackFailed().what() ? TW_CALLBACK : TW_FAILED;
+  }
+  const View view = peer.thread->view();
+  if (view.failure.empty()) return TW_FINISHED;
+  return failed(view.failure);
+}
+
 int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
   using News = host::CallerExecutor::News;
   const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(limit_ms));
+  peer.thread->say_warnings();
   peer.in_hand = {};
   if (news == News::nothing) return TW_TIMEOUT;
   if (news == News::gradient) {
@@ -71,13 +84,7 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
     order = {item.round, item.samples.count(), item.samples.ranges().front().first};
     return TW_GRADIENT;
   }
-  if (const std::string why = peer.thread->executor().failure(); !why.empty()) {
-    failed(why);
-    return why == CallbackFailed().what() ? TW_CALLBACK : TW_FAILED;
-  }
-  const View view = peer.thread->view();
-  if (view.failure.empty()) return TW_FINISHED;
-  return failed(view.failure);
+  return ended(peer);
 }
 
 /// The order in which a data set is gone through.
@@ -111,10 +118,31 @@ int hand_in(tw_peer& peer, const HandIn& handed) {
   return peer.thread->executor().gradient_ready() ? TW_OK : TW_STALE;
 }
 
+int barrier(tw_peer& peer, std::uint32_t limit_ms) {
+  using News = host::CallerExecutor::News;
+  constexpr std::uint32_t kSlice_ms = 10;
+  if (peer.barrier == 0) {
+    if (!peer.in_hand.empty()) hand_in(peer, {});
+    peer.barrier = peer.thread->view().barriers + 1;
+    peer.thread->arrive_at_barrier();
+  }
+  for (std::uint32_t spent_ms = 0;; spent_ms += kSlice_ms) {
+    const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(kSlice_ms));
+    peer.thread->say_warnings();
+    if (news == News::stopped) return ended(peer);
+    if (news == News::gradient) hand_in(peer, {});  // an order from before it came here
+    if (peer.thread->view().barriers >= peer.barrier) {
+      peer.barrier = 0;
+      return TW_OK;
+    }
+    if (spent_ms >= limit_ms) return TW_TIMEOUT;
+  }
+}
+
 int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (peer.thread) return misuse("the peer has been started already");
   if (const Status fits = check_tensors(peer.model, initial); !fits) return misuse(fits.error().message);
-  auto links = peer::read_links(peer.settings.links, peer::Spelling::python, [](const std::string&) {});
+  auto links = peer::read_links(peer.settings.links, peer::Spelling::python);
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
   peer::look_at_past(links.value(), peer.model.parameters());
@@ -229,6 +257,13 @@ int tw_busy(tw_peer* peer, const char* why) {
     if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
     peer->thread->pause(why != nullptr);
     return int{TW_OK};
+  });
+}
+
+int tw_barrier(tw_peer* peer, uint32_t limit_ms) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    return barrier(*peer, limit_ms);
   });
 }
 

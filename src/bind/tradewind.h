@@ -33,7 +33,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 4
+#define TW_ABI 5
 
 enum tw_status {
   TW_OK = 0,
@@ -104,8 +104,8 @@ typedef struct {
   const char* layout; /* any text; peers with another one are refused */
 } tw_model;
 
-/* Called only inside tw_next, on its thread. Each returns 0, or another value to end the peer: tw_next then
- * returns TW_CALLBACK. Null: no callback. */
+/* Called only inside tw_next, on its thread; warn also inside tw_start and tw_close. Those with a result
+ * return 0, or another value to end the peer: tw_next then returns TW_CALLBACK. Null: no callback. */
 typedef struct {
   void* user;
 
@@ -123,6 +123,11 @@ typedef struct {
   /* Parameters and state are about to be copied for a joiner or a checkpoint: time to write to the program's
    * own vectors. */
   int (*save)(void* user);
+
+  /* One sentence for the user, once: something that was promised or set up does not work (a checkpoint cannot
+   * be written, nobody answers for notices, the budget is spent), or works again. The same texts are events
+   * of the phase "warn" (tw_events). Null: they are written to stderr. */
+  void (*warn)(void* user, const char* text);
 } tw_calls;
 
 enum tw_dtype { TW_FLOAT32 = 0, TW_FLOAT16 = 1, TW_BFLOAT16 = 2 };
@@ -183,6 +188,11 @@ TW_API int tw_drop(tw_peer* peer);
 /* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. */
 TW_API int tw_busy(tw_peer* peer, const char* why);
 
+/* Waits until all live peers of the run have called it as often, limit_ms at most; TW_TIMEOUT: call it again.
+ * A peer that leaves or dies is not waited for. tw_view has in "waiting" who is. Meanwhile this peer has no
+ * orders (one in hand is given back), and its parameters follow the run. TW_FINISHED: as tw_next. */
+TW_API int tw_barrier(tw_peer* peer, uint32_t limit_ms);
+
 /* ---- memory */
 
 typedef struct tw_memory tw_memory;
@@ -196,7 +206,9 @@ TW_API void tw_release(tw_memory* memory);
 /* ---- views; the caller frees texts with tw_free */
 
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
- * complete, notice, interrupted, left, failed), failure, address, watch (address of the page), member.
+ * complete, notice, interrupted, left, failed), failure, address, watch (address of the page), member,
+ * unsaved (why the newest checkpoint that was due could not be written; empty: it was, or none was due), loss
+ * (mean over the newest batch that all its peers have told theirs of; null: not known).
  */
 TW_API char* tw_view(tw_peer* peer);
 

@@ -72,6 +72,13 @@ char* tw_data_sample(tw_data* data, uint64_t sample) {
   });
 }
 
+char* tw_data_warnings(tw_data* data) {
+  return made_text(data, [&](char*& text) {
+    text = copy_of(data->opened->troubles().rest());
+    return int{TW_OK};
+  });
+}
+
 int tw_data_expect(tw_data* data, const uint64_t* samples, size_t count) {
   return without_throwing([&] {
     if (const std::string why = unusable(data); !why.empty()) return misuse(why);

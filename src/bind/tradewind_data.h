@@ -75,6 +75,10 @@ typedef struct {
 TW_API int tw_data_read(tw_data* data, const uint64_t* samples, size_t count, uint32_t limit_ms,
                         tw_value* values);
 
+/* Sentences for the user since the last call, one a line: the first trouble of each store that does not
+ * answer and is asked again. The caller frees it with tw_free. */
+TW_API char* tw_data_warnings(tw_data* data);
+
 /* Null: nothing. */
 TW_API void tw_data_close(tw_data* data);
 

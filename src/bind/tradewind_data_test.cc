@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "bind/shard_data.h"
 #include "bind/tradewind.h"
 #include "data/shards/index_shards.h"
 #include "data/shards/test_tar.h"
@@ -139,6 +140,19 @@ TEST_F(ShardsOfAProgram, are_opened_anew_in_a_forked_child) {
   ASSERT_EQ(child, ::waitpid(child, &status, 0));
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ("x/1", text(read({1}, 2)[0])) << "the parent goes on";
+}
+
+TEST(StoreTroubles, tell_the_first_of_each_store) {
+  StoreTroubles troubles;
+  EXPECT_EQ(troubles.rest(), "");
+  troubles.take("s3://data/a.tar, bytes 0-9: 503; asked again (3 of 6)");
+  troubles.take("s3://data/b.tar, bytes 0-9: 503; asked again (3 of 6)");
+  troubles.take("http://10.0.0.5/a.tar, bytes 0-9: no answer; asked again (1 of 6)");
+  EXPECT_EQ(troubles.rest(),
+            "s3://data/a.tar, bytes 0-9: 503; asked again (3 of 6)\n"
+            "http://10.0.0.5/a.tar, bytes 0-9: no answer; asked again (1 of 6)\n");
+  troubles.take("s3://data/a.tar, bytes 0-9: 503; asked again (4 of 6)");
+  EXPECT_EQ(troubles.rest(), "");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -47,17 +49,21 @@ class Program {
                          .state_count = 1,
                          .clip_norm = 0,
                          .layout = "w(3) b(1)"};
-    const tw_calls calls{.user = this,
-                         .settings =
-                             [](void* user, std::uint64_t round, tw_group* groups, std::size_t) {
-                               groups->learning_rate = 0.1;
-                               auto& program = *static_cast<Program*>(user);
-                               program.rounds.push_back(round);
-                               return round == program.fails_in ? 1 : 0;
-                             },
-                         .update = nullptr,
-                         .load = nullptr,
-                         .save = nullptr};
+    const tw_calls calls{
+        .user = this,
+        .settings =
+            [](void* user, std::uint64_t round, tw_group* groups, std::size_t) {
+              groups->learning_rate = 0.1;
+              auto& program = *static_cast<Program*>(user);
+              program.rounds.push_back(round);
+              return round == program.fails_in ? 1 : 0;
+            },
+        .update = nullptr,
+        .load = nullptr,
+        .save = nullptr,
+        .warn = hears ? [](void* user,
+                           const char* text) { static_cast<Program*>(user)->warnings.emplace_back(text); }
+                      : decltype(tw_calls::warn){}};
     return tw_open(settings.data(), settings.size(), &model, &calls, &peer);
   }
 
@@ -99,6 +105,13 @@ class Program {
     return json;
   }
 
+  std::string events() const {
+    char* const text = tw_events(peer);
+    const std::string lines = text != nullptr ? text : "";
+    tw_free(text);
+    return lines;
+  }
+
   std::vector<float> values() const { return {parameters, parameters + 4}; }
 
   tw_peer* peer = nullptr;
@@ -110,6 +123,8 @@ class Program {
   std::uint64_t samples = 0;
   std::vector<std::uint64_t> rounds;
   std::uint64_t fails_in = 0;  ///< round whose settings callback fails; 0: none
+  bool hears = true;           ///< has a callback for warnings
+  std::vector<std::string> warnings;
 
  private:
   Pairs settings_;
@@ -150,6 +165,53 @@ TEST(Tradewind, trains_two_programs_alike_though_they_begin_with_other_parameter
   other.join();
   EXPECT_EQ(founder.values(), joined);
   EXPECT_GE(founder.samples + done_by_other, 40U);
+}
+
+/// Checkpoints of each round go into a folder that is a file from the start on.
+class ALostFolder {
+ public:
+  ALostFolder() { std::filesystem::remove_all(path_); }
+
+  ALostFolder(const ALostFolder&) = delete;
+  ALostFolder& operator=(const ALostFolder&) = delete;
+
+  ~ALostFolder() { std::filesystem::remove_all(path_); }
+
+  Pairs settings() const {
+    return {{"listen", "127.0.0.1:0"}, {"checkpoint.folder", path_}, {"checkpoint.every", "1"}};
+  }
+
+  void lose() const {
+    std::filesystem::remove_all(path_);
+    std::ofstream(path_) << "a file";
+  }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "tw-lost-folder";
+};
+
+TEST(Tradewind, tells_the_program_once_that_checkpoints_cannot_be_written_and_that_the_last_is_missing) {
+  const ALostFolder folder;
+  Program program(folder.settings());
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  folder.lose();
+  EXPECT_EQ(TW_FINISHED, program.train(8)) << error();
+  ASSERT_EQ(program.warnings.size(), 1U);
+  EXPECT_THAT(program.warnings[0], HasSubstr("round 1: no checkpoint, training goes on: "));
+  EXPECT_THAT(program.view(), HasSubstr("tw-lost-folder"));
+  EXPECT_THAT(program.events(), HasSubstr(R"("phase":"warn")"));
+}
+
+TEST(Tradewind, writes_warnings_to_stderr_for_a_program_that_does_not_listen) {
+  const ALostFolder folder;
+  Program program(folder.settings());
+  program.hears = false;
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  folder.lose();
+  EXPECT_EQ(TW_FINISHED, program.train(8)) << error();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              ::testing::StartsWith("tradewind: round 1: no checkpoint, training goes on: "));
 }
 
 TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {

@@ -13,7 +13,9 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
 }
 
 /// Empty while it computes: that is no wait.
-std::string waits_for(const swarm::Wait& wait) {
+std::string waits_for(const View& view) {
+  const swarm::Wait& wait = view.session.waiting;
+  if (!view.at_barrier.empty()) return view.at_barrier;
   return wait.kind == swarm::Wait::Kind::computing ? std::string() : text_of(wait);
 }
 
@@ -29,11 +31,12 @@ std::string to_json(const View& view) {
                                        {"peers", view.peers},
                                        {"member", view.member},
                                        {"first", view.first},
-                                       {"waiting", waits_for(view.session.waiting)},
+                                       {"waiting", waits_for(view)},
                                        {"finished", view.session.finished},
                                        {"ended", view.session.ended},
                                        {"ending", name_of(view.ending)},
                                        {"failure", view.failure},
+                                       {"unsaved", view.unsaved},
                                        {"address", view.address},
                                        {"watch", view.watch},
                                        {"loss", number_or_null(view.loss)},

@@ -18,13 +18,16 @@ struct View {
   std::string address;
   std::string watch;    ///< URL of the watch page; empty: none
   std::string failure;  ///< of the session or of the process
+  std::string unsaved;  ///< Peer::unsaved
   peer::Ending ending = peer::Ending::none;
   std::uint64_t peers = 0;
   bool member = false;
-  bool first = false;  ///< of the last record's members
-  Round rounds = 0;    ///< of the run
+  bool first = false;          ///< of the last record's members
+  std::uint64_t barriers = 0;  ///< that it has passed
+  std::string at_barrier;      ///< for whom it waits in tw_barrier; empty: it does not
+  Round rounds = 0;            ///< of the run
   std::uint64_t target_batch_size = 0;
-  std::optional<double> loss;         ///< own mean in the last round
+  std::optional<double> loss;         ///< of the run: mean of the newest batch, over all its peers
   std::optional<double> granularity;  ///< computing / communication time of the last round
 };
 

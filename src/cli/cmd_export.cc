@@ -79,9 +79,9 @@ Result<Exported> write_safetensors(world::Files& files, const std::string& from,
   const auto loaded = sync::read_checkpoint(files, from);
   if (!loaded) return loaded.error();
   const sync::StateImage& image = loaded.value().image;
-  if (loaded.value().layout.empty())
+  if (loaded.value().words.layout.empty())
     return Error{fmt::format("{}: it does not name its tensors; a newer tw wrote those that do", from)};
-  auto tensors = data::tensors_in_layout(loaded.value().layout);
+  auto tensors = data::tensors_in_layout(loaded.value().words.layout);
   if (!tensors) return Error{fmt::format("{}: {}", from, tensors.error().message)};
   const std::uint64_t values = values_in(tensors.value());
   const std::vector<std::byte> parameters = parameters_of(image, values * sizeof(float));

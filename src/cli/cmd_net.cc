@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 
 #include "base/text/date.h"
 #include "base/text/option.h"
+#include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/price_sources.h"
 #include "cli/terminal/terminal.h"
@@ -72,11 +72,8 @@ Result<std::unique_ptr<host::Tls>> tls_of(const NetArguments& arguments) {
 }
 
 Status write_profile(const market::NetworkProfile& profile, const std::string& file) {
-  std::ofstream stream(file);
-  stream << write_network(profile);
-  stream.close();
-  if (!stream) return Error{fmt::format("--out {}: cannot be written", file)};
-  return Unit{};
+  const Status written = write_file(file, write_network(profile));
+  return written ? written : Error{"--out " + written.error().message};
 }
 
 int measure_lines(measure::Probe& probe, const NetArguments& arguments) {

@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
+#include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/own_lives.h"
 #include "cli/plan/plan_replay.h"
@@ -25,11 +25,8 @@ namespace tw::cli {
 namespace {
 
 Status write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (file) return Unit{};
-  return Error{fmt::format("{}: cannot be written; --out FOLDER takes the files elsewhere", path)};
+  const Status written = write_file(path, text);
+  return written ? written : Error{written.error().message + "; --out FOLDER takes the files elsewhere"};
 }
 
 Status write_files(const plan::Job& job, const plan::MarketSpace& market, const plan::Recommendation& plan,

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "base/median.h"
+#include "base/text/write_file.h"
 #include "cli/arguments/number_option.h"
 #include "cli/commands.h"
 #include "cli/run/data_doors.h"
@@ -94,11 +94,8 @@ int profile(const ProfileArguments& arguments) {
     print_out("{}", text);
     return kDone;
   }
-  std::ofstream file(arguments.out);
-  file << text;
-  file.close();
-  if (!file) return complain(fmt::format("--out {}: cannot be written", arguments.out), kFailed);
-  return kDone;
+  const Status written = write_file(arguments.out, text);
+  return written ? kDone : complain("--out " + written.error().message, kFailed);
 }
 
 }  // namespace tw::cli

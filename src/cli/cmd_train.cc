@@ -91,7 +91,7 @@ void describe_train(CLI::App& app, TrainArguments& arguments) {
 }
 
 int train(const TrainArguments& arguments) {
-  auto options = peer::read_links(arguments.links, peer::Spelling::command_line, warn, catalog_price);
+  auto options = peer::read_links(arguments.links, peer::Spelling::command_line, catalog_price);
   if (!options) return complain(options.error().message, kUsage);
   const auto threads = threads_of(arguments);
   if (!threads) return complain(threads.error().message, kUsage);

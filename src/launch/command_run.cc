@@ -180,7 +180,8 @@ Result<Output> run_command(const Command& command) {
   const int exit_code = exit_code_of(pid);
   Output result{command, exit_code, text_of(output.number()), text_of(errors.number())};
   if (!command.output_file.empty() && exit_code == 0)
-    if (const Status kept = write_file(command.output_file, result.text, 0600); !kept) return kept.error();
+    if (const Status kept = write_with_folder(command.output_file, result.text, 0600); !kept)
+      return kept.error();
   return result;
 }
 

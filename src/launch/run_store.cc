@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/text/text_file.h"
+#include "base/text/write_file.h"
 
 namespace tw::launch {
 namespace {
@@ -39,29 +40,10 @@ std::string stranger_in(const std::string& folder) {
 
 }  // namespace
 
-Status write_file(const std::string& path, const std::string& text, unsigned mode) {
+Status write_with_folder(const std::string& path, const std::string& text, unsigned mode) {
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
-  const std::string beside = path + ".new";
-  unlink(beside.c_str());
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  const auto wrong = [&] {
-    return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
-  };
-  if (file < 0) return wrong();
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = ::write(file, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    done += static_cast<std::size_t>(written);
-  }
-  const bool whole = done == text.size() && fchmod(file, mode) == 0 && fsync(file) == 0;
-  const Error failure = whole ? Error{} : wrong();
-  close(file);
-  if (!whole) return failure;
-  if (rename(beside.c_str(), path.c_str()) != 0) return wrong();
-  return Unit{};
+  return write_file(path, text, mode);
 }
 
 Result<RunStore> RunStore::open(const std::string& runs, const std::string& run) {
@@ -111,7 +93,7 @@ RunStore::~RunStore() {
 
 Status RunStore::lock() {
   const std::string path = folder_ + "/" + kLockFile;
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_ < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   const auto end = std::chrono::steady_clock::now() + kWaitForLock;
   while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
@@ -135,7 +117,8 @@ Status RunStore::read() {
 }
 
 Status RunStore::save(RunState state) {
-  if (const Status written = write_file(state_file(folder_), to_json(state), 0600); !written) return written;
+  if (const Status written = write_with_folder(state_file(folder_), to_json(state), 0600); !written)
+    return written;
   state_ = std::move(state);
   has_state_ = true;
   return Unit{};
@@ -143,7 +126,7 @@ Status RunStore::save(RunState state) {
 
 Status RunStore::write(const std::vector<File>& files) const {
   for (const File& file : files)
-    if (const Status written = write_file(folder_ + "/" + file.path, file.text, file.mode); !written)
+    if (const Status written = write_with_folder(folder_ + "/" + file.path, file.text, file.mode); !written)
       return written;
   return Unit{};
 }

@@ -29,8 +29,8 @@ std::string to_json(const RunState& state);
 /// Errors name the file and what is wrong with it.
 Result<RunState> run_state_in(const std::string& file, const std::string& text);
 
-/// The whole text or none: written beside it, then renamed. Makes the folder.
-Status write_file(const std::string& path, const std::string& text, unsigned mode);
+/// tw::write_file, which makes the folder first.
+Status write_with_folder(const std::string& path, const std::string& text, unsigned mode);
 
 /// The folder of one run, locked against other processes while this object lives. Main thread.
 class RunStore {

@@ -116,10 +116,10 @@ TEST(RunStore, an_unknown_run_is_told_with_those_that_are_known) {
 TEST(RunStore, a_secret_is_a_file_of_its_owner_alone_from_the_beginning) {
   const host::TemporaryFolder folder;
   const std::string path = folder.path() + "/p1/token";
-  ASSERT_TRUE(write_file(path, "secret", 0600).ok());
+  ASSERT_TRUE(write_with_folder(path, "secret", 0600).ok());
   EXPECT_EQ(mode_of(path), 0600U);
   std::filesystem::permissions(path, std::filesystem::perms::all);
-  ASSERT_TRUE(write_file(path, "other", 0600).ok());
+  ASSERT_TRUE(write_with_folder(path, "other", 0600).ok());
   EXPECT_EQ(mode_of(path), 0600U) << "a file that others could read is replaced, not written into";
 }
 

@@ -39,8 +39,8 @@ std::string default_listen(const std::vector<std::string>& join) {
 /// Reads the texts of one user, in the user's spelling.
 class LinkReader {
  public:
-  LinkReader(const LinkOptions& given, Spelling spelling, const Warn& warn, const CatalogPrice& catalog_price)
-      : given_(given), spelling_(spelling), warn_(warn), catalog_price_(catalog_price) {}
+  LinkReader(const LinkOptions& given, Spelling spelling, const CatalogPrice& catalog_price)
+      : given_(given), spelling_(spelling), catalog_price_(catalog_price) {}
 
   Result<Options> read();
 
@@ -52,7 +52,7 @@ class LinkReader {
   Status read_self();
   Status read_log();
   Status read_machine();
-  Result<std::optional<wire::Token>> token() const;  ///< nothing with insecure
+  Result<std::optional<wire::Token>> token();  ///< nothing with insecure
   std::string admission() const;
   Status read_addresses();
   Status use_token(const wire::Token& token);
@@ -62,10 +62,10 @@ class LinkReader {
   Status read_listen();
   Status read_past();
   Status read_watch(const std::optional<wire::Token>& token);
+  void warn_of_insecurity();
 
   const LinkOptions& given_;
   Spelling spelling_;
-  const Warn& warn_;
   const CatalogPrice& catalog_price_;
   Options options_;
 };
@@ -90,6 +90,7 @@ Result<Options> LinkReader::read() {
   if (const Status price = read_price(); !price) return price.error();
   if (const Status listen = read_listen(); !listen) return listen.error();
   if (const Status watch = read_watch(token.value()); !watch) return watch.error();
+  warn_of_insecurity();
   return std::move(options_);
 }
 
@@ -156,7 +157,7 @@ Status LinkReader::read_price() {
   return Unit{};
 }
 
-Result<std::optional<wire::Token>> LinkReader::token() const {
+Result<std::optional<wire::Token>> LinkReader::token() {
   const bool given = !given_.token.empty() || !given_.run_folder.empty();
   if (!given_.token.empty() && !given_.run_folder.empty())
     return Error{fmt::format("{} and {}: a peer has one token; give one of the two", option("token").name,
@@ -173,8 +174,9 @@ Result<std::optional<wire::Token>> LinkReader::token() const {
         "peers show each other a token: give {} or @FILE (from whoever began the run), or {} (from `tw init "
         "FOLDER`); in a network that you trust with the model and the data, {} does without",
         option("token").with("TOKEN"), option("run").with("FOLDER"), flag("insecure"))};
-  auto token = given_.token.empty() ? read_token(option("run"), "@" + token_file(given_.run_folder), warn_)
-                                    : read_token(option("token"), given_.token, warn_);
+  const auto warn = [this](const std::string& line) { options_.warnings.push_back(line); };
+  auto token = given_.token.empty() ? read_token(option("run"), "@" + token_file(given_.run_folder), warn)
+                                    : read_token(option("token"), given_.token, warn);
   if (!token) return token.error();
   return std::optional(std::move(token).value());
 }
@@ -276,11 +278,20 @@ Status LinkReader::read_watch(const std::optional<wire::Token>& token) {
   return Unit{};
 }
 
+/// A command line says it of its own accord; this machine alone is no network.
+void LinkReader::warn_of_insecurity() {
+  const train::SessionOptions& session = options_.session;
+  const bool stays_here = std::ranges::all_of(session.join, is_loopback) &&
+                          (session.listen.empty() || is_loopback(session.listen));
+  if (!given_.insecure || stays_here || spelling_ == Spelling::command_line) return;
+  options_.warnings.push_back(
+      fmt::format("without TLS ({}): anybody on the network can read and change this run", flag("insecure")));
+}
+
 }  // namespace
 
-Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn,
-                           const CatalogPrice& catalog_price) {
-  return LinkReader(given, spelling, warn, catalog_price).read();
+Result<Options> read_links(const LinkOptions& given, Spelling spelling, const CatalogPrice& catalog_price) {
+  return LinkReader(given, spelling, catalog_price).read();
 }
 
 void look_at_past(Options& options, std::uint64_t parameters) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "data/sample_order.h"
@@ -33,7 +34,8 @@ struct Options {
   std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
   std::optional<host::WebOptions> watch;          ///< where the run is shown; nothing: nowhere
   std::optional<data::SampleOrder> order{};       ///< of the data; nothing: not known
-  std::string admission;  ///< how others get what lets them in: the end of a line for the user
+  std::string admission;              ///< how others get what lets them in: the end of a line for the user
+  std::vector<std::string> warnings;  ///< of these options; the peer says them
 };
 
 /// What the catalogs say that this machine costs, in USD an hour. price: "catalog" or "catalog:TYPE"; site:
@@ -44,7 +46,7 @@ using CatalogPrice =
 /// What the texts mean; session.run is left as it is. Reads token files, opens the directory where it is of
 /// use, and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the
 /// option, its value and what was expected. catalog_price: of fronts that have catalogs.
-Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Warn& warn,
+Result<Options> read_links(const LinkOptions& given, Spelling spelling,
                            const CatalogPrice& catalog_price = {});
 
 /// If the texts do not say whether the run had begun before, its event logs in `out` decide. session.run must

@@ -40,14 +40,13 @@ class ReadLinks : public testing::Test {
   }
 
   Options read(const LinkOptions& given, Spelling spelling = Spelling::command_line) {
-    auto options =
-        read_links(given, spelling, [this](const std::string& line) { warnings_.push_back(line); });
+    auto options = read_links(given, spelling);
     EXPECT_TRUE(options) << options.error().message;
     return options ? std::move(options).value() : Options{};
   }
 
   static std::string complaint(const LinkOptions& given, Spelling spelling) {
-    const auto options = read_links(given, spelling, {});
+    const auto options = read_links(given, spelling);
     return options ? "nothing is wrong" : options.error().message;
   }
 
@@ -57,7 +56,6 @@ class ReadLinks : public testing::Test {
   }
 
   std::string folder_;
-  std::vector<std::string> warnings_;
 };
 
 TEST_F(ReadLinks, of_a_peer_alone_make_a_token_of_its_own_and_stay_on_this_machine) {
@@ -161,15 +159,20 @@ TEST_F(ReadLinks, know_of_a_past_what_the_user_says) {
 }
 
 TEST_F(ReadLinks, warn_of_a_token_that_others_can_read) {
-  read({.run_folder = folder_});
-  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(read({.run_folder = folder_}).warnings, IsEmpty());
   const std::string file = token_file(folder_);
   std::filesystem::permissions(file, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
-  read({.token = "@" + file});
-  EXPECT_THAT(warnings_, ElementsAre("warning: " + file +
-                                     " holds a token and is open to other users of this machine (mode 0604): "
-                                     "chmod 600 " +
-                                     file));
+  EXPECT_THAT(read({.token = "@" + file}).warnings,
+              ElementsAre(file + " holds a token and is open to other users of this machine (mode 0604): " +
+                          "chmod 600 " + file));
+}
+
+TEST_F(ReadLinks, warn_a_program_that_its_run_is_open_to_the_network) {
+  const auto warnings = [this](const LinkOptions& given) { return read(given, Spelling::python).warnings; };
+  const std::string open = "without TLS (insecure=True): anybody on the network can read and change this run";
+  EXPECT_THAT(warnings({.join = {"10.0.0.5:7000"}, .insecure = true}), ElementsAre(open));
+  EXPECT_THAT(warnings({.listen = "0.0.0.0:7000", .insecure = true}), ElementsAre(open));
+  EXPECT_THAT(warnings({.join = {"127.0.0.1:7"}, .listen = "127.0.0.1:0", .insecure = true}), IsEmpty());
 }
 
 TEST_F(ReadLinks, name_a_wrong_value_as_it_was_written) {
@@ -287,7 +290,7 @@ TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {
     asked = price + " at " + site + (anchor ? " on demand" : " as spot");
     return Result<double>(0.5);
   };
-  const auto options = read_links(given, Spelling::command_line, {}, catalog_price);
+  const auto options = read_links(given, Spelling::command_line, catalog_price);
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options.value().usd_per_h, 0.5);
   EXPECT_EQ(asked, "catalog:g5.xlarge at aws:us-east-1 on demand");

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peer/live_journal.h"
 
+#include "monitor/report/report.h"
+
 namespace tw::peer {
+namespace {
+
+/// Each member tells every other one.
+constexpr double kFewMembers = 8;
+constexpr Duration kBetweenUrgent = std::chrono::milliseconds(250);
+
+}  // namespace
 
 LiveJournal::LiveJournal(PeerId self, world::Clock& clock, const train::BudgetOptions& budget,
                          train::SessionObserver* decisions)
@@ -17,7 +26,19 @@ void LiveJournal::take(const world::Event& event) {
 
 double LiveJournal::now_s() const { return static_cast<double>(clock_.unix_nanos()) * 1e-9; }
 
-wire::Status LiveJournal::status() const { return journal_.status(self_, now_s()); }
+wire::Status LiveJournal::status() {
+  told_at_ = clock_.now();
+  wire::Status status = journal_.status(self_, now_s());
+  status.barrier = barrier_.word();
+  return status;
+}
+
+bool LiveJournal::is_urgent(const world::Event& event) const {
+  if (event.phase != world::Phase::commit) return false;
+  const double members = monitor::number_in(event, "members").value_or(0);
+  const bool is_cheap = members <= kFewMembers && clock_.now() - told_at_ >= kBetweenUrgent;
+  return is_cheap || monitor::number_in(event, "last").value_or(0) != 0;
+}
 
 std::optional<monitor::BudgetWord> LiveJournal::budget_word() {
   if (!budget_.is_set()) return std::nullopt;
@@ -33,7 +54,10 @@ void LiveJournal::on_applied(const wire::Record& record, const Digest& parameter
 }
 
 void LiveJournal::on_status(PeerId from, const wire::Status& status) {
-  if (from != self_) journal_.take(from, status, now_s());
+  if (from != self_) {
+    journal_.take(from, status, now_s());
+    barrier_.take(from, status.barrier);
+  }
   if (decisions_ != nullptr) decisions_->on_status(from, status);
 }
 

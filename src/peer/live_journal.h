@@ -5,6 +5,7 @@
 
 #include "monitor/fold/budget.h"
 #include "monitor/fold/journal.h"
+#include "peer/barrier.h"
 #include "train/session/session.h"
 #include "world/clock.h"
 
@@ -21,11 +22,18 @@ class LiveJournal final : public train::SessionObserver {
   void take(const world::Event& event);
 
   /// The present status of this peer, for the others.
-  wire::Status status() const;
+  wire::Status status();
+
+  /// Whether the others should have the status at once: the loss of a round is known by the words of all its
+  /// contributors, and after the last round there is no later word.
+  bool is_urgent(const world::Event& event) const;
 
   const monitor::Journal& journal() const { return journal_; }
 
   double now_s() const;
+
+  /// Statuses carry it.
+  Barrier& barrier() { return barrier_; }
 
   /// The budget message that is due, if any; call it once a second.
   std::optional<monitor::BudgetWord> budget_word();
@@ -40,6 +48,8 @@ class LiveJournal final : public train::SessionObserver {
   train::SessionObserver* decisions_;
   monitor::Journal journal_;
   monitor::Budget budget_;
+  Instant told_at_{};  ///< the last status
+  Barrier barrier_;
 };
 
 }  // namespace tw::peer

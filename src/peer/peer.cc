@@ -101,6 +101,7 @@ train::Doors Peer::doors(world::Executor& compute) {
 Result<std::string> Peer::start() {
   if (const Status opened = log_.open(options_); !opened) return opened.error();
   if (const Status opened = open_viewer(); !opened) return opened.error();
+  for (const std::string& line : options_.warnings) warn(line);
   watch_for_notices();
   if (const spot::Notice* notice = condemned()) {
     stage_ = Stage::withdrawn;
@@ -221,6 +222,32 @@ void Peer::leave_at_once() {
   end();
 }
 
+void Peer::arrive_at_barrier() {
+  live_.barrier().arrive(loop_.now(), session_->company());
+  session_->tell(live_.status());
+  session_->pause(true);
+}
+
+bool Peer::pass_barrier() {
+  Barrier& barrier = live_.barrier();
+  if (!barrier.stands()) return true;
+  const std::vector<PeerId> awaited = awaited_at_barrier();
+  if (!awaited.empty()) {
+    if (const auto waited = barrier.news_of_wait(loop_.now()))
+      emit({.at = loop_.now(),
+            .phase = world::Phase::wait,
+            .round = view().round,
+            .why = text_of_barrier(awaited),
+            .numbers = {{"seconds", to_seconds(*waited)}},
+            .peers = awaited});
+    return false;
+  }
+  barrier.pass();
+  session_->tell(live_.status());
+  session_->pause(false);
+  return true;
+}
+
 Ending Peer::ending() const {
   if (failure_.empty() && view().may_try_again) return Ending::left;
   if (!failure().empty()) return Ending::failed;
@@ -275,6 +302,8 @@ void Peer::tell(const world::Event& event) {
   log_.emit(whole);
   live_.take(whole);
   if (front_.shown != nullptr) front_.shown->emit(event);
+  if (live_.is_urgent(event)) loop_.post(life_.tie([this] { session_->tell(live_.status()); }));
+  if (const auto line = troubles_.line_for(event)) warn(*line);
 }
 
 /// What averaging a round costs lies between its call and its commit.
@@ -324,7 +353,6 @@ void Peer::tell_others() {
           .round = view().round,
           .why = word->text,
           .numbers = {{"usd", word->usd}, {"budget_usd", word->budget_usd}}});
-    warn(word->text);
     const bool drains = options_.session.run.budget.action == train::BudgetAction::drain;
     if (word->reached && drains) session_->end_run();
   }
@@ -336,8 +364,8 @@ void Peer::return_memory() {
   at(loop_.now() + kReturnMemoryEvery, &Peer::return_memory);
 }
 
-void Peer::warn(const std::string& line) const {
-  if (front_.warn) front_.warn(line);
+void Peer::warn(const std::string& line) {
+  tell({.at = loop_.now(), .phase = world::Phase::warn, .round = view().round, .why = line});
 }
 
 void Peer::end() const {

@@ -17,6 +17,7 @@
 #include "host/tcp/network_tcp.h"
 #include "monitor/fold/journal.h"
 #include "monitor/logs/refusal_count.h"
+#include "monitor/terminal/troubles.h"
 #include "peer/links.h"
 #include "peer/live_journal.h"
 #include "peer/notice_watch.h"
@@ -30,9 +31,8 @@ namespace tw::peer {
 
 /// Calls to the program around a peer, on the loop thread. Each may be left out; objects outlive the peer.
 struct Front {
-  world::EventSink* shown = nullptr;  ///< the events that the log gets, for people
+  world::EventSink* shown = nullptr;  ///< the events that the log gets, for people; Phase::warn says warnings
   train::SessionObserver* decisions = nullptr;
-  Warn warn{};                   ///< of an event log that cannot be written
   std::function<void()> over{};  ///< finished() holds, or it must end at once: stop the loop
 };
 
@@ -81,6 +81,17 @@ class Peer final : public world::EventSink {
   /// The program around it uses the compute thread itself: Session::pause.
   void pause(bool paused) { session_->pause(paused); }
 
+  /// Comes to the next barrier: it computes no more until pass_barrier(). Not while it stands at one.
+  void arrive_at_barrier();
+
+  /// Goes on if all live peers have come; true while it stands at none.
+  bool pass_barrier();
+
+  std::uint64_t barriers_passed() { return live_.barrier().passed(); }
+
+  /// Those that it waits for at the barrier.
+  std::vector<PeerId> awaited_at_barrier() { return live_.barrier().awaited(session_->company()); }
+
   /// Members of the last record.
   std::vector<wire::Member> members() const { return session_->members(); }
 
@@ -94,6 +105,9 @@ class Peer final : public world::EventSink {
 
   /// Why it could not go on; empty without a failure.
   std::string failure() const;
+
+  /// Why the newest checkpoint that was due is not where it was promised; empty: it is.
+  const std::string& unsaved() const { return troubles_.unsaved(); }
 
   /// Tells the other peers and the log how it ended. Runs the loop until queued messages are sent, for 3 s at
   /// most. Call once, after the loop.
@@ -141,7 +155,7 @@ class Peer final : public world::EventSink {
   void act_on(const spot::Notice& notice);
   const spot::Notice* condemned() const;
   void return_memory();
-  void warn(const std::string& line) const;
+  void warn(const std::string& line);
   void end() const;
 
   host::Loop& loop_;
@@ -150,6 +164,7 @@ class Peer final : public world::EventSink {
   host::OsRandom random_;
   host::StoreFiles files_;
   monitor::RefusalCount refusals_;
+  monitor::Troubles troubles_;
   PeerLog log_;
   std::string address_;
   std::string failure_;  ///< of this process, outside the session

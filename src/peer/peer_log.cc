@@ -45,7 +45,7 @@ void PeerLog::emit(const world::Event& event) {
 
 void PeerLog::look() {
   if (log_)
-    if (const auto line = watch_.line(loop_.now(), log_->trouble())) warn_(*line);
+    if (const auto line = watch_.line(log_->trouble())) warn_(*line);
   if (upload_) upload_->look();
 }
 

@@ -80,15 +80,19 @@ class Process {
     return loop_.run_until([this, round] { return peer.view().round >= round; }, kSoon);
   }
 
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> lines;
+    for (const world::Event& event : shown.events)
+      if (event.phase == world::Phase::warn) lines.push_back(event.why);
+    return lines;
+  }
+
   SeenEvents shown;
-  std::vector<std::string> warnings;
   int over = 0;
 
  private:
   Front front() {
-    return {.shown = &shown,
-            .warn = [this](const std::string& line) { warnings.push_back(line); },
-            .over = [this] { ++over; }};
+    return {.shown = &shown, .over = [this] { ++over; }};
   }
 
   FourFloats trainer_;
@@ -109,7 +113,7 @@ class APeer : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   Options options(const LinkOptions& given, Round rounds) const {
-    auto read = read_links(given, Spelling::python, {});
+    auto read = read_links(given, Spelling::python);
     EXPECT_TRUE(read) << read.error().message;
     read.value().session.run = small_run(rounds);
     return std::move(read).value();
@@ -144,7 +148,7 @@ TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
   EXPECT_EQ(process.peer.failure(), "");
   EXPECT_EQ(process.peer.view().round, 3U);
   process.peer.farewell();
-  EXPECT_EQ(process.warnings, std::vector<std::string>());
+  EXPECT_EQ(process.warnings(), std::vector<std::string>());
 
   const auto log = log_of(process);
   ASSERT_EQ(log.size(), process.shown.events.size());
@@ -170,7 +174,7 @@ std::string told(const Process& process) {
   for (const monitor::BoardPeer& peer : board.peers)
     text += "\n  " + to_string(peer.peer) + ": " + std::to_string(peer.samples) + " samples, " +
             (peer.usd_per_h ? "price known" : "no price") + ", ended '" + peer.ended + "'";
-  for (const std::string& line : process.warnings) text += "\n  " + line;
+  for (const std::string& line : process.warnings()) text += "\n  " + line;
   const std::size_t all = process.shown.events.size();
   for (std::size_t i = all - std::min<std::size_t>(all, 12); i < all; ++i)
     text += "\n  " + monitor::to_json_line({process.peer.options().session.self, 0, process.shown.events[i]});
@@ -238,8 +242,8 @@ TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
   ASSERT_TRUE(process.peer.start());
   ASSERT_TRUE(process.runs_until_over());
   EXPECT_EQ(process.peer.ending(), Ending::complete);
-  ASSERT_EQ(process.warnings.size(), 1U);
-  EXPECT_THAT(process.warnings[0], HasSubstr("all of its budget of 20.00 USD"));
+  ASSERT_EQ(process.warnings().size(), 1U);
+  EXPECT_THAT(process.warnings()[0], HasSubstr("all of its budget of 20.00 USD"));
   const auto told = std::ranges::find(process.shown.events, world::Phase::budget, &world::Event::phase);
   ASSERT_NE(told, process.shown.events.end());
   EXPECT_GE(number_in(*told, "usd").value_or(0), 20);
@@ -254,7 +258,7 @@ TEST_F(APeer, only_warns_of_a_budget_unless_it_is_to_drain) {
   given.session.run.budget.usd = 20;
   Process process(loop_, std::move(given));
   ASSERT_TRUE(process.peer.start());
-  ASSERT_TRUE(loop_.run_until([&] { return !process.warnings.empty(); }, kSoon));
+  ASSERT_TRUE(loop_.run_until([&] { return !process.warnings().empty(); }, kSoon));
   const Round then = process.peer.view().round;
   EXPECT_TRUE(process.runs_until_round(then + 2));
   EXPECT_FALSE(process.peer.finished());
@@ -271,7 +275,8 @@ TEST_F(APeer, says_in_its_log_that_it_is_without_tls) {
 
 TEST_F(APeer, has_all_of_its_log_where_checkpoints_are_copied_to_when_it_ends) {
   Options with_copies = options({.out = folder_}, 1'000'000);
-  with_copies.session.run.checkpoint = {.folder = folder_ + "/own", .every = 5, .to = folder_ + "/away"};
+  with_copies.session.run.checkpoint = {
+      .folder = folder_ + "/own", .every = 1'000'000, .to = folder_ + "/away"};
   Process process(loop_, std::move(with_copies));
   ASSERT_TRUE(process.peer.start());
   ASSERT_TRUE(process.runs_until_round(2));
@@ -282,7 +287,7 @@ TEST_F(APeer, has_all_of_its_log_where_checkpoints_are_copied_to_when_it_ends) {
   ASSERT_EQ(copies.value().size(), 1U);
   EXPECT_EQ(copies.value().front().size(), log_of(process).size());
   EXPECT_EQ(copies.value().front().back().event.phase, world::Phase::stop);
-  EXPECT_EQ(process.warnings, std::vector<std::string>());
+  EXPECT_EQ(process.warnings(), std::vector<std::string>());
 }
 
 TEST_F(APeer, goes_on_and_says_once_that_its_log_is_not_copied) {
@@ -303,8 +308,9 @@ TEST_F(APeer, goes_on_and_says_once_that_its_log_is_not_copied) {
   EXPECT_EQ(told->cause, world::Cause::failed);
   EXPECT_THAT(told->why, HasSubstr("the event log is not copied to " + folder_ + "/away/logs"));
   EXPECT_EQ(log_of(process).back().event.phase, world::Phase::stop);
-  ASSERT_EQ(process.warnings.size(), 1U);
-  EXPECT_THAT(process.warnings.front(), HasSubstr("the end of the event log is not in "));
+  ASSERT_EQ(process.warnings().size(), 2U);
+  EXPECT_EQ(process.warnings().front(), told->why);
+  EXPECT_THAT(process.warnings().back(), HasSubstr("the end of the event log is not in "));
 }
 
 TEST_F(APeer, keeps_its_log_to_itself_where_the_run_says_so) {

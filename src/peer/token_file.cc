@@ -22,7 +22,7 @@ void warn_of_readers(const std::string& path, const Warn& warn) {
   const fs::perms allowed = fs::status(path, error).permissions();
   if (error || !warn || (allowed & kOthers) == fs::perms::none) return;
   warn(
-      fmt::format("warning: {0} holds a token and is open to other users of this machine (mode {1:04o}): "
+      fmt::format("{0} holds a token and is open to other users of this machine (mode {1:04o}): "
                   "chmod 600 {0}",
                   path, static_cast<unsigned>(allowed)));
 }

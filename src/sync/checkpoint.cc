@@ -25,11 +25,10 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 // File format: magic, version, run, record (as a Commit message, with its length), digest of the parameters,
-// in version 4 the layout with its length, number of chunks, size and digest of each, digest of all this;
+// the texts of RunWords, each with its length, number of chunks, size and digest of each, digest of all this;
 // then the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
-constexpr std::uint32_t kVersion = 3;  // without a layout
-constexpr std::uint32_t kVersionWithLayout = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::string_view kSuffix = ".tw";
 constexpr std::string_view kPartSuffix = ".tw.part-";
 
@@ -43,6 +42,11 @@ class HeaderWriter {
   void put(const Digest& digest) {
     put(digest.high);
     put(digest.low);
+  }
+
+  void put(const std::string& text) {
+    put(static_cast<std::uint64_t>(text.size()));
+    put(std::as_bytes(std::span(text)));
   }
 
   void put(std::span<const std::byte> raw) { bytes_.insert(bytes_.end(), raw.begin(), raw.end()); }
@@ -74,6 +78,11 @@ class HeaderReader {
     return {high, number<std::uint64_t>()};
   }
 
+  std::string text() {
+    const auto raw = take(number<std::uint64_t>());
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+
   std::span<const std::byte> take(std::uint64_t n) {
     if (torn_ || n > bytes_.size() - used_) {
       torn_ = true;
@@ -95,19 +104,16 @@ class HeaderReader {
   bool torn_ = false;
 };
 
-std::vector<std::byte> header_of(const StateImage& image, const std::string& layout) {
+std::vector<std::byte> header_of(const StateImage& image, const RunWords& words) {
   HeaderWriter writer;
   writer.put(std::as_bytes(std::span(kMagic)));
-  writer.put(layout.empty() ? kVersion : kVersionWithLayout);
+  writer.put(kVersion);
   writer.put(image.record.run);
   const Frame record = encode(wire::Message(wire::Commit{image.record}));
   writer.put(static_cast<std::uint32_t>(record.head.size()));
   writer.put(record.head.bytes());
   writer.put(image.parameters);
-  if (!layout.empty()) {
-    writer.put(static_cast<std::uint64_t>(layout.size()));
-    writer.put(std::as_bytes(std::span(layout)));
-  }
+  for (const std::string* text : {&words.layout, &words.facts, &words.end}) writer.put(*text);
   writer.put(static_cast<std::uint64_t>(image.chunks.size()));
   for (std::size_t i = 0; i < image.chunks.size(); ++i) {
     writer.put(static_cast<std::uint64_t>(image.chunks[i].size()));
@@ -118,7 +124,7 @@ std::vector<std::byte> header_of(const StateImage& image, const std::string& lay
 
 struct Header {
   StateImage image;  ///< without its chunks
-  std::string layout;
+  RunWords words;
   std::vector<std::uint64_t> sizes;
 };
 
@@ -130,18 +136,14 @@ Result<Header> read_header(HeaderReader& reader) {
   if (reader.torn()) return Error{kTorn};
   if (!std::ranges::equal(magic, std::as_bytes(std::span(kMagic)))) return Error{"it is not a checkpoint"};
   const auto version = reader.number<std::uint32_t>();
-  if (!reader.torn() && version != kVersion && version != kVersionWithLayout) {
-    return Error{fmt::format("it has format {}, this program reads formats {} and {}", version, kVersion,
-                             kVersionWithLayout)};
-  }
+  if (!reader.torn() && version != kVersion)
+    return Error{fmt::format("it has format {}, this program reads format {}", version, kVersion)};
   Header header;
   const Digest run = reader.digest();
   const auto record = reader.take(reader.number<std::uint32_t>());
   header.image.parameters = reader.digest();
-  if (version == kVersionWithLayout) {
-    const auto layout = reader.take(reader.number<std::uint64_t>());
-    header.layout.assign(reinterpret_cast<const char*>(layout.data()), layout.size());
-  }
+  for (std::string* text : {&header.words.layout, &header.words.facts, &header.words.end})
+    *text = reader.text();
   const auto count = reader.number<std::uint64_t>();
   for (std::uint64_t i = 0; i < count && !reader.torn(); ++i) {
     header.sizes.push_back(reader.number<std::uint64_t>());
@@ -176,10 +178,10 @@ Result<LoadedCheckpoint> read_bytes(std::span<const std::byte> bytes) {
   HeaderReader reader(bytes);
   auto header = read_header(reader);
   if (!header) return header.error();
-  std::string layout = std::move(header.value().layout);
+  RunWords words = std::move(header.value().words);
   auto image = read_chunks(std::move(header).value(), reader);
   if (!image) return image.error();
-  return LoadedCheckpoint{std::move(image).value(), std::move(layout), {}};
+  return LoadedCheckpoint{std::move(image).value(), std::move(words), {}};
 }
 
 std::string name_of(Round round) { return fmt::format("round-{:06}{}", round, kSuffix); }
@@ -200,6 +202,16 @@ std::optional<Round> round_in(std::string_view name, std::string_view suffix, bo
 std::optional<Round> round_of_checkpoint(std::string_view name) { return round_in(name, kSuffix, false); }
 
 std::optional<Round> round_of_part(std::string_view name) { return round_in(name, kPartSuffix, true); }
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end != 0) lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 /// Newest first.
 std::vector<std::string> checkpoints_among(const std::vector<std::string>& names) {
@@ -269,7 +281,7 @@ Status CheckpointStore::save(const StateImage& image) {
 Status CheckpointStore::write(const std::string& name, const StateImage& image) {
   const std::string part =
       path_of(fmt::format("round-{:06}{}{}", image.record.round, kPartSuffix, options_.unique));
-  const std::vector<std::byte> header = header_of(image, options_.layout);
+  const std::vector<std::byte> header = header_of(image, options_.words);
   std::vector<std::span<const std::byte>> parts{header};
   for (const Blob& chunk : image.chunks) parts.push_back(chunk.bytes());
   Status done = files_.write(part, parts);
@@ -312,6 +324,16 @@ Status CheckpointStore::prune(const StateImage& saved) {
   return Unit{};
 }
 
+/// The first fact that differs: the others may follow from it.
+std::string CheckpointStore::difference(const RunWords& theirs) const {
+  const auto lines = [](const RunWords& words) { return lines_of(words.facts + '\n' + words.layout); };
+  const std::vector<std::string> there = lines(theirs), here = lines(options_.words);
+  const auto [one, other] = std::ranges::mismatch(there, here);
+  const auto quoted = [](auto at, auto end) { return at == end ? "nothing" : '"' + *at + '"'; };
+  if (one == there.end() && other == here.end()) return "the number of its parameters differs";
+  return fmt::format("there {}, here {}", quoted(one, there.end()), quoted(other, here.end()));
+}
+
 CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const Digest& run) {
   const auto bytes = files_.read(path_of(name));
   if (!bytes) return {Verdict::unusable, bytes.error().message, {}};
@@ -319,7 +341,8 @@ CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const
   const auto header = read_header(reader);
   if (!header) return {Verdict::unusable, header.error().message, {}};
   const Digest found = header.value().image.record.run;
-  if (found != run) return {Verdict::other_run, fmt::format("it is of run {}", to_string(found)), {}};
+  if (found != run)
+    return {Verdict::other_run, "it is of another run: " + difference(header.value().words), {}};
   auto loaded = read_bytes(bytes.value());
   if (!loaded) return {Verdict::unusable, loaded.error().message, {}};
   const Round round = loaded.value().image.record.round;
@@ -357,11 +380,7 @@ Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Diges
     skipped.push_back(fmt::format("{}: {}", name, finding.why));
   }
   const std::string advice =
-      other_run ? fmt::format(
-                      "This run is {}: its model, model.init, data, batch sizes, optimizer, schedule or seed "
-                      "differ from those "
-                      "of the checkpoint. Restore them, or choose another checkpoint folder.",
-                      to_string(run))
+      other_run ? "To resume it, make that as it was there; to start anew, choose another checkpoint folder."
                 : "Restore one of them from a copy, or choose another checkpoint folder to start anew.";
   return Error{fmt::format("no checkpoint in {} can be used ({}). {}", options_.folder,
                            fmt::join(skipped, "; "), advice)};

@@ -14,9 +14,16 @@
 
 namespace tw::sync {
 
+/// What a checkpoint says of its run, for people and readers without the model.
+struct RunWords {
+  std::string layout{};  ///< of the parameters (RunOptions::layout); empty: not known
+  std::string facts{};   ///< a line each: what names the run (RunFacts); empty: not known
+  std::string end{};     ///< what ends the run, in words
+};
+
 struct LoadedCheckpoint {
   StateImage image;
-  std::string layout;                ///< CheckpointStore::Options; empty: not known
+  RunWords words;
   std::vector<std::string> skipped;  ///< newer files that cannot be used, each with the reason
 };
 
@@ -37,7 +44,7 @@ class CheckpointStore {
     std::string folder;
     std::size_t keep = 2;  ///< number of newest checkpoints that stay
     std::string unique;    ///< distinguishes the unfinished files of this peer from those of others
-    std::string layout{};  ///< of the parameters (RunOptions::layout), for readers without the model
+    RunWords words{};
   };
 
   /// files outlives this object.
@@ -69,6 +76,7 @@ class CheckpointStore {
   Status write(const std::string& name, const StateImage& image);
   Status prune(const StateImage& saved);
   Finding examine(const std::string& name, const Digest& run);
+  std::string difference(const RunWords& theirs) const;
   Status remove(const std::string& name);
   std::string path_of(const std::string& name) const;
 

@@ -157,6 +157,16 @@ struct ParametersWord {
   bool operator==(const ParametersWord&) const = default;
 };
 
+/// Where the sender stands in the barriers of the run (peer/barrier.h): at which it is, or was last.
+struct BarrierWord {
+  std::uint64_t number = 0;
+  bool stands = false;
+
+  static void fields(auto& self, auto&& field) { field(self.number, self.stands); }
+
+  bool operator==(const BarrierWord&) const = default;
+};
+
 struct Status {
   std::string site;  ///< as in Member
   std::string hardware;
@@ -178,11 +188,13 @@ struct Status {
   std::optional<double> usd_per_h;
   LedgerWord ledger;
   GoneWord gone;
+  BarrierWord barrier;
 
   static void fields(auto& self, auto&& field) {
     field(self.site, self.hardware, self.anchor, self.doing, self.round, self.since_ago_s, self.last,
           self.shares, self.rounds, self.samples, self.samples_per_s, self.usage, self.sent, self.stores,
-          self.line, self.parameters, self.notice, self.wait, self.usd_per_h, self.ledger, self.gone);
+          self.line, self.parameters, self.notice, self.wait, self.usd_per_h, self.ledger, self.gone,
+          self.barrier);
   }
 
   bool operator==(const Status&) const = default;

@@ -41,15 +41,17 @@ enum class Phase {
   traffic,     ///< what this process sent so far, by site
   budget,      ///< the cost of the run comes near its budget, or has reached it
   skip,        ///< the run goes on without a sample, and why
+  warn,        ///< for the user: what was promised or set up does not work, or works again
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 27> kPhaseNames = {
-    "accumulate", "probe", "call",     "scatter", "gather",  "commit",  "apply",      "wait",     "lead",
-    "join",       "leave", "handover", "lost",    "reissue", "restore", "checkpoint", "evaluate", "refuse",
-    "start",      "stop",  "kill",     "log",     "notice",  "copy",    "traffic",    "budget",   "skip"};
+inline constexpr std::array<std::string_view, 28> kPhaseNames = {
+    "accumulate", "probe",      "call",     "scatter", "gather",   "commit", "apply",
+    "wait",       "lead",       "join",     "leave",   "handover", "lost",   "reissue",
+    "restore",    "checkpoint", "evaluate", "refuse",  "start",    "stop",   "kill",
+    "log",        "notice",     "copy",     "traffic", "budget",   "skip",   "warn"};
 
-static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::skip) + 1);
+static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::warn) + 1);
 
 inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast<std::size_t>(phase)); }
 

@@ -108,6 +108,9 @@ class FakeEngine:
         self.sum = np.zeros(total, np.float32)
         self.groups: Sequence[Group] = shape.groups
         self.round, self.counted, self.all_samples = 0, 0, 0
+        self.barriers = 0
+        self.loss: Optional[float] = None
+        self.loss_sum = 0.0
         self.order: Optional[Order] = None
         self.loaded = self.leaving = self.closed = False
         self.signals: List[int] = []
@@ -166,6 +169,7 @@ class FakeEngine:
         self.records.append({"round": self.round, "samples": self.counted})
         self.log.append({"phase": "commit", "round": self.round, "samples_total": self.counted})
         self.all_samples += self.counted
+        self.loss, self.loss_sum = self.loss_sum / self.counted, 0.0
         self.sum[:] = 0
         self.counted = 0
         self.calls.load(self.round, False)
@@ -217,6 +221,7 @@ class FakeEngine:
             self.stale_next = False
             return False
         self.handed.append((weight, samples, had, loss_sum))
+        self.loss_sum += loss_sum
         self.sum += np.float32(weight) * np.concatenate([read(tensor) for tensor in gradients])
         self.counted += samples
         return True
@@ -227,6 +232,13 @@ class FakeEngine:
 
     def busy(self, why: Optional[str]) -> None:
         self.why = why
+
+    def barrier(self, limit_ms: int) -> int:
+        self.order = None
+        self.barriers += 1
+        if self.round >= self.rounds or self.leaving:
+            return _abi.TW_FINISHED
+        return _abi.TW_OK if self.barriers % 2 == 0 else _abi.TW_TIMEOUT
 
     def vector(self, which: int) -> Any:
         return self.memory[which] if which < len(self.memory) else None
@@ -240,6 +252,7 @@ class FakeEngine:
             "first": True,
             "leader": 1,
             "waiting": "",
+            "loss": self.loss,
             "finished": self.round >= self.rounds,
             "ending": "notice" if self.signals else "",
         }

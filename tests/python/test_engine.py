@@ -4,10 +4,11 @@
 import ctypes
 import gc
 import json
+import warnings
 
 import pytest
 import torch
-from tradewind import EngineError, MisuseError, SettingError, _abi, _engine
+from tradewind import EngineError, MisuseError, SettingError, TradewindWarning, _abi, _engine
 from tradewind._device import flat_tensor
 from tradewind._engine import Group, HostTensor, ModelShape, Order
 
@@ -20,6 +21,7 @@ class Library:
         self.memory = (ctypes.c_float * 4)(1, 2, 3, 4)
         self.next_status = _abi.TW_GRADIENT
         self.texts = []
+        self.warnings = []
 
     def tw_open(self, pairs, count, shape, calls, handle):
         self.seen["settings"] = [(pairs[at].key, pairs[at].value) for at in range(count)]
@@ -49,6 +51,8 @@ class Library:
             self.calls.load(None, 7, 1),
             self.calls.save(None),
         ]
+        for text in self.warnings:
+            self.calls.warn(None, text)
         self.seen["rate"] = groups[0].learning_rate
         if any(statuses):
             return _abi.TW_CALLBACK
@@ -180,6 +184,27 @@ def test_an_exception_of_a_callback_comes_out_of_next_once(library, error, where
     with pytest.raises(type(error)):
         peer.next(100)
     calls.failing = None
+    assert peer.next(100)[0] == _abi.TW_GRADIENT
+
+
+def test_warnings_of_the_engine_are_those_of_the_package_at_the_line_of_the_program(library):
+    peer = _engine.Peer([], SHAPE, Recorder())
+    library.warnings = ["round 7: no checkpoint: f\u00fcll".encode(), b"the budget is spent"]
+    with pytest.warns(TradewindWarning) as warned:
+        peer.next(100)
+    texts = [str(one.message) for one in warned]
+    assert texts == ["round 7: no checkpoint: f\u00fcll", "the budget is spent"]
+    assert {one.filename for one in warned} == {__file__}
+
+
+def test_a_warning_that_is_an_error_comes_out_of_next_and_the_peer_lives(library):
+    peer = _engine.Peer([], SHAPE, Recorder())
+    library.warnings = [b"no checkpoint"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TradewindWarning)
+        with pytest.raises(TradewindWarning, match="no checkpoint"):
+            peer.next(100)
+    library.warnings = []
     assert peer.next(100)[0] == _abi.TW_GRADIENT
 
 

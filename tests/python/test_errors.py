@@ -49,9 +49,14 @@ def test_a_run_that_is_complete(tmp_path):
         crew.start(troubles.loop, batch=8).result()
         assert refusal(crew, found=True) == (
             "EngineError",
-            f"the run is complete: its checkpoint is that of the last round, in {tmp_path}; give another"
-            " checkpoint.folder to train anew.",
+            "the run is complete: its checkpoint is that of the last round, 3; to go on from there, raise"
+            f" what ended it (rounds=3). To train anew, give another checkpoint.folder than {tmp_path}.",
         )
+    with crew_of(target_batch_size=8, rounds=5, **folder) as crew:
+        assert crew.start(troubles.loop, batch=8).result()["round"] == 5
+    with crew_of(target_batch_size=16, rounds=5, **folder) as crew:
+        kind, text = refusal(crew, found=True)
+        assert kind == "EngineError" and 'another run: there "batch=8", here "batch=16")' in text
 
 
 def assert_raised(peer, text):

@@ -20,6 +20,7 @@ def test_fit_trains_to_the_end_and_sums_up(fake_run):
     samples = TensorDataset(*data(8))
     summary = fake_run(target_batch_size=8, rounds=5).fit(model, loss, samples, adamw(model), batch_size=4)
     assert (summary.rounds, summary.samples, summary.steps) == (5, 40, 10)
+    assert summary.loss == fake_run.engines[0].loss and 0 < summary.loss < 100
     run = fake_run(target_batch_size=8, rounds=5)
     opt = run.optimizer(other, adamw(other))
     for batch in run.shard(samples, batch_size=4):

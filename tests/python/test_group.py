@@ -112,7 +112,7 @@ def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
 @pytest.mark.timeout(60)
 def test_all_ranks_learn_that_the_run_was_complete(tmp_path):
     first, second = ranks(tmp_path, "plain", main=late_main)
-    assert first[1] == second[1] and "6 rounds – done, in " in first[1]
+    assert first[1] == second[1] and "6 rounds – done. To train anew" in first[1]
 
 
 def test_a_group_needs_torch_distributed():

@@ -627,3 +627,20 @@ def test_a_loss_that_is_a_sum_is_noticed(fake_run, name, told):
             opt.step(loss=loss) if told else opt.step()
     texts = [str(one.message) for one in said if "is a sum over the 8 samples" in str(one.message)]
     assert len(texts) == is_sum, [str(one.message) for one in said]
+
+
+def test_a_barrier_stands_between_steps(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, rounds=2)
+    with pytest.raises(MisuseError, match="before the start: call run.start"):
+        run.barrier()
+    run.start()
+    run.barrier()
+    assert fake_run.engines[0].barriers == 2  # the first time not all had come
+    for batch in run.batches([data(8)] * 3):
+        loss_of(model, *batch).backward()
+        with pytest.raises(MisuseError, match="with a batch in hand"):
+            run.barrier()
+        assert opt.step()
+        run.barrier()
+    assert run.finished and run.round == 2

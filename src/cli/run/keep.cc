@@ -235,7 +235,7 @@ class Keeper {
     plan.job = state.job_file;
     UpArguments arguments = arguments_;
     arguments.plan = next_plan_file(state.deployment.folder);
-    if (const Status written = launch::write_file(arguments.plan, to_text(plan), 0644); !written)
+    if (const Status written = launch::write_with_folder(arguments.plan, to_text(plan), 0644); !written)
       return written;
     auto changed = read_request(arguments);
     if (!changed) return changed.error();

@@ -18,8 +18,7 @@ PeerProcess::PeerProcess(peer::Options options, Words words, std::unique_ptr<tra
       trainer_(std::move(trainer)),
       compute_(loop_, [this](const std::string& what) { peer_.fail("training failed: " + what); }),
       peer_(loop_, compute_, std::move(options),
-            {.shown = this, .decisions = observer, .warn = warn, .over = [this] { loop_.stop(); }},
-            *trainer_) {}
+            {.shown = this, .decisions = observer, .over = [this] { loop_.stop(); }}, *trainer_) {}
 
 int PeerProcess::run() {
   loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM});
@@ -36,6 +35,9 @@ int PeerProcess::run() {
   peer_.farewell();
   if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
   if (!failure.empty()) return complain(failure, exit_code());
+  if (exit_code() == kFailed)
+    return complain(fmt::format("{}, but its last checkpoint is missing: {}", ended, peer_.unsaved()),
+                    kFailed);
   const std::string after =
       told_at_ ? fmt::format(", {:.2f} s after {}", to_seconds(loop_.now() - *told_at_), told_by_) : "";
   say(ended + after);
@@ -45,7 +47,7 @@ int PeerProcess::run() {
 int PeerProcess::exit_code() const {
   switch (peer_.ending()) {
     case peer::Ending::complete:
-      return kDone;
+      return peer_.unsaved().empty() ? kDone : kFailed;
     case peer::Ending::notice:
     case peer::Ending::left:
       return kGoesOn;
@@ -75,6 +77,7 @@ void PeerProcess::emit(const world::Event& event) {
     told_at_ = event.at;
     told_by_ = "the notice";
   }
+  if (event.phase == world::Phase::warn) return warn(event.why);
   if (words_.quiet) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }

@@ -3,20 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
+#include "base/text/write_file.h"
 #include "host/system/calendar.h"
 
 namespace tw::cli {
 
 Status write_page(const std::string& path, monitor::PageKind kind, const std::string& title,
                   const std::string& json) {
-  std::ofstream file(path, std::ios::binary);
-  file << frozen_page(kind, title, json);
-  file.close();
-  if (file) return Unit{};
-  return Error{
-      fmt::format("{}: cannot be written; expected a file in a folder that is there and writable", path)};
+  return write_file(path, frozen_page(kind, title, json));
 }
 
 Status write_dated_page(const std::string& path, monitor::PageKind kind, const std::string& title,

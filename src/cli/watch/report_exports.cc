@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <utility>
 
+#include "base/text/write_file.h"
 #include "cli/watch/frozen_file.h"
 #include "data/sample_order.h"
 #include "monitor/board/board_json.h"
@@ -24,12 +24,9 @@ namespace {
 /// Boards are made of a run's logs at so many rounds at most: money is told at these.
 constexpr std::size_t kMostBoards = 500;
 
-Status write_file(const std::string& option, const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return Error{fmt::format("{} {}: cannot be written", option, path)};
-  return Unit{};
+Status write_for(const std::string& option, const std::string& path, const std::string& text) {
+  const Status written = write_file(path, text);
+  return written ? written : Error{option + " " + written.error().message};
 }
 
 Status make_folder(const std::string& option, const std::string& folder) {
@@ -89,8 +86,7 @@ std::string samples_csv(const monitor::UsedSamples& used) {
 Result<std::string> write_samples(const std::string& path, const std::vector<monitor::LogEntry>& entries) {
   const auto used = monitor::used_samples(entries);
   if (!used) return Error{"--samples: " + used.error().message};
-  if (const Status done = write_file("--samples", path, samples_csv(used.value())); !done)
-    return done.error();
+  if (const Status done = write_for("--samples", path, samples_csv(used.value())); !done) return done.error();
   return fmt::format("{}: {}", path, text_of(used.value()));
 }
 
@@ -101,7 +97,7 @@ Result<std::vector<std::string>> write_tables(const std::string& folder, const m
        {std::pair{"rounds", rounds_csv(board)}, std::pair{"peers", peers_csv(board)},
         std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}}) {
     written.push_back(fmt::format("{}/{}.csv", folder, name));
-    if (const Status done = write_file("--csv", written.back(), text); !done) return done.error();
+    if (const Status done = write_for("--csv", written.back(), text); !done) return done.error();
   }
   return written;
 }
@@ -117,7 +113,7 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
   const monitor::Board board = journal.board();
   std::vector<std::string> written;
   const auto write = [&](const char* option, const std::string& path, const std::string& text) -> Status {
-    if (const Status done = write_file(option, path, text); !done) return done;
+    if (const Status done = write_for(option, path, text); !done) return done;
     written.push_back(path);
     return Unit{};
   };

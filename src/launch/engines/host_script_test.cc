@@ -35,7 +35,7 @@ class HostScripts : public testing::Test {
 
   /// What `tw` does.
   void program(const std::string& body) const {
-    ASSERT_TRUE(write_file(folder() + "/a tw", "#!/bin/sh\n" + body, 0755).ok());
+    ASSERT_TRUE(write_with_folder(folder() + "/a tw", "#!/bin/sh\n" + body, 0755).ok());
   }
 
   std::string run(const std::string& script) const {

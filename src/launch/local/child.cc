@@ -65,7 +65,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const std::str
 
 Result<Child> Child::start_program(const std::string& program, const std::vector<std::string>& words,
                                    const std::string& output_path) {
-  const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, std::strerror(errno))};
   std::vector<std::string> texts = words;
   std::vector<char*> pointers;

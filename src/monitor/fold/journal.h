@@ -45,6 +45,9 @@ class Journal {
   /// now_s: seconds since 1970; open spans end at it, or at the newest event if that is later.
   Board board(double now_s = 0) const;
 
+  /// Rounds::loss.
+  std::optional<double> loss() const { return rounds_.loss(); }
+
  private:
   void take_start(const Seen& seen);
   void take_facts(const Seen& seen);

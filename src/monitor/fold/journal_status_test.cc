@@ -125,6 +125,37 @@ TEST(JournalStatus, tells_of_all_rounds_since_the_last_word) {
   }
 }
 
+TEST(JournalStatus, knows_the_loss_of_the_run_by_the_words_of_all_contributors) {
+  Story story;
+  for (Round round = 1; round <= 3; ++round)
+    for (const std::uint64_t peer : {1, 2}) {
+      const double own = peer == 1 ? 24 : 8, total = 32 * static_cast<double>(round);
+      const double loss = static_cast<double>(round) + (peer == 1 ? 0.25 : 0.5);
+      story.add(peer, static_cast<double>(round),
+                {.phase = Phase::commit,
+                 .round = round,
+                 .numbers = {{"samples", own}, {"samples_total", total}, {"loss", loss}}});
+    }
+  Company company(story);
+  EXPECT_EQ(company.of(1).loss(), std::nullopt) << "its own part is not the loss of the run";
+  company.hear(1, 2, 3.1);
+  EXPECT_EQ(company.of(1).loss(), 3.3125);
+  company.of(1).take({.writer = PeerId{1},
+                      .unix_nanos = kEpochNanos + 4'000'000'000,
+                      .event = {.phase = Phase::commit,
+                                .round = 4,
+                                .numbers = {{"samples", 24}, {"samples_total", 128}, {"loss", 9}}}});
+  EXPECT_EQ(company.of(1).loss(), 3.3125) << "of the newest round that all have told of";
+}
+
+TEST(JournalStatus, of_a_run_that_goes_on_after_its_end_is_not_complete) {
+  Story story;
+  story.add(1, 1, {.phase = Phase::commit, .round = 1, .numbers = {{"samples", 8}, {"last", 1}}});
+  EXPECT_TRUE(journal_of(story.logs()).board().complete);
+  story.add(1, 9, {.phase = Phase::commit, .round = 2, .numbers = {{"samples", 8}}});
+  EXPECT_FALSE(journal_of(story.logs()).board().complete);
+}
+
 TEST(JournalStatus, tells_where_samples_went) {
   Story story = two_peers();
   story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});

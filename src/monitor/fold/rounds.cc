@@ -31,7 +31,7 @@ void Rounds::take_commit(const Seen& seen) {
     if (!round.led) round.leader = seen.writer();
   }
   last_ = std::max(last_, event.round);
-  if (seen.count("last") != 0) complete_ = true;
+  if (event.round >= last_) complete_ = seen.count("last") != 0;  // a run that ended may go on later
   round.samples_total = std::max(round.samples_total, seen.count("samples_total"));
   if (round.leader == seen.writer())
     take_times(round, number_in(event, "calc_s"), number_in(event, "comm_s"));
@@ -135,18 +135,21 @@ void Rounds::take(const Seen& seen, bool from_lost) {
   while (tracks_.size() > Board::kMostRounds) tracks_.erase(tracks_.begin());
 }
 
+std::optional<std::uint64_t> Rounds::batch_of(const Track& track) const {
+  const Round number = track.shown.round;
+  const auto before = tracks_.find(number - 1);
+  const std::uint64_t sum_before = before == tracks_.end() ? 0 : before->second.samples_total;
+  const bool known = number == 1 || sum_before > 0;
+  if (!known || track.samples_total <= sum_before) return std::nullopt;
+  return track.samples_total - sum_before;
+}
+
 std::vector<BoardRound> Rounds::board() const {
   std::vector<BoardRound> rounds;
-  const Track* before = nullptr;
   for (const auto& [number, track] : tracks_) {
-    const bool is_next = before != nullptr && before->shown.round + 1 == number;
-    const std::uint64_t sum_before = is_next ? before->samples_total : 0;
-    before = &track;
     if (track.shown.begun_s == 0 && !track.shown.committed_s) continue;
     BoardRound& round = rounds.emplace_back(track.shown);
-    const bool known = number == 1 || sum_before > 0;
-    round.samples =
-        known && track.samples_total > sum_before ? track.samples_total - sum_before : track.own_samples;
+    round.samples = batch_of(track).value_or(track.own_samples);
     std::ranges::sort(round.contributors);
     std::erase_if(round.left_out, [&](const LeftOut& out) {
       return std::ranges::binary_search(round.contributors, out.peer);
@@ -162,8 +165,12 @@ std::uint64_t Rounds::samples() const {
 }
 
 std::optional<double> Rounds::loss() const {
-  const auto found = tracks_.find(last_);
-  return found == tracks_.end() ? std::nullopt : found->second.shown.loss;
+  for (auto at = tracks_.rbegin(); at != tracks_.rend(); ++at) {
+    const Track& round = at->second;
+    if (round.shown.loss && round.own_samples >= batch_of(round).value_or(~std::uint64_t{0}))
+      return round.shown.loss;
+  }
+  return std::nullopt;
 }
 
 BoardSpeed Rounds::speed() const {

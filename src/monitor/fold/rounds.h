@@ -34,7 +34,7 @@ class Rounds {
   /// Sum over the whole run, from its last record, so a log that begins later has it, too.
   std::uint64_t samples() const;
 
-  /// The loss of the last batch.
+  /// The loss of the newest batch that all its contributors have told theirs of.
   std::optional<double> loss() const;
 
   /// Speed and granularity over the last rounds; goodput is left open.
@@ -61,6 +61,9 @@ class Rounds {
   static constexpr std::size_t kSpeedRounds = 10;
 
   Track& track(Round round);
+
+  /// Samples of the round's batch; nothing: the sum before it is not known.
+  std::optional<std::uint64_t> batch_of(const Track& track) const;
 
   bool is_known(Round round) const { return round > 0 && tracks_.contains(round); }
 

@@ -236,6 +236,11 @@ Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, 
   if (!parts.empty()) log.part_ = parts.back();
   const std::error_code failed = log.take_up();
   if (!failed) return log;
+  if (failed == std::errc::too_many_symbolic_link_levels)
+    return Error{
+        fmt::format("cannot write the event log {}: it is a symbolic link; remove it, or give another "
+                    "folder",
+                    path)};
   if (!may_pass(failed))
     return Error{fmt::format("cannot write the event log {}: {}", path, failed.message())};
   log.note_trouble(failed, clock.now());

@@ -299,6 +299,16 @@ TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {
   EXPECT_NE(log.error().message.find("No such file"), std::string::npos) << log.error().message;
 }
 
+TEST_F(EventLogFile, follows_no_symbolic_link) {
+  const std::string other = path("other.txt");
+  std::ofstream(other) << "of somebody else\n";
+  std::filesystem::create_symlink(other, path());
+  const auto log = JsonEventLog::open(path(), PeerId{7}, clock_);
+  ASSERT_FALSE(log);
+  EXPECT_NE(log.error().message.find("it is a symbolic link"), std::string::npos) << log.error().message;
+  EXPECT_EQ(std::filesystem::file_size(other), 17U);
+}
+
 TEST_F(EventLogFile, goes_on_in_further_files_and_keeps_the_first_and_the_newest) {
   constexpr LogLimits kSmall{.part_bytes = 1000, .parts = 3};
   {

@@ -69,7 +69,9 @@ LogFile& LogFile::operator=(LogFile&& other) noexcept {
 }
 
 std::error_code LogFile::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+  // In a shared folder a link of somebody else would lead the lines into a file of this user.
+  constexpr int kHow = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
+  const int file = ::open(path.c_str(), kHow, 0644);
   if (file < 0) return cause();
   if (file_ >= 0) ::close(file_);
 

@@ -3,23 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace tw::monitor {
-namespace {
 
-constexpr Duration kBetweenLogComplaints = std::chrono::minutes(1);
-
-}  // namespace
-
-std::optional<std::string> LogWatch::line(Instant now, const std::optional<LogTrouble>& trouble) {
+std::optional<std::string> LogWatch::line(const std::optional<LogTrouble>& trouble) {
   if (!trouble) {
-    if (!told_at_) return std::nullopt;
-    told_at_.reset();
+    if (!std::exchange(told_, false)) return std::nullopt;
     return fmt::format("the event log is written again; {} events are missing in it", missing_);
   }
   missing_ = trouble->missing;
-  if (told_at_ && now - *told_at_ < kBetweenLogComplaints) return std::nullopt;
-  told_at_ = now;
-  return fmt::format("{}; {} events are missing so far, training goes on", trouble->message, missing_);
+  if (std::exchange(told_, true)) return std::nullopt;
+  return fmt::format("{}; events are missing in it, training goes on", trouble->message);
 }
 
 }  // namespace tw::monitor

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "base/text/write_file.h"
 
 namespace tw::monitor {
 
@@ -117,10 +118,7 @@ std::string to_json(const Summary& summary) {
 }
 
 Status write_summary(const std::string& folder, const Summary& summary) {
-  const std::string path = folder + "/summary.json";
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!(file << to_json(summary)).flush()) return Error{fmt::format("cannot write {}", path)};
-  return Unit{};
+  return write_file(folder + "/summary.json", to_json(summary));
 }
 
 }  // namespace tw::monitor

@@ -143,7 +143,8 @@ TEST(SummaryJson, says_what_the_logs_lack) {
 TEST(SummaryJson, that_cannot_be_written_names_the_path) {
   const Status status = write_summary("/proc/no-such-folder", some_summary());
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "cannot write /proc/no-such-folder/summary.json");
+  EXPECT_EQ(status.error().message,
+            "/proc/no-such-folder/summary.json: cannot be written: No such file or directory");
 }
 
 TEST(SummaryJson, of_stores_without_a_price_has_null) {

@@ -16,7 +16,6 @@ using world::Phase;
 namespace {
 
 constexpr Duration kBetweenLines = std::chrono::seconds(2);
-constexpr Duration kBetweenComplaints = std::chrono::minutes(1);
 
 std::string about(const Event& event) { return event.peer ? "peer " + to_string(*event.peer) : "this peer"; }
 
@@ -41,11 +40,11 @@ std::string evaluation_line(const Event& event) {
   return line;
 }
 
-std::string restore_line(const Event& event) {
+/// Cause::anew is told as a warning.
+std::optional<std::string> restore_line(const Event& event) {
+  if (event.cause == world::Cause::anew) return std::nullopt;
   if (event.digest.empty()) return "takes the state of others" + because(event);
   if (event.cause == world::Cause::checkpoint) return fmt::format("resumed from round {}", event.round);
-  if (event.cause == world::Cause::anew)
-    return fmt::format("goes on alone after round {}{}", event.round, because(event));
   return fmt::format("took the state of round {} from other peers{}", event.round,
                      measured(event, "took_s", " in {:.2f} s"));
 }
@@ -104,22 +103,6 @@ std::optional<std::string> ProgressText::loss_line(const Event& lost) {
                      measured(lost, "silent_s", ", silent for {:.2f} s"), because(lost));
 }
 
-std::optional<std::string> ProgressText::checkpoint_line(const Event& checkpoint) {
-  if (checkpoint.cause == world::Cause::skipped) return "skipped a checkpoint" + because(checkpoint);
-  if (checkpoint.cause == world::Cause::none) {
-    const std::uint64_t failed = std::exchange(failed_checkpoints_, 0);
-    if (failed < 2) return std::nullopt;
-    return fmt::format("round {}  checkpoints are written again; {} could not be", checkpoint.round, failed);
-  }
-  ++failed_checkpoints_;
-  if (failed_checkpoints_ > 1 && checkpoint.at - told_of_checkpoint_ < kBetweenComplaints)
-    return std::nullopt;
-  told_of_checkpoint_ = checkpoint.at;
-  const std::string which =
-      failed_checkpoints_ == 1 ? "no checkpoint" : fmt::format("no checkpoint {} times", failed_checkpoints_);
-  return fmt::format("round {}  {}, training goes on{}", checkpoint.round, which, because(checkpoint));
-}
-
 std::optional<std::string> ProgressText::line_for(const Event& event) {
   const std::string round = fmt::format("round {}  ", event.round);
   switch (event.phase) {
@@ -142,11 +125,8 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return loss_line(event);
     case Phase::restore:
       return restore_line(event);
-    case Phase::checkpoint:
-      return checkpoint_line(event);
-    case Phase::copy:
-      if (event.cause == world::Cause::none) return std::nullopt;
-      return round + "a copy in checkpoint.to is missing, training goes on" + because(event);
+    case Phase::warn:
+      return event.why;
     case Phase::refuse:
       return (event.peer ? "turned away " + about(event) : "no link") + because(event) + repeated(event);
     case Phase::reissue:

@@ -13,8 +13,7 @@
 namespace tw::monitor {
 
 /// Turns the events of one peer (or of one leader after the other) into what a person at a terminal wants to
-/// read: a line about the rounds every two seconds, whatever happens to peers and state at once, and a disk
-/// that takes no checkpoints once a minute.
+/// read: a line about the rounds every two seconds, and whatever happens to peers and state at once.
 class ProgressText {
  public:
   /// The line to show, without its end; nothing when this event is none of a person's business now.
@@ -23,12 +22,9 @@ class ProgressText {
  private:
   std::optional<std::string> round_line(const world::Event& commit);
   std::optional<std::string> loss_line(const world::Event& lost);
-  std::optional<std::string> checkpoint_line(const world::Event& checkpoint);
 
   bool begun_ = false;
   std::optional<std::pair<PeerId, Round>> lost_;  ///< the last one shown: several parts of a peer may say it
-  std::uint64_t failed_checkpoints_ = 0;          ///< since the last good one
-  Instant told_of_checkpoint_{};
   Instant shown_at_{};
   std::uint64_t shown_samples_ = 0;
 };

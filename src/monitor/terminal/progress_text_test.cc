@@ -102,12 +102,6 @@ TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
                   .digest = "00ff",
                   .cause = world::Cause::checkpoint}),
             "resumed from round 40");
-  EXPECT_EQ(show({.phase = Phase::restore,
-                  .round = 40,
-                  .why = "from its own state: no member of the run was reached for 30 s",
-                  .digest = "00ff",
-                  .cause = world::Cause::anew}),
-            "goes on alone after round 40: from its own state: no member of the run was reached for 30 s");
   EXPECT_EQ(show({.phase = Phase::restore, .round = 0, .why = "two rounds behind"}),
             "takes the state of others: two rounds behind");
   EXPECT_EQ(show({.phase = Phase::restore,
@@ -118,33 +112,14 @@ TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
             "took the state of round 40 from other peers in 0.50 s");
 }
 
-TEST_F(Terminal, says_why_there_is_no_checkpoint_and_keeps_quiet_about_good_ones) {
+TEST_F(Terminal, says_warnings_instead_of_the_events_that_they_are_about) {
+  EXPECT_EQ(show({.phase = Phase::warn, .round = 20, .why = "round 20: no checkpoint, training goes on"}),
+            "round 20: no checkpoint, training goes on");
   EXPECT_EQ(
       show({.phase = Phase::checkpoint, .round = 20, .why = "disk full", .cause = world::Cause::failed}),
-      "round 20  no checkpoint, training goes on: disk full");
-  EXPECT_EQ(show({.phase = Phase::checkpoint, .round = 40}), "(nothing)");
-  EXPECT_EQ(ProgressText().line_for({.phase = Phase::checkpoint,
-                                     .round = 20,
-                                     .why = "round-000040.tw is damaged",
-                                     .cause = world::Cause::skipped}),
-            "skipped a checkpoint: round-000040.tw is damaged");
-}
-
-TEST_F(Terminal, says_once_a_minute_that_the_disk_takes_no_checkpoints_and_when_it_does_again) {
-  const auto checkpoint = [&](Round round, Duration at, const char* why) {
-    return show({.at = Instant(at),
-                 .phase = Phase::checkpoint,
-                 .round = round,
-                 .why = why,
-                 .cause = *why == 0 ? world::Cause::none : world::Cause::failed});
-  };
-  EXPECT_EQ(checkpoint(1, 11s, "disk full"), "round 1  no checkpoint, training goes on: disk full");
-  for (Round round = 2; round < 60; ++round)
-    EXPECT_EQ(checkpoint(round, 10s + round * 1s, "disk full"), "(nothing)");
-  EXPECT_EQ(checkpoint(61, 71s, "disk full"),
-            "round 61  no checkpoint 60 times, training goes on: disk full");
-  EXPECT_EQ(checkpoint(62, 72s, ""), "round 62  checkpoints are written again; 60 could not be");
-  EXPECT_EQ(checkpoint(63, 73s, ""), "(nothing)");
+      "(nothing)");
+  EXPECT_EQ(show({.phase = Phase::restore, .round = 40, .digest = "00ff", .cause = world::Cause::anew}),
+            "(nothing)");
 }
 
 TEST_F(Terminal, says_who_has_the_work_of_a_peer_that_leaves) {

@@ -19,10 +19,11 @@ class CountingLearner final : public Learner {
 
   void work(const swarm::WorkItem& item, Done<WorkDone> done) override {
     const std::uint64_t samples = item.samples.count();
-    add("work " + to_string(item.microbatches), std::move(done), [item, samples, lost = missing] {
-      if (lost) return WorkDone{.missing = lost};
-      return WorkDone{item.microbatches.count(), samples, 0.5 * static_cast<double>(samples)};
-    });
+    add("work " + to_string(item.microbatches), std::move(done),
+        [item, samples, lost = missing, each = loss] {
+          if (lost) return WorkDone{.missing = lost};
+          return WorkDone{item.microbatches.count(), samples, each * static_cast<double>(samples)};
+        });
   }
 
   std::optional<data::LoadWait> waiting_for_data() const override { return late; }
@@ -73,6 +74,7 @@ class CountingLearner final : public Learner {
   std::vector<float> sum = {1, 2, 3, 4};
   std::string trouble;  ///< of updates and restores
   int forgotten = 0;
+  double loss = 0.5;  ///< of each sample
   std::optional<data::LoadWait> late{};
   std::optional<data::MissingSample> missing{};
   bool gives_back = false;

@@ -2,6 +2,7 @@
 #include "train/run/run_facts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -100,11 +101,24 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            "schedule: " + schedule_text(options.schedule, options.rounds)};
 }
 
+/// What ends the run, which is no part of what it is.
+std::string end_text(const RunOptions& options) {
+  std::string text = fmt::format("rounds={}", options.rounds);
+  if (options.budget.usd && options.budget.action == BudgetAction::drain)
+    text += fmt::format(" budget_usd={}", *options.budget.usd);
+  if (options.evaluation.stop_accuracy)
+    text += fmt::format(" stop_accuracy={}", *options.evaluation.stop_accuracy);
+  return text;
+}
+
 }  // namespace
 
 RunFacts::RunFacts(const RunOptions& options, std::uint64_t parameter_count) {
   add_settings(options, facts_);
   add_lines(options.sources, facts_);
+  words_ = {.layout = options.layout,
+            .facts = fmt::format("{}", fmt::join(facts_, "\n")),
+            .end = end_text(options)};
   if (options.has_own_model()) add_lines(options.layout, facts_);
   const std::string settings = settings_text(options, parameter_count);
   const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "sync/checkpoint.h"
 #include "train/run/run.h"
 
 namespace tw::train {
@@ -29,10 +30,14 @@ class RunFacts {
   /// "batch=512", in quotes; "nothing" beyond the last one.
   std::string at(std::uint32_t place) const;
 
+  /// What a checkpoint says of the run.
+  const sync::RunWords& words() const { return words_; }
+
  private:
   std::vector<std::string> facts_;
   Digest digest_;
   std::vector<std::uint32_t> prints_;
+  sync::RunWords words_;
 };
 
 inline Digest run_digest(const RunOptions& options, std::uint64_t parameter_count) {

@@ -102,7 +102,7 @@ class CheckpointCopy : public ::testing::Test {
  protected:
   Checkpoints checkpoints(bool anchor = true, const std::string& to = "away") {
     return {{.folder = "own", .every = 1, .keep = 2, .to = to},
-            {"7", "", anchor},
+            {"7", {}, anchor},
             {clock, files, disk, waits, [] {}}};
   }
 

@@ -35,7 +35,7 @@ Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surrou
   if (options_.folder.empty()) return;
   const auto store_in = [&](const std::string& folder) {
     const sync::CheckpointStore::Options store{folder, static_cast<std::size_t>(options_.keep), writer.unique,
-                                               writer.layout};
+                                               writer.words};
     // owners: this and disk jobs
     return std::make_shared<sync::CheckpointStore>(surroundings_.files, store);
   };

@@ -30,9 +30,9 @@ class Checkpoints {
 
   /// The peer that writes them.
   struct Writer {
-    std::string unique;   ///< CheckpointStore::Options
-    std::string layout;   ///< CheckpointStore::Options
-    bool anchor = false;  ///< it copies finished ones to CheckpointOptions::to, if that is given
+    std::string unique;    ///< CheckpointStore::Options
+    sync::RunWords words;  ///< CheckpointStore::Options
+    bool anchor = false;   ///< it copies finished ones to CheckpointOptions::to, if that is given
   };
 
   /// Without a folder no checkpoints are kept.

@@ -55,7 +55,7 @@ class CheckpointsTest : public ::testing::Test {
  protected:
   Checkpoints kept_every(Round rounds, const std::string& folder = "ckpt") {
     return {
-        {.folder = folder, .every = rounds}, {"1", ""}, {clock, files, disk, waits, [this] { ++pumped; }}};
+        {.folder = folder, .every = rounds}, {"1", {}}, {clock, files, disk, waits, [this] { ++pumped; }}};
   }
 
   static wire::Record record_of(Round round, bool last = false) {

@@ -109,6 +109,8 @@ bool Session::finished() const { return machine_->finished(); }
 
 std::vector<wire::Member> Session::members() const { return machine_->members(); }
 
+std::vector<PeerId> Session::company() const { return machine_->company(); }
+
 // ---- beginning
 // ------------------------------------------------------------------------------------------------
 
@@ -125,7 +127,7 @@ Session::Machine::Machine(Doors doors, SessionOptions options, std::unique_ptr<L
       facts_(options_.run, worker_.size().parameters),
       averager_(averaging(options_, geometry_)),
       replica_(replica_options(options_, geometry_, worker_.size())),
-      checkpoints_(options_.run.checkpoint, {to_string(options_.self), options_.run.layout, options_.anchor},
+      checkpoints_(options_.run.checkpoint, {to_string(options_.self), facts_.words(), options_.anchor},
                    {meters_.time, doors.files, doors.disk, waits_, [this] { pump(); }}),
       search_(search_options(options_)) {}
 
@@ -557,6 +559,15 @@ void Session::Machine::tell_of_traffic(bool at_once) {
 
 std::uint64_t Session::Machine::held_bytes() const {
   return averager_.held_bytes() + replica_.held_bytes() + swarm_->held_bytes();
+}
+
+std::vector<PeerId> Session::Machine::company() const {
+  std::vector<PeerId> here;
+  if (!swarm_) return here;
+  const std::vector<PeerId>& open = swarm_->roster().open_peers();
+  for (const wire::Member& member : members())
+    if (std::ranges::binary_search(open, member.peer)) here.push_back(member.peer);
+  return here;
 }
 
 std::vector<wire::Member> Session::Machine::members() const {

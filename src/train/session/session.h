@@ -150,6 +150,9 @@ class Session {
   /// Members of the last record.
   std::vector<wire::Member> members() const;
 
+  /// Those of them that are linked, beside this peer.
+  std::vector<PeerId> company() const;
+
  private:
   class Machine;
   std::unique_ptr<Machine> machine_;

@@ -50,6 +50,7 @@ class Session::Machine final : public world::NetworkEvents {
   bool finished() const { return departure_.ended(); }
 
   std::vector<wire::Member> members() const;
+  std::vector<PeerId> company() const;
 
   world::Admission admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
@@ -148,6 +149,7 @@ class Session::Machine final : public world::NetworkEvents {
   void consider_the_past();
   void found_checkpoints(Checkpoints::Loaded& loaded);
   void take_checkpoint(sync::LoadedCheckpoint loaded);
+  bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
   void wait_for_others(std::string found);
   void resume(sync::StateImage checkpoint);
   void begin_anew_from_tip();

@@ -293,8 +293,8 @@ void Session::Machine::act(const swarm::Committed& committed) {
       {"calc_s", to_seconds(averaging_since - began_at_)},
       {"comm_s", to_seconds(now - averaging_since)}};
   if (record.last) numbers.emplace_back("last", 1);
-  if (const Worker::Done& done = worker_.done(); done.samples > 0)
-    numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.samples));
+  if (const Worker::Done& done = worker_.done(); done.loss_samples > 0)
+    numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.loss_samples));
   world::Event event{now, Phase::commit, record.round};
   if (record.minority) {
     event.why = "without a majority";

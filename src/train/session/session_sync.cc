@@ -9,6 +9,17 @@
 #include "train/session/session_machine.h"
 
 namespace tw::train {
+namespace {
+
+std::string complete_text(Round round, const std::string& end) {
+  return fmt::format(
+      "the run is complete: its checkpoint is that of the last round, {}; to go on from there, "
+      "raise what ended it ({})",
+      round, end);
+}
+
+}  // namespace
+
 std::vector<PeerId> Session::Machine::sources() const {
   std::vector<PeerId> peers;
   for (const auto& [peer, incarnation] : swarm_->roster().following()) peers.push_back(peer);
@@ -218,6 +229,12 @@ void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
   }
 }
 
+// A run that has ended goes on when what ended it was changed.
+bool Session::Machine::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
+  const wire::Record& record = loaded.image.record;
+  return !record.last || (record.round < options_.run.rounds && loaded.words.end != facts_.words().end);
+}
+
 void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
   const wire::Record& record = loaded.image.record;
   for (const std::string& skipped : loaded.skipped) {
@@ -227,7 +244,8 @@ void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
           .cause = world::Cause::skipped});
   }
   if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found already
-  if (record.last) return end("the run is complete: its checkpoint is that of the last round", false);
+  if (!goes_on_after(loaded)) return end(complete_text(record.round, facts_.words().end), false);
+  loaded.image.record.last = false;
   std::vector<wire::Member> others = record.members;
   std::erase_if(others, [this](const wire::Member& member) { return member.address == address_; });
   swarm_->seek(others);

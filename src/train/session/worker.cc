@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session/worker.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -80,7 +81,10 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone
       samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
     if (round == round_) {
       done_.until = surroundings_.clock.now();
-      done_.loss_sum += did.loss_sum;
+      if (std::isfinite(did.loss_sum)) {  // a program need not know it
+        done_.loss_sum += did.loss_sum;
+        done_.loss_samples += did.samples;
+      }
       done_.samples += did.samples;
       done_.missing += did.missing ? 1 : 0;
       done_.news.waited += did.news.waited;

@@ -123,7 +123,8 @@ class Worker {
   struct Done {
     std::uint64_t samples = 0;
     double loss_sum = 0;
-    Instant until{};  ///< its last microbatch
+    std::uint64_t loss_samples = 0;  ///< those whose loss is known
+    Instant until{};                 ///< its last microbatch
     data::LoadNews news{};
     std::uint64_t missing = 0;  ///< items not computed because a sample cannot be read
   };

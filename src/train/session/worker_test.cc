@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "train/learn/test_learner.h"
 
 namespace tw::train {
@@ -85,6 +87,18 @@ TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   ASSERT_TRUE(learner.run_next());
   EXPECT_EQ(24U, worker.done().samples);
   EXPECT_EQ(10.0, worker.samples_per_s()) << "a quarter of the difference";
+}
+
+TEST_F(WorkerTest, leaves_out_losses_that_the_program_does_not_know) {
+  worker.open(3);
+  for (const double loss : {0.5, std::nan(""), 2.0}) {
+    learner.loss = loss;
+    worker.work(item_of(3, 8), [](const WorkDone&) {});
+    ASSERT_TRUE(learner.run_next());
+  }
+  EXPECT_EQ(24U, worker.done().samples);
+  EXPECT_EQ(16U, worker.done().loss_samples);
+  EXPECT_EQ(20.0, worker.done().loss_sum);
 }
 
 TEST_F(WorkerTest, does_not_count_what_is_of_an_earlier_round) {

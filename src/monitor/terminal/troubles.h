@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+#include "world/events.h"
+
+namespace tw::monitor {
+
+/// Finds in the events of one peer what its user has to hear as a warning: a promise that is not kept. What
+/// is tried again and again is said once, and once more when it succeeds.
+class Troubles {
+ public:
+  /// The warning that is due with this event.
+  std::optional<std::string> line_for(const world::Event& event);
+
+  /// Why the newest checkpoint that was due, or its copy, could not be written; empty: it was.
+  const std::string& unsaved() const { return checkpoints_.why.empty() ? copies_.why : checkpoints_.why; }
+
+ private:
+  /// What is written again and again.
+  struct Writes {
+    std::uint64_t failed = 0;  ///< since the last success
+    std::string why{};         ///< of the last one; empty: it succeeded, or was not even tried
+
+    std::optional<std::string> line_for(const world::Event& event, const char* one, const char* many);
+  };
+
+  std::optional<std::string> alone_line(const world::Event& commit);
+  std::optional<std::string> restore_line(const world::Event& restore);
+
+  Writes checkpoints_, copies_;
+  std::optional<Round> alone_from_;  ///< first round that was decided without a majority
+  double members_then_ = 0;
+};
+
+}  // namespace tw::monitor

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/terminal/troubles.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::monitor {
+namespace {
+
+using world::Cause;
+using world::Phase;
+
+class AUser : public testing::Test {
+ protected:
+  std::string hears(const world::Event& event) { return troubles_.line_for(event).value_or("(nothing)"); }
+
+  std::string hears_of(Phase phase, Round round, const char* why) {
+    return hears({.phase = phase,
+                  .round = round,
+                  .why = why,
+                  .numbers = {{"took_s", 0.1}},
+                  .cause = *why == 0 ? Cause::none : Cause::failed});
+  }
+
+  std::string hears_of_commit(Round round, double members, Cause cause = Cause::none) {
+    return hears({.phase = Phase::commit, .round = round, .numbers = {{"members", members}}, .cause = cause});
+  }
+
+  Troubles troubles_;
+};
+
+TEST_F(AUser, hears_once_that_the_disk_takes_no_checkpoints_and_when_it_does_again) {
+  for (const Phase phase : {Phase::checkpoint, Phase::copy}) {
+    const std::string one = phase == Phase::copy ? "copy in checkpoint.to" : "checkpoint";
+    const std::string many = phase == Phase::copy ? "copies in checkpoint.to" : "checkpoints";
+    EXPECT_EQ(hears_of(phase, 1, ""), "(nothing)");
+    EXPECT_EQ(hears_of(phase, 2, "disk full"), "round 2: no " + one + ", training goes on: disk full");
+    EXPECT_EQ(hears_of(phase, 3, "disk full"), "(nothing)");
+    EXPECT_EQ(troubles_.unsaved(), "disk full");
+    EXPECT_EQ(hears_of(phase, 4, ""), "round 4: " + many + " are written again; 2 could not be");
+    EXPECT_EQ(troubles_.unsaved(), "");
+    EXPECT_EQ(hears_of(phase, 5, ""), "(nothing)");
+    EXPECT_EQ(hears_of(phase, 6, "gone"), "round 6: no " + one + ", training goes on: gone");
+    hears_of(phase, 7, "");
+  }
+}
+
+TEST_F(AUser, is_not_told_that_a_checkpoint_is_missing_that_nobody_tried_to_write) {
+  EXPECT_EQ(hears({.phase = Phase::copy, .round = 2, .why = "no anchor", .cause = Cause::failed}),
+            "no anchor");
+  EXPECT_EQ(troubles_.unsaved(), "");
+  EXPECT_EQ(
+      hears({.phase = Phase::checkpoint, .round = 2, .why = "2.tw is damaged", .cause = Cause::skipped}),
+      "skipped a checkpoint: 2.tw is damaged");
+  EXPECT_EQ(troubles_.unsaved(), "");
+}
+
+TEST_F(AUser, hears_that_rounds_without_a_majority_may_be_given_up_and_that_they_were) {
+  EXPECT_EQ(hears_of_commit(6, 3), "(nothing)");
+  EXPECT_EQ(
+      hears_of_commit(7, 1, Cause::minority),
+      "round 7 was decided without a majority of the members: if the others trained on, this peer gives "
+      "up its rounds from then on when it meets them");
+  EXPECT_EQ(hears_of_commit(8, 1), "(nothing)");
+  EXPECT_EQ(hears_of_commit(9, 1, Cause::minority), "(nothing)");
+  const world::Event taken{.phase = Phase::restore, .round = 5, .why = "from other peers", .digest = "00ff"};
+  EXPECT_EQ(hears(taken),
+            "gave up its rounds from 7 on, which it had decided without a majority, for the state of the "
+            "others after round 5");
+  EXPECT_EQ(hears(taken), "(nothing)");
+}
+
+TEST_F(AUser, hears_nothing_of_state_that_is_taken_when_the_others_came_to_the_lone_peer) {
+  hears_of_commit(7, 1, Cause::minority);
+  hears_of_commit(8, 3);
+  EXPECT_EQ(hears({.phase = Phase::restore, .round = 9, .digest = "00ff"}), "(nothing)");
+}
+
+TEST_F(AUser, hears_of_a_spent_budget_of_a_lone_beginning_and_of_messages_that_cannot_be_sent) {
+  EXPECT_EQ(hears({.phase = Phase::budget, .why = "the run has cost 1 USD"}), "the run has cost 1 USD");
+  EXPECT_EQ(hears({.phase = Phase::restore,
+                   .round = 40,
+                   .why = "from its own state",
+                   .digest = "00ff",
+                   .cause = Cause::anew}),
+            "goes on alone after round 40: from its own state");
+  EXPECT_EQ(hears({.phase = Phase::refuse, .round = 4, .why = "too large: not sent", .cause = Cause::own}),
+            "round 4: too large: not sent");
+  EXPECT_EQ(hears({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run", .cause = Cause::run}),
+            "(nothing)");
+  EXPECT_EQ(hears({.phase = Phase::warn, .why = "what was said already"}), "(nothing)");
+}
+
+}  // namespace
+}  // namespace tw::monitor

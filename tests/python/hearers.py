@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of tests/python/test_heard.py: what they hear from the engine and from each other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+import warnings
+from typing import Any, Callable, Dict
+
+import torch
+import tradewind
+from models import data, loss_of, mlp
+
+Report = Callable[..., None]
+
+
+def begun(**settings: Any) -> Any:
+    torch.manual_seed(1)
+    model = mlp()
+    run = tradewind.join(settings=settings)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.01), batch_size=4)
+    return run, opt, model
+
+
+def without_a_disk(report: Report, folder: str) -> Dict[str, Any]:
+    """The folder of the checkpoints is a file from the first round on."""
+    events = []
+    run, opt, model = begun(**{"checkpoint.folder": folder, "checkpoint.every": 1})
+    run.on_event(events.append)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", tradewind.TradewindWarning)
+        run.start()
+        shutil.rmtree(folder, ignore_errors=True)
+        with open(folder, "w", encoding="ascii") as file:
+            file.write("a file")
+        for batch in run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=8):
+            loss_of(model, *batch).backward()
+            opt.step()
+            opt.zero_grad()
+        run.close()
+    told = [event["why"] for event in events if event["phase"] == "warn"]
+    texts = [str(one.message) for one in said if one.category is tradewind.TradewindWarning]
+    return dict(warnings=texts, events=told, code=run.exit_code, unsaved=run.unsaved)
+
+
+def with_a_loss(report: Report, loss: float) -> Dict[str, Any]:
+    """Says this loss of each of its batches."""
+    run, opt, model = begun()
+    samples = 0
+    for batch in run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=4):
+        samples += len(batch[0])
+        loss_of(model, *batch).backward()
+        opt.step(loss=loss)
+        opt.zero_grad()
+        time.sleep(0.02)
+    run.close()
+    return dict(loss=run.metrics["loss"], samples=samples)
+
+
+def at_a_barrier(report: Report, busy_s: float, dies: bool = False) -> Dict[str, Any]:
+    """Trains a little, is busy, and comes to two barriers; watches for whom it waits."""
+    run, opt, model = begun()
+    run.start()
+    for _ in range(2):
+        opt.zero_grad()
+        loss_of(model, *data(4)).backward()
+        opt.step(samples=4)
+    time.sleep(busy_s)
+    if dies:
+        os._exit(9)
+    seen: Dict[str, float] = {}
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.02):
+            seen.setdefault(run.waiting, time.monotonic())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    began = time.monotonic()
+    run.barrier()
+    first = time.monotonic()
+    if not dies:
+        run.barrier()
+    over.set()
+    watcher.join()
+    run.close()
+    return dict(took=first - began, waits=sorted(seen))

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program hears of the engine's troubles and of the other peers, with real peers."""
+
+import hearers
+import pytest
+from conftest import needs_engine
+from crew import crew_of
+
+pytestmark = [needs_engine, pytest.mark.engine]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_a_warning_once_and_the_exit_code(tmp_path):
+    with crew_of(target_batch_size=16, rounds=5) as crew:
+        found = crew.start(hearers.without_a_disk, folder=str(tmp_path / "kept")).result()
+    assert len(found["warnings"]) == 1 and found["warnings"] == found["events"], found
+    assert "round 1: no checkpoint, training goes on: " in found["warnings"][0]
+    assert found["code"] == 1 and "kept" in found["unsaved"]
+
+
+def test_the_loss_of_a_run_is_that_of_all_its_peers():
+    with crew_of(target_batch_size=32, rounds=8) as crew:
+        first = crew.start(hearers.with_a_loss, wait_for=2, loss=1.0)
+        second = crew.start(hearers.with_a_loss, loss=3.0)
+        one, other = first.result(), second.result()
+    assert one["samples"] and other["samples"]
+    assert one["loss"] == other["loss"] and 1.0 < one["loss"] < 3.0, (one, other)
+
+
+def test_a_barrier_is_passed_when_the_last_one_comes():
+    with crew_of(target_batch_size=64, rounds=1000) as crew:
+        first = crew.start(hearers.at_a_barrier, wait_for=2, busy_s=0)
+        second = crew.start(hearers.at_a_barrier, busy_s=1.0)
+        one, other = first.result(), second.result()
+    assert one["took"] > 0.5 and other["took"] < 0.5, (one, other)
+    assert "waiting for peer 2: the barrier that all reach" in one["waits"]
+
+
+def test_a_barrier_does_not_wait_for_a_peer_that_dies():
+    with crew_of(target_batch_size=64, rounds=1000) as crew:
+        first = crew.start(hearers.at_a_barrier, wait_for=2, busy_s=0)
+        crew.start(hearers.at_a_barrier, busy_s=1.0, dies=True)
+        assert 0.5 < first.result()["took"] < 10
