@@ -88,6 +88,48 @@ TEST_F(CustodyOfTwo, begins_anew_on_a_new_link_and_ends_when_called_off) {
   EXPECT_FALSE(leaver.take_given());
 }
 
+TEST_F(CustodyOfTwo, sends_all_that_it_gives_again_on_a_new_link_wherever_the_old_one_broke) {
+  keeper.on_entrust(kLeaver, entrust({0, 2}));
+  for (int before = 0; before <= 6; ++before) {
+    leaver.give(kKeeper, {{0, {first}}, {2, {second}}});
+    deliver(before);
+    leaver.on_new_link(kLeaver);
+    EXPECT_EQ(6 - before, deliver()) << "it is the link of another peer";
+    leaver.give(kKeeper, {{0, {first}}, {2, {second}}});
+    deliver(before);
+    leaver.on_new_link(kKeeper);
+    EXPECT_EQ(6, deliver()) << before << " segments went to the old one, and may be lost";
+    EXPECT_TRUE(leaver.take_given());
+    leaver.on_new_link(kKeeper);
+    deliver();
+    EXPECT_TRUE(leaver.take_given()) << "given to another link, it is said again";
+  }
+  EXPECT_TRUE(keeper.take_whole());
+}
+
+TEST_F(CustodyOfTwo, gives_the_later_gift_instead_of_the_one_under_way) {
+  leaver.give(kKeeper, {{0, {first}}});
+  deliver(1);
+  leaver.give(kKeeper, {{2, {second}}});
+  EXPECT_EQ(3, deliver());
+  EXPECT_TRUE(leaver.take_given());
+  keeper.on_entrust(kLeaver, entrust({2}));
+  EXPECT_TRUE(keeper.take_whole());
+}
+
+TEST_F(CustodyOfTwo, goes_by_the_last_word_of_a_leaver) {
+  leaver.give(kKeeper, {{0, {first}}, {2, {second}}});
+  keeper.on_entrust(kLeaver, entrust({0}));
+  keeper.on_entrust(kLeaver, entrust({0, 2}));
+  deliver(3);
+  EXPECT_FALSE(keeper.take_whole()) << "it gives a second sum";
+  deliver(3);
+  const std::optional<Custody::Whole> whole = keeper.take_whole();
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(2U, whole->entrust.slots.size());
+  EXPECT_FALSE(keeper.take_whole());
+}
+
 TEST_F(CustodyOfTwo, gives_nothing_at_once) {
   leaver.give(kKeeper, {});
   EXPECT_TRUE(leaver.take_given());

@@ -38,6 +38,22 @@ TEST(SampleOrder, visits_every_sample_once_an_epoch) {
   }
 }
 
+TEST(SampleOrder, keeps_blocks_whole_and_what_is_beyond_the_last_one_at_its_place) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const std::uint64_t block = 2 + Prng(seed).below(9), blocks = 1 + seed % 7, tail = seed % block;
+    const std::uint64_t size = blocks * block + tail;
+    const SampleOrder order(seed, size, block);
+    std::vector<std::uint64_t> seen = indices(order, 3 * size, size);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      const bool is_fixed = i >= blocks * block, follows = i % block > 0;
+      ASSERT_TRUE(!is_fixed || seen[i] == i) << "seed " << seed;
+      ASSERT_TRUE(!follows || seen[i] == seen[i - 1] + 1) << "seed " << seed;
+    }
+    std::sort(seen.begin(), seen.end());
+    for (std::uint64_t i = 0; i < size; ++i) ASSERT_EQ(seen[i], i) << "seed " << seed;
+  }
+}
+
 TEST(SampleOrder, depends_on_the_sample_number_alone_not_on_what_was_asked_before) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     constexpr std::uint64_t kSize = 17;

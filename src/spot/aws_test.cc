@@ -126,6 +126,16 @@ TEST_F(AwsMetadata, that_put_an_action_off_give_no_second_notice_but_an_earlier_
   EXPECT_EQ(terminates("08:21:30").notices.size(), 1U);
 }
 
+TEST_F(AwsMetadata, that_come_back_to_the_first_of_two_actions_give_no_third_notice) {
+  const auto say = [this](const std::string& action, const std::string& time) {
+    ask_until("spot/instance-action");
+    return talk.hears(200, R"({"action":")" + action + R"(","time":"2026-09-18T)" + time + R"(Z"})");
+  };
+  EXPECT_EQ(say("stop", "08:22:00").notices.size(), 1U);
+  EXPECT_EQ(say("terminate", "08:30:00").notices.size(), 1U);
+  expect_quiet(say("stop", "08:22:00"));
+}
+
 TEST_F(AwsMetadata, that_cannot_be_read_are_told_once) {
   ask_until("spot/instance-action");
   EXPECT_EQ(talk.hears(200, "<html>").trouble,

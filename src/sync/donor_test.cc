@@ -236,6 +236,8 @@ TEST(Donor, drops_the_oldest_mean_beyond_eight_and_tells_who_waits_for_it) {
   ASSERT_TRUE(message);
   EXPECT_EQ(std::get<wire::Chunk>(*message).object, mean_id(7));
   EXPECT_FALSE(m.donor.next_bulk(kAnna));
+  m.ask_mean(kAnna, 6);
+  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, mean_id(6)) << "later ones are here";
 }
 
 TEST(Donor, replaces_the_means_of_a_history_that_it_left) {

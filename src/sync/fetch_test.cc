@@ -397,6 +397,29 @@ TEST(Fetch, waits_for_another_state_than_the_one_that_is_here) {
   EXPECT_FALSE(j.chunk_asks[kAnna].empty()) << "wanted again where the state here may be wrong";
 }
 
+TEST(Fetch, takes_the_state_of_its_own_record_or_of_the_one_before_and_none_that_ranks_behind) {
+  for (const Round offered : {3, 4, 5, 6}) {
+    Joiner j;
+    j.fetch.keep_to(j.records[5]);
+    j.want_state({kAnna});
+    j.offer(kAnna, offer_of(j.image(offered)));
+    EXPECT_EQ(offered < 4 ? 0U : 4U, j.chunk_asks[kAnna].size()) << "round " << offered;
+    EXPECT_TRUE(j.fetch.take_refusals().empty()) << "it may be newer the next time";
+  }
+  Joiner j;
+  j.fetch.keep_to(j.records[5]);
+  j.want_state({kAnna});
+  j.offer(kAnna, offer_of(sample::image(sample::history(1, 20)[4])));
+  EXPECT_EQ(4U, j.chunk_asks[kAnna].size());
+  Joiner other;
+  other.fetch.keep_to(other.records[5]);
+  other.want_state({kAnna});
+  wire::Record beside = other.records[4];
+  beside.mean = Digest{1, 1};
+  other.offer(kAnna, offer_of(sample::image(beside)));
+  EXPECT_TRUE(other.chunk_asks.empty()) << "as old as the one before, of another history";
+}
+
 TEST(Fetch, fetches_nothing_more_once_stopped_and_says_so_only_when_it_has_finished) {
   Joiner j;
   j.want_state({kAnna});

@@ -202,6 +202,19 @@ TEST(Replica, goes_on_alone_from_a_checkpoint_unless_others_were_found) {
   EXPECT_EQ(ReplicaState::fetching, found.state());
 }
 
+TEST_F(Pair, know_the_parameters_after_their_tip_and_not_those_after_another_round) {
+  commit_up_to(1);
+  member.commit(records[2], sample::segments(1, 2));
+  member.applied(1, Digest{1, 1});
+  EXPECT_EQ(Digest{}, member.tip()->parameters) << "that update was the one before the tip's";
+  member.applied(3, Digest{3, 3});
+  EXPECT_EQ(Digest{}, member.tip()->parameters);
+  member.applied(2, Digest{2, 2});
+  EXPECT_EQ((Digest{2, 2}), member.tip()->parameters);
+  member.applied(1, Digest{1, 1});
+  EXPECT_EQ((Digest{2, 2}), member.tip()->parameters);
+}
+
 TEST(Replica, has_no_history_before_the_first_record) {
   Replica replica(replica_options());
   replica.begin(Digest{1, 2});

@@ -64,6 +64,28 @@ TEST(Residual, is_added_to_each_value_before_it_is_encoded) {
   }
 }
 
+TEST(Residual, is_dithered_by_the_place_of_each_value_in_its_segment) {
+  constexpr std::uint64_t kSeed = 77, kSamples = 4;
+  const Geometry geometry{.length = 10'000, .segment_length = 6'000};
+  Prng prng(5);
+  const std::vector<float> gradient = random_values(prng, geometry.length);
+  const std::vector<float> before = random_values(prng, geometry.length);
+  const Encoding encoding{codec::Codec::int8, codec::Dither{kSeed, 0}};
+  const std::vector<float> all = sum_of(gradient, before);
+  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+    const std::uint64_t first = geometry.first(s), size = geometry.size(s);
+    std::vector<std::byte> expected(encoded_bytes(codec::Codec::int8, size)), bytes = expected;
+    const codec::Dither dither = encoding.dither->from(first);
+    codec::encode_int8(std::span(all).subspan(first, size), 0.25F, dither, expected);
+    EXPECT_TRUE(encode_sum({codec::Codec::int8, dither}, std::span(gradient).subspan(first, size),
+                           std::span(before).subspan(first, size), 0.25F, bytes));
+    EXPECT_EQ(bytes, expected) << "segment " << s;
+  }
+  std::vector<float> kept = before;
+  keep_loss(encoding, geometry, {gradient, kSamples, true}, kept);
+  EXPECT_EQ(kept, reference_loss(codec::Codec::int8, {kSamples, all, 0, kSeed}, geometry));
+}
+
 /// Largest difference between the summed gradients of many rounds and what others received.
 double missing_after(int rounds, codec::Codec codec, bool feeds_back) {
   constexpr std::uint64_t kSamples = 4;

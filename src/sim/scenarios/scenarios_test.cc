@@ -71,26 +71,29 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
-                                         "gone", "hostile", "jumps", "kills", "long_rounds", "lost_majority",
-                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
-                                         "thin_lines", "uneven"),
+                                         "gone", "hostile", "jumps", "kills", "long_rounds", "long_vectors",
+                                         "lost_majority", "partitions", "pauses", "relaunch", "relaunch_few",
+                                         "sites", "spot", "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
-                                         "gone", "hostile", "jumps", "kills", "long_rounds", "lost_majority",
-                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
-                                         "storm", "thin_lines", "uneven"),
+                                         "gone", "hostile", "jumps", "kills", "long_rounds", "long_vectors",
+                                         "lost_majority", "partitions", "pauses", "relaunch", "relaunch_few",
+                                         "sites", "spot", "storm", "thin_lines", "uneven"),
                          file_name);
 
-/// Runs beyond those above that have shown a fault of the protocol (docs/simulation.md).
+/// Runs beyond those above that have shown a fault of the protocol, or of a law (docs/simulation.md).
 TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
   const std::map<std::string, std::vector<std::uint64_t>> seeds = {
-      {"storm", {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471, 982423970372}},
+      {"storm",
+       {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471, 982423970372, 982423973846}},
+      {"forgers", {639388237173}},
       {"kills", {256}},
       {"long_rounds", {998996828197, 998996828267}},
-      {"lost_majority", {166, 300181}},
+      {"lost_majority", {166, 300181, 644391144780, 644391145339}},
       {"partitions", {252, 398}},
-      {"relaunch_few", {133, 348}},
+      {"relaunch_few", {133, 348, 2026112500261}},
+      {"sites", {306741409012}},
       {"thin_lines", {124}},
   };
   for (const auto& [name, of_it] : seeds) {

@@ -143,6 +143,23 @@ TEST_F(HandOversOfOne, end_when_work_and_vote_are_kept) {
   EXPECT_THAT(orders(), testing::ElementsAre(testing::Field(&wire::HandOver::released, true)));
 }
 
+TEST_F(HandOversOfOne, go_by_the_deadline_that_was_told_last) {
+  constexpr double kSoon_s = 60, kLate_s = 2000;
+  does_some(4);
+  for (const std::uint64_t id : {1, 2, 3})
+    leasing.on_progress(now, *status, PeerId{id}, progress(id, wire::Outlook::steady), false);
+  for (const double last_s : {kSoon_s, kLate_s}) {
+    hand_overs = HandOvers(7, 0, 1000 * kSumBytes);  // the transfer takes longer than the rest of the round
+    for (const double told_s : {kSoon_s + kLate_s - last_s, last_s}) {
+      wire::Progress leaves = progress(4, wire::Outlook::leaves);
+      leaves.leaves_in_s = told_s;
+      status->told(*status->process(PeerId{4}), {leaves.parameters, true, {1e8, 0, {}}, leaves.outlook, {}});
+      hand_overs.on_progress(now, PeerId{4}, leaves);
+    }
+    EXPECT_EQ(last_s == kSoon_s ? 1U : 0U, orders().size()) << "the round ends before the late one";
+  }
+}
+
 TEST_F(HandOversOfOne, wait_where_nobody_stays) {
   does_some(4);
   for (const std::uint64_t id : {1, 2, 3}) say(id, wire::Outlook::at_risk);

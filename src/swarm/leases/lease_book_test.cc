@@ -95,6 +95,23 @@ RangeSet free_in(LeaseBook book) {
   return ::testing::AssertionSuccess();
 }
 
+TEST(LeaseBook, takes_a_sum_from_its_giver_only_where_it_is_the_very_sum) {
+  Shop shop({64, 4});
+  shop.arrives(1);
+  shop.takes_all(1);
+  shop.works_off(1, 3);
+  shop.gives_back(1);
+  Progress keeps;
+  keeps.slots = {{wire::kLeaseSlots, range(0, 2), {}}};
+  shop.book.take_kept(PeerId{2}, keeps);
+  EXPECT_EQ(0U, shop.book.kept_by(PeerId{2})) << "the giver's sum has a third microbatch";
+  EXPECT_EQ(1U, shop.book.sums_of(PeerId{1}));
+  keeps.slots.front().done = range(0, 3);
+  shop.book.take_kept(PeerId{2}, keeps);
+  EXPECT_EQ(1U, shop.book.kept_by(PeerId{2}));
+  EXPECT_EQ(0U, shop.book.sums_of(PeerId{1}));
+}
+
 TEST(LeaseBook, counts_no_slot_whose_sum_was_lost) {
   LeaseBook book(swarm::rules_of({64, 4}));
   Progress lost;

@@ -197,6 +197,22 @@ TEST(Leasing, waits_for_those_that_hold_what_nobody_else_can_have) {
   EXPECT_EQ(1s, awaited.front().usual) << "4 samples at 4 samples/s";
 }
 
+TEST(Leasing, waits_for_a_peer_from_when_it_gets_something_after_it_had_nothing) {
+  Office office(rules_of({12, 4}));
+  for (const std::uint64_t id : {1, 2}) office.tells(id);
+  office.leasing.hold_back_for({PeerId{9}});
+  ASSERT_TRUE(office.works_once(2));
+  office.now += 100s;
+  office.tells(2);
+  office.leasing.hold_back_for({});
+  office.tells(2);
+  office.now += 5s;
+  const std::vector<Awaited> awaited = office.leasing.awaited(office.now);
+  ASSERT_EQ(2U, awaited.size());
+  EXPECT_EQ(105s, awaited.front().waited) << "1 holds what it got at first";
+  EXPECT_EQ(5s, awaited.back().waited);
+}
+
 TEST(Leasing, takes_over_what_members_say_they_have_done) {
   Office office;
   std::map<PeerId, wire::Promise> promises;

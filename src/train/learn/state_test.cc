@@ -235,6 +235,77 @@ TEST(Update, follows_the_groups_of_the_trainer_and_the_clip_norm_of_the_run) {
   EXPECT_EQ(std::vector(after.begin() + 2, after.end()), (std::vector<float>{1, 9, -7}));
 }
 
+/// Averages take the mean as it is.
+class LongAverage final : public Trainer {
+ public:
+  static constexpr std::uint64_t kFloats = 10'000;
+
+  std::uint64_t parameter_count() const override { return kFloats; }
+
+  std::vector<std::uint64_t> tensor_sizes() const override { return {kFloats}; }
+
+  void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
+
+  double accumulate(std::span<const float>, SampleSpan, std::span<float>) override { return 0; }
+
+  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
+
+  std::vector<ParameterGroup> groups(const OptimizerOptions&) const override {
+    return {one_group({.kind = OptimizerKind::average}, {kFloats})};
+  }
+};
+
+TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_place) {
+  constexpr average::Geometry kLong{.length = LongAverage::kFloats, .segment_length = 6'000};
+  for (const Codec codec : {Codec::fp32, Codec::bf16, Codec::int8}) {
+    std::vector<float> mean(kLong.length), expected(kLong.length);
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = static_cast<float>(i % 2777) - 1000;
+    std::vector<Blob> segments;
+    for (std::uint64_t s = 0; s < kLong.segments(); ++s) {
+      std::vector<std::byte> bytes(encoded_bytes(codec, kLong.size(s)));
+      encode(codec, std::span(mean).subspan(kLong.first(s), kLong.size(s)), 1.0F, bytes);
+      ASSERT_TRUE(decode(codec, bytes, std::span(expected).subspan(kLong.first(s), kLong.size(s))));
+      segments.emplace_back(std::move(bytes));
+    }
+    LongAverage trainer;
+    TrainState state(trainer, options(codec));
+    state.initialise();
+    EXPECT_EQ(state.apply(1, kLong, segments), digest_of(std::span<const float>(expected))) << name_of(codec);
+  }
+}
+
+TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
+  RunOptions run = options(Codec::fp32);
+  run.optimizer = {.kind = OptimizerKind::sgd, .weight_decay = 0};
+  run.schedule = {.learning_rate = 0.8, .warmup_rounds = 4};
+  const std::vector<float> mean = {1, 2, 3, 4, 5};
+  for (const bool missed : {false, true}) {
+    Tenths trainer;
+    TrainState state(trainer, run);
+    state.initialise();
+    wire::Record record;
+    record.round = 2;
+    record.mean = digest_of_mean(mean, kGeometry);
+    if (missed) {
+      ASSERT_TRUE(state.apply_missed(record, kGeometry, segments_of(mean)).ok());
+    } else {
+      state.apply(record.round, kGeometry, segments_of(mean));
+    }
+    // Nesterov's first step is 1.9 gradients; half of the warm-up is over.
+    EXPECT_NEAR(parameters_of(state.freeze(wire::Record{}, 1024))[2], 1 - 0.5 * 0.8 * 1.9 * 3, 1e-6);
+  }
+}
+
+TEST(GradientSlot, begins_anew_in_a_round_whose_state_was_taken_from_others) {
+  Peer peer(options(Codec::fp32));
+  const sync::StateImage image = peer.state.freeze(wire::Record{}, 64);
+  peer.work(3, 0, 0);
+  ASSERT_TRUE(peer.state.restore(image).ok());
+  const std::vector<float> again = peer.work(3, 0, 1);
+  Peer fresh(options(Codec::fp32));
+  EXPECT_EQ(again, fresh.work(3, 0, 1)) << "what it did before is over other parameters";
+}
+
 // For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.
 TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));

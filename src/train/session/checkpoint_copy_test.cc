@@ -126,6 +126,16 @@ class CheckpointCopy : public ::testing::Test {
     return text;
   }
 
+  /// Round of the checkpoint from which a process would go on; 0: none.
+  Round loaded(Checkpoints&& from) {
+    Round round = 0;
+    from.load(sync::sample::kRun, [&](Checkpoints::Loaded& found) {
+      if (found.ok() && found.value()) round = found.value()->image.record.round;
+    });
+    disk.run_all();
+    return round;
+  }
+
   std::vector<std::string> names(const std::string& folder) { return files.list(folder).value(); }
 
   std::vector<wire::Record> records = sync::sample::history(1, 9);
@@ -219,20 +229,25 @@ TEST_F(CheckpointCopy, is_loaded_by_every_peer_whose_own_folder_has_none) {
     save(own, 3);
     ASSERT_EQ(copy(own), "round 3");
   }
-  const auto loaded = [&](Checkpoints&& from) {
-    Round round = 0;
-    from.load(sync::sample::kRun, [&](Checkpoints::Loaded& found) {
-      if (found.ok() && found.value()) round = found.value()->image.record.round;
-    });
-    disk.run_all();
-    return round;
-  };
   std::erase_if(files.files, [](const auto& file) { return file.first.starts_with("own/"); });
   EXPECT_EQ(loaded(checkpoints(false)), 3U);
   EXPECT_EQ(loaded(checkpoints()), 3U);
   EXPECT_EQ(loaded(checkpoints(false, "")), 0U);
   Checkpoints fresh = checkpoints(false);
   EXPECT_EQ(copy(fresh), "not due") << "an anchor alone writes";
+}
+
+TEST_F(CheckpointCopy, is_not_loaded_where_the_own_checkpoint_is_newer) {
+  {
+    Checkpoints own = checkpoints();
+    save(own, 3);
+    ASSERT_EQ(copy(own), "round 3");
+    save(own, 5);
+  }
+  EXPECT_EQ(loaded(checkpoints()), 5U);
+  EXPECT_EQ(loaded(checkpoints(false)), 5U);
+  files.away = "away";
+  EXPECT_EQ(loaded(checkpoints()), 5U) << "and nobody asks for the copy";
 }
 
 }  // namespace
