@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a byte costs on its way: two processes over loopback, plain and with TLS, one and several streams.
-//   bench_stream [--gb 4] [--streams 1 8] [--payload 262144] [--runs 3]
+//   bench_stream [--gb 4] [--streams 1 8] [--payload 262144] [--runs 3] [--second-thread]
 // Runs take turns; the medians of CPU seconds are of both processes together.
 
 #include "host/tcp/stream.h"
@@ -34,6 +34,7 @@ struct Settings {
   std::vector<int> streams{1, 8};
   std::size_t payload = 256 << 10;
   int runs = 3;
+  bool second_thread = false;
 };
 
 struct Shared {
@@ -63,21 +64,29 @@ struct End : host::StreamUser {
 
 struct Job {
   Shared& shared;
-  const host::Tls* tls;
+  const wire::Token* token;  // nothing: plain
+  host::CipherThread::Use cipher_thread;
   int streams;
   std::uint64_t bytes;  // of each stream
   std::size_t payload;
 };
 
+/// One for each loop: it ends before its loop does.
+std::unique_ptr<host::Tls> tls_of(const Job& job) {
+  if (job.token == nullptr) return nullptr;
+  return std::move(host::Tls::open(*job.token, 1, {.cipher_thread = job.cipher_thread}).value());
+}
+
 bool receive(const Job& job) {
   host::Loop loop;
+  const auto tls = tls_of(job);
   std::vector<std::shared_ptr<host::Stream>> taken;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
   std::unique_ptr<host::Doorway> door;
   const auto take = [&](host::Doorway::Visitor visitor, asio::ip::tcp::socket socket) {
     // owners: see stream.h
     auto stream = std::make_shared<host::Stream>(
-        loop, host::channel_over(std::move(socket), loop, job.tls, host::Side::takes));
+        loop, host::channel_over(std::move(socket), loop, tls.get(), host::Side::takes));
     stream->set_limits({});
     ends.push_back(std::make_unique<End>());
     stream->attach(ends.back().get());
@@ -109,13 +118,14 @@ bool receive(const Job& job) {
 bool send(const Job& job) {
   job.shared.ready.wait();
   host::Loop loop;
+  const auto tls = tls_of(job);
   std::vector<std::shared_ptr<host::Stream>> streams;  // owners: this and the operations under way
   std::vector<std::unique_ptr<End>> ends;
   const Blob payload(std::vector<std::byte>(job.payload, std::byte{1}));
   const double cpu = host::cpu_seconds();
   for (int i = 0; i < job.streams; ++i) {
     // owners: see stream.h
-    dial(loop, job.tls, job.shared.address, [&](Result<std::shared_ptr<host::Stream>> dialed) {
+    dial(loop, tls.get(), job.shared.address, [&](Result<std::shared_ptr<host::Stream>> dialed) {
       streams.push_back(std::move(dialed).value());
       ends.push_back(std::make_unique<End>());
       ends.back()->left = job.bytes;
@@ -140,12 +150,14 @@ struct Measured {
   std::vector<double> gb_per_s, cpu_s_per_gb, sender, receiver;
 };
 
-bool measure(const Settings& settings, const host::Tls* tls, int streams, Measured& measured) {
+bool measure(const Settings& settings, const wire::Token* token, int streams, Measured& measured) {
   auto& shared = bench::shared_with_forks<Shared>();
   shared.ready.set(2);
   shared.begin.set(2);
   const auto bytes = static_cast<std::uint64_t>(settings.gb * 1e9) / static_cast<std::uint64_t>(streams);
-  const Job job{shared, tls, streams, bytes, settings.payload};
+  const auto use =
+      settings.second_thread ? host::CipherThread::Use::always : host::CipherThread::Use::when_fast;
+  const Job job{shared, token, use, streams, bytes, settings.payload};
   const bool well =
       bench::in_processes(2, kLimitSeconds, [&](int rank) { return rank == 0 ? receive(job) : send(job); });
   const double gb = static_cast<double>(bytes) * streams / 1e9;
@@ -158,13 +170,13 @@ bool measure(const Settings& settings, const host::Tls* tls, int streams, Measur
 
 int run(const Settings& settings) {
   const host::Authority authority = host::Authority::create("bench");
-  const auto tls = host::Tls::open(authority.issue({.from_unix_s = 0, .expires_unix_s = 4'000'000'000}), 1);
+  const wire::Token token = authority.issue({.from_unix_s = 0, .expires_unix_s = 4'000'000'000});
   std::map<std::pair<int, bool>, Measured> all;
   bool well = true;
   for (int i = 0; i < settings.runs; ++i)
     for (const int streams : settings.streams)
       for (const bool with_tls : {false, true})
-        well &= measure(settings, with_tls ? tls.value().get() : nullptr, streams, all[{streams, with_tls}]);
+        well &= measure(settings, with_tls ? &token : nullptr, streams, all[{streams, with_tls}]);
   for (const auto& [what, m] : all) {
     fmt::print("{:2} streams {:5}  {:5.2f} GB/s  {:5.3f} CPU-s per GB (sender {:5.3f}, receiver {:5.3f})\n",
                what.first, what.second ? "TLS" : "plain", median(m.gb_per_s), median(m.cpu_s_per_gb),
@@ -182,6 +194,7 @@ int main(int argc, char** argv) {
   app.add_option("--streams", settings.streams, "numbers of streams to try")->capture_default_str();
   app.add_option("--payload", settings.payload, "bytes of a frame")->capture_default_str();
   app.add_option("--runs", settings.runs, "of each kind")->capture_default_str();
+  app.add_flag("--second-thread", settings.second_thread, "encrypt there on any machine, at any rate");
   CLI11_PARSE(app, argc, argv);
   return run(settings);
 }

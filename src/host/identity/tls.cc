@@ -49,20 +49,22 @@ void demand_tls_13(SSL_CTX* context) {
 
 void Tls::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 
-Tls::Tls(const wire::Token& token, std::uint64_t key_bytes)
-    : run_(run_of(token)),
-      run_key_(token.run_key),
-      key_bytes_(key_bytes),
-      context_(SSL_CTX_new(TLS_method())) {
+Tls::Tls(const wire::Token& token, const Options& options)
+    : run_(run_of(token)), run_key_(token.run_key), options_(options), context_(SSL_CTX_new(TLS_method())) {
   TW_CHECK(context_ != nullptr);
   demand_tls_13(context_.get());
 }
 
 Tls::~Tls() = default;
 
+CipherThread& Tls::cipher_thread(Loop& loop) const {
+  if (!cipher_thread_) cipher_thread_ = std::make_unique<CipherThread>(loop, options_.cipher_thread);
+  return *cipher_thread_;
+}
+
 Result<std::unique_ptr<Tls>> Tls::open(const wire::Token& token, std::int64_t now_unix_s,
-                                       std::uint64_t key_bytes) {
-  std::unique_ptr<Tls> tls(new Tls(token, key_bytes));
+                                       const Options& options) {
+  std::unique_ptr<Tls> tls(new Tls(token, options));
   EVP_PKEY* const key =
       EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, raw(token.secret), token.secret.size());
   const auto* certificate = reinterpret_cast<const unsigned char*>(token.certificate.data());

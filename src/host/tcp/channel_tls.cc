@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "host/identity/tls.h"
 #include "host/loop.h"
+#include "host/tcp/cipher_thread.h"
 #include "host/tcp/framing.h"
 #include "host/tcp/socket_error.h"
 #include "wire/limits.h"
@@ -118,13 +120,16 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void end_sending() override {
+    if (waits_for_cipher([self = shared_from_this()] { self->end_sending(); })) return;
     end_after_what_leaves();
     if (stage_ == Stage::verdict || stage_ == Stage::open) SSL_shutdown(ssl_.get());
     send();
     if (!sending()) shut_down();
   }
 
+  /// Bytes may be on their way to or from the user's buffers on the other thread: then once it is done.
   void close() override {
+    if (waits_for_cipher([self = shared_from_this()] { self->close(); })) return;
     release_guard();
     std::error_code ignored;  // close gives the descriptor back whatever it reports
     socket_.close(ignored);
@@ -180,13 +185,43 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     std::size_t taken;  // plain bytes that are encrypted and on their way
   };
 
+  /// What came of the bytes that were there.
+  struct Decrypted {
+    std::size_t bytes = 0;
+    int error = SSL_ERROR_NONE;
+    std::string trouble;
+  };
+
+  // ---- on the loop thread, or on that of the cipher: then nothing else of this object is touched meanwhile
+
+  /// True while the other thread has the connection: this is called once it gives it back.
+  bool waits_for_cipher(std::function<void()> call) {
+    if (at_cipher_) later_.push_back(std::move(call));
+    return at_cipher_;
+  }
+
+  void hand_to_cipher(std::function<void()> run, std::function<void()> then) {
+    at_cipher_ = true;
+    tls_.cipher_thread(loop_).submit(std::move(run), [self = shared_from_this(), then = std::move(then)] {
+      self->at_cipher_ = false;
+      then();
+      while (!self->at_cipher_ && !self->later_.empty()) {
+        const auto call = std::move(self->later_.front());
+        self->later_.pop_front();
+        call();
+      }
+      if (self->stage_ != Stage::closed) self->go_on();
+    });
+  }
+
   /// Everything that can be done now; then waits for what is missing.
   void go_on() {
+    if (at_cipher_) return;
     if (incoming_ == Incoming::wanted) incoming_ = Incoming::idle;
     if (stage_ == Stage::handshake) shake_hands();
-    if (stage_ == Stage::verdict || stage_ == Stage::open) encrypt();
+    if ((stage_ == Stage::verdict || stage_ == Stage::open) && encrypt_somewhere()) return;
     if (stage_ == Stage::verdict) hear_verdict();
-    if (stage_ == Stage::open && reading_) decrypt();
+    if (stage_ == Stage::open && reading_ && decrypt_somewhere()) return;
     send();
     if (stage_ == Stage::failed) return answer(failure_);
     if (incoming_ == Incoming::wanted || stage_ == Stage::parting) receive();
@@ -240,17 +275,18 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   /// Nothing is wrong as long as OpenSSL only wants more bytes.
-  void check(int result) {
-    const int error = SSL_get_error(ssl_.get(), result);
-    if (error == SSL_ERROR_WANT_READ) {
+  void check(int result) { check({0, SSL_get_error(ssl_.get(), result), last_trouble()}); }
+
+  void check(const Decrypted& turn) {
+    if (turn.error == SSL_ERROR_WANT_READ) {
       if (incoming_ == Incoming::idle) incoming_ = Incoming::wanted;
       if (!received_) return;
       if (*received_ == asio::error::eof && stage_ != Stage::handshake)
         return fail(asio::error::connection_aborted, "connection cut off");
       return fail(*received_, "");
     }
-    if (error == SSL_ERROR_ZERO_RETURN) return fail(asio::error::eof, "");
-    fail(asio::error::connection_aborted, last_trouble());
+    if (turn.error == SSL_ERROR_ZERO_RETURN) return fail(asio::error::eof, "");
+    fail(asio::error::connection_aborted, turn.trouble);
   }
 
   void fail(const std::error_code& error, std::string why) {
@@ -281,7 +317,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     lacks_credential_ = true;
     loop_.at(loop_.now() + kFarewell, [channel = weak_from_this()] {
       const auto self = channel.lock();
-      if (self && self->stage_ == Stage::parting) self->end_parting();
+      if (self && !self->at_cipher_ && self->stage_ == Stage::parting) self->end_parting();
     });
   }
 
@@ -291,8 +327,21 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     answer(failure_);
   }
 
-  void decrypt() {
-    std::size_t total = 0;
+  /// True: the other thread does it.
+  bool decrypt_somewhere() {
+    if (!tls_.cipher_thread(loop_).takes(wire_.end - wire_.begin)) {
+      finish_read(decrypt());
+      return false;
+    }
+    // owners: the job and what follows it
+    const auto turn = std::make_shared<Decrypted>();
+    hand_to_cipher([this, turn] { *turn = decrypt(); }, [this, turn] { finish_read(*turn); });
+    return true;
+  }
+
+  /// Loop or cipher thread: into the user's buffers.
+  Decrypted decrypt() {
+    Decrypted turn;
     for (const asio::mutable_buffer& buffer : reading_->to) {
       auto* at = static_cast<char*>(buffer.data());
       for (std::size_t have = 0; have < buffer.size();) {
@@ -300,24 +349,37 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
         std::size_t bytes = 0;
         const int result = SSL_read_ex(ssl_.get(), at + have, buffer.size() - have, &bytes);
         if (result <= 0) {
-          if (total == 0) return check(result);
-          return finish_read(total);
+          turn.error = SSL_get_error(ssl_.get(), result);
+          turn.trouble = last_trouble();
+          return turn;
         }
         have += bytes;
-        total += bytes;
+        turn.bytes += bytes;
       }
     }
-    finish_read(total);
+    return turn;
   }
 
-  void finish_read(std::size_t bytes) {
+  void finish_read(const Decrypted& turn) {
+    if (turn.bytes == 0) return check(turn);
     const Done done = std::exchange(reading_, std::nullopt)->done;
-    done({}, bytes);
+    done({}, turn.bytes);
   }
 
-  /// Full records where there are bytes for them: from the buffers themselves, or gathered from small ones.
+  /// True: the other thread does it.
+  bool encrypt_somewhere() {
+    if (!writing_ || writing_->taken > 0 || sending()) return false;
+    if (!tls_.cipher_thread(loop_).takes(std::min(asio::buffer_size(writing_->from), kSendBytes))) {
+      encrypt();
+      return false;
+    }
+    hand_to_cipher([this] { encrypt(); }, [] {});
+    return true;
+  }
+
+  /// Loop or cipher thread. Full records where there are bytes for them: from the buffers themselves, or
+  /// gathered from small ones.
   void encrypt() {
-    if (!writing_ || writing_->taken > 0 || sending()) return;
     std::array<std::byte, kRecordBytes> gathered;
     std::size_t have = 0;
     for (const asio::const_buffer& buffer : writing_->from) {
@@ -348,6 +410,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
       TW_CHECK(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
     }
     ERR_clear_error();
+    // The BIO takes all bytes, so nothing but a connection that failed before can fail here.
     if (SSL_write(ssl_.get(), from, static_cast<int>(bytes)) <= 0)
       fail(asio::error::connection_aborted, last_trouble());
   }
@@ -374,6 +437,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void on_sent(const std::error_code& error, std::size_t bytes) {
+    if (waits_for_cipher([self = shared_from_this(), error, bytes] { self->on_sent(error, bytes); })) return;
     if (stage_ == Stage::closed) return;
     departed_ += bytes;
     if (!error && departed_ < departing_.size()) return send_rest();
@@ -418,6 +482,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   }
 
   void on_received(const std::error_code& error, std::size_t bytes) {
+    if (waits_for_cipher([self = shared_from_this(), error, bytes] { self->on_received(error, bytes); }))
+      return;
     incoming_ = Incoming::idle;
     if (stage_ == Stage::closed) return;
     wire_.end += bytes;
@@ -456,6 +522,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   Incoming incoming_ = Incoming::idle;
   std::optional<std::error_code> received_;  // the end of what arrives
   std::uint64_t key_used_ = 0;               // bytes since the last change of the key
+  bool at_cipher_ = false;                   // the other thread has ssl_, wire_ and the user's buffers
+  std::deque<std::function<void()>> later_;  // once it gives them back
 };
 
 }  // namespace

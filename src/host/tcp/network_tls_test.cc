@@ -58,10 +58,20 @@ TEST_F(TlsNetwork, links_peers_with_tokens_of_one_run) {
   EXPECT_EQ(two.heard[PeerId{1}].back(), "99");
 }
 
-TEST_F(TlsNetwork, carries_bulk_messages_of_any_size_whole_while_keys_are_renewed) {
-  auto renewing = Tls::open(token(run, 1), now(), 100'000);
-  Party one(loop, 1, {.tls = renewing.value().get()});
-  Party two(loop, 2, {.tls = tls()});
+class TlsThreads : public TlsNetwork, public testing::WithParamInterface<CipherThread::Use> {
+ protected:
+  const Tls* renewing() {
+    auto tls = Tls::open(token(run, 1), now(), {.key_bytes = 100'000, .cipher_thread = GetParam()});
+    return opened.emplace_back(std::move(tls).value()).get();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, TlsThreads,
+                         testing::Values(CipherThread::Use::when_fast, CipherThread::Use::always));
+
+TEST_P(TlsThreads, carry_bulk_messages_of_any_size_whole_while_keys_are_renewed) {
+  Party one(loop, 1, {.tls = renewing()});
+  Party two(loop, 2, {.tls = renewing()});
   const std::vector<std::size_t> sizes = {1, 16383, 16384, 16385, 131072, 262144, 1 << 20, 5, 100'000};
   const auto byte_of = [](std::size_t message, std::size_t at) {
     return static_cast<std::byte>(message * 31 + at);
@@ -80,6 +90,18 @@ TEST_F(TlsNetwork, carries_bulk_messages_of_any_size_whole_while_keys_are_renewe
     ASSERT_EQ(frame.payload.size(), sizes[message]);
     for (std::size_t i = 0; i < frame.payload.size(); ++i)
       ASSERT_EQ(frame.payload.bytes()[i], byte_of(message, i)) << message << " at " << i;
+  }
+}
+
+TEST_P(TlsThreads, end_a_link_in_the_middle_of_a_message) {
+  Party two(loop, 2, {.tls = renewing()});
+  for (std::uint64_t id = 10; id < 30; ++id) {
+    Party one(loop, id, {.tls = renewing()});
+    one.make_bulk = [](PeerId) { return Frame{text_blob("more"), Blob(std::vector<std::byte>(1 << 20))}; };
+    ASSERT_TRUE(link_up(loop, one, two));
+    const auto& arrived = two.bulk[PeerId{id}];
+    ASSERT_TRUE(soon(loop, [&] { return arrived.size() >= id % 3; }));
+    if (id % 2 == 0) two.network.close(PeerId{id});
   }
 }
 
