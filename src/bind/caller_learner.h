@@ -59,6 +59,8 @@ class CallerLearner final : public train::Learner {
 
   bool take_back() override { return engine_->take_back(); }
 
+  Duration deserted_for() const override { return engine_->deserted_for(); }
+
   void knock(Done<Unit> done) override { engine_->knock(std::move(done)); }
 
   train::SlotValues contribution(std::uint32_t slot) override { return engine_->contribution(slot); }

@@ -8,14 +8,33 @@
 
 namespace tw::host {
 
+class CallerExecutor::Visit {
+ public:
+  explicit Visit(CallerExecutor& executor) : executor_(executor) { set({}); }
+
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+  ~Visit() { set(std::chrono::steady_clock::now()); }
+
+ private:
+  void set(std::optional<Moment> deserted_since) {
+    const std::lock_guard lock(executor_.mutex_);
+    executor_.deserted_since_ = deserted_since;
+  }
+
+  CallerExecutor& executor_;
+};
+
 CallerExecutor::CallerExecutor(Loop& loop, std::function<void(const std::string&)> on_failure)
-    : loop_(loop), on_failure_(std::move(on_failure)) {}
+    : loop_(loop), on_failure_(std::move(on_failure)), deserted_since_(std::chrono::steady_clock::now()) {}
 
 CallerExecutor::~CallerExecutor() = default;
 
 void CallerExecutor::submit(world::Task job) {
   {
     const std::lock_guard lock(mutex_);
+    if (jobs_.empty() && deserted_since_) deserted_since_ = std::chrono::steady_clock::now();
     jobs_.push_back({std::move(job), ++submitted_});
   }
   changed_.notify_one();
@@ -32,6 +51,12 @@ bool CallerExecutor::take_back() {
   return true;
 }
 
+Duration CallerExecutor::deserted_for() const {
+  const std::lock_guard lock(mutex_);
+  if (jobs_.empty() || !deserted_since_) return {};
+  return std::chrono::steady_clock::now() - *deserted_since_;
+}
+
 void CallerExecutor::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -46,6 +71,7 @@ std::string CallerExecutor::failure() const {
 }
 
 CallerExecutor::News CallerExecutor::work_until_gradient(Duration limit) {
+  const Visit visit(*this);
   const Moment end = std::chrono::steady_clock::now() + limit;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -67,6 +93,7 @@ CallerExecutor::News CallerExecutor::work_until_gradient(Duration limit) {
 }
 
 bool CallerExecutor::gradient_ready() {
+  const Visit visit(*this);
   std::unique_lock lock(mutex_);
   if (!is_handed_out()) return false;
   world::Task job = std::move(jobs_.front().task);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "host/lifeline.h"
@@ -32,6 +33,9 @@ class CallerExecutor final : public world::Executor {
 
   /// Loop thread.
   bool take_back() override;
+
+  /// Loop thread.
+  Duration deserted_for() const override;
 
   /// From any thread: work_until_gradient returns at once, now and later.
   void stop();
@@ -62,6 +66,9 @@ class CallerExecutor final : public world::Executor {
 
   using Moment = std::chrono::steady_clock::time_point;
 
+  /// While it exists, the program's thread is inside. Locks.
+  class Visit;
+
   void perform(world::Task job, Moment since);
 
   bool is_handed_out() const { return !jobs_.empty() && jobs_.front().number == handed_out_; }
@@ -75,6 +82,7 @@ class CallerExecutor final : public world::Executor {
   std::uint64_t submitted_ = 0;
   std::uint64_t handed_out_ = 0;  // number of a job; 0: none
   Moment handed_out_at_{};
+  std::optional<Moment> deserted_since_;  // jobs wait, or would wait, for the thread; empty: it is inside
   bool stopped_ = false;
   std::string failure_;
 };

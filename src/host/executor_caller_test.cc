@@ -39,6 +39,7 @@ class CallerExecutorTest : public ::testing::Test {
   CallerExecutor executor{loop, [this](const std::string& what) { failures.push_back(what); }};
   std::vector<std::string> log;
   std::vector<Done> done;
+  Duration inside = 1s;
 };
 
 using Jobs = std::vector<std::string>;
@@ -92,6 +93,21 @@ TEST_F(CallerExecutorTest, takes_back_a_gradient_that_stands_behind_other_jobs) 
   EXPECT_FALSE(executor.take_back());
   EXPECT_EQ(News::nothing, executor.work_until_gradient(0s));
   EXPECT_EQ((Jobs{"copy"}), log);
+}
+
+TEST_F(CallerExecutorTest, knows_how_long_jobs_have_waited_for_a_thread_that_is_elsewhere) {
+  EXPECT_EQ(0s, executor.deserted_for()) << "there is no job";
+  submit("update");
+  const auto first = executor.deserted_for();
+  EXPECT_GT(first, 0s);
+  EXPECT_GT(executor.deserted_for(), first);
+  executor.submit({[this] { inside = executor.deserted_for(); }, [](Duration) {}, 1});
+  submit("gradient", true);
+  ASSERT_EQ(News::gradient, executor.work_until_gradient(0s));
+  EXPECT_EQ(0s, inside) << "it is at work, though a job waits behind";
+  EXPECT_GT(executor.deserted_for(), 0s) << "it computes the gradient, or does something else";
+  ASSERT_TRUE(executor.gradient_ready());
+  EXPECT_EQ(0s, executor.deserted_for()) << "there is no job";
 }
 
 TEST_F(CallerExecutorTest, ends_the_wait_when_a_job_comes_or_it_is_stopped) {

@@ -56,6 +56,11 @@ class Lead {
   /// From any linked peer.
   void on_heartbeat(PeerId from, const wire::Heartbeat& told) { status_.hear(from, told); }
 
+  /// Where the threads of the peers are: they decide the order of the next record, and who is in it.
+  void set_presences(std::map<PeerId, wire::Presence> presences) {
+    status_.set_presences(std::move(presences));
+  }
+
   /// From members, and from peers that want to become members.
   void on_progress(const wire::Member& from, const wire::Progress& progress);
   void on_promise(PeerId from, const wire::Promise& promise);

@@ -245,7 +245,7 @@ std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   wake(now);
   const std::uint64_t all = options_.lease.microbatches();
   own_.grain = known_grain(most, all);
-  if (!takes_part() || !history_.parameters() || own_.busy) return std::nullopt;
+  if (!takes_part() || !history_.parameters() || !own_.is_here()) return std::nullopt;
   if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
   std::optional<WorkItem> item = work_.begin(most == 0 ? all : own_.grain);
   if (item) {
@@ -271,7 +271,7 @@ void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, d
   own_.samples_per_s = samples_per_s;
   if (!of_this_round(item.round) || work_.idle()) return;
   work_.finish(done);
-  if (own_.busy && work_.queued() > 0) {
+  if (!own_.is_here() && work_.queued() > 0) {
     give_back_queued();
   } else if (work_.wants_more()) {
     send_progress(part_.leaves());
@@ -327,10 +327,13 @@ void Swarm::catching_up(Instant now, const wire::CatchingUp& how) {
   tell_peer_state();
 }
 
-void Swarm::set_busy(Instant now, bool busy) {
+// Others have to know at once: this peer may be the one that leads.
+void Swarm::set_presence(Instant now, wire::Presence presence) {
   wake(now);
-  own_.busy = busy;
-  if (busy && work_.queued() > 0) {
+  if (std::exchange(own_.presence, presence) == presence) return;
+  tell_peer_state();
+  if (lead_) lead_->set_presences(membership_.presences(own_.presence));
+  if (!own_.is_here() && work_.queued() > 0) {
     give_back_queued();
   } else {
     send_progress();
@@ -385,6 +388,7 @@ wire::Heartbeat Swarm::heartbeat_to(PeerId peer) const {
   }
   if (peer_state() == wire::PeerState::syncing) beat.catching_up = own_.catching_up;
   beat.outlook = farewell_.outlook();
+  beat.presence = own_.presence;
   membership_.address(beat, now_, peer);
   // A peer is taken for lost after four times its announced interval.
   const auto quiet_ms =
@@ -402,7 +406,7 @@ wire::Progress Swarm::progress() const {
   progress.grain = own_.grain;
   progress.slots = work_.progress();
   progress.wants_more =
-      history_.parameters() && work_.wants_more() && !part_.leaves() && !own_.busy && is_knotted();
+      history_.parameters() && work_.wants_more() && !part_.leaves() && own_.is_here() && is_knotted();
   progress.leaving = part_.leaves();
   progress.called = acceptor_.averages();
   progress.bandwidth = own_.bandwidth;

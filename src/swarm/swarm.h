@@ -80,8 +80,8 @@ class Swarm {
   void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
   /// Nothing of the item was done: others get what is held. failed: why this peer can never compute it.
   void give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed = {});
-  /// While busy, the compute side does something else: others get the microbatches that have not begun.
-  void set_busy(Instant now, bool busy);
+  /// Unless its thread is here, others get the microbatches that have not begun.
+  void set_presence(Instant now, wire::Presence presence);
   /// Hand in what is done and leave after the round, or by HandOver if the round ends after the deadline.
   void leave(Instant now, std::optional<Instant> deadline = {});
   /// All sums of a HandOver are on their way.
@@ -188,7 +188,7 @@ class Swarm {
   void drive_lead();
   void hold_back();
   void consider_leading();
-  bool is_steady(const wire::Member& member) const;
+  Reluctance reluctance(const wire::Member& member) const;
   std::optional<wire::Member> next_leader() const;
   bool yields_lead() const;
   void hand_over_when_idle();

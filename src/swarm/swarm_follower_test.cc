@@ -381,7 +381,7 @@ TEST(Follower, gives_back_what_has_not_begun_when_its_compute_thread_goes) {
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   const std::optional<WorkItem> item = follower.swarm.begin_work(follower.now, 4);
   ASSERT_TRUE(item.has_value());
-  follower.swarm.set_busy(follower.now, true);
+  follower.swarm.set_presence(follower.now, wire::Presence::away);
   follower.listen();
   EXPECT_TRUE(last_word(follower).gave_back);
   EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, RangeSet(Range{8, 4})}}), last_word(follower).slots);
@@ -397,7 +397,7 @@ TEST(Follower, says_that_what_has_not_begun_does_not_come_when_its_compute_threa
   follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   ASSERT_TRUE(follower.swarm.begin_work(follower.now, 4).has_value());
   follower.tell(1, follower.plan());
-  follower.swarm.set_busy(follower.now, true);
+  follower.swarm.set_presence(follower.now, wire::Presence::away);
   follower.listen();
   EXPECT_EQ(1U, follower.count<StallReport>(1));
 }

@@ -57,28 +57,33 @@ void Swarm::consider_leaving() {
 
 // ---- its lead goes to another one
 
-bool Swarm::is_steady(const wire::Member& member) const {
-  if (member.is(options_.self)) return farewell_.outlook() == Outlook::steady;
-  const std::optional<wire::Heartbeat> last = roster().last_heartbeat(member.peer);
-  return !last || last->outlook == Outlook::steady;
+// A leader has to know the parameters of its round: a peer whose thread is away comes last.
+Reluctance Swarm::reluctance(const wire::Member& member) const {
+  const bool own = member.is(options_.self);
+  const wire::Heartbeat last =
+      own ? wire::Heartbeat{} : roster().last_heartbeat(member.peer).value_or(wire::Heartbeat{});
+  const wire::Presence presence = own ? own_.presence : last.presence;
+  if (presence >= wire::Presence::away) return Reluctance::does_not_follow;
+  const Outlook outlook = own ? farewell_.outlook() : last.outlook;
+  return outlook == Outlook::steady ? Reluctance::none : Reluctance::may_go;
 }
 
-// The first member that is here; those that may be gone soon come last.
+// The first member that is here, among those of the least reluctance.
 std::optional<wire::Member> Swarm::next_leader() const {
-  std::optional<wire::Member> first;
+  std::optional<wire::Member> next;
   for (const wire::Member& m : head()->members) {
     if (!is_here(m) && !membership_.presumed_live(now_, m.peer)) continue;
-    if (is_steady(m)) return m;
-    if (!first) first = m;
+    if (!next || reluctance(m) < reluctance(*next)) next = m;
   }
-  return first;
+  return next;
 }
 
 // Yields only to a member that is known to be here.
 bool Swarm::yields_lead() const {
-  if (farewell_.outlook() == Outlook::steady) return false;
+  const Reluctance own = reluctance(options_.self);
+  if (own == Reluctance::none) return false;
   return std::ranges::any_of(head()->members, [&](const wire::Member& m) {
-    return !m.is(options_.self) && is_here(m) && is_steady(m);
+    return !m.is(options_.self) && is_here(m) && reluctance(m) < own;
   });
 }
 

@@ -69,7 +69,7 @@ void Swarm::receive(PeerId from, const wire::Lease& lease) {
   if (!sound || !all.contains(lease.microbatches)) return;
   if (!work_.lease(lease.slot, lease.microbatches))
     return out_of_step("the leader does not know what this peer has sent");
-  if (!own_.busy || acceptor_.stage() != swarm::Acceptor::Stage::idle) return;
+  if (own_.is_here() || acceptor_.stage() != swarm::Acceptor::Stage::idle) return;
   work_.drop_queued();  // the lease came after this peer became busy: others get it
   send_progress(true);
 }
@@ -98,7 +98,8 @@ void Swarm::receive(PeerId from, const wire::Plan& plan) {
 
 // The rest was dropped on leaving, or its lease was lost. When a busy peer will compute it is unknown.
 void Swarm::do_what_counts(PeerId leader, const wire::Contribution& own) {
-  const bool must_be_there = own_.busy || own.slot >= wire::kLeaseSlots;  // sums of others are not made here
+  const bool must_be_there =
+      !own_.is_here() || own.slot >= wire::kLeaseSlots;  // sums of others are not made here
   const bool lacks_it = must_be_there && !work_.has_done_just(own.slot, own.microbatches);
   if (lacks_it || work_.has_other_than(own.slot, own.microbatches)) {
     send(leader, wire::StallReport{{head()->round + 1}, own.peer, wire::StallCause::owes_contribution});
@@ -332,6 +333,7 @@ void Swarm::consider_leading() {
   lead_knows_ = roster().version();
   lead_->hold_back_for(membership_.held_back_for());
   lead_->set_anchors(anchors());
+  lead_->set_presences(membership_.presences(own_.presence));
   lead_->set_live(now_, membership_.live());
   if (ballot == 0) send_progress();
 }
@@ -361,6 +363,7 @@ void Swarm::drive_lead() {
   if (end_run_) lead_->end_run();
   if (std::exchange(lead_knows_, roster().version()) != roster().version()) {
     lead_->set_anchors(anchors());
+    lead_->set_presences(membership_.presences(own_.presence));
     lead_->set_live(now_, membership_.live());
   }
   lead_->step(now_);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "swarm/ballots/test_records.h"
 #include "swarm/swarm.h"
 
 namespace tw::swarm {
@@ -26,6 +27,7 @@ struct PoolPeer {
   Duration microbatch_takes = std::chrono::milliseconds(150);
   bool alive = true;
   bool stopped = false;                 ///< as by SIGSTOP: lives, does nothing
+  bool thread_is_away = false;          ///< it neither computes nor applies
   std::vector<wire::Record> applied{};  ///< in the order in which it applied them
   std::vector<std::string> catch_ups{};
   std::vector<std::string> ends{};
@@ -36,6 +38,12 @@ struct PoolPeer {
   std::vector<PeerId> closed{};  ///< closed links that it was not told of yet
   Instant begins_at = kNever;    ///< when the state of others will be here
   Instant handed_at = kNever;    ///< when its sums will be on their way to a custodian
+
+  /// The update of its last record, unless nobody is there to do it.
+  void apply(Instant now) const {
+    const wire::Record& last = applied.back();
+    if (!thread_is_away) swarm->applied(now, last.round, parameters_after(last));
+  }
 };
 
 }  // namespace tw::swarm

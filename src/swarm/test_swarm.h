@@ -161,7 +161,7 @@ class Pool {
       const double speed = static_cast<double>(setup_.lease.microbatch) / to_seconds(p.microbatch_takes);
       p.swarm->finish_work(now_, *std::exchange(p.computing, std::nullopt), 1, speed);
     }
-    if (!p.computing) p.computing = p.swarm->begin_work(now_);
+    if (!p.computing && !p.thread_is_away) p.computing = p.swarm->begin_work(now_);
     if (p.computing && p.computed_at <= now_) p.computed_at = now_ + p.microbatch_takes;
   }
 
@@ -204,7 +204,7 @@ class Pool {
       if (const auto* committed = std::get_if<Committed>(&action)) {
         p.plan.reset();
         p.applied.push_back(committed->record);
-        p.swarm->applied(now_, committed->record.round, parameters_after(committed->record));
+        p.apply(now_);
       }
       if (std::holds_alternative<HandOver>(action)) p.handed_at = now_ + kSumTransfer;
       if (const auto* end = std::get_if<Ended>(&action)) p.ends.push_back(end->why);

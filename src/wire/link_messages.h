@@ -63,6 +63,15 @@ enum class Outlook : std::uint8_t {
   leaves,   ///< so does it, within a known time: it hands over its sums
 };
 
+/// Where the thread is that computes and applies updates, as far as others have to know. The engine of the
+/// peer votes, reduces and serves in each case.
+enum class Presence : std::uint8_t {
+  here,
+  occupied,  ///< it evaluates: it gets no work
+  away,  ///< the same, and when it applies the next update is not known: the peer leads only if all are so
+  full,  ///< the same, and no more means can wait for it: the next record does not name the peer
+};
+
 /// Progress of a peer that takes the state and means of others.
 struct CatchingUp {
   /// Since it was a member last: how often it came no nearer to the head.
@@ -90,11 +99,12 @@ struct Heartbeat {
   std::uint32_t next_ms = 0;        ///< the next one is due at most this long after this one
   CatchingUp catching_up;
   Outlook outlook = Outlook::steady;
+  Presence presence = Presence::here;
 
   static void fields(auto& self, auto&& field) {
     field(self.peer_state, self.head, self.head_record, self.majority_samples, self.samples, self.had_company,
           self.restarts, self.sent_ns, self.echo_ns, self.echo_delay_ns, self.next_ms, self.catching_up,
-          self.outlook);
+          self.outlook, self.presence);
   }
 
   bool operator==(const Heartbeat&) const = default;

@@ -28,6 +28,10 @@ class Executor {
   /// Takes back the gradient task that comes next: neither `run` nor `done` is called. False if there is
   /// none, or it runs already. Loop thread.
   virtual bool take_back() { return false; }
+
+  /// How long jobs have waited for a thread that does something else; 0: it is at work, or there is no job.
+  /// Loop thread.
+  virtual Duration deserted_for() const { return {}; }
 };
 
 }  // namespace tw::world

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import time
 from typing import Any, Dict
@@ -62,17 +63,23 @@ def busy(report: Report) -> None:
     Loop(report).until(1 << 60)
 
 
-def away(report: Report, seconds: float, paused: bool) -> Any:
+def sleep(loop: Loop, how: str, seconds: float) -> None:
+    if how == "paused":
+        with loop.run.paused("looking away"):
+            time.sleep(seconds)
+    elif how == "interpreter":  # a call that holds its lock, like a long sort
+        ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+    else:
+        time.sleep(seconds)
+
+
+def away(report: Report, seconds: float, how: str) -> Any:
     """Goes away for so long, comes back, takes part in some rounds and leaves."""
     loop = Loop(report)
     loop.until(GONE_IN)
     before = memory()["VmRSS"]
     forget_peak()
-    if paused:
-        with loop.run.paused("looking away"):
-            time.sleep(seconds)
-    else:
-        time.sleep(seconds)
+    sleep(loop, how, seconds)
     asleep = memory()["VmHWM"] - before
     loop.opt.step()
     back = loop.run.round

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loop that does something else for long: what it costs the others, and the peer itself.
 
-TRADEWIND_TEST_AWAY_S: seconds that it is away (12).
+TRADEWIND_TEST_AWAY_S: seconds that it is away (8).
 """
 
 import json
@@ -12,7 +12,7 @@ import sleepers
 from conftest import needs_engine
 from crew import crew_of
 
-AWAY_S = float(os.environ.get("TRADEWIND_TEST_AWAY_S", 12))
+AWAY_S = float(os.environ.get("TRADEWIND_TEST_AWAY_S", 8))
 
 pytestmark = [needs_engine, pytest.mark.timeout(90 + 2 * AWAY_S)]
 
@@ -24,23 +24,24 @@ def commit_times(log):
 
 
 def lost_seconds(times):
-    """What rounds took beyond twice the usual, the longest first."""
+    """What a round takes as usual, and what rounds took beyond twice of that, the longest first."""
     moments = sorted(times.values())
     gaps = sorted(later - earlier for earlier, later in zip(moments, moments[1:]))
     usual = gaps[len(gaps) // 2]
-    return [round(gap - 2 * usual, 3) for gap in reversed(gaps)]
+    return usual, [round(gap - 2 * usual, 3) for gap in reversed(gaps)]
 
 
-@pytest.mark.parametrize("paused", [False, True], ids=["with a lease", "paused"])
-def test_a_loop_that_is_away_for_long(paused, tmp_path):
+# Of two peers the first one leads, and without its vote there is no majority.
+@pytest.mark.parametrize("how, peers", [("with a lease", 3), ("paused", 2), ("interpreter", 2)])
+def test_a_loop_that_is_away_for_long(how, peers, tmp_path):
     with crew_of(target_batch_size=32, rounds=100000) as crew:
         crew.out = tmp_path
-        busy = [crew.start(sleepers.busy, wait_for=3) for _ in range(2)]
-        away = crew.start(sleepers.away, wait_for=3, seconds=AWAY_S, paused=paused)
+        away = crew.start(sleepers.away, wait_for=peers, seconds=AWAY_S, how=how)
+        busy = [crew.start(sleepers.busy, wait_for=peers) for _ in range(peers - 1)]
         result = away.result(60 + 2 * AWAY_S)
-        lost = lost_seconds(commit_times(tmp_path / "events-1.jsonl"))
-        # The others do not wait for its return: its order goes to others after a second or four usual steps.
-        assert lost[0] < 0.8 * AWAY_S, (lost[:5], result)
+        usual, lost = lost_seconds(commit_times(tmp_path / "events-2.jsonl"))
+        # A second or four usual steps until the others know, none if it says so; then some time to elect.
+        assert lost[0] < max(1 if how == "paused" else 2.5, 6 * usual), (usual, lost[:5], result)
         # Nothing piles up: the rounds it misses would be tens of vectors. The state of others is one to five.
         assert result["asleep"] < 3 and result["vectors"] < 10, result
         mine, theirs = ({one["round"]: one["sum"] for one in peer.all("model")} for peer in (away, busy[0]))

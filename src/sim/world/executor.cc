@@ -33,18 +33,28 @@ bool VirtualExecutor::take_back() {
   if (!stands || begun_ || gradient == jobs_.end()) return false;
   jobs_.erase(gradient);
   ++step_;
+  if (!busy()) deserted_since_ = kNever;
   if (busy()) later(stands_until_, &VirtualExecutor::begin);
   return true;
+}
+
+Duration VirtualExecutor::deserted_for() const {
+  return deserted_since_ == kNever ? Duration{} : process_.scheduler().now() - deserted_since_;
 }
 
 void VirtualExecutor::begin() {
   early_ = false;
   if (jobs_.front().gradient) stand(away_until_);
-  if (process_.scheduler().now() < stands_until_) return later(stands_until_, &VirtualExecutor::begin);
+  const Instant now = process_.scheduler().now();
+  if (now < stands_until_) {
+    deserted_since_ = std::min(deserted_since_, now);
+    return later(stands_until_, &VirtualExecutor::begin);
+  }
+  deserted_since_ = kNever;
   begun_ = true;
   const double seconds = jobs_.front().weight / pace_.weight_per_s + to_seconds(pace_.least);
   takes_ = from_seconds(seconds * (1 + pace_.jitter * random_.uniform()));
-  began_ = process_.scheduler().now();
+  began_ = now;
   stopped_at_begin_ = process_.stopped_for();
   early_ = random_.chance(0.5);
   if (early_) jobs_.front().run();

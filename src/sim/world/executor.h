@@ -30,6 +30,8 @@ class VirtualExecutor final : public world::Executor {
   /// Takes back a gradient task that waits for a thread which is away.
   bool take_back() override;
 
+  Duration deserted_for() const override;
+
   /// The thread belongs to a program that is busy until then, from its next gradient on: until that it is
   /// inside the engine.
   void go_away(Instant until) { away_until_ = until; }
@@ -58,7 +60,8 @@ class VirtualExecutor final : public world::Executor {
   Duration stopped_at_begin_{};
   Instant away_until_{};  ///< once a gradient is due
   Instant stands_until_{};
-  std::uint64_t step_ = 0;  ///< that comes next: others do not come any more
+  Instant deserted_since_ = kNever;  ///< a job waits; kNever: none does
+  std::uint64_t step_ = 0;           ///< that comes next: others do not come any more
 };
 
 }  // namespace tw::sim

@@ -86,6 +86,7 @@ TEST(VirtualExecutor, gives_back_a_gradient_whose_thread_is_away_and_does_the_re
   m.submit("next", 1);
   m.scheduler.run_for(milliseconds(50));
   EXPECT_FALSE(m.executor.take_back()) << "the thread is inside the engine";
+  EXPECT_EQ(m.executor.deserted_for(), seconds(0));
   m.scheduler.run_for(seconds(1));
   EXPECT_NE(m.log.find("update-took-100"), std::string::npos) << m.log;
   EXPECT_TRUE(m.executor.take_back());
@@ -103,8 +104,10 @@ TEST(VirtualExecutor, gives_back_a_gradient_that_stands_behind_other_jobs) {
   m.submit("copy", 1);
   m.executor.submit({[&m] { m.log += "gradient "; }, [](Duration) {}, 1, true});
   m.scheduler.run_for(seconds(1));
+  EXPECT_EQ(m.executor.deserted_for(), seconds(1));
   EXPECT_TRUE(m.executor.take_back());
   m.scheduler.run_for(seconds(5));
+  EXPECT_EQ(m.executor.deserted_for(), seconds(0));
   EXPECT_EQ(m.log.find("gradient"), std::string::npos) << m.log;
   EXPECT_NE(m.log.find("copy-took-100"), std::string::npos) << m.log;
 }

@@ -21,6 +21,7 @@ void Holdback::heard(Instant now, PeerId peer, const wire::Heartbeat& told) {
   Joiner& joiner = entry->second;
   if (first || by_its_word.pieces > joiner.pieces) joiner.moved_at = now;
   joiner.pieces = by_its_word.pieces;
+  joiner.presence = told.presence;
 }
 
 void Holdback::step(Instant now) {

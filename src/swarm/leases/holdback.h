@@ -14,6 +14,8 @@ namespace tw::swarm {
 /// means reach them more slowly than rounds are made. If rounds went on at once, these joiners would use up
 /// others' bandwidth for ever and never take part.
 ///
+/// Nobody waits for a joiner while its program is busy.
+///
 /// Bounds, whatever a joiner says: a joiner that gets nothing for kStill is not waited for, and a wait ends
 /// after kLongest. After each wait leases go out for at least as long as it took, so that rounds are made at
 /// least half of the time. A step machine.
@@ -42,8 +44,9 @@ class Holdback {
     bool still = false;
     bool had_its_time = false;
     bool begins = false;
+    wire::Presence presence = wire::Presence::here;
 
-    bool is_waited_for() const { return !still && !had_its_time; }
+    bool is_waited_for() const { return !still && !had_its_time && presence < wire::Presence::away; }
   };
 
   std::map<PeerId, Joiner> joiners_;  ///< that lost ground, or begin

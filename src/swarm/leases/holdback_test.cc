@@ -59,6 +59,21 @@ TEST(Holdback, waits_for_nobody_who_gets_nothing_or_is_gone) {
   EXPECT_TRUE(watch.holdback.peers().empty());
 }
 
+TEST(Holdback, waits_for_no_joiner_whose_program_is_busy) {
+  Watch watch;
+  const auto tell = [&](wire::Presence presence) {
+    wire::Heartbeat beat{.peer_state = wire::PeerState::syncing, .presence = presence};
+    beat.catching_up.lost_ground = 2;
+    watch.holdback.heard(watch.now += 1s, kJoiner, beat);
+    watch.holdback.step(watch.now);
+    return watch.holdback.peers();
+  };
+  EXPECT_EQ(std::vector{kJoiner}, tell(wire::Presence::here));
+  EXPECT_TRUE(tell(wire::Presence::away).empty());
+  watch.now += 2s;
+  EXPECT_EQ(std::vector{kJoiner}, tell(wire::Presence::here));
+}
+
 TEST(Holdback, lets_rounds_be_made_in_half_of_the_time_whatever_joiners_say) {
   Watch watch;
   EXPECT_TRUE(watch.waits_for(Holdback::kLongest));

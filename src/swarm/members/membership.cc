@@ -205,6 +205,14 @@ std::map<PeerId, std::uint64_t> Membership::live() const {
   return all;
 }
 
+std::map<PeerId, wire::Presence> Membership::presences(wire::Presence own) const {
+  std::map<PeerId, wire::Presence> all = {{self_.peer, own}};
+  for (const auto& [peer, incarnation] : roster_.following()) {
+    if (const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(peer)) all[peer] = last->presence;
+  }
+  return all;
+}
+
 // A non-member waits for them, too. If the missing process ran under this peer's own id, the members that are
 // here are waited for: they go on without it after their patience.
 std::vector<PeerId> Membership::missing_for_a_majority(const Members& members) const {

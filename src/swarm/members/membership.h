@@ -142,6 +142,9 @@ class Membership {
   /// Processes that follow the history, this one included, by incarnation.
   std::map<PeerId, std::uint64_t> live() const;
 
+  /// Where the threads of the processes are that follow the history, by their last word; own: of this one.
+  std::map<PeerId, wire::Presence> presences(wire::Presence own) const;
+
   /// Members whose absence keeps this peer's side from being a majority; empty when it is one, or when no
   /// member is here. If only this peer's own id is missing, the members that are here.
   std::vector<PeerId> missing_for_a_majority(const Members& members) const;

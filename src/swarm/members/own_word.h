@@ -13,9 +13,18 @@ namespace tw::swarm {
 struct OwnWord {
   double samples_per_s = 0;
   std::uint64_t grain = 1;
-  bool busy = false;
+  wire::Presence presence = wire::Presence::here;
   wire::Bandwidth bandwidth{};
   wire::CatchingUp catching_up{};
+
+  bool is_here() const { return presence == wire::Presence::here; }
+};
+
+/// Why a peer should rather not lead; the least one does.
+enum class Reluctance : std::uint8_t {
+  none,
+  may_go,           ///< its machine may be taken away, or it leaves
+  does_not_follow,  ///< its thread is away: it does not know the parameters of the next rounds
 };
 
 /// Times of these reports.

@@ -275,7 +275,13 @@ std::vector<PeerId> PeerStatus::participants() const {
 }
 
 bool PeerStatus::is_next(PeerId peer) const {
-  return counts(peer) && !leaves(peer) && (!words_.contains(peer) || fits(peer));
+  return counts(peer) && !leaves(peer) && (!words_.contains(peer) || fits(peer)) &&
+         presence(peer) != wire::Presence::full;
+}
+
+wire::Presence PeerStatus::presence(PeerId peer) const {
+  const auto told = presences_.find(peer);
+  return told == presences_.end() ? wire::Presence::here : told->second;
 }
 
 std::vector<Member> PeerStatus::next_members() const {
@@ -289,6 +295,8 @@ std::vector<Member> PeerStatus::next_members() const {
   // clang 14 cannot compile that of std::ranges.
   std::stable_partition(next.begin(), next.end(),
                         [&](const Member& m) { return stance(m.peer).outlook == wire::Outlook::steady; });
+  std::stable_partition(next.begin(), next.end(),
+                        [&](const Member& m) { return presence(m.peer) < wire::Presence::away; });
   return next;
 }
 

@@ -136,10 +136,16 @@ class PeerStatus {
   /// Sets the peers whose machines stay.
   void set_anchors(std::set<PeerId> anchors) { anchors_ = std::move(anchors); }
 
+  /// Sets where the threads of the peers are; one that is not named is here.
+  void set_presences(std::map<PeerId, wire::Presence> presences) { presences_ = std::move(presences); }
+
+  wire::Presence presence(PeerId peer) const;
+
   bool is_anchor(PeerId peer) const { return anchors_.contains(peer); }
 
   /// Members of the next record: anchors, then the others, both longest-lived first; those that may be gone
-  /// soon come last. Requires the leader's own report.
+  /// soon come last, and after them those whose thread is away. A peer that is full is none. Requires the
+  /// leader's own report.
   std::vector<wire::Member> next_members() const;
 
   /// Seated peers that are excluded.
@@ -182,6 +188,7 @@ class PeerStatus {
   std::size_t refusals_ = 0;
   std::vector<wire::Member> candidates_;  // in the order in which they came
   std::set<PeerId> anchors_;
+  std::map<PeerId, wire::Presence> presences_;
   std::vector<PeerId> present_;     // count()
   std::set<PeerId> eligible_;       // count()
   bool has_quorum_ = false;         // count()

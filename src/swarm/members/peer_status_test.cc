@@ -148,6 +148,19 @@ TEST(PeerStatus, counts_on_what_a_process_said_before_this_round_or_in_a_heartbe
   EXPECT_FALSE(round.status.leaves(PeerId{2})) << "it may be another process";
 }
 
+TEST(PeerStatus, has_peers_vote_whose_threads_are_away_and_names_them_last_or_not_at_all) {
+  using wire::Presence;
+  Round7 round;
+  round.tells(3);  // 2 has not applied the last update, so it says nothing
+  round.status.set_presences({{PeerId{1}, Presence::occupied}, {PeerId{2}, Presence::away}});
+  EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3), member(2)));
+  round.status.set_presences({{PeerId{2}, Presence::full}});
+  EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3)));
+  EXPECT_THAT(round.status.present(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
+  EXPECT_THAT(round.status.participants(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
+  EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{3}));
+}
+
 TEST(PeerStatus, has_a_refused_peer_vote_and_an_excluded_one_not) {
   Round7 round;
   for (const std::uint64_t id : {2, 3}) round.tells(id);

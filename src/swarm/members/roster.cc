@@ -97,7 +97,8 @@ void Roster::heard(Instant now, PeerId peer, const wire::Heartbeat& heartbeat) {
   const auto found = entries_.find(peer);
   if (found == entries_.end()) return;
   std::optional<wire::Heartbeat>& last = found->second.heartbeat;
-  const bool news = !last || last->peer_state != heartbeat.peer_state || last->outlook != heartbeat.outlook;
+  const bool news = !last || last->peer_state != heartbeat.peer_state || last->outlook != heartbeat.outlook ||
+                    last->presence != heartbeat.presence;
   last = heartbeat;
   found->second.heard_at = now;
   if (!news) return;

@@ -43,6 +43,8 @@ class EngineLearner final : public Learner {
 
   bool take_back() override { return compute_.take_back(); }
 
+  Duration deserted_for() const override { return compute_.deserted_for(); }
+
   void knock(Done<Unit> done) override;
   SlotValues contribution(std::uint32_t slot) override;
   void forget_sums() override;

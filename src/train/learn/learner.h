@@ -82,6 +82,9 @@ class Learner {
   /// possible.
   virtual bool take_back() { return false; }
 
+  /// Executor::deserted_for of the compute thread.
+  virtual Duration deserted_for() const { return {}; }
+
   /// Called when the compute thread reaches this job.
   virtual void knock(Done<Unit> done) = 0;
 

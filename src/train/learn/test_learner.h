@@ -34,6 +34,8 @@ class CountingLearner final : public Learner {
     return true;
   }
 
+  Duration deserted_for() const override { return gives_back ? std::chrono::hours(1) : Duration{}; }
+
   void knock(Done<Unit> done) override {
     add("knock", std::move(done), [] { return Unit{}; });
   }
@@ -77,7 +79,7 @@ class CountingLearner final : public Learner {
   double loss = 0.5;  ///< of each sample
   std::optional<data::LoadWait> late{};
   std::optional<data::MissingSample> missing{};
-  bool gives_back = false;
+  bool gives_back = false;         ///< its thread is elsewhere
   std::vector<std::string> given;  ///< jobs, in their order
 
   using Jobs = std::deque<std::function<void()>>;

@@ -443,9 +443,7 @@ void Session::Machine::on_timer() {
   report_probe();
   report_stall();
   if (const std::optional<swarm::WorkItem> late = worker_.take_back_when_late(now)) give_back(late);
-  // A leader has to know the parameters of the round.
-  if (swarm_->leads() && worker_.is_stuck(now))
-    swarm_->fall_behind(now, "its update waits for its own thread");
+  tell_where_the_worker_is();
   watch_waits();
   finish_when_done();
   if (!finished() && departure_.is_overdue(now)) end("left at the end of its notice", false);

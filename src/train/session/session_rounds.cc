@@ -121,7 +121,8 @@ void Session::Machine::give_back(const std::optional<swarm::WorkItem>& item) {
 }
 
 void Session::Machine::tell_where_the_worker_is() {
-  swarm_->set_busy(doors_.clock.now(), worker_.is_elsewhere());
+  const Instant now = doors_.clock.now();
+  swarm_->set_presence(now, worker_.presence(now));
 }
 
 void Session::Machine::settle_when_ready() {
@@ -326,6 +327,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
       {record, std::move(mean.segments), std::move(mean.own), false, std::move(kept)},
       [this, record](const Digest& parameters, Duration took) { on_update(record, parameters, took); });
   after_update(record);
+  tell_where_the_worker_is();
 }
 
 void Session::Machine::on_update(const wire::Record& record, const Digest& parameters, Duration took) {
@@ -335,6 +337,7 @@ void Session::Machine::on_update(const wire::Record& record, const Digest& param
   event.digest = to_string(parameters);
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(record, parameters, false);
+  tell_where_the_worker_is();  // first, so that what it reports asks for work
   swarm_->applied(doors_.clock.now(), record.round, parameters);
   if (record.last && !finished()) departure_.stand_at(true);
   if (round_ == record.round + 1) {
@@ -354,7 +357,6 @@ void Session::Machine::after_update(const wire::Record& record) {
     worker_.evaluate(record.round, [this, record](const Evaluation& evaluation, Duration took) {
       on_evaluation(record, evaluation, took);
     });
-    tell_where_the_worker_is();  // the others do this peer's part meanwhile
   }
   if (first && checkpoints_.is_due(record) && swarm_->anchors().empty() && checkpoints_.asks_for_anchor())
     emit({.phase = Phase::copy,

@@ -23,7 +23,7 @@ class OwnWork {
   void submitted(Instant now, swarm::Wait what);
   /// The first job finished after it ran for `took`.
   void finished(Instant now, Duration took);
-  /// A job was dropped before it began; 0: the first one.
+  /// A job was dropped, or did nothing; 0: the first one.
   void dropped(Instant now, std::size_t number);
 
   /// The job under way, with the progress of its meter; empty if there is none.
@@ -32,8 +32,10 @@ class OwnWork {
   /// When the job under way, the first one, began.
   Instant since() const { return since_; }
 
-  /// Expected time of jobs of this kind, until one has ended.
-  void expect(swarm::Wait::Kind kind, Duration usual) { usual_.try_emplace(kind, Usual{usual, 1}); }
+  /// Expected time of jobs of this kind, if it is longer than what is known, until the next one has ended.
+  void expect(swarm::Wait::Kind kind, Duration usual) {
+    if (usual > this->usual(kind)) usual_[kind] = {usual, 1};
+  }
 
   /// How long jobs of this kind take, smoothed from the second one on; 0 before one has ended.
   Duration usual(swarm::Wait::Kind kind) const;

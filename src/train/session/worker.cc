@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "train/session/session.h"
 
 namespace tw::train {
 namespace {
@@ -15,7 +16,7 @@ using swarm::Wait;
 constexpr int kUsualSteps = 4;
 constexpr Duration kAwayAfter = std::chrono::seconds(1);
 
-/// The first one compiles and warms up.
+/// The first one compiles and warms up. Where others compute already, nobody waits for that.
 constexpr Duration kFirstStep = std::chrono::seconds(10);
 
 /// A wait for data that lasts longer is named at once: a hanging store is named within 5 s.
@@ -44,16 +45,21 @@ Learner::Done<R> Worker::queued(State kind, Wait what, Learner::Done<R> done) {
   surroundings_.waits.compute().submitted(surroundings_.clock.now(), std::move(what));
   return [this, alive = std::weak_ptr<int>(alive_), kind, done = std::move(done)](R result, Duration took) {
     if (alive.expired()) return;
-    finish(kind, took);
+    bool did = true;
+    if constexpr (std::is_same_v<R, WorkDone>) did = result.microbatches > 0;
+    finish(kind, did ? std::optional(took) : std::nullopt);
     done(std::move(result), took);
     surroundings_.then();
   };
 }
 
-void Worker::finish(State kind, Duration took) {
+// An order that a program gives back says nothing about how long a step takes.
+void Worker::finish(State kind, std::optional<Duration> took) {
   TW_CHECK(state() == kind);
   queue_.pop_front();
-  surroundings_.waits.compute().finished(surroundings_.clock.now(), took);
+  const Instant now = surroundings_.clock.now();
+  OwnWork& work = surroundings_.waits.compute();
+  took ? work.finished(now, *took) : work.dropped(now, 0);
 }
 
 void Worker::initialise(std::function<void(const Digest&)> done) {
@@ -108,16 +114,15 @@ std::optional<swarm::WorkItem> Worker::take_back() {
 }
 
 std::optional<swarm::WorkItem> Worker::take_back_when_late(Instant now) {
-  const OwnWork& work = surroundings_.waits.compute();
-  const Duration usual = work.usual(Wait::Kind::computing);
-  Duration late = usual == Duration{} ? kFirstStep : std::max(kAwayAfter, kUsualSteps * usual);
-  // The thread may be making the copy that stands before.
-  if (state() != State::computing)
-    late += std::max(kFirstStep, kUsualSteps * work.usual(work.current().kind));
-  if (now - work.since() <= late) return std::nullopt;
-  const auto back = [this, since = work.since()](const Unit&, Duration) {
-    // A first step that was taken back says how long one takes.
-    surroundings_.waits.compute().expect(Wait::Kind::computing, surroundings_.clock.now() - since);
+  if (!is_deserted(now)) return std::nullopt;
+  OwnWork& work = surroundings_.waits.compute();
+  // A first step that was taken back says how long one takes. A later one has twice the time the next time:
+  // if the machine has become slow, no step would ever count.
+  const bool first = work.usual(Wait::Kind::computing) == Duration{};
+  const Duration most = first ? Duration::max() : 2 * late_after() / kUsualSteps;
+  const auto back = [this, since = work.since(), most](const Unit&, Duration) {
+    const Duration took = surroundings_.clock.now() - since;
+    surroundings_.waits.compute().expect(Wait::Kind::computing, std::min(took, most));
     surroundings_.back();
   };
   const std::optional<swarm::WorkItem> item = take_back();
@@ -125,9 +130,31 @@ std::optional<swarm::WorkItem> Worker::take_back_when_late(Instant now) {
   return item;
 }
 
-bool Worker::is_stuck(Instant now) const {
-  const bool elsewhere = paused_ || jobs(State::away) > 0;
-  return elsewhere && updates_under_way() > 0 && now - surroundings_.waits.compute().since() > kAwayAfter;
+Duration Worker::late_after() const {
+  const Duration usual = surroundings_.waits.compute().usual(Wait::Kind::computing);
+  if (usual == Duration{} && round_ <= 1) return kFirstStep;
+  return std::max<Duration>(kAwayAfter, kUsualSteps * usual);
+}
+
+// Jobs wait, and the thread has been elsewhere for longer than its steps take.
+bool Worker::is_deserted(Instant now) const {
+  const Instant since = surroundings_.waits.compute().since();
+  return std::min<Duration>(learner_->deserted_for(), now - since) > late_after();
+}
+
+wire::Presence Worker::presence(Instant now) const {
+  if (updates_under_way() >= SessionView::kMostWaitingUpdates) return wire::Presence::full;
+  if (paused_ || jobs(State::away) > 0 || is_deserted(now) || has_late_update(now))
+    return wire::Presence::away;
+  return jobs(State::evaluating) > 0 ? wire::Presence::occupied : wire::Presence::here;
+}
+
+// Or the copy before it takes long. The engine's own
+// evaluation ends by itself, and its leader can end the run by it.
+bool Worker::has_late_update(Instant now) const {
+  if (updates_under_way() == 0 || state() == State::evaluating) return false;
+  const OwnWork& work = surroundings_.waits.compute();
+  return now - work.since() > std::max<Duration>(kAwayAfter, kUsualSteps * work.usual(work.current().kind));
 }
 
 std::optional<swarm::WorkItem> Worker::pause() {

@@ -52,6 +52,9 @@ class Worker {
 
   std::size_t updates_under_way() const { return jobs(State::applying); }
 
+  /// Where the thread is, as others have to know. Its updates decide: they wait for it, or one takes long.
+  wire::Presence presence(Instant now) const;
+
   /// Others do this peer's part: it evaluates, or its thread is away.
   bool is_elsewhere() const { return paused_ || jobs(State::evaluating) + jobs(State::away) > 0; }
 
@@ -82,9 +85,6 @@ class Worker {
   /// If the compute thread belongs to a program and is late: the item that was not begun, which is cancelled.
   /// The worker is_elsewhere() until the thread comes back.
   std::optional<swarm::WorkItem> take_back_when_late(Instant now);
-
-  /// An update has waited long for a thread that is away: the time of its application is not known.
-  bool is_stuck(Instant now) const;
 
   /// The owner of the compute thread announces that it is busy until resume(). Returns the item that was not
   /// begun, if any.
@@ -135,12 +135,15 @@ class Worker {
   double samples_per_s() const { return samples_per_s_; }
 
  private:
+  Duration late_after() const;
+  bool is_deserted(Instant now) const;
+  bool has_late_update(Instant now) const;
   swarm::Wait freezing(const wire::Record& record) const;
 
   /// `done` of a job that goes into the queue now.
   template <class R>
   Learner::Done<R> queued(State kind, swarm::Wait what, Learner::Done<R> done);
-  void finish(State kind, Duration took);
+  void finish(State kind, std::optional<Duration> took);
   std::optional<swarm::WorkItem> take_back();
 
   std::unique_ptr<Learner> learner_;

@@ -196,11 +196,11 @@ TEST_F(WorkerDeathTest, takes_one_microbatch_at_a_time_and_updates_of_their_kind
 TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
   using namespace std::chrono_literals;
   learner.gives_back = true;
-  worker.open(3);
-  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  worker.open(1);
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
   EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 10s)) << "nobody knows how long it takes";
   ASSERT_TRUE(learner.run_next());  // a second
-  worker.work(item_of(3, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
+  worker.work(item_of(1, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
   EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 4s));
   EXPECT_FALSE(worker.is_elsewhere());
   EXPECT_TRUE(worker.take_back_when_late(clock.time + 4001ms).has_value());
@@ -214,6 +214,48 @@ TEST_F(WorkerTest, takes_back_what_its_thread_does_not_come_for) {
   EXPECT_FALSE(worker.is_elsewhere());
 }
 
+TEST_F(WorkerTest, lets_nobody_wait_for_the_first_step_of_a_joiner) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 1s));
+  EXPECT_TRUE(worker.take_back_when_late(clock.time + 1001ms).has_value());
+}
+
+// A machine that swaps: each step took longer than four usual ones, so that none ever counted.
+TEST_F(WorkerTest, gives_steps_twice_the_time_after_it_took_one_back) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  worker.open(3);
+  worker.work(item_of(3, 8), [](const WorkDone&) {});
+  ASSERT_TRUE(learner.run_next());  // a second
+  for (const Duration late : {4s, 8s, 16s}) {
+    worker.work(item_of(3, 8), [](const WorkDone&) {});
+    EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + late));
+    EXPECT_TRUE(worker.take_back_when_late(clock.time + late + 1ms).has_value());
+    clock.time += 1min;
+    ASSERT_TRUE(learner.run_next());  // it is back
+  }
+  for (const Duration late : {32s, 4s}) {
+    worker.work(item_of(3, 8), [](const WorkDone&) {});
+    EXPECT_EQ(wire::Presence::here, worker.presence(clock.time + late));
+    EXPECT_EQ(wire::Presence::away, worker.presence(clock.time + late + 1ms));
+    ASSERT_TRUE(learner.run_next());  // a second
+  }
+}
+
+TEST_F(WorkerTest, does_not_take_an_order_that_was_given_back_for_a_step) {
+  using namespace std::chrono_literals;
+  learner.gives_back = true;
+  learner.missing = data::MissingSample{5, "none of it is done"};
+  worker.open(1);
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
+  ASSERT_TRUE(learner.run_next());
+  worker.work(item_of(1, 8), [](const WorkDone&) {});
+  EXPECT_EQ(wire::Presence::here, worker.presence(clock.time + 10s)) << "as for the first step";
+}
+
 TEST_F(WorkerTest, takes_back_what_stands_behind_a_copy_that_nobody_makes) {
   using namespace std::chrono_literals;
   learner.gives_back = true;
@@ -221,11 +263,12 @@ TEST_F(WorkerTest, takes_back_what_stands_behind_a_copy_that_nobody_makes) {
   worker.work(item_of(3, 8), [](const WorkDone&) {});
   ASSERT_TRUE(learner.run_next());  // a second
   worker.freeze(record_of(2), [](const Learner::Image&) {});
-  ASSERT_TRUE(learner.run_next());  // a second
-  worker.freeze(record_of(2), [](const Learner::Image&) {});
   worker.work(item_of(3, 8), [](const WorkDone&) { FAIL() << "nothing of it was done"; });
-  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 14s)) << "the thread may make the copy";
-  EXPECT_TRUE(worker.take_back_when_late(clock.time + 14001ms).has_value());
+  learner.gives_back = false;
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 1h)) << "the thread makes the copy";
+  learner.gives_back = true;
+  EXPECT_EQ(std::nullopt, worker.take_back_when_late(clock.time + 4s));
+  EXPECT_TRUE(worker.take_back_when_late(clock.time + 4001ms).has_value());
   EXPECT_EQ(Worker::State::freezing, worker.state());
   EXPECT_TRUE(worker.is_elsewhere());
   ASSERT_TRUE(learner.run_next());
@@ -251,8 +294,33 @@ TEST_F(WorkerTest, gives_back_at_once_what_its_owner_will_not_do) {
   EXPECT_TRUE(worker.is_elsewhere());
   EXPECT_TRUE(worker.stands_ready()) << "updates are applied as ever";
   EXPECT_EQ(std::nullopt, worker.pause());
+  EXPECT_EQ(wire::Presence::away, worker.presence(clock.time));
   worker.resume();
   EXPECT_FALSE(worker.is_elsewhere());
+  EXPECT_EQ(wire::Presence::here, worker.presence(clock.time));
+}
+
+TEST_F(WorkerTest, is_away_while_an_update_takes_longer_than_usual) {
+  using namespace std::chrono_literals;
+  const auto apply = [&](Round round) {
+    worker.apply({record_of(round), {}}, [](const Digest&, Duration) {});
+  };
+  apply(1);
+  EXPECT_EQ(wire::Presence::here, worker.presence(clock.time + 1s));
+  EXPECT_EQ(wire::Presence::away, worker.presence(clock.time + 1001ms));
+  ASSERT_TRUE(learner.run_next());  // a second
+  EXPECT_EQ(wire::Presence::here, worker.presence(clock.time + 1h)) << "there is none";
+  apply(2);
+  EXPECT_EQ(wire::Presence::here, worker.presence(clock.time + 4s)) << "it is as slow as the others";
+  EXPECT_EQ(wire::Presence::away, worker.presence(clock.time + 4001ms));
+  apply(3);
+  EXPECT_EQ(wire::Presence::full, worker.presence(clock.time)) << "two means wait";
+}
+
+TEST_F(WorkerTest, is_occupied_by_an_evaluation_of_the_engine_and_then_leads_on) {
+  worker.evaluate(1, [](const Evaluation&, Duration) {});
+  worker.apply({record_of(2), {}}, [](const Digest&, Duration) {});
+  EXPECT_EQ(wire::Presence::occupied, worker.presence(clock.time + std::chrono::hours(1)));
 }
 
 }  // namespace
