@@ -139,6 +139,17 @@ int barrier(tw_peer& peer, std::uint32_t limit_ms) {
   }
 }
 
+/// So that others get this peer's state while its program is busy.
+int written_out(train::TrainState& state) {
+  try {
+    state.write_out();
+    return TW_OK;
+  } catch (const CallbackFailed& asked) {
+    failed(asked.what());
+    return TW_CALLBACK;
+  }
+}
+
 int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (peer.thread) return misuse("the peer has been started already");
   if (const Status fits = check_tensors(peer.model, initial); !fits) return misuse(fits.error().message);
@@ -256,6 +267,9 @@ int tw_busy(tw_peer* peer, const char* why) {
   return guarded([&] {
     if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
     peer->thread->pause(why != nullptr);
+    train::TrainState& state = *peer->thread->state();
+    if (why == nullptr) state.write_again();
+    if (why != nullptr && peer->compute == std::this_thread::get_id()) return written_out(state);
     return int{TW_OK};
   });
 }

@@ -185,7 +185,8 @@ TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 /* Gives the order back: another peer may get it. */
 TW_API int tw_drop(tw_peer* peer);
 
-/* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. */
+/* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. On the
+ * thread of tw_next it calls `save`: peers that join meanwhile get the state as it is now. */
 TW_API int tw_busy(tw_peer* peer, const char* why);
 
 /* Waits until all live peers of the run have called it as often, limit_ms at most; TW_TIMEOUT: call it again.

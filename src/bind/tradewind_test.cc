@@ -60,7 +60,11 @@ class Program {
             },
         .update = nullptr,
         .load = nullptr,
-        .save = nullptr,
+        .save =
+            [](void* user) {
+              ++static_cast<Program*>(user)->saves;
+              return 0;
+            },
         .warn = hears ? [](void* user,
                            const char* text) { static_cast<Program*>(user)->warnings.emplace_back(text); }
                       : decltype(tw_calls::warn){}};
@@ -112,6 +116,13 @@ class Program {
     return lines;
   }
 
+  std::string address() const {
+    const std::string key = "\"address\":\"";
+    const std::string text = view();
+    const std::size_t at = text.find(key) + key.size();
+    return text.substr(at, text.find('"', at) - at);
+  }
+
   std::vector<float> values() const { return {parameters, parameters + 4}; }
 
   tw_peer* peer = nullptr;
@@ -122,6 +133,7 @@ class Program {
   std::uint64_t extra = 2;
   std::uint64_t samples = 0;
   std::vector<std::uint64_t> rounds;
+  int saves = 0;               ///< calls of save
   std::uint64_t fails_in = 0;  ///< round whose settings callback fails; 0: none
   bool hears = true;           ///< has a callback for warnings
   std::vector<std::string> warnings;
@@ -145,13 +157,24 @@ TEST(Tradewind, trains_a_programs_model_by_the_mean_of_its_gradients) {
   EXPECT_THAT(program.view(), HasSubstr("\"round\":5"));
 }
 
+TEST(Tradewind, serves_the_state_of_a_program_that_is_busy) {
+  Program founder(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, founder.start(3)) << error();
+  tw_order order{};
+  ASSERT_EQ(TW_GRADIENT, tw_next(founder.peer, 20'000, &order));
+  const int saves = founder.saves;
+  ASSERT_EQ(TW_OK, tw_busy(founder.peer, "evaluating"));
+  EXPECT_EQ(saves + 1, founder.saves);
+  Program joiner(Pairs{{"join", founder.address()}});
+  ASSERT_EQ(TW_OK, joiner.start(-5)) << error();
+  EXPECT_EQ(TW_GRADIENT, tw_next(joiner.peer, 20'000, &order)) << "the founder's thread never comes";
+  EXPECT_THAT(joiner.values(), Each(3.0F));
+}
+
 TEST(Tradewind, trains_two_programs_alike_though_they_begin_with_other_parameters) {
   Program founder(Pairs{{"listen", "127.0.0.1:0"}, {"wait_for", "2"}});
   ASSERT_EQ(TW_OK, founder.start(3)) << error();
-  const std::string view = founder.view();
-  const std::string key = "\"address\":\"";
-  const std::size_t at = view.find(key) + key.size();
-  const std::string address = view.substr(at, view.find('"', at) - at);
+  const std::string address = founder.address();
   std::vector<float> joined;
   std::uint64_t done_by_other = 0;
   std::thread other([&] {

@@ -148,8 +148,21 @@ std::vector<std::span<float>> TrainState::parts() {
   return all;
 }
 
+// Copies beside read these vectors.
+void TrainState::write_out() {
+  if (!hooks_.about_to_copy) return;
+  const std::unique_lock alone(still_);
+  hooks_.about_to_copy();
+  written_ = version_.load();
+}
+
 sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes) {
-  if (hooks_.about_to_copy) hooks_.about_to_copy();
+  write_out();
+  write_again();
+  return copy(record, chunk_bytes);
+}
+
+sync::StateImage TrainState::copy(const wire::Record& record, std::uint64_t chunk_bytes) {
   const auto buffers = parts();
   const std::vector<std::span<const float>> all(buffers.begin(), buffers.end());
   return sync::freeze(record, all, chunk_bytes);
@@ -158,8 +171,8 @@ sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t ch
 std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes,
                                                    std::uint64_t version) {
   const std::shared_lock with_readers(still_);
-  if (version != version_) return std::nullopt;
-  return freeze(record, chunk_bytes);
+  if (version != version_ || !copies_beside()) return std::nullopt;
+  return copy(record, chunk_bytes);
 }
 
 Result<Digest> TrainState::restore(const sync::StateImage& image) {

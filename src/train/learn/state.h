@@ -39,7 +39,8 @@ struct StateHooks {
   /// Parameters and optimizer are those after this round. restored: they come from other peers or a
   /// checkpoint, or are the initial ones.
   std::function<void(Round round, bool restored)> changed{};
-  /// They are about to be copied. With this hook, copies are never made beside other work.
+  /// They are about to be copied. With this hook, copies are made beside other work only of what write_out()
+  /// has written.
   std::function<void()> about_to_copy{};
 };
 
@@ -121,8 +122,14 @@ class TrainState {
   /// number: below kLeaseSlots.
   GradientSlot& slot(std::uint32_t number) { return slots_.at(number); }
 
-  /// Whether a copy may be made beside other work.
-  bool copies_beside() const { return !hooks_.about_to_copy; }
+  /// The program will be busy: has it write its own vectors now.
+  void write_out();
+
+  /// The program is back, and may change what it has to write.
+  void write_again() { written_ = kNeverWritten; }
+
+  /// Whether a copy may be made beside other work. Any thread.
+  bool copies_beside() const { return !hooks_.about_to_copy || written_ == version_; }
 
   /// The vectors of freeze(), in its order: parameters, then the buffers of the optimizer. They never move.
   std::vector<std::span<float>> parts();
@@ -133,11 +140,14 @@ class TrainState {
  private:
   std::vector<GroupStep> scheduled(Round round) const;
   std::unique_lock<std::shared_mutex> change();
+  sync::StateImage copy(const wire::Record& record, std::uint64_t chunk_bytes);
 
   Trainer& trainer_;
   RunOptions run_;
   std::shared_mutex still_;  // exclusive for changes of parameters_ or optimizer_
   std::atomic<std::uint64_t> version_ = 0;
+  static constexpr std::uint64_t kNeverWritten = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> written_ = kNeverWritten;  ///< version whose vectors the program has written
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;

@@ -107,6 +107,25 @@ TEST(Freezing, beside_work_gives_the_state_of_that_version_or_nothing) {
   EXPECT_FALSE(peer.state.freeze(wire::Record{}, 64, updated));
 }
 
+TEST(Freezing, beside_a_busy_program_gives_what_it_has_written_out_since_the_last_update) {
+  Tenths trainer;
+  RunOptions run;
+  int written = 0;
+  TrainState state(trainer, run, nullptr, {.about_to_copy = [&] { ++written; }});
+  state.initialise();
+  EXPECT_FALSE(state.copies_beside());
+  EXPECT_FALSE(state.freeze({}, 64, state.version()).has_value());
+  state.write_out();
+  EXPECT_TRUE(state.copies_beside());
+  EXPECT_TRUE(state.freeze({}, 64, state.version()).has_value());
+  EXPECT_EQ(1, written) << "no copy beside calls the program";
+  state.initialise();
+  EXPECT_FALSE(state.copies_beside()) << "another state";
+  state.write_out();
+  state.write_again();
+  EXPECT_FALSE(state.copies_beside()) << "the program is back";
+}
+
 TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
   Peer peer(options(Codec::int4));
   EXPECT_EQ(peer.carried(), kNothing);

@@ -157,7 +157,14 @@ void Session::Machine::go_on_from(const sync::Replica::Tip& tip) {
 void Session::Machine::serve_images() {
   const std::optional<wire::Record> wanted = replica_.wants_image();
   if (!wanted) return;
-  worker_.freeze_soon(*wanted, [this](const Learner::Image& image) { replica_.give(image); });
+  const auto copied = [this, of = *replica_.tip()](const Learner::Image& image) {
+    const bool other = image && of.parameters != Digest{} && image->parameters != of.parameters;
+    if (!other) return replica_.give(image);
+    // A busy program may have other values in its model meanwhile, such as averaged ones to evaluate.
+    if (replica_.tip()->record != of.record) return replica_.give(nullptr);
+    worker_.freeze(of.record, [this](const Learner::Image& later) { replica_.give(later); });
+  };
+  worker_.freeze_soon(*wanted, copied);
 }
 
 void Session::Machine::let_chunks_go() {
