@@ -76,7 +76,7 @@ void add_rows(const float* row, std::size_t stride, const std::vector<float>& we
 }
 
 /// The kind of a file that is decoded here as no picture, by its first bytes; empty: unknown.
-std::string_view kind_of(std::string_view bytes) {
+std::string_view picture_kind_of(std::string_view bytes) {
   constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
       {"GIF8", "a GIF"}, {"BM", "a BMP"}, {"II*", "a TIFF"}, {"MM", "a TIFF"}, {"\xff\x0a", "a JPEG XL"}};
   if (bytes.starts_with("RIFF") && bytes.substr(std::min<std::size_t>(8, bytes.size())).starts_with("WEBP"))
@@ -124,7 +124,7 @@ Result<Array> decode_picture(std::string_view bytes, const PictureOptions& optio
   if (bytes.empty()) return Error{"an empty file, expected a JPEG or PNG"};
   if (bytes.starts_with("\xff\xd8")) return decode_jpeg(bytes, options, seed);
   if (bytes.starts_with("\x89PNG")) return decode_png(bytes, options, seed);
-  const std::string_view kind = kind_of(bytes);
+  const std::string_view kind = picture_kind_of(bytes);
   return Error{kind.empty() ? "no JPEG or PNG" : fmt::format("{} file, expected a JPEG or PNG", kind)};
 }
 
