@@ -19,14 +19,12 @@ namespace {
 
 constexpr std::string_view kSuffix = ".tw";
 
-/// The file that was named, or the newest one of a folder.
-Result<std::string> checkpoint_file(world::Files& files, const std::string& given) {
-  if (given.ends_with(kSuffix)) return given;
-  const auto newest = sync::newest_checkpoint(files, given);
-  if (!newest) return newest.error();
-  if (!newest.value())
-    return Error{fmt::format("{}: expected a checkpoint (round-NNNNNN.tw) or a folder of them", given)};
-  return *newest.value();
+/// The file that was named, or the newest one of a folder; nothing where it has none.
+Result<std::optional<sync::LoadedCheckpoint>> checkpoint_at(world::Files& files, const std::string& given) {
+  if (!given.ends_with(kSuffix)) return sync::read_newest_checkpoint(files, given);
+  auto loaded = sync::read_checkpoint(files, given);
+  if (!loaded) return loaded.error();
+  return std::optional(std::move(loaded).value());
 }
 
 /// The parameters, which come first in a checkpoint.
@@ -75,13 +73,12 @@ struct Exported {
   std::uint64_t tensors = 0, values = 0;
 };
 
-Result<Exported> write_safetensors(world::Files& files, const std::string& from, const std::string& to) {
-  const auto loaded = sync::read_checkpoint(files, from);
-  if (!loaded) return loaded.error();
-  const sync::StateImage& image = loaded.value().image;
-  if (loaded.value().words.layout.empty())
+Result<Exported> write_safetensors(world::Files& files, const sync::LoadedCheckpoint& loaded,
+                                   const std::string& from, const std::string& to) {
+  const sync::StateImage& image = loaded.image;
+  if (loaded.words.layout.empty())
     return Error{fmt::format("{}: it does not name its tensors; a newer tw wrote those that do", from)};
-  auto tensors = data::tensors_in_layout(loaded.value().words.layout);
+  auto tensors = data::tensors_in_layout(loaded.words.layout);
   if (!tensors) return Error{fmt::format("{}: {}", from, tensors.error().message)};
   const std::uint64_t values = values_in(tensors.value());
   const std::vector<std::byte> parameters = parameters_of(image, values * sizeof(float));
@@ -110,17 +107,22 @@ void describe_export(CLI::App& app, ExportArguments& arguments) {
       "PyTorch, transformers and others read it: safetensors.torch.load_file(\"model.safetensors\").\n"
       "\nExamples:\n"
       "  tw export checkpoints -o model.safetensors\n"
-      "  tw export s3://bucket/run/round-000120.tw -o model.safetensors");
+      "  tw export s3://bucket/run/round-000120-1a2b3c4d.tw -o model.safetensors");
 }
 
 int export_model(const ExportArguments& arguments) {
   host::StoreFiles files;
-  const auto from = checkpoint_file(files, arguments.checkpoint);
-  if (!from) return complain(from.error().message, host::is_s3(arguments.checkpoint) ? kFailed : kUsage);
-  const auto exported = write_safetensors(files, from.value(), arguments.out);
+  const std::string& from = arguments.checkpoint;
+  const auto loaded = checkpoint_at(files, from);
+  if (!loaded) return complain(loaded.error().message, loaded.error().lasting ? kUsage : kFailed);
+  if (!loaded.value())
+    return complain(fmt::format("{}: expected a checkpoint (round-NNNNNN-*.tw) or a folder of them", from),
+                    kUsage);
+  for (const std::string& skipped : loaded.value()->skipped) warn("skipped " + skipped);
+  const auto exported = write_safetensors(files, *loaded.value(), from, arguments.out);
   if (!exported) return complain(exported.error().message, kFailed);
   print_out("{}: {} tensors with {} values, after round {} ({})\n", arguments.out, exported.value().tensors,
-            exported.value().values, exported.value().round, from.value());
+            exported.value().values, exported.value().round, from);
   return kDone;
 }
 

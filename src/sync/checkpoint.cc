@@ -25,8 +25,8 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 // File format: magic, version, run, record (as a Commit message, with its length), digest of the parameters,
-// the texts of RunWords, each with its length, number of chunks, size and digest of each, digest of all this;
-// then the chunks. Little-endian.
+// the texts of RunWords and the writer, each with its length, origin, number of chunks, size and digest of
+// each, digest of all this; then the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
 constexpr std::uint32_t kVersion = 5;
 constexpr std::string_view kSuffix = ".tw";
@@ -104,7 +104,8 @@ class HeaderReader {
   bool torn_ = false;
 };
 
-std::vector<std::byte> header_of(const StateImage& image, const RunWords& words) {
+std::vector<std::byte> header_of(const StateImage& image, const CheckpointStore::Options& store,
+                                 const Digest& origin) {
   HeaderWriter writer;
   writer.put(std::as_bytes(std::span(kMagic)));
   writer.put(kVersion);
@@ -113,7 +114,9 @@ std::vector<std::byte> header_of(const StateImage& image, const RunWords& words)
   writer.put(static_cast<std::uint32_t>(record.head.size()));
   writer.put(record.head.bytes());
   writer.put(image.parameters);
-  for (const std::string* text : {&words.layout, &words.facts, &words.end}) writer.put(*text);
+  const RunWords& words = store.words;
+  for (const std::string* text : {&words.layout, &words.facts, &words.end, &store.unique}) writer.put(*text);
+  writer.put(origin);
   writer.put(static_cast<std::uint64_t>(image.chunks.size()));
   for (std::size_t i = 0; i < image.chunks.size(); ++i) {
     writer.put(static_cast<std::uint64_t>(image.chunks[i].size()));
@@ -125,6 +128,8 @@ std::vector<std::byte> header_of(const StateImage& image, const RunWords& words)
 struct Header {
   StateImage image;  ///< without its chunks
   RunWords words;
+  std::string writer;
+  Digest origin;
   std::vector<std::uint64_t> sizes;
 };
 
@@ -142,8 +147,9 @@ Result<Header> read_header(HeaderReader& reader) {
   const Digest run = reader.digest();
   const auto record = reader.take(reader.number<std::uint32_t>());
   header.image.parameters = reader.digest();
-  for (std::string* text : {&header.words.layout, &header.words.facts, &header.words.end})
-    *text = reader.text();
+  RunWords& words = header.words;
+  for (std::string* text : {&words.layout, &words.facts, &words.end, &header.writer}) *text = reader.text();
+  header.origin = reader.digest();
   const auto count = reader.number<std::uint64_t>();
   for (std::uint64_t i = 0; i < count && !reader.torn(); ++i) {
     header.sizes.push_back(reader.number<std::uint64_t>());
@@ -178,23 +184,36 @@ Result<LoadedCheckpoint> read_bytes(std::span<const std::byte> bytes) {
   HeaderReader reader(bytes);
   auto header = read_header(reader);
   if (!header) return header.error();
-  RunWords words = std::move(header.value().words);
+  LoadedCheckpoint loaded;
+  loaded.words = std::move(header.value().words);
+  loaded.writer = std::move(header.value().writer);
+  loaded.origin = header.value().origin;
   auto image = read_chunks(std::move(header).value(), reader);
   if (!image) return image.error();
-  return LoadedCheckpoint{std::move(image).value(), std::move(words), {}};
+  loaded.image = std::move(image).value();
+  return loaded;
 }
 
-std::string name_of(Round round) { return fmt::format("round-{:06}{}", round, kSuffix); }
+/// "round-000120-1a2b3c4d" names the record: two histories have no name in common.
+std::string stem_of(const wire::Record& record) {
+  return fmt::format("round-{:06}-{:.8}", record.round, to_string(wire::digest_of(record)));
+}
 
-/// Round in "round-000120" + suffix (+ anything, for parts); nothing for other names.
+std::string name_of(const wire::Record& record) { return stem_of(record) + std::string(kSuffix); }
+
+/// Round in "round-000120-1a2b3c4d" + suffix (+ anything, for parts); nothing for other names.
 std::optional<Round> round_in(std::string_view name, std::string_view suffix, bool open_end) {
   constexpr std::string_view kPrefix = "round-";
+  constexpr std::size_t kDigits = 8;
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   Round round = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), round);
   if (error != std::errc{}) return std::nullopt;
   name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+  if (!name.starts_with('-') || name.size() <= kDigits) return std::nullopt;
+  if (name.substr(1, kDigits).find_first_not_of("0123456789abcdef") != name.npos) return std::nullopt;
+  name.remove_prefix(1 + kDigits);
   const bool right = open_end ? name.starts_with(suffix) : name == suffix;
   return right ? std::optional(round) : std::nullopt;
 }
@@ -213,7 +232,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Newest first.
+/// Those with more rounds first.
 std::vector<std::string> checkpoints_among(const std::vector<std::string>& names) {
   std::vector<std::pair<Round, std::string>> found;
   for (const std::string& name : names) {
@@ -228,6 +247,13 @@ std::vector<std::string> checkpoints_among(const std::vector<std::string>& names
 
 }  // namespace
 
+bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other) {
+  const wire::Rank rank = rank_of(one.image.record), of_other = rank_of(other.image.record);
+  if (one.origin == of_other.record) return true;
+  if (other.origin == rank.record) return false;
+  return goes_before(rank, of_other);
+}
+
 Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path) {
   const auto bytes = files.read(path);
   if (!bytes) return bytes.error();
@@ -236,12 +262,25 @@ Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string&
   return loaded;
 }
 
-Result<std::optional<std::string>> newest_checkpoint(world::Files& files, const std::string& folder) {
+Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& files,
+                                                               const std::string& folder) {
   const auto names = files.list(folder);
   if (!names) return names.error();
-  const std::vector<std::string> checkpoints = checkpoints_among(names.value());
-  if (checkpoints.empty()) return std::optional<std::string>();
-  return std::optional(folder + "/" + checkpoints.front());
+  std::optional<LoadedCheckpoint> first;
+  std::vector<std::string> skipped;
+  for (const std::string& name : checkpoints_among(names.value())) {
+    auto loaded = read_checkpoint(files, folder + "/" + name);
+    if (!loaded) {
+      skipped.push_back(loaded.error().message);
+    } else if (first && first->image.record.run != loaded.value().image.record.run) {
+      return Error{fmt::format("{}: it holds checkpoints of several runs; name one of the files", folder)};
+    } else if (!first || is_newer(loaded.value(), *first)) {
+      first = std::move(loaded).value();
+    }
+  }
+  if (!first && !skipped.empty()) return Error{skipped.front()};
+  if (first) first->skipped = std::move(skipped);
+  return first;
 }
 
 CheckpointStore::CheckpointStore(world::Files& files, Options options)
@@ -258,36 +297,28 @@ Result<std::vector<std::string>> CheckpointStore::list() {
   return files_.list(options_.folder);
 }
 
-Status CheckpointStore::save(const StateImage& image) {
+Status CheckpointStore::save(const StateImage& image, const Digest& origin) {
   TW_CHECK(!image.chunks.empty() && image.digests.size() == image.chunks.size());
   const auto names = list();
   if (!names) return names.error();
-  const std::string name = name_of(image.record.round);
-  bool done = false;
-  if (std::find(names.value().begin(), names.value().end(), name) != names.value().end()) {
-    const Finding there = examine(name, image.record.run);
-    if (there.verdict == Verdict::other_run) {
-      return Error{
-          fmt::format("{} is in the way: {}. Choose another checkpoint folder.", path_of(name), there.why)};
-    }
-    done = there.verdict == Verdict::sound && there.loaded.image.record == image.record;
+  const std::string name = name_of(image.record);
+  const bool there = std::find(names.value().begin(), names.value().end(), name) != names.value().end();
+  if (!there || examine(name, image.record.run).verdict != Verdict::sound) {
+    if (Status written = write(name, image, origin); !written) return written;
   }
-  if (!done) {
-    if (Status written = write(name, image); !written) return written;
-  }
-  return prune(image);
+  return prune(image.record, origin);
 }
 
-Status CheckpointStore::write(const std::string& name, const StateImage& image) {
+Status CheckpointStore::write(const std::string& name, const StateImage& image, const Digest& origin) {
   const std::string part =
-      path_of(fmt::format("round-{:06}{}{}", image.record.round, kPartSuffix, options_.unique));
-  const std::vector<std::byte> header = header_of(image, options_.words);
+      path_of(fmt::format("{}{}{}", stem_of(image.record), kPartSuffix, options_.unique));
+  const std::vector<std::byte> header = header_of(image, options_, origin);
   std::vector<std::span<const std::byte>> parts{header};
   for (const Blob& chunk : image.chunks) parts.push_back(chunk.bytes());
   Status done = files_.write(part, parts);
   if (done) done = files_.rename(part, path_of(name));
   if (done) {
-    ours_.insert(name);
+    known_[name] = Known{image.record.round, rank_of(image.record), options_.unique};
   } else {
     // Makes room for the next attempt. The failed write is reported; a failure to remove the part adds
     // nothing.
@@ -296,24 +327,44 @@ Status CheckpointStore::write(const std::string& name, const StateImage& image) 
   return done;
 }
 
-Status CheckpointStore::prune(const StateImage& saved) {
+Status CheckpointStore::prune(const wire::Record& saved, const Digest& origin) {
   const auto names = list();
   if (!names) return names.error();
-  std::vector<std::string> candidates = checkpoints_among(names.value());
-  // Later ones belong to a peer that is ahead and shares the folder, or to another run.
-  std::erase_if(candidates,
-                [&](const auto& name) { return *round_of_checkpoint(name) > saved.record.round; });
-  if (candidates.size() > options_.keep) {
-    std::erase_if(candidates, [&](const auto& name) {
-      return !ours_.contains(name) && examine(name, saved.record.run).verdict == Verdict::other_run;
-    });
+  std::vector<std::string> gone;
+  std::vector<std::pair<std::string, Known>> others;
+  for (const std::string& name : checkpoints_among(names.value())) {
+    if (name == name_of(saved)) continue;
+    const bool broken = !known_.contains(name) && examine(name, saved.run).verdict == Verdict::broken;
+    if (broken && *round_of_checkpoint(name) < saved.round) gone.push_back(name);
+    const auto known = known_.find(name);
+    if (known != known_.end() && known->second) others.emplace_back(name, *known->second);
   }
-  for (std::size_t i = options_.keep; i < candidates.size(); ++i) {
-    if (Status removed = remove(candidates[i]); !removed) return removed;
+  std::ranges::sort(others,
+                    [](const auto& a, const auto& b) { return goes_before(a.second.rank, b.second.rank); });
+  std::size_t kept = 0;
+  Round oldest_kept = saved.round;
+  for (const auto& [name, other] : others) {
+    const bool after_it = goes_before(rank_of(saved), other.rank);
+    const bool stays = kept + (after_it ? 1 : 0) < options_.keep && !drops(other, saved, origin);
+    kept += stays ? 1 : 0;
+    if (stays) oldest_kept = std::min(oldest_kept, other.round);
+    if (!stays) gone.push_back(name);
   }
-  candidates.resize(std::min(candidates.size(), options_.keep));
-  const Round oldest_kept = candidates.empty() ? 0 : *round_of_checkpoint(candidates.back());
-  for (const std::string& name : names.value()) {
+  for (const std::string& name : gone)
+    if (Status removed = remove(name); !removed) return removed;
+  return remove_parts(names.value(), oldest_kept);
+}
+
+// This peer holds the history of `saved`. A checkpoint of its own that has as many rounds, or that goes
+// before, is of a history that it gave up.
+bool CheckpointStore::drops(const Known& other, const wire::Record& saved, const Digest& origin) const {
+  if (other.rank.record == origin) return true;
+  return other.writer == options_.unique &&
+         (other.round >= saved.round || goes_before(other.rank, rank_of(saved)));
+}
+
+Status CheckpointStore::remove_parts(const std::vector<std::string>& names, Round oldest_kept) {
+  for (const std::string& name : names) {
     const auto round = round_of_part(name);
     // A killed peer comes back under another name: its leftovers are recognised by their age.
     const bool stale =
@@ -336,24 +387,27 @@ std::string CheckpointStore::difference(const RunWords& theirs) const {
 
 CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const Digest& run) {
   const auto bytes = files_.read(path_of(name));
-  if (!bytes) return {Verdict::unusable, bytes.error().message, {}};
+  if (!bytes) return {Verdict::unreadable, bytes.error().message, {}};
   HeaderReader reader(bytes.value());
   const auto header = read_header(reader);
-  if (!header) return {Verdict::unusable, header.error().message, {}};
+  if (!header) return {Verdict::broken, header.error().message, {}};
   const Digest found = header.value().image.record.run;
-  if (found != run)
+  if (found != run) {
+    known_[name].reset();
     return {Verdict::other_run, "it is of another run: " + difference(header.value().words), {}};
+  }
   auto loaded = read_bytes(bytes.value());
-  if (!loaded) return {Verdict::unusable, loaded.error().message, {}};
-  const Round round = loaded.value().image.record.round;
-  if (name_of(round) != name) return {Verdict::unusable, fmt::format("it holds round {}", round), {}};
-  ours_.insert(name);
+  if (!loaded) return {Verdict::broken, loaded.error().message, {}};
+  const wire::Record& record = loaded.value().image.record;
+  if (name_of(record) != name)
+    return {Verdict::broken, fmt::format("it holds the state of {}", stem_of(record)), {}};
+  known_[name] = Known{record.round, rank_of(record), loaded.value().writer};
   return {Verdict::sound, {}, std::move(loaded).value()};
 }
 
 Status CheckpointStore::remove(const std::string& name) {
   Status removed = files_.remove(path_of(name));
-  ours_.erase(name);
+  known_.erase(name);
   if (removed) return removed;
   // Another peer may have removed it first.
   const auto names = list();
@@ -366,19 +420,26 @@ Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Diges
   const auto names = files_.list(options_.folder);
   if (!names && names.error().lasting) return std::optional<LoadedCheckpoint>();
   if (!names) return names.error();
-  const std::vector<std::string> checkpoints = checkpoints_among(names.value());
-  if (checkpoints.empty()) return std::optional<LoadedCheckpoint>();
+  std::optional<LoadedCheckpoint> first;
   std::vector<std::string> skipped;
   bool other_run = false;
-  for (const std::string& name : checkpoints) {
+  for (const std::string& name : checkpoints_among(names.value())) {
     Finding finding = examine(name, run);
     if (finding.verdict == Verdict::sound) {
-      finding.loaded.skipped = std::move(skipped);
-      return std::optional(std::move(finding.loaded));
+      if (!first || is_newer(finding.loaded, *first)) first = std::move(finding.loaded);
+      continue;
     }
     other_run = other_run || finding.verdict == Verdict::other_run;
     skipped.push_back(fmt::format("{}: {}", name, finding.why));
   }
+  if (first) {
+    // Those with fewer rounds would have been left alone, whatever they hold.
+    std::erase_if(skipped, [&](const std::string& text) {
+      return *round_of_checkpoint(text.substr(0, text.find(':'))) < first->image.record.round;
+    });
+    first->skipped = std::move(skipped);
+  }
+  if (first || skipped.empty()) return first;
   const std::string advice =
       other_run ? "To resume it, make that as it was there; to start anew, choose another checkpoint folder."
                 : "Restore one of them from a copy, or choose another checkpoint folder to start anew.";

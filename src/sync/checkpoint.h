@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "sync/image.h"
+#include "wire/rank.h"
 #include "world/files.h"
 
 namespace tw::sync {
@@ -24,26 +25,38 @@ struct RunWords {
 struct LoadedCheckpoint {
   StateImage image;
   RunWords words;
-  std::vector<std::string> skipped;  ///< newer files that cannot be used, each with the reason
+  std::string writer;  ///< CheckpointStore::Options::unique of its writer
+  Digest origin;       ///< record of the checkpoint from which its history was resumed; zero: none
+  std::vector<std::string> skipped;  ///< files of later rounds that cannot be used, each with the reason
 };
 
 /// Reads one file of any run; every byte is verified. The error names the file and says why it is of no use.
 Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path);
 
-/// The newest file of a folder by its name; nothing if it holds no checkpoints.
-Result<std::optional<std::string>> newest_checkpoint(world::Files& files, const std::string& folder);
+/// True for just one of two checkpoints of a run: by the rank by which histories are compared where they meet
+/// (wire/rank.h); but what was resumed from a checkpoint is newer than that one, which members may still have
+/// and which therefore goes before it.
+bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other);
 
-/// Checkpoints of one run in one folder, round-000120.tw each. Several peers may share the folder. A file
-/// appears under its name only when it is complete and durable, so whatever kills a peer, the last checkpoint
-/// stays loadable.
+/// The newest checkpoint of a folder; nothing if it holds none. An error if it holds those of several runs,
+/// or none that is sound.
+Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& files,
+                                                               const std::string& folder);
+
+/// Checkpoints of one run in one folder, round-000120-1a2b3c4d.tw each: the round, and the first digits of
+/// the record's digest. Several peers may share the folder. A file appears under its name only when it is
+/// complete and durable, so whatever kills a peer, the last checkpoint stays loadable.
+///
+/// Where a run had several histories, the number of a round says nothing: is_newer() compares them. So a
+/// history that was given up does not come back from its checkpoints, however many rounds it had.
 ///
 /// Calls block on the disk; one at a time, from any thread.
 class CheckpointStore {
  public:
   struct Options {
     std::string folder;
-    std::size_t keep = 2;  ///< number of newest checkpoints that stay
-    std::string unique;    ///< distinguishes the unfinished files of this peer from those of others
+    std::size_t keep = 2;  ///< number of checkpoints that stay
+    std::string unique;    ///< distinguishes files of this peer from those of others
     RunWords words{};
   };
 
@@ -51,9 +64,10 @@ class CheckpointStore {
   CheckpointStore(world::Files& files, Options options);
 
   /// Writes the checkpoint unless a sound one after the same record is there already. Then removes those
-  /// beyond `keep` and the leftovers of unfinished writes. Never removes or replaces a checkpoint of another
-  /// run: one in the way is an error. After an error the earlier checkpoints are still there.
-  Status save(const StateImage& image);
+  /// beyond `keep`, this peer's own ones of a history that it gave up, the one that the history was resumed
+  /// from (origin), and the leftovers of unfinished writes. Never removes a checkpoint of another run. After
+  /// an error the earlier checkpoints are still there.
+  Status save(const StateImage& image, const Digest& origin = {});
 
   /// Makes the folder, which else the first save does: an error is better now than then.
   Status make_folder();
@@ -64,17 +78,25 @@ class CheckpointStore {
   Result<std::optional<LoadedCheckpoint>> load_newest(const Digest& run);
 
  private:
-  enum class Verdict { sound, other_run, unusable };
+  enum class Verdict { sound, other_run, broken, unreadable };
+
+  struct Known {
+    Round round = 0;
+    wire::Rank rank;
+    std::string writer;
+  };
 
   struct Finding {
-    Verdict verdict = Verdict::unusable;
+    Verdict verdict = Verdict::unreadable;
     std::string why;          ///< unless sound
     LoadedCheckpoint loaded;  ///< when sound
   };
 
   Result<std::vector<std::string>> list();
-  Status write(const std::string& name, const StateImage& image);
-  Status prune(const StateImage& saved);
+  Status write(const std::string& name, const StateImage& image, const Digest& origin);
+  Status prune(const wire::Record& saved, const Digest& origin);
+  bool drops(const Known& other, const wire::Record& saved, const Digest& origin) const;
+  Status remove_parts(const std::vector<std::string>& names, Round oldest_kept);
   Finding examine(const std::string& name, const Digest& run);
   std::string difference(const RunWords& theirs) const;
   Status remove(const std::string& name);
@@ -82,8 +104,8 @@ class CheckpointStore {
 
   world::Files& files_;
   Options options_;
-  std::set<std::string>
-      ours_;  ///< written or found sound by this object: need not be read again before removal
+  /// By name, which tells the record: written or read by this object. Nothing: of another run.
+  std::map<std::string, std::optional<Known>> known_;
 };
 
 }  // namespace tw::sync

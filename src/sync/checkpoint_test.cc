@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 
+#include "swarm/ballots/lineage.h"
+#include "swarm/ballots/quorum.h"
 #include "sync/test_state.h"
 
 namespace tw::sync {
@@ -78,6 +80,14 @@ class MemoryDisk : public world::Files {
     return names;
   }
 
+  /// The same without the digits of the records.
+  std::vector<std::string> short_names() const {
+    std::vector<std::string> all = names();
+    for (std::string& name : all)
+      if (name.starts_with("round-0")) name.erase(12, 9);
+    return all;
+  }
+
   std::uint64_t used() const {
     std::uint64_t sum = 0;
     for (const auto& [path, bytes] : files) sum += bytes.size();
@@ -100,6 +110,14 @@ StateImage state(Round round, Digest run = sample::kRun) {
   return sample::image(record);
 }
 
+/// Its file, as the first digits of the record's digest tell.
+std::string path_of(const StateImage& image, const std::string& suffix = ".tw") {
+  const std::string round = std::to_string(1000000 + image.record.round).substr(1);
+  return "ckpt/round-" + round + "-" + to_string(digest_of(image.record)).substr(0, 8) + suffix;
+}
+
+std::string path_of(Round round, const std::string& suffix = ".tw") { return path_of(state(round), suffix); }
+
 CheckpointStore store(MemoryDisk& disk, std::size_t keep = 2, const std::string& unique = "42") {
   return CheckpointStore(disk, {"ckpt", keep, unique});
 }
@@ -119,7 +137,7 @@ std::string load_error(MemoryDisk& disk) {
 TEST(Checkpoint, loads_what_was_saved) {
   MemoryDisk disk;
   ASSERT_TRUE(store(disk).save(state(120)).ok());
-  EXPECT_EQ(disk.names(), Names{"round-000120.tw"});
+  EXPECT_EQ(disk.short_names(), Names{"round-000120.tw"});
   const auto found = store(disk).load_newest(sample::kRun);
   ASSERT_TRUE(found.ok() && found.value());
   EXPECT_TRUE(sample::same(found.value()->image, state(120)));
@@ -134,7 +152,7 @@ TEST(Checkpoint, finds_none_in_a_missing_or_empty_folder) {
     EXPECT_FALSE(found.value());
     EXPECT_EQ(disk.list("ckpt").ok(), i > 0) << "reading makes no folder";
     ASSERT_TRUE(disk.make_folder("ckpt"));
-    disk.files["ckpt/round-000001.tw.part-7"] = Bytes(3);
+    disk.files[path_of(1, ".tw.part-7")] = Bytes(3);
     disk.files["ckpt/notes.txt"] = Bytes(3);
   }
 }
@@ -145,9 +163,9 @@ TEST(Checkpoint, keeps_the_newest_and_leaves_other_files_alone) {
   disk.files["ckpt/notes.tw"] = Bytes(3);
   auto checkpoints = store(disk, 2);
   for (const Round round : {10, 20, 30, 40}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
-  EXPECT_EQ(disk.names(), (Names{"notes.tw", "round-000030.tw", "round-000040.tw", "round-1.txt"}));
+  EXPECT_EQ(disk.short_names(), (Names{"notes.tw", "round-000030.tw", "round-000040.tw", "round-1.txt"}));
   ASSERT_TRUE(store(disk, 1, "43").save(state(50)).ok());
-  EXPECT_EQ(disk.names(), (Names{"notes.tw", "round-000050.tw", "round-1.txt"}));
+  EXPECT_EQ(disk.short_names(), (Names{"notes.tw", "round-000050.tw", "round-1.txt"}));
 }
 
 TEST(Checkpoint, stays_loadable_when_the_process_is_killed_at_any_step_of_a_save) {
@@ -162,7 +180,7 @@ TEST(Checkpoint, stays_loadable_when_the_process_is_killed_at_any_step_of_a_save
       disk.steps_left = steps;
       survived = store(disk, keep).save(state(30)).ok();
       disk.steps_left = ~std::uint64_t{0};
-      const bool renamed = disk.files.contains("ckpt/round-000030.tw");
+      const bool renamed = disk.files.contains(path_of(30));
       EXPECT_TRUE(!survived || renamed);
       const auto found = loaded(disk);
       ASSERT_TRUE(found);
@@ -171,7 +189,7 @@ TEST(Checkpoint, stays_loadable_when_the_process_is_killed_at_any_step_of_a_save
       ASSERT_TRUE(store(disk, keep, "43").save(state(30)).ok());
       auto later = store(disk, keep, "43");
       for (const Round round : {40, 50}) ASSERT_TRUE(later.save(state(round)).ok());
-      EXPECT_EQ(disk.names(),
+      EXPECT_EQ(disk.short_names(),
                 keep == 1 ? Names{"round-000050.tw"} : (Names{"round-000040.tw", "round-000050.tw"}));
     }
   }
@@ -182,7 +200,7 @@ TEST(Checkpoint, takes_the_one_before_when_any_bit_of_the_newest_is_flipped) {
   auto checkpoints = store(disk);
   ASSERT_TRUE(checkpoints.save(state(10)).ok());
   ASSERT_TRUE(checkpoints.save(state(20)).ok());
-  Bytes& newest = disk.files["ckpt/round-000020.tw"];
+  Bytes& newest = disk.files[path_of(20)];
   for (std::size_t i = 0; i < newest.size() * 8; ++i) {
     const std::byte bit{static_cast<unsigned char>(1U << (i % 8))};
     newest[i / 8] ^= bit;
@@ -190,7 +208,7 @@ TEST(Checkpoint, takes_the_one_before_when_any_bit_of_the_newest_is_flipped) {
     ASSERT_TRUE(found.ok() && found.value()) << i;
     ASSERT_TRUE(sample::same(found.value()->image, state(10))) << i;
     ASSERT_EQ(found.value()->skipped.size(), 1U) << i;
-    ASSERT_TRUE(found.value()->skipped[0].starts_with("round-000020.tw: ")) << found.value()->skipped[0];
+    ASSERT_TRUE(found.value()->skipped[0].starts_with("round-000020-")) << found.value()->skipped[0];
     newest[i / 8] ^= bit;
   }
 }
@@ -200,11 +218,11 @@ TEST(Checkpoint, takes_the_one_before_when_the_newest_is_cut_anywhere_or_has_a_t
   auto checkpoints = store(disk);
   ASSERT_TRUE(checkpoints.save(state(10)).ok());
   ASSERT_TRUE(checkpoints.save(state(20)).ok());
-  const Bytes whole = disk.files["ckpt/round-000020.tw"];
+  const Bytes whole = disk.files[path_of(20)];
   for (std::size_t size = 0; size < whole.size() + 3; ++size) {
     if (size == whole.size()) continue;
-    disk.files["ckpt/round-000020.tw"] = whole;
-    disk.files["ckpt/round-000020.tw"].resize(size);
+    disk.files[path_of(20)] = whole;
+    disk.files[path_of(20)].resize(size);
     const auto found = loaded(disk);
     ASSERT_TRUE(found) << size;
     ASSERT_TRUE(sample::same(*found, state(10))) << size;
@@ -214,19 +232,20 @@ TEST(Checkpoint, takes_the_one_before_when_the_newest_is_cut_anywhere_or_has_a_t
 TEST(Checkpoint, does_not_believe_a_file_under_the_name_of_another_round) {
   MemoryDisk disk;
   ASSERT_TRUE(store(disk).save(state(10)).ok());
-  disk.files["ckpt/round-000099.tw"] = disk.files["ckpt/round-000010.tw"];
+  disk.files[path_of(99)] = disk.files[path_of(10)];
   const auto found = store(disk).load_newest(sample::kRun);
   ASSERT_TRUE(found.ok() && found.value());
-  EXPECT_EQ(found.value()->skipped, Names{"round-000099.tw: it holds round 10"});
+  EXPECT_EQ(found.value()->skipped,
+            Names{path_of(99).substr(5) + ": it holds the state of " + path_of(10, "").substr(5)});
 }
 
 TEST(Checkpoint, names_all_that_are_broken_rather_than_let_a_run_start_anew) {
   MemoryDisk disk;
-  disk.files["ckpt/round-000010.tw"] = Bytes(500);
-  disk.files["ckpt/round-000020.tw"] = {};
+  disk.files[path_of(10)] = Bytes(500);
+  disk.files[path_of(20)] = {};
   const std::string error = load_error(disk);
-  EXPECT_NE(error.find("round-000010.tw: it is not a checkpoint"), std::string::npos) << error;
-  EXPECT_NE(error.find("round-000020.tw: it is cut off"), std::string::npos) << error;
+  EXPECT_NE(error.find(path_of(10).substr(5) + ": it is not a checkpoint"), std::string::npos) << error;
+  EXPECT_NE(error.find(path_of(20).substr(5) + ": it is cut off"), std::string::npos) << error;
 }
 
 TEST(Checkpoint, says_what_to_do_when_the_folder_belongs_to_another_run) {
@@ -272,12 +291,9 @@ TEST(Checkpoint, never_removes_or_replaces_a_checkpoint_of_another_run) {
   ASSERT_TRUE(store(disk).save(state(10, {1, 2})).ok());
   ASSERT_TRUE(store(disk).save(state(40, {1, 2})).ok());
   auto checkpoints = store(disk, 1);
-  for (const Round round : {20, 30}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
-  EXPECT_EQ(disk.names(), (Names{"round-000010.tw", "round-000030.tw", "round-000040.tw"}));
-  const Status in_the_way = checkpoints.save(state(40));
-  ASSERT_FALSE(in_the_way.ok());
-  EXPECT_NE(in_the_way.error().message.find("round-000040.tw is in the way"), std::string::npos);
-  EXPECT_TRUE(sample::same(*loaded(disk), state(30)));
+  for (const Round round : {20, 30, 40}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
+  EXPECT_EQ(disk.short_names(), (Names{"round-000010.tw", "round-000040.tw", "round-000040.tw"}));
+  EXPECT_TRUE(sample::same(*loaded(disk), state(40)));
 }
 
 TEST(Checkpoint, leaves_the_former_ones_loadable_when_the_disk_is_full) {
@@ -290,7 +306,7 @@ TEST(Checkpoint, leaves_the_former_ones_loadable_when_the_disk_is_full) {
     const Status full = checkpoints.save(state(20));
     ASSERT_FALSE(full.ok());
     EXPECT_NE(full.error().message.find("no space left"), std::string::npos);
-    EXPECT_EQ(disk.names(), Names{"round-000010.tw"});
+    EXPECT_EQ(disk.short_names(), Names{"round-000010.tw"});
     EXPECT_TRUE(sample::same(*loaded(disk), state(10)));
   }
   disk.capacity = 2 * one;
@@ -307,39 +323,133 @@ TEST(Checkpoint, writes_once_where_peers_share_a_folder) {
     ASSERT_TRUE(theirs.save(state(round)).ok());
   }
   EXPECT_EQ(disk.writes, 3);
-  EXPECT_EQ(disk.names(), (Names{"round-000020.tw", "round-000030.tw"}));
+  EXPECT_EQ(disk.short_names(), (Names{"round-000020.tw", "round-000030.tw"}));
 }
 
 TEST(Checkpoint, does_not_mind_when_another_peer_removes_a_file_first) {
   MemoryDisk disk;
   auto mine = store(disk, 1);
   ASSERT_TRUE(mine.save(state(10)).ok());
-  disk.before_remove = [&] { disk.files.erase("ckpt/round-000010.tw"); };
+  disk.before_remove = [&] { disk.files.erase(path_of(10)); };
   EXPECT_TRUE(mine.save(state(20)).ok());
 }
 
 TEST(Checkpoint, leaves_the_unfinished_file_of_another_peer_alone_while_it_may_be_written) {
   MemoryDisk disk;
-  disk.files["ckpt/round-000030.tw.part-7"] = Bytes(3);
-  disk.files["ckpt/round-000020.tw.part-7"] = Bytes(3);
-  disk.files["ckpt/round-000019.tw.part-7"] = Bytes(3);
-  disk.files["ckpt/round-000030.tw.part-42"] = Bytes(3);
+  disk.files[path_of(30, ".tw.part-7")] = Bytes(3);
+  disk.files[path_of(20, ".tw.part-7")] = Bytes(3);
+  disk.files[path_of(19, ".tw.part-7")] = Bytes(3);
+  disk.files[path_of(30, ".tw.part-42")] = Bytes(3);
   auto mine = store(disk, 2);
   ASSERT_TRUE(mine.save(state(20)).ok());
   ASSERT_TRUE(mine.save(state(25)).ok());
-  EXPECT_EQ(disk.names(), (Names{"round-000020.tw", "round-000020.tw.part-7", "round-000025.tw",
-                                 "round-000030.tw.part-7"}));
+  EXPECT_EQ(disk.short_names(), (Names{"round-000020.tw", "round-000020.tw.part-7", "round-000025.tw",
+                                       "round-000030.tw.part-7"}));
 }
 
-TEST(Checkpoint, replaces_one_that_is_broken_or_of_a_history_that_was_lost) {
+TEST(Checkpoint, replaces_one_that_is_broken) {
   MemoryDisk disk;
-  auto checkpoints = store(disk);
-  disk.files["ckpt/round-000020.tw"] = Bytes(100);
-  ASSERT_TRUE(checkpoints.save(state(20)).ok());
+  disk.files[path_of(20)] = Bytes(100);
+  ASSERT_TRUE(store(disk).save(state(20)).ok());
   EXPECT_TRUE(sample::same(*loaded(disk), state(20)));
-  const StateImage other = sample::image(sample::history(5, 20)[20], 5);
-  ASSERT_TRUE(checkpoints.save(other).ok());
-  EXPECT_TRUE(sample::same(*loaded(disk), other));
+}
+
+/// Peers 1 and 2 decide rounds until 20. Then peer 2 is cut off and goes on alone, while the others go on
+/// with peer 3.
+class Fork : public ::testing::Test {
+ protected:
+  using Members = std::vector<wire::Member>;
+
+  static std::vector<wire::Record> after(wire::Record head, Round last, const Members& members) {
+    std::vector<wire::Record> records;
+    for (; head.round < last; records.push_back(head)) {
+      const wire::Record before = head;
+      ++head.round;
+      head.parent = digest_of(before);
+      head.first_sample += before.samples;
+      head.samples = 64;
+      head.members = members;
+      head.minority = members.size() == 1 && before.members != members;
+      swarm::continue_lineage(head, before);
+    }
+    return records;
+  }
+
+  Fork() {
+    wire::Record begun;
+    begun.run = sample::kRun;
+    begun.members = all;
+    common = after(begun, 20, all);
+    alone = after(common.back(), 80, {two});
+    others = after(common.back(), 40, {one, three});
+  }
+
+  static StateImage image(const wire::Record& record) { return sample::image(record); }
+
+  Round resumed() { return loaded(disk)->record.round; }
+
+  wire::Member one{PeerId{1}, "a:1"}, two{PeerId{2}, "b:1"}, three{PeerId{3}, "c:1"};
+  Members all{one, two, three};
+  std::vector<wire::Record> common, alone, others;
+  MemoryDisk disk;
+};
+
+TEST_F(Fork, loads_the_history_of_the_majority_however_many_rounds_the_other_one_has) {
+  auto first = store(disk, 2, "1");
+  auto second = store(disk, 2, "2");
+  ASSERT_TRUE(first.save(image(common.back())).ok());
+  for (const wire::Record& record : alone) ASSERT_TRUE(second.save(image(record)).ok());
+  EXPECT_EQ(resumed(), 80U) << "it has all that the older one has, and goes on from there";
+  ASSERT_TRUE(first.save(image(others.front())).ok());
+  EXPECT_EQ(resumed(), 21U);
+  for (const wire::Record& record : others) ASSERT_TRUE(first.save(image(record)).ok());
+  EXPECT_EQ(resumed(), 40U);
+  EXPECT_EQ(disk.short_names(), (Names{"round-000039.tw", "round-000040.tw"}));
+}
+
+TEST_F(Fork, keeps_what_a_peer_that_is_cut_off_saved_last_beside_those_of_the_others) {
+  auto first = store(disk, 2, "1");
+  auto second = store(disk, 2, "2");
+  for (const wire::Record& record : others) ASSERT_TRUE(first.save(image(record)).ok());
+  ASSERT_TRUE(second.save(image(alone[0])).ok());
+  ASSERT_TRUE(second.save(image(alone[1])).ok());
+  EXPECT_EQ(disk.short_names(), (Names{"round-000022.tw", "round-000039.tw", "round-000040.tw"}));
+  EXPECT_EQ(resumed(), 40U);
+}
+
+TEST_F(Fork, a_peer_that_gave_its_history_up_removes_its_own_later_checkpoints_alone) {
+  auto first = store(disk, 3, "1");
+  auto second = store(disk, 3, "2");
+  ASSERT_TRUE(second.save(image(alone[58])).ok());
+  ASSERT_TRUE(second.save(image(alone[59])).ok());
+  ASSERT_TRUE(first.save(image(others[0])).ok());
+  EXPECT_EQ(disk.names().size(), 3U) << "peer 2 may live on it";
+  ASSERT_TRUE(store(disk, 3, "2").save(image(others[1])).ok());
+  EXPECT_EQ(disk.short_names(), (Names{"round-000021.tw", "round-000022.tw"}));
+}
+
+TEST_F(Fork, what_was_resumed_from_a_checkpoint_goes_before_it_though_no_majority_came_back) {
+  const wire::Record saved = others.back();
+  const wire::Record again = swarm::restarted(saved, {two});
+  ASSERT_LT(again.majority_samples, saved.majority_samples) << "a member may have the record itself";
+  ASSERT_TRUE(store(disk, 2, "1").save(image(saved)).ok());
+  const auto later = after(again, 45, {two});
+  ASSERT_FALSE(later.back().awaited.empty());
+  MemoryDisk before = disk;
+  ASSERT_TRUE(store(disk, 2, "2").save(image(later.back()), digest_of(saved)).ok());
+  EXPECT_EQ(resumed(), 45U);
+  EXPECT_EQ(disk.short_names(), Names{"round-000045.tw"});
+  disk.files.insert(before.files.begin(), before.files.end());
+  EXPECT_EQ(resumed(), 45U) << "also before the other one is removed";
+}
+
+TEST_F(Fork, a_peer_that_took_the_history_of_an_older_checkpoint_removes_its_own_that_went_before) {
+  ASSERT_TRUE(store(disk, 2, "2").save(image(others[19])).ok());
+  const auto later = after(swarm::restarted(others[9], {one}), 33, {one});
+  ASSERT_TRUE(store(disk, 2, "1").save(image(later[0])).ok());
+  EXPECT_EQ(resumed(), 40U) << "peer 2 may live on it";
+  ASSERT_TRUE(store(disk, 2, "2").save(image(later[1])).ok());
+  EXPECT_EQ(resumed(), 32U);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void put(Bytes& file, auto value) { put(file, std::as_bytes(std::span(&value, 1)
 Bytes sealed_file(Input& input) {
   Bytes file;
   put(file, std::as_bytes(std::span(std::string_view("tradewind state\n"))));
-  put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : 1));
+  put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : 5));
   put(file, sync::sample::kRun);
   Material material;
   material.records = sync::sample::history(1, 3);
@@ -39,6 +39,8 @@ Bytes sealed_file(Input& input) {
   put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : record.head.size()));
   put(file, record.head.bytes());
   put(file, Digest{1, 1});
+  for (int text = 0; text < 4; ++text) put(file, input.one_in(8) ? input.number() : std::uint64_t{0});
+  put(file, input.one_in(4) ? Digest{1, 2} : Digest{});
   const std::uint64_t chunks = input.below(4);
   put(file, input.one_in(8) ? input.number() : chunks);
   Bytes tail;
@@ -51,6 +53,14 @@ Bytes sealed_file(Input& input) {
   put(file, digest_of(std::span<const std::byte>(file)));
   put(file, tail);
   return file;
+}
+
+/// Name of the checkpoint after this round.
+std::string name_of(Round round) {
+  MemoryFiles files;
+  (void)sync::CheckpointStore(files, {"f", 2, "u"})
+      .save(sync::sample::image(sync::sample::history(1, round).back()));
+  return files.content.begin()->first.substr(2);
 }
 
 Bytes damaged_file(Input& input) {
@@ -70,12 +80,9 @@ Bytes damaged_file(Input& input) {
 
 void checkpoint(Input& input) {
   MemoryFiles files;
-  const std::vector<std::string> names = {"round-000001.tw",
-                                          "round-000002.tw",
-                                          "round-000003.tw.part-x",
-                                          "round-.tw",
-                                          "round-99999999999999999999.tw",
-                                          "else"};
+  const std::vector<std::string> names = {
+      name_of(1),        name_of(2),         "round-000003-00000000.tw.part-x",        "round-.tw",
+      "round-000004.tw", "round-000004-.tw", "round-99999999999999999999-00000000.tw", "else"};
   for (std::uint64_t n = 1 + input.below(3); n > 0; --n) {
     const std::uint64_t kind = input.below(3);
     Bytes& file = files.content["f/" + input.one_of(names)];

@@ -77,12 +77,13 @@ def test_the_newest_checkpoint_has_the_parameters_of_the_model(tmp_path):
 
 @needs_program
 def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path):
-    (tmp_path / "round-000001.tw").write_bytes(b"tradewind state\n\0")
+    torn = tmp_path / "round-000001-1a2b3c4d.tw"
+    torn.write_bytes(b"tradewind state\n\0")
     done = export(tmp_path, tmp_path / "model.safetensors")
-    assert (done.returncode, done.stderr) == (1, f"tw: {tmp_path}/round-000001.tw: it is cut off\n")
-    (tmp_path / "round-000001.tw").unlink()
+    assert (done.returncode, done.stderr) == (1, f"tw: {torn}: it is cut off\n")
+    torn.unlink()
     done = export(tmp_path, tmp_path / "model.safetensors")
-    wanted = f"tw: {tmp_path}: expected a checkpoint (round-NNNNNN.tw) or a folder of them\n"
+    wanted = f"tw: {tmp_path}: expected a checkpoint (round-NNNNNN-*.tw) or a folder of them\n"
     assert (done.returncode, done.stderr) == (2, wanted)
     assert list(tmp_path.iterdir()) == []
 

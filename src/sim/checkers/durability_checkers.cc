@@ -46,15 +46,33 @@ std::optional<Digest> parameters_in(const sync::StateImage& image, std::uint64_t
 
 }  // namespace
 
-void CheckpointsLast::on_applied(const Sighting& s) { states_[s.digest].insert(s.parameters); }
+void CheckpointsLast::on_applied(const Sighting& s) {
+  states_[s.digest].insert(s.parameters);
+  ranks_[to_string(s.digest)] = rank_of(s.record);
+  if (s.restored && resumes_.erase(s.peer) > 0) judge_resumed(s);
+}
+
+/// The record of a new beginning is that of the checkpoint in all but its members and mark; its parent is
+/// that of the checkpoint.
+void CheckpointsLast::judge_resumed(const Sighting& s) {
+  const auto best = best_.find(s.peer);
+  if (best == best_.end() || damaged_.contains(s.peer) || best->second.record == s.record.parent) return;
+  const auto taken = ranks_.find(to_string(s.record.parent));
+  if (taken != ranks_.end() && goes_before(taken->second, best->second)) return;  // a copy
+  violated(
+      fmt::format("peer {} resumes from {} of round {}, though its disk holds {} of round {}, which goes "
+                  "before",
+                  s.peer.value, to_string(s.record.parent), s.record.round, to_string(best->second.record),
+                  best->second.round));
+}
 
 void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
   judge();
   if (event.phase == Phase::checkpoint && event.cause == world::Cause::none) {
-    durable_[peer] = std::max(durable_[peer], event.round);
+    durable_[peer] = ranks_[event.digest];
   }
-  if (event.phase == Phase::copy && event.cause == world::Cause::none)
-    copied_ = std::max(copied_, event.round);
+  if (event.phase == Phase::copy && event.cause == world::Cause::none) copied_ = ranks_[event.digest];
+  if (event.phase == Phase::restore && event.cause == world::Cause::checkpoint) resumes_.insert(peer);
 }
 
 void CheckpointsLast::on_strike(const Strike& strike) {
@@ -74,7 +92,25 @@ CheckpointsLast::Finding CheckpointsLast::newest_in(world::Files& files, const s
     violated(fmt::format("the checkpoint of round {} {} holds a state that nobody had", image.record.round,
                          where));
   }
-  return {.loaded = image.record.round};
+  return {.loaded = rank_of(image.record), .origin = newest.value()->origin};
+}
+
+/// The newest checkpoint of the run on a disk, found without the store.
+void CheckpointsLast::find_best(PeerId peer, world::Files& files) {
+  best_.erase(peer);
+  const auto names = files.list(rules_.checkpoint_folder);
+  if (!names) return;
+  std::optional<sync::LoadedCheckpoint> best;
+  for (const std::string& name : names.value()) {
+    auto loaded = sync::read_checkpoint(files, rules_.checkpoint_folder + "/" + name);
+    if (!loaded || loaded.value().image.record.run != rules_.run) continue;
+    if (!best || sync::is_newer(loaded.value(), *best)) best = std::move(loaded).value();
+  }
+  if (best) best_[peer] = rank_of(best->image.record);
+}
+
+bool CheckpointsLast::is_lost(const wire::Rank& durable, const Finding& found) {
+  return goes_before(durable, found.loaded) && found.origin != durable.record;
 }
 
 void CheckpointsLast::on_disk(PeerId peer, world::Files& files) {
@@ -84,15 +120,16 @@ void CheckpointsLast::on_disk(PeerId peer, world::Files& files) {
   finding.peer = peer;
   finding.durable = durable_[peer];
   findings_.push_back(std::move(finding));
+  find_best(peer, files);
 }
 
 void CheckpointsLast::on_store(world::Files& store) {
   if (rules_.checkpoint_copies.empty()) return;
   const Finding found = newest_in(store, rules_.checkpoint_copies, "in the store");
-  if (found.loaded >= copied_) return;
-  violated(
-      fmt::format("the checkpoint of round {} was copied to the store, but {}", copied_,
-                  found.error.empty() ? fmt::format("that of round {} loads", found.loaded) : found.error));
+  if (!is_lost(copied_, found)) return;
+  violated(fmt::format(
+      "the checkpoint of round {} was copied to the store, but {}", copied_.round,
+      found.error.empty() ? fmt::format("that of round {} loads", found.loaded.round) : found.error));
 }
 
 void CheckpointsLast::on_look(const Survivor&) { judge(); }
@@ -101,11 +138,11 @@ void CheckpointsLast::on_end(std::span<const Survivor>) { judge(); }
 
 void CheckpointsLast::judge() {
   for (const Finding& finding : findings_) {
-    if (finding.loaded >= finding.durable || damaged_.contains(finding.peer)) continue;
+    if (!is_lost(finding.durable, finding) || damaged_.contains(finding.peer)) continue;
     violated(fmt::format(
-        "the checkpoint of round {} was durable on the disk of peer {}, but {}", finding.durable,
+        "the checkpoint of round {} was durable on the disk of peer {}, but {}", finding.durable.round,
         finding.peer.value,
-        finding.error.empty() ? fmt::format("that of round {} loads", finding.loaded) : finding.error));
+        finding.error.empty() ? fmt::format("that of round {} loads", finding.loaded.round) : finding.error));
   }
   findings_.clear();
 }

@@ -10,13 +10,15 @@
 #include "sim/checkers/checker.h"
 #include "sim/checkers/ledger.h"
 #include "sim/faults/fault_window.h"
+#include "wire/rank.h"
 
 namespace tw::sim {
 
-/// I7: whatever ended a process, the newest checkpoint that loads from its disk is at least the last one that
-/// its event log called durable, and holds exactly the state after its record. A disk on
-/// which a fault destroyed a durable one may load an older one, or nothing with an error; never torn content.
-/// The store holds a copy that is at least the newest of which any event log tells.
+/// I7: whatever ended a process, the checkpoint that loads from its disk does not come after the last one
+/// that its event log called durable, by the rank of histories, and holds exactly the state after its record.
+/// A disk on which a fault destroyed a durable one may load an older one, or nothing with an error; never
+/// torn content. The store holds a copy that is at least the last one of which any event log tells. A run
+/// that resumes takes the newest history that a sound checkpoint of the peer holds.
 class CheckpointsLast final : public Checker {
  public:
   explicit CheckpointsLast(const Rules& rules) : Checker("I7"), rules_(rules) {}
@@ -33,18 +35,25 @@ class CheckpointsLast final : public Checker {
   /// Content of a disk; checked once the faults of that instant are known.
   struct Finding {
     PeerId peer;
-    Round durable = 0;
-    Round loaded = 0;  ///< 0: nothing
+    wire::Rank durable{};
+    wire::Rank loaded{};  ///< no record: nothing
+    Digest origin{};      ///< of its history
     std::string error;
   };
 
   /// The newest checkpoint in a folder, whose state was held. where: for messages.
   Finding newest_in(world::Files& files, const std::string& folder, const std::string& where);
   void judge();
+  static bool is_lost(const wire::Rank& durable, const Finding& found);
+  void find_best(PeerId peer, world::Files& files);
+  void judge_resumed(const Sighting& sighting);
 
   Rules rules_;
-  std::map<PeerId, Round> durable_;
-  Round copied_ = 0;
+  std::map<std::string, wire::Rank> ranks_;  ///< by the digest of the record
+  std::map<PeerId, wire::Rank> durable_;
+  std::map<PeerId, wire::Rank> best_;  ///< of a disk when its process ended
+  std::set<PeerId> resumes_;           ///< the state follows
+  wire::Rank copied_;
   std::set<PeerId> damaged_;
   std::map<Digest, std::set<Digest>> states_;  ///< parameters after each record
   std::vector<Finding> findings_;

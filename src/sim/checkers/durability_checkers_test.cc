@@ -47,6 +47,7 @@ struct Disk {
   void tells(Phase phase, Round round, const std::string& why) {
     world::Event event{{}, phase, round, {}, why};
     if (!why.empty()) event.cause = world::Cause::failed;
+    event.digest = to_string(digest_of(round == 1 ? one : two));
     j.checker.on_event(kAnn, event);
   }
 

@@ -230,6 +230,8 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
     case FaultKind::rolling_relaunch:
       roll(world_.alive(), fault);
       return true;
+    case FaultKind::loss_of_all:
+      return lose_all(fault);
     case FaultKind::twin:
       world_.add_twin(victim);
       break;
@@ -275,6 +277,27 @@ void FaultInjector::roll(Peers left, const Fault& fault) {
   const bool gone = relaunch(left.front(), fault);
   if (gone) left.erase(left.begin());
   later(gone ? fault.lasts : kAskAgain, [this, left = std::move(left), fault] { roll(left, fault); });
+}
+
+// The first peer begins the run again, so it has to be among them. That the others come back does not depend
+// on what happens meanwhile.
+bool FaultInjector::lose_all(const Fault& fault) {
+  const Peers all = world_.alive();
+  const auto first = std::ranges::find_if(all, [this](PeerId peer) { return world_.founds(peer); });
+  const wire::Record* newest = world_.ledger().newest();
+  if (first == all.end() || newest == nullptr || newest->round == 0) return false;
+  tell(FaultKind::loss_of_all, all);
+  for (const PeerId peer : all) {
+    world_.kill(peer, fault.death);
+    gone_.erase(peer);
+  }
+  world_.relaunch(*first);
+  Prng random(fault.choice);
+  for (const PeerId peer : all) {
+    const Duration after = from_seconds(to_seconds(fault.lasts) * random.uniform());
+    if (peer != *first) world_.scheduler().after(after, [this, peer] { world_.relaunch(peer); });
+  }
+  return true;
 }
 
 bool FaultInjector::power_off(PeerId victim) {

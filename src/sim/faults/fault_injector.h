@@ -51,6 +51,7 @@ class FaultInjector {
   bool end(PeerId victim, Death death);
   bool power_off(PeerId victim);
   bool relaunch(PeerId victim, const Fault& fault);
+  bool lose_all(const Fault& fault);
   void roll(Peers left, const Fault& fault);
   bool preempt(FaultKind kind, PeerId victim);
   bool lose_zone(const Fault& fault, PeerId victim);

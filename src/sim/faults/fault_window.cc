@@ -36,6 +36,7 @@ bool ends_process(FaultKind kind) {
     case FaultKind::zone_loss:
     case FaultKind::return_stale:
     case FaultKind::relaunch:
+    case FaultKind::loss_of_all:
     case FaultKind::torn_write:
     case FaultKind::lost_fsync:
     case FaultKind::rename_lost:

@@ -62,6 +62,7 @@ const std::vector<FaultName>& fault_names() {
       {FaultKind::return_stale, "return_stale"},
       {FaultKind::relaunch, "relaunch"},
       {FaultKind::rolling_relaunch, "rolling_relaunch"},
+      {FaultKind::loss_of_all, "loss_of_all"},
       {FaultKind::twin, "twin"},
       {FaultKind::join, "join"},
       {FaultKind::leave, "leave"},

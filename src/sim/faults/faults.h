@@ -41,6 +41,7 @@ enum class FaultKind : std::uint8_t {
   return_stale,      ///< killed; comes back after `lasts` with its old identity and the disk as it was
   relaunch,          ///< killed; started again after `lasts` with its old command line
   rolling_relaunch,  ///< the same of all peers, one after the other
+  loss_of_all,       ///< all peers killed at once; the first one is started again at once, the others later
   twin,              ///< a second process with the identity of one that runs
   join,
   leave,

@@ -205,6 +205,8 @@ constexpr FaultMeaning kMeanings[] = {
     {FaultKind::return_stale, "killed; comes back with its old identity and the disk as it was"},
     {FaultKind::relaunch, "killed; started again at its old address with its old command line and disk"},
     {FaultKind::rolling_relaunch, "the same of all peers that live, one after the other"},
+    {FaultKind::loss_of_all,
+     "all peers are killed at once, and started again: the first at once, others later"},
     {FaultKind::twin, "a second process with the identity of one that runs"},
     {FaultKind::join, "a peer joins"},
     {FaultKind::leave, "a peer hands in what is done, and goes"},

@@ -72,14 +72,14 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
                                          "gone", "hostile", "jumps", "kills", "long_rounds", "long_vectors",
-                                         "lost_majority", "partitions", "pauses", "relaunch", "relaunch_few",
-                                         "sites", "spot", "thin_lines", "uneven"),
+                                         "loss_of_all", "lost_majority", "partitions", "pauses", "relaunch",
+                                         "relaunch_few", "sites", "spot", "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
                                          "gone", "hostile", "jumps", "kills", "long_rounds", "long_vectors",
-                                         "lost_majority", "partitions", "pauses", "relaunch", "relaunch_few",
-                                         "sites", "spot", "storm", "thin_lines", "uneven"),
+                                         "loss_of_all", "lost_majority", "partitions", "pauses", "relaunch",
+                                         "relaunch_few", "sites", "spot", "storm", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol, or of a law (docs/simulation.md).

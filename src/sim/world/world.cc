@@ -440,6 +440,8 @@ std::optional<world::Phase> World::phase(PeerId peer) const { return node(peer).
 
 int World::site(PeerId peer) const { return node(peer).spec.site; }
 
+bool World::founds(PeerId peer) const { return node(peer).join.empty(); }
+
 VirtualFiles& World::disk(PeerId peer) { return *node(peer).files; }
 
 bool World::runs_beside(PeerId peer, PeerId other) const {

@@ -159,6 +159,9 @@ class World {
 
   int site(PeerId peer) const;
 
+  /// It has no peer to join: it begins the run, or resumes it.
+  bool founds(PeerId peer) const;
+
   /// Not stopped, and on the same side of all borders; true for a peer and itself.
   bool runs_beside(PeerId peer, PeerId other) const;
 

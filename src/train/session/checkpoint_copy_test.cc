@@ -119,7 +119,7 @@ class CheckpointCopy : public ::testing::Test {
     if (!checkpoints.copy_is_due()) return text;
     checkpoints.copy(sync::sample::kRun, [&](const Checkpoints::Copied& copied, Duration) {
       text = !copied.ok()     ? copied.error().message
-             : copied.value() ? "round " + std::to_string(*copied.value())
+             : copied.value() ? "round " + std::to_string(copied.value()->round)
                               : "nothing";
     });
     disk.run_all();
@@ -138,6 +138,13 @@ class CheckpointCopy : public ::testing::Test {
 
   std::vector<std::string> names(const std::string& folder) { return files.list(folder).value(); }
 
+  /// The rounds of its checkpoints.
+  std::vector<int> rounds(const std::string& folder) {
+    std::vector<int> found;
+    for (const std::string& name : names(folder)) found.push_back(std::stoi(name.substr(6)));
+    return found;
+  }
+
   std::vector<wire::Record> records = sync::sample::history(1, 9);
   MovedClock clock;
   Shelves files;
@@ -152,7 +159,7 @@ TEST_F(CheckpointCopy, has_the_same_bytes_under_the_same_name_and_as_many_are_ke
     EXPECT_EQ(copy(own), "round " + std::to_string(round));
     EXPECT_EQ(copy(own), "not due");
   }
-  EXPECT_THAT(names("away"), ElementsAre("round-000002.tw", "round-000003.tw"));
+  EXPECT_THAT(rounds("away"), ElementsAre(2, 3));
   for (const std::string& name : names("away"))
     EXPECT_EQ(files.files["away/" + name], files.files["own/" + name]);
 }
@@ -199,9 +206,9 @@ TEST_F(CheckpointCopy, is_made_of_the_newest_that_verifies) {
   Checkpoints own = checkpoints();
   save(own, 1);
   save(own, 2);
-  files.files["own/round-000002.tw"].back() ^= std::byte{1};
+  files.files["own/" + names("own").back()].back() ^= std::byte{1};
   EXPECT_EQ(copy(own), "round 1");
-  EXPECT_THAT(names("away"), ElementsAre("round-000001.tw"));
+  EXPECT_THAT(rounds("away"), ElementsAre(1));
 }
 
 TEST_F(CheckpointCopy, is_made_by_anchors_alone_and_only_where_it_is_asked_for) {
@@ -223,7 +230,7 @@ TEST_F(CheckpointCopy, asks_for_an_anchor_once_where_this_peer_copies_nothing) {
   EXPECT_FALSE(checkpoints(false, "").asks_for_anchor());
 }
 
-TEST_F(CheckpointCopy, is_loaded_by_every_peer_whose_own_folder_has_none) {
+TEST_F(CheckpointCopy, is_loaded_by_every_peer_that_has_none_or_one_of_a_history_that_comes_after) {
   {
     Checkpoints own = checkpoints();
     save(own, 3);
@@ -235,6 +242,26 @@ TEST_F(CheckpointCopy, is_loaded_by_every_peer_whose_own_folder_has_none) {
   EXPECT_EQ(loaded(checkpoints(false, "")), 0U);
   Checkpoints fresh = checkpoints(false);
   EXPECT_EQ(copy(fresh), "not due") << "an anchor alone writes";
+  save(fresh, 2);
+  EXPECT_EQ(loaded(checkpoints(false)), 3U) << "the copy is ahead of its own";
+  save(fresh, 4);
+  EXPECT_EQ(loaded(checkpoints(false)), 4U) << "its own is ahead of the copy";
+  for (auto& [path, bytes] : files.files)
+    if (path.starts_with("own/")) bytes.back() ^= std::byte{1};
+  EXPECT_EQ(loaded(checkpoints(false)), 3U) << "its own ones are broken";
+}
+
+TEST_F(CheckpointCopy, of_the_next_round_is_due_once_a_peer_took_a_history_with_fewer_rounds) {
+  Checkpoints own{
+      {.folder = "own", .every = 100, .keep = 2}, {"7", "", false}, {clock, files, disk, waits, [] {}}};
+  save(own, 5);
+  own.took_state(records[6]);
+  EXPECT_FALSE(own.is_due(records[7])) << "its own one may be of that history";
+  own.took_state(records[3]);
+  EXPECT_TRUE(own.is_due(records[4]));
+  save(own, 4);
+  EXPECT_THAT(rounds("own"), ElementsAre(4));
+  EXPECT_FALSE(own.is_due(records[5]));
 }
 
 TEST_F(CheckpointCopy, is_not_loaded_where_the_own_checkpoint_is_newer) {

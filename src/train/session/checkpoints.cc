@@ -15,17 +15,25 @@ using Stores = std::pair<std::shared_ptr<sync::CheckpointStore>, std::shared_ptr
 Checkpoints::Copied copy_newest(const Stores& stores, const Digest& run) {
   const auto newest = stores.first->load_newest(run);
   if (!newest) return newest.error();
-  if (!newest.value()) return std::optional<Round>();
+  if (!newest.value()) return std::optional<wire::Record>();
   const sync::StateImage& image = newest.value()->image;
-  if (const Status saved = stores.second->save(image); !saved) return saved.error();
-  return std::optional(image.record.round);
+  if (const Status saved = stores.second->save(image, newest.value()->origin); !saved) return saved.error();
+  return std::optional(image.record);
 }
 
+// A copy counts as much as an own one. Where the own ones cannot be used a copy is enough, and the other way
+// round.
 Checkpoints::Loaded load_from(const Stores& stores, const Digest& run) {
   if (Status made = stores.first->make_folder(); !made) return made.error();
   auto own = stores.first->load_newest(run);
-  const bool none = own.ok() && !own.value();
-  return none && stores.second ? stores.second->load_newest(run) : std::move(own);
+  if (!stores.second) return own;
+  auto copy = stores.second->load_newest(run);
+  const bool has_copy = copy.ok() && copy.value();
+  if (!has_copy) return own.ok() && !own.value() ? std::move(copy) : std::move(own);
+  const bool has_own = own.ok() && own.value();
+  if (has_own && !sync::is_newer(*copy.value(), *own.value())) return own;
+  if (!own.ok()) copy.value()->skipped.push_back(own.error().message);
+  return copy;
 }
 
 }  // namespace
@@ -46,7 +54,19 @@ Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surrou
 }
 
 bool Checkpoints::is_due(const wire::Record& record) const {
-  return are_kept() && ((options_.every != 0 && record.round % options_.every == 0) || record.last);
+  if (!are_kept()) return false;
+  return (options_.every != 0 && record.round % options_.every == 0) || record.last ||
+         history_ == History::taken;
+}
+
+void Checkpoints::took_state(const wire::Record& record) {
+  if (newest_ >= record.round) history_ = History::taken;
+  if (record.restarts < restarts_) origin_ = {};
+}
+
+void Checkpoints::resumed(const wire::Record& from) {
+  origin_ = digest_of(from);
+  restarts_ = from.restarts + 1;
 }
 
 bool Checkpoints::copy_is_due() const {
@@ -78,10 +98,13 @@ void Checkpoints::submit(swarm::Wait what, std::function<R()> run, std::function
 void Checkpoints::save(std::shared_ptr<const sync::StateImage> image,
                        std::function<void(const Status&, Duration)> done) {
   TW_CHECK(image != nullptr);
+  newest_ = image->record.round;
+  history_ = History::saved;
   const swarm::Wait what{
       .kind = swarm::Wait::Kind::saving, .round = image->record.round, .total = image->bytes()};
   submit<Status>(
-      what, [image = std::move(image), store = store_] { return store->save(*image); },
+      what,
+      [image = std::move(image), store = store_, origin = origin_] { return store->save(*image, origin); },
       [this, done = std::move(done)](const Status& saved, Duration took) {
         if (saved.ok() && copy_ != Copy::none) {
           copy_ = Copy::due;

@@ -43,6 +43,13 @@ class Checkpoints {
   /// Whether a checkpoint of the state after this record is due.
   bool is_due(const wire::Record& record) const;
 
+  /// This peer took the state after this record from others. If it has checkpoints of a history with more
+  /// rounds, which it gave up, the next one is due at once and replaces them.
+  void took_state(const wire::Record& record);
+
+  /// The history goes on from the checkpoint after this record.
+  void resumed(const wire::Record& from);
+
   // owners: the job
   void save(std::shared_ptr<const sync::StateImage> image, std::function<void(const Status&, Duration)> done);
 
@@ -57,18 +64,20 @@ class Checkpoints {
 
   static constexpr Duration kRetryCopy = std::chrono::seconds(60);
 
-  /// Result of a copy: the round of the checkpoint now at the target; nothing if there was none to copy.
-  using Copied = Result<std::optional<Round>>;
+  /// Result of a copy: the record of the checkpoint now at the target; nothing if there was none to copy.
+  using Copied = Result<std::optional<wire::Record>>;
 
   /// Copies the newest finished checkpoint with every byte verified. It gets its name only when it is
   /// complete and durable; an existing copy is not written again. Only when it is due.
   void copy(const Digest& run, std::function<void(const Copied&, Duration)> done);
 
-  /// Loads the newest checkpoint of this run; if the folder has none, the newest copy. Only with a folder.
+  /// Loads the newest checkpoint of this run or the newest copy, whichever history goes before the other.
+  /// Only with a folder.
   void load(const Digest& run, std::function<void(Loaded&)> done);
 
  private:
   enum class Copy { none, idle, due, under_way };
+  enum class History { saved, taken };
 
   template <class R>
   void submit(swarm::Wait what, std::function<R()> run, std::function<void(R&, Duration)> done);
@@ -77,6 +86,10 @@ class Checkpoints {
   Surroundings surroundings_;
   std::shared_ptr<sync::CheckpointStore> store_;   // owners: this and the disk job under way
   std::shared_ptr<sync::CheckpointStore> copies_;  // owners: this and the disk job under way
+  Digest origin_;                                  ///< of its history: LoadedCheckpoint::origin
+  std::uint32_t restarts_ = 0;                     ///< of a history with this origin, at least
+  Round newest_ = 0;                               ///< of those that this process saved
+  History history_ = History::saved;               ///< taken: it has none yet of the present one
   Copy copy_ = Copy::none;
   bool asked_for_anchor_ = false;
   Instant copy_from_{};                                    // no copy before

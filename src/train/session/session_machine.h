@@ -143,9 +143,10 @@ class Session::Machine final : public world::NetworkEvents {
   void go_on_from(const sync::Replica::Tip& tip);
   void serve_images();
   void let_chunks_go();
+  static std::vector<std::pair<std::string, std::string>> of_record(const wire::Record& record, bool begins);
   void save_checkpoint(const wire::Record& record);
   void copy_checkpoint(bool awaited);
-  void tell_of_saving(world::Phase phase, Round round, const Status& saved, Duration took);
+  void tell_of_saving(world::Phase phase, const wire::Record& record, const Status& saved, Duration took);
   void consider_the_past();
   void found_checkpoints(Checkpoints::Loaded& loaded);
   void take_checkpoint(sync::LoadedCheckpoint loaded);

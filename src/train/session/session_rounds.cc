@@ -289,6 +289,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
   std::vector<std::pair<std::string, double>> numbers = {
       {"samples", own},
       {"samples_total", static_cast<double>(record.samples_total())},
+      {"majority_samples", static_cast<double>(record.majority_samples)},
       {"carried", static_cast<double>(record.carried.count())},
       {"members", static_cast<double>(record.members.size())},
       {"calc_s", to_seconds(averaging_since - began_at_)},
@@ -335,6 +336,7 @@ void Session::Machine::on_update(const wire::Record& record, const Digest& param
   world::Event event{doors_.clock.now(), Phase::apply, record.round};
   event.numbers = {{"took_s", to_seconds(took)}};
   event.digest = to_string(parameters);
+  event.texts = of_record(record, false);
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(record, parameters, false);
   tell_where_the_worker_is();  // first, so that what it reports asks for work

@@ -100,6 +100,14 @@ bool Session::Machine::catch_up_further() {
   return false;
 }
 
+/// For the log: after which record a peer has its state. begins: a history begins anew with it.
+std::vector<std::pair<std::string, std::string>> Session::Machine::of_record(const wire::Record& record,
+                                                                             bool begins) {
+  std::vector<std::pair<std::string, std::string>> texts = {{"record", to_string(digest_of(record))}};
+  if (begins) texts.emplace_back("parent", to_string(record.parent));
+  return texts;
+}
+
 // from: none, other peers.
 void Session::Machine::restore(sync::StateImage image, world::Cause from, Numbers parts) {
   const auto shared =
@@ -118,8 +126,10 @@ void Session::Machine::restore(sync::StateImage image, world::Cause from, Number
     event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
                      {"took_s", to_seconds(doors_.clock.now() - replica_.since())}};
     event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
+    event.texts = of_record(shared->record, from == world::Cause::checkpoint);
     doors_.events.emit(event);
     if (observer_ != nullptr) observer_->on_applied(shared->record, parameters.value(), true);
+    if (from == world::Cause::none) checkpoints_.took_state(shared->record);
     go_on_from({shared->record, parameters.value()});
   });
 }
@@ -133,6 +143,7 @@ void Session::Machine::replay(sync::FetchedMean mean) {
                    }
                    world::Event event{doors_.clock.now(), world::Phase::apply, record.round};
                    event.digest = to_string(parameters.value());
+                   event.texts = of_record(record, false);
                    doors_.events.emit(event);
                    if (observer_ != nullptr) observer_->on_applied(record, parameters.value(), false);
                    go_on_from({record, parameters.value()});
@@ -178,7 +189,7 @@ void Session::Machine::save_checkpoint(const wire::Record& record) {
   if (record.last) departure_.begin_last_job();
   worker_.freeze(record, [this, record](const Learner::Image& image) {
     checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
-      tell_of_saving(world::Phase::checkpoint, record.round, saved, took);
+      tell_of_saving(world::Phase::checkpoint, record, saved, took);
       copy_checkpoint(record.last);
       if (record.last) departure_.finish_last_job();
       finish_when_done();
@@ -186,11 +197,13 @@ void Session::Machine::save_checkpoint(const wire::Record& record) {
   });
 }
 
-void Session::Machine::tell_of_saving(world::Phase phase, Round round, const Status& saved, Duration took) {
+void Session::Machine::tell_of_saving(world::Phase phase, const wire::Record& record, const Status& saved,
+                                      Duration took) {
   emit({.phase = phase,
-        .round = round,
+        .round = record.round,
         .why = saved.ok() ? "" : saved.error().message,
         .numbers = {{"took_s", to_seconds(took)}},
+        .digest = saved.ok() ? to_string(digest_of(record)) : "",
         .cause = saved.ok() ? world::Cause::none : world::Cause::failed});
 }
 
@@ -199,10 +212,11 @@ void Session::Machine::copy_checkpoint(bool awaited) {
   if (!checkpoints_.copy_is_due()) return;
   if (awaited) departure_.begin_last_job();
   checkpoints_.copy(facts_.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
-    const bool nothing = copied.ok() && !copied.value();
-    if (!nothing)
-      tell_of_saving(world::Phase::copy, copied.ok() ? *copied.value() : round_,
-                     copied.ok() ? Status(Unit{}) : copied.error(), took);
+    if (!copied.ok()) {
+      tell_of_saving(world::Phase::copy, {.round = round_}, copied.error(), took);
+    } else if (copied.value()) {
+      tell_of_saving(world::Phase::copy, *copied.value(), Unit{}, took);
+    }
     if (awaited) departure_.finish_last_job();
     finish_when_done();
   });
@@ -274,6 +288,7 @@ void Session::Machine::wait_for_others(std::string found) {
 }
 
 void Session::Machine::resume(sync::StateImage checkpoint) {
+  checkpoints_.resumed(checkpoint.record);
   checkpoint.record = swarm::restarted(checkpoint.record, {self()});
   TW_CHECK(swarm_->peer_state() == wire::PeerState::fresh);
   search_.return_wait().resume();
@@ -303,6 +318,7 @@ void Session::Machine::go_on_from_tip() {
               std::to_string(static_cast<int>(to_seconds(options_.run.patience))) + " s";
   event.cause = world::Cause::anew;
   event.digest = to_string(anew.parameters);
+  event.texts = of_record(anew.record, true);
   doors_.events.emit(event);
   if (observer_ != nullptr) observer_->on_applied(anew.record, anew.parameters, true);
   go_on_from(anew);
