@@ -54,7 +54,8 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
   progress.elapsed_h =
       std::max(0.0, static_cast<double>(now_unix_s) - static_cast<double>(begun) / 1e9) / 3600;
-  const monitor::RunHistory history = gather_history(entries);
+  const monitor::RunHistory history =
+      gather_history(entries, monitor::HeldHistory(entries).dropped_entries());
   take_rounds(history, progress);
   take_peers(history, progress);
   for (const market::Lived& life : lives_of(std::move(entries))) progress.peer_hours += life.hours;

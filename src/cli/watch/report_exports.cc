@@ -38,15 +38,18 @@ Status make_folder(const std::string& option, const std::string& folder) {
 
 /// The board after every few commits, so that each round is told with the money of its time.
 std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monitor::Journal journal) {
-  Round rounds = 0;
-  for (const monitor::LogEntry& entry : entries) rounds = std::max(rounds, entry.event.round);
+  const monitor::HeldHistory held(entries);
+  const Round rounds = held.commits().empty() ? 0 : held.commits().back()->round;
   const Round step = 1 + rounds / kMostBoards;
   monitor::TensorBoardEvents events;
   std::string text;
   Round told = 0;
-  for (const monitor::LogEntry& entry : entries) {
-    journal.take(entry);
-    const bool is_new = entry.event.phase == world::Phase::commit && entry.event.round >= told + step;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const monitor::LogEntry& entry = entries[i];
+    const bool dropped = held.dropped_entries().at(i);
+    journal.take(entry, dropped);
+    const bool is_new =
+        !dropped && entry.event.phase == world::Phase::commit && entry.event.round >= told + step;
     if (!is_new) continue;
     told = entry.event.round;
     text += events.take_before(journal.board(), told);
@@ -108,9 +111,7 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
                                                const std::vector<std::vector<monitor::LogEntry>>& logs,
                                                const monitor::JournalOptions& options) {
   const std::vector<monitor::LogEntry> entries = monitor::merge(logs);
-  monitor::Journal journal(options);
-  for (const monitor::LogEntry& entry : entries) journal.take(entry);
-  const monitor::Board board = journal.board();
+  const monitor::Board board = journal_of(logs, options).board();
   std::vector<std::string> written;
   const auto write = [&](const char* option, const std::string& path, const std::string& text) -> Status {
     if (const Status done = write_for(option, path, text); !done) return done;

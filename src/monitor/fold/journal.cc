@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "monitor/fold/money.h"
+#include "monitor/report/held_history.h"
 #include "monitor/report/history.h"
 #include "monitor/report/report.h"
 
@@ -54,9 +55,10 @@ void Journal::take_facts(const Seen& seen) {
   if (evaluations_.size() > Board::kMostRounds) evaluations_.pop_front();
 }
 
-void Journal::take(const LogEntry& entry) {
+void Journal::take(const LogEntry& entry, bool dropped) {
   const Seen seen{entry, clocks_.seconds(entry)};
   newest_s_ = std::max(newest_s_, seen.at_s);
+  if (dropped) return peers_.take_time(seen);
   const bool from_lost = peers_.is_lost(entry.writer);
   take_news(peers_.take(seen));
   if (entry.writer == PeerId{}) return;
@@ -145,7 +147,9 @@ Board Journal::board(double now_s) const {
 
 Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {
   Journal journal(std::move(options));
-  for (const LogEntry& entry : merge(logs)) journal.take(entry);
+  const std::vector<LogEntry> entries = merge(logs);
+  const HeldHistory held(entries);
+  for (std::size_t i = 0; i < entries.size(); ++i) journal.take(entries[i], held.dropped_entries().at(i));
   return journal;
 }
 

@@ -34,7 +34,8 @@ class Journal {
  public:
   explicit Journal(JournalOptions options = {});
 
-  void take(const LogEntry& entry);
+  /// dropped: it is about a round that the run dropped (HeldHistory): only the time of its peer counts.
+  void take(const LogEntry& entry, bool dropped = false);
 
   /// A status of another peer, received at this time (seconds since 1970, by the local clock).
   void take(PeerId from, const wire::Status& status, double at_s);

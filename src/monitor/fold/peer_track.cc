@@ -239,6 +239,8 @@ void PeerTrack::take(const Seen& seen) {
       return enter(PeerState::applying, seen);
     case Phase::restore:
       if (event.digest.empty()) return enter(PeerState::fetching, seen);
+      shown_.round = event.round;  // it may have given up a history with more rounds
+      contributions.rewind(event.round);
       [[fallthrough]];
     case Phase::apply:
       shown_.digest = event.digest;

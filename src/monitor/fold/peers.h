@@ -23,6 +23,9 @@ class Peers {
 
   News take(const Seen& seen);
 
+  /// Only that the process of its writer ran.
+  void take_time(const Seen& seen) { track(seen.writer()).uptime.note(seen.at_s, false, false); }
+
   /// A status of a peer.
   News take(PeerId from, const wire::Status& status, double at_s);
 

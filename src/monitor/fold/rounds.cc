@@ -2,6 +2,7 @@
 #include "monitor/fold/rounds.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "monitor/report/report.h"
 
@@ -18,14 +19,28 @@ Rounds::Track& Rounds::track(Round round) {
 void Rounds::rewind(Round to) {
   tracks_.erase(tracks_.upper_bound(to), tracks_.end());
   last_ = std::min(last_, to);
-  if (differing_ && *differing_ > to) differing_.reset();
+  if (differing_ && differing_->round > to) differing_.reset();
   complete_ = false;
   for (auto& [peer, told] : told_) told = std::min(told, to);
+}
+
+/// The peer took a history whose last round is `after`: it had made later ones alone, if nobody else has
+/// them.
+void Rounds::gives_up(PeerId peer, Round after) {
+  for (auto later = tracks_.upper_bound(after); later != tracks_.end();) {
+    std::set<PeerId>& holders = later->second.committed_by;
+    const bool is_last = holders.erase(peer) > 0 && holders.empty();
+    later = is_last ? tracks_.erase(later) : std::next(later);
+  }
+  const auto committed = std::find_if(tracks_.rbegin(), tracks_.rend(),
+                                      [](const auto& t) { return t.second.shown.committed_s.has_value(); });
+  if (committed != tracks_.rend()) last_ = std::min(last_, committed->first);
 }
 
 void Rounds::take_commit(const Seen& seen) {
   const world::Event& event = seen.event();
   Track& round = track(event.round);
+  round.committed_by.insert(seen.writer());
   if (!round.shown.committed_s) {
     round.shown.committed_s = seen.at_s;
     if (!round.led) round.leader = seen.writer();
@@ -59,19 +74,39 @@ void Rounds::take_loss(Track& round, double loss, std::uint64_t samples) {
   round.shown.loss = round.loss_sum / static_cast<double>(round.loss_samples);
 }
 
-void Rounds::take_digest(Round number, const std::string& digest) {
+/// Two histories have rounds of one number, so parameters are compared after one record.
+void Rounds::take_digest(PeerId peer, Round number, const std::string& record, const std::string& digest) {
   if (digest.empty()) return;
-  Track& round = track(number);
   applied_ = true;
-  if (round.digest.empty()) round.digest = digest;
-  if (round.digest != digest) differing_ = std::min(differing_.value_or(number), number);
+  const std::string& first = track(number).digests.try_emplace(record, digest).first->second;
+  if (first != digest && !differing_) differing_ = {number, peer};
+}
+
+/// A status does not tell the record: the parameters are those after one of the records of this round.
+void Rounds::take_told_digest(PeerId peer, Round number, const std::string& digest) {
+  applied_ = true;
+  const auto& digests = track(number).digests;
+  const bool known = digests.empty() ||
+                     std::ranges::any_of(digests, [&](const auto& after) { return after.second == digest; });
+  if (digests.empty()) track(number).digests.emplace("", digest);
+  if (!known && !differing_) differing_ = {number, peer};
+}
+
+/// The peer takes the state of others: what it had is of no run any more.
+void Rounds::falls_behind(PeerId peer) {
+  if (differing_ && differing_->peer == peer) differing_.reset();
 }
 
 void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
-  if (const auto& own = status.parameters; own && is_known(own->round))
-    take_digest(own->round, to_string(own->digest));
+  if (status.doing == wire::Doing::fetching) falls_behind(from);
+  if (const auto& own = status.parameters;
+      own && is_known(own->round) && status.doing != wire::Doing::fetching)
+    take_told_digest(from, own->round, to_string(own->digest));
   const wire::RoundWord& last = status.last;
-  if (last.round < told_[from]) told_[from] = last.round;  // it does rounds once more
+  if (last.round < told_[from]) {  // it does rounds once more
+    told_[from] = last.round;
+    gives_up(from, last.round);
+  }
   for (const wire::ShareWord& share : status.shares) take_share(from, share, at_s);
   if (!is_known(last.round)) return;
   Track& round = track(last.round);
@@ -89,6 +124,7 @@ void Rounds::take_share(PeerId from, const wire::ShareWord& share, double at_s) 
   for (const wire::LeftOutWord& out : share.left_out) take_lost(share.round, out.peer, out.why);
   if (share.round <= told_[from]) return;
   told_[from] = share.round;
+  round.committed_by.insert(from);
   round.own_samples += share.samples;
   if (share.loss) take_loss(round, *share.loss, share.samples);
   std::vector<PeerId>& contributors = round.shown.contributors;
@@ -122,9 +158,12 @@ void Rounds::take(const Seen& seen, bool from_lost) {
     case Phase::commit:
       take_commit(seen);
       break;
-    case Phase::apply:
     case Phase::restore:
-      take_digest(event.round, event.digest);
+      if (event.digest.empty()) falls_behind(seen.writer());
+      if (event.cause == world::Cause::none && !event.digest.empty()) gives_up(seen.writer(), event.round);
+      [[fallthrough]];
+    case Phase::apply:
+      take_digest(seen.writer(), event.round, event.text("record"), event.digest);
       break;
     case Phase::lost:
       if (event.peer && !from_lost) take_lost(event.round, *event.peer, event.why);

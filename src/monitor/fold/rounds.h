@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ class Rounds {
     std::optional<double> bound_s;  ///< as its leader computed
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;
-    std::string digest;  ///< of the parameters after it
+    std::map<std::string, std::string> digests;  ///< of the parameters after it, by record
+    std::set<PeerId> committed_by;               ///< and not given up since
   };
 
   static constexpr std::size_t kSpeedRounds = 10;
@@ -69,7 +71,10 @@ class Rounds {
 
   void take_share(PeerId from, const wire::ShareWord& share, double at_s);
   void take_commit(const Seen& seen);
-  void take_digest(Round round, const std::string& digest);
+  void take_digest(PeerId peer, Round round, const std::string& record, const std::string& digest);
+  void take_told_digest(PeerId peer, Round round, const std::string& digest);
+  void falls_behind(PeerId peer);
+  void gives_up(PeerId peer, Round after);
   static void take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s);
   static void take_loss(Track& round, double loss, std::uint64_t samples);
   void take_lost(Round round, PeerId peer, const std::string& why);
@@ -77,7 +82,13 @@ class Rounds {
   std::map<Round, Track> tracks_;
   std::map<PeerId, Round> told_;  ///< the last round of which a peer told its part
   Round last_ = 0;
-  std::optional<Round> differing_;  ///< first one with different parameters on some peer
+
+  struct Difference {
+    Round round = 0;
+    PeerId peer;  ///< that came with it
+  };
+
+  std::optional<Difference> differing_;  ///< the first one
   bool applied_ = false;
   bool complete_ = false;
 };

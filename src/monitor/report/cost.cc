@@ -97,6 +97,13 @@ void tell_cost(Summary& summary, const std::map<PeerId, double>& usd_per_h) {
     cost.priced_hours += *peer.hours;
     cost.usd = usd + cost.egress_usd.value_or(0) + cost.requests_usd.value_or(0);
   }
+  for (DroppedRounds& dropped : summary.dropped) {
+    for (const PeerSummary& peer : summary.peers) {
+      const auto spent = dropped.spent.find(peer.id);
+      if (peer.usd_per_h && spent != dropped.spent.end())
+        dropped.usd = dropped.usd.value_or(0) + to_seconds(spent->second) / 3600 * *peer.usd_per_h;
+    }
+  }
   const std::optional<std::uint64_t>& again = summary.leavings.samples_again;
   if (!cost.usd || !again || summary.samples == 0) return;
   const auto lost = static_cast<double>(*again);

@@ -116,7 +116,8 @@ void note_commit(RunHistory& history, const LogEntry& entry) {
 
 void note_parameters(RunHistory& history, const LogEntry& entry) {
   if (entry.event.digest.empty()) return;
-  history.rounds[entry.event.round].digests.emplace(entry.writer, entry.event.digest);
+  history.rounds[entry.event.round].digests[entry.event.text("record")].emplace(entry.writer,
+                                                                                entry.event.digest);
   PeerFacts& peer = history.peers[entry.writer];
   peer.digest = entry.event.digest;
   peer.digest_round = entry.event.round;
@@ -282,9 +283,10 @@ std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs) {
   return all;
 }
 
-RunHistory gather_history(const std::vector<LogEntry>& entries) {
+RunHistory gather_history(const std::vector<LogEntry>& entries, const std::vector<bool>& dropped) {
   RunHistory history;
-  for (const LogEntry& entry : entries) note(history, entry);
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (!dropped.at(i)) note(history, entries[i]);
   drop_losses_after_the_end(history);
   add_unnoticed_kills(history);
   return history;

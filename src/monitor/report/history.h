@@ -24,8 +24,9 @@ struct RoundFacts {
   std::uint64_t samples_total = 0;   ///< of the run, after this round
   bool disturbed = false;            ///< somebody was lost, came or left
   std::map<PeerId, double> calc_s, comm_s;
-  /// Digests of the parameters after this round; a peer that says two things has two entries.
-  std::set<std::pair<PeerId, std::string>> digests;
+  /// Digests of the parameters after this round, by its record (empty: the log tells none); a peer that says
+  /// two things of one has two entries.
+  std::map<std::string, std::set<std::pair<PeerId, std::string>>> digests;
 };
 
 struct PeerFacts {
@@ -98,7 +99,7 @@ struct RunHistory {
 /// difference.
 std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs);
 
-/// Entries in the order of time.
-RunHistory gather_history(const std::vector<LogEntry>& entries);
+/// Entries in the order of time; what they tell of rounds that the run dropped is left out.
+RunHistory gather_history(const std::vector<LogEntry>& entries, const std::vector<bool>& dropped);
 
 }  // namespace tw::monitor

@@ -137,15 +137,28 @@ bool lacks_events(const Summary& summary, PeerId peer) {
   return std::ranges::any_of(summary.missing, [&](const MissingEvents& gap) { return gap.peer == peer; });
 }
 
-void compare_parameters(const RunHistory& history, Summary& summary) {
+/// Where two peers have other parameters after one record; empty: nowhere.
+std::string first_difference(const RunHistory& history) {
   for (const auto& [number, round] : history.rounds) {
-    for (const auto& [peer, digest] : round.digests) {
-      const auto& [first_peer, first_digest] = *round.digests.begin();
-      if (digest == first_digest || !summary.difference.empty()) continue;
-      summary.difference = fmt::format("after round {}, peer {} has {} and peer {} has {}", number,
-                                       to_string(first_peer), first_digest, to_string(peer), digest);
+    for (const auto& [record, digests] : round.digests) {
+      const auto& [first_peer, first_digest] = *digests.begin();
+      for (const auto& [peer, digest] : digests)
+        if (digest != first_digest)
+          return fmt::format("after round {}, peer {} has {} and peer {} has {}", number,
+                             to_string(first_peer), first_digest, to_string(peer), digest);
     }
   }
+  return {};
+}
+
+bool has_parameters(const RoundFacts& round, PeerId peer) {
+  return std::ranges::any_of(round.digests, [&](const auto& after) {
+    return std::ranges::any_of(after.second, [&](const auto& one) { return one.first == peer; });
+  });
+}
+
+void compare_parameters(const RunHistory& history, Summary& summary) {
+  summary.difference = first_difference(history);
   std::optional<Round> common;
   for (const auto& [id, peer] : history.peers)
     if (peer.stayed() && !peer.digest.empty())
@@ -154,10 +167,9 @@ void compare_parameters(const RunHistory& history, Summary& summary) {
                                    [](const auto& round) { return !round.second.digests.empty(); });
   summary.identical = applied && summary.difference.empty();
   if (!common || !summary.identical) return;
-  const auto& digests = history.rounds.at(*common).digests;
   for (const auto& [id, peer] : history.peers) {
-    if (!peer.stayed() || !summary.identical) continue;
-    if (digests.contains({id, digests.begin()->second}) || lacks_events(summary, id)) continue;
+    if (!peer.stayed() || !summary.identical || lacks_events(summary, id)) continue;
+    if (has_parameters(history.rounds.at(*common), id)) continue;
     summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
     summary.identical = false;
   }
@@ -217,8 +229,10 @@ std::optional<std::uint64_t> given_out_again(const RunHistory& history, const Lo
 
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   const std::vector<LogEntry> entries = merge(logs);
-  const RunHistory history = gather_history(entries);
+  const HeldHistory held(entries);
+  const RunHistory history = gather_history(entries, held.dropped_entries());
   Summary summary;
+  summary.dropped = held.dropped_rounds();
   tell_traffic(summary, entries);
   for (const std::vector<LogEntry>& log : logs)
     for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));

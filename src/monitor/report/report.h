@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/report/held_history.h"
 #include "monitor/report/missing.h"
 #include "world/events.h"
 
@@ -150,6 +151,7 @@ struct Summary {
   std::vector<GivenNotice> notices;  ///< by time
   std::vector<HandOver> handovers;   ///< by time
   Leavings leavings;
+  std::vector<DroppedRounds> dropped;  ///< in no other count but that of hours and their cost
   Cost cost;
   std::vector<StoreUsed> stores;  ///< by name
   /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.

@@ -77,6 +77,13 @@ std::string render_leavings(const Leavings& leavings, const Cost& cost) {
                                           leavings.microbatches_again, samples, usd));
 }
 
+std::string render_dropped(const DroppedRounds& dropped) {
+  const std::string usd = dropped.usd ? fmt::format(", {} USD", usd_number(*dropped.usd)) : "";
+  return line("dropped",
+              fmt::format("{}, from {} to {}{}", to_string(dropped), calendar_time(dropped.begun_unix_nanos),
+                          calendar_time(dropped.ended_unix_nanos), usd));
+}
+
 std::string render_cost(const Cost& cost) {
   const std::string text = line("machine hours", fmt::format("{:.3f}", cost.machine_hours));
   if (!cost.usd) return text;
@@ -136,6 +143,7 @@ std::string render(const Summary& summary) {
   for (const LeftPeer& left : summary.left)
     text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
   text += render_leavings(summary.leavings, summary.cost);
+  for (const DroppedRounds& dropped : summary.dropped) text += render_dropped(dropped);
   for (const StoreUsed& used : summary.stores) text += render_store(used);
   text += render_cost(summary.cost);
   for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));

@@ -56,6 +56,22 @@ void add_what_left(Json& json, const Summary& summary) {
     });
 }
 
+void add_dropped(Json& json, const Summary& summary) {
+  if (!summary.dropped.empty())
+    json["dropped"] = all(summary.dropped, [](const DroppedRounds& dropped) {
+      Json peers = Json::array();
+      for (const PeerId peer : dropped.peers) peers.push_back(peer.value);
+      return Json{{"first_round", dropped.first},
+                  {"last_round", dropped.last},
+                  {"rounds", dropped.rounds},
+                  {"samples", dropped.samples},
+                  {"peers", std::move(peers)},
+                  {"from", calendar_time(dropped.begun_unix_nanos)},
+                  {"to", calendar_time(dropped.ended_unix_nanos)},
+                  {"usd", or_null(dropped.usd)}};
+    });
+}
+
 }  // namespace
 
 std::string to_json(const Summary& summary) {
@@ -105,6 +121,7 @@ std::string to_json(const Summary& summary) {
                 {"used_s", or_null(notice.used_s)}};
   });
   add_what_left(json, summary);
+  add_dropped(json, summary);
   if (summary.unlogged_rounds > 0) json["unlogged_rounds"] = summary.unlogged_rounds;
   if (!summary.missing.empty())
     json["missing"] = all(summary.missing, [](const MissingEvents& gap) {

@@ -14,12 +14,6 @@
 namespace tw::monitor {
 namespace {
 
-struct LoggedRecord {
-  UsedSamples::InRound samples;
-  std::string parent;
-  double samples_total = 0;
-};
-
 std::optional<RangeSet> ranges_in(std::string_view text) {
   RangeSet ranges;
   for (std::size_t at = 0; at <= text.size();) {
@@ -36,19 +30,16 @@ std::optional<RangeSet> ranges_in(std::string_view text) {
 }
 
 /// Nothing: its peer told no samples.
-std::optional<LoggedRecord> record_in(const world::Event& event) {
-  LoggedRecord record{.samples = {.round = event.round, .of = {}}};
+std::optional<UsedSamples::InRound> samples_in(const world::Event& event) {
+  UsedSamples::InRound samples{.round = event.round, .of = {}};
   for (const auto& [name, text] : event.texts) {
-    if (name == "parent") record.parent = text;
     if (!name.starts_with(world::kSamplesOf)) continue;
     const auto peer = parse_number<std::uint64_t>(std::string_view(name).substr(world::kSamplesOf.size()));
     const auto ranges = ranges_in(text);
     if (!peer || !ranges) return std::nullopt;
-    record.samples.of[PeerId{*peer}] = *ranges;
+    samples.of[PeerId{*peer}] = *ranges;
   }
-  record.samples_total = number_in(event, "samples_total").value_or(0);
-  if (record.parent.empty() || event.digest.empty()) return std::nullopt;
-  return record;
+  return samples;
 }
 
 std::optional<UsedSamples::Order> order_in(const world::Event& event) {
@@ -76,33 +67,26 @@ Status add_round(UsedSamples::InRound samples, UsedSamples& used) {
 
 Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries) {
   UsedSamples used;
-  std::map<std::string, LoggedRecord> records;
-  std::string tip;
   for (const LogEntry& entry : entries) {
     const world::Event& event = entry.event;
     if (event.phase == world::Phase::start && !used.order) used.order = order_in(event);
     const auto skipped = event.phase == world::Phase::skip ? number_in(event, "sample") : std::nullopt;
     if (skipped) used.skipped.insert(static_cast<std::uint64_t>(*skipped));
-    if (event.phase != world::Phase::commit) continue;
-    auto record = record_in(event);
-    if (!record) continue;
-    const bool newest = tip.empty() || record->samples_total > records.at(tip).samples_total;
-    records.emplace(event.digest, std::move(*record));
-    if (newest) tip = event.digest;
   }
-  if (tip.empty()) return Error{"no log tells the samples of a round"};
-  std::vector<UsedSamples::InRound> rounds;
-  for (auto at = records.find(tip); at != records.end(); at = records.find(at->second.parent)) {
-    rounds.push_back(at->second.samples);
-    if (rounds.size() > records.size()) return Error{"the records of the logs form a circle"};
+  const HeldHistory history(entries);
+  for (const world::Event* commit : history.commits()) {
+    auto samples = samples_in(*commit);
+    if (!samples) continue;
+    if (const Status added = add_round(std::move(*samples), used); !added) return added.error();
   }
-  for (auto round = rounds.rbegin(); round != rounds.rend(); ++round)
-    if (const Status added = add_round(std::move(*round), used); !added) return added.error();
+  used.dropped = history.dropped_rounds();
+  if (used.rounds.empty()) return Error{"no log tells the samples of a round"};
   return used;
 }
 
 std::string text_of(const UsedSamples& used) {
   std::string text = fmt::format("{} rounds, {} samples, each once", used.rounds.size(), used.all.count());
+  for (const DroppedRounds& dropped : used.dropped) text += "; " + to_string(dropped);
   if (used.all.empty()) return text;
   const std::uint64_t first = used.all.ranges().front().first;
   RangeSet left_out(Range{first, used.all.ranges().back().end() - first});

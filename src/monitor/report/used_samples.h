@@ -12,6 +12,7 @@
 #include "base/range_set.h"
 #include "base/result.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/report/held_history.h"
 
 /// Which samples a run used, by the records in its logs.
 namespace tw::monitor {
@@ -27,13 +28,14 @@ struct UsedSamples {
     std::uint64_t seed = 0, dataset = 0, block = 1;
   };
 
-  std::vector<InRound> rounds;  ///< of one history, in order
+  std::vector<InRound> rounds;  ///< of the history that the run holds in the end, in order
   RangeSet all;
+  std::vector<DroppedRounds> dropped;  ///< whose samples are not among them
   std::set<std::uint64_t> skipped;
   std::optional<Order> order;  ///< nothing: no log tells it
 };
 
-/// Follows the records back from the newest one by their parents. Errors: no record tells its samples, or a
+/// The samples in these entries, which are in the order of time. Errors: no record tells its samples, or a
 /// sample stands in two records.
 Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries);
 

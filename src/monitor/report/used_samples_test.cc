@@ -44,7 +44,9 @@ TEST(UsedSamples, follow_the_records_and_count_each_once) {
   EXPECT_EQ(used.value().order->seed, 18446744073709551615ULL);
   EXPECT_EQ(used.value().order->dataset, 100U);
   EXPECT_EQ(used.value().order->block, 4U);
-  EXPECT_EQ(text_of(used.value()), "3 rounds, 20 samples, each once; not used so far: 14-15");
+  EXPECT_EQ(
+      text_of(used.value()),
+      "3 rounds, 20 samples, each once; round 2 was dropped (4 samples of peer 2); not used so far: 14-15");
 }
 
 TEST(UsedSamples, refuse_a_sample_that_was_used_before) {

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/report/held_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "monitor/report/report.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+
+/// The record that a peer stands at from this event on; empty: the event tells none.
+std::string record_in(const world::Event& event) {
+  if (event.phase == Phase::commit) return event.text("parent").empty() ? std::string() : event.digest;
+  if (event.phase == Phase::restore || event.phase == Phase::apply) return event.text("record");
+  return {};
+}
+
+/// What a peer tells of a round before its commit.
+bool leads_to_commit(Phase phase) {
+  return is_stage(phase) || phase == Phase::lead || phase == Phase::lost || phase == Phase::reissue ||
+         phase == Phase::join;
+}
+
+}  // namespace
+
+std::string to_string(const DroppedRounds& dropped) {
+  std::string peers;
+  for (const PeerId peer : dropped.peers) peers += (peers.empty() ? "" : ", ") + to_string(peer);
+  const std::string rounds = dropped.first == dropped.last
+                                 ? fmt::format("round {} was", dropped.first)
+                                 : fmt::format("rounds {} to {} were", dropped.first, dropped.last);
+  return fmt::format("{} dropped ({} samples of peer{} {})", rounds, dropped.samples,
+                     dropped.peers.size() == 1 ? "" : "s", peers);
+}
+
+HeldHistory::HeldHistory(const std::vector<LogEntry>& entries) : dropped_(entries.size(), false) {
+  gather(entries);
+  if (const auto tip = find_tip()) hold(*tip);
+  mark(entries);
+  sum_up_dropped(entries);
+}
+
+HeldHistory::Node& HeldHistory::note(const std::string& record, const LogEntry& entry) {
+  const auto [found, is_new] = nodes_.try_emplace(record);
+  Node& node = found->second;
+  if (is_new) node.first = entry.event.at;
+  node.round = entry.event.round;
+  node.last = entry.event.at;
+  if (std::string parent = entry.event.text("parent"); !parent.empty()) node.parent = std::move(parent);
+  return node;
+}
+
+void HeldHistory::gather(const std::vector<LogEntry>& entries) {
+  for (const LogEntry& entry : entries) {
+    const world::Event& event = entry.event;
+    const std::string record = record_in(event);
+    if (record.empty()) continue;
+    Node& node = note(record, entry);
+    tips_[entry.writer] = record;
+    if (event.phase == Phase::restore && !event.text("parent").empty()) node.begins = true;
+    if (event.phase != Phase::commit) continue;
+    node.own_samples += number_in(event, "samples").value_or(0);
+    if (node.commit != nullptr) continue;
+    node.commit = &event;
+    node.samples_total = number_in(event, "samples_total").value_or(0);
+    node.majority_samples = number_in(event, "majority_samples").value_or(0);
+  }
+}
+
+HeldHistory::End HeldHistory::end_of(const std::string& record) const {
+  const Node& tip = nodes_.at(record);
+  End end{record, tip.first, tip.last};
+  std::size_t seen = 0;
+  for (auto at = nodes_.find(record); at != nodes_.end(); at = nodes_.find(at->second.parent)) {
+    end.begun = at->second.first;
+    if (at->second.begins || ++seen > nodes_.size()) break;
+  }
+  return end;
+}
+
+bool HeldHistory::goes_before(const End& one, const End& other) const {
+  if (one.begun > other.last) return true;
+  if (other.begun > one.last) return false;
+  const Node& a = nodes_.at(one.record);
+  const Node& b = nodes_.at(other.record);
+  return std::tie(a.majority_samples, a.samples_total, a.last) >
+         std::tie(b.majority_samples, b.samples_total, b.last);
+}
+
+std::optional<std::string> HeldHistory::find_tip() const {
+  std::optional<End> tip;
+  for (const auto& [peer, record] : tips_) {
+    const End end = end_of(record);
+    if (!tip || goes_before(end, *tip)) tip = end;
+  }
+  return tip ? std::optional(tip->record) : std::nullopt;
+}
+
+void HeldHistory::hold(const std::string& tip) {
+  for (auto at = nodes_.find(tip); at != nodes_.end() && held_.size() < nodes_.size();
+       at = nodes_.find(at->second.parent)) {
+    held_.emplace(at->second.round, at->first);
+    if (at->second.commit != nullptr) commits_.push_back(at->second.commit);
+  }
+  std::ranges::reverse(commits_);
+}
+
+// A round of which no held record is known, because logs are missing, is held.
+bool HeldHistory::is_dropped(const std::string& record) const {
+  const auto node = nodes_.find(record);
+  if (node == nodes_.end() || held_.empty()) return false;
+  const auto [from, to] = held_.equal_range(node->second.round);
+  if (from == to) return node->second.round > held_.rbegin()->first;
+  return std::none_of(from, to, [&](const auto& held) { return held.second == record; });
+}
+
+// What a peer tells of a round before its commit is of the history of that commit. After a dropped commit,
+// the next round belongs to the same history, decided or not.
+void HeldHistory::mark(const std::vector<LogEntry>& entries) {
+  std::map<PeerId, Round> decided, begun;  // of dropped histories; 0: none
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    const world::Event& event = entries[i].event;
+    const std::string record = record_in(event);
+    Round& round = decided[entries[i].writer];
+    if (!record.empty()) dropped_[i] = is_dropped(record);
+    if (!record.empty()) round = dropped_[i] && event.phase == Phase::commit ? event.round : 0;
+    if (record.empty() && round != 0 && leads_to_commit(event.phase)) dropped_[i] = event.round == round;
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const world::Event& event = entries[i].event;
+    const std::string record = record_in(event);
+    Round& round = begun[entries[i].writer];
+    if (!record.empty()) round = dropped_[i] ? event.round + 1 : 0;
+    if (event.phase == Phase::start) round = 0;
+    if (record.empty() && round != 0 && leads_to_commit(event.phase))
+      dropped_[i] = dropped_[i] || event.round == round;
+  }
+}
+
+// Samples of the record; where the record before is in no log, as many as its contributors report.
+double HeldHistory::samples_of(const Node& node) const {
+  auto before = nodes_.find(node.parent);
+  while (before != nodes_.end() && before->second.begins) before = nodes_.find(before->second.parent);
+  if (before == nodes_.end() || before->second.commit == nullptr) return node.own_samples;
+  return std::max(0.0, node.samples_total - before->second.samples_total);
+}
+
+void HeldHistory::sum_up_dropped(const std::vector<LogEntry>& entries) {
+  std::map<std::string, std::size_t> places;  // by record, in dropped_rounds_
+  std::map<PeerId, Instant> since;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const LogEntry& entry = entries[i];
+    const world::Event& event = entry.event;
+    if (event.phase == Phase::accumulate) since[entry.writer] = event.at;
+    if (event.phase != Phase::commit || !dropped_[i]) continue;
+    const Node& node = nodes_.at(event.digest);
+    auto place = places.find(event.digest);
+    if (place == places.end()) {
+      const auto before = places.find(node.parent);
+      if (before == places.end()) {
+        DroppedRounds begun;
+        begun.first = event.round;
+        begun.begun = since.contains(entry.writer) ? since[entry.writer] : event.at;
+        begun.begun_unix_nanos = entry.unix_nanos - (event.at - begun.begun).count();
+        dropped_rounds_.push_back(std::move(begun));
+      }
+      const std::size_t at = before == places.end() ? dropped_rounds_.size() - 1 : before->second;
+      place = places.emplace(event.digest, at).first;
+      DroppedRounds& dropped = dropped_rounds_[at];
+      ++dropped.rounds;
+      dropped.samples += static_cast<std::uint64_t>(samples_of(node));
+      dropped.last = std::max(dropped.last, event.round);
+    }
+    DroppedRounds& dropped = dropped_rounds_[place->second];
+    if (std::ranges::find(dropped.peers, entry.writer) == dropped.peers.end())
+      dropped.peers.push_back(entry.writer);
+    dropped.ended = event.at;
+    dropped.ended_unix_nanos = entry.unix_nanos;
+    if (since.contains(entry.writer)) dropped.spent[entry.writer] += event.at - since[entry.writer];
+  }
+}
+
+}  // namespace tw::monitor

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "monitor/logs/event_log_json.h"
+
+namespace tw::monitor {
+
+/// Rounds of a history that the run does not hold any more: a side without a majority went on alone and gave
+/// its history up, or a run was resumed from an earlier checkpoint.
+struct DroppedRounds {
+  Round first = 0, last = 0;
+  std::uint64_t rounds = 0, samples = 0;
+  std::vector<PeerId> peers;  ///< that committed them, as far as their logs are here
+  Instant begun, ended;       ///< of the first and the last of them
+  std::int64_t begun_unix_nanos = 0, ended_unix_nanos = 0;
+  std::map<PeerId, Duration> spent;  ///< by each of the peers on them
+  std::optional<double> usd;         ///< for that time, by the prices that are known (tell_cost)
+};
+
+/// "rounds 186 to 995 were dropped (51840 samples of peer 3)"
+std::string to_string(const DroppedRounds& dropped);
+
+/// Which of the logged records the run holds in the end. A record is told by its digest: two histories have
+/// rounds of the same number. Logs that name no records have one history.
+///
+/// The last record of each peer is the end of a history. One that began anew after the last word of another
+/// one goes before it; otherwise the one with more samples decided by a majority does, as where peers with
+/// two histories meet (wire/rank.h).
+class HeldHistory {
+ public:
+  /// Entries of all logs in the order of time; they outlive this object.
+  explicit HeldHistory(const std::vector<LogEntry>& entries);
+
+  /// For each entry: it is about a round of a history that was dropped.
+  const std::vector<bool>& dropped_entries() const { return dropped_; }
+
+  /// The commits that the run holds, one for each record, by round.
+  const std::vector<const world::Event*>& commits() const { return commits_; }
+
+  /// By the time of their beginning.
+  const std::vector<DroppedRounds>& dropped_rounds() const { return dropped_rounds_; }
+
+ private:
+  struct Node {
+    Round round = 0;
+    std::string parent;
+    double samples_total = 0, majority_samples = 0;
+    double own_samples = 0;  ///< sum of what the logged peers say of themselves
+    bool begins = false;     ///< a history began anew with it
+    Instant first, last;     ///< that any log has it
+    const world::Event* commit = nullptr;
+  };
+
+  struct End {
+    std::string record;
+    Instant begun;  ///< its last beginning
+    Instant last;
+  };
+
+  void gather(const std::vector<LogEntry>& entries);
+  Node& note(const std::string& record, const LogEntry& entry);
+  std::optional<std::string> find_tip() const;
+  End end_of(const std::string& record) const;
+  bool goes_before(const End& one, const End& other) const;
+  void hold(const std::string& tip);
+  bool is_dropped(const std::string& record) const;
+  void mark(const std::vector<LogEntry>& entries);
+  double samples_of(const Node& node) const;
+  void sum_up_dropped(const std::vector<LogEntry>& entries);
+
+  std::map<std::string, Node> nodes_;   ///< by the record's digest
+  std::map<PeerId, std::string> tips_;  ///< the last record of each peer
+  std::multimap<Round, std::string> held_;
+  std::vector<bool> dropped_;
+  std::vector<const world::Event*> commits_;
+  std::vector<DroppedRounds> dropped_rounds_;
+};
+
+}  // namespace tw::monitor
