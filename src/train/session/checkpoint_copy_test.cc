@@ -253,7 +253,7 @@ TEST_F(CheckpointCopy, is_loaded_by_every_peer_that_has_none_or_one_of_a_history
 
 TEST_F(CheckpointCopy, of_the_next_round_is_due_once_a_peer_took_a_history_with_fewer_rounds) {
   Checkpoints own{
-      {.folder = "own", .every = 100, .keep = 2}, {"7", "", false}, {clock, files, disk, waits, [] {}}};
+      {.folder = "own", .every = 100, .keep = 2}, {"7", {}, false}, {clock, files, disk, waits, [] {}}};
   save(own, 5);
   own.took_state(records[6]);
   EXPECT_FALSE(own.is_due(records[7])) << "its own one may be of that history";
