@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import TradewindError
 
-TW_ABI = 5
+TW_ABI = 6
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -33,6 +33,7 @@ TW_ADAMW = 2
 TW_LAMB = 3
 TW_AVERAGE = 4
 TW_CALLER = 5
+TW_UPDATES = 6
 
 TW_NESTEROV = 1
 
@@ -94,7 +95,7 @@ class tw_model(ctypes.Structure):
     ]
 
 
-SettingsCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(tw_group), c_size_t)
+SettingsCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_char_p, POINTER(tw_group), c_size_t)
 UpdateCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
 LoadCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_int)
 SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p)
@@ -143,6 +144,7 @@ class tw_gradient(ctypes.Structure):
         ("samples", c_uint64),
         ("had", c_uint64),
         ("loss_sum", c_double),
+        ("settings", c_char_p),
     ]
 
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Iterator
 
 from ._errors import MisuseError, UnsupportedError
-from ._styles import Styles
+from ._trains import Trains
 
 
-class Between(Styles):
+class Between(Trains):
     """The part of Run for pauses, and for batches that are given up. Thread: the run's."""
 
     def __init__(self) -> None:

@@ -35,10 +35,13 @@ def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
 
 
 def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
-    """The entry's values in a flat vector, in its shape."""
+    """The entry's values in a flat vector, in its shape. Its storage has them alone, so torch.save() of a part of
+    the model writes that part.
+    """
+    part = torch.from_numpy(flat.numpy()[entry.first : entry.first + entry.values])
     if entry.tensor.is_contiguous():
-        return torch.as_strided(flat, entry.tensor.shape, entry.tensor.stride(), entry.first)
-    return flat[entry.first : entry.first + entry.values].view(entry.tensor.shape)
+        return torch.as_strided(part, entry.tensor.shape, entry.tensor.stride())
+    return part.view(entry.tensor.shape)
 
 
 def pin(flat: torch.Tensor) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _abi
-from ._engine import Engine, HostTensor, Order
+from ._engine import Engine, HostTensor, Order, Work
 
 SLICE_MS = 100
 # Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next,
@@ -30,13 +30,14 @@ class Verdict(NamedTuple):
 class Driver:
     """An order is in hand after wait(), or the run is over. Thread: the run's."""
 
-    def __init__(self, engine: Engine, tick: Callable[[], None]) -> None:
-        """tick: called after each slice of a wait."""
+    def __init__(self, engine: Engine, tick: Callable[[], None], wanted: Callable[[], str]) -> None:
+        """tick: called after each slice of a wait. wanted: settings for the update (Work.settings)."""
         self.engine = engine
         self.order: Optional[Order] = None
         self.finished = False
         self.waited_s = 0.0
         self._tick = tick
+        self._wanted = wanted
         self._sizes: Deque[int] = deque(maxlen=_REMEMBERED_STEPS)
 
     def start(self, initial: Sequence[HostTensor]) -> None:
@@ -76,11 +77,12 @@ class Driver:
         """
         self._sizes.append(had)
         handed, alive = gradients()
-        added, counted = False, 0
+        added, counted, wanted = False, 0, self._wanted()
         while self._takes(current):
             assert self.order is not None
             some = min(had - counted, self.order.samples)
-            if not self.engine.done(handed, float(some), some, max(self._sizes), loss * some):
+            work = Work(float(some), some, max(self._sizes), loss * some, wanted)
+            if not self.engine.done(handed, work):
                 break
             added, counted = True, counted + some
             if counted == had:

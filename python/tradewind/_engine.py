@@ -26,6 +26,16 @@ class Order(NamedTuple):
     first: int
 
 
+class Work(NamedTuple):
+    """What a gradient is of: tw_gradient without its tensors."""
+
+    weight: float
+    samples: int
+    had: int
+    loss_sum: float
+    settings: str = ""
+
+
 class HostTensor(NamedTuple):
     """So many values at address, one after the other; address 0: zeros; dtype: TW_FLOAT32, ..."""
 
@@ -61,8 +71,10 @@ class ModelShape(NamedTuple):
 class Calls(Protocol):
     """Callbacks of the engine inside next(), on its thread. An exception ends the peer; next() raises it."""
 
-    def settings(self, round: int) -> Optional[Sequence[Group]]:
-        """The groups as they are for the update of this round; None: as before."""
+    def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
+        """The groups for the update of this round; None: as before. wanted: what done() of one peer of the
+        round said, the same text on all peers; empty: as in the round before.
+        """
 
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
         """Changes the parameters with the mean gradient, which is valid only during this call."""
@@ -85,9 +97,7 @@ class Engine(Protocol):
 
     def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]: ...
 
-    def done(
-        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
-    ) -> bool: ...
+    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool: ...
 
     def drop(self) -> None: ...
 
@@ -159,8 +169,8 @@ class Peer:
     def _make_callbacks(self) -> _abi.tw_calls:
         calls = self._calls
 
-        def settings(_: Any, round: int, groups: Any, count: int) -> None:
-            changed = calls.settings(round)
+        def settings(_: Any, round: int, wanted: bytes, groups: Any, count: int) -> None:
+            changed = calls.settings(round, wanted.decode())
             for at, group in enumerate(changed or ()):
                 groups[at] = _abi.tw_group(*group)
 
@@ -242,12 +252,11 @@ class Peer:
         )
         return list(indices[: count.value])
 
-    def done(
-        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
-    ) -> bool:
-        """Hands in the gradient of `samples` samples; False: too late, nothing was added."""
+    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
+        """Hands in the gradient of `work.samples` samples; False: too late, nothing was added."""
         tensors = _tensors(gradients)
-        gradient = _abi.tw_gradient(tensors, len(gradients), weight, samples, had, loss_sum)
+        settings = work.settings.encode() or None
+        gradient = _abi.tw_gradient(tensors, len(gradients), *work[:4], settings)
         status = self._library.tw_done(self._handle, ctypes.byref(gradient))
         return self._check(status) != _abi.TW_STALE
 

@@ -21,6 +21,8 @@ from ._errors import UnsupportedError
 from ._layout import Entry, Layout
 
 _ALIGNMENT = 16
+# A smaller share of the samples is none: codecs round.
+LEAST_SHARE = 1e-6
 # Attributes of torch's Optimizer that a step() changes without being state.
 _COUNTERS = ("_step_count", "_opt_called", "_warned_capturable_if_run_uncaptured")
 
@@ -107,14 +109,16 @@ class ForeignRule:
         """Groups that say how many tensors they have; the rest is the optimizer's."""
         return tuple(Group(tensors, kind=_abi.TW_CALLER) for tensors in self._layout.group_sizes)
 
-    def loaded(self, round: int) -> None:
-        """Nothing to follow: the optimizer counts its steps itself."""
-
     def update(self, mean: torch.Tensor) -> None:
-        """One step() on the mean, float32 [all values]; gradients in p.grad are as before after it."""
+        """One step() on the mean, float32: shares of the samples that had a gradient, then all values. Gradients in
+        p.grad are as before after it.
+        """
         held = [entry.tensor.grad for entry in self._entries]
         try:
-            for entry in self._entries:
+            for entry, share in zip(self._entries, mean[: len(self._entries)].tolist()):
+                if share <= LEAST_SHARE:
+                    entry.tensor.grad = None
+                    continue
                 gradient = view_of(mean, entry)
                 # A copy: the optimizer may keep it, the mean is gone after the call.
                 entry.tensor.grad = gradient.to(entry.tensor.device, entry.tensor.dtype, copy=True)

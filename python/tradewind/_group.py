@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from ._drive import Driver, Handed, Verdict
-from ._engine import Engine, HostTensor, ModelShape, Order
+from ._engine import Engine, HostTensor, ModelShape, Order, Work
 from ._errors import MisuseError, UnsupportedError
 from ._trained import Trained
 
@@ -91,9 +91,7 @@ class NodeVectors:
         """Not in a group."""
         return []
 
-    def done(
-        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
-    ) -> bool:
+    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
         """Rank 0 does."""
         return True
 
@@ -148,7 +146,7 @@ class NodeDriver(Driver):
     """A Driver on every rank of a node; only that of rank 0 has an engine."""
 
     def __init__(self, engine: Engine, tick: Callable[[], None], node: Node, trained: Trained) -> None:
-        super().__init__(engine, tick)
+        super().__init__(engine, tick, trained.wanted)
         self._node = node
         self._trained = trained
         self._told = (0, 0)
@@ -181,12 +179,12 @@ class NodeDriver(Driver):
         return _News(int(self.finished), *order, self._trained.updates, self._trained.loads, *numbers)
 
     def _follow(self, news: _News, ended: str) -> None:
-        changed = self._told != (news.updates, news.loads)
+        changed, loaded = self._told != (news.updates, news.loads), self._told[1] != news.loads
         self._told = (news.updates, news.loads)
         if changed:
             if self._node.rank == 0:
                 self._trained.share()
-            for vector in self._trained.shared:
+            for vector in self._trained.shared(loaded):
                 self._node.broadcast(vector)
         if self._node.rank == 0:
             return

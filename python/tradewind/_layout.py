@@ -13,14 +13,24 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple, 
 import torch
 
 from ._errors import UnsupportedError
+from ._moving import Moving, frozen_copies, statistics_of
 
 Modules = Union[torch.nn.Module, Sequence[torch.nn.Module]]
 
 # So many bytes of a frozen tensor, evenly spread, are compared: enough to tell other weights.
 _SAMPLED_BYTES = 4096
+# Values that a codec scales together, at most.
+_BLOCK = 256
 _SHARDED = ("DTensor", "ShardedTensor", "FlatParameter", "FlatParameterShard")
 _PARALLEL = ("DistributedDataParallel", "DataParallel")
 _SHARDING = ("FullyShardedDataParallel", "FSDPModule", "DeepSpeedEngine")
+
+
+class Means(NamedTuple):
+    """What is averaged beside parameters: running statistics, and frozen copies of trained modules."""
+
+    statistics: bool
+    copies: bool
 
 
 class Entry(NamedTuple):
@@ -33,24 +43,31 @@ class Entry(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """parameters, group by group (as many as group_sizes say), then buffers; frozen ones are outside the
-    vector.
+    """A value for each parameter, which counts its updates; parameters, group by group (as many as group_sizes
+    say); then buffers, which are `moving`. Frozen ones are outside the vector. groups: of the optimizer.
     """
 
     parameters: Tuple[Entry, ...]
     group_sizes: Tuple[int, ...]
+    groups: Tuple[Dict[str, Any], ...]
     buffers: Tuple[Entry, ...]
+    moving: Tuple[Moving, ...]
     frozen: Tuple[Tuple[str, torch.Tensor], ...]
 
     @property
     def entries(self) -> Tuple[Entry, ...]:
-        """All tensors of the vector, in its order."""
+        """All tensors of the vector that the model has, in its order."""
         return self.parameters + self.buffers
 
     @property
     def tensor_sizes(self) -> Tuple[int, ...]:
         """Values of each tensor of the vector."""
-        return tuple(entry.values for entry in self.entries)
+        return (_counts(len(self.parameters)), *(entry.values for entry in self.entries))
+
+
+def _counts(parameters: int) -> int:
+    """Values that count updates: whole blocks, so that a coarse codec does not scale them by gradients."""
+    return -(-parameters // _BLOCK) * _BLOCK
 
 
 def modules_of(model: Modules) -> Tuple[Tuple[str, torch.nn.Module], ...]:
@@ -87,7 +104,11 @@ def _refuse_modules(modules: Sequence[Tuple[str, torch.nn.Module]]) -> None:
             if getattr(module, "sparse", False) is True and isinstance(
                 module, (torch.nn.Embedding, torch.nn.EmbeddingBag)
             ):
-                raise UnsupportedError(f"{prefix}{name} makes sparse gradients: set sparse=False.")
+                weight = f"{prefix}{name}.weight".replace("..", ".").lstrip(".")
+                raise UnsupportedError(
+                    f"{weight} gets sparse gradients ({type(module).__name__} with sparse=True), and only dense"
+                    " ones can be averaged: set sparse=False."
+                )
 
 
 def _refuse_tensor(name: str, tensor: torch.Tensor) -> None:
@@ -154,35 +175,22 @@ def _untrained(
             yield prefix + name, parameter
 
 
-def float_buffers(modules: Sequence[Tuple[str, torch.nn.Module]]) -> List[Tuple[str, torch.Tensor]]:
-    """Running statistics: the floating point buffers that a state_dict keeps, each once."""
-    found: List[Tuple[str, torch.Tensor]] = []
-    seen: Set[int] = set()
-    for prefix, module in modules:
-        kept = set(module.state_dict().keys())
-        for name, buffer in module.named_buffers():
-            if name in kept and buffer.dtype.is_floating_point and id(buffer) not in seen:
-                seen.add(id(buffer))
-                found.append((prefix + name, buffer))
-    return found
-
-
-def collect(model: Modules, param_groups: Sequence[Dict[str, Any]], mean_buffers: bool) -> Layout:
+def collect(model: Modules, param_groups: Sequence[Dict[str, Any]], means: Means) -> Layout:
     """The layout of a model and its optimizer's groups. UnsupportedError: what cannot be trained, by its
     name.
 
-    A parameter of the optimizer that requires no gradient is left out, as torch leaves it alone.
+    A parameter of the optimizer that requires no gradient is left out, as torch leaves it alone. A group may have
+    none.
     """
     modules = modules_of(model)
     _refuse_modules(modules)
     names = _names(modules)
-    parameters: List[Entry] = []
+    trained: List[Tuple[str, torch.Tensor]] = []
     frozen: List[Tuple[str, torch.Tensor]] = []
     group_sizes: List[int] = []
     known: Set[int] = set()
-    first = 0
     for number, group in enumerate(param_groups):
-        before = len(parameters)
+        before = len(trained)
         for at, parameter in enumerate(group["params"]):
             name = names.get(id(parameter), f"group{number}.{at}")
             if id(parameter) in known:
@@ -192,18 +200,35 @@ def collect(model: Modules, param_groups: Sequence[Dict[str, Any]], mean_buffers
                 frozen.append((name, parameter))
                 continue
             _refuse_tensor(name, parameter)
-            parameters.append(Entry(name, parameter, first, parameter.numel()))
-            first += parameter.numel()
-        group_sizes.append(len(parameters) - before)
-    if not first:
+            trained.append((name, parameter))
+        group_sizes.append(len(trained) - before)
+    first = _counts(len(trained))
+    parameters, end = _placed(trained, first)
+    if end == first:
         raise UnsupportedError("the optimizer has no parameter that requires a gradient.")
     _refuse_overlap(parameters)
     frozen.extend(_untrained(modules, known))
-    buffers: List[Entry] = []
-    for name, buffer in float_buffers(modules) if mean_buffers else []:
-        buffers.append(Entry(name, buffer, first, buffer.numel()))
-        first += buffer.numel()
-    return Layout(tuple(parameters), tuple(group_sizes), tuple(buffers), tuple(frozen))
+    moving = statistics_of(modules) if means.statistics else []
+    moving += frozen_copies(modules) if means.copies else []
+    buffers, _ = _placed([(one.name, one.tensor) for one in moving], end)
+    copies = {id(one.tensor) for one in moving if one.is_copy}
+    return Layout(
+        parameters,
+        tuple(group_sizes),
+        tuple(param_groups),
+        buffers,
+        tuple(moving),
+        tuple((name, tensor) for name, tensor in frozen if id(tensor) not in copies),
+    )
+
+
+def _placed(tensors: Sequence[Tuple[str, torch.Tensor]], first: int) -> Tuple[Tuple[Entry, ...], int]:
+    """Entries from place `first` on, and where they end."""
+    entries: List[Entry] = []
+    for name, tensor in tensors:
+        entries.append(Entry(name, tensor, first, tensor.numel()))
+        first += tensor.numel()
+    return tuple(entries), first
 
 
 def _sampled(tensor: torch.Tensor) -> str:
@@ -227,6 +252,7 @@ def _line(name: str, tensor: torch.Tensor) -> str:
 def describe(layout: Layout, facts: Sequence[str]) -> str:
     """One fact a line, so that the first line in which two peers differ says what differs."""
     lines = list(facts)
+    lines.append(f"updates: updates ({layout.tensor_sizes[0]},) float32")
     at = 0
     for number, size in enumerate(layout.group_sizes):
         for entry in layout.parameters[at : at + size]:

@@ -11,7 +11,7 @@ import torch
 from ._advice import Advice
 from ._count import BatchCount, count_of, whole_samples
 from ._drive import Driver
-from ._engine import Order
+from ._engine import Order, Work
 from ._errors import MisuseError
 from ._optimizer import Closure, Loss
 from ._reduction import SumLosses
@@ -52,7 +52,15 @@ class Loop:
     @property
     def round(self) -> int:
         """The round that the model's parameters are of."""
-        return self._trained.round
+        return self._trained.begun.round + self._trained.round
+
+    def counted_on(self, view: Dict[str, Any]) -> Dict[str, Any]:
+        """A view of the engine with the rounds and samples of the run before, if this one goes on from it."""
+        begun = self._trained.begun
+        for key, more in (("round", begun.round), ("rounds", begun.round), ("samples", begun.samples)):
+            if more and view.get(key) is not None:
+                view[key] += more
+        return view
 
     def wait(self) -> None:
         """Until an order is in hand, or the run is over."""
@@ -183,7 +191,7 @@ class Loop:
             samples, wanted = self._sharded, self._is_wanted()
             self._sharded = 0
             if wanted:
-                self.driver.engine.done(self._trained.zero_gradients(), 0.0, samples, samples, 0.0)
+                self.driver.engine.done(self._trained.zero_gradients(), Work(0.0, samples, samples, 0.0))
                 self.wait()
 
     # Steps.
@@ -222,8 +230,9 @@ class Loop:
         changed = trained.check()
         if changed is not None:
             warn(
-                f"{changed} was changed outside of step(): the other peers do not know, so this one may"
-                " have to take their state."
+                f"{changed} was changed outside of step(): the other peers do not know, so this one may have to take"
+                " their state. Load weights before run.start(), or change them in after_round= of"
+                " run.extra_state(), on every peer alike."
             )
         self._sum_losses.look(loss, had)
         updates, begun = trained.updates, trained.updates + trained.loads

@@ -84,7 +84,9 @@ class Optimizer(torch.optim.Optimizer):
         """As torch's, before the start."""
         if self._run.started:
             raise MisuseError(
-                "add_param_group() after the start: all peers need the same groups before run.start()."
+                "add_param_group() after the start: all peers need the same groups before run.start(). Add the"
+                " group before; freeze its parameters with requires_grad_(False) after the start, and thaw them"
+                " when they shall train."
             )
         self._inner.add_param_group(param_group)
 

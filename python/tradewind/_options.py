@@ -7,10 +7,12 @@ import math
 from typing import Optional
 
 from ._errors import SettingError
+from ._layout import Means
 from ._scheduler import SchedulerLike
 
 ENGINES = ("auto", "torch", "tradewind")
 BUFFERS = ("mean", "local")
+_COARSE = ("int8", "int4")
 
 
 class TrainedOptions:
@@ -36,9 +38,13 @@ class TrainedOptions:
         self.engine = engine
         self.alias = alias
 
+    def means(self, codec: Optional[str]) -> Means:
+        """What is averaged beside parameters. Copies of the model are with a codec that keeps them near enough."""
+        return Means(self.mean_buffers, self.mean_buffers and codec not in _COARSE)
+
     def refuse_codec(self, codec: Optional[str]) -> None:
         """SettingError: a codec whose rounding could make a running variance negative."""
-        if self.mean_buffers and codec in ("int8", "int4"):
+        if self.mean_buffers and codec in _COARSE:
             raise SettingError(
                 f'running statistics (BatchNorm) cannot be averaged with codec={codec}: say buffers="local"'
                 " in run.optimizer(), or codec=bf16."

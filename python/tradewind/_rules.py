@@ -10,7 +10,6 @@ import torch
 from . import _abi
 from ._device import view_of
 from ._engine import Group
-from ._errors import UnsupportedError
 from ._lamb import Lamb
 from ._layout import Entry, Layout
 
@@ -69,15 +68,9 @@ class EngineRule:
     state_values = 0
 
     def __init__(self, optimizer: torch.optim.Optimizer, layout: Layout) -> None:
-        if any(optimizer.state.get(entry.tensor) for entry in layout.parameters):
-            raise UnsupportedError(
-                f"{type(optimizer).__name__} has state already, which the engine would not use: make a new"
-                ' optimizer, or keep it with engine="torch".'
-            )
         self._optimizer = optimizer
         self._layout = layout
         self._kind = _KINDS[type(optimizer)]
-        self._steps: List[torch.Tensor] = []
 
     @property
     def engine_buffers(self) -> int:
@@ -88,11 +81,12 @@ class EngineRule:
         """As param_groups are now."""
         return tuple(
             group_of(self._kind, settings, tensors)
-            for settings, tensors in zip(self._optimizer.param_groups, self._layout.group_sizes)
+            for settings, tensors in zip(self._layout.groups, self._layout.group_sizes)
         )
 
-    def attach(self, buffers: Sequence[torch.Tensor]) -> None:
-        """Shows the engine's buffers (float32) in the optimizer's state.
+    def attach(self, buffers: Sequence[torch.Tensor], counts: Sequence[torch.Tensor]) -> None:
+        """Shows the engine's buffers (float32) in the optimizer's state; what the state had is taken over. counts:
+        the updates of each parameter.
 
         They are as long as the model, one for each moment; or group after group, each as long as its group.
         Without any (another rank of a node) nothing is shown.
@@ -103,8 +97,10 @@ class EngineRule:
             entries = self._layout.parameters[at : at + tensors]
             mine, begins_there = by_group[number]
             shift = entries[0].first if entries and begins_there else 0
-            for entry in entries:
+            for number, entry in enumerate(entries, at):
                 self._show(entry._replace(first=entry.first - shift), mine)
+                if self._kind != _abi.TW_SGD:
+                    self._optimizer.state[entry.tensor]["step"] = counts[number]
             at += tensors
 
     def _by_group(self, buffers: Sequence[torch.Tensor]) -> List[Tuple[Sequence[torch.Tensor], bool]]:
@@ -128,19 +124,13 @@ class EngineRule:
         return len(self._layout.group_sizes)
 
     def _has_state(self, number: int) -> bool:
-        settings = self._optimizer.param_groups[number]
+        settings = self._layout.groups[number]
         return self._kind != _abi.TW_SGD or bool(settings["momentum"])
 
     def _show(self, entry: Entry, buffers: Sequence[torch.Tensor]) -> None:
         state = self._optimizer.state[entry.tensor]
         for key, buffer in zip(_STATE_KEYS[self._kind], buffers):
             if buffer.numel():
-                state[key] = view_of(buffer, entry)
-        if self._kind != _abi.TW_SGD:
-            state["step"] = torch.zeros(())
-            self._steps.append(state["step"])
-
-    def loaded(self, round: int) -> None:
-        """Parameters and buffers are those after this round."""
-        for step in self._steps:
-            step.fill_(round)
+                had, state[key] = state.get(key), view_of(buffer, entry)
+                if had is not None:
+                    state[key].copy_(had)

@@ -12,17 +12,13 @@ import torch
 
 from . import _ends, _fork
 from ._between import Between
-from ._count import whole_samples
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
-from ._errors import CondemnedError, EngineError, MisuseError, TradewindError, UnsupportedError
+from ._errors import CondemnedError, EngineError, MisuseError, TradewindError
 from ._group import Node, NodeDriver, NodeVectors
-from ._layout import Modules
 from ._loop import Loop, known_samples
-from ._optimizer import Closure, Loss, Optimizer
-from ._options import TrainedOptions
+from ._optimizer import Closure, Loss
 from ._progress import Progress
-from ._scheduler import RoundScheduler, SchedulerLike
 from ._settings import Settings
 from ._shard import Samples
 from ._trained import Trained
@@ -57,45 +53,6 @@ class Run(Between):
         self._thread: Optional[int] = None
         if settings.threads:
             torch.set_num_threads(settings.threads)
-
-    # What is trained.
-
-    def optimizer(
-        self,
-        model: Modules,
-        optimizer: torch.optim.Optimizer,
-        *,
-        scheduler: SchedulerLike = None,
-        clip_grad_norm: Optional[float] = None,
-        buffers: str = "mean",
-        batch_size: Optional[int] = None,
-        engine: str = "auto",
-        alias: bool = True,
-    ) -> Optimizer:
-        """The optimizer for the loop: its step() trains with all peers.
-
-        scheduler: steps once a round; an object made on `optimizer`, a function of it, or several.
-        clip_grad_norm: L2 norm to which the mean gradient of a round is clipped. buffers: running
-        statistics (BatchNorm) are averaged ("mean") or each peer's own ("local"). batch_size: samples of a
-        step() where nothing else tells. engine: "auto" lets the engine compute SGD, Adam, AdamW and Lamb,
-        and runs others as they are; "torch" runs all as they are; "tradewind" refuses others. alias: False
-        keeps the model's memory apart from the engine's.
-        """
-        if self._trained is not None:
-            raise UnsupportedError("a run has one optimizer: give it all parameters, in groups.")
-        self._refuse_started("run.optimizer()")
-        options = TrainedOptions(scheduler, clip_grad_norm, buffers, engine, alias)
-        self._batch_size = None if batch_size is None else whole_samples(batch_size)
-        self._trained = Trained(model, optimizer, options)
-        return Optimizer(self, optimizer)
-
-    def scheduler(self, scheduler: Any) -> Any:
-        """For loops that call scheduler.step(): a stand-in whose step() does nothing; the run steps it once
-        a round.
-        """
-        self._refuse_started("run.scheduler()")
-        self._model().add_scheduler(scheduler)
-        return RoundScheduler(scheduler)
 
     # The life of the run.
 
@@ -165,7 +122,7 @@ class Run(Between):
             driver = self._loop.driver
             driver.finished = True
             try:
-                self._last_view = driver.engine.view()
+                self._last_view = self._loop.counted_on(driver.engine.view())
                 complete = self.ending == "complete"
                 _ends.tell("unsaved" if complete and self.unsaved else self.ending)
             finally:
@@ -194,15 +151,6 @@ class Run(Between):
         """Calls listener(event) inside step() for each event of the log (docs/events.md) from now on."""
         self._listeners.append(listener)
 
-    def state_dict(self) -> Dict[str, Any]:
-        """round, samples, and the optimizer's state_dict(): for torch.save(); the run itself keeps
-        checkpoints.
-        """
-        return {
-            "round": self.round,
-            "samples": self.samples,
-            "optimizer": self._model().optimizer.state_dict(),
-        }
 
     def _heed(self, number: int) -> None:
         """A signal came. Any thread."""
@@ -269,9 +217,11 @@ class Run(Between):
 
     def _open(self, shape: ModelShape, trained: Trained, grain: Optional[int]) -> Driver:
         node, pairs = self._node, list(self._settings.pairs)
+        if trained.begun.round:
+            pairs.append(("begun", str(trained.begun.round)))
         pairs.append(("grain", str((grain or 0) * (node.size if node is not None else 1))))
         if node is None:
-            return Driver(self._open_engine(pairs, shape, trained), self._tick)
+            return Driver(self._open_engine(pairs, shape, trained), self._tick, trained.wanted)
         if node.rank == 0:
             engine = self._open_engine(pairs, shape, trained)
         else:

@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate, default_convert
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from ._data_facts import content_of
 from ._errors import MisuseError, UnsupportedError
 from ._order import Sampling, Shuffled, is_accelerates, order_of, own_iteration
 from ._warn import warn
@@ -72,7 +73,7 @@ class Samples:
         # A data set that reads ahead by itself, such as Shards, has expect().
         self._expect: Optional[Callable[[List[int]], None]] = getattr(dataset, "expect", None)
         named = getattr(dataset, "run_fact", "")
-        self.facts: List[str] = [*([named] if named else []), f"data: {self.order.fact}"]
+        self.facts: List[str] = [f"data: {self.order.fact}", named or content_of(dataset, len(dataset))]
 
     @property
     def prefetch(self) -> int:

@@ -32,7 +32,7 @@ class Status:
         """The engine's view: round, samples, peers, leader, waiting, address, ..."""
         if self._loop is None or self._closed:
             return dict(self._last_view)
-        return self._loop.driver.engine.view()
+        return self._loop.counted_on(self._loop.driver.engine.view())
 
     @property
     def round(self) -> int:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
 import torch
 
+from ._batches import Batches
 from ._errors import MisuseError
 from ._fit import Gradients, Summary, fit
 from ._fit import Loss as BatchLoss
-from ._batches import Batches
 from ._shard import Collate, Given, Samples, Shard
 from ._status import Status
+from ._warn import warn
 
 if TYPE_CHECKING:
     from ._run import Run
@@ -30,7 +31,13 @@ class Styles(Status):
     def _uses(self, samples: Samples) -> None:
         """The data is part of what peers compare, as far as it can name itself; before the start."""
         facts = self._whole()._data_facts
-        facts.extend(fact for fact in samples.facts if fact not in facts)
+        new = [fact for fact in samples.facts if fact not in facts]
+        if new and self._whole().started:
+            warn(
+                f"run.shard() after the start: peers did not compare this data ({', '.join(new)}). Call it before the"
+                " first batch, step() or run.start()."
+            )
+        facts.extend(new)
 
     def _seed(self) -> int:
         return int(self._whole()._settings.get("training.seed") or 1)

@@ -4,20 +4,30 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
 from . import _abi
 from ._buffers import MeanBuffers
-from ._device import Bound, Staging, flat_tensor, host_view
+from ._device import Bound, Staging, flat_tensor, host_view, view_of
 from ._engine import Engine, Group, HostTensor, ModelShape
 from ._errors import MisuseError, UnsupportedError
+from ._extra import ExtraState
+from ._finite import all_finite
 from ._foreign import ForeignRule
-from ._layout import Layout, Modules, collect, describe
+from ._layout import Entry, Layout, Modules, collect, describe, modules_of
 from ._options import TrainedOptions
 from ._rules import EngineRule, why_not
 from ._scheduler import Schedule, make_schedulers, refuse_scheduler
+from ._watch import Watch, say_what_changes
+
+
+class Begun(NamedTuple):
+    """What was done in a run before, from whose state this one goes on."""
+
+    round: int
+    samples: int
 
 
 class Trained:
@@ -34,6 +44,8 @@ class Trained:
         self._model = model
         self._options = options
         self._schedulers = make_schedulers(options.scheduler, optimizer)
+        self.extra = ExtraState()
+        self.begun = Begun(0, 0)
         self._staging = Staging(always=not options.alias)
         self._why_foreign = why_not(optimizer)
         if options.engine == "tradewind" and self._why_foreign:
@@ -64,27 +76,29 @@ class Trained:
         the data sets.
         """
         groups = self.optimizer.param_groups
-        layout = self._layout = collect(self._model, groups, self._options.mean_buffers)
+        layout = self._layout = collect(self._model, groups, self._options.means(codec))
         if layout.buffers:
             self._options.refuse_codec(codec)
+        say_what_changes(layout)
         foreign = self._options.engine == "torch" or self._why_foreign is not None
         self._rule: Union[EngineRule, ForeignRule] = (
             ForeignRule(self.optimizer, layout) if foreign else EngineRule(self.optimizer, layout)
         )
-        self._schedule = Schedule(self.optimizer, self._schedulers)
-        state_sizes = [self._schedule.state_values]
-        if self._rule.state_values:
-            state_sizes.append(self._rule.state_values)
+        self._schedule = Schedule(layout, self.optimizer, self._schedulers)
+        self._watch = Watch(modules_of(self._model), layout, self._options.mean_buffers)
+        extra = self.extra.prepare()
+        sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
+        state_sizes = [size for size in sizes if size]
         return ModelShape(
             groups=self._groups(),
             tensor_sizes=layout.tensor_sizes,
             state_sizes=tuple(state_sizes),
             clip_norm=self._options.clip_norm,
-            layout=describe(layout, [*data, *self._facts()]),
+            layout=describe(layout, [*data, *self._facts(), *extra]),
         )
 
     def _groups(self) -> Tuple[Group, ...]:
-        groups = self._rule.groups()
+        groups = (Group(1, kind=_abi.TW_UPDATES), *self._rule.groups())
         if self._layout.buffers:
             groups += (Group(len(self._layout.buffers), kind=_abi.TW_AVERAGE),)
         return groups
@@ -98,11 +112,7 @@ class Trained:
             ),
             f"clip_grad_norm: {self._options.clip_norm}",
             f"buffers: {'mean' if self._options.mean_buffers else 'local'}",
-            (
-                "schedulers:"
-                f" {', '.join(type(scheduler).__name__ for scheduler in self._schedulers) or 'none'}"
-            ),
-            f"settings at the start: {self._schedule.text()}",
+            *self._schedule.facts(),
         ]
         if isinstance(self._rule, ForeignRule):
             facts.extend(self._rule.facts())
@@ -110,8 +120,17 @@ class Trained:
 
     def initial(self) -> Tuple[List[HostTensor], List[Any]]:
         """The model's values now, and what has to live until they are read."""
-        tensors = [entry.tensor for entry in self._layout.entries]
+        states = (self.optimizer.state.get(entry.tensor) for entry in self._layout.parameters)
+        counts = self._of_each([_updates_of(state or {}) for state in states])
+        buffers = [one.tensor for one in self._layout.moving]
+        tensors = [counts, *(entry.tensor for entry in self._layout.parameters), *buffers]
         return Staging().host(tensors, self._layout.tensor_sizes)
+
+    def _of_each(self, values: Sequence[float]) -> torch.Tensor:
+        """float32, a value for each parameter, as the vector begins."""
+        found = torch.zeros(self._layout.tensor_sizes[0])
+        found[: len(values)] = torch.tensor(values)
+        return found
 
     def bind(self, engine: Engine) -> None:
         """Takes the engine's vectors, after its start. The model changes at the first load()."""
@@ -121,27 +140,31 @@ class Trained:
             if array is None:
                 break
             vectors.append(flat_tensor(array))
-        own = 2 if self._rule.state_values else 1
-        flat, buffers = vectors[0], vectors[1:-own]
-        self._text, self._state = vectors[-own], vectors[-1]
+        sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
+        own = len(vectors) - sum(1 for size in sizes if size)
+        flat, buffers, kept = vectors[0], vectors[1:own], iter(vectors[own:])
+        self._text, self._extra, self._state = (next(kept) if size else torch.empty(0) for size in sizes)
         self._bound = Bound(self._layout.parameters, flat, self._options.alias)
-        self._means = MeanBuffers(self._layout.buffers, flat)
+        self._means = MeanBuffers(self._layout.moving, self._layout.buffers, flat)
+        counts = Entry("updates", torch.empty(()), 0, 1)
+        self._counts = [view_of(flat, counts._replace(first=at)) for at in range(len(self._layout.parameters))]
         if isinstance(self._rule, EngineRule):
-            self._rule.attach(buffers)
+            self._rule.attach(buffers, self._counts)
 
     @property
     def flat(self) -> torch.Tensor:
-        """float32: parameters and mean buffers, the engine's memory."""
+        """float32: updates of each parameter, parameters, mean buffers; the engine's memory."""
         return self._bound.flat
 
     # Calls of the engine, inside next().
 
-    def settings(self, round: int) -> Optional[Sequence[Group]]:
-        """Rates and so on as the optimizer's groups have them now."""
+    def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
+        """Rates and so on of this update, which the optimizer's groups get."""
+        self._schedule.follow(wanted, round)
         return self._groups()
 
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
-        """One step of a foreign optimizer on the mean of the parameters, without the buffers'."""
+        """One step of a foreign optimizer on the mean without the buffers'."""
         assert isinstance(self._rule, ForeignRule)
         self._rule.update(torch.frombuffer(mean, dtype=torch.float32))
         self._bound.give()
@@ -155,59 +178,74 @@ class Trained:
             self.updates += 1
         self._bound.take()
         self._means.reset()
-        self._rule.loaded(round)
         if not restored:
             self._schedule.step()
+            self.extra.after_round()
 
     def _restore(self) -> None:
         self.loads += 1
         if not self._bound.is_bound:
             self.replaced = self._bound.differs()
         written = bool(self._text[:2].view(torch.int64).item())
-        self._schedule.load(self._text)
+        self._load_schedule()
+        if self._extra.numel():
+            self.extra.load(self._extra)
         if written and isinstance(self._rule, ForeignRule) and self._rule.state_values:
             self._rule.load(self._state)
 
+    def _load_schedule(self) -> None:
+        begun = self._schedule.load(self._text)
+        self.begun = self.begun if begun is None else Begun(*begun)
+
     def save(self) -> None:
         """Writes the state that the program keeps into its vectors."""
-        self._schedule.save(self._text)
+        self._schedule.save(self._text, self.begun)
+        if self._extra.numel():
+            self.extra.save(self._extra)
         if isinstance(self._rule, ForeignRule) and self._rule.state_values:
             self._rule.save(self._state)
 
     # For the other ranks of a node.
 
-    @property
-    def shared(self) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Parameters and mean buffers, and the schedule's state: what all ranks of a node need."""
-        return self.flat, self._text
+    def shared(self, loaded: bool) -> List[torch.Tensor]:
+        """What all ranks of a node need: parameters and mean buffers, and the schedule's state; that of the loop
+        after a load.
+        """
+        return [self.flat, self._text, *([self._extra] if loaded and self._extra.numel() else [])]
 
     def share(self) -> None:
-        """Brings shared up to date."""
-        self._schedule.save(self._text)
+        """Brings shared() up to date."""
+        self._schedule.save(self._text, self.begun)
 
     def follow(self, updates: int, loads: int, round: int) -> None:
         """shared has the values of the node's peer after this many updates and loads."""
+        loaded, updated = loads != self.loads, updates != self.updates
         self.updates, self.loads, self.round = updates, loads, round
         if not self._bound.is_bound:
             self.replaced = self._bound.differs()
-        self._schedule.load(self._text)
+        self._load_schedule()
         self._bound.take()
         self._means.reset()
-        self._rule.loaded(round)
+        if loaded and self._extra.numel():
+            self.extra.load(self._extra)
+        if updated:
+            self.extra.after_round()
 
     # For step().
 
     def check(self) -> Optional[str]:
-        """MisuseError: a parameter moved. Returns the name of a parameter changed in place outside of
-        step().
+        """MisuseError: a parameter moved, or a module or the optimizer was changed. Returns the name of a parameter
+        changed in place outside of step().
         """
         changed = self._bound.check()
+        self._watch.check(self.updates, self.optimizer)
         if changed is not None:
             self._bound.mark()
         return changed
 
     def gradients(self) -> Tuple[List[HostTensor], List[Any]]:
-        """p.grad of all parameters and what buffers gained; and what has to live until they are read.
+        """Which parameters have a gradient, p.grad of all, and what buffers gained; and what has to live until they
+        are read.
 
         UnsupportedError: a sparse one. MisuseError: one that is not finite.
         """
@@ -220,17 +258,21 @@ class Trained:
                 )
             gradients.append(gradient)
         self.refuse_infinite()
+        there = self._of_each([float(gradient is not None) for gradient in gradients])
         found, alive = self._staging.host(gradients, [entry.values for entry in self._layout.parameters])
         differences = self._means.differences()
-        alive.extend(differences)
-        found.extend(host_view(difference) for difference in differences)
-        return found, alive
+        alive.extend([there, *differences])
+        return [host_view(there), *found, *map(host_view, differences)], alive
+
+    def wanted(self) -> str:
+        """Settings that the loop wants for the update."""
+        return self._schedule.wanted()
 
     def infinite(self) -> Optional[str]:
         """Name of a parameter whose gradient has a value that is not finite."""
         tensors = [entry.tensor.grad for entry in self._layout.parameters]
         with torch.no_grad():
-            if _all_finite([gradient for gradient in tensors if gradient is not None]):
+            if all_finite([gradient for gradient in tensors if gradient is not None]):
                 return None
         for entry in self._layout.parameters:
             gradient = entry.tensor.grad
@@ -248,25 +290,16 @@ class Trained:
             )
 
     def undo_forward(self) -> None:
-        """Buffers get the round's values: what a forward pass did to them does not count."""
-        self._means.reset()
+        """Statistics get the round's values: what a forward pass did to them does not count."""
+        self._means.undo()
 
     def zero_gradients(self) -> List[HostTensor]:
         """A gradient of zeros."""
         return [HostTensor(0, count, _abi.TW_FLOAT32) for count in self._layout.tensor_sizes]
 
 
-def _all_finite(gradients: Sequence[torch.Tensor]) -> bool:
-    """Whether the norms are finite: one pass, one wait for each device. Large values may overflow."""
-    by_device: Dict[torch.device, List[torch.Tensor]] = {}
-    for gradient in gradients:
-        by_device.setdefault(gradient.device, []).append(gradient)
-    return all(bool(torch.isfinite(_norms(found)).all()) for found in by_device.values())
-
-
-def _norms(gradients: List[torch.Tensor]) -> torch.Tensor:
-    if hasattr(torch, "_foreach_norm"):
-        norms = torch._foreach_norm(gradients)
-    else:
-        norms = [gradient.norm() for gradient in gradients]
-    return torch.stack([norm.float() for norm in norms])
+def _updates_of(state: Dict[str, Any]) -> float:
+    """Updates that an optimizer has made of a parameter of which it has this state."""
+    if "step" in state and isinstance(state["step"], (int, float, torch.Tensor)):
+        return float(state["step"])
+    return 1.0 if any(value is not None for value in state.values()) else 0.0

@@ -11,6 +11,7 @@ max_grad_norm clips the mean gradient of a round; checkpoints and logs are the f
 
 from __future__ import annotations
 
+import os
 from typing import Any, Iterator, Optional
 
 import torch
@@ -58,8 +59,9 @@ class RunCallback(DefaultFlowCallback):
         self._sum: Any = 0.0  # of the losses, when it did
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
-        """The first step begins."""
+        """The first step begins, in the round after those of the checkpoint that it goes on from."""
         self._sum = 0.0
+        self._round = state.global_step
 
     def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
         """After each step() of this peer, of which a round may have several."""
@@ -133,6 +135,7 @@ class Trainer(transformers.Trainer):
             self._run_options.setdefault("clip_grad_norm", clip)
         self.args.max_grad_norm = 0.0
         self.args.max_steps = _rounds_of(run)
+        self.args.ignore_data_skip = True  # the run knows which samples come next
         if self.args.load_best_model_at_end:
             warn(
                 "load_best_model_at_end: the first peer alone evaluates, so it alone ends with the best model,"
@@ -151,6 +154,14 @@ class Trainer(transformers.Trainer):
         """That of transformers, over the rounds of the run."""
         self.lr_scheduler = self._run.scheduler(super().create_scheduler(num_training_steps, optimizer))
         return self.lr_scheduler
+
+    def _load_optimizer_and_scheduler(self, checkpoint: Any) -> None:
+        """That of transformers; the rounds that were done count."""
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is not None:
+            state = transformers.TrainerState.load_from_json(os.path.join(checkpoint, "trainer_state.json"))
+            batch = int(self._run._settings.get("training.target_batch_size") or 0)
+            self._run._go_on_from(state.global_step, state.global_step * batch)
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers; others do this peer's part meanwhile."""

@@ -35,6 +35,8 @@ std::optional<train::OptimizerKind> kind_of(std::uint32_t kind) {
     case TW_AVERAGE:
     case TW_CALLER:
       return train::OptimizerKind::average;
+    case TW_UPDATES:
+      return train::OptimizerKind::updates;
     default:
       return std::nullopt;
   }
@@ -68,7 +70,7 @@ std::string fault_of(const tw_group& group) {
   const auto share = [](double value) { return value >= 0 && value < 1; };
   const auto amount = [](double value) { return std::isfinite(value) && value >= 0; };
   if (!kind_of(group.kind)) return fmt::format("kind {}: expected a tw_kind", group.kind);
-  if (group.kind == TW_CALLER || group.kind == TW_AVERAGE) return {};
+  if (group.kind == TW_CALLER || group.kind == TW_AVERAGE || group.kind == TW_UPDATES) return {};
   if (!amount(group.learning_rate))
     return fmt::format("learning rate {}: expected a number of at least 0", group.learning_rate);
   if (!amount(group.weight_decay))
@@ -94,11 +96,10 @@ codec::Codec codec_of(std::uint32_t dtype) {
   }
 }
 
-/// The first values that the program itself updates: all but those of kind average.
-std::uint64_t own_values(const CallerModel& model) {
+std::uint64_t values_of(const CallerModel& model, std::uint32_t kind) {
   std::uint64_t values = 0;
   for (std::size_t g = 0; g < model.groups.size(); ++g) {
-    if (model.groups[g].kind == TW_CALLER) values += model.rules[g].size;
+    if (model.groups[g].kind == kind) values += model.rules[g].size;
   }
   return values;
 }
@@ -153,7 +154,8 @@ class OwnOptimizer final : public WithVectors {
       : WithVectors(model.state_sizes),
         callbacks_(callbacks),
         clip_norm_(model.clip_norm),
-        own_(own_values(model)),
+        counts_(values_of(model, TW_UPDATES)),
+        own_(counts_ + values_of(model, TW_CALLER)),
         mean_(model.parameters()) {}
 
   using train::Optimizer::apply;
@@ -164,7 +166,8 @@ class OwnOptimizer final : public WithVectors {
       std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
     });
     const std::span<float> own = std::span(mean_).first(own_);
-    clip(own);
+    clip(own.subspan(counts_));
+    for (std::size_t i = 0; i < counts_; ++i) parameters[i] += mean_[i] > train::kLeastShare ? 1.0F : 0.0F;
     for (std::size_t i = own_; i < parameters.size(); ++i) parameters[i] += mean_[i];
     callbacks_.update(step, own);
   }
@@ -182,7 +185,8 @@ class OwnOptimizer final : public WithVectors {
 
   Callbacks callbacks_;
   double clip_norm_;
-  std::uint64_t own_;
+  std::uint64_t counts_;  // the first values: updates of each tensor
+  std::uint64_t own_;     // they, and those that the program itself updates
   std::vector<float> mean_;
 };
 
@@ -214,6 +218,18 @@ Status check_head(const tw_model& given) {
   return Unit{};
 }
 
+// The first group may count the updates of each tensor of the others.
+std::string fault_of_counts(const CallerModel& model) {
+  if (model.groups.front().kind != TW_UPDATES) return {};
+  std::uint64_t counted = 0;
+  for (const tw_group& group : model.groups) {
+    if (group.kind != TW_UPDATES && group.kind != TW_AVERAGE) counted += group.tensors;
+  }
+  if (model.tensor_sizes.front() >= counted) return {};
+  return fmt::format("{} counts of updates, while {} tensors are updated", model.tensor_sizes.front(),
+                     counted);
+}
+
 // Makes a rule of each group.
 Status read_groups(CallerModel& model) {
   std::size_t next = 0;
@@ -222,17 +238,20 @@ Status read_groups(CallerModel& model) {
     const tw_group& group = model.groups[g];
     if (const std::string fault = fault_of(group); !fault.empty())
       return Error{fmt::format("group {}: {}", g, fault)};
-    if (group.tensors == 0 || group.tensors > model.tensor_sizes.size() - next)
+    if (group.tensors > model.tensor_sizes.size() - next)
       return Error{fmt::format("group {}: {} tensors, while {} are left", g, group.tensors,
                                model.tensor_sizes.size() - next)};
     if (averages && group.kind != TW_AVERAGE)
       return Error{fmt::format("group {}: groups of running statistics come last", g)};
     averages = group.kind == TW_AVERAGE;
+    if (group.kind == TW_UPDATES && (g != 0 || group.tensors != 1))
+      return Error{fmt::format("group {}: counts of updates are one tensor, in the first group", g)};
     const auto first = model.tensor_sizes.begin() + static_cast<std::ptrdiff_t>(next);
     model.rules.push_back(
         one_group(options_of(group), {first, first + static_cast<std::ptrdiff_t>(group.tensors)}));
     next += group.tensors;
   }
+  if (const std::string fault = fault_of_counts(model); !fault.empty()) return Error{fault};
   if (next != model.tensor_sizes.size())
     return Error{fmt::format("the groups have {} tensors, the model {}", next, model.tensor_sizes.size())};
   return Unit{};
@@ -249,7 +268,9 @@ Result<CallerModel> read_model(const tw_model& given) {
     model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
   if (const Status read = read_groups(model); !read.ok()) return read.error();
   if (model.parameters() == 0) return Error{"the model has no parameters"};
-  const auto is_the_engines = [](const tw_group& g) { return g.kind != TW_CALLER && g.kind != TW_AVERAGE; };
+  const auto is_the_engines = [](const tw_group& g) {
+    return g.kind != TW_CALLER && g.kind != TW_AVERAGE && g.kind != TW_UPDATES;
+  };
   if (model.updates_itself() && std::ranges::any_of(model.groups, is_the_engines))
     return Error{"the program's own optimizer updates all parameters or none"};
   return model;
@@ -281,8 +302,10 @@ void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<flo
 
 // ---- callbacks
 
-std::vector<tw_group> Callbacks::settings(Round round, std::vector<tw_group> groups) const {
-  if (calls_.settings != nullptr && calls_.settings(calls_.user, round, groups.data(), groups.size()) != 0)
+std::vector<tw_group> Callbacks::settings(Round round, const std::string& wanted,
+                                          std::vector<tw_group> groups) const {
+  if (calls_.settings != nullptr &&
+      calls_.settings(calls_.user, round, wanted.c_str(), groups.data(), groups.size()) != 0)
     throw CallbackFailed();
   return groups;
 }
@@ -314,9 +337,9 @@ std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model
 
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {
   train::StateHooks hooks;
-  hooks.settings = [groups = model.groups, callbacks](Round round) {
+  hooks.settings = [groups = model.groups, callbacks](Round round, const std::string& wanted) {
     std::vector<train::GroupStep> steps;
-    const std::vector<tw_group> now = callbacks.settings(round, groups);
+    const std::vector<tw_group> now = callbacks.settings(round, wanted, groups);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (groups[g].momentum == 0 && now[g].momentum != 0)
         throw std::runtime_error(fmt::format("group {}: momentum cannot begin after the start", g));

@@ -50,8 +50,8 @@ class Callbacks {
  public:
   explicit Callbacks(const tw_calls* calls) : calls_(calls != nullptr ? *calls : tw_calls{}) {}
 
-  /// The settings of the update of this round; defaults are in `groups`.
-  std::vector<tw_group> settings(Round round, std::vector<tw_group> groups) const;
+  /// The settings of the update of this round, of which the record has `wanted`; defaults are in `groups`.
+  std::vector<tw_group> settings(Round round, const std::string& wanted, std::vector<tw_group> groups) const;
   void update(Round round, std::span<const float> mean) const;
   void load(Round round, bool restored) const;
 

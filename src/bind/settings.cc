@@ -30,6 +30,14 @@ Status take_grain(const std::string& text, Settings& settings) {
   return Unit{};
 }
 
+/// Rounds that the program did in a run before; they count for training.rounds.
+Status take_begun(const std::string& text, std::uint64_t& begun) {
+  const auto rounds = parse_count(peer::spelled(kPython, "begun"), text, {});
+  if (!rounds) return rounds.error();
+  begun = rounds.value();
+  return Unit{};
+}
+
 /// Running statistics may be small differences of large numbers; a block of int8 could turn their sign.
 Status check_codec(const train::RunOptions& run, const CallerModel& model) {
   if (!model.averages() || !run.feeds_back()) return Unit{};
@@ -46,6 +54,7 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   Settings settings;
   std::string file;
   Pairs of_the_run;
+  std::uint64_t begun = 0;
   for (const tw_setting& setting : given) {
     if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
     const std::string key = setting.key, value = setting.value;
@@ -53,6 +62,8 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
       file = value;
     } else if (key == "grain") {
       if (const Status taken = take_grain(value, settings); !taken) return taken.error();
+    } else if (key == "begun") {
+      if (const Status taken = take_begun(value, begun); !taken) return taken.error();
     } else if (is_of_the_run(key)) {
       of_the_run.emplace_back(key, value);
     } else if (const Status known = peer::assign(settings.links, key, value, kPython); !known) {
@@ -64,6 +75,11 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   auto run = train::read_run_file(file, of_the_run);
   if (!run) return run.error();
   settings.run = std::move(run).value();
+  if (settings.run.rounds <= begun)
+    return Error{
+        fmt::format("training.rounds {}: the program's own state is of round {} already; give more rounds",
+                    settings.run.rounds, begun)};
+  settings.run.rounds -= begun;
   settings.run.layout = model.layout;
   settings.run.clip_norm = model.clip_norm;
   if (const Status fits = check_codec(settings.run, model); !fits) return fits.error();

@@ -42,6 +42,9 @@ struct tw_peer {
 
 namespace {
 
+/// A text of a message has 4096 at most (wire/limits.h).
+constexpr std::size_t kMostSettingsBytes = 4000;
+
 /// In a forked child nothing of the engine runs.
 bool forked = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
@@ -250,8 +253,14 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
     const std::uint64_t samples = gradient->samples, most = peer->in_hand.count();
     if (samples == 0 || samples > most)
       return misuse(fmt::format("{} samples, expected 1 to {}, which the order has", samples, most));
+    const std::string settings = gradient->settings != nullptr ? gradient->settings : "";
+    if (settings.size() > kMostSettingsBytes)
+      return misuse(
+          fmt::format("settings of {} bytes, expected {} at most", settings.size(), kMostSettingsBytes));
     peer->thread->learner().set_grain(std::max(gradient->had, samples));
-    return hand_in(*peer, {given, gradient->weight, {samples, samples, gradient->loss_sum}});
+    train::WorkDone done{samples, samples, gradient->loss_sum};
+    done.settings = settings;
+    return hand_in(*peer, {given, gradient->weight, std::move(done)});
   });
 }
 

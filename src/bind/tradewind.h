@@ -33,7 +33,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 5
+#define TW_ABI 6
 
 enum tw_status {
   TW_OK = 0,
@@ -75,11 +75,15 @@ enum tw_kind {
   TW_LAMB = 3,
   TW_AVERAGE = 4, /* parameters += mean: running statistics */
   TW_CALLER = 5,  /* the program's own optimizer, through tw_calls.update; all groups or none */
+  TW_UPDATES = 6, /* the first group, or none: one tensor, a value for each tensor of the other groups but
+                     TW_AVERAGE. It counts their updates, from the initial value on. As its gradient a program
+                     hands in 1 for each tensor that has a gradient and 0 for the others. A tensor that had
+                     none in a whole round is left alone, as by torch.optim. */
 };
 
 enum tw_flag { TW_NESTEROV = 1 };
 
-/* Parameters that one rule updates: the next `tensors` of the model. */
+/* Parameters that one rule updates: the next `tensors` of the model; none are allowed, too. */
 typedef struct {
   uint64_t tensors;
   double learning_rate;
@@ -109,11 +113,13 @@ typedef struct {
 typedef struct {
   void* user;
 
-  /* Before the update of this round (counted from 1): may change rates and other settings in `groups`. */
-  int (*settings)(void* user, uint64_t round, tw_group* groups, size_t count);
+  /* Before the update of this round (counted from 1): may change rates and other settings in `groups`.
+   * wanted: the tw_gradient.settings of one peer of the round, the same text on all peers; empty: as in the
+   * round before. */
+  int (*settings)(void* user, uint64_t round, const char* wanted, tw_group* groups, size_t count);
 
   /* The update of TW_CALLER: changes the parameters (tw_vector 0) with the mean gradient per sample, `count`
-   * values, valid only during the call. */
+   * values, valid only during the call; those of TW_UPDATES come first. */
   int (*update)(void* user, uint64_t round, const float* mean, uint64_t count);
 
   /* Parameters and state are those after this round: restored is 0 after an update, 1 when they came from
@@ -172,10 +178,11 @@ TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_
 typedef struct {
   const tw_tensor* gradients; /* as many as the model has tensors */
   size_t gradient_count;
-  double weight;    /* each gradient is multiplied by it: `samples` for a mean, 1 for a sum */
-  uint64_t samples; /* of the order that they are of: 1 to order.samples; the rest stays with this peer */
-  uint64_t had;     /* samples that the program had at once: the next orders have as many, if possible */
-  double loss_sum;  /* over these samples, for logs; NaN: not known */
+  double weight;        /* each gradient is multiplied by it: `samples` for a mean, 1 for a sum */
+  uint64_t samples;     /* of the order that they are of: 1 to order.samples; the rest stays with this peer */
+  uint64_t had;         /* samples that the program had at once: the next orders have as many, if possible */
+  double loss_sum;      /* over these samples, for logs; NaN: not known */
+  const char* settings; /* wanted for the update (tw_calls.settings), 4000 bytes at most; null: as before */
 } tw_gradient;
 
 /* Adds the gradient to the sum of the order's round. It has no effect if that round was decided meanwhile:

@@ -52,10 +52,11 @@ class Program {
     const tw_calls calls{
         .user = this,
         .settings =
-            [](void* user, std::uint64_t round, tw_group* groups, std::size_t) {
+            [](void* user, std::uint64_t round, const char* wanted, tw_group* groups, std::size_t) {
               groups->learning_rate = 0.1;
               auto& program = *static_cast<Program*>(user);
               program.rounds.push_back(round);
+              program.agreed.emplace_back(wanted);
               return round == program.fails_in ? 1 : 0;
             },
         .update = nullptr,
@@ -96,7 +97,9 @@ class Program {
       for (std::size_t i = 0; i < 4; ++i) gradient[i] = parameters[i] - 1;
       const std::uint64_t counted = std::min(batch, order.samples);
       const std::vector<tw_tensor> tensors = tensors_of(gradient);
-      const tw_gradient handed{tensors.data(), 2, static_cast<double>(counted), counted, batch, 0};
+      const std::string wants = order.round == 3 ? "rate" : "";
+      const tw_gradient handed{tensors.data(), 2, static_cast<double>(counted), counted, batch, 0,
+                               wants.c_str()};
       if (tw_done(peer, &handed) == TW_OK) samples += counted;
     }
     return status;
@@ -133,9 +136,10 @@ class Program {
   std::uint64_t extra = 2;
   std::uint64_t samples = 0;
   std::vector<std::uint64_t> rounds;
-  int saves = 0;               ///< calls of save
-  std::uint64_t fails_in = 0;  ///< round whose settings callback fails; 0: none
-  bool hears = true;           ///< has a callback for warnings
+  std::vector<std::string> agreed;  ///< settings of each round's record
+  int saves = 0;                    ///< calls of save
+  std::uint64_t fails_in = 0;       ///< round whose settings callback fails; 0: none
+  bool hears = true;                ///< has a callback for warnings
   std::vector<std::string> warnings;
 
  private:
@@ -151,6 +155,7 @@ TEST(Tradewind, trains_a_programs_model_by_the_mean_of_its_gradients) {
   EXPECT_EQ(TW_FINISHED, program.train(3)) << "again and again";
   EXPECT_EQ(40U, program.samples) << "five rounds of eight";
   EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(program.agreed, ::testing::ElementsAre("", "", "rate", "", ""));
   float expected = 3;
   for (int round = 0; round < 5; ++round) expected -= 0.1F * (expected - 1);
   EXPECT_THAT(program.values(), Each(::testing::FloatNear(expected, 1e-5F)));
@@ -257,7 +262,7 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
     std::size_t count = ahead.size();
     ASSERT_EQ(TW_OK, tw_ahead(program.peer, 100, 1, ahead.data(), &count)) << error();
     told[came.size()].assign(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>(count));
-    const tw_gradient handed{tensors.data(), 2, 1, now.size(), 2, 0};
+    const tw_gradient handed{tensors.data(), 2, 1, now.size(), 2, 0, nullptr};
     ASSERT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
   }
   EXPECT_EQ(2U, told[2].size()) << "of a lease of four";
@@ -309,6 +314,10 @@ TEST(Tradewind, says_what_is_wrong_with_settings_and_model) {
   lost.group.tensors = 3;
   EXPECT_EQ(TW_MISUSE, lost.open());
   EXPECT_EQ("group 0: 3 tensors, while 2 are left", error());
+  Program counts(Pairs{});
+  counts.group = {.tensors = 2, .kind = TW_UPDATES};
+  EXPECT_EQ(TW_MISUSE, counts.open());
+  EXPECT_EQ("group 0: counts of updates are one tensor, in the first group", error());
   Program own(Pairs{});
   own.group.kind = TW_CALLER;
   EXPECT_EQ(TW_MISUSE, own.open());

@@ -58,8 +58,8 @@ std::string safetensors_header(const std::vector<TensorShape>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
 /// Reads tensors from a layout (train::RunOptions::layout), such as "group 0: fc.weight (10, 20) float32";
-/// lines without a tensor are skipped. Integers become int64, all others float32. "led: " begins an inner
-/// one. The error quotes the line.
+/// lines without a tensor are skipped. Integers become int64, all others float32. "led: " and "updates: "
+/// begin an inner one. The error quotes the line.
 Result<std::vector<TensorShape>> tensors_in_layout(std::string_view layout);
 
 }  // namespace tw::data

@@ -194,7 +194,7 @@ Result<std::vector<TensorShape>> tensors_in_layout(std::string_view layout) {
   std::set<std::string> names;
   std::istringstream lines{std::string(layout)};
   for (std::string line; std::getline(lines, line);) {
-    const bool inner = line.starts_with("led: ");
+    const bool inner = line.starts_with("led: ") || line.starts_with("updates: ");
     const bool names_one = inner || line.starts_with("group ") || line.starts_with("buffer: ");
     const std::size_t colon = line.find(": ");
     if (!names_one || colon == std::string::npos) continue;

@@ -33,6 +33,8 @@ TEST(Safetensors, have_the_tensors_that_a_layout_names) {
   const auto shared = tensors_in_layout("led: samples () float32\nbuffer: samples (2) float32\n").value();
   EXPECT_THAT(shared, ElementsAre(TensorShape{"samples", {}, false, true}, TensorShape{"samples", {2}}));
   EXPECT_EQ(safetensors_header(shared, {}), safetensors_header({{"samples", {2}}}, {}));
+  EXPECT_THAT(tensors_in_layout("updates: updates (2,) float32\n").value(),
+              ElementsAre(TensorShape{"updates", {2}, false, true}));
   EXPECT_THAT(tensors_in_layout("").value(), IsEmpty());
   EXPECT_EQ(tensors_in_layout("group 0: w (x) float32").error().message,
             "expected NAME (SIZES) DTYPE, found group 0: w (x) float32");

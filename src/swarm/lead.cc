@@ -62,6 +62,7 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
   if (!status_.has_room_for(peer)) return;
   status_.hear(peer, progress);
   const bool newcomer = status_.told(from, word_of(progress));
+  note_settings(peer, progress);
   hand_overs_.on_progress(now_, peer, progress);
   if (progress.gave_seat) proposer_.expect_no_vote(peer);
   const bool missed_call = stage() == Stage::proposed && !progress.called && counts(peer) &&
@@ -76,6 +77,33 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
   }
   let_leavers_go();
   advance();
+}
+
+void Lead::note_settings(PeerId peer, const wire::Progress& told) {
+  const auto is_done = [](const wire::SlotProgress& slot) { return !slot.done.empty(); };
+  if (std::ranges::any_of(told.slots, is_done)) {
+    settings_[peer] = told.settings;
+  } else if (!told.settings.empty()) {
+    settings_.try_emplace(peer);
+  }
+}
+
+// One peer decides, since values that differ have no mean that all would accept: the first one of the mean
+// that has handed in something, so that its program is at this round. It need not be the leader, whose
+// program may do something else.
+std::string Lead::settings_for(const std::vector<wire::Contribution>& contributors) const {
+  for (const wire::Contribution& c : contributors) {
+    const auto told = settings_.find(c.peer);
+    if (told != settings_.end() && told->second) return *told->second;
+  }
+  return {};
+}
+
+// A call may come before any gradient of the round, so before any program said what it wants. It waits for
+// the first one where programs wanted something in the round before, and in the first round.
+bool Lead::knows_settings() const {
+  const auto is_known = [](const auto& told) { return told.second.has_value(); };
+  return (settings_.empty() && head_.round > 0) || std::ranges::any_of(settings_, is_known);
 }
 
 bool Lead::may_follow_work_of(PeerId peer) const {
@@ -105,6 +133,7 @@ void Lead::on_promise(PeerId from, const wire::Promise& promise) {
     status_.hear(from, told);
     status_.note(from, word_of(told));
   }
+  note_settings(from, told);
   if (told.gave_seat) proposer_.expect_no_vote(from);
   if (heard == Proposer::Heard::late) return;
   status_.promised(from);
@@ -119,7 +148,8 @@ bool Lead::has_a_part(PeerId peer) const {
 }
 
 std::size_t Lead::notes() const {
-  return status_.notes() + leasing_.notes() + promises().size() + stragglers_.notes() + hand_overs_.notes();
+  return status_.notes() + leasing_.notes() + promises().size() + stragglers_.notes() + hand_overs_.notes() +
+         settings_.size();
 }
 
 void Lead::ask_for_promises() {
@@ -174,10 +204,12 @@ void Lead::advance() {
   if (resigned()) return;
   if (stage() == Stage::preparing) begin_when_promised();
   if (stage() == Stage::open) {
-    if (leasing_.advance(now_, status_)) tell_of_reissue(leasing_.free(), {});
+    // While the call waits for settings alone, nobody's last work moves to others.
+    const bool waits = leasing_.is_complete() && !knows_settings();
+    if (!waits && leasing_.advance(now_, status_)) tell_of_reissue(leasing_.free(), {});
     send_leases();
     give_up_on_hopeless_work();
-    if (resigned()) return;
+    if (resigned() || waits) return;
     if (leasing_.is_complete() && may_decide() && !leasing_.contributions(status_).empty()) call();
   }
   if (stage() == Stage::proposed && !resigned()) commit_when_agreed();
@@ -227,6 +259,7 @@ wire::Record Lead::draft() const {
   record.parameters = status_.word(options_.self.peer)->parameters;
   record.minority = minority_;
   record.last = last_;
+  record.settings = settings_for(record.contributors);
   return record;
 }
 

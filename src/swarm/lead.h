@@ -125,6 +125,9 @@ class Lead {
   bool counts(PeerId peer) const { return status_.counts(peer); }
 
   bool may_follow_work_of(PeerId peer) const;
+  void note_settings(PeerId peer, const wire::Progress& told);
+  bool knows_settings() const;
+  std::string settings_for(const std::vector<wire::Contribution>& contributors) const;
   std::vector<Participant> participants(const wire::Plan& plan) const;
   std::vector<wire::Share> reowned(const std::vector<wire::Share>& before, const wire::Plan& plan) const;
   bool is_first_bid() const;
@@ -176,6 +179,8 @@ class Lead {
   swarm::SharedPlan called_;  // the previous plan of this round, if any
   StragglerPolicy stragglers_;
   HandOvers hand_overs_;
+  // Settings that peers want for this update; none: the peer wanted some before, and has done nothing yet.
+  std::map<PeerId, std::optional<std::string>> settings_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;

@@ -266,14 +266,15 @@ RangeSet Swarm::leased_samples() const {
   return samples_of(record_after(*head(), options_.lease), work_.held(), options_.lease);
 }
 
-void Swarm::finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s) {
+void Swarm::finish_work(Instant now, const WorkItem& item, const Finished& finished) {
   wake(now);
-  own_.samples_per_s = samples_per_s;
+  own_.samples_per_s = finished.samples_per_s;
+  own_.settings = finished.settings;
   if (!of_this_round(item.round) || work_.idle()) return;
-  work_.finish(done);
+  work_.finish(finished.microbatches);
   if (!own_.is_here() && work_.queued() > 0) {
     give_back_queued();
-  } else if (work_.wants_more()) {
+  } else if (work_.wants_more() || !own_.settings.empty()) {
     send_progress(part_.leaves());
   }
   settle();
@@ -414,6 +415,7 @@ wire::Progress Swarm::progress() const {
   progress.leaves_in_s = farewell_.leaves_in_s(now_);
   progress.seats = acceptor_.seats();
   progress.gave_seat = farewell_.gave_seat();
+  progress.settings = own_.settings;
   return progress;
 }
 

@@ -76,8 +76,8 @@ class Swarm {
   std::optional<WorkItem> begin_work(Instant now, std::uint64_t most = 1);
   /// Samples of the run that are leased to this peer and not done. They may still go to others.
   RangeSet leased_samples() const;
-  /// The first `done` of its microbatches are in their slot's sum; the others are still held.
-  void finish_work(Instant now, const WorkItem& item, std::uint64_t done, double samples_per_s);
+  /// The first microbatches of the item are in their slot's sum; the others are still held.
+  void finish_work(Instant now, const WorkItem& item, const Finished& finished);
   /// Nothing of the item was done: others get what is held. failed: why this peer can never compute it.
   void give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed = {});
   /// Unless its thread is here, others get the microbatches that have not begun.

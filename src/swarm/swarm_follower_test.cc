@@ -356,7 +356,7 @@ TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
     ASSERT_TRUE(item.has_value());
     EXPECT_EQ(i, item->microbatches.ranges().front().first);
     EXPECT_EQ(4 * (15 - i), item->ahead.count()) << "samples";
-    follower.swarm.finish_work(follower.now, *item, 1, 1);
+    follower.swarm.finish_work(follower.now, *item, {1, 1});
   }
   EXPECT_TRUE(follower.swarm.has_done_just(0, RangeSet(Range{8, 8})));
 }
@@ -385,7 +385,7 @@ TEST(Follower, gives_back_what_has_not_begun_when_its_compute_thread_goes) {
   follower.listen();
   EXPECT_TRUE(last_word(follower).gave_back);
   EXPECT_EQ((std::vector<wire::SlotProgress>{{0, {}, RangeSet(Range{8, 4})}}), last_word(follower).slots);
-  follower.swarm.finish_work(follower.now, *item, 3, 1);
+  follower.swarm.finish_work(follower.now, *item, {3, 1});
   follower.listen();
   EXPECT_TRUE(last_word(follower).gave_back) << "what was under way, and was not done";
   EXPECT_EQ((std::vector<wire::SlotProgress>{{0, RangeSet(Range{8, 3}), {}}}), last_word(follower).slots);
@@ -427,7 +427,7 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   EXPECT_EQ(expected, std::get<StallReport>(told->message));
   given.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   while (const std::optional<WorkItem> item = given.swarm.begin_work(given.now))
-    given.swarm.finish_work(given.now, *item, 1, 1);
+    given.swarm.finish_work(given.now, *item, {1, 1});
   given.swarm.close_slot(0);
   given.tell(1, given.plan());
   EXPECT_EQ(0U, given.count<StallReport>(1)) << "others have it";

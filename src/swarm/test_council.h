@@ -84,6 +84,7 @@ class Council {
     progress.slots = works.at(id).progress();
     progress.leaving = leaving.contains(id);
     if (lines.contains(id)) progress.bandwidth = lines.at(id);
+    if (wishes.contains(id)) progress.settings = wishes.at(id);
     progress.wants_more = works.at(id).wants_more() && !progress.leaving && !candidates.contains(id);
     return progress;
   }
@@ -168,6 +169,7 @@ class Council {
   std::set<std::uint64_t> deaf{};           ///< they ignore recalls
   std::set<std::uint64_t> lost_its_mean{};  ///< they voted, then took the state anew
   std::map<std::uint64_t, Digest> parameters{};
+  std::map<std::uint64_t, std::string> wishes{};  ///< settings that they want for the update
   std::map<std::uint64_t, wire::Bandwidth> lines{};
   std::map<std::uint64_t, Work> works{};
   std::map<std::uint64_t, RangeSet> leased{};

@@ -159,7 +159,7 @@ class Pool {
       p.swarm->give_back(now_, *std::exchange(p.computing, std::nullopt), missing);
     } else if (due) {
       const double speed = static_cast<double>(setup_.lease.microbatch) / to_seconds(p.microbatch_takes);
-      p.swarm->finish_work(now_, *std::exchange(p.computing, std::nullopt), 1, speed);
+      p.swarm->finish_work(now_, *std::exchange(p.computing, std::nullopt), {1, speed});
     }
     if (!p.computing && !p.thread_is_away) p.computing = p.swarm->begin_work(now_);
     if (p.computing && p.computed_at <= now_) p.computed_at = now_ + p.microbatch_takes;

@@ -66,6 +66,9 @@ struct Record {
   bool last = false;           ///< the run ends with this record
   bool had_company = false;    ///< this record or one before it had two members or more
   std::uint32_t restarts = 0;  ///< how often its history was begun anew from one of its records
+  /// A program's own text: settings of this update, such as rates set by hand. The engine only carries it.
+  /// Empty: as in the round before.
+  std::string settings;
 
   /// Samples in all means up to this one.
   std::uint64_t samples_total() const { return first_sample - carried.count() + samples; }
@@ -73,7 +76,7 @@ struct Record {
   static void fields(auto& self, auto&& field) {
     field(self.run, self.round, self.parent, self.members, self.contributors, self.carried, self.first_sample,
           self.samples, self.parameters, self.mean, self.majority_samples, self.awaited, self.restarts,
-          self.minority, self.last, self.had_company);
+          self.minority, self.last, self.had_company, self.settings);
   }
 
   bool operator==(const Record&) const = default;

@@ -42,11 +42,14 @@ struct Progress {
   double leaves_in_s = 0;     ///< if the outlook is `leaves`
   std::vector<PeerId> seats;  ///< of members that left in this round: the sender votes for them
   bool gave_seat = false;     ///< another peer has the sender's own seat: it decides nothing in this round
+  /// What its program wanted with its last gradient (Record::settings), which is of this round if any slot
+  /// has something done. Empty: nothing.
+  std::string settings;
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.grain, self.slots,
           self.wants_more, self.gave_back, self.leaving, self.called, self.bandwidth, self.outlook,
-          self.leaves_in_s, self.seats, self.gave_seat);
+          self.leaves_in_s, self.seats, self.gave_seat, self.settings);
   }
 
   bool operator==(const Progress&) const = default;

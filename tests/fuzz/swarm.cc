@@ -116,7 +116,7 @@ class SwarmStory {
     const swarm::WorkItem item = *std::exchange(item_, std::nullopt);
     if (input_.one_in(4)) return swarm_.give_back(now_, item);
     const std::uint64_t done = input_.below(static_cast<std::uint32_t>(item.microbatches.count()) + 1);
-    swarm_.finish_work(now_, item, done, input_.byte());
+    swarm_.finish_work(now_, item, {done, static_cast<double>(input_.byte())});
   }
 
   /// The state of others is here.

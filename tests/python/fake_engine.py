@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from tradewind import _abi
-from tradewind._engine import Calls, Group, HostTensor, ModelShape, Order
+from tradewind._engine import Calls, Group, HostTensor, ModelShape, Order, Work
 
 ENGINE_BUFFERS = {_abi.TW_SGD: 1, _abi.TW_ADAM: 2, _abi.TW_ADAMW: 2, _abi.TW_LAMB: 2}
 
@@ -94,11 +94,12 @@ class FakeEngine:
     ) -> None:
         self.settings, self.shape, self.calls = dict(settings), shape, calls
         self.target = int(self.settings.get("training.target_batch_size", 512))
-        self.rounds = int(self.settings.get("training.rounds", 100))
+        self.rounds = int(self.settings.get("training.rounds", 100)) - int(self.settings.get("begun", 0))
         self.grain = int(self.settings.get("grain", 0)) or self.target
         self.given = given
         total = sum(shape.tensor_sizes)
-        buffers = ENGINE_BUFFERS.get(shape.groups[0].kind, 0)
+        assert shape.groups[0].kind == _abi.TW_UPDATES and shape.groups[0].tensors == 1
+        buffers = ENGINE_BUFFERS.get(shape.groups[1].kind, 0)
         sizes = [total] * (1 + buffers)
         if self.BY_GROUP:
             sizes = [total] + self._group_buffers()
@@ -115,6 +116,7 @@ class FakeEngine:
         self.loaded = self.leaving = self.closed = False
         self.signals: List[int] = []
         self.stale_next = False
+        self.wanted = ""  # settings that the program wants for the update
         self.records: List[Dict[str, Any]] = []
         self.log: List[Dict[str, Any]] = []
         self.why: Optional[str] = None
@@ -151,16 +153,19 @@ class FakeEngine:
 
     def _update(self) -> None:
         self.round += 1
-        self.groups = self.calls.settings(self.round) or self.groups
+        self.groups = self.calls.settings(self.round, self.wanted) or self.groups
+        self.wanted = ""
         mean = self.sum * np.float32(1 / self.target)
         first = sum(
             self.shape.tensor_sizes[: sum(g.tensors for g in self.groups if g.kind != _abi.TW_AVERAGE)]
         )
+        counts = self.shape.tensor_sizes[0]
         if self.shape.clip_norm:
-            norm = float(np.sqrt(np.sum(mean[:first].astype(np.float64) ** 2)))
+            norm = float(np.sqrt(np.sum(mean[counts:first].astype(np.float64) ** 2)))
             if norm > self.shape.clip_norm:
-                mean[:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
-        if self.groups[0].kind == _abi.TW_CALLER:
+                mean[counts:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
+        self.vectors[0][:counts] += mean[:counts] > 1e-6
+        if self.groups[1].kind == _abi.TW_CALLER:
             held = (ctypes.c_float * first).from_buffer(mean)
             self.calls.update(self.round, held)
             self.vectors[0][first:] += mean[first:]
@@ -191,12 +196,19 @@ class FakeEngine:
 
     def _update_groups(self, mean: np.ndarray) -> None:
         sizes = list(self.shape.tensor_sizes)
-        begin = at = 0
-        for group in self.groups:
+        begin, at = sizes[0], 1
+        for group in self.groups[1:]:
             end = begin + sum(sizes[at : at + group.tensors])
-            span = slice(begin, end)
-            buffers = self._buffers_of(group, span)
-            update_group(group, self.round, self.vectors[0][span], buffers, mean[span])
+            buffers = self._buffers_of(group, slice(begin, end))
+            first = begin
+            for number in range(at, at + group.tensors):
+                span = slice(first, first + sizes[number])
+                part = [buffer[first - begin : span.stop - begin] for buffer in buffers]
+                first = span.stop
+                counted = group.kind != _abi.TW_AVERAGE
+                if not counted or mean[number - 1] > 1e-6:
+                    step = int(self.vectors[0][number - 1]) if counted else 0
+                    update_group(group, step, self.vectors[0][span], part, mean[span])
             begin, at = end, at + group.tensors
 
     def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
@@ -209,12 +221,10 @@ class FakeEngine:
         left = self.target - self.counted - self.order.samples
         return [(first + at) % dataset_size for at in range(min(most, left))]
 
-    def done(
-        self, gradients: Sequence[HostTensor], weight: float, samples: int, had: int, loss_sum: float
-    ) -> bool:
-        assert (
-            self.order is not None and 1 <= samples <= self.order.samples <= self.target and had >= samples
-        )
+    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
+        weight, samples, had, loss_sum, settings = work
+        assert self.order is not None and 1 <= samples <= self.order.samples <= self.target
+        assert had >= samples and len(settings.encode()) <= 4000
         assert [tensor.values for tensor in gradients] == list(self.shape.tensor_sizes)
         self.order, self.grain = None, had
         if self.stale_next:
@@ -222,6 +232,7 @@ class FakeEngine:
             return False
         self.handed.append((weight, samples, had, loss_sum))
         self.loss_sum += loss_sum
+        self.wanted = settings
         self.sum += np.float32(weight) * np.concatenate([read(tensor) for tensor in gradients])
         self.counted += samples
         return True

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
@@ -324,3 +325,98 @@ def local(dies_in: int) -> Any:
     result = state_of(model)
     run.close()
     return result
+
+
+def told_by(call: Callable[[], Any], report: Report) -> Any:
+    """What call() returns; its warnings are reported."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            return call()
+        finally:
+            for one in caught:
+                report(what="told", text=str(one.message))
+
+
+def by_hand(report: Report, by_round: bool, seed: int = 1, engine: str = "auto") -> Any:
+    """A rate that the loop sets before each step, by the rounds of the run or by its own steps."""
+    run, model, opt = begun(report, optimizer="adamw", seed=seed, batch_size=8, engine=engine)
+    inputs, targets = data(8)
+
+    def whole() -> None:
+        steps = 0
+        while not run.finished:
+            at = run.round if by_round else steps
+            for group in opt.param_groups:
+                group["lr"] = 0.02 * 0.97**at
+            opt.zero_grad()
+            loss_of(model, inputs, targets).backward()
+            opt.step()
+            steps += 1
+            time.sleep(0.01)
+
+    told_by(whole, report)
+    result = {"state": state_of(model), "round": run.round, "rates": [g["lr"] for g in opt.param_groups]}
+    run.close()
+    return result
+
+
+def with_ema(report: Report, pause_s: float = 0.01, seed: int = 1) -> Any:
+    """An average of the weights, which the run knows."""
+    run, model, opt = begun(report, optimizer="momentum", seed=seed, batch_size=8)
+    ema = mlp(seed)
+
+    @torch.no_grad()
+    def move() -> None:
+        for mine, theirs in zip(ema.parameters(), model.parameters()):
+            mine.mul_(0.9).add_(theirs, alpha=0.1)
+
+    run.extra_state(ema.state_dict, ema.load_state_dict, after_round=move)
+    inputs, targets = data(8)
+    while not run.finished:
+        opt.zero_grad()
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+        time.sleep(pause_s)
+    result = {"state": state_of(model), "ema": state_of(ema)}
+    run.close()
+    return result
+
+
+def changing(report: Report, pause_s: float = 0.01, seed: int = 1) -> Any:
+    """Groups of any shape; a layer that is frozen, then thawed; a layer that is never used."""
+    torch.manual_seed(seed)
+    model = torch.nn.ModuleDict({"used": mlp(seed), "unused": torch.nn.Linear(2, 2)})
+    groups = [
+        {"params": []},
+        {"params": model["used"][0].parameters(), "lr": 0.02},
+        {"params": model["unused"].parameters()},
+        {"params": [torch.nn.Parameter(torch.ones(1), requires_grad=False)]},
+        {"params": model["used"][2].parameters()},
+    ]
+    run = tradewind.join()
+    watch(run, report)
+    opt = run.optimizer(model, torch.optim.AdamW(groups, lr=0.01, weight_decay=0.1), batch_size=8)
+    inputs, targets = data(8)
+    run.start()
+    begins = state_of(model)
+    while not run.finished:
+        model["used"][0].requires_grad_(run.round < 5 or run.round >= 10)
+        opt.zero_grad(set_to_none=True)
+        loss_of(model["used"], inputs, targets).backward()
+        opt.step()
+        time.sleep(pause_s)
+    result = {"begins": begins, "state": state_of(model)}
+    run.close()
+    return result
+
+
+def over_data(report: Report, size: int) -> Any:
+    """run.shard over so many samples."""
+    run, model, opt = begun(report)
+    for inputs, targets, _ in run.shard(Numbered(size), batch_size=4):
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+        opt.zero_grad()
+        time.sleep(0.01)
+    return run.round

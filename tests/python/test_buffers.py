@@ -74,7 +74,7 @@ def test_local_statistics_are_no_part_of_the_vector(fake_run):
     base = model[1].running_mean.clone()
     loop(opt, model, [data()])
     assert not torch.equal(model[1].running_mean, base)
-    assert len(fake_run.engines[0].shape.groups) == 1
+    assert len(fake_run.engines[0].shape.groups) == 2
     with pytest.raises(SettingError, match="mean, local"):
         fake_run_of_its_own(fake_run, run).optimizer(model, optimizer(model, "engine"), buffers="none")
 

@@ -34,14 +34,14 @@ def test_accelerate_accumulates_clips_and_schedules(fake_run):
     assert inner.param_groups[0]["lr"] == pytest.approx(1e-2 * 0.9**5)
 
 
-def transformers_trainer(run, folder, **arguments):
+def transformers_trainer(run, folder, model=None, **arguments):
     pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     import tradewind.transformers
 
     return tradewind.transformers.Trainer(
         run,
-        model=trainers.language_model(),
+        model=model or trainers.language_model(),
         args=trainers.arguments_of(folder, **arguments),
         train_dataset=trainers.Rows(),
         eval_dataset=trainers.Rows(),
@@ -87,6 +87,38 @@ def test_a_schedule_of_transformers_needs_the_rounds(fake_run, tmp_path):
     file.write_text("training: {rounds: 500}\n")
     with pytest.raises(SettingError, match="rounds stand in a run file.*rounds="):
         transformers_trainer(fake_run(file=str(file)), tmp_path)
+
+
+def test_lora_with_its_empty_group_trains(fake_run, tmp_path):
+    peft = pytest.importorskip("peft")
+    run = fake_run(target_batch_size=16, rounds=3)
+    config = peft.LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True, task_type="CAUSAL_LM")
+    model = peft.get_peft_model(trainers.language_model(), config)
+    trainer = transformers_trainer(run, tmp_path, model=model)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    trainer.train()
+    assert run.round == 3 and [len(group["params"]) for group in trainer.optimizer.param_groups] == [2, 0]
+    moved = {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
+    assert moved and all("lora_" in name for name in moved)
+
+
+def test_transformers_goes_on_from_a_checkpoint_of_its_own(fake_run, tmp_path):
+    often = {"save_strategy": "steps", "save_steps": 3, "logging_steps": 1}
+    trainer = transformers_trainer(fake_run(target_batch_size=16, rounds=6), tmp_path, **often)
+    trainer.train()
+    moments = trainer.optimizer.state_dict()["state"]
+    trainer._run.close()
+    run = fake_run(target_batch_size=16, rounds=6)
+    resumed = transformers_trainer(run, tmp_path, **often)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+    rates, whole = (
+        [(one["step"], one["learning_rate"]) for one in history if "learning_rate" in one]
+        for history in (resumed.state.log_history, trainer.state.log_history)
+    )
+    assert run.round == 6 and fake_run.engines[1].round == 3 and run.samples == 96
+    assert rates == whole
+    for mine, theirs in zip(resumed.optimizer.state_dict()["state"].values(), moments.values()):
+        assert mine["step"] == theirs["step"] == 6
 
 
 def test_lightning_trains_until_the_run_is_over(fake_run):

@@ -330,7 +330,7 @@ def test_sparse_gradients_are_refused(fake_run):
     model = torch.nn.Sequential(torch.nn.Embedding(5, 3, sparse=True))
     run = fake_run()
     run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)
-    with pytest.raises(UnsupportedError, match="0 makes sparse gradients"):
+    with pytest.raises(UnsupportedError, match="0.weight gets sparse gradients"):
         run.start()
     model[0].sparse = False
     run.close()

@@ -29,6 +29,13 @@ struct WorkItem {
   bool leads = false;  ///< this peer led when the item began
 };
 
+/// What was computed of an item.
+struct Finished {
+  std::uint64_t microbatches = 0;
+  double samples_per_s = 0;
+  std::string settings{};  ///< that the program wants for the update (wire::Record::settings)
+};
+
 /// A sample that cannot be computed here.
 struct FailedSample {
   std::uint64_t sample = 0;  ///< of the run

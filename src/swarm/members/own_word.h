@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/time.h"
 #include "wire/bandwidth.h"
@@ -16,6 +17,7 @@ struct OwnWord {
   wire::Presence presence = wire::Presence::here;
   wire::Bandwidth bandwidth{};
   wire::CatchingUp catching_up{};
+  std::string settings{};  ///< that its program wanted with its last gradient (wire::Record::settings)
 
   bool is_here() const { return presence == wire::Presence::here; }
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "average/reduction/gradient_sum.h"
@@ -45,6 +46,7 @@ struct WorkDone {
   std::uint64_t samples = 0;
   double loss_sum = 0;  ///< over these samples
   data::LoadNews news{};
+  std::string settings{};  ///< that a program wants for the update of this round (wire::Record::settings)
   std::optional<data::MissingSample> missing{};  ///< this peer cannot read it, so nothing was computed
 };
 

@@ -22,7 +22,7 @@ Result<Digest> SyncMode::apply(TrainState& state, const average::Geometry& geome
   const Round round = update.record.round;
   if (update.missed) return state.apply_missed(update.record, geometry, update.mean);
   state.keep_losses(round, geometry, update.own, update.kept);
-  return state.apply(round, geometry, update.mean);
+  return state.apply(round, geometry, update.mean, update.record.settings);
 }
 
 }  // namespace tw::train

@@ -59,8 +59,11 @@ class UpdateRule {
   virtual void take(const StepValues& now, std::span<float> parameters, std::size_t first,
                     std::span<const float> gradient) = 0;
 
-  /// Follows the last piece of a step; `parameters` are those of the group.
-  virtual void finish(const StepValues& /*now*/, std::span<float> /*parameters*/) {}
+  /// Whether finish() is for each tensor; else it is for all of a span.
+  virtual bool goes_by_tensors() const { return false; }
+
+  /// Follows the last piece of a step, for each span of tensors that are updated with the same values.
+  virtual void finish(const StepValues& /*now*/, std::span<float> /*parameters*/, std::size_t /*first*/) {}
 
   virtual std::vector<std::span<float>> state() { return {}; }
 };
@@ -149,8 +152,7 @@ class AdamW : public UpdateRule {
 /// With phi(x) = x; a tensor of which a norm is zero takes the plain Adam step.
 class Lamb : public UpdateRule {
  public:
-  Lamb(std::uint64_t size, std::vector<std::uint64_t> tensor_sizes)
-      : tensor_sizes_(std::move(tensor_sizes)), moments_(size) {}
+  explicit Lamb(std::uint64_t size) : moments_(size) {}
 
   void take(const StepValues& now, std::span<float> /*parameters*/, std::size_t first,
             std::span<const float> gradient) override {
@@ -158,24 +160,20 @@ class Lamb : public UpdateRule {
     update_moments(now.moments, moments_.m_of(first, size), moments_.v_of(first, size), gradient);
   }
 
-  void finish(const StepValues& now, std::span<float> parameters) override {
-    std::size_t first = 0;
-    for (const std::uint64_t size : tensor_sizes_) {
-      const std::span tensor = parameters.subspan(first, size);
-      const Moments moments = moments_.of(first, size);
-      const SquaredNorms squared = lamb_norms(now.direction, moments, now.weight_decay(), tensor);
-      const bool usable = squared.parameters > 0 && squared.update > 0;
-      const double trust = usable ? std::sqrt(squared.parameters) / std::sqrt(squared.update) : 1;
-      lamb_update(now.direction, moments, now.weight_decay(), static_cast<float>(now.learning_rate * trust),
-                  tensor);
-      first += size;
-    }
+  bool goes_by_tensors() const override { return true; }
+
+  void finish(const StepValues& now, std::span<float> tensor, std::size_t first) override {
+    const Moments moments = moments_.of(first, tensor.size());
+    const SquaredNorms squared = lamb_norms(now.direction, moments, now.weight_decay(), tensor);
+    const bool usable = squared.parameters > 0 && squared.update > 0;
+    const double trust = usable ? std::sqrt(squared.parameters) / std::sqrt(squared.update) : 1;
+    lamb_update(now.direction, moments, now.weight_decay(), static_cast<float>(now.learning_rate * trust),
+                tensor);
   }
 
   std::vector<std::span<float>> state() override { return {moments_.m, moments_.v}; }
 
  private:
-  std::vector<std::uint64_t> tensor_sizes_;
   MomentBuffers moments_;
 };
 
@@ -213,8 +211,9 @@ std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
     case OptimizerKind::adamw:
       return std::make_unique<AdamW>(group.size);
     case OptimizerKind::lamb:
-      return std::make_unique<Lamb>(group.size, group.tensor_sizes);
+      return std::make_unique<Lamb>(group.size);
     case OptimizerKind::average:
+    case OptimizerKind::updates:  // GroupedOptimizer counts
       return std::make_unique<Average>();
     case OptimizerKind::share_average:
       return std::make_unique<ShareAverage>();
@@ -232,25 +231,33 @@ class GroupedOptimizer : public Optimizer {
     TW_CHECK(clip_norm >= 0);
     for (const ParameterGroup& group : groups) {
       TW_CHECK(group.size == sum_of_sizes(group.tensor_sizes));
-      groups_.push_back({size_, group.size, group.options, make_rule(group), {}});
+      TW_CHECK(group.options.kind != OptimizerKind::updates || groups_.empty());
+      groups_.push_back({size_, group.size, group.tensor_sizes, group.options, make_rule(group), {}});
       size_ += group.size;
+      if (group.options.kind == OptimizerKind::updates) shares_.resize(group.size);
+      if (!averages(group.options.kind)) tensors_ += group.tensor_sizes.size();
     }
+    TW_CHECK(shares_.empty() || shares_.size() >= tensors_);
   }
 
   void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
              std::span<const GroupStep> groups) override {
     TW_CHECK(step > 0 && parameters.size() == size_);
     TW_CHECK(groups.size() == 1 || groups.size() == groups_.size());
-    for (std::size_t i = 0; i < groups_.size(); ++i)
-      groups_[i].now = step_values(step, groups_[i].options, groups[groups.size() == 1 ? 0 : i]);
+    for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].settings = groups[groups.size() == 1 ? 0 : i];
+    spans_.clear();
+    if (shares_.empty()) plan(step, {});
     const std::optional<float> scale = clipping(mean);
     mean([&](std::size_t first, std::span<const float> piece) {
-      cut(first, piece, [&](const Group& group, std::size_t at, std::span<const float> part) {
-        update(group, parameters.subspan(at, part.size()), {at, part, scale});
-      });
+      const std::size_t counts = take_shares(first, piece, parameters);
+      cut(first + counts, piece.subspan(counts),
+          [&](const Span& span, std::size_t at, std::span<const float> part) {
+            update(span, parameters.subspan(at, part.size()), {at, part, scale});
+          });
     });
-    for (const Group& group : groups_)
-      group.rule->finish(group.now, parameters.subspan(group.first, group.size));
+    for (const Span& span : spans_)
+      span.group->rule->finish(span.now, parameters.subspan(span.first, span.size),
+                               span.first - span.group->first);
   }
 
   std::vector<std::span<float>> state() override {
@@ -265,32 +272,85 @@ class GroupedOptimizer : public Optimizer {
   struct Group {
     std::size_t first;
     std::size_t size;
+    std::vector<std::uint64_t> tensor_sizes;
     OptimizerOptions options;
     std::unique_ptr<UpdateRule> rule;
-    StepValues now;
+    GroupStep settings;  // of the step under way
 
     bool clipped() const { return !averages(options.kind); }
   };
 
-  /// Part of the mean that lies in one group.
+  /// Consecutive tensors of one group that have a gradient in this step, and take it with the same values.
+  struct Span {
+    std::size_t first;
+    std::size_t size;
+    const Group* group;
+    std::uint64_t step;
+    StepValues now;
+  };
+
+  /// Part of the mean that lies in one span.
   struct Part {
     std::size_t first;  // place in the flat vector
     std::span<const float> gradient;
     std::optional<float> scale;
   };
 
-  /// visit(group, place, part) for what of the piece lies in each group.
+  /// Takes what of the piece says which tensors have a gradient, and counts their updates; how many values
+  /// that is. Pieces come in their order: the spans are planned when all of it is here.
+  std::size_t take_shares(std::size_t first, std::span<const float> piece, std::span<float> counts) {
+    if (first >= shares_.size()) return 0;
+    const std::size_t taken = std::min(piece.size(), shares_.size() - first);
+    for (std::size_t i = first; i < first + taken; ++i) {
+      shares_[i] = piece[i - first];
+      if (shares_[i] > kLeastShare) counts[i] += 1;
+    }
+    if (first + taken == shares_.size()) plan(0, counts);
+    return taken;
+  }
+
+  /// The spans of this step. counts: the updates of each tensor, this one included; empty: each has `step`.
+  void plan(std::uint64_t step, std::span<const float> counts) {
+    std::size_t tensor = 0;
+    for (const Group& group : groups_) {
+      if (group.options.kind == OptimizerKind::updates) continue;
+      std::size_t first = group.first;
+      for (const std::uint64_t size : group.tensor_sizes) {
+        const bool counted = group.clipped() && !counts.empty();
+        const std::size_t number = counted ? tensor++ : 0;
+        if (!counted || shares_[number] > kLeastShare)
+          add_span(group, first, size, counted ? whole(counts[number]) : step);
+        first += size;
+      }
+    }
+  }
+
+  /// State comes from others: any value is a count.
+  static std::uint64_t whole(float count) {
+    constexpr float kMost = 1e15F;
+    return static_cast<std::uint64_t>(std::clamp(std::isnan(count) ? 0.0F : count, 0.0F, kMost));
+  }
+
+  void add_span(const Group& group, std::size_t first, std::size_t size, std::uint64_t step) {
+    const bool continues = !spans_.empty() && spans_.back().group == &group && spans_.back().step == step &&
+                           spans_.back().first + spans_.back().size == first;
+    if (continues && !group.rule->goes_by_tensors()) {
+      spans_.back().size += size;
+      return;
+    }
+    const std::uint64_t counted = std::max<std::uint64_t>(step, 1);  // without effect on averages
+    spans_.push_back({first, size, &group, step, step_values(counted, group.options, group.settings)});
+  }
+
+  /// visit(span, place, part) for what of the piece lies in each span.
   template <class Visit>
   void cut(std::size_t first, std::span<const float> piece, const Visit& visit) const {
-    auto group = std::upper_bound(groups_.begin(), groups_.end(), first,
-                                  [](std::size_t place, const Group& g) { return place < g.first; });
-    TW_CHECK(group != groups_.begin());
-    for (--group; !piece.empty(); ++group) {
-      TW_CHECK(group != groups_.end());
-      const std::size_t size = std::min(piece.size(), group->first + group->size - first);
-      if (size > 0) visit(*group, first, piece.first(size));
-      first += size;
-      piece = piece.subspan(size);
+    auto span = std::partition_point(spans_.begin(), spans_.end(),
+                                     [&](const Span& s) { return s.first + s.size <= first; });
+    const std::size_t end = first + piece.size();
+    for (; span != spans_.end() && span->first < end; ++span) {
+      const std::size_t from = std::max(first, span->first), to = std::min(end, span->first + span->size);
+      if (from < to) visit(*span, from, piece.subspan(from - first, to - from));
     }
   }
 
@@ -299,30 +359,36 @@ class GroupedOptimizer : public Optimizer {
     if (clip_norm_ == 0) return std::nullopt;
     SumLanes lanes{};
     mean([&](std::size_t first, std::span<const float> piece) {
-      cut(first, piece, [&](const Group& group, std::size_t at, std::span<const float> part) {
-        if (group.clipped()) add_squares(at, part, lanes);
-      });
+      for (const Group& group : groups_) {
+        const std::size_t from = std::max(first, group.first);
+        const std::size_t to = std::min(first + piece.size(), group.first + group.size);
+        if (from < to && group.clipped()) add_squares(from, piece.subspan(from - first, to - from), lanes);
+      }
     });
     const double norm = std::sqrt(sum_of_lanes(lanes));
     if (norm <= clip_norm_) return std::nullopt;
     return static_cast<float>(clip_norm_ / (norm + 1e-6));
   }
 
-  static void update(const Group& group, std::span<float> parameters, const Part& part) {
+  static void update(const Span& span, std::span<float> parameters, const Part& part) {
+    const Group& group = *span.group;
     const std::size_t place = part.first - group.first;
-    if (!part.scale || !group.clipped()) return group.rule->take(group.now, parameters, place, part.gradient);
+    if (!part.scale || !group.clipped()) return group.rule->take(span.now, parameters, place, part.gradient);
     std::array<float, 2048> scaled;  // stays in the first-level cache
     for (std::size_t done = 0; done < part.gradient.size(); done += scaled.size()) {
       const std::size_t size = std::min(scaled.size(), part.gradient.size() - done);
       const auto piece = std::span(scaled).first(size);
       scale_into(*part.scale, part.gradient.subspan(done, size), piece);
-      group.rule->take(group.now, parameters.subspan(done, size), place + done, piece);
+      group.rule->take(span.now, parameters.subspan(done, size), place + done, piece);
     }
   }
 
   double clip_norm_;
   std::uint64_t size_ = 0;
   std::vector<Group> groups_;
+  std::vector<float> shares_;  // of the samples that had a gradient, for each tensor; empty: all have
+  std::size_t tensors_ = 0;    // of groups that are no averages
+  std::vector<Span> spans_;    // of the step under way
 };
 
 }  // namespace

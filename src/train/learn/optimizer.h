@@ -18,10 +18,19 @@ namespace tw::train {
 /// share_average is for sums over a part of the samples. The first value of its group does not change: its
 /// mean is the share of these samples. The means of the others are divided by it and added. Where it is 0,
 /// nothing changes.
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, share_average };
+///
+/// updates counts the updates of each tensor of the groups that are no averages. Its mean says how large a
+/// share of the samples had a gradient for the tensor. As in torch.optim, a tensor without a gradient is left
+/// alone: no decay, no momentum, no step of its bias correction. One group at most has this kind: the first.
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, share_average, updates };
 
+/// A smaller share of the samples is none: codecs round.
+inline constexpr float kLeastShare = 1e-6F;
+
+/// Its values are no parameters with a gradient.
 constexpr bool averages(OptimizerKind kind) {
-  return kind == OptimizerKind::average || kind == OptimizerKind::share_average;
+  return kind == OptimizerKind::average || kind == OptimizerKind::share_average ||
+         kind == OptimizerKind::updates;
 }
 
 struct OptimizerOptions {
@@ -68,7 +77,8 @@ class Optimizer {
 
   /// One update with the mean gradient; the pieces do not affect the result. It is decoded once, or twice if
   /// its norm has a limit: decoding again costs less than the memory of a copy. `step` counts from 1 (the
-  /// round). `groups`: one for each group, or one for all of them.
+  /// round); with OptimizerKind::updates each tensor has its own. `groups`: one for each group, or one for
+  /// all of them.
   virtual void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
                      std::span<const GroupStep> groups) = 0;
 

@@ -285,6 +285,82 @@ TEST(Optimizer, of_several_groups_gives_the_bits_of_its_slow_twin) {
   }
 }
 
+/// A tensor with an optimizer of its own, which sees the rounds in which the tensor has a gradient.
+struct Alone {
+  explicit Alone(const OptimizerOptions& options, std::vector<float> initial)
+      : parameters(std::move(initial)),
+        optimizer(make_optimizer({one_group(options, {parameters.size()})})) {}
+
+  void step(const std::vector<float>& gradient, std::uint64_t seed) {
+    optimizer->apply(parameters, in_pieces(gradient, seed), ++updates, 0.01);
+  }
+
+  std::vector<float> parameters;
+  std::unique_ptr<Optimizer> optimizer;
+  std::uint64_t updates = 0;
+};
+
+void leaves_alone_what_has_no_gradient(OptimizerKind kind, std::uint64_t seed) {
+  Prng prng(seed);
+  const OptimizerOptions options{.kind = kind, .weight_decay = 0.1};
+  const std::vector<std::uint64_t> sizes{3, 2500, 7, 1};
+  std::vector<ParameterGroup> groups{one_group({.kind = OptimizerKind::updates}, {sizes.size()})};
+  groups.push_back(one_group(options, {sizes[0], sizes[1]}));
+  groups.push_back(one_group(options, {}));
+  groups.push_back(one_group(options, {sizes[2], sizes[3]}));
+  std::vector<Alone> alone;
+  std::vector<float> parameters(sizes.size());
+  for (const std::uint64_t size : sizes) {
+    alone.emplace_back(options, draw_values(size, prng));
+    const std::vector<float>& added = alone.back().parameters;
+    parameters.insert(parameters.end(), added.begin(), added.end());
+  }
+  const auto optimizer = make_optimizer(groups);
+  for (std::uint64_t round = 1; round <= 12; ++round) {
+    std::vector<float> mean(sizes.size());
+    for (std::size_t t = 0; t < sizes.size(); ++t) {
+      const bool has_one = prng.below(3) != 0;
+      mean[t] = has_one ? static_cast<float>(0.01 + 0.99 * prng.uniform()) : 0.0F;
+      const std::vector<float> gradient =
+          has_one ? draw_values(sizes[t], prng) : std::vector<float>(sizes[t]);
+      if (has_one) alone[t].step(gradient, seed + round);
+      mean.insert(mean.end(), gradient.begin(), gradient.end());
+    }
+    optimizer->apply(parameters, in_pieces(mean, seed * round), round, 0.01);
+  }
+  std::vector<float> expected;
+  for (const Alone& one : alone) expected.push_back(static_cast<float>(one.updates));
+  for (const Alone& one : alone)
+    expected.insert(expected.end(), one.parameters.begin(), one.parameters.end());
+  ASSERT_EQ(expected, parameters) << "seed " << seed;
+}
+
+TEST(Optimizer, leaves_tensors_alone_that_nobody_has_a_gradient_for) {
+  for (const OptimizerKind kind :
+       {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::lamb}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      leaves_alone_what_has_no_gradient(kind, seed);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Optimizer, goes_on_from_the_updates_that_a_tensor_had) {
+  const OptimizerOptions adam{.kind = OptimizerKind::adam, .weight_decay = 0};
+  Alone whole(adam, {1, 2});
+  for (std::uint64_t step = 1; step <= 5; ++step) whole.step({0.5F, -1}, step);
+  Alone first(adam, {1, 2});
+  for (std::uint64_t step = 1; step <= 3; ++step) first.step({0.5F, -1}, step);
+  const auto second =
+      make_optimizer({one_group({.kind = OptimizerKind::updates}, {1}), one_group(adam, {2})});
+  for (std::size_t buffer = 0; buffer < 2; ++buffer)
+    std::ranges::copy(first.optimizer->state()[buffer], second->state()[buffer + 1].begin());
+  std::vector<float> parameters{3, first.parameters[0], first.parameters[1]};
+  for (std::uint64_t round = 1; round <= 2; ++round)
+    second->apply(parameters, in_pieces({1, 0.5F, -1}, round), round, 0.01);
+  EXPECT_EQ(parameters, (std::vector<float>{5, whole.parameters[0], whole.parameters[1]}));
+}
+
 TEST(Optimizer, asks_for_the_mean_once_and_twice_where_its_norm_has_a_limit) {
   for (const double clip_norm : {0.0, 1.0}) {
     int asked = 0;

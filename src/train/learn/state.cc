@@ -70,7 +70,8 @@ double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& s
   return loss;
 }
 
-Digest TrainState::apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean) {
+Digest TrainState::apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean,
+                         const std::string& wanted) {
   TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
   const codec::Codec codec = codec_of_mean(run_.codec);
   const auto decoded = [&](const TakePiece& take) {
@@ -85,7 +86,7 @@ Digest TrainState::apply(Round round, const average::Geometry& geometry, std::sp
       }
     }
   };
-  const std::vector<GroupStep> settings = hooks_.settings ? hooks_.settings(round) : scheduled(round);
+  const std::vector<GroupStep> settings = hooks_.settings ? hooks_.settings(round, wanted) : scheduled(round);
   const auto alone = change();
   optimizer_->apply(parameters_, decoded, round, settings);
   if (hooks_.changed) hooks_.changed(round, false);
@@ -113,7 +114,7 @@ Result<Digest> TrainState::apply_missed(const wire::Record& record, const averag
   }
   if (average::digest_of_segments(digests) != record.mean)
     return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
-  return apply(record.round, geometry, mean);
+  return apply(record.round, geometry, mean, record.settings);
 }
 
 void TrainState::keep_losses(Round round, const average::Geometry& geometry,

@@ -11,6 +11,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "average/reduction/reduction.h"
@@ -34,8 +35,9 @@ struct GradientSlot {
 
 /// Hooks of a program around the state. All are called on the compute thread; each may be empty.
 struct StateHooks {
-  /// For the update of this round; empty: the schedule of the run, for all groups.
-  std::function<std::vector<GroupStep>(Round round)> settings{};
+  /// For the update of this round, with the settings of its record; empty: the schedule of the run, for all
+  /// groups.
+  std::function<std::vector<GroupStep>(Round round, const std::string& settings)> settings{};
   /// Parameters and optimizer are those after this round. restored: they come from other peers or a
   /// checkpoint, or are the initial ones.
   std::function<void(Round round, bool restored)> changed{};
@@ -79,8 +81,9 @@ class TrainState {
   data::LoadNews take_load_news() { return trainer_.take_load_news(); }
 
   /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
-  /// parameters.
-  Digest apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean);
+  /// parameters. wanted: the settings of the record.
+  Digest apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean,
+               const std::string& wanted = {});
 
   /// The same in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.

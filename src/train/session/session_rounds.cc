@@ -95,7 +95,7 @@ bool Session::Machine::start_work() {
   worker_.work(*item, [this, item](const WorkDone& did) {
     if (did.missing) return cannot_work(*item, *did.missing);
     if (did.microbatches == 0) return swarm_->give_back(doors_.clock.now(), *item);
-    swarm_->finish_work(doors_.clock.now(), *item, did.microbatches, worker_.samples_per_s());
+    swarm_->finish_work(doors_.clock.now(), *item, {did.microbatches, worker_.samples_per_s(), did.settings});
     contribute_what_is_done();
   });
   return true;

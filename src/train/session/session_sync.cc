@@ -62,10 +62,11 @@ void Session::Machine::act(const swarm::CatchUp& catch_up) {
 bool Session::Machine::computes_other_bits() {
   const auto rounds = replica_.differed(swarm_->head()->round);
   if (!rounds) return false;
-  end(fmt::format("after the same means this peer had other parameters than the leader in rounds {}: its "
-                  "optimizer computes other bits on this machine; use one of the engine's (sgd, adam, adamw, "
-                  "lamb), or the same hardware and versions everywhere",
-                  fmt::join(*rounds, ", ")),
+  end(fmt::format(
+          "after the same means this peer had other parameters than the leader in rounds {}: its "
+          "program changes them between rounds, or its optimizer computes other bits on this machine; "
+          "use one of the engine's (sgd, adam, adamw, lamb), or the same hardware and versions everywhere",
+          fmt::join(*rounds, ", ")),
       true);
   return true;
 }

@@ -1,0 +1,573 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program changes in its model and optimizer, before and during a run: followed, or told by name."""
+
+import copy
+import io
+import warnings
+
+import pytest
+import torch
+from models import assert_close, assert_equal, data, loss_of, mlp, train, with_batch_norm
+from tradewind import MisuseError, UnsupportedError
+from tradewind._data_facts import content_of
+
+KINDS = {
+    "engine": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, weight_decay=0.1),
+    "foreign": lambda p: torch.optim.NAdam(p, lr=0.01, weight_decay=0.1),
+}
+
+
+def step(opt, model, seed=3):
+    opt.zero_grad(set_to_none=True)
+    loss_of(model, *data(seed=seed)).backward()
+    return opt.step()
+
+
+def told(call):
+    """Texts of the warnings that call() makes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(one.message) for one in caught]
+
+
+def started(fake_run, model, optimizer, rounds=30, **options):
+    run = fake_run(target_batch_size=8, rounds=rounds)
+    opt = run.optimizer(model, optimizer, batch_size=8, **options)
+    run.start()
+    return run, opt
+
+
+# ---- groups
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_without_trained_parameters_are_as_if_they_were_not_there(fake_run, kind):
+    model, other = mlp(), mlp()
+
+    def groups(m):
+        frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+        return [
+            {"params": []},
+            {"params": [m[0].weight], "lr": 0.02},
+            {"params": [frozen], "lr": 0.5},
+            {"params": [m[0].bias, *m[2].parameters()]},
+            {"params": []},
+        ]
+
+    run, opt = started(fake_run, model, KINDS[kind](groups(model)))
+    assert len(opt.param_groups) == 5
+    for _ in range(4):
+        step(opt, model)
+    train(other, KINDS[kind](groups(other)), 4)
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_groups_may_change_their_order(fake_run):
+    model, other = mlp(), mlp()
+    pairs = []
+    for one in (model, other):
+        groups = [{"params": one[0].parameters(), "lr": 0.5}, {"params": one[2].parameters(), "lr": 0.01}]
+        pairs.append((one, torch.optim.SGD(groups, lr=0.1)))
+    run, opt = started(fake_run, *pairs[0])
+    for one, optimizer in ((model, opt), pairs[1]):
+        for at in range(4):
+            if at == 2:
+                optimizer.param_groups.reverse()
+                optimizer.param_groups[1]["lr"] = 0.25
+            step(optimizer, one)
+    assert_close(model, other)
+
+
+def test_a_group_that_comes_after_the_start_is_refused_with_the_remedy(fake_run):
+    model = mlp()
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    run, opt = started(fake_run, model, inner)
+    with pytest.raises(MisuseError, match="freeze its parameters .* after the start, and thaw"):
+        opt.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+    inner.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+    with pytest.raises(MisuseError, match="other groups than when the run started"):
+        step(opt, model)
+
+
+# ---- frozen, thawed, unused
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_may_be_frozen_and_thawed(fake_run, kind):
+    model, other = mlp(), mlp()
+    run, opt = started(fake_run, model, KINDS[kind](model.parameters()))
+    bare = KINDS[kind](other.parameters())
+    for one, optimizer in ((model, opt), (other, bare)):
+        for at in range(12):
+            one[0].requires_grad_(at < 3 or at >= 7)
+            step(optimizer, one, seed=at)
+            if at == 6:
+                frozen = one[0].weight.detach().clone()
+            if at == 3:
+                assert one[0].weight.grad is None
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+    assert not torch.equal(model[0].weight, frozen)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_that_no_peer_uses_are_left_alone(fake_run, kind):
+    class Unused(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = mlp(), torch.nn.Linear(2, 2)
+
+        def forward(self, inputs):
+            return self.used(inputs)
+
+    model = Unused()
+    before = copy.deepcopy(model.unused.state_dict())
+    run, opt = started(fake_run, model, KINDS[kind](model.parameters()))
+    for _ in range(3):
+        step(opt, model)
+    for name, value in model.unused.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_a_layer_thawed_after_the_start_is_named(fake_run):
+    model = mlp()
+    model[0].requires_grad_(False)
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    assert not told(lambda: step(opt, model))
+    model[0].requires_grad_(True)
+    texts = told(lambda: step(opt, model))
+    assert len(texts) == 1 and "0.weight, 0.bias: frozen when the run started" in texts[0]
+    assert not told(lambda: step(opt, model))
+
+
+def test_a_frozen_weight_that_the_loop_moves_is_named(fake_run):
+    model = mlp()
+    model[0].requires_grad_(False)
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    step(opt, model)
+    model[0].weight.mul_(2)
+    texts = told(lambda: step(opt, model))
+    assert len(texts) == 1 and "0.weight: frozen" in texts[0] and "run.extra_state()" in texts[0]
+
+
+def test_a_module_put_in_anothers_place_is_refused_by_name(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    step(opt, model)
+    model[2] = torch.nn.Linear(8, 1)
+    with pytest.raises(MisuseError, match="2.weight is another tensor now"):
+        step(opt, model)
+
+
+def test_a_module_that_came_later_is_refused_by_name(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    model.add_module("head", torch.nn.Linear(1, 1))
+    with pytest.raises(MisuseError, match="head.weight was not there"):
+        step(opt, model)
+
+
+def test_weights_loaded_in_mid_run_are_named(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    model.load_state_dict(mlp(seed=2).state_dict())
+    assert "0.weight was changed outside of step()" in told(lambda: step(opt, model))[0]
+
+
+# ---- buffers and copies
+
+
+class Kept(torch.nn.Module):
+    """A layer with a buffer that forward() changes as `change` does."""
+
+    def __init__(self, buffer, change, persistent=True):
+        super().__init__()
+        self.layer, self.change = mlp(), change
+        self.register_buffer("kept", buffer, persistent=persistent)
+
+    def forward(self, inputs):
+        self.change(self)
+        return self.layer(inputs)
+
+
+def reassign(module):
+    module.kept = module.kept + 1
+
+
+CHANGES = {
+    "float": (torch.zeros(3), lambda m: m.kept.add_(1)),
+    "reassigned": (torch.zeros(3), reassign),
+    "whole": (torch.zeros(1, dtype=torch.long), lambda m: m.kept.add_(1)),
+    "complex": (torch.zeros(2, dtype=torch.complex64), lambda m: m.kept.add_(1j)),
+    "bool": (torch.zeros(2, dtype=torch.bool), lambda m: m.kept.logical_not_()),
+    "infinite": (torch.full((2,), float("inf")), lambda m: m.kept.neg_()),
+}
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_buffer_that_changes_and_is_no_statistic_is_named_once(fake_run, name, persistent):
+    buffer, change = CHANGES[name]
+    model = Kept(buffer.clone(), change, persistent)
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    texts = told(lambda: [step(opt, model) for _ in range(3)])
+    assert len(texts) == 1 and texts[0].startswith("kept: a buffer that changes")
+    assert fake_run.engines[0].shape.groups[-1].tensors == 4  # no group of statistics
+    expected = Kept(buffer.clone(), change)
+    for _ in range(3):
+        change(expected)
+    assert torch.equal(model.kept, expected.kept)
+
+
+def test_buffers_that_stay_and_buffers_that_are_local_are_not_named(fake_run):
+    masked = Kept(torch.full((2, 2), float("-inf")).triu(1), lambda m: None)
+    run, opt = started(fake_run, masked, KINDS["engine"](masked.parameters()))
+    assert not told(lambda: [step(opt, masked) for _ in range(3)])
+    run.close()
+    moving = Kept(*CHANGES["float"])
+    run, opt = started(fake_run, moving, KINDS["engine"](moving.parameters()), buffers="local")
+    assert not told(lambda: [step(opt, moving) for _ in range(3)])
+    run.close()
+    normed = with_batch_norm()
+    run, opt = started(fake_run, normed, KINDS["engine"](normed.parameters()))
+    assert not told(lambda: [step(opt, normed) for _ in range(3)])
+
+
+def test_a_statistic_that_forward_reassigns_is_followed(fake_run):
+    class Reassigns(torch.nn.BatchNorm1d):
+        def forward(self, inputs):
+            self.running_mean = self.running_mean.clone()
+            return super().forward(inputs)
+
+    model, other = with_batch_norm(), with_batch_norm()
+    model[1] = Reassigns(6)
+    run, opt = started(fake_run, model, torch.optim.SGD(model.parameters(), lr=0.1))
+    bare = torch.optim.SGD(other.parameters(), lr=0.1)
+    for one, optimizer in ((model, opt), (other, bare)):
+        for at in range(3):
+            step(optimizer, one, seed=at)
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_spectral_norm_is_a_statistic_and_a_statistic_has_to_be_finite(fake_run):
+    for norm in (torch.nn.utils.spectral_norm, torch.nn.utils.parametrizations.spectral_norm):
+        model = mlp()
+        norm(model[0])
+        run, opt = started(fake_run, model, torch.optim.SGD(model.parameters(), lr=0.1))
+        assert fake_run.engines[-1].shape.groups[-1].tensors == 2
+        assert not told(lambda: step(opt, model))
+        run.close()
+    model = with_batch_norm()
+    run, opt = started(fake_run, model, torch.optim.SGD(model.parameters(), lr=0.1))
+    model[1].running_var[0] = float("inf")
+    with pytest.raises(MisuseError, match="1.running_var is not finite"):
+        step(opt, model)
+
+
+class Pair(torch.nn.Module):
+    """A student, and a teacher that begins as its copy."""
+
+    def __init__(self):
+        super().__init__()
+        self.student = mlp()
+        self.teacher = copy.deepcopy(self.student).requires_grad_(False)
+
+    def forward(self, inputs):
+        return self.student(inputs) - 0.5 * self.teacher(inputs)
+
+    def follow(self):
+        with torch.no_grad():
+            for teacher, student in zip(self.teacher.parameters(), self.student.parameters()):
+                teacher.mul_(0.9).add_(student, alpha=0.1)
+
+
+def test_a_frozen_copy_of_a_trained_module_is_averaged(fake_run):
+    model, other = Pair(), Pair()
+    run = fake_run(target_batch_size=16, rounds=4)
+    opt = run.optimizer(model, torch.optim.SGD(model.student.parameters(), lr=0.1), batch_size=8)
+    assert "teacher.0.weight" in told(run.start)[0]
+    assert fake_run.engines[0].shape.groups[-1].tensors == 4
+    bare = torch.optim.SGD(other.student.parameters(), lr=0.1)
+    for at in range(4):
+        for _ in range(2):  # two steps are a round: the teacher moves once in it
+            opt.zero_grad()
+            loss_of(model, *data(seed=at)).backward()
+            if opt.step():
+                model.follow()
+        step(bare, other, seed=at)
+        other.follow()
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_frozen_layers_of_a_stack_are_no_copies_of_the_others(fake_run):
+    model = torch.nn.Sequential(*(torch.nn.Linear(4, 4) for _ in range(3)), torch.nn.Linear(4, 1))
+    for layer in model[:3]:
+        torch.nn.init.zeros_(layer.weight)
+        torch.nn.init.zeros_(layer.bias)
+    model[0].requires_grad_(False)
+    run, opt = started(fake_run, model, torch.optim.SGD(model.parameters(), lr=0.1))
+    assert fake_run.engines[0].shape.groups[-1].tensors == 6
+    assert not told(lambda: step(opt, model))
+
+
+# ---- precision, files, data
+
+
+def test_float64_is_told(fake_run):
+    model = mlp().double()
+    run = fake_run(target_batch_size=8)
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    assert "0.weight has dtype float64: the run keeps" in told(run.start)[0]
+
+
+@pytest.mark.parametrize("kind", ["engine", "foreign"])
+def test_a_saved_part_of_the_model_is_that_part_alone(fake_run, kind):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4096), torch.nn.Linear(4096, 4))
+    run, opt = started(fake_run, model, KINDS[kind](model.parameters()))
+
+    def size(what):
+        file = io.BytesIO()
+        torch.save(what, file)
+        return file.tell()
+
+    assert size(model[1].bias) < 2000
+    run.close()
+    assert size(model[1].bias) < 2000
+    state = opt.state[model[1].bias]
+    assert all(size(value) < 2000 for value in state.values())
+
+
+def test_data_sets_are_known_by_what_they_hold():
+    values = torch.arange(64.0)
+    dataset = torch.utils.data.TensorDataset(values)
+    known = content_of(dataset, 64)
+    assert known == content_of(torch.utils.data.TensorDataset(values.clone()), 64)
+    others = [
+        torch.utils.data.TensorDataset(values + 1),
+        torch.utils.data.Subset(dataset, range(64)),
+        torch.utils.data.Subset(dataset, [*range(63), 0]),
+        torch.utils.data.ConcatDataset([dataset]),
+        list(range(64)),
+    ]
+    assert len({known, *(content_of(other, len(other)) for other in others)}) == 1 + len(others)
+
+
+def test_data_that_comes_after_the_start_is_told(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    texts = told(lambda: run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=8))
+    assert "run.shard() after the start" in texts[0] and "64 samples" in texts[0]
+
+
+# ---- resuming the program's own checkpoint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", [True, False])
+def test_a_programs_own_checkpoint_goes_on(fake_run, kind, before):
+    model, whole = mlp(), mlp()
+    schedule = lambda o: torch.optim.lr_scheduler.StepLR(o, 3, 0.5)  # noqa: E731
+    run = fake_run(target_batch_size=8, rounds=5)
+    inner = KINDS[kind](model.parameters())
+    scheduler = schedule(inner)
+    opt = run.optimizer(model, inner, scheduler=scheduler, batch_size=8)
+    while not run.finished:
+        step(opt, model)
+    file = io.BytesIO()
+    saved = {"model": model.state_dict(), "run": run.state_dict(), "schedule": scheduler.state_dict()}
+    torch.save(saved, file)
+    facts = fake_run.engines[0].shape.layout
+    run.close()
+
+    file.seek(0)
+    saved = torch.load(file)
+    resumed = mlp(seed=9)
+    inner = KINDS[kind](resumed.parameters())
+    resumed.load_state_dict(saved["model"])
+    scheduler = schedule(inner)
+    scheduler.load_state_dict(saved["schedule"])
+    if before:
+        inner.load_state_dict(saved["run"]["optimizer"])
+    run = fake_run(target_batch_size=8, rounds=9)
+    opt = run.optimizer(resumed, inner, scheduler=scheduler, batch_size=8)
+    run.load_state_dict(saved["run"])
+    run.start()
+    assert run.round == 5 and run.samples == 40
+    assert fake_run.engines[1].shape.layout == facts
+    while not run.finished:
+        step(opt, resumed)
+    assert run.round == 9 and run.samples == 72
+
+    bare = KINDS[kind](whole.parameters())
+    scheduler = schedule(bare)
+    train(whole, bare, 9, scheduler=scheduler)
+    assert_close(resumed, whole, rtol=1e-5, atol=1e-6)
+    for mine, theirs in zip(opt.state_dict()["state"].values(), bare.state_dict()["state"].values()):
+        assert set(mine) == set(theirs)
+        for key in theirs:
+            torch.testing.assert_close(mine[key], theirs[key], rtol=1e-4, atol=1e-6)
+
+
+def test_a_peer_that_begins_later_in_the_schedule_has_as_much_room(fake_run):
+    states = []
+    for steps in (0, 12345):
+        model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(9)))
+        inner = torch.optim.AdamW([{"params": layer.parameters()} for layer in model], lr=0.1)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(inner, lambda at: 1 / (1 + at))
+        state = scheduler.state_dict()
+        scheduler.load_state_dict({**state, "last_epoch": steps, "_step_count": steps + 1})
+        for group in inner.param_groups:
+            group["lr"] = 0.1 / (1 + steps)
+        run = fake_run()
+        run.optimizer(model, inner, scheduler=scheduler, batch_size=8)
+        run.start()
+        states.append((fake_run.engines[-1].shape.state_sizes, fake_run.engines[-1].shape.layout))
+        run.close()
+    assert states[0] == states[1]
+
+
+def test_a_joiner_learns_how_far_the_run_before_was(fake_run):
+    model, joiner = mlp(), mlp(seed=2)
+    run = fake_run(target_batch_size=8, rounds=9)
+    opt = run.optimizer(model, KINDS["engine"](model.parameters()), batch_size=8)
+    run.load_state_dict({"round": 5, "samples": 40, "optimizer": opt.state_dict()})
+    run.start()
+    step(opt, model)
+    state = fake_run.engines[0].saved()
+    run.close()
+    joined = fake_run(given=state, target_batch_size=8, rounds=9)
+    joined.optimizer(joiner, KINDS["engine"](joiner.parameters()), batch_size=8)
+    joined.start()
+    assert joined.round == 6
+    assert_equal(joiner, model)
+
+
+# ---- state of the loop
+
+
+def ema_of(model):
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def follow(ema, model):
+    for mine, theirs in zip(ema, model.parameters()):
+        mine.mul_(0.9).add_(theirs.detach(), alpha=0.1)
+
+
+@pytest.mark.parametrize("kind", ["engine", "foreign"])
+def test_state_of_the_loop_reaches_joiners(fake_run, kind):
+    models, states = (mlp(), mlp(seed=2)), []
+    given = None
+    for at, model in enumerate(models):
+        run = fake_run(given=given, target_batch_size=8, rounds=8)
+        opt = run.optimizer(model, KINDS[kind](model.parameters()), batch_size=8)
+        own = {"ema": ema_of(model), "steps": 0, "name": "x", "pair": (None, torch.tensor(True))}
+        own["half"] = torch.ones(3).bfloat16()
+
+        def after(own=own, model=model):
+            follow(own["ema"], model)
+            own["steps"] += 1
+            own["half"].mul_(2)
+
+        def load(state, own=own):
+            own.update(state)
+
+        run.extra_state(lambda own=own: own, load, after)
+        run.start()
+        while run.round < (4 if at == 0 else 8):
+            step(opt, model)
+        if at == 0:
+            given = fake_run.engines[-1].saved()
+            while not run.finished:
+                step(opt, model)
+        states.append(own)
+        run.close()
+    assert states[0]["steps"] == states[1]["steps"] == 8
+    assert states[1]["name"] == "x" and states[1]["pair"][0] is None and bool(states[1]["pair"][1])
+    assert torch.equal(states[0]["half"], states[1]["half"])
+    for mine, theirs in zip(states[0]["ema"], states[1]["ema"]):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "value,text", [({"a": {1, 2}}, r"extra state 0\.a is a set"), ({1: 2}, "keys that are no text")]
+)
+def test_state_that_cannot_travel_is_named(fake_run, value, text):
+    model = mlp()
+    run = fake_run()
+    run.optimizer(model, KINDS["engine"](model.parameters()), batch_size=8)
+    run.extra_state(lambda: value, lambda state: None)
+    with pytest.raises(UnsupportedError, match=text):
+        run.start()
+
+
+def test_state_that_grows_is_refused_with_the_remedy(fake_run):
+    model, own = mlp(), {"queue": torch.zeros(10)}
+    run = fake_run()
+    run.optimizer(model, KINDS["engine"](model.parameters()), batch_size=8)
+    run.extra_state(lambda: own, own.update)
+    run.start()
+    own["queue"] = torch.zeros(1000)
+    with pytest.raises(UnsupportedError, match="has grown to .* its full size when the run starts"):
+        fake_run.engines[0].saved()
+    with pytest.raises(MisuseError, match=r"run.extra_state\(\) after the start"):
+        run.extra_state(lambda: own, own.update)
+
+
+# ---- settings by hand
+
+
+def test_settings_that_others_want_are_followed_and_told_once(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, torch.optim.SGD(model.parameters(), lr=0.5))
+    engine = fake_run.engines[0]
+    opt.param_groups[0]["lr"] = 0.25
+
+    def others_want():
+        done = engine.done
+        engine.done = lambda gradients, work: done(gradients, work._replace(settings='{"lr":{"all":0.0}}'))
+        before = model[0].weight.detach().clone()
+        step(opt, model)
+        assert torch.equal(model[0].weight, before)
+        engine.done = done
+
+    texts = told(others_want)
+    assert len(texts) == 1 and "lr of group 0 is 0.25 here and 0.0 in the run, in round 1" in texts[0]
+    assert opt.param_groups[0]["lr"] == 0.0
+    opt.param_groups[0]["lr"] = 0.25
+    assert not told(others_want)
+
+
+def test_what_a_loop_sets_travels_in_few_bytes(fake_run):
+    model = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(120)))
+    groups = [{"params": layer.parameters()} for layer in model]
+    run, opt = started(fake_run, model, torch.optim.AdamW(groups, lr=0.5))
+    handed = []
+    done = fake_run.engines[0].done
+    fake_run.engines[0].done = lambda gradients, work: handed.append(work.settings) or done(gradients, work)
+
+    def once():
+        opt.zero_grad()
+        model(torch.ones(8, 2)).mean().backward()
+        opt.step()
+
+    once()
+    for at, group in enumerate(opt.param_groups):
+        group["lr"] = 0.123456789 / (at + 1)
+    once()
+    once()
+    assert handed[0] == handed[2] == "" and 1000 < len(handed[1]) < 4000
+
+
+def test_a_state_is_that_of_the_round_whatever_the_loop_set_since(fake_run):
+    model, joiner = mlp(), mlp(seed=2)
+    run, opt = started(fake_run, model, torch.optim.SGD(model.parameters(), lr=0.5))
+    step(opt, model)
+    opt.param_groups[0]["lr"] = 0.1
+    state = fake_run.engines[0].saved()
+    run.close()
+    joined = fake_run(given=state, target_batch_size=8)
+    opt = joined.optimizer(joiner, torch.optim.SGD(joiner.parameters(), lr=0.5), batch_size=8)
+    joined.start()
+    assert opt.param_groups[0]["lr"] == 0.5
