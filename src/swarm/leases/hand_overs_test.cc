@@ -153,7 +153,9 @@ TEST_F(HandOversOfOne, go_by_the_deadline_that_was_told_last) {
     for (const double told_s : {kSoon_s + kLate_s - last_s, last_s}) {
       wire::Progress leaves = progress(4, wire::Outlook::leaves);
       leaves.leaves_in_s = told_s;
-      status->told(*status->process(PeerId{4}), {leaves.parameters, true, {1e8, 0, {}}, leaves.outlook, {}});
+      leaves.bandwidth = {1e8, 0, {}};
+      status->hear(PeerId{4}, leaves);
+      status->told(*status->process(PeerId{4}), {leaves.parameters});
       hand_overs.on_progress(now, PeerId{4}, leaves);
     }
     EXPECT_EQ(last_s == kSoon_s ? 1U : 0U, orders().size()) << "the round ends before the late one";

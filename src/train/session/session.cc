@@ -305,7 +305,8 @@ void Session::Machine::was_rejected(const std::string& address, const Refusal& r
   search_.was_rejected(now, address, refusal);
   if (search_.is_final(now, address, refusal, situation())) {
     end("cannot join " + address + ": " + refusal.words, true);
-  } else if (refusal.code == Refusal::Code::taken && search_.is_replaced(now, others_of_last_majority())) {
+  } else if (refusal.code == Refusal::Code::taken && !situation().linked &&
+             search_.is_replaced(now, others_of_last_majority())) {
     end(fmt::format("another process takes part under the id of this one, which stood still or was cut "
                     "off: {} answers: {}",
                     address, refusal.words),
