@@ -209,8 +209,9 @@ void Lead::advance() {
     if (!waits && leasing_.advance(now_, status_)) tell_of_reissue(leasing_.free(), {});
     send_leases();
     give_up_on_hopeless_work();
-    if (resigned() || waits) return;
-    if (leasing_.is_complete() && may_decide() && !leasing_.contributions(status_).empty()) call();
+    if (resigned()) return;
+    const bool is_complete = leasing_.is_complete() && knows_settings();
+    if (is_complete && may_decide() && !leasing_.contributions(status_).empty()) call();
   }
   if (stage() == Stage::proposed && !resigned()) commit_when_agreed();
 }

@@ -354,7 +354,7 @@ TEST(Optimizer, goes_on_from_the_updates_that_a_tensor_had) {
   const auto second =
       make_optimizer({one_group({.kind = OptimizerKind::updates}, {1}), one_group(adam, {2})});
   for (std::size_t buffer = 0; buffer < 2; ++buffer)
-    std::ranges::copy(first.optimizer->state()[buffer], second->state()[buffer + 1].begin());
+    std::ranges::copy(first.optimizer->state()[buffer], second->state()[buffer].begin());
   std::vector<float> parameters{3, first.parameters[0], first.parameters[1]};
   for (std::uint64_t round = 1; round <= 2; ++round)
     second->apply(parameters, in_pieces({1, 0.5F, -1}, round), round, 0.01);
