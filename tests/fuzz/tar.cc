@@ -37,7 +37,7 @@ void tar(Input& input) {
         return std::string_view(bytes).substr(at, piece);
       });
   if (!members) return;
-  for (const data::TarMember& member : members.value())
+  for (const data::TarMember& member : members.value().members)
     TW_CHECK(member.offset <= bytes.size() && member.length <= bytes.size() - member.offset);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/plan/own_lives.h"
+#include "monitor/report/held_history.h"
 #include "monitor/report/history.h"
 
 namespace tw::cli {
