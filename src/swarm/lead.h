@@ -93,6 +93,8 @@ class Lead {
   /// This ballot cannot succeed any more: lead again with a ballot above outbid().
   bool resigned() const { return proposer_.resigned(); }
 
+  Instant began_at() const { return began_at_; }
+
   /// The highest ballot that any member was found to follow.
   Ballot outbid() const { return proposer_.outbid(); }
 
@@ -174,6 +176,7 @@ class Lead {
   wire::Record head_;
   Proposer proposer_;
   Instant now_;
+  Instant began_at_;
   Leasing leasing_;
   PeerStatus status_;
   swarm::SharedPlan called_;  // the previous plan of this round, if any

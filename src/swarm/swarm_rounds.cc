@@ -341,7 +341,9 @@ void Swarm::consider_leading() {
 void Swarm::leave_a_lost_lead() {
   if (lead_ && lead_->has_not_called() && yields_lead()) lead_.reset();
   if (!lead_ || (acceptor_.promised() <= lead_->ballot() && !lead_->resigned())) return;
-  if (!lead_->resigned()) lead_again_at_ = now_ + kYield;
+  // A lead that resigned in no time would do so again: a peer that decides alone hears nothing new meanwhile.
+  const bool in_no_time = lead_->began_at() == now_;
+  if (!lead_->resigned() || in_no_time) lead_again_at_ = now_ + kYield;
   acceptor_.outbid(lead_->outbid());
   lead_.reset();
 }

@@ -70,16 +70,18 @@ TEST_P(Replay, has_one_history_for_each_seed) {
 std::string file_name(const testing::TestParamInfo<const char*>& row) { return row.param; }
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
-                         testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
-                                         "gone", "hostile", "jumps", "kills", "long_rounds", "long_vectors",
-                                         "loss_of_all", "lost_majority", "partitions", "pauses", "relaunch",
-                                         "relaunch_few", "sites", "spot", "thin_lines", "uneven"),
+                         testing::Values("anchors", "bulk", "busy", "copies", "data", "disks", "endings",
+                                         "forgers", "gone", "hostile", "jumps", "kills", "long_rounds",
+                                         "long_vectors", "loss_of_all", "lost_majority", "partitions",
+                                         "pauses", "relaunch", "relaunch_few", "sites", "spot", "thin_lines",
+                                         "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
-                         testing::Values("anchors", "bulk", "copies", "data", "disks", "endings", "forgers",
-                                         "gone", "hostile", "jumps", "kills", "long_rounds", "long_vectors",
-                                         "loss_of_all", "lost_majority", "partitions", "pauses", "relaunch",
-                                         "relaunch_few", "sites", "spot", "storm", "thin_lines", "uneven"),
+                         testing::Values("anchors", "bulk", "busy", "copies", "data", "disks", "endings",
+                                         "forgers", "gone", "hostile", "jumps", "kills", "long_rounds",
+                                         "long_vectors", "loss_of_all", "lost_majority", "partitions",
+                                         "pauses", "relaunch", "relaunch_few", "sites", "spot", "storm",
+                                         "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol, or of a law (docs/simulation.md).
@@ -87,6 +89,7 @@ TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
   const std::map<std::string, std::vector<std::uint64_t>> seeds = {
       {"storm",
        {2320, 2486, 2713, 3433, 3513, 3515, 3902, 5041, 5589, 608100471, 982423970372, 982423973846}},
+      {"busy", {97}},
       {"forgers", {639388237173}},
       {"kills", {256}},
       {"long_rounds", {998996828197, 998996828267}},
