@@ -15,7 +15,7 @@ function(tw_add_python)
   add_test(NAME python_package
     COMMAND ${TW_PYTHON} -m pytest -q -m "not integrations and not gpu" tests/python
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(python_package PROPERTIES LABELS python TIMEOUT 900 RUN_SERIAL ON
+  set_tests_properties(python_package PROPERTIES LABELS python TIMEOUT 1500 RUN_SERIAL ON
     ENVIRONMENT "TRADEWIND_LIBRARY=$<TARGET_FILE:tradewind>;TRADEWIND_PROGRAM=$<TARGET_FILE:tw>")
   add_test(NAME python_types COMMAND ${TW_PYTHON} -m mypy --config-file pyproject.toml
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

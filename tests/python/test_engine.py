@@ -46,7 +46,7 @@ class Library:
     def tw_next(self, handle, limit_ms, order):
         groups = (_abi.tw_group * 1)(_abi.tw_group(tensors=1, learning_rate=1.0))
         statuses = [
-            self.calls.settings(None, 7, groups, 1),
+            self.calls.settings(None, 7, b"", groups, 1),
             self.calls.update(None, 7, ctypes.cast(self.memory, ctypes.c_void_p), 4),
             self.calls.load(None, 7, 1),
             self.calls.save(None),
@@ -71,7 +71,7 @@ class Library:
     def tw_done(self, handle, gradient):
         given = gradient._obj
         counts = [given.gradients[at].count for at in range(given.gradient_count)]
-        self.seen["done"] = counts, given.weight, given.samples, given.had, given.loss_sum
+        self.seen["done"] = counts, given.weight, given.samples, given.had, given.loss_sum, given.settings
         return self.next_status
 
     def tw_vector(self, handle, which, data, count):
@@ -125,7 +125,7 @@ class Recorder:
         if self.failing is not None and self.fails_in in (None, call[0]):
             raise self.failing
 
-    def settings(self, round):
+    def settings(self, round, wanted):
         self.seen("settings", round)
         return [Group(1, learning_rate=0.25)]
 
@@ -223,10 +223,10 @@ def test_done_and_samples(library):
     assert peer.ahead(10, 4) == [10, 4]
     assert peer.samples(10, 3, 5) == [5, 4, 3] and peer.ahead(10, 4, 2) == [20, 4]
     library.next_status = _abi.TW_OK
-    assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], 5.0, 5, 8, 2.5)
-    assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5)
+    assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], _engine.Work(5.0, 5, 8, 2.5, "rate"))
+    assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5, b"rate")
     library.next_status = _abi.TW_STALE
-    assert not peer.done([], 1.0, 1, 1, 0.0)
+    assert not peer.done([], _engine.Work(1.0, 1, 1, 0.0, ""))
 
 
 def test_texts_are_freed_and_read(library):
