@@ -12,8 +12,9 @@ pytestmark = [needs_engine, pytest.mark.engine]
 def test_a_checkpoint_that_cannot_be_written_is_a_warning_once_and_the_exit_code(tmp_path):
     with crew_of(target_batch_size=16, rounds=5) as crew:
         found = crew.start(hearers.without_a_disk, folder=str(tmp_path / "kept")).result()
-    assert len(found["warnings"]) == 1 and found["warnings"] == found["events"], found
-    assert "round 1: no checkpoint, training goes on: " in found["warnings"][0]
+    told = [text for text in found["warnings"] if "checkpoint" in text]
+    assert len(told) == 1 and told == found["events"], found
+    assert "round 1: no checkpoint, training goes on: " in told[0]
     assert found["code"] == 1 and "kept" in found["unsaved"]
 
 
