@@ -208,7 +208,7 @@ TEST_F(BadInput, a_token_that_others_can_read_is_warned_of_and_made_for_its_owne
   const std::string run = write_run({.rounds = 1});
   Program open = tw({"train", run, "--token", "@" + path("theirs"), "--quiet"}, "open");
   EXPECT_EQ(open.wait(), 0);
-  EXPECT_TRUE(open.says("warning: " + path("theirs"))) << open.output();
+  EXPECT_TRUE(open.says(path("theirs") + " holds a token and is open to other users")) << open.output();
   EXPECT_TRUE(open.says("chmod 600"));
   Program closed = tw({"train", run, "--token", "@" + path("mine"), "--quiet"}, "closed");
   EXPECT_EQ(closed.wait(), 0);
