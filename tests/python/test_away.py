@@ -40,8 +40,8 @@ def test_a_loop_that_is_away_for_long(how, peers, tmp_path):
         busy = [crew.start(sleepers.busy, wait_for=peers) for _ in range(peers - 1)]
         result = away.result(60 + 2 * AWAY_S)
         usual, lost = lost_seconds(commit_times(tmp_path / "events-2.jsonl"))
-        # A second or four usual steps until the others know, none if it says so; then some time to elect. Other
-        # work on this machine may double that; it is far below the time away.
+        # A second or four usual steps until the others know, none if it says so; then some time to elect.
+        # Other work on this machine may double that; it is far below the time away.
         assert lost[0] < max(3, 6 * usual), (usual, lost[:5], result)
         # Nothing piles up: the rounds it misses would be tens of vectors. The state of others is one to five.
         assert result["asleep"] < 3 and result["vectors"] < 10, result
