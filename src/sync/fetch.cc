@@ -191,9 +191,10 @@ void Fetch::ask_for_chunks(Instant now) {
 }
 
 void Fetch::on_chunk(Instant now, PeerId from, wire::Chunk chunk) {
-  Sources::Source* const source = sources_.find(from);
-  if (stage_ != Stage::fetching || source == nullptr) return;
-  if (!source->serves(object_) || chunk.object != object_.offer().object) {
+  const Sources::Source* const source = sources_.find(from);
+  const bool is_wanted = stage_ == Stage::fetching && source != nullptr && source->serves(object_) &&
+                         chunk.object == object_.offer().object;
+  if (!is_wanted) {
     sources_.on_useless_chunk(now, from);
     return;
   }

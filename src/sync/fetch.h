@@ -78,9 +78,12 @@ class Fetch {
   /// a history for a lesser one.
   void keep_to(const wire::Record& record);
 
-  /// The peers to ask from now on; call it when a link opens or closes. A peer whose link was closed and
-  /// opened again must be missing in one call in between. Without any source a fetch waits for one.
+  /// The peers to ask from now on; call it when a link has opened or closed, or when one of them no longer
+  /// follows the history. Without any source a fetch waits for one.
   void set_sources(Instant now, const std::vector<PeerId>& sources);
+
+  /// The link is closed: what this peer was asked for does not come.
+  void on_close(PeerId peer) { sources_.on_close(peer, object_); }
 
   /// Sources that get chunk asks before others.
   void prefer(std::set<PeerId> peers) { sources_.prefer(std::move(peers)); }

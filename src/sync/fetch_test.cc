@@ -362,6 +362,43 @@ TEST(Fetch, relieves_a_slow_source_of_its_queue_near_the_end) {
   EXPECT_TRUE(j.fetch.take_state());
 }
 
+// thin_lines 280921241191: a second source offered the state before the first chunk had come, and was asked
+// for half of them. The peer's own line was the slow one.
+TEST(Fetch, asks_a_source_that_has_sent_nothing_for_one_chunk_of_the_queue_of_another) {
+  Joiner j;
+  const StateImage image = j.image(5);
+  j.fetch = Fetch(options(image.chunks.size()));
+  j.want_state({kAnna, kBert});
+  j.offer(kAnna, offer_of(image));
+  j.after(500ms);
+  ASSERT_EQ(j.chunk_asks[kAnna].size(), image.chunks.size());
+  j.offer(kBert, offer_of(image));
+  EXPECT_EQ(j.chunk_asks[kBert].size(), 1U);
+  j.answer(kBert, image);
+  EXPECT_GT(j.chunk_asks[kBert].size(), 2U) << "it is faster";
+}
+
+// The same seed: a source fell behind, and was none any more, but what it had been asked for kept the line
+// busy for a minute. All others were given up meanwhile, and all their chunks asked for twice.
+TEST(Fetch, knows_what_still_comes_from_a_linked_peer_that_is_no_source_any_more) {
+  for (const bool closes : {false, true}) {
+    SCOPED_TRACE(closes);
+    Joiner j;
+    const StateImage image = j.image(5);
+    j.want_state({kAnna, kBert});
+    j.offer(kAnna, offer_of(image));
+    j.offer(kBert, offer_of(image));
+    if (closes) j.fetch.on_close(kAnna);
+    j.fetch.set_sources(j.now, {kBert});
+    j.collect();
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      j.after(4s);
+      j.chunk(kAnna, image, i);
+    }
+    EXPECT_EQ(closes, j.fetch.waiting_for().empty()) << "the other one is given up";
+  }
+}
+
 TEST(Fetch, repeats_a_state_ask_that_all_declined_after_half_a_second) {
   Joiner j;
   j.want_state({kAnna, kBert});

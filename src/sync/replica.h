@@ -172,7 +172,10 @@ class Replica {
   /// False, without effect, for a message that is not about states.
   bool on_message(Instant now, PeerId from, wire::Message& message);
 
-  void on_close(PeerId peer) { donor_.on_close(peer); }
+  void on_close(PeerId peer) {
+    donor_.on_close(peer);
+    fetch_.on_close(peer);
+  }
 
   void step(Instant now) { fetch_.step(now); }
 

@@ -58,17 +58,23 @@ void Sources::clear() {
 std::vector<PeerId> Sources::set(const std::vector<PeerId>& peers, PartialObject& object) {
   for (auto it = sources_.begin(); it != sources_.end();) {
     const bool stays = std::find(peers.begin(), peers.end(), it->first) != peers.end();
-    if (!stays) release_asks(it->second, object);
+    if (!stays) {
+      expect_useless(it->first, it->second.asked.size() + it->second.owed.size());
+      release_asks(it->second, object);
+    }
     it = stays ? std::next(it) : sources_.erase(it);
   }
-  std::erase_if(useless_, [&](const auto& entry) {
-    return std::find(peers.begin(), peers.end(), entry.first) == peers.end();
-  });
   std::vector<PeerId> added;
   for (const PeerId peer : peers) {
     if (sources_.try_emplace(peer).second) added.push_back(peer);
   }
   return added;
+}
+
+void Sources::on_close(PeerId peer, PartialObject& object) {
+  if (Source* const source = find(peer)) release_asks(*source, object);
+  sources_.erase(peer);
+  useless_.erase(peer);
 }
 
 std::vector<PeerId> Sources::start_over() {
@@ -144,6 +150,7 @@ void Sources::forget_asks() {
     expect_useless(peer, source.asked.size() + source.owed.size());
     source.asked.clear();
     source.owed.clear();
+    source.has_sent = false;
     source.times_given_up = 0;
     source.avoided_until.reset();
   }
@@ -186,7 +193,8 @@ void Sources::ask_for_chunk(Instant now, Source& source, std::uint32_t index) {
 
 /// Near the end an idle source is asked for the latter half of the longest queue of another source. If the
 /// slow source still sends a chunk of it first, that one counts. Chunks asked of a preferred source stay with
-/// it unless it falls silent.
+/// it unless it falls silent. One chunk is enough for a source that has sent none: if this peer's own line is
+/// the slow one, all copies cross it.
 std::vector<std::uint32_t> Sources::relieve_slowest(Instant now, PeerId idle_peer) {
   Source& idle = sources_.at(idle_peer);
   const auto queue = [&](const auto& entry) {
@@ -199,7 +207,7 @@ std::vector<std::uint32_t> Sources::relieve_slowest(Instant now, PeerId idle_pee
   auto& asked = slowest->second.asked;
   std::vector<std::uint32_t> moved;
   if (asked.size() <= window_ / 4 + 1) return moved;
-  for (auto rest = asked.size() / 2; rest > 0; --rest) {
+  for (auto rest = idle.has_sent ? asked.size() / 2 : 1; rest > 0; --rest) {
     const std::uint32_t last = std::prev(asked.end())->first;
     if (idle.owed.contains(last)) break;
     asked.erase(last);
@@ -250,6 +258,7 @@ void Sources::on_chunk(Instant now, PeerId from, std::uint32_t index, bool is_ne
   source.pieces_then = pieces_;
   source.avoided_until.reset();
   source.owed.erase(index);
+  source.has_sent = true;
   source.times_given_up = 0;
   if (const auto asked = source.asked.find(index); asked != source.asked.end()) {
     const Duration took = now - asked->second;

@@ -35,6 +35,7 @@ class Sources {
     std::uint64_t offer_bytes = 0;           ///< in memory
     std::map<std::uint32_t, Instant> asked;  ///< chunks under way that no other source was asked for
     std::set<std::uint32_t> owed;            ///< asked for and given up; they come if the link is merely slow
+    bool has_sent = false;                   ///< a chunk of this object
     int times_given_up = 0;                  ///< since its last chunk
     Instant given_up_last{};
     Instant quiet_since{};                 ///< last chunk, or first ask after none was under way
@@ -51,7 +52,11 @@ class Sources {
   void clear();
 
   /// From now on only these peers are sources. Returns the new ones, which have to be asked for the object.
+  /// What the others were asked for still comes.
   std::vector<PeerId> set(const std::vector<PeerId>& peers, PartialObject& object);
+
+  /// The link is closed: nothing more comes from this peer.
+  void on_close(PeerId peer, PartialObject& object);
 
   /// Treats all sources as new and returns them. For an object that has not begun.
   std::vector<PeerId> start_over();

@@ -38,15 +38,19 @@ void PeerSearch::was_rejected(Instant now, const std::string& address, const wor
 }
 
 void PeerSearch::note_taken(Instant now, const std::string& address) {
-  if (taken_.since == kNever || now - taken_.last > kTakenNoMore) taken_ = {.since = now};
-  taken_.last = now;
-  taken_.at.insert(address);
+  std::erase_if(taken_, [&](const auto& answers) { return now - answers.second.last > kTakenNoMore; });
+  taken_.try_emplace(address, Taken{.since = now, .last = now}).first->second.last = now;
 }
 
+// What one address said long ago must not count against the first answer of another one, which may just be
+// turning the squatter away.
 bool PeerSearch::is_replaced(Instant now, const std::vector<std::string>& others) const {
-  if (taken_.since == kNever || now - taken_.since < kReplacedForGood) return false;
-  const auto refuse = std::ranges::count_if(others, [&](const auto& one) { return taken_.at.contains(one); });
-  return 2 * refuse > std::ssize(others);
+  const auto refuses = [&](const std::string& other) {
+    const auto answers = taken_.find(other);
+    return answers != taken_.end() && now - answers->second.last <= kTakenNoMore &&
+           answers->second.last - answers->second.since >= kReplacedForGood;
+  };
+  return 2 * std::ranges::count_if(others, refuses) > std::ssize(others);
 }
 
 bool PeerSearch::is_final(Instant now, const std::string& address, const world::Refusal& refusal,
@@ -55,7 +59,7 @@ bool PeerSearch::is_final(Instant now, const std::string& address, const world::
   const bool own_id = refusal.code == world::Refusal::Code::taken && refusal.peer == options_.self;
   if (refusal.code == world::Refusal::Code::taken && !own_id)
     return false;  // this peer turned away the twin of another one
-  if (own_id && now - taken_.since < kTakenForGood) return false;
+  if (own_id && now - taken_.at(address).since < kTakenForGood) return false;
   const bool certain = refusal.code == world::Refusal::Code::self;  // by its own incarnation
   objections_[address] += certain ? kBelieved : 1;
   // Anybody may answer at one address; all of them together are believed.

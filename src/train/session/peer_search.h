@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -53,11 +52,11 @@ class PeerSearch {
   void was_rejected(Instant now, const std::string& address, const world::Refusal& refusal);
 
   /// A peer was linked at this address.
-  void was_admitted(const std::string& address) { taken_.at.erase(address); }
+  void was_admitted(const std::string& address) { taken_.erase(address); }
 
   /// True when another process has the place of this one for good. `others`: addresses of the other members
-  /// of the last record that a majority decided. It was refused as taken by most of them, for longer than a
-  /// squatter can keep a member's place.
+  /// of the last record that a majority decided. Most of them have refused it as taken, each one for longer
+  /// than a squatter can keep a member's place.
   bool is_replaced(Instant now, const std::vector<std::string>& others) const;
 
   /// To be called with every tick. The reason to give up, once no peer with the state was reached for the
@@ -81,11 +80,10 @@ class PeerSearch {
  private:
   Duration limit() const;
 
-  /// Answers that the id of this peer is taken.
+  /// Answers of one address that the id of this peer is taken.
   struct Taken {
-    Instant since = kNever;
-    Instant last{};
-    std::set<std::string> at;  ///< addresses that say so
+    Instant since;
+    Instant last;
   };
 
   void note_taken(Instant now, const std::string& address);
@@ -94,7 +92,7 @@ class PeerSearch {
   ReturnWait return_;
   bool met_the_run_ = false;  ///< it knows a record of the run
   Instant hopeless_since_ = kNever;
-  Taken taken_;
+  std::map<std::string, Taken> taken_;  ///< by address, since a peer was last linked there
   Instant orphaned_since_ = kNever;
   bool gave_up_ = false;
   std::map<std::string, int> objections_;  ///< of addresses of `join`, since a peer was last reached

@@ -105,14 +105,34 @@ TEST(PeerSearch, is_replaced_when_most_members_refuse_its_id_for_longer_than_a_s
   };
   EXPECT_FALSE(hears(0s, "a:1"));
   EXPECT_FALSE(hears(1s, "b:1")) << "the squatter is being turned away";
-  EXPECT_TRUE(hears(6s, "b:1"));
+  EXPECT_FALSE(hears(6s, "a:1")) << "one of three";
+  EXPECT_TRUE(hears(7s, "b:1"));
   search.was_admitted("a:1");
-  EXPECT_FALSE(hears(7s, "b:1")) << "one of three";
+  EXPECT_FALSE(hears(8s, "b:1")) << "one of three";
   EXPECT_FALSE(hears(8s, "c:1", PeerId{8})) << "its own twin of another peer";
+  EXPECT_FALSE(hears(9s, "a:1")) << "once since it was linked there";
   EXPECT_FALSE(hears(9s, "d:1")) << "no member";
-  EXPECT_TRUE(hears(10s, "c:1"));
+  EXPECT_TRUE(hears(15s, "a:1"));
   EXPECT_FALSE(hears(60s, "a:1")) << "long after the others: they may have forgotten";
   EXPECT_FALSE(search.is_replaced(kOutset + 60s, {})) << "it never had company";
+}
+
+// storm 2026112701888: one member refused it, and took it again. Seven seconds later it was cut off, a twin
+// took its place, and it ended at the first answer of each of the others, which turned the twin away then.
+TEST(PeerSearch, is_not_replaced_by_the_first_answer_of_each_after_one_of_long_ago) {
+  const std::vector<std::string> others = {"a:1", "b:1", "c:1"};
+  PeerSearch search = joiner({});
+  const auto hears = [&](Duration after, const std::string& from) {
+    search.was_rejected(kOutset + after, from, rejected(Refusal::Code::taken, PeerId{7}));
+    return search.is_replaced(kOutset + after, others);
+  };
+  EXPECT_FALSE(hears(0s, "d:1"));
+  search.was_admitted("d:1");
+  EXPECT_FALSE(hears(7s, "a:1"));
+  EXPECT_FALSE(hears(7s, "b:1"));
+  EXPECT_FALSE(hears(7s, "c:1"));
+  EXPECT_FALSE(hears(13s, "a:1"));
+  EXPECT_TRUE(hears(13s, "b:1"));
 }
 
 constexpr Refusal::Code kReasons[] = {Refusal::Code::version, Refusal::Code::parameters, Refusal::Code::run,
