@@ -45,8 +45,8 @@ OWN_KEYS = {
     "training.microbatch": "batch_size of the loader or of run.optimizer()",
     "microbatch": "batch_size of the loader or of run.optimizer()",
 }
-# Options of `tw train`.
-TRAIN_KEYS = (
+# Options of a peer (docs/python.md).
+LINK_KEYS = (
     "listen",
     "join",
     "token",
@@ -60,13 +60,14 @@ TRAIN_KEYS = (
     "log_limit",
     "wait_for",
     "rejoin",
+    "no_rejoin",
     "notices",
     "grace",
     "watch",
     "usd_per_h",
 )
 _SEVERAL = ("join",)
-_ENGINE_KEYS = RUN_KEYS + TRAIN_KEYS
+_ENGINE_KEYS = RUN_KEYS + LINK_KEYS
 
 # Environment variable: the argument that it stands for.
 ENVIRONMENT = {
@@ -81,7 +82,10 @@ ENVIRONMENT = {
     "TRADEWIND_ROLE": "role",
     "TRADEWIND_ID": "id",
     "TRADEWIND_OUT": "out",
+    "TRADEWIND_LOG_LIMIT": "log_limit",
     "TRADEWIND_WAIT_FOR": "wait_for",
+    "TRADEWIND_REJOIN": "rejoin",
+    "TRADEWIND_NO_REJOIN": "no_rejoin",
     "TRADEWIND_NOTICES": "notices",
     "TRADEWIND_GRACE": "grace",
     "TRADEWIND_WATCH": "watch",
@@ -177,11 +181,12 @@ def _of_environment(environment: Mapping[str, str]) -> Dict[str, Tuple[str, List
     return found
 
 
+_FLAG_KEYS = ("insecure", "rejoin", "no_rejoin")
 _FLAGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 
 def _same(key: str, left: Sequence[str], right: Sequence[str]) -> bool:
-    if key == "insecure":
+    if key in _FLAG_KEYS:
         return [_FLAGS.get(one, one) for one in left] == [_FLAGS.get(one, one) for one in right]
     return list(left) == list(right)
 
@@ -218,8 +223,9 @@ def resolve(
             )
         found[key] = found.get(key, texts)
     threads, progress = _local(found)
-    if "insecure" in found:
-        found["insecure"] = [_FLAGS.get(found["insecure"][0], found["insecure"][0])]
+    for key in _FLAG_KEYS:
+        if key in found:
+            found[key] = [_FLAGS.get(found[key][0], found[key][0])]
     pairs = [("run_file", text) for text in found.pop("file", [])]
     pairs += [("model", "own"), ("data.kind", "own")]
     pairs += [(key, text) for key, texts in found.items() for text in texts]

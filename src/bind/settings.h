@@ -19,8 +19,9 @@ struct Settings {
   std::uint64_t grain = 1;  ///< samples that the program computes at once, at the beginning; 0: not known
 };
 
-/// Keys of the run file, of tw train, "run_file" and "grain". The error is one message that names the key in
-/// the program's spelling.
+/// Keys of the run file, of a peer's links, "run_file" and "grain"; what is not given comes from TRADEWIND_*
+/// of the environment, where `tw run` puts its options. The error is one message that names the key in the
+/// program's spelling.
 Result<Settings> read_settings(std::span<const tw_setting> given, const CallerModel& model);
 
 }  // namespace tw::bind

@@ -328,6 +328,35 @@ TEST(Tradewind, says_what_is_wrong_with_settings_and_model) {
   EXPECT_THAT(error(), HasSubstr("tw_calls.update"));
 }
 
+/// A variable of the environment, as long as this lives.
+class Exported {
+ public:
+  Exported(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+
+  Exported(const Exported&) = delete;
+  Exported& operator=(const Exported&) = delete;
+
+  ~Exported() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(Tradewind, takes_what_is_not_given_from_the_environment_that_tw_run_makes) {
+  const Exported listen("TRADEWIND_LISTEN", "127.0.0.1:0"), set("TRADEWIND_SET", "rounds=3;training.seed=9"),
+      rejoin("TRADEWIND_NO_REJOIN", "1");
+  Program program(Pairs{});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_FINISHED, program.train(8));
+  EXPECT_EQ(program.rounds.size(), 5U) << "the program says 5 itself";
+  const Exported wrong("TRADEWIND_REJOIN", "maybe");
+  EXPECT_EQ(TW_MISUSE, Program(Pairs{}).open());
+  EXPECT_EQ(error(), "rejoin=maybe: expected true or false");
+  const Exported unknown("TRADEWIND_SET", "training.round=3");
+  EXPECT_EQ(TW_MISUSE, Program(Pairs{{"rejoin", "false"}}).open());
+  EXPECT_THAT(error(), HasSubstr("did you mean \"rounds\"?"));
+}
+
 TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}});
   ASSERT_EQ(TW_OK, program.open());

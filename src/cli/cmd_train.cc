@@ -5,6 +5,7 @@
 
 #include "base/text/option.h"
 #include "cli/arguments/arguments.h"
+#include "cli/arguments/link_arguments.h"
 #include "cli/commands.h"
 #include "cli/plan/catalog_price.h"
 #include "cli/run/data_doors.h"
@@ -40,17 +41,6 @@ Result<train::RunOptions> run_of(const TrainArguments& arguments) {
   const auto overrides = settings(arguments.set);
   if (!overrides) return overrides.error();
   return train::read_run_file(arguments.run_file, overrides.value());
-}
-
-void describe_link(CLI::App& command, const peer::LinkField& field, peer::LinkOptions& links) {
-  const std::string name = peer::spelled(peer::Spelling::command_line, field.name).name;
-  const std::string meaning = peer::meaning_of(field, peer::Spelling::command_line);
-  const auto place = field.place(links);
-  if (auto* const* on = std::get_if<bool*>(&place)) command.add_flag(name, **on, meaning);
-  if (auto* const* list = std::get_if<std::vector<std::string>*>(&place))
-    command.add_option(name, **list, meaning)->allow_extra_args(false);
-  if (auto* const* text = std::get_if<std::string*>(&place))
-    command.add_option(name, **text, meaning)->capture_default_str();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine, python_path
+from tradewind._settings import ENVIRONMENT, resolve
 
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
 
@@ -60,6 +61,41 @@ def test_peers_of_one_program_go_on_when_one_is_killed(tmp_path):
     assert "tw: process 3 ended with signal 9\n" in lines
     done = {line.split("done ")[1] for line in lines if "done" in line}
     assert len(done) == 1 and done.pop().startswith("200 "), "".join(lines)
+
+
+PRINT = "import os, sys; print(os.environ['TRADEWIND_VERDICT'] != '', sys.argv[1:])\n" + (
+    "for name in sorted(os.environ):\n    if name.startswith('TRADEWIND_'): print(name, os.environ[name])\n"
+)
+
+
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_every_option_is_a_variable_that_the_package_knows(tmp_path):
+    (tmp_path / "run.yaml").write_text("model: own\n")
+    options = (
+        "--join a:1 --join b:2 --listen c:3 --out logs --log-limit 9MiB --id 7 --wait-for 2 --site aws:us:a"
+        " --role anchor --token @t --bootstrap d --rejoin --notices none --grace 9s --watch e:4"
+        " --usd-per-h 0.5 --threads 3 --set training.rounds=5 --set training.seed=2"
+    )
+    nasty = ["a b", "it's", '"', "$HOME `id`", "two\nlines", "", "--", "OUT"]
+    done = subprocess.run(
+        [PROGRAM, "run", "run.yaml", *options.split(), "--", sys.executable, "-c", PRINT, *nasty],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"[1] True {nasty!r}"
+    found = dict(line.split(" ")[1:3] for line in lines[1:])
+    for of_others in ("TRADEWIND_VERDICT", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"):
+        found.pop(of_others, None)
+    assert set(found) | {"TRADEWIND_INSECURE", "TRADEWIND_NO_REJOIN", "TRADEWIND_RUN_FOLDER"} == {
+        *ENVIRONMENT,
+        "TRADEWIND_SET",
+    }
+    settings = dict(resolve({}, found).pairs)
+    assert settings["rejoin"] == "true" and settings["grace"] == "9s" and settings["join"] == "b:2"
+    assert settings["training.rounds"] == "5" and settings["log_limit"] == "9MiB"
 
 
 @needs_engine

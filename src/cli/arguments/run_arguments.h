@@ -4,24 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "peer/link_options.h"
+
 namespace tw::cli {
 
 /// Arguments of `tw run`.
 struct RunArguments {
   std::string run_file;
+  peer::LinkOptions links;  ///< empty texts were not given
+  std::string threads;
   std::string peers = "1";
-  std::string join;
-  std::string listen;
-  std::string run_folder;
-  std::string token;
-  std::string site;
-  std::string notices;
-  std::string grace;
-  std::string usd_per_h;
-  std::string out;
   std::string restarts = "0";
+  std::vector<std::string> set;
   std::vector<std::string> words;  ///< the command, after --
-  bool insecure = false;
 };
 
 }  // namespace tw::cli

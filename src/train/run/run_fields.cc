@@ -361,6 +361,12 @@ const RunField* find_run_field(std::string_view key) {
   return find_field<RunField>(kFields, key.substr(0, dot), key.substr(dot + 1));
 }
 
+std::string whole_run_key(std::string_view name) {
+  if (find_run_field(name) != nullptr || std::ranges::count(kFields, name, &RunField::name) != 1)
+    return std::string(name);
+  return key_of(*std::ranges::find(kFields, name, &RunField::name));
+}
+
 bool is_run_section(std::string_view name) {
   return !name.empty() && std::ranges::find(kFields, name, &RunField::section) != std::end(kFields);
 }

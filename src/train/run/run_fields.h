@@ -20,6 +20,9 @@ std::string key_of(const RunField& field);
 /// nullptr: no such key.
 const RunField* find_run_field(std::string_view key);
 
+/// The whole key of a name: "training.rounds" of "rounds", where no other key ends so. Unknown: the name.
+std::string whole_run_key(std::string_view name);
+
 /// Whether some keys begin with "name.".
 bool is_run_section(std::string_view name);
 
