@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import TradewindError
 
-TW_ABI = 6
+TW_ABI = 7
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -190,6 +190,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_free": (None, [c_void_p]),
     "tw_leave": (c_int, [c_void_p, c_int]),
     "tw_signal": (c_int, [c_void_p, c_int]),
+    "tw_heed": (c_int, [c_void_p, c_int]),
     "tw_close": (None, [c_void_p]),
     "tw_after_fork": (None, []),
     "tw_data_open": (c_int, [POINTER(tw_setting), c_size_t, POINTER(c_void_p)]),

@@ -21,8 +21,20 @@ if TYPE_CHECKING:
 _active: "Optional[weakref.ReferenceType[Run]]" = None
 _taken_over = False
 _terminated_at: Optional[float] = None
+_not_joined: Optional[str] = None
 # A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
 _TWICE_S = 1.0
+
+
+def not_joined() -> Optional[str]:
+    """Why the last run of this process could not be joined; None: it was, or none was tried."""
+    return _not_joined
+
+
+def joined(why_not: Optional[str]) -> None:
+    """A start has ended; None: well."""
+    global _not_joined
+    _not_joined = why_not
 
 
 def active() -> "Optional[Run]":
@@ -62,19 +74,24 @@ def released(run: "Run") -> None:
 
 
 def heed_signals(run: "Run") -> None:
-    """SIGTERM, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself."""
+    """SIGTERM, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself.
+
+    The engine hears of them first, since a handler in Python waits until the program's call returns.
+    """
     global _taken_over
     if _taken_over or threading.current_thread() is not threading.main_thread():
         return
+    assert run._loop is not None
     every = run._settings.get("notices") != "none"
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         if (every or number == signal.SIGTERM) and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _on_signal)
+            run._loop.driver.engine.heed(number)
     _taken_over = True
 
 
 def _on_signal(number: int, frame: Any) -> None:
-    """The engine tells doubles apart. The third SIGTERM ends the process, whatever its loop is busy with."""
+    """For a handler of the program's own that calls this one, and for ends. The engine tells doubles apart. The third SIGTERM ends the process, whatever its loop is busy with."""
     global _terminated_at
     run = active()
     if run is not None and os.getpid() != run._joined_in and number != signal.SIGTERM:

@@ -115,6 +115,8 @@ class Engine(Protocol):
 
     def signal(self, number: int) -> None: ...
 
+    def heed(self, number: int) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -307,6 +309,10 @@ class Peer:
     def signal(self, number: int) -> None:
         """A signal came: SIGTERM, SIGUSR1 and SIGUSR2 are notices."""
         self._check(self._library.tw_signal(self._handle, number))
+
+    def heed(self, number: int) -> None:
+        """From now on the engine learns of this signal itself, also while the program is inside one long call."""
+        self._check(self._library.tw_heed(self._handle, number))
 
     def close(self) -> None:
         """Leaves (3 s at most) and frees the peer; a second call does nothing."""

@@ -123,6 +123,9 @@ class NodeVectors:
     def signal(self, number: int) -> None:
         """Rank 0 does."""
 
+    def heed(self, number: int) -> None:
+        """Rank 0 does."""
+
     def close(self) -> None:
         """Nothing is open."""
 

@@ -38,6 +38,13 @@ class _Failure(NamedTuple):
     trace: str
 
 
+class _Returned(NamedTuple):
+    """What a child's function returned, though perhaps its run could not be joined."""
+
+    value: Any
+    not_joined: Optional[str]
+
+
 def launch_local(
     fn: Callable[..., Any],
     *args: Any,
@@ -62,7 +69,7 @@ def launch_local(
     if start != "fork":
         _importable.check(fn, args)
     with _credential() as credential:
-        crew = _Crew(context)
+        crew = _Crew(context, _wait_for(settings or {}, peers))
         try:
             port = free_port()
             for number in range(peers):
@@ -130,6 +137,11 @@ def _credential() -> Iterator[Dict[str, str]]:
         yield {"TRADEWIND_RUN_FOLDER": str(run)}
 
 
+def _wait_for(settings: Mapping[str, Any], peers: int) -> int:
+    found = next((settings[name] for name in settings if full_key(name) == "wait_for"), None)
+    return peers if found is None else int(found)
+
+
 def _environment(
     number: int, peers: int, port: int, settings: Mapping[str, Any], out: Any
 ) -> Dict[str, str]:
@@ -165,7 +177,7 @@ def _child(
     connection.send_bytes(_BEGUN)
     try:
         # Not send(): torch would share memory that ends with this process.
-        connection.send_bytes(pickle.dumps((True, fn(*args))))
+        connection.send_bytes(pickle.dumps((True, _Returned(fn(*args), _ends.not_joined()))))
     except BaseException as error:
         connection.send_bytes(pickle.dumps((False, _failure(error))))
     finally:
@@ -187,8 +199,11 @@ def _failure(error: BaseException) -> _Failure:
 class _Crew:
     """The processes, and what came back from them."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, wait_for: int) -> None:
+        """wait_for: so many peers have to join before the run begins."""
         self._context = context
+        self._wait_for = wait_for
+        self._missing = 0  # those that could not join
         self._processes: List[Any] = []
         self._connections: List[Any] = []
         self._begun: Set[int] = set()  # those that have found the function
@@ -240,8 +255,19 @@ class _Crew:
             return self._without_result(at, self._processes[at].exitcode)
         good, content = pickle.loads(message)
         if good:
-            return content
+            return self._joined(at, content)
         raise TradewindError(f"peer {at + 1} failed:\n{content.trace}") from content.error
+
+    def _joined(self, at: int, returned: _Returned) -> Any:
+        """What it returned. TradewindError: the others wait for more peers than can still come."""
+        if returned.not_joined is not None:
+            self._missing += 1
+            if 0 < len(self._processes) - self._missing < self._wait_for:
+                raise TradewindError(
+                    f"peer {at + 1} returned, and could not join its run, which waits for {self._wait_for} peers:"
+                    f" {returned.not_joined}"
+                )
+        return returned.value
 
     def _without_result(self, at: int, code: int) -> Any:
         if code < 0:

@@ -83,13 +83,15 @@ class Run(Between):
             self._loop.wait()
             self._refuse_complete()
             _ends.tell("begun")
+            _ends.joined(None)
         except CondemnedError:
             self.close()
             _ends.tell("condemned")
             raise
-        except BaseException:
+        except BaseException as error:
             self.close()
             _ends.tell("joining")  # it took no part
+            _ends.joined(f"{type(error).__name__}: {error}")
             raise
 
     def _refuse_complete(self) -> None:

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <utility>
 
 #include "average/reduction/geometry.h"
+#include "host/system/signal_tap.h"
 #include "monitor/logs/event_log_json.h"
 #include "swarm/ballots/quorum.h"
 
@@ -23,6 +25,20 @@ std::optional<double> number_of(const world::Event& event, std::string_view name
 }
 
 }  // namespace
+
+std::optional<spot::Signal> notice_of(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return spot::Signal::interrupt;
+    case SIGTERM:
+      return spot::Signal::terminate;
+    case SIGUSR1:
+    case SIGUSR2:
+      return spot::Signal::user;
+    default:
+      return std::nullopt;
+  }
+}
 
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)), trainer_(plan_.model.tensor_sizes, std::move(initial)) {
@@ -69,6 +85,7 @@ void PeerThread::say_warnings() {
 }
 
 void PeerThread::run() {
+  host::take_tapped_signals();  // those that a run before this one was too late for
   const Result<std::string> address = peer_->start();
   if (address) {
     address_ = address.value();
@@ -87,6 +104,8 @@ void PeerThread::run() {
 }
 
 void PeerThread::look() {
+  for (const int signal : host::take_tapped_signals())
+    if (const auto notice = notice_of(signal)) peer_->take(*notice);
   const bool stands = peer_->ending() == peer::Ending::none && !peer_->pass_barrier();
   View view{.session = peer_->view(),
             .self = peer_->options().session.self,
@@ -94,6 +113,7 @@ void PeerThread::look() {
             .watch = peer_->watch_url(),
             .failure = peer_->failure(),
             .unsaved = peer_->unsaved(),
+            .refused = peer_->refused(),
             .ending = peer_->ending(),
             .rounds = peer_->options().session.run.rounds,
             .target_batch_size = peer_->options().session.run.target_batch_size,

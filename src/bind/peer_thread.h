@@ -23,6 +23,9 @@
 
 namespace tw::bind {
 
+/// What a signal of the process means; none: nothing.
+std::optional<spot::Signal> notice_of(int signal);
+
 /// A peer on a thread of its own, with a loop of its own; its compute thread is the program's. Created and
 /// destroyed on the program's thread.
 class PeerThread final : public world::EventSink {

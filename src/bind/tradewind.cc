@@ -17,6 +17,7 @@
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
 #include "data/sample_order.h"
+#include "host/system/signal_tap.h"
 #include "host/tcp/fork_guard.h"
 
 using namespace tw;
@@ -151,6 +152,10 @@ int written_out(train::TrainState& state) {
     failed(asked.what());
     return TW_CALLBACK;
   }
+}
+
+std::string not_a_notice(int signal) {
+  return fmt::format("signal {}: expected SIGINT, SIGTERM, SIGUSR1 or SIGUSR2", signal);
 }
 
 int start(tw_peer& peer, std::span<const tw_tensor> initial) {
@@ -340,20 +345,19 @@ int tw_leave(tw_peer* peer, int at_once) {
 int tw_signal(tw_peer* peer, int signal) {
   return guarded([&] {
     if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
-    switch (signal) {
-      case SIGINT:
-        peer->thread->take(spot::Signal::interrupt);
-        return int{TW_OK};
-      case SIGTERM:
-        peer->thread->take(spot::Signal::terminate);
-        return int{TW_OK};
-      case SIGUSR1:
-      case SIGUSR2:
-        peer->thread->take(spot::Signal::user);
-        return int{TW_OK};
-      default:
-        return misuse(fmt::format("signal {}: expected SIGINT, SIGTERM, SIGUSR1 or SIGUSR2", signal));
-    }
+    const std::optional<spot::Signal> notice = notice_of(signal);
+    if (!notice) return misuse(not_a_notice(signal));
+    if (!tw::host::is_tapped(signal)) peer->thread->take(*notice);
+    return int{TW_OK};
+  });
+}
+
+int tw_heed(tw_peer* peer, int signal) {
+  return guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (!notice_of(signal)) return misuse(not_a_notice(signal));
+    tw::host::tap_signal(signal);
+    return int{TW_OK};
   });
 }
 

@@ -14,8 +14,7 @@
  *
  * Threads. The engine's sockets and timers run on a thread of the library. Everything that reads or writes
  * the model runs inside tw_next and tw_done, on the thread that calls them, and so do all callbacks. This has
- * to be one thread, from tw_start on; tw_leave, tw_signal, tw_busy, tw_view and tw_events may be called by
- * any.
+ * to be one thread, from tw_start on; tw_leave, tw_heed, tw_signal, tw_busy, tw_view, tw_events: any.
  *
  * Units. Vectors are float32. Counts are values or samples, never bytes. Times are milliseconds.
  *
@@ -33,7 +32,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 6
+#define TW_ABI 7
 
 enum tw_status {
   TW_OK = 0,
@@ -217,8 +216,7 @@ TW_API void tw_release(tw_memory* memory);
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
  * complete, notice, interrupted, left, failed), failure, address, watch (address of the page), member,
  * unsaved (why the newest checkpoint that was due could not be written; empty: it was, or none was due), loss
- * (mean over the newest batch that all its peers have told theirs of; null: not known).
- */
+ * (mean over the newest batch that all its peers have told theirs of; null: not known). */
 TW_API char* tw_view(tw_peer* peer);
 
 /* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
@@ -233,8 +231,11 @@ TW_API void tw_free(char* text);
 TW_API int tw_leave(tw_peer* peer, int at_once);
 
 /* A signal arrived at the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the
- * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. */
+ * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed: the peer
+ * learns of this signal by itself, also while the program is inside one long call, and the present handler is
+ * called after that (its tw_signal has no effect). A handler that is set later replaces both. */
 TW_API int tw_signal(tw_peer* peer, int signal);
+TW_API int tw_heed(tw_peer* peer, int signal);
 
 /* Leaves the others (3 s at most) and frees the peer. Null: no effect. */
 TW_API void tw_close(tw_peer* peer);

@@ -16,7 +16,9 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
 std::string waits_for(const View& view) {
   const swarm::Wait& wait = view.session.waiting;
   if (!view.at_barrier.empty()) return view.at_barrier;
-  return wait.kind == swarm::Wait::Kind::computing ? std::string() : text_of(wait);
+  if (wait.kind == swarm::Wait::Kind::computing) return {};
+  const bool lacks_company = wait.kind == swarm::Wait::Kind::company && !view.refused.empty();
+  return text_of(wait) + (lacks_company ? "; " + view.refused : std::string());
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct View {
   std::string watch;    ///< URL of the watch page; empty: none
   std::string failure;  ///< of the session or of the process
   std::string unsaved;  ///< Peer::unsaved
+  std::string refused;  ///< Peer::refused
   peer::Ending ending = peer::Ending::none;
   std::uint64_t peers = 0;
   bool member = false;

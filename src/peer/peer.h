@@ -109,6 +109,9 @@ class Peer final : public world::EventSink {
   /// Why the newest checkpoint that was due is not where it was promised; empty: it is.
   const std::string& unsaved() const { return troubles_.unsaved(); }
 
+  /// The last peer that was turned away since it trains something else, and why; empty: none.
+  const std::string& refused() const { return troubles_.refused(); }
+
   /// Tells the other peers and the log how it ended. Runs the loop until queued messages are sent, for 3 s at
   /// most. Call once, after the loop.
   void farewell();

@@ -275,6 +275,9 @@ class FakeEngine:
     def leave(self, at_once: bool) -> None:
         self.leaving = True
 
+    def heed(self, number: int) -> None:
+        """Of real signals it learns by signal() alone."""
+
     def signal(self, number: int) -> None:
         self.signals.append(number)
         self.leaving = True

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import threading
@@ -89,3 +90,56 @@ def at_a_barrier(report: Report, busy_s: float, dies: bool = False) -> Dict[str,
     watcher.join()
     run.close()
     return dict(took=first - began, waits=sorted(seen))
+
+
+def founds(report: Report) -> None:
+    """Waits for others, and reports what it hears meanwhile, and for whom it waits then."""
+    run, _, _ = begun()
+    warnings.simplefilter("always", tradewind.TradewindWarning)
+    warnings.showwarning = lambda message, *_: report(what="warning", text=str(message), waits=run.waiting)
+    run.start()
+
+
+def with_other_data(report: Report, own: int) -> Any:
+    """A loop over data of another length on the second peer; its error is the result."""
+    os.environ["TRADEWIND_PROGRESS"] = "off"
+    run, opt, model = begun()
+    try:
+        for batch in run.shard(torch.utils.data.TensorDataset(*data(own)), batch_size=4):
+            loss_of(model, *batch).backward()
+            opt.step()
+            opt.zero_grad()
+    except tradewind.TradewindError as error:
+        return str(error)
+    return ""
+
+
+def in_one_long_call(report: Report, seconds: float) -> None:
+    """Some rounds, then one call of C that keeps the interpreter, and goes on whatever signals come."""
+    run, opt, model = begun()
+    for batch in run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=4):
+        loss_of(model, *batch).backward()
+        opt.step()
+        opt.zero_grad()
+        if run.round >= 3:
+            break
+    lock = ctypes.create_string_buffer(64)
+    library = ctypes.PyDLL(None)
+    library.pthread_mutex_lock(lock)
+    end = (ctypes.c_long * 2)(int(time.time() + seconds), 0)
+    report(what="inside")
+    library.pthread_mutex_timedlock(lock, end)
+    report(what="back")
+
+
+def counts_peers(report: Report) -> None:
+    """Reports when it is alone."""
+    run, opt, model = begun()
+    for batch in run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=4):
+        loss_of(model, *batch).backward()
+        opt.step()
+        opt.zero_grad()
+        time.sleep(0.01)
+        if run.peers == 1:
+            report(what="alone")
+            return

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program hears of the engine's troubles and of the other peers, with real peers."""
 
+import signal
+
 import hearers
 import pytest
 from conftest import needs_engine
@@ -41,3 +43,28 @@ def test_a_barrier_does_not_wait_for_a_peer_that_dies():
         first = crew.start(hearers.at_a_barrier, wait_for=2, busy_s=0)
         crew.start(hearers.at_a_barrier, busy_s=1.0, dies=True)
         assert 0.5 < first.result()["took"] < 10
+
+
+def test_a_peer_that_waits_hears_who_was_refused_and_why():
+    with crew_of(target_batch_size=16, rounds=2) as crew:
+        first = crew.start(hearers.founds, wait_for=2)
+        refused = crew.start(hearers.with_other_data, own=64)
+        heard = first.until(lambda report: report.get("what") == "warning")
+        assert 'another run: expected "' in refused.result()
+    assert heard["text"].startswith('peer 2 was refused: another run: expected "'), heard
+    assert "; peer 2 was refused: another run" in heard["waits"], heard
+
+
+def test_a_notice_in_one_long_call_is_followed_and_the_third_sigterm_ends_the_process():
+    with crew_of(target_batch_size=16, rounds=100000, notices="auto") as crew:
+        first = crew.start(hearers.in_one_long_call, wait_for=2, seconds=60)
+        second = crew.start(hearers.counts_peers)
+        first.until(lambda report: report.get("what") == "inside")
+        first.kill(signal.SIGTERM)
+        second.until(lambda report: report.get("what") == "alone", 20)
+        first.process.join(1)
+        first.kill(signal.SIGTERM)
+        first.process.join(0.1)
+        first.kill(signal.SIGTERM)
+        first.process.join(20)
+        assert first.process.exitcode == -signal.SIGTERM and not first.all("back")

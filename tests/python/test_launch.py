@@ -10,7 +10,7 @@ import time
 
 import pytest
 import torch
-from tradewind import MisuseError, SettingError, TradewindError, _settings, launch_local
+from tradewind import MisuseError, SettingError, TradewindError, _ends, _settings, launch_local
 from tradewind._launch import program
 
 
@@ -36,6 +36,13 @@ def leaves(code):
 
 
 def sleeps(seconds):
+    time.sleep(seconds)
+
+
+def second_is_refused(seconds):
+    if os.environ["TRADEWIND_ID"] == "2":
+        _ends.joined("EngineError: another run")
+        return "caught"
     time.sleep(seconds)
 
 
@@ -88,6 +95,14 @@ def test_a_killed_peer_is_lost_and_the_others_go_on():
         launch_local(dies_as_first, peers=1, start="fork")
     with pytest.raises(TradewindError, match="peer 1 ended with exit code 3"):
         launch_local(leaves, 3, peers=1, start="fork")
+
+
+@pytest.mark.timeout(60)
+def test_a_peer_that_cannot_join_ends_the_wait_of_the_others_for_it():
+    with pytest.raises(TradewindError, match="peer 2 returned, and could not .* waits for 2.*: another run"):
+        launch_local(second_is_refused, 50, peers=2, start="fork")
+    found = launch_local(second_is_refused, 0.1, peers=2, start="fork", settings={"wait_for": 1})
+    assert found == [None, "caught"]
 
 
 @pytest.mark.timeout(60)

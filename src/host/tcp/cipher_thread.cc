@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kWindow = 50ms;
+constexpr Duration kRateWindow = 50ms;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ bool CipherThread::takes(std::size_t bytes) {
 bool CipherThread::is_fast(std::size_t bytes) {
   bytes_ += bytes;
   const Instant now = loop_.now();
-  if (now - since_ >= kWindow) {
+  if (now - since_ >= kRateWindow) {
     fast_ = static_cast<double>(bytes_) >= kFast * to_seconds(now - since_);
     since_ = now;
     bytes_ = 0;

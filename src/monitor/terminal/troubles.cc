@@ -13,6 +13,8 @@ using world::Cause;
 using world::Event;
 using world::Phase;
 
+constexpr std::size_t kMostRefusals = 64;
+
 std::optional<std::string> Troubles::Writes::line_for(const Event& event, const char* one, const char* many) {
   if (event.cause == Cause::none) {
     const std::uint64_t missing = std::exchange(failed, 0);
@@ -53,6 +55,17 @@ std::optional<std::string> Troubles::restore_line(const Event& restore) {
       *std::exchange(alone_from_, std::nullopt), restore.round);
 }
 
+/// A peer with a valid token that trains something else: a mistake of its user, who may look at this peer
+/// alone.
+std::optional<std::string> Troubles::refuse_line(const Event& refusal) {
+  if (refusal.cause == Cause::own) return fmt::format("round {}: {}", refusal.round, refusal.why);
+  const bool differs = refusal.cause == Cause::run || refusal.cause == Cause::parameters;
+  if (!refusal.peer || !differs) return std::nullopt;
+  refused_ = fmt::format("peer {} was refused: {}", to_string(*refusal.peer), refusal.why);
+  if (refusals_told_.size() >= kMostRefusals || !refusals_told_.insert(refused_).second) return std::nullopt;
+  return refused_ + "; its own message says what it has instead";
+}
+
 std::optional<std::string> Troubles::line_for(const Event& event) {
   switch (event.phase) {
     case Phase::checkpoint:
@@ -67,8 +80,7 @@ std::optional<std::string> Troubles::line_for(const Event& event) {
     case Phase::budget:
       return event.why;
     case Phase::refuse:
-      if (event.cause != Cause::own) return std::nullopt;
-      return fmt::format("round {}: {}", event.round, event.why);
+      return refuse_line(event);
     default:
       return std::nullopt;
   }

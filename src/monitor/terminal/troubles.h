@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/ids.h"
@@ -16,6 +17,9 @@ class Troubles {
  public:
   /// The warning that is due with this event.
   std::optional<std::string> line_for(const world::Event& event);
+
+  /// "peer 2 was refused: another run: expected ...", of the last one with another model or run; empty: none.
+  const std::string& refused() const { return refused_; }
 
   /// Why the newest checkpoint that was due, or its copy, could not be written; empty: it was.
   const std::string& unsaved() const { return checkpoints_.why.empty() ? copies_.why : checkpoints_.why; }
@@ -31,10 +35,13 @@ class Troubles {
 
   std::optional<std::string> alone_line(const world::Event& commit);
   std::optional<std::string> restore_line(const world::Event& restore);
+  std::optional<std::string> refuse_line(const world::Event& refusal);
 
   Writes checkpoints_, copies_;
   std::optional<Round> alone_from_;  ///< first round that was decided without a majority
   double members_then_ = 0;
+  std::string refused_;
+  std::set<std::string> refusals_told_;  ///< kMostRefusals at most
 };
 
 }  // namespace tw::monitor

@@ -85,9 +85,23 @@ TEST_F(AUser, hears_of_a_spent_budget_of_a_lone_beginning_and_of_messages_that_c
             "goes on alone after round 40: from its own state");
   EXPECT_EQ(hears({.phase = Phase::refuse, .round = 4, .why = "too large: not sent", .cause = Cause::own}),
             "round 4: too large: not sent");
-  EXPECT_EQ(hears({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run", .cause = Cause::run}),
+  EXPECT_EQ(hears({.phase = Phase::refuse, .peer = PeerId{3}, .why = "id is taken", .cause = Cause::taken}),
             "(nothing)");
   EXPECT_EQ(hears({.phase = Phase::warn, .why = "what was said already"}), "(nothing)");
+}
+
+TEST_F(AUser, hears_once_of_each_peer_that_trains_something_else) {
+  const auto refusal = [](std::uint64_t peer, const char* why) {
+    return world::Event{.phase = Phase::refuse, .peer = PeerId{peer}, .why = why, .cause = Cause::run};
+  };
+  EXPECT_EQ(troubles_.refused(), "");
+  EXPECT_EQ(hears(refusal(3, "another run: expected \"batch=8\"")),
+            "peer 3 was refused: another run: expected \"batch=8\"; its own message says what it has "
+            "instead");
+  EXPECT_EQ(hears(refusal(3, "another run: expected \"batch=8\"")), "(nothing)");
+  EXPECT_NE(hears(refusal(3, "another run: expected \"seed=1\"")), "(nothing)");
+  EXPECT_NE(hears(refusal(4, "another run: expected \"batch=8\"")), "(nothing)");
+  EXPECT_EQ(troubles_.refused(), "peer 4 was refused: another run: expected \"batch=8\"");
 }
 
 }  // namespace

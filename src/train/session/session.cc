@@ -295,7 +295,7 @@ void Session::Machine::on_refused(const std::string& address, const world::DialF
 std::string Session::Machine::own_side(const Refusal& refusal) const {
   if (refusal.code != Refusal::Code::run && refusal.code != Refusal::Code::parameters) return {};
   const std::string has = refusal.place == 0 ? "" : ", this peer has " + facts_.at(refusal.place);
-  return has + (options_.run.has_own_model() ? "; use the same model, optimizer and settings"
+  return has + (options_.run.has_own_model() ? "; use the same model, data, optimizer and settings"
                                              : "; use the same run file");
 }
 
