@@ -427,6 +427,7 @@ Wait Lead::wait_for_work() const {
     wait.peers = others(status_.present());
     wait.done = here;
     wait.total = options_.wait_for;
+    return wait;  // those who are not here have no names yet
   } else if (!leasing_.held_back_for().empty() && leasing_.has_free()) {
     wait.kind = Wait::Kind::held_back;
     wait.peers = leasing_.held_back_for();

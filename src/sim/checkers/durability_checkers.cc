@@ -44,6 +44,16 @@ std::optional<Digest> parameters_in(const sync::StateImage& image, std::uint64_t
   return digest_of(std::span<const float>(parameters));
 }
 
+/// The order of histories. The product has its own (wire/rank.h), which is judged by this one.
+bool is_ahead(const wire::Rank& one, const wire::Rank& other) {
+  if (one.record == Digest{} || other.record == Digest{}) return one.record != Digest{};
+  if (one.had_company != other.had_company) return one.had_company;
+  if (one.majority_samples != other.majority_samples) return one.majority_samples > other.majority_samples;
+  if (one.samples != other.samples) return one.samples > other.samples;
+  if (one.restarts != other.restarts) return one.restarts > other.restarts;
+  return one.record < other.record;
+}
+
 }  // namespace
 
 void CheckpointsLast::on_applied(const Sighting& s) {
@@ -58,7 +68,7 @@ void CheckpointsLast::judge_resumed(const Sighting& s) {
   const auto best = best_.find(s.peer);
   if (best == best_.end() || damaged_.contains(s.peer) || best->second.record == s.record.parent) return;
   const auto taken = ranks_.find(to_string(s.record.parent));
-  if (taken != ranks_.end() && goes_before(taken->second, best->second)) return;  // a copy
+  if (taken != ranks_.end() && is_ahead(taken->second, best->second)) return;  // a copy
   violated(
       fmt::format("peer {} resumes from {} of round {}, though its disk holds {} of round {}, which goes "
                   "before",
@@ -95,22 +105,28 @@ CheckpointsLast::Finding CheckpointsLast::newest_in(world::Files& files, const s
   return {.loaded = rank_of(image.record), .origin = newest.value()->origin};
 }
 
-/// The newest checkpoint of the run on a disk, found without the store.
+/// The newest checkpoint of the run on a disk, found without the store. One that was resumed from may be what
+/// members still had, and so ahead of what was made from it; yet that is newer.
 void CheckpointsLast::find_best(PeerId peer, world::Files& files) {
   best_.erase(peer);
   const auto names = files.list(rules_.checkpoint_folder);
   if (!names) return;
-  std::optional<sync::LoadedCheckpoint> best;
+  std::map<Digest, wire::Rank> sound;
+  std::set<Digest> origins;
   for (const std::string& name : names.value()) {
-    auto loaded = sync::read_checkpoint(files, rules_.checkpoint_folder + "/" + name);
+    const auto loaded = sync::read_checkpoint(files, rules_.checkpoint_folder + "/" + name);
     if (!loaded || loaded.value().image.record.run != rules_.run) continue;
-    if (!best || sync::is_newer(loaded.value(), *best)) best = std::move(loaded).value();
+    const wire::Record& record = loaded.value().image.record;
+    sound[digest_of(record)] = rank_of(record);
+    origins.insert(loaded.value().origin);
   }
-  if (best) best_[peer] = rank_of(best->image.record);
+  for (const auto& [record, rank] : sound) {
+    if (!origins.contains(record) && is_ahead(rank, best_[peer])) best_[peer] = rank;
+  }
 }
 
 bool CheckpointsLast::is_lost(const wire::Rank& durable, const Finding& found) {
-  return goes_before(durable, found.loaded) && found.origin != durable.record;
+  return is_ahead(durable, found.loaded) && found.origin != durable.record;
 }
 
 void CheckpointsLast::on_disk(PeerId peer, world::Files& files) {

@@ -34,9 +34,10 @@ struct Disk {
 
   static Digest parameters() { return digest_of(std::span<const float>(kState)); }
 
-  void save(const wire::Record& record, const std::vector<float>& state = kState) {
+  void save(const wire::Record& record, const std::vector<float>& state = kState,
+            const std::string& writer = "11") {
     const std::span<const float> part(state);
-    sync::CheckpointStore store(files, {"saved", 2, "11"});
+    sync::CheckpointStore store(files, {"saved", 2, writer});
     ASSERT_TRUE(store.save(sync::freeze(record, {&part, 1}, 64)).ok());
   }
 
@@ -120,6 +121,29 @@ TEST(I7, excuses_a_disk_that_was_damaged_but_never_torn_content) {
   torn[3] = 7;
   disk.save(disk.two, torn);
   EXPECT_NE(disk.verdict().find("holds a state that nobody had"), std::string::npos);
+}
+
+/// Its process ends and comes back, and the run begins anew from this record.
+std::string verdict_when_resumed_from(Disk& disk, const wire::Record& record) {
+  disk.j.checker.on_disk(kAnn, disk.files);
+  world::Event resumes{{}, Phase::restore, record.round};
+  resumes.cause = world::Cause::checkpoint;
+  disk.j.checker.on_event(kAnn, resumes);
+  wire::Record anew = record;
+  anew.parent = digest_of(record);
+  disk.j.apply(kAnn, anew, Disk::parameters(), true);
+  return disk.j.story.verdict();
+}
+
+TEST(I7, demands_that_a_run_resumes_what_most_had_and_not_the_history_with_most_rounds) {
+  Disk disk;
+  wire::Record alone = disk.one;
+  for (int i = 0; i < 3; ++i) alone = disk.j.story.next(alone, {3, 3}, true);
+  disk.j.apply(kAnn, alone, Disk::parameters());
+  disk.save(disk.two);
+  disk.save(alone, kState, "12");
+  EXPECT_EQ(verdict_when_resumed_from(disk, disk.two), "");
+  EXPECT_NE(verdict_when_resumed_from(disk, alone).find("of round 2, which goes before"), std::string::npos);
 }
 
 using Preempted = Judged<CheapPreemption>;

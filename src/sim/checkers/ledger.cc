@@ -7,8 +7,13 @@ namespace tw::sim {
 
 bool Ledger::add(const Digest& digest, const wire::Record& record) {
   const wire::Rank rank = rank_of(record, digest);
-  if (records_.empty() || goes_before(rank, newest_)) newest_ = rank;
+  if (goes_before(rank, newest_)) newest_ = rank;
   return records_.emplace(digest, record).second;
+}
+
+void Ledger::start_over() {
+  const wire::Record* const ended = newest();
+  if (ended == nullptr || !ended->last) newest_ = {};
 }
 
 const wire::Record* Ledger::find(const Digest& digest) const {

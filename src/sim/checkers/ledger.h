@@ -24,7 +24,10 @@ class Ledger {
   /// Whether one of the two branches that lead to these records has a minority mark after the fork.
   bool marked_fork(Digest a, Digest b) const;
 
-  /// The record that ranks before all others (wire/rank.h); null while there is none.
+  /// No process of the run lives: what nobody but they knew is lost. The record that ended the run stays.
+  void start_over();
+
+  /// The record that ranks before all others (wire/rank.h) since nobody lived; null while there is none.
   const wire::Record* newest() const;
 
   int minority_records() const;
@@ -34,7 +37,7 @@ class Ledger {
 
  private:
   std::map<Digest, wire::Record> records_;
-  wire::Rank newest_;  ///< valid once there is one
+  wire::Rank newest_;  ///< of no record: there is none
 };
 
 }  // namespace tw::sim

@@ -56,6 +56,26 @@ TEST(L1, fires_when_no_round_commits_in_time_once_faults_are_over) {
   EXPECT_EQ(j.checker.violations().size(), 1U);
 }
 
+TEST(L1, asks_for_rounds_of_the_history_that_lives_once_all_who_knew_a_better_one_have_died) {
+  for (const bool all_died : {true, false}) {
+    SCOPED_TRACE(all_died);
+    Judged<GoesOn> j(timed());
+    const double limit_s = to_seconds(GoesOn::limit(timed()));
+    wire::Record lost = j.story.genesis(), lives = lost;
+    lives.parameters = {8, 8};
+    for (int i = 0; i < 5; ++i) lost = j.story.next(lost, {1, 1});
+    j.commit(kAnn, lost);
+    j.checker.on_calm(j.at(0));
+    if (all_died) j.ledger.start_over();
+    for (int i = 0; i < 4; ++i) {
+      j.commit(kAnn, lives);
+      j.look({kAnn, kBob}, i * limit_s / 2, (i + 1) * limit_s / 2);
+      lives = j.story.next(lives, {1, 1});
+    }
+    EXPECT_EQ(j.story.verdict().empty(), all_died);
+  }
+}
+
 TEST(L1, asks_nothing_of_an_id_that_a_twin_shares) {
   Judged<GoesOn> j;
   j.checker.on_strike({FaultKind::twin, {kBob}, {}});

@@ -227,6 +227,7 @@ void World::end(Node& over, Death death) {
   struck({FaultKind::kill, {over.self}, now(), {}});
   network_.crash(over.port.number(), death);
   over.session.reset();
+  if (alive().empty()) ledger_.start_over();
 }
 
 void World::come_back(PeerId peer) {
