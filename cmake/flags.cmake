@@ -15,7 +15,7 @@ include_directories(${PROJECT_SOURCE_DIR}/src)
 # Peers must compute bit-identical values, so the compiler may not fuse a multiplication and an addition on some of them.
 add_compile_options(-ffp-contract=off)
 
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
+add_compile_options(-Wall -Wextra -Wshadow "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual;-Wextra-semi>")
 # Developers and CI see no warning grow old. A build whose warnings are news, with another compiler or with CMake's own
 # flags of a release (GCC 12 has false ones at -O3), is not to fail: those are the builds of users.
 if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
@@ -42,7 +42,7 @@ option(CMAKE_UNITY_BUILD "compile several files at once" ON)
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC takes a source that another one includes for a header, whose types should not hang on an anonymous namespace.
-  add_compile_options(-Wno-subobject-linkage)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")
 endif()
 
 find_program(CCACHE ccache)

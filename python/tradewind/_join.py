@@ -14,7 +14,6 @@ def join(
     file: Optional[Any] = None,
     *,
     settings: Optional[Mapping[str, Any]] = None,
-    price_per_hour: Optional[float] = None,
     group: Optional[Any] = None,
     **named: Any,
 ) -> Run:
@@ -23,9 +22,8 @@ def join(
     file: the run file (YAML). named, settings: keys of the run file (docs/run_file.md; rounds= is enough for
     training.rounds) and options of `tw train` (join=, listen=, token=, run=, bootstrap=, insecure=, site=,
     id=, out=, wait_for=, ...), threads= of torch, progress="auto"|"line"|"off". What is left out is taken
-    from the environment TRADEWIND_*. price_per_hour: USD of this machine, for the progress line. group:
-    ranks of torch.distributed that are one peer together (DistributedDataParallel in a node); each calls
-    the same. SettingError: unknown, or wrong. MisuseError: a run is open in this process already.
+    from the environment TRADEWIND_*. group: ranks of torch.distributed that are one peer together
+    (DistributedDataParallel in a node); each calls the same. SettingError: unknown, or wrong. MisuseError: a run is open in this process already.
     """
     node = None if group is None else Node(group)
-    return Run(resolve({"file": file, **dict(settings or {}), **named}), price_per_hour, node=node)
+    return Run(resolve({"file": file, **dict(settings or {}), **named}), node=node)

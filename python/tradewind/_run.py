@@ -18,7 +18,6 @@ from ._errors import CondemnedError, EngineError, MisuseError, TradewindError
 from ._group import Node, NodeDriver, NodeVectors
 from ._loop import Loop, known_samples
 from ._optimizer import Closure, Loss
-from ._progress import Progress
 from ._settings import Settings
 from ._shard import Samples
 from ._trained import Trained
@@ -35,7 +34,6 @@ class Run(Between):
     def __init__(
         self,
         settings: Settings,
-        price_per_hour: Optional[float] = None,
         open_engine: Optional[OpenEngine] = None,
         node: Optional[Node] = None,
     ) -> None:
@@ -48,7 +46,6 @@ class Run(Between):
         self._batch_size: Optional[int] = None
         self._data_facts: List[str] = []
         self._listeners: List[Callable[[Dict[str, Any]], None]] = []
-        self._progress = Progress(settings.progress, price_per_hour)
         self._joined_in = os.getpid()
         self._thread: Optional[int] = None
         if settings.threads:
@@ -73,7 +70,7 @@ class Run(Between):
         _ends.tell("joining")
         self._thread = threading.get_ident()
         driver = self._open(shape, trained, grain)
-        self._loop = Loop(driver, trained, self._batch_size, self._ended)
+        self._loop = Loop(driver, trained, self._batch_size, self._tick)
         try:
             initial, alive = trained.initial()
             driver.start(initial)
@@ -119,7 +116,6 @@ class Run(Between):
             return
         self._closed = True
         _ends.released(self)
-        self._progress.end()
         if self._loop is not None:
             driver = self._loop.driver
             driver.finished = True
@@ -251,13 +247,7 @@ class Run(Between):
     def _tick(self) -> None:
         assert self._loop is not None
         engine = self._loop.driver.engine
-        self._progress.tick(engine.view)
         if self._listeners:
             for event in engine.events():
                 for listener in self._listeners:
                     listener(event)
-
-    def _ended(self) -> None:
-        self._tick()
-        self._progress.tick(lambda: self.view, at_once=True)
-        self._progress.end()

@@ -65,6 +65,7 @@ LINK_KEYS = (
     "grace",
     "watch",
     "usd_per_h",
+    "progress",
 )
 _SEVERAL = ("join",)
 _ENGINE_KEYS = RUN_KEYS + LINK_KEYS
@@ -94,8 +95,7 @@ ENVIRONMENT = {
     "TRADEWIND_PROGRESS": "progress",
 }
 # Arguments that Python itself uses.
-LOCAL_KEYS = ("file", "threads", "progress")
-PROGRESS = ("auto", "line", "off")
+LOCAL_KEYS = ("file", "threads")
 
 
 class Settings(NamedTuple):
@@ -103,7 +103,6 @@ class Settings(NamedTuple):
 
     pairs: Tuple[Tuple[str, str], ...]
     threads: Optional[int]
-    progress: str
 
     def get(self, key: str) -> Optional[str]:
         """The last value of a setting, as text."""
@@ -191,16 +190,13 @@ def _same(key: str, left: Sequence[str], right: Sequence[str]) -> bool:
     return list(left) == list(right)
 
 
-def _local(found: Dict[str, List[str]]) -> Tuple[Optional[int], str]:
-    progress = found.pop("progress", ["auto"])[0]
-    if progress not in PROGRESS:
-        raise SettingError(f"progress={progress}: expected one of {', '.join(PROGRESS)}.")
+def _threads(found: Dict[str, List[str]]) -> Optional[int]:
     threads = found.pop("threads", None)
     if threads is None:
-        return None, progress
+        return None
     if not threads[0].isdigit() or int(threads[0]) < 1:
         raise SettingError(f"threads={threads[0]}: expected a whole number from 1.")
-    return int(threads[0]), progress
+    return int(threads[0])
 
 
 def resolve(
@@ -213,20 +209,18 @@ def resolve(
         os.environ if environment is None else environment
     ).items():
         if key == "progress" and key in found:
-            # Of the processes of `tw run` one shows the line; a program that wants none has none.
-            found[key] = ["off"] if "off" in (found[key][0], texts[0]) else found[key]
-            continue
+            continue  # the engine knows both, and which of them counts
         if key in found and not _same(key, found[key], texts):
             raise SettingError(
                 f"{key} is {', '.join(found[key])} as argument and {', '.join(texts)} in {variable}: leave"
                 " one of them out."
             )
         found[key] = found.get(key, texts)
-    threads, progress = _local(found)
+    threads = _threads(found)
     for key in _FLAG_KEYS:
         if key in found:
             found[key] = [_FLAGS.get(found[key][0], found[key][0])]
     pairs = [("run_file", text) for text in found.pop("file", [])]
     pairs += [("model", "own"), ("data.kind", "own")]
     pairs += [(key, text) for key, texts in found.items() for text in texts]
-    return Settings(tuple(pairs), threads, progress)
+    return Settings(tuple(pairs), threads)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bind/peer_thread.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <utility>
 
 #include "average/reduction/geometry.h"
@@ -41,7 +44,9 @@ std::optional<spot::Signal> notice_of(int signal) {
 }
 
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
-    : plan_(std::move(plan)), trainer_(plan_.model.tensor_sizes, std::move(initial)) {
+    : plan_(std::move(plan)),
+      trainer_(plan_.model.tensor_sizes, std::move(initial)),
+      shared_{.narrator = Narrator::to_stderr(plan_.links.progress, plan_.links.usd_per_h)} {
   const train::SessionOptions& session = plan_.links.session;
   // owners: see state()
   state_ = std::make_shared<train::TrainState>(trainer_, session.run,
@@ -66,22 +71,42 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
 PeerThread::~PeerThread() {
   leave(true);
   thread_.join();
-  say_warnings();
+  over_ = true;
+  say_news();
 }
 
 Result<std::string> PeerThread::started() {
   Result<std::string> address = started_.get_future().get();
-  say_warnings();
+  say_news();
   return address;
 }
 
-void PeerThread::say_warnings() {
+void PeerThread::say_news() {
   std::vector<std::string> warnings;
+  std::string text;
   {
     const std::lock_guard lock(mutex_);
     warnings.swap(shared_.warnings);
+    text = shared_.narrator.take_text(over_);
   }
   for (const std::string& line : warnings) plan_.callbacks.warn(line);
+  if (!text.empty()) (void)!std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// How others join this peer and see the run.
+void PeerThread::invite() {
+  const peer::Options& options = peer_->options();
+  const std::string watch = peer_->how_to_watch();
+  const std::lock_guard lock(mutex_);
+  Narrator& narrator = shared_.narrator;
+  if (!options.tls)
+    narrator.say("without TLS (insecure): anybody on the network can read and change this run");
+  if (address_.empty()) return narrator.say("dials others, and listens nowhere");
+  if (options.directory) narrator.say("others find this run with: bootstrap=" + peer_->meeting_point());
+  narrator.say(options.admission.empty()
+                   ? "listening on " + address_
+                   : fmt::format("others join with: join={} {}", address_, options.admission));
+  if (!watch.empty()) narrator.say("watch: " + watch);
 }
 
 void PeerThread::run() {
@@ -89,6 +114,7 @@ void PeerThread::run() {
   const Result<std::string> address = peer_->start();
   if (address) {
     address_ = address.value();
+    invite();
     look();
   }
   if (!address) look();
@@ -97,6 +123,11 @@ void PeerThread::run() {
     loop_.run();
     failure_ = peer_->failure();
     look();
+    const std::string ended = peer_->view().ended;
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty() && !ended.empty()) shared_.narrator.say(ended);
+  }
+  if (address) {
     executor_->stop();
     peer_->farewell();
   }
@@ -138,6 +169,7 @@ void PeerThread::emit(const world::Event& event) {
   shared_.events.push_back(to_json_line(entry));
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
   if (event.phase == world::Phase::warn) shared_.warnings.push_back(event.why);
+  shared_.narrator.take(event);
   if (event.phase != world::Phase::commit) return;
   const auto calculation = number_of(event, "calc_s"), communication = number_of(event, "comm_s");
   if (calculation && communication && *communication > 0)

@@ -14,6 +14,7 @@
 
 #include "bind/caller_learner.h"
 #include "bind/caller_model.h"
+#include "bind/narrator.h"
 #include "bind/settings.h"
 #include "bind/view_json.h"
 #include "host/executor_caller.h"
@@ -53,8 +54,8 @@ class PeerThread final : public world::EventSink {
 
   CallerMode& mode() { return *mode_; }
 
-  /// The program hears the warnings since the last call.
-  void say_warnings();
+  /// The program hears the warnings since the last call, and stderr gets the lines for people.
+  void say_news();
 
   /// The vectors outlive this object with it.
   // owners: the learner, and each vector that the program holds
@@ -77,9 +78,11 @@ class PeerThread final : public world::EventSink {
     View view;
     std::deque<std::string> events;
     std::vector<std::string> warnings{};
+    Narrator narrator;
   };
 
   void run();
+  void invite();
   void look();
   void post(std::function<void(peer::Peer&)> call);
 
@@ -95,6 +98,7 @@ class PeerThread final : public world::EventSink {
   std::promise<Result<std::string>> started_;
   std::string address_;
   std::string failure_;
+  bool over_ = false;  ///< the thread has ended
   mutable std::mutex mutex_;
   Shared shared_;  // guarded by mutex_
   std::thread thread_;

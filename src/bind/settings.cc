@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text/option.h"
+#include "bind/environment.h"
 #include "host/system/environment.h"
 #include "peer/spelling.h"
 #include "train/run/run_fields.h"
@@ -19,8 +18,6 @@ namespace tw::bind {
 namespace {
 
 constexpr peer::Spelling kPython = peer::Spelling::python;
-
-using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 bool is_of_the_run(const std::string& key) {
   return key.find('.') != std::string::npos || train::find_run_field(key) != nullptr;
@@ -41,61 +38,6 @@ Status take_begun(const std::string& text, std::uint64_t& begun) {
   return Unit{};
 }
 
-/// The values of a variable: a list has commas.
-std::vector<std::string> parts_of(const std::string& text, char between) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, between);)
-    if (!part.empty()) parts.push_back(part);
-  return parts;
-}
-
-std::string truth_of(const std::string& word) {
-  if (word == "1" || word == "yes" || word == "on") return "true";
-  return word == "0" || word == "no" || word == "off" ? "false" : word;
-}
-
-/// TRADEWIND_*, as pairs of what tw_open takes.
-Result<Pairs> pairs_of_environment() {
-  Pairs pairs;
-  if (std::string file = host::environment_value("TRADEWIND_RUN"); !file.empty())
-    pairs.emplace_back("run_file", std::move(file));
-  for (const std::string& part : parts_of(host::environment_value("TRADEWIND_SET"), ';')) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos)
-      return Error{fmt::format("TRADEWIND_SET has \"{}\": expected KEY=VALUE;KEY=VALUE", part)};
-    pairs.emplace_back(train::whole_run_key(part.substr(0, equals)), part.substr(equals + 1));
-  }
-  peer::LinkOptions options;
-  for (const peer::LinkField& field : peer::link_fields()) {
-    const std::string text = host::environment_value(peer::variable_of(field.name));
-    const auto place = field.place(options);
-    const std::string name(field.name);
-    if (text.empty()) continue;
-    if (std::holds_alternative<std::vector<std::string>*>(place))
-      for (std::string& part : parts_of(text, ',')) pairs.emplace_back(name, std::move(part));
-    else
-      pairs.emplace_back(name, std::holds_alternative<bool*>(place) ? truth_of(text) : text);
-  }
-  return pairs;
-}
-
-/// The program's own settings go before those of its environment.
-Result<Pairs> all_settings(std::span<const tw_setting> given) {
-  Pairs pairs;
-  std::set<std::string> own;
-  for (const tw_setting& setting : given) {
-    if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
-    pairs.emplace_back(setting.key, setting.value);
-    own.insert(setting.key);
-  }
-  auto environment = pairs_of_environment();
-  if (!environment) return environment.error();
-  for (auto& pair : environment.value())
-    if (!own.contains(pair.first)) pairs.push_back(std::move(pair));
-  return pairs;
-}
-
 /// Running statistics may be small differences of large numbers; a block of int8 could turn their sign.
 Status check_codec(const train::RunOptions& run, const CallerModel& model) {
   if (!model.averages() || !run.feeds_back()) return Unit{};
@@ -113,7 +55,12 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   std::string file;
   Pairs of_the_run;
   std::uint64_t begun = 0;
-  const auto all = all_settings(given);
+  Pairs pairs;
+  for (const tw_setting& setting : given) {
+    if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
+    pairs.emplace_back(setting.key, setting.value);
+  }
+  const auto all = with_environment(std::move(pairs), host::environment_value);
   if (!all) return all.error();
   for (const auto& [key, value] : all.value()) {
     if (key == "run_file") {

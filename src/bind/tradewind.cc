@@ -78,7 +78,7 @@ int ended(const tw_peer& peer) {
 int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
   using News = host::CallerExecutor::News;
   const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(limit_ms));
-  peer.thread->say_warnings();
+  peer.thread->say_news();
   peer.in_hand = {};
   if (news == News::nothing) return TW_TIMEOUT;
   if (news == News::gradient) {
@@ -132,7 +132,7 @@ int barrier(tw_peer& peer, std::uint32_t limit_ms) {
   }
   for (std::uint32_t spent_ms = 0;; spent_ms += kSlice_ms) {
     const News news = peer.thread->executor().work_until_gradient(std::chrono::milliseconds(kSlice_ms));
-    peer.thread->say_warnings();
+    peer.thread->say_news();
     if (news == News::stopped) return ended(peer);
     if (news == News::gradient) hand_in(peer, {});  // an order from before it came here
     if (peer.thread->view().barriers >= peer.barrier) {

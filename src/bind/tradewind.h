@@ -61,8 +61,9 @@ typedef struct tw_peer tw_peer;
 
 /* A setting of the run file ("training.rounds") or of the peer ("listen", "join", "token", "run",
  * "bootstrap", "insecure", "site", "role", "id", "out", "log_limit", "wait_for", "rejoin", "no_rejoin",
- * "notices", "grace", "watch", "usd_per_h"), as text; "join" may be repeated. What is not given comes from
- * the environment of `tw run`: TRADEWIND_WAIT_FOR, ...; TRADEWIND_SET (KEY=VALUE;...), TRADEWIND_RUN. */
+ * "notices", "grace", "watch", "usd_per_h", "progress"), as text; "join" may be repeated. What is not given
+ * comes from the environment of `tw run`: TRADEWIND_WAIT_FOR, ...; TRADEWIND_SET (KEY=VALUE;...),
+ * TRADEWIND_RUN. */
 typedef struct {
   const char* key;
   const char* value;

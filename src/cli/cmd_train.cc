@@ -95,7 +95,8 @@ int train(const TrainArguments& arguments) {
   options.value().session.run.layout = trainer.value()->layout();
   options.value().session.run.sources = trainer.value()->sources();
   look_at_past(options.value(), trainer.value()->parameter_count());
-  const PeerProcess::Words words{.run_file = arguments.run_file, .quiet = arguments.quiet};
+  const PeerProcess::Words words{.run_file = arguments.run_file,
+                                 .quiet = arguments.quiet || options.value().progress == peer::Progress::off};
   options.value().order = trainer.value()->order();
   return PeerProcess(std::move(options).value(), words, std::move(trainer).value()).run();
 }

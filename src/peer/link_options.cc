@@ -64,6 +64,8 @@ constexpr LinkField kLinkFields[] = {
      "{site} "
      "by the catalogs (tw train, tw run); `tw up` gives that of its plan",
      [](LinkOptions& o) -> Place { return &o.usd_per_h; }},
+    {"progress", "lines on stderr about rounds and peers: auto (on a terminal), line, off",
+     [](LinkOptions& o) -> Place { return &o.progress; }},
     {"insecure", "no TLS and no token, on all peers: anybody on the network can read and change the run",
      [](LinkOptions& o) -> Place { return &o.insecure; }},
 };

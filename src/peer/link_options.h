@@ -29,6 +29,7 @@ struct LinkOptions {
   std::string grace = "25s";
   std::string watch;
   std::string usd_per_h;
+  std::string progress = "auto";
   bool rejoin = false;
   bool no_rejoin = false;
   bool insecure = false;

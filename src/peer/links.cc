@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "host/address.h"
@@ -59,6 +61,7 @@ class LinkReader {
   Status find_peers(const wire::Token& token);
   Status read_role(const std::optional<wire::Token>& token);
   Status read_price();
+  Status read_progress();
   Status read_listen();
   Status read_past();
   Status read_watch(const std::optional<wire::Token>& token);
@@ -88,6 +91,7 @@ Result<Options> LinkReader::read() {
   }
   if (const Status role = read_role(token.value()); !role) return role.error();
   if (const Status price = read_price(); !price) return price.error();
+  if (const Status progress = read_progress(); !progress) return progress.error();
   if (const Status listen = read_listen(); !listen) return listen.error();
   if (const Status watch = read_watch(token.value()); !watch) return watch.error();
   warn_of_insecurity();
@@ -154,6 +158,15 @@ Status LinkReader::read_price() {
   const auto price = catalog_price_(given_.usd_per_h, given_.site, options_.session.anchor);
   if (!price) return price.error();
   options_.usd_per_h = price.value();
+  return Unit{};
+}
+
+Status LinkReader::read_progress() {
+  constexpr std::array<std::string_view, 3> kModes = {"auto", "line", "off"};
+  const auto found = std::ranges::find(kModes, given_.progress);
+  if (found == kModes.end())
+    return Error{fmt::format("{}: expected auto, line or off", option("progress").with(given_.progress))};
+  options_.progress = static_cast<Progress>(found - kModes.begin());
   return Unit{};
 }
 

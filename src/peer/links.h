@@ -22,13 +22,21 @@
 
 namespace tw::peer {
 
+/// Whether lines about rounds and peers are written for people.
+enum class Progress {
+  automatic,  ///< to a terminal
+  line,
+  off,
+};
+
 /// Everything that a peer needs besides its model.
 struct Options {
   train::SessionOptions session;
   std::string out;  ///< folder of the event log; empty: none
   monitor::LogLimits log_limits;
   spot::NoticeOptions notices;
-  std::optional<double> usd_per_h;                ///< price of the machine; nothing: not known
+  std::optional<double> usd_per_h;  ///< price of the machine; nothing: not known
+  Progress progress = Progress::automatic;
   int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
   std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere

@@ -55,14 +55,13 @@ class FakeRuns:
         self.runs: List[tradewind.Run] = []
 
     def __call__(self, given: Any = None, **settings: Any) -> tradewind.Run:
-        settings.setdefault("progress", "off")
         resolved = _settings.resolve(settings, {})
 
         def open_engine(pairs: Any, shape: Any, calls: Any) -> FakeEngine:
             self.engines.append(FakeEngine(pairs, shape, calls, given))
             return self.engines[-1]
 
-        run = tradewind.Run(resolved, None, open_engine)
+        run = tradewind.Run(resolved, open_engine)
         self.runs.append(run)
         return run
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress line, signals, forks and the end of the process, on the engine's double."""
+"""Signals, forks and the end of the process, on the engine's double."""
 
-import io
 import os
 import signal
 import subprocess
@@ -12,26 +11,9 @@ import torch
 import tradewind
 from conftest import ROOT, python_path
 from models import data, loss_of, mlp
-from tradewind import _abi, _ends, _fork, _progress
-from tradewind._progress import Progress, line_of
-
-VIEW = {
-    "round": 12,
-    "rounds": 500,
-    "peers": 4,
-    "samples": 1000,
-    "loss": 0.42105,
-    "granularity": 7.31,
-    "waiting": "",
-}
-
+from tradewind import _abi, _ends, _fork
 
 NOTICES = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def begun(fake_run, **settings):
@@ -40,37 +22,6 @@ def begun(fake_run, **settings):
     opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
     run.start()
     return run, opt, model
-
-
-def test_the_line_has_what_is_known():
-    line = line_of(VIEW, 813.4, 0.123)
-    assert line == "round 12/500  4 peers  813 samples/s  loss 0.421  granularity 7.31  $0.12"
-    line = line_of({"round": 1, "peers": 1, "waiting": "waiting for peer 3: gradients"}, 0, None)
-    assert line == "round 1  1 peer  0 samples/s  waiting for peer 3: gradients"
-
-
-def test_the_line_comes_every_two_seconds_and_in_place_on_terminals(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
-    for out, mode, expected in (
-        (Terminal(), "auto", "\rround 12/500  4 peers  loss 0.421"),
-        (io.StringIO(), "line", "round 12/500  4 peers  loss 0.421"),
-    ):
-        progress = Progress(mode, 3600.0, out)
-        views = []
-        for _ in range(8):
-            now[0] += 0.5
-            progress.tick(lambda: views.append(1) or dict(VIEW, samples=1000 * len(views)))
-        progress.end()
-        assert len(views) == 2 and out.getvalue().startswith(expected)
-        assert (
-            "500 samples/s" in out.getvalue()
-            and "$4.00" in out.getvalue()
-            and out.getvalue().endswith("\n")
-        )
-    quiet = io.StringIO()
-    Progress("auto", None, quiet).tick(lambda: VIEW, at_once=True)
-    assert not quiet.getvalue()
 
 
 @pytest.fixture

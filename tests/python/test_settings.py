@@ -62,7 +62,6 @@ def test_a_peer_has_its_own_model_and_data():
         ({"schedule.learning_rate": 1}, "scheduler="),
         ({"rounds": 3, "training.rounds": 4}, "training.rounds is given twice"),
         ({"rounds": [3]}, "expected a text, a number"),
-        ({"progress": "loud"}, "auto, line, off"),
         ({"threads": 0}, "whole number from 1"),
     ],
 )
@@ -91,15 +90,9 @@ def test_the_environment_stands_for_arguments():
         ("run", "folder"),
         ("insecure", "true"),
         ("wait_for", "3"),
+        ("progress", "off"),
     ]
-    assert resolve({}, environment).threads == 2 and resolve({}, environment).progress == "off"
-
-
-@pytest.mark.parametrize("argument", ["auto", "line", "off"])
-def test_a_program_without_a_progress_line_has_none_under_tw_run(argument):
-    shown = resolve({"progress": argument}, {"TRADEWIND_PROGRESS": "line"}).progress
-    assert shown == argument
-    assert resolve({"progress": argument}, {"TRADEWIND_PROGRESS": "off"}).progress == "off"
+    assert resolve({}, environment).threads == 2
 
 
 def test_argument_and_environment_may_agree_but_not_differ():

@@ -87,7 +87,7 @@ void RoleCredentials::refused() {
 RoleCredentials& role_credentials() {
   static RoleCredentials ours({.exchange = http_exchange,
                                .unix_s = now_unix_s,
-                               .environment = process_environment,
+                               .environment = environment_value,
                                .sys_vendor = read_machine_signs().sys_vendor,
                                .read_files = read_aws_files});
   return ours;

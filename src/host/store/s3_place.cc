@@ -108,11 +108,6 @@ Status put_at(S3Place& place, std::string endpoint) {
 
 }  // namespace
 
-std::string process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value != nullptr ? value : "";
-}
-
 bool is_s3(const std::string& url) { return url.starts_with(kScheme); }
 
 Result<S3Name> parse_s3(const std::string& url) {

@@ -7,15 +7,10 @@
 
 #include "base/result.h"
 #include "host/store/sigv4.h"
+#include "host/system/environment.h"
 
 /// Where a bucket is and in whose name it is used, by the environment that all tools of S3 read. Pure.
 namespace tw::host {
-
-/// The value of a variable; empty: not set.
-using Environment = std::function<std::string(const std::string& name)>;
-
-/// That of this process.
-std::string process_environment(const std::string& name);
 
 /// Texts of the files that all tools of S3 read; empty: there is none.
 struct AwsFiles {

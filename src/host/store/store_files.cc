@@ -15,8 +15,8 @@ constexpr std::uint64_t kMostCredentials = 1 << 20;
 
 AwsFiles read_aws_files() {
   const auto text_of_file = [](const char* variable, const char* name) {
-    std::string path = process_environment(variable);
-    if (path.empty()) path = process_environment("HOME") + "/.aws/" + name;
+    std::string path = environment_value(variable);
+    if (path.empty()) path = environment_value("HOME") + "/.aws/" + name;
     const auto text = read_text_file(path, kMostCredentials);
     return text ? text.value() : std::string();
   };
@@ -31,7 +31,7 @@ Result<world::Files*> StoreFiles::files_for(const std::string& path) {
   const std::lock_guard lock(mutex_);
   if (const auto known = s3_.find(files); known != s3_.end())
     return static_cast<world::Files*>(&known->second);
-  const auto place = s3_place(process_environment, files);
+  const auto place = s3_place(environment_value, files);
   if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
   return static_cast<world::Files*>(
       &s3_.try_emplace(files, place.value(), s3_doors(), effort_).first->second);

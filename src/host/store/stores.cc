@@ -14,7 +14,7 @@ Stores::Stores(std::function<void(const std::string&)> troubled)
     : http_({.exchange = [this](world::HttpRequest request, HttpPool::Tell tell,
                                 Duration later) { pool_.add(std::move(request), std::move(tell), later); },
              .unix_s = now_unix_s,
-             .environment = process_environment,
+             .environment = environment_value,
              .aws_files = [] { return role_credentials().files(); },
              .keys_refused = [] { role_credentials().refused(); },
              .seed = static_cast<std::uint64_t>(now_unix_s()),

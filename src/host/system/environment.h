@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 namespace tw::host {
 
-/// Value of a variable of this process's environment; empty: not set.
+/// The value of a variable; empty: not set.
+using Environment = std::function<std::string(const std::string& name)>;
+
+/// That of this process.
 inline std::string environment_value(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/environment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+#include <variant>
+
+#include "base/text/text.h"
+#include "peer/link_options.h"
+#include "train/run/run_fields.h"
+
+namespace tw::bind {
+namespace {
+
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);)
+    if (std::string word(trimmed(part)); !word.empty()) parts.push_back(std::move(word));
+  return parts;
+}
+
+/// Shells write flags in several ways.
+std::string truth(const std::string& text) {
+  if (text == "1" || text == "yes" || text == "on") return "true";
+  if (text == "0" || text == "no" || text == "off") return "false";
+  return text;
+}
+
+std::vector<std::string> texts_of(const peer::LinkField& field, const std::string& value) {
+  peer::LinkOptions kinds;
+  const auto kind = field.place(kinds);
+  if (std::holds_alternative<std::vector<std::string>*>(kind)) return parts_of(value, ',');
+  if (std::holds_alternative<bool*>(kind)) return {truth(value)};
+  return {value};
+}
+
+/// The settings of a program, which grow by those of variables.
+class Merged {
+ public:
+  explicit Merged(Pairs given) : pairs_(std::move(given)) {}
+
+  Status add(const std::string& variable, const std::string& key, const std::vector<std::string>& values) {
+    std::vector<std::string> before;
+    for (const auto& [name, value] : pairs_)
+      if (name == key) before.push_back(value);
+    if (before.empty()) {
+      for (const std::string& value : values) pairs_.emplace_back(key, value);
+      return Unit{};
+    }
+    if (before == values) return Unit{};
+    // Of the processes of `tw run` one writes lines; a program that wants none writes none.
+    if (key == "progress") return silence(values);
+    return Error{fmt::format("{} is {} in the program and {} in {}: leave one of them out", key,
+                             fmt::join(before, ","), fmt::join(values, ","), variable)};
+  }
+
+  Pairs take() { return std::move(pairs_); }
+
+ private:
+  Status silence(const std::vector<std::string>& values) {
+    for (auto& [name, value] : pairs_)
+      if (name == "progress" && values.front() == "off") value = "off";
+    return Unit{};
+  }
+
+  Pairs pairs_;
+};
+
+}  // namespace
+
+Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
+  Merged all(std::move(given));
+  const std::string file = variable("TRADEWIND_RUN");
+  if (!file.empty())
+    if (const Status added = all.add("TRADEWIND_RUN", "run_file", {file}); !added) return added.error();
+  for (const peer::LinkField& field : peer::link_fields()) {
+    const std::string name = peer::variable_of(field.name), value = variable(name);
+    if (value.empty()) continue;
+    const Status added = all.add(name, std::string(field.name), texts_of(field, value));
+    if (!added) return added.error();
+  }
+  for (const std::string& part : parts_of(variable("TRADEWIND_SET"), ';')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos)
+      return Error{fmt::format("TRADEWIND_SET has \"{}\": expected KEY=VALUE;KEY=VALUE", part)};
+    const std::string key = train::whole_run_key(trimmed(part.substr(0, equals)));
+    const Status added = all.add("TRADEWIND_SET", key, {std::string(trimmed(part.substr(equals + 1)))});
+    if (!added) return added.error();
+  }
+  return all.take();
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "host/system/environment.h"
+
+namespace tw::bind {
+
+/// Keys and texts of settings (tw_setting), in order; "join" may be repeated.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Settings of a program that `tw run` or a user starts with TRADEWIND_* variables: those given, then those
+/// that only the environment has. A setting that both have, with other values, is an error that names both.
+Result<Pairs> with_environment(Pairs given, const host::Environment& variable);
+
+}  // namespace tw::bind

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace tw::bind {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using Variables = std::map<std::string, std::string>;
+
+Result<Pairs> merged(Pairs given, Variables variables) {
+  return with_environment(std::move(given), [variables](const std::string& name) {
+    const auto found = variables.find(name);
+    return found != variables.end() ? found->second : std::string();
+  });
+}
+
+TEST(Environment, adds_what_the_program_does_not_set) {
+  const auto all = merged({{"site", "lab"}}, {{"TRADEWIND_RUN", "run.yaml"},
+                                              {"TRADEWIND_RUN_FOLDER", "secrets"},
+                                              {"TRADEWIND_JOIN", "a:1, b:2"},
+                                              {"TRADEWIND_WAIT_FOR", "3"},
+                                              {"TRADEWIND_INSECURE", "1"}});
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_THAT(all.value(), ElementsAre(Pair("site", "lab"), Pair("run_file", "run.yaml"), Pair("join", "a:1"),
+                                       Pair("join", "b:2"), Pair("wait_for", "3"), Pair("run", "secrets"),
+                                       Pair("insecure", "true")));
+}
+
+TEST(Environment, takes_keys_of_the_run_file_by_their_last_part) {
+  const auto all = merged({}, {{"TRADEWIND_SET", "rounds=5; checkpoint.every=2"}});
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_THAT(all.value(), ElementsAre(Pair("training.rounds", "5"), Pair("checkpoint.every", "2")));
+  EXPECT_THAT(merged({}, {{"TRADEWIND_SET", "rounds"}}).error().message,
+              HasSubstr("\"rounds\": expected KEY="));
+}
+
+TEST(Environment, refuses_a_setting_that_the_program_has_with_another_value) {
+  EXPECT_TRUE(merged({{"site", "lab"}}, {{"TRADEWIND_SITE", "lab"}}));
+  const auto all = merged({{"site", "lab"}}, {{"TRADEWIND_SITE", "home"}});
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().message,
+            "site is lab in the program and home in TRADEWIND_SITE: leave one of them out");
+}
+
+TEST(Environment, writes_no_lines_where_either_wants_none) {
+  const auto progress = [](const std::string& program, const std::string& variable) {
+    return merged({{"progress", program}}, {{"TRADEWIND_PROGRESS", variable}}).value().front().second;
+  };
+  EXPECT_EQ("off", progress("line", "off"));
+  EXPECT_EQ("off", progress("off", "line"));
+  EXPECT_EQ("auto", progress("auto", "line"));
+}
+
+}  // namespace
+}  // namespace tw::bind

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/narrator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tw::bind {
+namespace {
+
+using namespace std::chrono_literals;
+using world::Event;
+using world::Phase;
+
+Event round_at(Round round, Duration after) {
+  return {.at = Instant{} + 1h + after, .phase = Phase::commit, .round = round};
+}
+
+Event lost_at(Round round, Duration after) {
+  return {.at = Instant{} + 1h + after, .phase = Phase::lost, .round = round, .peer = PeerId{7}};
+}
+
+TEST(Narrator, writes_lines_one_after_the_other_where_nobody_can_overwrite_them) {
+  Narrator narrator(true, false, std::nullopt);
+  narrator.say("listening on 127.0.0.1:7000");
+  narrator.take(round_at(1, 0s));
+  narrator.take(lost_at(1, 1s));
+  narrator.take(round_at(2, 3s));
+  EXPECT_EQ(narrator.take_text(),
+            "listening on 127.0.0.1:7000\nround 1\nround 1  lost peer 7\nround 2  0 samples/s\n");
+  EXPECT_EQ(narrator.take_text(true), "");
+}
+
+TEST(Narrator, writes_the_line_about_rounds_in_place_on_a_terminal) {
+  Narrator narrator(true, true, 3.6);
+  narrator.take(round_at(999, 0s));
+  EXPECT_EQ(narrator.take_text(), "\rround 999  $0.00");
+  narrator.take(round_at(1000, 1000s));
+  narrator.take(round_at(1001, 2000s));
+  EXPECT_EQ(narrator.take_text(), "\rround 1001  0 samples/s  $2.00") << "only the newest";
+  narrator.take(lost_at(1001, 2001s));
+  EXPECT_EQ(narrator.take_text(), "\nround 1001  lost peer 7\n");
+  narrator.take(round_at(1002, 3000s));
+  EXPECT_THAT(narrator.take_text(true), ::testing::EndsWith("$3.00\n"));
+}
+
+TEST(Narrator, that_is_off_keeps_nothing) {
+  Narrator narrator(false, true, 3.6);
+  narrator.say("listening");
+  narrator.take(round_at(1, 0s));
+  EXPECT_EQ(narrator.take_text(true), "");
+}
+
+}  // namespace
+}  // namespace tw::bind
