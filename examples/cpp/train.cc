@@ -25,8 +25,8 @@ namespace {
 constexpr std::uint64_t kBatch = 64;
 constexpr std::uint64_t kEvaluatedEvery = 20;  // rounds
 
-struct DigitsImpl : torch::nn::Module {
-  DigitsImpl() {
+struct Digits : torch::nn::Module {
+  Digits() {
     namespace nn = torch::nn;
     layers = register_module("layers",
                              nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 16, 5).stride(2)), nn::ReLU(),
@@ -38,8 +38,6 @@ struct DigitsImpl : torch::nn::Module {
 
   torch::nn::Sequential layers{nullptr};
 };
-
-TORCH_MODULE(Digits);
 
 struct Data {
   torch::Tensor pictures;  // [count, 1, 28, 28], from 0 to 1
@@ -70,8 +68,7 @@ volatile std::sig_atomic_t noticed = 0;  // the signal that came last
 /// One peer that trains `model`. Everything runs on the thread that made it.
 class Peer {
  public:
-  Peer(Digits model, const std::vector<tw_setting>& settings)
-      : model_(std::move(model)), parameters_(model_->parameters()) {
+  Peer(const Digits& model, const std::vector<tw_setting>& settings) : parameters_(model.parameters()) {
     std::vector<std::uint64_t> sizes;
     for (const torch::Tensor& p : parameters_) sizes.push_back(static_cast<std::uint64_t>(p.numel()));
     tw_group group{};
@@ -175,7 +172,6 @@ class Peer {
     return 0;
   }
 
-  Digits model_;
   std::vector<torch::Tensor> parameters_;
   tw_peer* peer_ = nullptr;
   tw_memory* memory_ = nullptr;
@@ -185,14 +181,14 @@ class Peer {
 /// Share of the test pictures that the model recognises.
 double accuracy(Digits& model, const Data& test) {
   const torch::NoGradGuard none;
-  return (model->forward(test.pictures).argmax(1) == test.targets).to(torch::kFloat32).mean().item<double>();
+  return (model.forward(test.pictures).argmax(1) == test.targets).to(torch::kFloat32).mean().item<double>();
 }
 
 int train(const std::string& folder, const std::vector<tw_setting>& settings) {
   const torch::Device device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU);
   torch::manual_seed(1);
   Digits model;
-  model->to(device);
+  model.to(device);
   const Data data = read_data(folder, true, device), test = read_data(folder, false, device);
   Peer peer(model, settings);
   if (!peer.start()) return 75;
@@ -208,9 +204,9 @@ int train(const std::string& folder, const std::vector<tw_setting>& settings) {
     }
     const std::uint64_t count = std::min(order.samples, kBatch);
     const auto rows = peer.samples(static_cast<std::uint64_t>(data.targets.size(0)), count).to(device);
-    model->zero_grad();
-    const auto loss = torch::nn::functional::cross_entropy(
-        model->forward(data.pictures.index_select(0, rows)), data.targets.index_select(0, rows));
+    model.zero_grad();
+    const auto loss = torch::nn::functional::cross_entropy(model.forward(data.pictures.index_select(0, rows)),
+                                                           data.targets.index_select(0, rows));
     loss.backward();
     peer.done(count, loss.item<double>());
   }

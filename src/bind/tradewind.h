@@ -190,8 +190,7 @@ typedef struct {
  * its samples are then in no sum, and are leased again. */
 TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 
-/* Gives the order back: another peer may get it. */
-TW_API int tw_drop(tw_peer* peer);
+TW_API int tw_drop(tw_peer* peer); /* Gives the order back: another peer may get it. */
 
 /* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. On the
  * thread of tw_next it calls `save`: peers that join meanwhile get the state as it is now. */
