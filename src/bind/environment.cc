@@ -52,7 +52,7 @@ class Merged {
       return Unit{};
     }
     if (before == values) return Unit{};
-    // Of the processes of `tw run` one writes lines; a program that wants none writes none.
+    // One process of `tw run` writes lines; a program that wants none writes none.
     if (key == "progress") return silence(values);
     return Error{fmt::format("{} is {} in the program and {} in {}: leave one of them out", key,
                              fmt::join(before, ","), fmt::join(values, ","), variable)};
