@@ -3,7 +3,6 @@
 # build/tests/example_cpp, examples/cpp with Debian's libtorch.
 function(tw_add_programs)
   add_executable(toy ${PROJECT_SOURCE_DIR}/tests/toy/toy.c)
-  target_link_libraries(toy PRIVATE m)
   set_target_properties(toy PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
   add_executable(example_cpp ${PROJECT_SOURCE_DIR}/examples/cpp/train.cc)
   target_link_libraries(example_cpp PRIVATE tw_libtorch)

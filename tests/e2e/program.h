@@ -60,10 +60,11 @@ class Program {
     std::string separate_errors{};               ///< file for stderr, when it is not to be in output
     std::optional<rlim_t> largest_file_bytes{};  ///< writing more fails, like a full disk
     std::vector<std::string> enter{};            ///< words in front of the program
+    std::string program = TW_PROGRAM;
   };
 
   Program(std::vector<std::string> arguments, Options options) : output_(options.output) {
-    arguments.insert(arguments.begin(), TW_PROGRAM);
+    arguments.insert(arguments.begin(), options.program);
     arguments.insert(arguments.begin(), options.enter.begin(), options.enter.end());
     std::vector<char*> words;
     for (std::string& argument : arguments) words.push_back(argument.data());
@@ -187,6 +188,17 @@ class ProgramTest : public testing::Test {
                                           "--run", path("run")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return tw(std::move(arguments), "peer-" + std::to_string(id));
+  }
+
+  /// One peer of the toy program (tests/toy/toy.c) with its event log in out/. more: its options, and
+  /// settings KEY=VALUE.
+  Program toy(std::uint64_t id, std::vector<std::string> more = {}) const {
+    std::vector<std::string> words = {"id=" + std::to_string(id), "out=" + path("out"), "progress=line"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Program(std::move(words), {.output = path("peer-" + std::to_string(id) + ".txt"),
+                                      .separate_errors = {},
+                                      .largest_file_bytes = {},
+                                      .program = TW_TOY});
   }
 
   std::vector<monitor::LogEntry> log_of(std::uint64_t id) const {

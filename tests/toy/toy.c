@@ -2,14 +2,13 @@
  *
  * A small training program: one peer that fits a line through fixed points, y = w x + 0.5 with w_i = i / 8.
  *
- *   toy [--batch N] [--work-ms MS] [--values N] [--rule sgd|adamw|own] [--die ROUND] [KEY=VALUE ...]
+ *   toy [--batch N] [--work-ms MS] [--values N] [KEY=VALUE ...]
  *
  * KEY=VALUE are settings of the engine (tw_setting); the rest of them come from TRADEWIND_*. Samples are
  * those of tw_samples, so any number of peers computes what one computes. --values pads the vector, --work-ms
- * sleeps for each gradient, --die exits with 3 in this round. The last line on stdout tells what came out.
+ * sleeps for each gradient. The last line on stdout has w and the constant.
  * Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage.
  */
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +20,7 @@
 enum { kInputs = 8, kPoints = 4096, kMostSettings = 64, kGoesOn = 75 };
 
 struct options {
-  uint64_t batch, work_ms, values, die;
-  const char* rule;
+  uint64_t batch, work_ms, values;
   tw_setting settings[kMostSettings];
   size_t count;
 };
@@ -52,30 +50,15 @@ static double add_gradient(const float* w, uint64_t point, float* gradient) {
   return error * error / 2;
 }
 
-/* The program's own optimizer: plain gradient descent. */
-struct own {
-  float* parameters;
-};
-
-static int update(void* user, uint64_t round, const float* mean, uint64_t count) {
-  struct own* own = user;
-  (void)round;
-  for (uint64_t i = 0; i < count; ++i) own->parameters[i] -= 0.1F * mean[i];
-  return 0;
-}
-
 static int read_words(int count, char** words, struct options* o) {
   for (int i = 1; i < count; ++i) {
     uint64_t* const number = !strcmp(words[i], "--batch")     ? &o->batch
                              : !strcmp(words[i], "--work-ms") ? &o->work_ms
                              : !strcmp(words[i], "--values")  ? &o->values
-                             : !strcmp(words[i], "--die")     ? &o->die
                                                               : NULL;
     char* const equals = strchr(words[i], '=');
     if (number != NULL && i + 1 < count) {
       *number = strtoull(words[++i], NULL, 10);
-    } else if (!strcmp(words[i], "--rule") && i + 1 < count) {
-      o->rule = words[++i];
     } else if (equals != NULL && o->count < kMostSettings) {
       *equals = '\0';
       o->settings[o->count++] = (tw_setting){words[i], equals + 1};
@@ -85,16 +68,6 @@ static int read_words(int count, char** words, struct options* o) {
   }
   if (o->batch == 0 || o->values < kInputs + 1) return complain("--batch from 1, --values from 9");
   return 0;
-}
-
-static tw_group group_of(const char* rule) {
-  tw_group group = {.tensors = 2, .learning_rate = 0.1, .kind = TW_SGD};
-  if (!strcmp(rule, "own")) group.kind = TW_CALLER;
-  if (!strcmp(rule, "adamw")) {
-    group.kind = TW_ADAMW;
-    group.beta1 = 0.9, group.beta2 = 0.999, group.epsilon = 1e-8;
-  }
-  return group;
 }
 
 static void pass_signals_on(tw_peer* peer) {
@@ -108,7 +81,6 @@ static int work(tw_peer* peer, const struct options* o, const tw_order* order, c
   const uint64_t count = order->samples < o->batch ? order->samples : o->batch;
   const struct timespec pause = {(time_t)(o->work_ms / 1000), (long)(o->work_ms % 1000) * 1000000};
   double loss = 0;
-  if (o->die != 0 && order->round >= o->die) exit(3);
   if (tw_samples(peer, kPoints, 1, samples, count) != TW_OK) return TW_FAILED;
   memset(gradient, 0, o->values * sizeof(float));
   for (uint64_t i = 0; i < count; ++i) loss += add_gradient(w, (uint64_t)samples[i], gradient);
@@ -130,8 +102,8 @@ static int exit_code_of(tw_peer* peer) {
   return code;
 }
 
-static int train(tw_peer* peer, const struct options* o, struct own* own) {
-  float* const gradient = calloc(o->values, sizeof(float));
+static int train(tw_peer* peer, const struct options* o) {
+  float *parameters = NULL, *const gradient = calloc(o->values, sizeof(float));
   int64_t* const samples = calloc(o->batch, sizeof(int64_t));
   const tw_tensor initial[2] = {{NULL, kInputs + 1, TW_FLOAT32, 0},
                                 {NULL, o->values - kInputs - 1, TW_FLOAT32, 0}};
@@ -139,15 +111,15 @@ static int train(tw_peer* peer, const struct options* o, struct own* own) {
   if (status == TW_CONDEMNED) return kGoesOn;
   if (status != TW_OK) return status;
   uint64_t values = 0;
-  tw_memory* const memory = tw_vector(peer, 0, &own->parameters, &values);
+  tw_memory* const memory = tw_vector(peer, 0, &parameters, &values);
   tw_order order;
   while ((status = tw_next(peer, 20, &order)) >= TW_OK && status != TW_FINISHED) {
     pass_signals_on(peer);
-    if (status == TW_GRADIENT) status = work(peer, o, &order, own->parameters, gradient, samples);
+    if (status == TW_GRADIENT) status = work(peer, o, &order, parameters, gradient, samples);
     if (status < TW_OK) break;
   }
   printf("w");
-  for (int i = 0; i <= kInputs; ++i) printf(" %.9g", own->parameters[i]);
+  for (int i = 0; i <= kInputs; ++i) printf(" %.9g", parameters[i]);
   printf("\n");
   tw_release(memory);
   free(gradient);
@@ -156,19 +128,17 @@ static int train(tw_peer* peer, const struct options* o, struct own* own) {
 }
 
 int main(int count, char** words) {
-  struct options o = {.batch = 32, .values = kInputs + 1, .rule = "sgd"};
+  struct options o = {.batch = 32, .values = kInputs + 1};
   if (read_words(count, words, &o) != 0) return 2;
-  const tw_group group = group_of(o.rule);
+  const tw_group group = {.tensors = 2, .learning_rate = 0.1, .kind = TW_SGD};
   const uint64_t sizes[2] = {kInputs + 1, o.values - kInputs - 1};
   const tw_model model = {
       .groups = &group, .group_count = 1, .tensor_sizes = sizes, .tensor_count = 2, .layout = "toy"};
-  struct own own = {NULL};
-  const tw_calls calls = {.user = &own, .update = update};
   tw_peer* peer = NULL;
   for (const int* number = (const int[]){SIGINT, SIGTERM, SIGUSR1, SIGUSR2, 0}; *number != 0; ++number)
     signal(*number, on_signal);
-  if (tw_open(o.settings, o.count, &model, &calls, &peer) != TW_OK) return complain(tw_last_error());
-  const int code = train(peer, &o, &own);
+  if (tw_open(o.settings, o.count, &model, NULL, &peer) != TW_OK) return complain(tw_last_error());
+  const int code = train(peer, &o);
   if (code < 0) complain(tw_last_error());
   tw_close(peer);
   return code < 0 ? 1 : code;
