@@ -49,10 +49,8 @@ enum tw_status {
 /* The calling thread's last error, until its next call. Never null. */
 TW_API const char* tw_last_error(void);
 
-/* TW_ABI of the library. Any thread. */
+/* TW_ABI of the library, and its version, "0.4.0". Any thread. */
 TW_API uint32_t tw_abi(void);
-
-/* "0.4.0". Any thread. */
 TW_API const char* tw_version(void);
 
 typedef struct tw_peer tw_peer;
