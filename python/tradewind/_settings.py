@@ -39,6 +39,7 @@ OWN_KEYS = {
     "data": "the program's own loader, or run.shard()",
     "optimizer": "the optimizer given to run.optimizer()",
     "schedule": "scheduler= of run.optimizer()",
+    "program": "`tw up`, which starts it",
     "evaluation": "the program's own loop; see run.paused() and run.is_first",
     "training.clip_norm": "clip_grad_norm= of run.optimizer()",
     "training.buffers": "buffers= of run.optimizer()",

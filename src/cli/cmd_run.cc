@@ -65,6 +65,11 @@ Result<std::vector<Variable>> common(const RunArguments& arguments) {
   add("TRADEWIND_RUN", arguments.run_file);
   add("TRADEWIND_SET", settings.value());
   add("TRADEWIND_THREADS", arguments.threads);
+  // The user's own folders go first.
+  const std::filesystem::path beside = std::filesystem::path(launch::own_path()).parent_path() / "python";
+  const char* const path = std::getenv("PYTHONPATH");
+  if (std::filesystem::exists(beside / "tradewind"))
+    add("PYTHONPATH", (path == nullptr || *path == '\0' ? "" : std::string(path) + ":") + beside.string());
   if (std::getenv("PYTHONUNBUFFERED") == nullptr)
     add("PYTHONUNBUFFERED", "1");  // whoever is killed has said it
   return all;

@@ -23,6 +23,7 @@ int up_once(const UpArguments& arguments, const LaunchRequest& request, const la
     print_out("run {} is complete: nothing is started\n", request.name);
     return kDone;
   }
+  if (arguments.check && launched.trouble.empty()) return kDone;
   if (arguments.dry_run) return kDone;
   if (!launched.started.empty()) print_out("started {}\n", names_of(launched.started));
   if (!launched.stopped.empty()) print_out("stopped {}\n", names_of(launched.stopped));
@@ -65,6 +66,9 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->add_option("--every", arguments.every, "with --keep: the time between two looks")
       ->capture_default_str();
   describe_market(*command, arguments.market);
+  command->add_flag(
+      "--check", arguments.check,
+      "copy the program of program:, set the machines up, look whether it can run; start nothing");
   command->add_flag("--dry-run", arguments.dry_run, "print files and commands, without secrets; do nothing");
   command->footer(
       "A second tw up changes nothing while all peers run, and starts those that do not. With another plan "
@@ -84,7 +88,7 @@ int up(const UpArguments& arguments) {
   const auto request = read_request(arguments);
   if (!request) return complain(request.error().message, kUsage);
   const int code = up_once(arguments, request.value(), *engine.value());
-  if (code != kDone || !arguments.keep || arguments.dry_run) return code;
+  if (code != kDone || !arguments.keep || arguments.dry_run || arguments.check) return code;
   return keep_run(arguments, request.value().name, every.value());
 }
 

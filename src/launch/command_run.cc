@@ -108,18 +108,20 @@ std::optional<Error> failure_of(const Output& output) {
   if (std::ranges::find(output.command.fine, output.exit_code) != output.command.fine.end())
     return std::nullopt;
   const std::string said = last_line(output.errors.empty() ? output.text : output.errors);
+  if (output.command.says_why && !said.empty()) return Error{said};
   return Error{fmt::format("{}: exit code {}{}{}", to_line(output.command), output.exit_code,
                            said.empty() ? "" : ": ", said)};
 }
 
 /// Commands that follow each other, until one fails.
 struct Chain {
+  std::uint32_t peer = 0;
   std::vector<Output> outputs;
   std::optional<Error> failure;
 };
 
 Chain run_chain(const std::vector<Command>& commands) {
-  Chain chain;
+  Chain chain{.peer = commands.front().peer};
   for (const Command& command : commands) {
     auto output = run_command(command);
     if (!output) {
@@ -149,7 +151,7 @@ void run_peers(const std::vector<Command>& commands, Batch& batch) {
   for (std::future<Chain>& future : chains) {
     Chain chain = future.get();
     for (Output& output : chain.outputs) batch.outputs.push_back(std::move(output));
-    if (chain.failure) batch.failures.push_back(*chain.failure);
+    if (chain.failure) batch.failures.push_back({chain.peer, chain.failure->message});
   }
 }
 
@@ -201,7 +203,7 @@ Batch run_all(const std::vector<Command>& commands) {
     Chain chain = run_chain(part);
     for (Output& output : chain.outputs) batch.outputs.push_back(std::move(output));
     if (!chain.failure) continue;
-    batch.failures.push_back(*chain.failure);
+    batch.failures.push_back({0, chain.failure->message});
     return batch;
   }
   return batch;

@@ -19,8 +19,13 @@ Result<Output> run_command(const Command& command);
 /// is in the order of the commands; skipped ones have none. An error names the first command that failed, and
 /// its message.
 struct Batch {
+  struct Failure {
+    std::uint32_t peer = 0;  ///< 0: the run
+    std::string message;
+  };
+
   std::vector<Output> outputs;
-  std::vector<Error> failures;  ///< one for each peer, or the run
+  std::vector<Failure> failures;  ///< at most one for each peer, and the run
 };
 
 Batch run_all(const std::vector<Command>& commands);

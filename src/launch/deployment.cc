@@ -75,9 +75,10 @@ std::optional<double> price_of(const PeerJob& peer) {
   return machine.usd_per_h;
 }
 
-std::vector<std::string> train_words(const Deployment& deployment, const PeerJob& peer, Start start,
-                                     const TrainPaths& paths) {
-  std::vector<std::string> words = {"train", paths.run_file, "--token",  "@" + paths.token_file,
+std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob& peer, Start start,
+                                    const PeerPaths& paths) {
+  const char* const trainer = deployment.user.command.empty() ? "train" : "run";
+  std::vector<std::string> words = {trainer, paths.run_file, "--token",  "@" + paths.token_file,
                                     "--out", paths.out,      "--listen", paths.listen};
   if (start == Start::begin)
     words.insert(words.end(), {"--no-rejoin", "--wait-for", std::to_string(deployment.peers.size())});
@@ -91,6 +92,12 @@ std::vector<std::string> train_words(const Deployment& deployment, const PeerJob
   const auto grace_s = std::chrono::duration_cast<std::chrono::seconds>(deployment.grace).count();
   words.insert(words.end(), {"--grace", fmt::format("{}s", grace_s)});
   for (const std::string& setting : deployment.settings) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
+std::vector<std::string> command_words(const Deployment& deployment) {
+  std::vector<std::string> words = deployment.user.command;
+  if (!words.empty()) words.insert(words.begin(), "--");
   return words;
 }
 

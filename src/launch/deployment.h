@@ -41,6 +41,19 @@ struct PeerJob {
   bool operator==(const PeerJob&) const = default;
 };
 
+/// The user's own program, which each peer runs in a folder with its files. Without a command it is
+/// `tw train`.
+struct UserProgram {
+  std::vector<std::string> command;        ///< as the user wrote it: no shell reads its words
+  std::vector<std::string> files;          ///< below `program/` of the run's folder, in order
+  std::uint64_t bytes = 0;                 ///< of all files
+  std::vector<std::string> setup;          ///< lines of sh
+  std::string setup_key;                   ///< changes with the lines and the files that they name
+  std::map<std::string, std::string> env;  ///< secret: only on stdin and in files of mode 0600
+
+  bool operator==(const UserProgram&) const = default;
+};
+
 /// All data for the files and commands of an engine.
 struct Deployment {
   std::string run;             ///< name: is_run_name()
@@ -49,9 +62,10 @@ struct Deployment {
   std::vector<PeerJob> peers;  ///< by number
   std::string token;           ///< a secret: only on stdin and in files of mode 0600
   std::string anchor_token;    ///< the same, for anchors; empty: theirs is `token`
-  std::string program;         ///< path of `tw`, or its URL, if there is no image
+  std::string program;         ///< path of `tw`; of ssh: of an archive with `tw` and the Python package
   std::string program_digest;  ///< of its bytes, in hex: names the copy on a host
   std::uint64_t program_bytes = 0;
+  UserProgram user;
   std::string image;                          ///< of containers
   std::vector<std::string> settings;          ///< KEY=VALUE for the run file (`tw train --set`)
   std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...
@@ -85,9 +99,8 @@ std::vector<std::string> bootstrap_of(const Deployment& deployment);
 /// The peer that begins a new run: the first anchor, else the first peer.
 const PeerJob& first_of(const Deployment& deployment);
 
-/// Paths and addresses of `tw train` on a peer's machine. They may contain shell variables, which
-/// shell_word() keeps.
-struct TrainPaths {
+/// Paths and addresses of a peer's machine.
+struct PeerPaths {
   std::string run_file;
   std::string token_file;
   std::string out;                  ///< folder of the event log
@@ -104,9 +117,12 @@ enum class Start {
 
 Start start_of(const Deployment& deployment, const PeerJob& peer);
 
-/// The words after `tw` that start a peer: `train RUN.yaml --token @FILE ...`.
-std::vector<std::string> train_words(const Deployment& deployment, const PeerJob& peer, Start start,
-                                     const TrainPaths& paths);
+/// The words after `tw` that start a peer: `run RUN.yaml --token @FILE ...`. Those of command_words() follow.
+std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob& peer, Start start,
+                                    const PeerPaths& paths);
+
+/// `--` and the user's program; nothing with `tw train`.
+std::vector<std::string> command_words(const Deployment& deployment);
 
 /// For sh: in single quotes where needed, nothing is expanded.
 std::string shell_word(const std::string& word);

@@ -15,11 +15,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-const TrainPaths kPaths{.run_file = "run.yaml",
-                        .token_file = "token",
-                        .out = "out",
-                        .listen = "10.0.0.1:7000",
-                        .join = {"10.0.0.1:7000", "10.0.0.2:7000"}};
+const PeerPaths kPaths{.run_file = "run.yaml",
+                       .token_file = "token",
+                       .out = "out",
+                       .listen = "10.0.0.1:7000",
+                       .join = {"10.0.0.1:7000", "10.0.0.2:7000"}};
 
 TEST(Deployment, names_fit_every_engine) {
   for (const char* good : {"a", "words-eu", "w2"}) EXPECT_TRUE(is_run_name(good)) << good;
@@ -54,7 +54,7 @@ TEST(Deployment, the_first_anchor_begins_the_run_and_only_the_very_first_start_i
   deployment.begun = true;
   for (const PeerJob& peer : deployment.peers) {
     EXPECT_EQ(start_of(deployment, peer), Start::again);
-    const auto words = train_words(deployment, peer, Start::again, kPaths);
+    const auto words = peer_words(deployment, peer, Start::again, kPaths);
     EXPECT_THAT(words, Contains("--rejoin"));
     EXPECT_THAT(words, Not(Contains("--no-rejoin")));
     EXPECT_THAT(words, Not(Contains("--wait-for")));
@@ -65,15 +65,23 @@ TEST(Deployment, command_lines_name_the_others_and_not_themselves) {
   const Deployment deployment = three_peers();
   const PeerJob& first = deployment.peers[0];
   EXPECT_THAT(
-      train_words(deployment, first, Start::begin, kPaths),
+      peer_words(deployment, first, Start::begin, kPaths),
       ElementsAre("train", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
                   "--no-rejoin", "--wait-for", "3", "--site", "onprem:eu", "--usd-per-h", "0.1", "--grace",
                   "25s", "--set", "training.rounds=20", "--set", "data.text=/data/it's.txt"));
   EXPECT_THAT(
-      train_words(deployment, first, Start::again, kPaths),
+      peer_words(deployment, first, Start::again, kPaths),
       ElementsAre("train", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
                   "--rejoin", "--join", "10.0.0.2:7000", "--site", "onprem:eu", "--usd-per-h", "0.1",
                   "--grace", "25s", "--set", "training.rounds=20", "--set", "data.text=/data/it's.txt"));
+}
+
+TEST(Deployment, a_program_of_the_users_own_is_started_by_tw_run) {
+  const Deployment deployment = with_program(three_peers());
+  EXPECT_EQ(peer_words(deployment, deployment.peers[1], Start::again, kPaths).front(), "run");
+  EXPECT_THAT(command_words(deployment),
+              ElementsAre("--", "python3", "train.py", "--name", "it's $HOME $(id)\n"));
+  EXPECT_THAT(command_words(three_peers()), ElementsAre());
 }
 
 TEST(Deployment, tells_a_price_that_holds_for_every_machine_that_a_peer_may_get) {
@@ -103,19 +111,20 @@ class EveryEngine : public testing::TestWithParam<std::string> {
  protected:
   std::vector<Command> all_commands() const {
     std::vector<Command> all;
-    for (const Action action : {Action::prepare, Action::start, Action::stop, Action::retire, Action::status,
-                                Action::collect, Action::hurry, Action::logs, Action::remove})
+    for (const Action action : {Action::prepare, Action::check, Action::start, Action::stop, Action::retire,
+                                Action::status, Action::collect, Action::hurry, Action::logs, Action::remove})
       for (Command& command : engine_->commands(action, deployment_, deployment_.peers))
         all.push_back(std::move(command));
     return all;
   }
 
   std::unique_ptr<Engine> engine_ = make_engine(GetParam()).value();
-  Deployment deployment_ = three_peers();
+  Deployment deployment_ = with_program(three_peers());
 };
 
 bool holds_secret(const std::string& text) {
-  return text.find(kTestToken) != std::string::npos || text.find(kTestAnchorToken) != std::string::npos;
+  const auto holds = [&](const char* secret) { return text.find(secret) != std::string::npos; };
+  return holds(kTestToken) || holds(kTestAnchorToken) || holds(kTestVariable);
 }
 
 TEST_P(EveryEngine, secrets_stand_in_no_arguments_and_no_file_that_others_read) {
@@ -135,9 +144,9 @@ TEST_P(EveryEngine, secrets_stand_in_no_arguments_and_no_file_that_others_read) 
 }
 
 TEST_P(EveryEngine, the_same_deployment_gives_the_same_files_and_commands) {
-  EXPECT_EQ(engine_->files(deployment_), engine_->files(three_peers()));
+  EXPECT_EQ(engine_->files(deployment_), engine_->files(with_program(three_peers())));
   const std::vector<Command> once = all_commands();
-  deployment_ = three_peers();
+  deployment_ = with_program(three_peers());
   EXPECT_EQ(all_commands(), once);
 }
 

@@ -33,6 +33,7 @@ struct Command {
   std::string output_file{};     ///< absolute; replaced by its stdout on success; empty: no file
   std::string own_folder{};      ///< it runs only if this is the user's alone: host::take_own_folder
   std::vector<int> fine{0};      ///< exit codes that are no failure
+  bool says_why = false;         ///< the last line of its stderr is the whole message of a failure
   std::uint32_t peer =
       0;  ///< peer of the command; 0: the run. Commands of different peers may run in parallel
 
@@ -41,6 +42,8 @@ struct Command {
 
 enum class Action {
   prepare,  ///< before the peers given are started, each time: copies, Secrets, Services; idempotent
+  check,    ///< copies the program to the machines of the given peers, sets them up and looks whether it can
+            ///< run there; no commands: only the machines know, once they are there
   start,    ///< starts the given peers; one that runs already is no error if the engine can tell
   stop,     ///< stops the given peers within Deployment::grace
   retire,   ///< the given peers are leaving by themselves, without a second notice: the engine must not

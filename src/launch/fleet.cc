@@ -2,15 +2,30 @@
 #include "launch/fleet.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace tw::launch {
 namespace {
 
-Status status_of(const Batch& batch) {
+std::string text_of(const Batch& batch) {
   std::string text;
-  for (const Error& failure : batch.failures) text += (text.empty() ? "" : "\n") + failure.message;
+  for (const Batch::Failure& failure : batch.failures) text += (text.empty() ? "" : "\n") + failure.message;
+  return text;
+}
+
+Status status_of(const Batch& batch) {
+  std::string text = text_of(batch);
   if (text.empty()) return Unit{};
-  return Error{text};
+  return Error{std::move(text)};
+}
+
+/// One of these peers is on its host: what failed for one fails for all of them there.
+bool is_at(const Deployment& deployment, const std::set<std::uint32_t>& lost, const PeerJob& peer) {
+  if (lost.contains(peer.number)) return true;
+  return !peer.host.empty() && std::ranges::any_of(deployment.peers, [&](const PeerJob& other) {
+    return lost.contains(other.number) && other.host == peer.host && other.home == peer.home;
+  });
 }
 
 }  // namespace
@@ -21,9 +36,25 @@ Status perform(const Engine& engine, Action action, const Deployment& deployment
   return status_of(run_all(engine.commands(action, deployment, peers)));
 }
 
-Status start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
-  if (const Status prepared = perform(engine, Action::prepare, deployment, peers); !prepared) return prepared;
-  return perform(engine, Action::start, deployment, peers);
+Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
+  if (peers.empty()) return {};
+  Started started;
+  const Batch prepared = run_all(engine.commands(Action::prepare, deployment, peers));
+  started.trouble = text_of(prepared);
+  std::set<std::uint32_t> lost;
+  for (const Batch::Failure& failure : prepared.failures) lost.insert(failure.peer);
+  if (lost.contains(0)) return started;
+  for (const PeerJob& peer : peers)
+    if (!is_at(deployment, lost, peer)) started.peers.push_back(peer);
+  // Those that begin the run wait for as many as there are.
+  Deployment fewer = deployment;
+  std::erase_if(fewer.peers, [&](const PeerJob& peer) { return is_at(deployment, lost, peer); });
+  if (started.peers.empty()) return started;
+  const std::string trouble = text_of(run_all(engine.commands(Action::start, fewer, started.peers)));
+  if (trouble.empty()) return started;
+  started.trouble += (started.trouble.empty() ? "" : "\n") + trouble;
+  started.peers.clear();
+  return started;
 }
 
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment) {

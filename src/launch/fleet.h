@@ -14,8 +14,13 @@ namespace tw::launch {
 Status perform(const Engine& engine, Action action, const Deployment& deployment,
                const std::vector<PeerJob>& peers);
 
-/// Action::prepare, then Action::start.
-Status start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers);
+struct Started {
+  std::vector<PeerJob> peers;
+  std::string trouble;  ///< a line for each peer, host or command that failed; empty: nothing did
+};
+
+/// Action::prepare, then Action::start of the peers whose machines are ready.
+Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers);
 
 /// States of the peers of the deployment, by number.
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment);

@@ -9,6 +9,7 @@
 #include "launch/engines/skypilot.h"
 #include "launch/engines/test_clouds.h"
 #include "launch/kubernetes/kubernetes.h"
+#include "launch/test_deployment.h"
 
 namespace tw::launch {
 namespace {
@@ -63,6 +64,12 @@ TEST(Golden, kubernetes_with_alternatives_volumes_and_sizes) {
   expect_golden("k8s-1.31/choices.json", job_file(deployment, 2));
 }
 
+TEST(Golden, kubernetes_with_a_users_program) {
+  const Deployment deployment = with_program(two_peers(gcp_t4()));
+  expect_golden("k8s/program.json", job_file(deployment, 2));
+  expect_golden("k8s/program-secret.json", secret_manifest(deployment));
+}
+
 TEST(Golden, kubernetes_on_nodes_of_ones_own) {
   Deployment deployment = two_peers({market::site_at("onprem", "eu"), "", "", market::Purchase::owned});
   deployment.peers[1].machine.purchase = market::Purchase::owned;
@@ -77,6 +84,8 @@ TEST(Golden, skypilot) {
   ASSERT_TRUE(settings.ok());
   expect_golden("skypilot/anchor.txt", sky_task(deployment, deployment.peers[0], settings.value()));
   expect_golden("skypilot/choices.txt", sky_task(deployment, deployment.peers[1], settings.value()));
+  expect_golden("skypilot/program.txt",
+                sky_task(with_program(deployment), deployment.peers[1], settings.value()));
   Deployment plain = two_peers({market::site_at("lambda", "us-west-1"), "gpu_1x_a10", "A10"});
   plain.on["join"] = "203.0.113.5:7000";
   plain.begun = true;

@@ -51,6 +51,20 @@ PeerJob peer_in(const Json& json) {
   return peer;
 }
 
+Json user_json(const UserProgram& user) {
+  return {{"command", user.command}, {"files", user.files},         {"bytes", user.bytes},
+          {"setup", user.setup},     {"setup_key", user.setup_key}, {"env", user.env}};
+}
+
+UserProgram user_in(const Json& json) {
+  return {.command = json.at("command").get<std::vector<std::string>>(),
+          .files = json.at("files").get<std::vector<std::string>>(),
+          .bytes = json.at("bytes").get<std::uint64_t>(),
+          .setup = json.at("setup").get<std::vector<std::string>>(),
+          .setup_key = json.at("setup_key").get<std::string>(),
+          .env = json.at("env").get<std::map<std::string, std::string>>()};
+}
+
 Json deployment_json(const Deployment& deployment) {
   Json peers = Json::array();
   for (const PeerJob& peer : deployment.peers) peers.push_back(peer_json(peer));
@@ -59,6 +73,7 @@ Json deployment_json(const Deployment& deployment) {
           {"program", deployment.program},
           {"program_digest", deployment.program_digest},
           {"program_bytes", deployment.program_bytes},
+          {"user", user_json(deployment.user)},
           {"image", deployment.image},
           {"settings", deployment.settings},
           {"on", deployment.on},
@@ -72,6 +87,7 @@ Deployment deployment_in(const Json& json) {
                         .program = json.at("program").get<std::string>(),
                         .program_digest = json.at("program_digest").get<std::string>(),
                         .program_bytes = json.at("program_bytes").get<std::uint64_t>(),
+                        .user = user_in(json.at("user")),
                         .image = json.at("image").get<std::string>(),
                         .settings = json.at("settings").get<std::vector<std::string>>(),
                         .on = json.at("on").get<std::map<std::string, std::string>>(),

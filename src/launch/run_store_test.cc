@@ -23,7 +23,7 @@ RunState some_state() {
                  .plan_file = "/plans/PLAN.yaml",
                  .job_file = "/plans/job.yaml",
                  .next_number = 4,
-                 .deployment = three_peers()};
+                 .deployment = with_program(three_peers())};
   state.deployment.token.clear();
   state.deployment.anchor_token.clear();
   state.deployment.on = {{"partition", "spot"}};

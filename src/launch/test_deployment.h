@@ -12,6 +12,8 @@ namespace tw::launch {
 inline constexpr const char* kTestToken = "tw1_PEER_SECRET";
 inline constexpr const char* kTestAnchorToken = "tw1_ANCHOR_SECRET";
 
+inline constexpr const char* kTestVariable = "hf_VARIABLE_SECRET";
+
 /// Three peers: an anchor in one site, two spot machines in another.
 inline Deployment three_peers() {
   const auto at = [](const char* site, market::Purchase purchase) {
@@ -45,6 +47,17 @@ inline Deployment three_peers() {
                        .home = "/data/tw home",
                        .address = "10.0.0.2",
                        .port = 7001}};
+  return deployment;
+}
+
+/// The same peers with a program of the user's own.
+inline Deployment with_program(Deployment deployment) {
+  deployment.user = {.command = {"python3", "train.py", "--name", "it's $HOME $(id)\n"},
+                     .files = {"src/model.py", "train.py"},
+                     .bytes = 2000,
+                     .setup = {"pip install -r requirements.txt"},
+                     .setup_key = "5e70",
+                     .env = {{"HF_TOKEN", kTestVariable}}};
   return deployment;
 }
 

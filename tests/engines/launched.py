@@ -64,6 +64,7 @@ class Run:
             f"training:\n  target_batch_size: {batch}\n  microbatch: 32\n  rounds: {rounds}\n"
             "  exact_batches: true\n")
         self.state = self.folder / "state" / name
+        self.both = False  # tw() returns both outputs
 
     def plan(self, groups, file="PLAN.yaml"):
         """groups: lines such as 'site: "onprem:eu", count: 2, purchase: spot'."""
@@ -74,7 +75,7 @@ class Run:
         done = subprocess.run([*self.prefix, TW, *words], cwd=self.folder, capture_output=True, text=True,
                               timeout=PATIENCE)
         assert done.returncode == code, f"tw {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        return done.stdout + done.stderr if self.both else done.stdout
 
     def up(self, *words, plan="PLAN.yaml", code=0):
         return self.tw("up", plan, "--name", self.name, "--state", "state", *words, code=code)

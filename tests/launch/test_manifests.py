@@ -127,6 +127,33 @@ def test_the_script_of_a_machine_hands_tw_its_files_and_keeps_the_token_to_itsel
     )
 
 
+def test_the_words_of_a_users_program_reach_it_unchanged(tmp_path):
+    nasty = "it's $HOME $(id)\n"
+    task = yaml.safe_load((GOLDEN / "skypilot/program.txt").read_text())
+    tw = tmp_path / "bin/tw"
+    tw.parent.mkdir()
+    tw.write_text("#!/bin/sh\npwd\nfor word; do printf '%s\\0' \"$word\"; done\n")
+    tw.chmod(0o755)
+    (tmp_path / "sky_workdir").mkdir()
+    done = subprocess.run(
+        ["bash", "-c", task["run"]],
+        env={"HOME": str(tmp_path), "PATH": f"{tw.parent}:{os.environ['PATH']}", "TW_TOKEN": "word"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    folder, _, words = done.stdout.partition("\n")
+    run = tmp_path / "tradewind/mnist"
+    assert folder == str(tmp_path / "sky_workdir")
+    assert words.split("\0")[:5] == ["run", f"{run}/run.yaml", "--token", f"@{run}/token", "--out"]
+    assert words.split("\0")[-6:] == ["--", "python3", "train.py", "--name", nasty, ""]
+    pod = json.loads((GOLDEN / "k8s/program.json").read_text())["spec"]["template"]["spec"]
+    told = [word.replace("$$", "$") for word in pod["containers"][0]["args"]]  # as the kubelet does
+    assert told[-5:] == ["--", "python3", "train.py", "--name", nasty]
+    script = pod["containers"][0]["command"][2].replace("$$", "$")
+    assert subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True).stderr == ""
+
+
 def test_ports_name_their_protocol_without_which_server_side_apply_of_1_20_refuses_them():
     job = json.loads((GOLDEN / "k8s/choices.json").read_text())
     service = json.loads((GOLDEN / "k8s/run.json").read_text())["items"][1]

@@ -28,6 +28,7 @@ struct UpArguments {
   std::vector<std::string> with;  ///< KEY=VALUE for the engine
   std::string every = "10s";      ///< between looks of --keep
   bool dry_run = false;
+  bool check = false;
   bool keep = false;
   bool ask = false;
   MarketArguments market;  ///< prices of --keep

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/digest.h"
@@ -16,6 +17,7 @@
 #include "host/system/own_folder.h"
 #include "launch/command_run.h"
 #include "launch/local/child.h"
+#include "launch/user_program.h"
 #include "train/run/run_file_yaml.h"
 
 namespace tw::cli {
@@ -96,19 +98,90 @@ Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::s
   return train::read_run_file(run_file, overrides);
 }
 
-/// Without debugging symbols, which are most of its bytes; and its digest.
-Status pack_program(launch::Deployment& deployment) {
-  const std::string packed = deployment.folder + "/tw";
-  const auto stripped = launch::run_command({.words = {"strip", "-o", packed, deployment.program}});
+Status run_quietly(std::vector<std::string> words) {
+  const auto done = launch::run_command({.words = std::move(words)});
+  if (!done) return done.error();
+  if (done.value().exit_code == 0) return Unit{};
+  return Error{fmt::format("{}: {}", to_line(done.value().command), done.value().errors)};
+}
+
+/// A copy without debugging symbols, which are most of its bytes; where there is no strip, a whole one.
+Status copy_stripped(const std::string& from, const std::string& to) {
+  if (run_quietly({"strip", "-o", to, from})) return Unit{};
   std::error_code error;
-  if (!stripped || stripped.value().exit_code != 0)
-    fs::copy_file(deployment.program, packed, fs::copy_options::overwrite_existing, error);
-  if (error) return Error{fmt::format("{}: cannot be copied to {}", deployment.program, packed)};
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  return error ? Status(Error{fmt::format("{}: cannot be copied to {}", from, to)}) : Status(Unit{});
+}
+
+/// The Python package that belongs to this `tw`, for the user's program.
+Status copy_package(const std::string& tw, const fs::path& folder) {
+  const std::string package = launch::python_package_of(tw);
+  if (package.empty()) return Unit{};  // the machines have their own, or tw up says that they lack it
+  std::error_code error;
+  fs::create_directories(folder, error);
+  for (const auto& entry : fs::directory_iterator(package, error))
+    if (entry.path().extension() == ".py")
+      fs::copy_file(entry.path(), folder / entry.path().filename(), fs::copy_options::overwrite_existing,
+                    error);
+  if (error) return Error{fmt::format("{}: cannot be copied: {}", package, error.message())};
+  return copy_stripped(package + "/libtradewind.so", (folder / "libtradewind.so").string());
+}
+
+/// An archive of `tw` and the package, and its digest: equal contents give equal bytes.
+Status pack_program(launch::Deployment& deployment) {
+  const std::string folder = deployment.folder + "/pack", packed = deployment.folder + "/tw.tar";
+  std::error_code error;
+  fs::remove_all(folder, error);
+  fs::create_directories(folder, error);
+  if (const Status copied = copy_stripped(deployment.program, folder + "/tw"); !copied) return copied;
+  if (!deployment.user.command.empty())
+    if (const Status copied = copy_package(deployment.program, folder + "/python/tradewind"); !copied)
+      return copied;
+  const Status made = run_quietly({"tar", "-cf", packed, "-C", folder, "--sort=name", "--mtime=@0",
+                                   "--owner=0", "--group=0", "--numeric-owner", "--mode=go=rX", "."});
+  fs::remove_all(folder, error);
+  if (!made) return made;
   const auto bytes = read_text_file(packed);
   if (!bytes) return bytes.error();
   deployment.program = packed;
   deployment.program_bytes = bytes.value().size();
   deployment.program_digest = to_string(digest_of(bytes.value())).substr(0, 16);
+  return Unit{};
+}
+
+/// The values that the run file leaves to the environment of this command.
+Status fill_variables(std::map<std::string, std::string>& variables) {
+  for (auto& [name, value] : variables) {
+    if (!value.empty()) continue;
+    const char* const own = std::getenv(name.c_str());
+    if (own == nullptr)
+      return Error{
+          fmt::format("program.env: {} has no value: write one, or export {} before tw up", name, name)};
+    value = own;
+  }
+  return Unit{};
+}
+
+/// Sets the user's program, its image, and the run file that peers read.
+Status set_program(const UpArguments& arguments, const LaunchRequest& request,
+                   launch::Deployment& deployment) {
+  const auto text = read_text("--run-file", request.run_file);
+  if (!text) return text.error();
+  auto rest = train::without_program(request.run_file, text.value());
+  if (!rest) return rest.error();
+  deployment.run_file = std::move(rest).value();
+  train::ProgramOptions program = request.program;
+  deployment.image = arguments.image.empty() ? program.image : arguments.image;
+  if (program.command.empty()) return Unit{};
+  if (const Status filled = fill_variables(program.env); !filled) return filled;
+  const launch::ProgramWish wish{.folder = fs::path(request.run_file).parent_path().string(),
+                                 .command = program.command,
+                                 .files = program.files,
+                                 .setup = program.setup,
+                                 .env = program.env};
+  auto user = launch::user_program(wish, !deployment.image.empty());
+  if (!user) return Error{fmt::format("{}: {}", request.run_file, user.error().message)};
+  deployment.user = std::move(user).value();
   return Unit{};
 }
 
@@ -129,6 +202,9 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
         fmt::format("{}: does not say what is trained: give --run-file RUN.yaml, or run: RUN.yaml in "
                     "JOB.yaml before tw plan",
                     arguments.plan)};
+  auto program = train::read_program(request.run_file);
+  if (!program) return program.error();
+  request.program = std::move(program).value();
   if (arguments.on == "local") {  // elsewhere the machines have the files that it names
     const auto run = checked_run(arguments, request.run_file);
     if (!run) return run.error();
@@ -172,11 +248,8 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   launch::Deployment& deployment = state.deployment;
   deployment.run = request.name;
   deployment.folder = store.folder();
-  deployment.image = arguments.image;
   deployment.program = arguments.program.empty() ? launch::own_path() : arguments.program;
-  const auto text = read_text("--run-file", request.run_file);
-  if (!text) return text.error();
-  deployment.run_file = text.value();
+  if (const Status set = set_program(arguments, request, deployment); !set) return set.error();
   auto settings = settings_of(arguments, request.run_file);
   if (!settings) return settings.error();
   deployment.settings = std::move(settings).value();

@@ -10,6 +10,7 @@
 #include "launch/engine.h"
 #include "launch/placement.h"
 #include "launch/run_store.h"
+#include "train/run/program.h"
 
 /// From what the user wrote after `tw up` to the state that the run is to have. Every error names the option
 /// or the file.
@@ -22,7 +23,8 @@ struct LaunchRequest {
   std::string job_file;   ///< absolute; empty: not known
   std::string run_file;   ///< absolute
   std::string name;
-  bool has_checkpoints = true;  ///< as far as it is known: on this machine
+  train::ProgramOptions program{};  ///< without a command: tw train
+  bool has_checkpoints = true;      ///< as far as it is known: on this machine
   std::vector<launch::Host> hosts;
 };
 

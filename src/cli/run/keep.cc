@@ -132,7 +132,8 @@ class Keeper {
     deployment.token = tokens.value().peer;
     deployment.anchor_token = tokens.value().anchor;
     if (const Status written = store.write(engine.files(deployment)); !written) return written;
-    return launch::start(engine, deployment, due);
+    const launch::Started started = launch::start(engine, deployment, due);
+    return started.trouble.empty() ? Status(Unit{}) : Status(Error{started.trouble});
   }
 
   /// Peers that came back to the queue of the engine, which would let them wait; once for each return.

@@ -5,10 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/run/run_place.h"
 #include "cli/terminal/terminal.h"
+#include "launch/command_run.h"
 #include "launch/fleet.h"
+#include "launch/user_program.h"
 
 namespace tw::cli {
 namespace {
@@ -56,7 +59,7 @@ void show_plan(const launch::Engine& engine, const launch::Deployment& wanted, c
 }
 
 Status check_engine(const UpArguments& arguments, const launch::RunStore& store) {
-  if (!store.has_state() || store.state().engine == arguments.on) return Unit{};
+  if (store.state().deployment.peers.empty() || store.state().engine == arguments.on) return Unit{};
   return Error{fmt::format("--on {}: this run is on {}; --name makes another run, tw down {} ends this one",
                            arguments.on, store.state().engine, store.state().deployment.run)};
 }
@@ -93,6 +96,12 @@ launch::RunState without_tokens(launch::RunState state) {
   return state;
 }
 
+Status stage_program(const LaunchRequest& request, const launch::Deployment& deployment) {
+  if (deployment.user.command.empty()) return Unit{};
+  const std::string from = std::filesystem::path(request.run_file).parent_path().string();
+  return launch::stage(deployment.user, from, deployment.folder);
+}
+
 /// Saves the state before any peer starts, so that no started peer is forgotten. Peers to be stopped stay in
 /// the run until they have stopped, and their plan stays the present one.
 Status write_down(const UpArguments& arguments, const launch::Engine& engine, launch::RunState& state,
@@ -122,8 +131,10 @@ Launched take(const launch::Engine& engine, const launch::RunState& state, const
     if (!done) launched.trouble += (launched.trouble.empty() ? "" : "\n") + done.error().message;
     return done.ok();
   };
-  if (!is_done(launch::start(engine, wanted, steps.start))) return launched;
-  launched.started = steps.start;
+  launch::Started started = launch::start(engine, wanted, steps.start);
+  launched.started = std::move(started.peers);
+  launched.trouble = std::move(started.trouble);
+  if (!launched.trouble.empty()) return launched;
   if (steps.stop.empty() || !is_done(launch::perform(engine, launch::Action::stop, wanted, steps.stop)))
     return launched;
   launched.stopped = steps.stop;
@@ -131,6 +142,35 @@ Launched take(const launch::Engine& engine, const launch::RunState& state, const
   for (const launch::Action action : {launch::Action::collect, launch::Action::remove})
     is_done(launch::perform(engine, action, wanted, steps.stop));
   return launched;
+}
+
+/// Leaves a state without peers, so that the folder is known to be of this run.
+Launched check_machines(const LaunchRequest& request, const launch::Engine& engine,
+                        const launch::RunState& state, launch::RunStore& store) {
+  launch::RunState checked = state;
+  if (!store.has_state()) {
+    checked.deployment.peers.clear();
+    checked.next_number = 1;
+    if (const Status saved = store.save(std::move(checked)); !saved)
+      return {.trouble = saved.error().message};
+  }
+  const launch::Deployment& wanted = state.deployment;
+  if (const Status staged = stage_program(request, wanted); !staged)
+    return {.trouble = staged.error().message};
+  // Files of peers that run stay as they are.
+  std::vector<launch::File> files = engine.files(wanted);
+  std::erase_if(files, [](const launch::File& file) { return !file.path.ends_with("/env"); });
+  if (const Status written = store.write(files); !written) return {.trouble = written.error().message};
+  const auto commands = engine.commands(launch::Action::check, wanted, wanted.peers);
+  std::string trouble;
+  for (const auto& failure : launch::run_all(commands).failures)
+    trouble += (trouble.empty() ? "" : "\n") + failure.message;
+  if (!trouble.empty()) return {.trouble = trouble};
+  print_out("{}: {}\n", names_of(wanted.peers),
+            commands.empty()
+                ? "files and settings are right; only the machines know whether the program can run"
+                : "ready");
+  return {};
 }
 
 }  // namespace
@@ -149,12 +189,15 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
   if (steps.value().complete) return {.complete = true};
   if (const Status same = check_run_file(store.state().deployment, wanted); !same)
     return refuse(same.error());
+  if (arguments.check) return check_machines(request, engine, state.value(), store);
   if (arguments.dry_run) {
     show_plan(engine, wanted, steps.value());
     return {};
   }
   if (const Status written = write_down(arguments, engine, state.value(), steps.value(), store); !written)
     return fail(written.error());
+  if (!steps.value().start.empty())
+    if (const Status staged = stage_program(request, wanted); !staged) return fail(staged.error());
   return take(engine, state.value(), steps.value(), store);
 }
 

@@ -86,11 +86,13 @@ TEST(SshEngine, peers_start_apart_from_the_connection_and_leave_a_pid) {
   EXPECT_THAT(script, HasSubstr("cd '/data/tw home'/runs/words/p3\n"));
   EXPECT_THAT(script, HasSubstr("id=$((3000 + starts))"));
   EXPECT_THAT(script, HasSubstr("threads=$(($(nproc) / 2))")) << "two peers of three are on this host";
-  EXPECT_THAT(script, HasSubstr("'/data/tw home'/bin/tw-0123abcd train ../run.yaml --token @token --out "
-                                "'/data/tw home'/runs/words/out --listen 10.0.0.2:7001 --join 10.0.0.1:7000 "
-                                "--join 10.0.0.2:7000 --site gcp:us-west1 --usd-per-h 0.1 --grace 25s --set "
-                                "training.rounds=20 --set "
-                                "'data.text=/data/it'\\''s.txt' --threads \"$threads\" --id \"$id\" &\n"));
+  EXPECT_THAT(
+      script,
+      HasSubstr("'/data/tw home'/bin/tw-0123abcd/tw train \"$run\"/run.yaml --token @\"$run\"/p3/token --out "
+                "'/data/tw home'/runs/words/out --listen 10.0.0.2:7001 --join 10.0.0.1:7000 "
+                "--join 10.0.0.2:7000 --site gcp:us-west1 --usd-per-h 0.1 --grace 25s --set "
+                "training.rounds=20 --set "
+                "'data.text=/data/it'\\''s.txt' --threads \"$threads\" --id \"$id\" &\n"));
 }
 
 TEST(SshEngine, a_host_that_does_not_answer_may_still_run_its_peer) {
@@ -153,13 +155,25 @@ TEST(SlurmEngine, submits_an_array_for_each_kind_of_machine) {
 
 TEST(SlurmEngine, a_peer_hears_of_preemption_at_once_and_comes_back) {
   const std::string script = text_of(slurm_engine()->files(three_peers()), "peer.sh");
-  EXPECT_THAT(script, HasSubstr("\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" /opt/tw train ../run.yaml "));
+  EXPECT_THAT(script,
+              HasSubstr("\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" /opt/tw train /state/words/run.yaml "));
   EXPECT_THAT(script, Not(HasSubstr("--signal")));
   EXPECT_THAT(script, HasSubstr("if [ $code = 75 ] && [ ! -e stop ]; then scontrol requeue"));
   EXPECT_THAT(script, HasSubstr("set -- --rejoin"));
   EXPECT_THAT(script, HasSubstr(" ${price:+--usd-per-h \"$price\"} --id "));
   EXPECT_THAT(script, HasSubstr("  1) site=onprem:eu price=0.1 ;;\n"));
   EXPECT_THAT(script, HasSubstr("  2 | 3) site=gcp:us-west1 price=0.1 ;;\n"));
+}
+
+TEST(SlurmEngine, a_users_program_runs_in_the_shared_folder_on_a_node_that_is_ready) {
+  Deployment deployment = three_peers();
+  deployment.user = {.command = {"python3", "train.py", "$x"}, .setup = {"make"}, .setup_key = "k"};
+  const std::string script = text_of(slurm_engine()->files(deployment), "peer.sh");
+  EXPECT_THAT(script, HasSubstr("\ncd ../program || exit 1\n. \"../p$n/env\"\n"));
+  EXPECT_THAT(script, HasSubstr("\"$(uname -n)\"': line 1 of program.setup (make)'"));
+  EXPECT_THAT(script, HasSubstr("/opt/tw run /state/words/run.yaml --token @/state/words/p$n/token --out "
+                                "/state/words/logs --listen \"$here\" "));
+  EXPECT_THAT(script, HasSubstr(" \"$@\" -- python3 train.py '$x'\ncode=$?\ncd /state/words/p$n\n"));
 }
 
 TEST(SlurmEngine, a_peer_that_retires_is_told_nothing_and_does_not_come_back) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "launch/engines/program_script.h"
+
 namespace tw::launch {
 namespace {
 
@@ -27,18 +29,30 @@ std::string enter(const PeerJob& peer, const HostPlaces& places, const char* oth
   return fmt::format("cd {}/{} 2>/dev/null || {}\n", places.folder, short_name(peer), otherwise);
 }
 
-/// The words after `tw`, in sh; $id and $PWD stay variables.
-std::string train_line(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places) {
-  const Start start = start_of(deployment, peer);
-  const TrainPaths paths{.run_file = "../run.yaml",
-                         .token_file = "token",
-                         .out = "OUT",
-                         .listen = fmt::format("{}:{}", peer.address, peer.port),
-                         .join = bootstrap_of(deployment)};
+/// `tw` and its words, in sh; $threads, $id and $run stay variables.
+std::string peer_line(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places) {
+  const PeerPaths paths{.run_file = "RUN/run.yaml",
+                        .token_file = fmt::format("RUN/{}/token", short_name(peer)),
+                        .out = "OUT",
+                        .listen = fmt::format("{}:{}", peer.address, peer.port),
+                        .join = bootstrap_of(deployment)};
   std::string line = places.program;
-  for (const std::string& word : train_words(deployment, peer, start, paths))
-    line += " " + (word == "OUT" ? places.out : shell_word(word));
-  return line + " --threads \"$threads\" --id \"$id\"";
+  for (const std::string& word : peer_words(deployment, peer, start_of(deployment, peer), paths)) {
+    if (word == "OUT")
+      line += " " + places.out;
+    else if (word == paths.run_file)
+      line += " \"$run\"/run.yaml";
+    else if (word == "@" + paths.token_file)
+      line += fmt::format(" @\"$run\"/{}/token", short_name(peer));
+    else
+      line += " " + shell_word(word);
+  }
+  return line + " --threads \"$threads\" --id \"$id\"" + command_line(deployment);
+}
+
+/// Into the folder of the user's program, with its variables; a subshell, which becomes `tw`.
+std::string in_program_folder(const PeerJob& peer, const std::string& line) {
+  return fmt::format("(cd \"$run\"/program && . ../{}/env && exec {})", short_name(peer), line);
 }
 
 }  // namespace
@@ -54,7 +68,9 @@ std::string start_script(const Deployment& deployment, const PeerJob& peer, cons
   script += "echo $((starts + 1)) >starts\nrm -f pid exit\n";
   // The shell around it stays to write down how it ended.
   std::string around = "id=$1\n" + threads_line(deployment, peer);
-  around += train_line(deployment, peer, places) + " &\npid=$!\n";
+  around += "run=$(cd .. && pwd)\n";
+  const std::string line = peer_line(deployment, peer, places);
+  around += (deployment.user.command.empty() ? line : in_program_folder(peer, line)) + " &\npid=$!\n";
   around += "echo $pid $(sed 's/^.*) //' /proc/$pid/stat | cut -d' ' -f20) >pid.new\nmv pid.new pid\n";
   around += "wait $pid\necho $? >exit.new\nmv exit.new exit\n";
   script += fmt::format("cat >run.sh <<'{0}'\n{1}{0}\n", heredoc_end("END", around), around);
@@ -92,6 +108,15 @@ std::string stop_script(const PeerJob& peer, const HostPlaces& places, Duration 
   script += "if alive; then kill -KILL \"$pid\"; fi\n";
   script += "n=0\nwhile [ ! -s exit ] && [ $n -lt 20 ]; do sleep 0.05; n=$((n + 1)); done\n";
   return script;
+}
+
+std::string ready_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places,
+                         const std::string& where) {
+  std::string script = fmt::format("set -u\nmkdir -p {0}/program {0}/{1}\ncd {0}/program || exit 1\n",
+                                   places.folder, short_name(peer));
+  script += fmt::format("exec 3>&2 >>../{0}/log 2>&1\n. ../{0}/env\n", short_name(peer));
+  return script + setup_lines(deployment.user, shell_word(where)) +
+         probe_lines(deployment.user, shell_word(where), places.program);
 }
 
 }  // namespace tw::launch

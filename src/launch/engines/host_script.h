@@ -22,6 +22,11 @@ struct HostPlaces {
 /// (its output), starts (how many so far). A running peer is not touched.
 std::string start_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places);
 
+/// Sets the machine up for the user's program, and looks whether it can run there. The last line of stderr
+/// says what is missing. where: name of the machine, for messages.
+std::string ready_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places,
+                         const std::string& where);
+
 /// Prints one line of JSON for state_in().
 std::string state_script(const PeerJob& peer, const HostPlaces& places);
 

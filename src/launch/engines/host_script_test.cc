@@ -10,13 +10,16 @@
 #include "base/text/text_file.h"
 #include "host/system/temporary_folder.h"
 #include "launch/command_run.h"
+#include "launch/engines/program_script.h"
 #include "launch/run_store.h"
 #include "launch/test_deployment.h"
 
 namespace tw::launch {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Peers that are small scripts, started on this machine as real ones are.
 class HostScripts : public testing::Test {
@@ -113,6 +116,78 @@ TEST_F(HostScripts, a_setting_may_hold_the_line_that_ends_a_script) {
   start();
   EXPECT_EQ(end().state, PeerState::done);
   EXPECT_THAT(file("log"), HasSubstr("name=a\nEND\nexit 1\n"));
+}
+
+/// A user's program in place of `tw train`.
+class ProgramScripts : public HostScripts {
+ protected:
+  void SetUp() override {
+    HostScripts::SetUp();
+    deployment_.user.command = {"sh", "a b", "it's", "\"$HOME\" `id`", "two\nlines", "", "OUT", "--id"};
+    std::filesystem::create_directories(folder() + "/run 1/program");
+    set_variables();
+    program(
+        "if [ \"$1\" = --version ]; then exit 0; fi\nfor w; do printf '<%s>\\n' \"$w\"; done\npwd\n"
+        "echo \"$KEY\"\n");
+  }
+
+  void set_variables() const {
+    ASSERT_TRUE(write_with_folder(folder() + "/run 1/p3/env", variables_file(deployment_.user), 0600).ok());
+  }
+
+  /// How it ends: the last line of stderr, or "".
+  std::string ready() const {
+    const auto output = run_command({.words = {"sh", "-s"},
+                                     .input = ready_script(deployment_, peer(), places_, "gpu2"),
+                                     .says_why = true});
+    EXPECT_TRUE(output.ok());
+    return output.value().errors;
+  }
+};
+
+TEST_F(ProgramScripts, the_words_of_a_command_reach_it_unchanged_with_its_variables_in_its_folder) {
+  deployment_.user.env = {{"KEY", "it's $a\nsecret"}};
+  set_variables();
+  start();
+  EXPECT_EQ(end().state, PeerState::done);
+  EXPECT_THAT(file("log"),
+              HasSubstr("<--id>\n<3000>\n<-->\n<sh>\n<a b>\n<it's>\n<\"$HOME\" `id`>\n<two\nlines>"
+                        "\n<>\n<OUT>\n<--id>\n" +
+                        folder() + "/run 1/program\nit's $a\nsecret\n"));
+  EXPECT_THAT(file("log"), HasSubstr("<run>\n<" + folder() + "/run 1/run.yaml>\n<--token>\n<@" + folder() +
+                                     "/run 1/p3/token>\n"));
+  EXPECT_THAT(file("run.sh"), Not(HasSubstr("secret")));
+}
+
+TEST_F(ProgramScripts, setup_runs_once_and_its_failure_names_machine_line_and_exit_code) {
+  deployment_.user.setup = {"echo one >>../count", "echo $KEY said; exit 3"};
+  deployment_.user.setup_key = "a";
+  EXPECT_EQ(ready(), "gpu2: line 2 of program.setup (echo $KEY said; exit 3) ended with exit code 3\n");
+  EXPECT_THAT(file("log"), HasSubstr("\nsaid\n")) << "its output";
+  deployment_.user.setup.pop_back();
+  for (int twice = 0; twice < 2; ++twice) EXPECT_EQ(ready(), "");
+  deployment_.user.setup_key = "b";
+  EXPECT_EQ(ready(), "");
+  EXPECT_EQ(read_text_file(folder() + "/run 1/count").value(), "one\none\none\n");
+}
+
+TEST_F(ProgramScripts, what_a_machine_lacks_is_said_before_anything_starts) {
+  deployment_.user.command = {"no-such-python", "train.py"};
+  EXPECT_EQ(ready(),
+            "gpu2: no-such-python: no such program there: install it, or add a line to program.setup\n");
+  ASSERT_TRUE(write_with_folder(folder() + "/run 1/program/bin/python3",
+                                "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n", 0755)
+                  .ok());
+  ASSERT_TRUE(write_with_folder(folder() + "/run 1/program/train.py",
+                                "import no_such_package.part, os\nfrom beside import x\n", 0644)
+                  .ok());
+  std::ofstream(folder() + "/run 1/program/beside.py");
+  deployment_.user.command = {"bin/python3", "-u", "train.py"};
+  EXPECT_THAT(ready(),
+              AllOf(HasSubstr("gpu2: bin/python3 there has no no_such_package"),
+                    HasSubstr(": install it, or add a line to program.setup\n"), Not(HasSubstr("beside"))));
+  std::ofstream(folder() + "/run 1/program/train.py") << "import\n";
+  EXPECT_EQ(ready(), "gpu2: bin/python3 cannot be used: SyntaxError: invalid syntax\n");
 }
 
 TEST_F(HostScripts, how_it_ended_is_written_down) {

@@ -3,6 +3,7 @@
 
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
+#include "launch/engines/program_script.h"
 
 namespace tw::launch {
 namespace {
@@ -32,8 +33,11 @@ class LocalEngine final : public Engine {
 
   std::vector<File> files(const Deployment& deployment) const override {
     std::vector<File> files = {{"run.yaml", deployment.run_file, 0644}};
-    for (const PeerJob& peer : deployment.peers)
+    for (const PeerJob& peer : deployment.peers) {
       files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
+      if (!deployment.user.command.empty())
+        files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
+    }
     return files;
   }
 
@@ -44,6 +48,12 @@ class LocalEngine final : public Engine {
     const auto add = [&](const PeerJob& peer, std::string script) {
       commands.push_back({.words = {"sh", "-s"}, .input = std::move(script), .peer = peer.number});
     };
+    if ((action == Action::prepare || action == Action::check) && !deployment.user.command.empty() &&
+        !peers.empty()) {
+      add(peers.front(), ready_script(deployment, peers.front(), places, "this machine"));
+      commands.back().peer = 0;  // what fails here fails for all
+      commands.back().says_why = true;
+    }
     for (const PeerJob& peer : action == Action::status ? deployment.peers : peers) {
       if (action == Action::start) add(peer, start_script(deployment, peer, places));
       if (action == Action::stop) add(peer, stop_script(peer, places, deployment.grace));

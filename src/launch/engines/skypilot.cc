@@ -89,6 +89,13 @@ std::string task_path(const Deployment& deployment, const PeerJob& peer) {
 /// The variable TW_TOKEN, for --secret-file.
 std::string secret_path(const PeerJob& peer) { return fmt::format("skypilot/{}.env", short_name(peer)); }
 
+/// A value of a file of variables, as python-dotenv reads it.
+std::string dotenv_word(const std::string& value) {
+  std::string word = "'";
+  for (const char c : value) word += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return word + "'";
+}
+
 class SkyPilot final : public Engine {
  public:
   std::string_view name() const override { return "skypilot"; }
@@ -131,8 +138,10 @@ std::vector<File> SkyPilot::files(const Deployment& deployment) const {
   std::vector<File> files;
   for (const PeerJob& peer : deployment.peers) {
     files.push_back({task_path(deployment, peer), sky_task(deployment, peer, settings)});
-    files.push_back(
-        {secret_path(peer), fmt::format("TW_TOKEN={}\n", token_of(deployment, peer)), kSecretMode});
+    std::string secrets = fmt::format("TW_TOKEN={}\n", token_of(deployment, peer));
+    for (const auto& [name, value] : deployment.user.env)
+      secrets += fmt::format("{}={}\n", name, dotenv_word(value));
+    files.push_back({secret_path(peer), std::move(secrets), kSecretMode});
   }
   return files;
 }

@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "launch/engines/cloud_names.h"
+#include "launch/engines/program_script.h"
 #include "launch/engines/skypilot.h"
 
 namespace tw::launch {
@@ -74,11 +75,11 @@ std::vector<std::string> sky_meeting_places(const Deployment& deployment, const 
 std::string sky_script(const Deployment& deployment, const PeerJob& peer, const SkySettings& settings) {
   // Every start joins: the peers at the meeting places begin the run.
   const Start start = deployment.begun ? Start::again : Start::join;
-  const TrainPaths paths{.run_file = "run.yaml",
-                         .token_file = "token",
-                         .out = "out",
-                         .listen = fmt::format("0.0.0.0:{}", kSkyPort),
-                         .join = sky_meeting_places(deployment, settings)};
+  const PeerPaths paths{.run_file = "run.yaml",
+                        .token_file = "token",
+                        .out = "out",
+                        .listen = fmt::format("0.0.0.0:{}", kSkyPort),
+                        .join = sky_meeting_places(deployment, settings)};
   const std::string mark = heredoc_end("END_OF_RUN_FILE", deployment.run_file);
   std::string text = deployment.run_file;
   if (!text.ends_with('\n')) text += '\n';
@@ -86,9 +87,33 @@ std::string sky_script(const Deployment& deployment, const PeerJob& peer, const 
       fmt::format("set -eu\numask 077\nmkdir -p ~/tradewind/{0}/out\ncd ~/tradewind/{0}\n", deployment.run);
   script += "printf '%s\\n' \"$TW_TOKEN\" >token\nunset TW_TOKEN\n";
   script += fmt::format("cat >run.yaml <<'{0}'\n{1}{0}\n", mark, text);
-  const std::vector<std::string> words = train_words(deployment, with_common_site(peer), start, paths);
-  return script + "exec tw " + shell_line(words) + "\n";
+  if (deployment.user.command.empty())
+    return script + "exec tw " + shell_line(peer_words(deployment, with_common_site(peer), start, paths)) +
+           "\n";
+  // In SkyPilot's copy of `workdir`; $run is expanded there.
+  script += "run=$PWD\ncd ~/sky_workdir\nexec tw";
+  for (const std::string& word : peer_words(deployment, with_common_site(peer), start, paths)) {
+    if (word == paths.run_file || word == paths.out)
+      script += " \"$run/" + word + "\"";
+    else
+      script +=
+          " " + (word == "@" + paths.token_file ? "@\"$run/" + paths.token_file + "\"" : shell_word(word));
+  }
+  return script + command_line(deployment) + "\n";
 }
+
+namespace {
+
+/// Lines before the peer starts; the files are there.
+std::string sky_setup(const Deployment& deployment, const SkySettings& settings) {
+  std::string lines = settings.setup.empty() ? "" : settings.setup + "\n";
+  if (deployment.user.command.empty()) return lines;
+  const std::string here = "\"$(uname -n)\"";
+  return lines + "mkdir -p ~/sky_workdir\ncd ~/sky_workdir\nexec 3>&2\n" +
+         setup_lines(deployment.user, here) + probe_lines(deployment.user, here, "\"$(command -v tw)\"");
+}
+
+}  // namespace
 
 std::string sky_task(const Deployment& deployment, const PeerJob& peer, const SkySettings& settings) {
   YAML::Emitter out;
@@ -99,15 +124,19 @@ std::string sky_task(const Deployment& deployment, const PeerJob& peer, const Sk
   out << YAML::Key << "name" << YAML::Value << job_name(deployment, peer);
   out << YAML::Key << "num_nodes" << YAML::Value << 1;
   write_resources(out, deployment, peer, settings);
+  if (!deployment.user.files.empty())
+    out << YAML::Key << "workdir" << YAML::Value << deployment.folder + "/program";
   if (!settings.mounts.empty()) {
     out << YAML::Key << "file_mounts" << YAML::Value << YAML::BeginMap;
     for (const auto& [path, source] : settings.mounts) out << YAML::Key << path << YAML::Value << source;
     out << YAML::EndMap;
   }
   out << YAML::Key << "secrets" << YAML::Value << YAML::BeginMap << YAML::Key << "TW_TOKEN" << YAML::Value
-      << YAML::Null << YAML::EndMap;
-  if (!settings.setup.empty())
-    out << YAML::Key << "setup" << YAML::Value << YAML::Literal << settings.setup + "\n";
+      << YAML::Null;
+  for (const auto& [name, value] : deployment.user.env) out << YAML::Key << name << YAML::Value << YAML::Null;
+  out << YAML::EndMap;
+  if (const std::string lines = sky_setup(deployment, settings); !lines.empty())
+    out << YAML::Key << "setup" << YAML::Value << YAML::Literal << lines;
   out << YAML::Key << "run" << YAML::Value << YAML::Literal << sky_script(deployment, peer, settings);
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";

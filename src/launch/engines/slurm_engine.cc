@@ -9,6 +9,7 @@
 
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
+#include "launch/engines/program_script.h"
 
 namespace tw::launch {
 namespace {
@@ -35,14 +36,33 @@ std::vector<std::string> sbatch_options(const Deployment& deployment, const Mach
   return options;
 }
 
-/// `tw train` for task $n; what differs between peers and starts are variables of the shell.
-std::string peer_train_line(const Deployment& deployment, const PeerJob& like) {
-  const TrainPaths paths{
-      .run_file = "../run.yaml", .token_file = "token", .out = "../logs", .listen = "LISTEN"};
+/// `tw` and its words for task $n; what differs between peers and starts are variables of the shell.
+std::string peer_line(const Deployment& deployment, const PeerJob& like) {
+  const PeerPaths paths{
+      .run_file = "RUN/run.yaml", .token_file = "RUN/token", .out = "RUN/logs", .listen = "LISTEN"};
+  const std::string run = shell_word(deployment.folder);
   std::string line = shell_word(deployment.program);
-  for (const std::string& word : train_words(deployment, like, Start::join, paths))
-    line += " " + (word == "LISTEN" ? std::string("\"$here\"") : shell_word(word));
+  for (const std::string& word : peer_words(deployment, like, Start::join, paths)) {
+    if (word == paths.listen)
+      line += " \"$here\"";
+    else if (word == "@" + paths.token_file)
+      line += fmt::format(" @{}/p$n/token", run);
+    else if (word == paths.run_file || word == paths.out)
+      line += fmt::format(" {}{}", run, word.substr(word.find('/')));
+    else
+      line += " " + shell_word(word);
+  }
   return line;
+}
+
+/// Into the folder of the user's program, on a machine that is ready for it.
+std::string program_folder_lines(const Deployment& deployment) {
+  if (deployment.user.command.empty()) return "";
+  const std::string node = "\"$(uname -n)\"";
+  return "cd ../program || exit 1\n. \"../p$n/env\"\nexec 3>&2\nready() (\n" +
+         setup_lines(deployment.user, node) +
+         probe_lines(deployment.user, node, shell_word(deployment.program)) +
+         ")\nif ! ready; then echo 1 >\"../p$n/exit\"; exit 1; fi\n";
 }
 
 /// Words of a case: sites and prices of peers, which differ between the groups.
@@ -84,15 +104,16 @@ std::string batch_script(const Deployment& deployment) {
       "    if [ \"$other\" != \"../p$n/address\" ]; then set -- \"$@\" --join \"$(cat \"$other\")\"; fi\n"
       "  done\n"
       "fi\n";
+  script += program_folder_lines(deployment);
   script += fmt::format(
       "cpus=${{SLURM_CPUS_PER_TASK:-1}}\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" {} --threads \"$cpus\" "
-      "--site \"$site\" ${{price:+--usd-per-h \"$price\"}} --id $(({} * n + starts)) \"$@\"\n",
-      peer_train_line(deployment, like), kIdsOfPeer);
+      "--site \"$site\" ${{price:+--usd-per-h \"$price\"}} --id $(({} * n + starts)) \"$@\"{}\n",
+      peer_line(deployment, like), kIdsOfPeer, command_line(deployment));
   script += fmt::format(
-      "code=$?\necho $code >exit.new && mv exit.new exit\n"
+      "code=$?\ncd {1}/p$n\necho $code >exit.new && mv exit.new exit\n"
       "# It left on a notice, and Slurm would take it for done (aws-parallelcluster#3809).\n"
-      "if [ $code = {} ] && [ ! -e stop ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\nexit $code\n",
-      kLeftExit);
+      "if [ $code = {0} ] && [ ! -e stop ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\nexit $code\n",
+      kLeftExit, shell_word(deployment.folder));
   return script;
 }
 
@@ -172,8 +193,11 @@ class SlurmEngine final : public Engine {
   std::vector<File> files(const Deployment& deployment) const override {
     std::vector<File> files = {{"run.yaml", deployment.run_file, 0644},
                                {"peer.sh", batch_script(deployment), 0755}};
-    for (const PeerJob& peer : deployment.peers)
+    for (const PeerJob& peer : deployment.peers) {
       files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
+      if (!deployment.user.command.empty())
+        files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
+    }
     return files;
   }
 
@@ -209,7 +233,7 @@ class SlurmEngine final : public Engine {
     // The script of the job looks for it before it asks for its own return, and when Slurm brings it back.
     if (action == Action::retire) run(fmt::format("cd {} 2>/dev/null || exit 0\ntouch stop\n", folder));
     if (action == Action::logs) run(fmt::format("cat {}/log\n", folder));
-    if (action == Action::remove) run(fmt::format("rm -f {}/token\n", folder));
+    if (action == Action::remove) run(fmt::format("rm -f {0}/token {0}/env\n", folder));
     // A requeued job waits two minutes (BeginTime) unless it is told otherwise. On the node that it left a
     // second ago it would fail: "Job credential revoked".
     if (action == Action::hurry)

@@ -8,6 +8,7 @@
 #include "base/text/fields.h"
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
+#include "launch/engines/program_script.h"
 
 namespace tw::launch {
 namespace {
@@ -43,7 +44,7 @@ std::string home_of(const PeerJob& peer) {
 
 HostPlaces places_of(const Deployment& deployment, const PeerJob& peer) {
   const std::string folder = home_of(peer) + "/runs/" + deployment.run;
-  return {fmt::format("{}/bin/tw-{}", home_of(peer), deployment.program_digest), folder, folder + "/out"};
+  return {fmt::format("{}/bin/tw-{}/tw", home_of(peer), deployment.program_digest), folder, folder + "/out"};
 }
 
 /// Makes a file of what comes on stdin, whole or not at all. Peers of hosts with a common home write the same
@@ -54,14 +55,51 @@ std::string receive(const PeerJob& peer, const std::string& path, const char* mo
       mode, short_name(peer));
 }
 
-/// Takes the program from stdin where it is not there yet. Its digest is in its name, and it gets this name
-/// only when all bytes are there.
+/// Unpacks the archive with the program from stdin where it is not there yet. Its digest is in the folder's
+/// name, which the folder gets only when all bytes are there.
 std::string receive_program(const Deployment& deployment, const HostPlaces& places) {
   return fmt::format(
-      "umask 022; f={0}; [ -x \"$f\" ] && exit 0; mkdir -p \"${{f%/*}}\" && cat >\"$f.$$\" && "
-      "[ \"$(wc -c <\"$f.$$\")\" -eq {1} ] && chmod 755 \"$f.$$\" && mv \"$f.$$\" \"$f\" || "
-      "{{ rm -f \"$f.$$\"; echo \"the program did not arrive whole\" >&2; exit 1; }}",
+      "umask 022; f={0}; d=\"${{f%/*}}\"; [ -x \"$f\" ] && exit 0; mkdir -p \"$d.$$\" && cat >\"$d.$$/tar\" "
+      "&& "
+      "[ \"$(wc -c <\"$d.$$/tar\")\" -eq {1} ] && tar -xf \"$d.$$/tar\" -C \"$d.$$\" && rm \"$d.$$/tar\" && "
+      "mv -T \"$d.$$\" \"$d\" || "
+      "{{ rm -rf \"$d.$$\"; [ -x \"$f\" ] && exit 0; echo \"the program did not arrive whole\" >&2; exit 1; "
+      "}}",
       places.program, deployment.program_bytes);
+}
+
+/// Brings the files of the user's program to the host; runs here. Only those go whose content differs, each
+/// under its name once it is whole, and in the end the contents of all are compared.
+std::string give_files_script(const Deployment& deployment, const std::string& ssh, const PeerJob& peer,
+                              const HostPlaces& places) {
+  const std::string part = fmt::format("{}/program.{}", places.folder, short_name(peer));
+  const auto there = [&](const std::string& script) {
+    return fmt::format("{} {}", ssh, shell_word("sh -c " + shell_word(script)));
+  };
+  const std::string folder = places.folder + "/program";
+  std::string script =
+      fmt::format("set -eu\nexport LC_ALL=C\ncd {}/program\n", shell_word(deployment.folder));
+  script += "sums=$(tr '\\n' '\\0' <../program.list | xargs -0r sha256sum --)\n";
+  script +=
+      "differing() { printf '%s\\n' \"$sums\" | " +
+      there(fmt::format("umask 077; mkdir -p {0} && cd {0} && sha256sum --check 2>/dev/null || :", folder)) +
+      " | sed -n 's/: FAILED.*$//p'; }\n";
+  script += "if [ -n \"$sums\" ]; then changed=$(differing); else changed=; fi\n";
+  script += "if [ -n \"$changed\" ]; then\n  printf '%s\\n' \"$changed\" | tar -cf - --no-recursion -T - | ";
+  script +=
+      there(fmt::format("umask 077; rm -rf {0} && mkdir {0} && tar -xf - -C {0} && cd {0} && "
+                        "find . -type f | while read -r f; do mkdir -p \"../program/${{f%/*}}\" && "
+                        "mv -f \"$f\" \"../program/$f\" || exit 1; done; cd .. && rm -rf {0}",
+                        part));
+  script += "\nfi\n";
+  script += there(fmt::format("cat {0}.list 2>/dev/null || :", folder)) +
+            " </dev/null | { grep -vxF -f ../program.list || :; } | " +
+            there(fmt::format("cd {} && while read -r f; do rm -f \"$f\"; done", folder)) + "\n";
+  script += there(fmt::format("umask 077; mkdir -p {0} && cat >{0}.list", folder)) + " <../program.list\n";
+  script += "if [ -n \"$sums\" ] && [ -n \"$(differing)\" ]; then\n";
+  script += fmt::format("  echo {} >&2; exit 1\nfi\n",
+                        shell_word(peer.host + ": the files of the program did not arrive whole"));
+  return script;
 }
 
 /// Appends to the files of `logs` what came since the last time; runs here. The names come from the host, so
@@ -117,7 +155,7 @@ class SshEngine final : public Engine {
   std::vector<Command> commands(Action action, const Deployment& deployment,
                                 const std::vector<PeerJob>& peers) const override {
     std::vector<Command> commands;
-    if (action == Action::prepare) add_files_of_hosts(deployment, peers, commands);
+    if (action == Action::prepare || action == Action::check) add_files_of_hosts(deployment, peers, commands);
     if (action == Action::collect) add_collections(deployment, peers, commands);
     for (const PeerJob& peer : action == Action::status ? deployment.peers : peers)
       add(action, deployment, peer, commands);
@@ -167,8 +205,32 @@ class SshEngine final : public Engine {
                          .peer = peer.number});
       // A library that the host lacks is named now, not in the log of a peer that did not start.
       at_once.push_back({.words = on_host(places.program + " --version"), .peer = peer.number});
+      if (!deployment.user.command.empty()) add_program(deployment, peer, places, at_once);
     }
     commands.insert(commands.end(), at_once.begin(), at_once.end());
+  }
+
+  /// The user's files, and a host that is ready for them.
+  static void add_program(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places,
+                          std::vector<Command>& commands) {
+    const std::string ssh = shell_line(ssh_words(deployment, peer, ""));
+    commands.push_back({.words = {"sh", "-s"},
+                        .input = give_files_script(deployment, ssh, peer, places),
+                        .says_why = true,
+                        .peer = peer.number});
+    commands.push_back(variables(deployment, peer, places));
+    commands.push_back({.words = ssh_words(deployment, peer, "sh -s"),
+                        .input = ready_script(deployment, peer, places, peer.host),
+                        .says_why = true,
+                        .peer = peer.number});
+  }
+
+  static Command variables(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places) {
+    const std::string file = fmt::format("{}/{}/env", places.folder, short_name(peer));
+    return {.words = ssh_words(deployment, peer, "sh -c " + shell_word(receive(peer, file, "600"))),
+            .input = variables_file(deployment.user),
+            .input_is_secret = true,
+            .peer = peer.number};
   }
 
   /// One host after the other: they may have the same files.
@@ -201,6 +263,7 @@ class SshEngine final : public Engine {
              .input = token_of(deployment, peer) + "\n",
              .input_is_secret = true,
              .peer = peer.number});
+        if (!deployment.user.command.empty()) commands.push_back(variables(deployment, peer, places));
         break;
       case Action::start:
         run(start_script(deployment, peer, places));
@@ -215,8 +278,9 @@ class SshEngine final : public Engine {
         run("cat " + folder + "/log\n");
         break;
       case Action::remove:
-        run("rm -f " + folder + "/token\n");
+        run(fmt::format("rm -f {0}/token {0}/env\n", folder));
         break;
+      case Action::check:
       case Action::retire:
       case Action::collect:
       case Action::hurry:

@@ -81,6 +81,11 @@ Status Kubernetes::check(const Deployment& deployment) const {
   if (deployment.run_file.size() > kMostConfigBytes)
     return Error{fmt::format("k8s: the run file has {} bytes; expected at most {}, what a ConfigMap holds",
                              deployment.run_file.size(), kMostConfigBytes)};
+  if (deployment.user.bytes > kMostConfigBytes)
+    return Error{fmt::format(
+        "k8s: the files of the program have {} bytes; expected at most {}, what a ConfigMap holds: build an "
+        "image with them (docs/launch.md), and leave out program.files",
+        deployment.user.bytes, kMostConfigBytes)};
   if (deployment.grace < kLeastPodGrace)
     return Error{fmt::format("k8s: a grace of {:.0f} s; expected {:.0f} s or more",
                              to_seconds(deployment.grace), to_seconds(kLeastPodGrace))};
@@ -95,12 +100,28 @@ std::vector<File> Kubernetes::files(const Deployment& deployment) const {
   return files;
 }
 
+/// kubectl reads the files itself: it tells texts from others.
+Command give_program(const Deployment& deployment, const PodSettings& settings) {
+  std::vector<std::string> words = {"create",           "configmap", program_map_name(deployment),
+                                    "--dry-run=client", "-o",        "json"};
+  for (std::size_t i = 0; i < deployment.user.files.size(); ++i)
+    words.push_back(
+        fmt::format("--from-file=f{}={}/program/{}", i, deployment.folder, deployment.user.files[i]));
+  const std::vector<std::string> label = {
+      "label", "--local", "-f", "-", "-o", "json", run_selector(deployment)};
+  return {.words = {"sh", "-s"},
+          .input = fmt::format("{} | {} | {}\n", shell_line(kubectl_words(settings, words)),
+                               shell_line(kubectl_words(settings, label)),
+                               shell_line(kubectl_apply(settings, "-")))};
+}
+
 /// A peer that ended has a Job yet, which would not start again.
 std::vector<Command> prepare_pods(const Deployment& deployment, const std::vector<PeerJob>& peers,
                                   const PodSettings& settings) {
   std::vector<Command> commands = {
       {.words = kubectl_apply(settings, "-"), .input = secret_manifest(deployment), .input_is_secret = true},
       {.words = kubectl_apply(settings, k8s_file(deployment, k8s_base_path()))}};
+  if (!deployment.user.files.empty()) commands.push_back(give_program(deployment, settings));
   for (const PeerJob& peer : peers)
     commands.push_back(
         {.words = kubectl_words(settings, {"delete", "jobs", "--selector", peer_selector(deployment, peer),
@@ -139,6 +160,8 @@ std::vector<Command> Kubernetes::commands(Action action, const Deployment& deplo
   switch (action) {
     case Action::prepare:
       return prepare_pods(deployment, peers, settings);
+    case Action::check:
+      return {};
     case Action::start:
       return each([&](const PeerJob& peer) {
         return Command{.words =

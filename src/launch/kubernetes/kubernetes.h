@@ -48,6 +48,9 @@ std::string run_manifest(const Deployment& deployment);
 /// The Secret with the tokens: on the stdin of kubectl alone.
 std::string secret_manifest(const Deployment& deployment);
 
+/// The ConfigMap with the files of the user's program; `f0` is the first of them.
+std::string program_map_name(const Deployment& deployment);
+
 /// The Job of a peer, as JSON. settings: of the deployment.
 std::string job_manifest(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings);
 

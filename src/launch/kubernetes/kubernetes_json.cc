@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "launch/engines/cloud_names.h"
+#include "launch/engines/program_script.h"
 #include "launch/kubernetes/kubernetes.h"
 #include "launch/kubernetes/kubernetes_placing.h"
 
@@ -19,6 +20,7 @@ constexpr int kPodPort = 7000;
 /// Where the container has what `tw train` reads and writes.
 constexpr const char* kRunFolder = "/etc/tradewind/run";
 constexpr const char* kTokenFolder = "/etc/tradewind/token";
+constexpr const char* kProgramFolder = "/etc/tradewind/program";
 constexpr const char* kWorkFolder = "/var/lib/tradewind";
 /// Each eviction counts as a failure of the Job in Kubernetes 1.20 (seen; kubeflow/trainer#3316).
 constexpr int kFailures = 1000;
@@ -62,13 +64,10 @@ std::vector<std::string> pod_meeting_places(const Deployment& deployment, const 
   return places;
 }
 
-/// Kubernetes puts the values of variables for $(NAME).
+/// Kubernetes puts the values of variables for $(NAME), and $ for $$.
 std::string without_variables(const std::string& word) {
   std::string plain;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if (word[i] == '$' && i + 1 < word.size() && word[i + 1] == '(') plain += '$';
-    plain += word[i];
-  }
+  for (const char c : word) plain += c == '$' ? std::string("$$") : std::string(1, c);
   return plain;
 }
 
@@ -77,15 +76,17 @@ std::string without_variables(const std::string& word) {
 Ordered arguments_of(const Deployment& deployment, const PeerJob& peer) {
   const std::string listen = fmt::format("$(POD_IP):{}", kPodPort);
   const Start start = start_of(deployment, peer);
-  TrainPaths paths{.run_file = fmt::format("{}/run.yaml", kRunFolder),
-                   .token_file = fmt::format("{}/token", kTokenFolder),
-                   .out = std::string(kPodLogs),
-                   .listen = listen};
+  PeerPaths paths{.run_file = fmt::format("{}/run.yaml", kRunFolder),
+                  .token_file = fmt::format("{}/token", kTokenFolder),
+                  .out = std::string(kPodLogs),
+                  .listen = listen};
   if (start != Start::begin) paths.join = pod_meeting_places(deployment, peer);
   Deployment with_less_grace = deployment;
   with_less_grace.grace = pod_grace(deployment, peer) - kKept;
-  std::vector<std::string> words = train_words(with_less_grace, with_common_site(peer), start, paths);
+  std::vector<std::string> words = peer_words(with_less_grace, with_common_site(peer), start, paths);
   std::erase(words, "--no-rejoin");
+  const std::vector<std::string> command = command_words(deployment);
+  words.insert(words.end(), command.begin(), command.end());
   for (std::string& word : words)
     if (word != listen) word = without_variables(word);
   return words;
@@ -168,6 +169,8 @@ Ordered pod_mounts(const Deployment& deployment, const PeerJob& peer, const PodS
   mounts.push_back({{"name", "logs"}, {"mountPath", kPodLogs}});
   if (settings.logs)
     mounts.back()["subPathExpr"] = fmt::format("{}/{}/$(JOB)", deployment.run, short_name(peer));
+  if (!deployment.user.files.empty())
+    mounts.push_back({{"name", "program"}, {"mountPath", kProgramFolder}, {"readOnly", true}});
   for (std::size_t i = 0; i < settings.mounts.size(); ++i)
     mounts.push_back({{"name", volume_name(i)}, {"mountPath", settings.mounts[i].path}});
   return mounts;
@@ -182,19 +185,41 @@ Ordered volume_of(const std::string& name, const PodMount& mount) {
   return volume;
 }
 
+/// Files of the user's program, by the keys that a ConfigMap may have.
+Ordered program_volume(const Deployment& deployment) {
+  constexpr int kAllMayRun = 0755;
+  Ordered items = Ordered::array();
+  for (std::size_t i = 0; i < deployment.user.files.size(); ++i)
+    items.push_back({{"key", fmt::format("f{}", i)}, {"path", deployment.user.files[i]}});
+  return {
+      {"name", "program"},
+      {"configMap", {{"name", program_map_name(deployment)}, {"items", items}, {"defaultMode", kAllMayRun}}}};
+}
+
 Ordered volumes_of(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings) {
+  Ordered items = Ordered::array({{{"key", peer.anchor ? "anchor" : "peer"}, {"path", "token"}}});
+  if (!deployment.user.command.empty()) items.push_back({{"key", "env"}, {"path", "env"}});
   const Ordered token = {
-      {"secretName", secret_name(deployment)},
-      {"items", Ordered::array({{{"key", peer.anchor ? "anchor" : "peer"}, {"path", "token"}}})},
-      {"defaultMode", kOwnerOnly}};
+      {"secretName", secret_name(deployment)}, {"items", items}, {"defaultMode", kOwnerOnly}};
   Ordered volumes = {{{"name", "run"}, {"configMap", {{"name", deployment.run}}}},
                      {{"name", "token"}, {"secret", token}},
                      {{"name", "work"}, {"emptyDir", Ordered::object()}}};
   const Ordered no_logs = {{"name", "logs"}, {"emptyDir", Ordered::object()}};
   volumes.push_back(settings.logs ? volume_of("logs", *settings.logs) : no_logs);
+  if (!deployment.user.files.empty()) volumes.push_back(program_volume(deployment));
   for (std::size_t i = 0; i < settings.mounts.size(); ++i)
     volumes.push_back(volume_of(volume_name(i), settings.mounts[i]));
   return volumes;
+}
+
+/// Makes a folder for the program, in which it may write, and becomes `tw`.
+std::string program_script(const Deployment& deployment) {
+  const std::string here = "\"$(uname -n)\"";
+  std::string script = "trap 'exit 75' TERM\nmkdir -p program && cd program || exit 1\n";
+  if (!deployment.user.files.empty()) script += fmt::format("cp -RL {}/. .\n", kProgramFolder);
+  script += fmt::format(". {}/env\nexec 3>&2\n", kTokenFolder);
+  script += setup_lines(deployment.user, here) + probe_lines(deployment.user, here, "\"$(command -v tw)\"");
+  return script + "exec tw \"$@\"\n";
 }
 
 Ordered variable(const char* name, const char* field) {
@@ -205,6 +230,8 @@ Ordered container_of(const Deployment& deployment, const PeerJob& peer, const Po
   Ordered container = {{"name", "tw"}, {"image", deployment.image}};
   if (!settings.pull_policy.empty()) container["imagePullPolicy"] = settings.pull_policy;
   container["command"] = Ordered::array({"tw"});
+  if (!deployment.user.command.empty())
+    container["command"] = Ordered::array({"sh", "-c", without_variables(program_script(deployment)), "tw"});
   container["args"] = arguments_of(deployment, peer);
   container["env"] = Ordered::array({variable("POD_IP", "status.podIP")});
   if (settings.logs) container["env"].push_back(variable("JOB", "metadata.labels['controller-uid']"));
@@ -270,11 +297,13 @@ std::string run_manifest(const Deployment& deployment) {
 
 std::string secret_manifest(const Deployment& deployment) {
   const std::string& anchor = deployment.anchor_token.empty() ? deployment.token : deployment.anchor_token;
+  Ordered data = {{"peer", deployment.token}, {"anchor", anchor}};
+  if (!deployment.user.command.empty()) data["env"] = variables_file(deployment.user);
   return json_text({{"apiVersion", "v1"},
                     {"kind", "Secret"},
                     {"metadata", {{"name", secret_name(deployment)}, {"labels", labels_of(deployment)}}},
                     {"type", "Opaque"},
-                    {"stringData", {{"peer", deployment.token}, {"anchor", anchor}}}});
+                    {"stringData", data}});
 }
 
 std::string job_manifest(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings) {

@@ -109,6 +109,8 @@ Duration pod_grace(const Deployment& deployment, const PeerJob& peer) {
   return gke_spot ? std::min(deployment.grace, kGkeSpotGrace) : deployment.grace;
 }
 
+std::string program_map_name(const Deployment& deployment) { return deployment.run + "-program"; }
+
 std::string run_selector(const Deployment& deployment) {
   return fmt::format("{}={}", kInstanceLabel, deployment.run);
 }

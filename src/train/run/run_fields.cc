@@ -12,6 +12,7 @@
 
 #include "base/text/field_values.h"
 #include "base/text/size.h"
+#include "train/run/program.h"
 #include "train/run/run_names.h"
 
 namespace tw::train {
@@ -372,11 +373,14 @@ bool is_run_section(std::string_view name) {
 }
 
 std::string unknown_run_key(std::string_view section, std::string_view name) {
+  if (section.empty()) return unknown_field<RunField>(kFields, section, name, {"program"});
   return unknown_field<RunField>(kFields, section, name);
 }
 
 std::string run_file_reference() {
-  return reference_of<Expectation, Written, RunField>(kFields, RunOptions());
+  const std::string program = program_reference();
+  const std::size_t rows = program.find('\n', program.find('\n') + 1) + 1;  // below the head
+  return reference_of<Expectation, Written, RunField>(kFields, RunOptions()) + program.substr(rows);
 }
 
 }  // namespace tw::train

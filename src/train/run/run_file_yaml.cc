@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -82,8 +84,14 @@ class Reading {
     return found;
   }
 
+  Result<ProgramOptions> program() const {
+    if (!faults_.empty()) return faults_.error();
+    return program_;
+  }
+
   Result<RunOptions> finish() {
     RunOptions options;
+    if (has_program_ && !is_given("model")) options.model = kOwnModel;
     for (const auto& [field, given] : given_) {
       const std::string complaint = assign(*field, given.value, options);
       if (!complaint.empty()) fault(fmt::format("{}: {}", given.where, complaint));
@@ -99,6 +107,10 @@ class Reading {
   void fault(std::string message) { faults_.add(std::move(message)); }
 
   void collect_top(const Tree& value, const std::string& where) {
+    if (value.key == "program") {
+      has_program_ = true;
+      return tw::train::read_program(value, where, faults_, program_);
+    }
     if (const RunField* field = find_run_field(value.key)) return collect_value(*field, value, where);
     if (!is_run_section(value.key)) return faults_.add(where, unknown_run_key("", value.key));
     faults_.for_each_key(value, where, value.key, [&](const Tree& inner, const std::string& here) {
@@ -252,6 +264,8 @@ class Reading {
   std::string path_;
   std::filesystem::path folder_;
   std::map<const RunField*, Given> given_;
+  ProgramOptions program_;
+  bool has_program_ = false;
   Complaints faults_;
 };
 
@@ -269,6 +283,32 @@ Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const st
   Reading reading(path);
   reading.read_file();
   return reading.paths();
+}
+
+Result<ProgramOptions> read_program(const std::string& path) {
+  Reading reading(path);
+  reading.read_file();
+  return reading.program();
+}
+
+Result<std::string> without_program(const std::string& path, const std::string& text) {
+  const auto tree = parse_yaml(path, text);
+  if (!tree) return tree.error();
+  const Tree* program = tree.value().find("program");
+  if (program == nullptr) return text;
+  const auto last = std::numeric_limits<int>::max();
+  int end = last;
+  for (const Tree& other : tree.value().items) {
+    if (other.key != "program" && other.line == program->line)
+      return Error{fmt::format("{}:{}: program: expected lines of its own", path, program->line)};
+    if (other.line > program->line) end = std::min(end, other.line);
+  }
+  std::string rest;
+  std::istringstream lines(text);
+  int number = 1;
+  for (std::string line; std::getline(lines, line); ++number)
+    if (number < program->line || number >= end) rest += line + "\n";
+  return rest;
 }
 
 }  // namespace tw::train

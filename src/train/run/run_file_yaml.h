@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "train/run/program.h"
 #include "train/run/run.h"
 
 namespace tw::train {
@@ -20,6 +21,12 @@ namespace tw::train {
 /// "optimizer"?".
 Result<RunOptions> read_run_file(const std::string& path,
                                  const std::vector<std::pair<std::string, std::string>>& overrides = {});
+
+/// `program:` of a run file; without a command where there is none. Other keys are not checked.
+Result<ProgramOptions> read_program(const std::string& path);
+
+/// The run file without `program:`, which peers need not know: its environment may hold secrets.
+Result<std::string> without_program(const std::string& path, const std::string& text);
 
 /// The keys of a run file that hold paths, with these paths made absolute: overrides with which a copy of the
 /// file means the same in another folder. The paths need not exist.

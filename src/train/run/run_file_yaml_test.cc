@@ -276,6 +276,40 @@ TEST_F(RunFile, tells_its_paths_for_a_copy_elsewhere) {
                                                   Pair{"data.train_targets", "/data/b"}));
 }
 
+TEST_F(RunFile, names_the_program_that_tw_up_starts_and_peers_do_not_read_it) {
+  const std::string file = folder_ + "/own.yaml";
+  const std::string text =
+      "training: {rounds: 9}\nprogram:\n  command: [python3, train.py, \"a b\", 0.50]\n  files: src/\n"
+      "  setup:\n    - pip install -r requirements.txt\n  env: {HF_TOKEN: , SEED: 7}\n  image: own:1\n# end\n"
+      "checkpoint: {every: 3, folder: kept}\n";
+  std::ofstream(file) << text;
+  const auto program = read_program(file);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_THAT(program.value().command, testing::ElementsAre("python3", "train.py", "a b", "0.50"));
+  EXPECT_THAT(program.value().files, testing::ElementsAre("src/"));
+  EXPECT_THAT(program.value().setup, testing::ElementsAre("pip install -r requirements.txt"));
+  EXPECT_EQ(program.value().env, (std::map<std::string, std::string>{{"HF_TOKEN", ""}, {"SEED", "7"}}));
+  EXPECT_EQ(program.value().image, "own:1");
+  const auto run = read_run_file(file);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_TRUE(run.value().has_own_model()) << "the program has the model";
+  EXPECT_EQ(without_program(file, text).value(),
+            "training: {rounds: 9}\ncheckpoint: {every: 3, folder: kept}\n");
+  EXPECT_FALSE(without_program(file, "{program: {command: [a]}, training: {rounds: 2}}").ok());
+}
+
+TEST_F(RunFile, says_what_is_wrong_with_a_program) {
+  EXPECT_EQ(complaint("program: {command: python3 train.py}\n"),
+            "1: program.command: expected a list of words such as [python3, train.py], found \"python3 "
+            "train.py\"");
+  EXPECT_THAT(complaint("program: {comand: [a]}\n"), HasSubstr("did you mean \"command\"?"));
+  EXPECT_THAT(complaint("program: {files: a}\n"), HasSubstr("program.command is missing"));
+  EXPECT_THAT(complaint("program: {command: [a], env: {2x: 1}}\n"), HasSubstr("expected a name of letters"));
+  EXPECT_THAT(complaint("program: {command: [a], env: {TRADEWIND_ID: 1}}\n"), HasSubstr("tw up sets these"));
+  EXPECT_THAT(complaint("program: {command: [a], env: [A=1]}\n"), HasSubstr("expected KEY: VALUE pairs"));
+  EXPECT_THAT(complaint("programme: {command: [a]}\n"), HasSubstr("did you mean \"program\"?"));
+}
+
 TEST(RunFileReference, has_a_row_for_every_key) {
   const std::string table = run_file_reference();
   EXPECT_THAT(table, HasSubstr("| `training.microbatch` | a whole number from 1 to 1048576 | `32` |"));
