@@ -10,7 +10,7 @@ applied one.
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
 import torch
 
@@ -30,7 +30,7 @@ class MeanBuffers:
     @torch.no_grad()
     def differences(self) -> List[torch.Tensor]:
         """float32 on the host, each in its buffer's shape: what was added since the round. MisuseError: one that
-        is not finite, or has another shape.
+        has another shape.
         """
         found: List[torch.Tensor] = []
         for one, base in zip(self._moving, self._base):
@@ -40,13 +40,13 @@ class MeanBuffers:
                     f"{one.name} has shape {tuple(value.shape)} now, {tuple(base.shape)} when the run started: a"
                     ' running statistic keeps its shape, or say buffers="local" in run.optimizer().'
                 )
-            difference = value.to("cpu", torch.float32).contiguous().sub(base)
-            if not bool(torch.isfinite(difference).all()):
-                raise MisuseError(
-                    f"{one.name} is not finite: give the batch up with run.skip(), or use a lower learning rate."
-                )
-            found.append(difference)
+            found.append(value.to("cpu", torch.float32).contiguous().sub(base))
         return found
+
+    def infinite(self) -> Optional[str]:
+        """Name of a buffer that has a value which is not finite."""
+        found = (one.name for one in self._moving if not bool(torch.isfinite(one.tensor).all()))
+        return next(found, None)
 
     @torch.no_grad()
     def undo(self) -> None:

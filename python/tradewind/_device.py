@@ -24,7 +24,6 @@ _DTYPES: Dict[torch.dtype, int] = {
     torch.float16: TW_FLOAT16,
     torch.bfloat16: TW_BFLOAT16,
 }
-_HOST = torch.device("cpu")
 
 
 def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
@@ -63,7 +62,7 @@ def host_view(tensor: torch.Tensor) -> HostTensor:
 
 def is_readable(tensor: torch.Tensor) -> bool:
     """Whether the engine can read it where it is."""
-    return tensor.dtype in _DTYPES and bool(tensor.is_contiguous()) and tensor.device == _HOST
+    return tensor.is_cpu and tensor.dtype in _DTYPES and bool(tensor.is_contiguous())
 
 
 class Staging:
@@ -114,6 +113,7 @@ class Bound:
         self._views = [view_of(flat, entry) for entry in entries]
         self._aliased = [alias and self._can_alias(entry.tensor) for entry in entries]
         self._tensors = [entry.tensor for entry in entries]
+        self._copied = [entry.tensor for entry, aliased in zip(entries, self._aliased) if not aliased]
         self._pointers: List[int] = []
         self._shapes: List[torch.Size] = []
         self._kinds: List[Tuple[torch.dtype, torch.device]] = []
@@ -145,7 +145,7 @@ class Bound:
                     entry.tensor.copy_(view, non_blocking=entry.tensor.device.type == "cuda")
                 elif not self._kinds:
                     entry.tensor.data = view
-        synchronize([entry.tensor for entry in self._entries])
+        synchronize(self._copied)
         self.mark()
 
     def give(self) -> None:

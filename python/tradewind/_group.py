@@ -214,6 +214,7 @@ class NodeDriver(Driver):
         self, gradients: Callable[[], Handed], had: int, loss: float, current: Callable[[], bool]
     ) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
+        self._trained.refuse_infinite()  # all ranks raise, or none
         total = self._node.sum(had)
         if self._node.rank == 0:
             return super().done(gradients, total, loss, current)

@@ -236,9 +236,13 @@ class Loop:
             )
         self._sum_losses.look(loss, had)
         updates, begun = trained.updates, trained.updates + trained.loads
-        verdict = self.driver.done(
-            trained.gradients, had, _number(loss), lambda: trained.updates + trained.loads == begun
-        )
+        try:
+            verdict = self.driver.done(
+                trained.gradients, had, _number(loss), lambda: trained.updates + trained.loads == begun
+            )
+        except MisuseError:
+            trained.refuse_infinite()
+            raise
         if verdict.added:
             self.counters["surplus"] += verdict.had - verdict.counted
         else:

@@ -18,6 +18,7 @@ from ._settings_text import (
     MOST_BYTES,
     PAIRS,
     Plain,
+    Settings,
     applied,
     difference,
     first_differences,
@@ -105,6 +106,7 @@ class Schedule:
         self._optimizer = optimizer
         self._schedulers = tuple(schedulers)
         self._agreed = plain_groups(self._groups)
+        self._settings = Settings(layout.groups)  # marked when they are those agreed on
         self._told: Set[str] = set()
         self._wish = ""  # of this loop, which the last round's record does not have
         self._asked = False
@@ -134,7 +136,11 @@ class Schedule:
     def wanted(self) -> str:
         """What the loop wants for the next update, beside the run's settings; empty: nothing."""
         self._asked = True
+        if self._settings.are_as_marked:
+            return ""
         text = difference(self._agreed, plain_groups(self._groups))
+        if not text:
+            self._settings.mark()
         if len(text.encode()) <= MOST_BYTES:
             return text
         self._tell_once(
@@ -148,6 +154,9 @@ class Schedule:
         """The groups get the settings of this round's update, which one peer wanted. What this loop wants may come
         too late for one round, and is wanted for the next.
         """
+        if not wanted and self._settings.are_as_marked:
+            self._wish, self._ignored, self._asked = "", 0, False
+            return
         mine = plain_groups(self._groups)
         settings = applied(self._agreed, wanted)
         wish, asked, self._asked = difference(self._agreed, mine), self._asked, False
@@ -182,6 +191,8 @@ class Schedule:
         count_step(self._optimizer)
         for scheduler in self._schedulers:
             scheduler.step()
+        if not self._wish and self._settings.are_as_marked:
+            return
         self._agreed = plain_groups(self._groups)
         if self._wish:
             self._set(applied(self._agreed, self._wish))

@@ -6,7 +6,8 @@ send. An object of numbers, texts and lists is plain.
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+import operator
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -61,6 +62,36 @@ def plain_groups(groups: Sequence[Dict[str, Any]]) -> Plain:
         }
         for at, group in enumerate(groups)
     ]
+
+
+class Settings:
+    """Notices cheaply that groups have the very settings that they had at mark()."""
+
+    def __init__(self, groups: Sequence[Dict[str, Any]]) -> None:
+        self._groups = groups
+        self._marked: Optional[List[Any]] = None
+
+    def _now(self) -> List[Any]:
+        return [value for group in self._groups for key, value in group.items() if key != "params"]
+
+    def mark(self) -> None:
+        """Their settings now; those that may change in place are never the same."""
+        values = self._now()
+        self._marked = values if all(map(_is_fixed, values)) else None
+
+    @property
+    def are_as_marked(self) -> bool:
+        """False where that is not known."""
+        if self._marked is None:
+            return False
+        values = self._now()
+        return len(values) == len(self._marked) and all(map(operator.is_, values, self._marked))
+
+
+def _is_fixed(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_fixed, value))
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def scalars(plain: Any, path: str = "") -> Iterator[Tuple[str, Any]]:

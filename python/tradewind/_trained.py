@@ -85,6 +85,9 @@ class Trained:
             ForeignRule(self.optimizer, layout) if foreign else EngineRule(self.optimizer, layout)
         )
         self._schedule = Schedule(layout, self.optimizer, self._schedulers)
+        self._sizes = layout.tensor_sizes[1:]
+        self._tensors = [entry.tensor for entry in layout.parameters]
+        self._there: Tuple[List[bool], torch.Tensor] = ([], torch.empty(0))
         self._watch = Watch(modules_of(self._model), layout, self._options.mean_buffers)
         extra = self.extra.prepare()
         sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
@@ -247,22 +250,30 @@ class Trained:
         """Which parameters have a gradient, p.grad of all, and what buffers gained; and what has to live until they
         are read.
 
-        UnsupportedError: a sparse one. MisuseError: one that is not finite.
+        UnsupportedError: a sparse one. The engine looks whether they are finite.
         """
-        gradients: List[Optional[torch.Tensor]] = []
-        for entry in self._layout.parameters:
-            gradient = entry.tensor.grad
-            if gradient is not None and gradient.layout != torch.strided:
-                raise UnsupportedError(
-                    f"the gradient of {entry.name} is sparse: only dense gradients can be averaged."
-                )
-            gradients.append(gradient)
-        self.refuse_infinite()
-        there = self._of_each([float(gradient is not None) for gradient in gradients])
-        found, alive = self._staging.host(gradients, [entry.values for entry in self._layout.parameters])
+        gradients = [tensor.grad for tensor in self._tensors]
+        self._refuse_sparse(gradients)
+        there = self._of_those_there(gradients)
+        found, alive = self._staging.host(gradients, self._sizes)
         differences = self._means.differences()
         alive.extend([there, *differences])
         return [host_view(there), *found, *map(host_view, differences)], alive
+
+    def _refuse_sparse(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
+        for at, gradient in enumerate(gradients):
+            if gradient is not None and gradient.layout != torch.strided:
+                raise UnsupportedError(
+                    f"the gradient of {self._layout.parameters[at].name} is sparse: only dense gradients can be"
+                    " averaged."
+                )
+
+    def _of_those_there(self, gradients: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
+        """1 for each parameter that has a gradient; mostly those of the step before."""
+        there = [gradient is not None for gradient in gradients]
+        if there != self._there[0]:
+            self._there = (there, self._of_each([float(one) for one in there]))
+        return self._there[1]
 
     def wanted(self) -> str:
         """Settings that the loop wants for the update."""
@@ -270,7 +281,7 @@ class Trained:
 
     def infinite(self) -> Optional[str]:
         """Name of a parameter whose gradient has a value that is not finite."""
-        tensors = [entry.tensor.grad for entry in self._layout.parameters]
+        tensors = [tensor.grad for tensor in self._tensors]
         with torch.no_grad():
             if all_finite([gradient for gradient in tensors if gradient is not None]):
                 return None
@@ -281,12 +292,13 @@ class Trained:
         return None
 
     def refuse_infinite(self) -> None:
-        """MisuseError names a parameter whose gradient is not finite."""
+        """MisuseError names a parameter whose gradient is not finite, or such a buffer."""
         name = self.infinite()
-        if name is not None:
+        what = f"the gradient of {name}" if name is not None else self._means.infinite()
+        if what is not None:
             raise MisuseError(
-                f"the gradient of {name} is not finite: give the batch up with run.skip(), or use a"
-                " GradScaler or a lower learning rate."
+                f"{what} is not finite: give the batch up with run.skip(), or use a GradScaler or a lower learning"
+                " rate."
             )
 
     def undo_forward(self) -> None:

@@ -22,7 +22,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def say_what_changes(layout: Layout) -> None:
     """What the run does to the model that torch alone would not do."""
-    doubles = [entry.name for entry in layout.parameters if entry.tensor.dtype == torch.float64]
+    doubles = [entry.name for entry in layout.entries if entry.tensor.dtype == torch.float64]
     if doubles:
         warn(
             f"{doubles[0]} has dtype float64: the run keeps and averages float32 values of it, so changes below"
@@ -78,11 +78,11 @@ class Watch:
         self._buffer_states = self._states(self._buffers)
 
     def check(self, updates: int, optimizer: torch.optim.Optimizer) -> None:
-        """At each step(). MisuseError: another parameter has the place of one that is trained."""
-        self._check_frozen()
-        self._check_buffers()
+        """At each step(); looks at the first one after an update. MisuseError: another parameter has the place of one that is trained."""
         if updates != self._checked:
             self._checked = updates
+            self._check_frozen()
+            self._check_buffers()
             self._check_modules()
             self._check_groups(optimizer)
 

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -287,6 +289,40 @@ Status check_tensors(const CallerModel& model, std::span<const tw_tensor> tensor
       return Error{fmt::format("tensor {}: dtype {}, expected a tw_dtype", i, tensors[i].dtype)};
   }
   return Unit{};
+}
+
+namespace {
+
+/// Whether some value has all bits of its exponent set: it is infinite or no number.
+template <class Bits>
+bool has_not_finite(const std::byte* values, std::uint64_t count, Bits exponent) {
+  constexpr std::uint64_t kAtOnce = 64;
+  std::array<Bits, kAtOnce> some{};
+  for (std::uint64_t at = 0; at < count; at += kAtOnce) {
+    const std::uint64_t left = std::min(count - at, kAtOnce);
+    if (left < kAtOnce) some.fill(0);
+    std::memcpy(some.data(), values + at * sizeof(Bits), left * sizeof(Bits));
+    Bits found = 0;
+    for (const Bits value : some) found |= static_cast<Bits>((value & exponent) == exponent);
+    if (found != 0) return true;
+  }
+  return false;
+}
+
+bool has_not_finite(const tw_tensor& tensor) {
+  const auto* const bytes = static_cast<const std::byte*>(tensor.data);
+  if (bytes == nullptr) return false;
+  if (tensor.dtype == TW_FLOAT32) return has_not_finite<std::uint32_t>(bytes, tensor.count, 0x7f800000);
+  const std::uint16_t exponent = tensor.dtype == TW_FLOAT16 ? 0x7c00 : 0x7f80;
+  return has_not_finite<std::uint16_t>(bytes, tensor.count, exponent);
+}
+
+}  // namespace
+
+std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (has_not_finite(tensors[i])) return i;
+  return std::nullopt;
 }
 
 void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum) {

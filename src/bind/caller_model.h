@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ Result<CallerModel> read_model(const tw_model& model);
 
 /// Sizes and dtypes are those of the model. The error names the tensor.
 Status check_tensors(const CallerModel& model, std::span<const tw_tensor> tensors);
+
+/// The first one with a value that is not finite. The tensors are those that check_tensors accepts.
+std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors);
 
 /// sum += weight x value, tensor after tensor. The tensors are those that check_tensors accepts.
 void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum);

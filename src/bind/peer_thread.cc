@@ -164,9 +164,8 @@ void PeerThread::look() {
 }
 
 void PeerThread::emit(const world::Event& event) {
-  monitor::LogEntry entry{peer_->options().session.self, loop_.unix_nanos(), event};
   const std::lock_guard lock(mutex_);
-  shared_.events.push_back(to_json_line(entry));
+  shared_.events.push_back({peer_->options().session.self, loop_.unix_nanos(), event});
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
   if (event.phase == world::Phase::warn) shared_.warnings.push_back(event.why);
   shared_.narrator.take(event);
@@ -182,13 +181,13 @@ View PeerThread::view() const {
 }
 
 std::string PeerThread::take_events() {
-  std::deque<std::string> events;
+  std::deque<monitor::LogEntry> events;
   {
     const std::lock_guard lock(mutex_);
     events.swap(shared_.events);
   }
   std::string text;
-  for (const std::string& line : events) text += line + '\n';
+  for (const monitor::LogEntry& entry : events) text += to_json_line(entry) + '\n';
   return text;
 }
 

@@ -76,7 +76,7 @@ class PeerThread final : public world::EventSink {
  private:
   struct Shared {
     View view;
-    std::deque<std::string> events;
+    std::deque<monitor::LogEntry> events;  ///< their text is made only for those who ask
     std::vector<std::string> warnings{};
     Narrator narrator;
   };

@@ -255,6 +255,8 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
     if (gradient == nullptr || gradient->gradients == nullptr) return misuse("a null pointer");
     const std::span<const tw_tensor> given(gradient->gradients, gradient->gradient_count);
     if (const Status fits = check_tensors(peer->model, given); !fits) return misuse(fits.error().message);
+    if (const auto bad = first_not_finite(given); bad)
+      return misuse(fmt::format("the gradient of tensor {} is not finite", *bad));
     const std::uint64_t samples = gradient->samples, most = peer->in_hand.count();
     if (samples == 0 || samples > most)
       return misuse(fmt::format("{} samples, expected 1 to {}, which the order has", samples, most));

@@ -185,7 +185,7 @@ typedef struct {
 } tw_gradient;
 
 /* Adds the gradient to the sum of the order's round. It has no effect if that round was decided meanwhile:
- * its samples are then in no sum, and are leased again. */
+ * its samples are then in no sum, and are leased again. TW_MISUSE, too, if a value is not finite. */
 TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 
 TW_API int tw_drop(tw_peer* peer); /* Gives the order back: another peer may get it. */

@@ -8,11 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "bind/caller_model.h"
 
 namespace tw::bind {
 namespace {
@@ -287,6 +290,44 @@ TEST(Tradewind, gives_a_whole_lease_to_a_program_that_has_not_said_how_much_it_d
   ASSERT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
   ASSERT_EQ(TW_GRADIENT, tw_next(program.peer, 10000, &order)) << error();
   EXPECT_EQ(2U, order.samples) << "as many as it had";
+}
+
+TEST(Tradewind, refuses_a_gradient_that_is_not_finite_and_takes_the_next_one) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  tw_order order{};
+  ASSERT_EQ(TW_GRADIENT, tw_next(program.peer, 10000, &order)) << error();
+  std::vector<float> values(4, 0.0F);
+  const std::vector<tw_tensor> tensors = Program::tensors_of(values);
+  const tw_gradient handed{tensors.data(), 2, 1, 1, 1, 0};
+  for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::quiet_NaN()}) {
+    values[3] = bad;
+    EXPECT_EQ(TW_MISUSE, tw_done(program.peer, &handed));
+    EXPECT_THAT(error(), HasSubstr("the gradient of tensor 1 is not finite"));
+  }
+  values[3] = std::numeric_limits<float>::max();
+  EXPECT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
+}
+
+TEST(FirstNotFinite, looks_at_each_value_of_each_dtype) {
+  constexpr std::uint16_t kHalfInfinity = 0x7c00, kBrainInfinity = 0xff80;
+  for (const std::size_t size : {1U, 63U, 64U, 65U, 200U}) {
+    for (std::size_t bad = 0; bad < size; ++bad) {
+      std::vector<std::uint16_t> half(size, 0x7bff), brain(size, 0x7f7f);
+      std::vector<float> single(size, -std::numeric_limits<float>::max());
+      const std::vector<tw_tensor> tensors{{nullptr, size, TW_FLOAT32, 0},
+                                           {half.data(), size, TW_FLOAT16, 0},
+                                           {brain.data(), size, TW_BFLOAT16, 0},
+                                           {single.data(), size, TW_FLOAT32, 0}};
+      EXPECT_EQ(first_not_finite(tensors), std::nullopt);
+      single[bad] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_EQ(first_not_finite(tensors), 3U) << size << " " << bad;
+      brain[bad] = kBrainInfinity;
+      EXPECT_EQ(first_not_finite(tensors), 2U) << size << " " << bad;
+      half[bad] = kHalfInfinity;
+      EXPECT_EQ(first_not_finite(tensors), 1U) << size << " " << bad;
+    }
+  }
 }
 
 TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {

@@ -12,7 +12,7 @@ import ctypes
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
-from tradewind import _abi
+from tradewind import MisuseError, _abi
 from tradewind._engine import Calls, Group, HostTensor, ModelShape, Order, Work
 
 ENGINE_BUFFERS = {_abi.TW_SGD: 1, _abi.TW_ADAM: 2, _abi.TW_ADAMW: 2, _abi.TW_LAMB: 2}
@@ -226,6 +226,9 @@ class FakeEngine:
         assert self.order is not None and 1 <= samples <= self.order.samples <= self.target
         assert had >= samples and len(settings.encode()) <= 4000
         assert [tensor.values for tensor in gradients] == list(self.shape.tensor_sizes)
+        values = np.concatenate([read(tensor) for tensor in gradients])
+        if not np.isfinite(values).all():
+            raise MisuseError("the gradient of some tensor is not finite")
         self.order, self.grain = None, had
         if self.stale_next:
             self.stale_next = False
@@ -233,7 +236,7 @@ class FakeEngine:
         self.handed.append((weight, samples, had, loss_sum))
         self.loss_sum += loss_sum
         self.wanted = settings
-        self.sum += np.float32(weight) * np.concatenate([read(tensor) for tensor in gradients])
+        self.sum += np.float32(weight) * values
         self.counted += samples
         return True
 

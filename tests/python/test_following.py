@@ -321,6 +321,14 @@ def test_float64_is_told(fake_run):
     assert "0.weight has dtype float64: the run keeps" in told(run.start)[0]
 
 
+def test_a_running_statistic_of_float64_is_told_too(fake_run):
+    model = with_batch_norm()
+    model[1].running_var = model[1].running_var.double()
+    run = fake_run(target_batch_size=8)
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    assert "1.running_var has dtype float64: the run keeps" in told(run.start)[0]
+
+
 @pytest.mark.parametrize("kind", ["engine", "foreign"])
 def test_a_saved_part_of_the_model_is_that_part_alone(fake_run, kind):
     model = torch.nn.Sequential(torch.nn.Linear(4, 4096), torch.nn.Linear(4096, 4))

@@ -57,12 +57,18 @@ def raises_unpicklable():
 
 def test_each_peer_gets_its_environment_and_gives_its_result(tmp_path):
     results = launch_local(
-        settings_of, 10, peers=2, settings={"rounds": 5, "codec": "int8"}, out=tmp_path, timeout=60
+        settings_of,
+        10,
+        peers=2,
+        settings={"rounds": 5, "codec": "int8", "progress": "line"},
+        out=tmp_path,
+        timeout=60,
     )
     assert [value for value, _ in results] == [10, 20]
     first, second = (dict(pairs) for _, pairs in results[:2])
     assert first["training.rounds"] == "5" and first["training.codec"] == "int8"
     assert first["wait_for"] == "2" and first["id"] == "1" and first["out"] == str(tmp_path)
+    assert first["progress"] == "line" and second["progress"] == "off"
     assert second["join"] == first["listen"] and "listen" not in second
     assert ("run" in first) == (program() is not None) and ("insecure" in first) == (program() is None)
 

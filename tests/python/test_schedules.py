@@ -8,6 +8,7 @@ import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train
 from torch.optim import lr_scheduler
 from tradewind import UnsupportedError
+from tradewind._settings_text import Settings
 
 MAKERS = {
     "lambda": lambda o: lr_scheduler.LambdaLR(o, lambda round_: 0.9**round_),
@@ -152,3 +153,20 @@ def test_rates_set_by_hand_reach_the_next_round(fake_run):
     before = model[0].weight.detach().clone()
     loop(opt, model, 1)
     assert torch.equal(model[0].weight, before)
+
+
+@pytest.mark.parametrize("value", [0.1, (0.9, 0.99), [0.9, 0.99], torch.tensor(0.1)])
+def test_a_setting_that_is_replaced_or_changed_in_place_is_noticed(value):
+    group = {"params": [1], "lr": value, "fused": None}
+    settings = Settings([group])
+    assert not settings.are_as_marked
+    settings.mark()
+    assert settings.are_as_marked == isinstance(value, (float, tuple)), "others may change in place"
+    group["params"] = [2]
+    assert settings.are_as_marked == isinstance(value, (float, tuple))
+    group["lr"] = 0.2
+    assert not settings.are_as_marked
+    settings.mark()
+    assert settings.are_as_marked
+    group["more"] = 1
+    assert not settings.are_as_marked

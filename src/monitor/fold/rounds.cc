@@ -69,6 +69,7 @@ void Rounds::take_times(Track& round, std::optional<double> calc_s, std::optiona
 
 void Rounds::take_loss(Track& round, double loss, std::uint64_t samples) {
   if (samples == 0) return;
+  knows_losses_ = true;
   round.loss_sum += loss * static_cast<double>(samples);
   round.loss_samples += samples;
   round.shown.loss = round.loss_sum / static_cast<double>(round.loss_samples);
@@ -204,6 +205,7 @@ std::uint64_t Rounds::samples() const {
 }
 
 std::optional<double> Rounds::loss() const {
+  if (!knows_losses_) return std::nullopt;
   for (auto at = tracks_.rbegin(); at != tracks_.rend(); ++at) {
     const Track& round = at->second;
     if (round.shown.loss && round.own_samples >= batch_of(round).value_or(~std::uint64_t{0}))

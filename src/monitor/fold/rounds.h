@@ -76,7 +76,7 @@ class Rounds {
   void falls_behind(PeerId peer);
   void gives_up(PeerId peer, Round after);
   static void take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s);
-  static void take_loss(Track& round, double loss, std::uint64_t samples);
+  void take_loss(Track& round, double loss, std::uint64_t samples);
   void take_lost(Round round, PeerId peer, const std::string& why);
 
   std::map<Round, Track> tracks_;
@@ -91,6 +91,7 @@ class Rounds {
   std::optional<Difference> differing_;  ///< the first one
   bool applied_ = false;
   bool complete_ = false;
+  bool knows_losses_ = false;  ///< some peer told one: programs need not, and then there is none to look for
 };
 
 }  // namespace tw::monitor
