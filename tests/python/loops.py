@@ -81,6 +81,7 @@ def watch(run: tradewind.Run, report: Report) -> None:
                 key: event.get(key)
                 for key in ("round", "digest", "samples", "samples_total", "about", "why")
             }
+            kept["of"] = {key[8:]: event[key] for key in event if key.startswith("samples:")}
             report(what=event["phase"], **kept)
 
     run.on_event(seen)

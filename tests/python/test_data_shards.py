@@ -298,10 +298,10 @@ def test_peers_compare_their_data(fake_run, forty, tmp_path):
     assert layout(index=other) != layout()
 
 
-def stood(peer):
-    """Its loop had no batch for so long that the peer gave its leases back."""
-    times = [report["at"] for report in peer.all("batch")]
-    return any(after - before > 0.9 for before, after in zip(times, times[1:]))
+def numbers(ranges):
+    """Of "0-15,64,70-79"."""
+    spans = [one.split("-") for one in ranges.split(",") if one]
+    return [number for span in spans for number in range(int(span[0]), int(span[-1]) + 1)]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -313,19 +313,24 @@ def test_each_sample_of_an_epoch_is_in_one_record_though_a_peer_is_killed(tmp_pa
         peers[0].until_round(3)
         peers[2].kill()
         assert peers[0].result()["state"] == peers[1].result()["state"]
-        totals = {report["round"]: report["samples_total"] for report in peers[0].all("commit")}
-        assert totals == {round_: 30 * round_ for round_ in range(1, 9)}
-        handed = {}
+        records = {report["round"]: report["of"] for report in peers[0].all("commit")}
+        for round_, of in records.items():
+            recorded = sorted(number for ranges in of.values() for number in numbers(ranges))
+            assert recorded == [*range(30 * round_ - 30, 30 * round_)], round_
+        assert sorted(records) == [*range(1, 9)]
+        handed = {(round_, peer.number): [] for round_ in records for peer in peers}
         for peer in peers:
             for report in peer.all("batch"):
-                handed.setdefault(report["round"], []).extend(report["indices"])
-        gave_back = [peers[2], *filter(stood, peers[:2])]
-        others_too = {number for peer in gave_back for r in peer.all("batch") for number in r["indices"]}
-        for epoch in range(4):
-            once = handed[2 * epoch + 1] + handed[2 * epoch + 2]
-            # Those of the killed peer others computed again; the rest exactly once.
-            assert set(once) == set(range(60)), epoch
-            assert all(once.count(number) == 1 for number in once if number not in others_too)
+                handed[report["round"], peer.number].extend(report["indices"])
+    for epoch in range(4):
+        mine = {key: indices for key, indices in handed.items() if key[0] in (2 * epoch + 1, 2 * epoch + 2)}
+        once = sorted(index for indices in mine.values() for index in indices)
+        assert set(once) == set(range(60)), epoch
+        counted = {key: len(numbers(records[key[0]].get(str(key[1]), ""))) for key in mine}
+        assert all(counted[key] <= len(mine[key]) for key in mine), epoch
+        # Others computed again what a peer was killed with, and what came too late on a busy machine.
+        if counted == {key: len(indices) for key, indices in mine.items()}:
+            assert once == [*range(60)], epoch
 
 
 def test_a_peer_with_other_data_is_told_so(tmp_path):
