@@ -45,6 +45,7 @@ class Watch:
         self._modules = modules
         self._layout = layout
         self._frozen = [(name, tensor) for name, tensor in layout.frozen]
+        self._copies = [one for one in layout.moving if one.is_copy]
         self._buffers = self._other_buffers(layout) if tells_buffers else []
         self._known: Dict[str, int] = dict(self._parameters())
         self._group_ids = [id(group) for group in layout.groups]
@@ -88,6 +89,7 @@ class Watch:
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]
+        thawed += [one.name for one in self._copies if one.tensor.requires_grad]
         moved = [
             name
             for (name, tensor), version in zip(self._frozen, self._versions)
@@ -106,6 +108,7 @@ class Watch:
         if thawed or moved:
             told = set(thawed) | set(moved)
             self._frozen = [(name, tensor) for name, tensor in self._frozen if name not in told]
+            self._copies = [one for one in self._copies if one.name not in told]
             self._versions = [tensor._version for _, tensor in self._frozen]
 
     def _check_buffers(self) -> None:

@@ -141,6 +141,19 @@ def test_a_layer_thawed_after_the_start_is_named(fake_run):
     assert not told(lambda: step(opt, model))
 
 
+def test_a_frozen_copy_that_is_thawed_after_the_start_is_named(fake_run):
+    model = torch.nn.ModuleDict({"student": mlp(), "teacher": mlp().requires_grad_(False)})
+    model.forward = model["student"].forward
+    run = fake_run(target_batch_size=8)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    assert "teacher.0.weight and what belongs to it" in told(run.start)[0]
+    step(opt, model)
+    model["teacher"][0].requires_grad_(True)
+    texts = told(lambda: step(opt, model))
+    assert len(texts) == 1 and "teacher.0.weight, teacher.0.bias: frozen when the run started" in texts[0]
+    assert not told(lambda: step(opt, model))
+
+
 def test_a_frozen_weight_that_the_loop_moves_is_named(fake_run):
     model = mlp()
     model[0].requires_grad_(False)
