@@ -100,8 +100,11 @@ void note_commit(RunHistory& history, const LogEntry& entry) {
     round.committed = event.at;
     if (!round.led) round.leader = entry.writer;
   }
-  round.samples_total = std::max(round.samples_total,
-                                 static_cast<std::uint64_t>(number_in(event, "samples_total").value_or(0)));
+  const auto most = [&](std::uint64_t& known, std::string_view name) {
+    known = std::max(known, static_cast<std::uint64_t>(number_in(event, name).value_or(0)));
+  };
+  most(round.samples_total, "samples_total");
+  most(round.carried, "carried");
   if (const auto comm_s = number_in(event, "comm_s")) round.comm_s[entry.writer] = *comm_s;
   if (const auto calc_s = number_in(event, "calc_s")) round.calc_s[entry.writer] = *calc_s;
 

@@ -22,6 +22,7 @@ struct RoundFacts {
   bool led = false;                  ///< leader is from a lead event
   std::uint64_t own_samples = 0;     ///< sum of what the logged peers say of themselves
   std::uint64_t samples_total = 0;   ///< of the run, after this round
+  std::uint64_t carried = 0;         ///< of its batch: left over by the round before
   bool disturbed = false;            ///< somebody was lost, came or left
   std::map<PeerId, double> calc_s, comm_s;
   /// Digests of the parameters after this round, by its record (empty: the log tells none); a peer that says

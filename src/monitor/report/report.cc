@@ -74,6 +74,7 @@ void sum_up_samples(const RunHistory& history, Summary& summary) {
     const bool known = number == 1 || before > 0;
     summary.samples +=
         known && round.samples_total > before ? round.samples_total - before : round.own_samples;
+    summary.samples_carried = summary.samples_carried.value_or(0) + round.carried;
     before = round.samples_total;
     if (summary.rounds > 0) summary.unlogged_rounds += number - last - 1;
     last = number;

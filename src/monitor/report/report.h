@@ -130,10 +130,13 @@ struct Cost {
 
 /// What the event logs of a run say, all of it recomputable from them.
 struct Summary {
-  std::uint64_t rounds = 0;              ///< committed, in some log
-  std::uint64_t unlogged_rounds = 0;     ///< between them, in no log; their samples count
-  std::uint64_t samples = 0;             ///< in committed rounds
-  std::uint64_t samples_skipped = 0;     ///< of these: the run went on without them
+  std::uint64_t rounds = 0;           ///< committed, in some log
+  std::uint64_t unlogged_rounds = 0;  ///< between them, in no log; their samples count
+  std::uint64_t samples = 0;          ///< in committed rounds
+  std::uint64_t samples_skipped = 0;  ///< of these: the run went on without them
+  /// That rounds left to the next one, which took them in place of new ones: so many fewer than `rounds`
+  /// whole batches are `samples`. Nothing: the logs are not here.
+  std::optional<std::uint64_t> samples_carried;
   double samples_per_s = 0;              ///< from the first accumulation to the last commit
   std::optional<double> test_accuracy;   ///< of the last evaluation, in [0, 1]
   std::optional<double> loss;            ///< of the last evaluation

@@ -92,6 +92,20 @@ TEST(Report, counts_what_was_given_out_again_once_in_samples_where_the_logs_say_
   EXPECT_NE(render(summary).find("microbatches again: 5 (silent)\n"), std::string::npos) << render(summary);
 }
 
+TEST(Report, says_how_many_samples_the_rounds_are_short_of_their_batches_whoever_wrote_down_the_loss) {
+  Story story;
+  story.rounds(1, 2, {1, 2});
+  EXPECT_EQ(render(story.summary()).find("carried"), std::string::npos);
+  // It contributes nothing to round 2, which began with what round 1 left over.
+  story.add(3, 2.9,
+            {.phase = Phase::commit, .round = 2, .numbers = {{"samples_total", 128}, {"carried", 32}}});
+  const Summary summary = story.summary();
+  EXPECT_EQ(summary.samples, 128U);
+  EXPECT_EQ(summary.samples_carried, 32U);
+  EXPECT_NE(render(summary).find("carried        32 samples, lost too late"), std::string::npos)
+      << render(summary);
+}
+
 TEST(Report, does_not_believe_the_lost_about_the_work_of_others) {
   Story story = story_of_a_loss();
   story.add(3, 4.6,

@@ -127,6 +127,11 @@ std::string render(const Summary& summary) {
       summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
   std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
   text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
+  if (summary.samples_carried.value_or(0) > 0)
+    text +=
+        line("carried", fmt::format("{} samples, lost too late for their round: the next one took them in "
+                                    "place of new ones",
+                                    *summary.samples_carried));
   if (summary.samples_skipped > 0)
     text += line("skipped", fmt::format("{} samples that could not be had", summary.samples_skipped));
   if (summary.test_accuracy)

@@ -79,6 +79,7 @@ std::string to_json(const Summary& summary) {
   json["rounds"] = summary.rounds;
   json["samples"] = summary.samples;
   json["samples_skipped"] = summary.samples_skipped;
+  json["samples_carried"] = or_null(summary.samples_carried);
   json["samples_per_s"] = summary.samples_per_s;
   if (summary.test_accuracy) json["test_accuracy"] = *summary.test_accuracy;
   json["loss"] = or_null(summary.loss);

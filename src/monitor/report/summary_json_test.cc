@@ -11,6 +11,7 @@ Summary some_summary() {
   summary.rounds = 12;
   summary.samples = 6144;
   summary.samples_skipped = 3;
+  summary.samples_carried = 32;
   summary.samples_per_s = 1024.5;
   summary.calc_s = 0.5;
   summary.identical = true;
@@ -43,6 +44,7 @@ constexpr const char* kAllKeys = R"({
   "rounds": 12,
   "samples": 6144,
   "samples_skipped": 3,
+  "samples_carried": 32,
   "samples_per_s": 1024.5,
   "loss": null,
   "granularity": null,

@@ -88,6 +88,22 @@ void CostAddsUp::on_end(std::span<const Survivor>) {
                          egress_usd_));
 }
 
+void ReportAddsUp::on_event(PeerId peer, const world::Event& event) {
+  logs_[peer].push_back(entry_of(rules_, peer, event));
+}
+
+void ReportAddsUp::on_end(std::span<const Survivor>) {
+  const wire::Record* const last = ledger_.newest();
+  if (last == nullptr || !last->last) return;
+  std::vector<std::vector<monitor::LogEntry>> logs;
+  for (auto& [peer, log] : logs_) logs.push_back(std::move(log));
+  const monitor::Summary summary = monitor::summarize(logs);
+  const std::uint64_t told = summary.samples + summary.samples_carried.value_or(0);
+  if (told != last->round * rules_.target_batch_size)
+    violated(fmt::format("the report has {} samples and {} carried in {} rounds, of {}", summary.samples,
+                         summary.samples_carried.value_or(0), last->round, rules_.target_batch_size));
+}
+
 BoardsAgree::BoardsAgree(const Rules& rules)
     : Checker("I11"), rules_(rules), logs_(with_prices(rules)), live_(with_prices(rules)) {}
 

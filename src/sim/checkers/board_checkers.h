@@ -6,9 +6,11 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "monitor/fold/journal.h"
 #include "sim/checkers/checker.h"
+#include "sim/checkers/ledger.h"
 
 namespace tw::sim {
 
@@ -35,6 +37,21 @@ class CostAddsUp final : public Checker {
   monitor::Journal journal_;
   std::map<PeerId, Meter> meters_;
   double machines_usd_ = 0, egress_usd_ = 0;  ///< of processes that have ended
+};
+
+/// I3: in the logs of a complete run, the samples of its records and those that rounds left to the next one
+/// are as many target batches as it has rounds.
+class ReportAddsUp final : public Checker {
+ public:
+  ReportAddsUp(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
+
+  void on_event(PeerId peer, const world::Event& event) override;
+  void on_end(std::span<const Survivor> survivors) override;
+
+ private:
+  Rules rules_;
+  const Ledger& ledger_;
+  std::map<PeerId, std::vector<monitor::LogEntry>> logs_;
 };
 
 /// I11: the board of one that only hears what peers tell of themselves shows of each, at the moment it tells,

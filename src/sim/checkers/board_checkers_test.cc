@@ -61,6 +61,30 @@ std::string verdict_on_lost(std::uint64_t told, bool one_more) {
   return checker.violations().empty() ? "" : checker.violations().front().message;
 }
 
+TEST(ReportAddsUp, fires_when_samples_are_missing_that_no_round_left_to_the_next) {
+  const auto verdict = [](double samples_total, double carried, bool last = true) {
+    Judged<ReportAddsUp> j(kRules);
+    const wire::Record one = j.story.next(j.story.genesis(), {1, 1});
+    wire::Record two = j.story.next(one, {2, 2});
+    two.last = last;
+    for (const wire::Record& record : {j.story.genesis(), one, two}) j.commit(kAnn, record);
+    for (const Round round : {1, 2}) {
+      world::Event event{TwoBoards::at(static_cast<int>(round)), Phase::commit, round};
+      event.digest = to_string(digest_of(round == 1 ? one : two));
+      event.texts = {{"parent", to_string((round == 1 ? one : two).parent)}};
+      event.numbers = {{"samples_total", round == 1 ? 20 : samples_total},
+                       {"carried", round == 1 ? 0 : carried}};
+      j.checker.on_event(kAnn, event);
+    }
+    j.checker.on_end({});
+    return j.story.verdict();
+  };
+  EXPECT_EQ(verdict(40, 0), "");
+  EXPECT_EQ(verdict(32, 8), "");
+  EXPECT_EQ(verdict(32, 0), "the report has 32 samples and 0 carried in 2 rounds, of 20");
+  EXPECT_EQ(verdict(32, 0, false), "") << "the run goes on";
+}
+
 TEST(BoardsAgree, fires_when_a_peer_does_not_tell_of_one_that_it_lost_unless_it_lost_more_than_it_can_tell) {
   EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut, false), "");
   EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut - 1, true),

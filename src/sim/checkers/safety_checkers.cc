@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/range_text.h"
 #include "swarm/ballots/lineage.h"
 #include "swarm/ballots/quorum.h"
 #include "train/session/counted_time.h"
@@ -109,7 +110,8 @@ void ExactSamples::on_event(PeerId peer, const world::Event& event) {
                            peer.value, sample));
   }
   const bool left = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "next_round"; });
-  if (event.phase == world::Phase::reissue && left) short_.insert(event.round);
+  if (event.phase == world::Phase::reissue && left)
+    left_[event.round].add(ranges_in(event.why).value_or(RangeSet{}));
 }
 
 /// A process that has taken part since the round before says which of its samples were skipped when it
@@ -158,9 +160,12 @@ void ExactSamples::on_commit(const Sighting& s) {
     all.add(c.microbatches);
     samples += c.samples;
   }
-  const bool may_be_short = !record.last && !rules_.exact_batches && short_.contains(record.round);
+  const bool may_be_short = !record.last && !rules_.exact_batches;
   const bool enough = (may_be_short ? 2 : 1) * samples >= rules_.target_batch_size;
-  if (!RangeSet(Range{0, rules_.microbatches()}).contains(all) || !enough) {
+  RangeSet told = all;
+  if (may_be_short) told.add(left_[record.round]);
+  const RangeSet batch(Range{0, rules_.microbatches()});
+  if (!batch.contains(all) || !told.contains(batch) || !enough) {
     violated(fmt::format("round {}: microbatches {} instead of all {}", record.round, to_string(all),
                          rules_.microbatches()));
   }

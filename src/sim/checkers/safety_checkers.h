@@ -53,7 +53,7 @@ class AllOrNone final : public Checker {
 
 /// I3: the contributions of a round are disjoint, and their samples those of its batch: the remainder of the
 /// previous round, then new ones, a target batch size in all. The remainder is at most half of a batch, none
-/// after the last one, and only if the log of a leader says that a peer was lost after the call.
+/// after the last one, and the log of a leader names each microbatch that it leaves to the next round.
 class ExactSamples final : public Checker {
  public:
   ExactSamples(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
@@ -69,8 +69,8 @@ class ExactSamples final : public Checker {
   Rules rules_;
   const Ledger& ledger_;
   std::set<Digest> seen_;
-  std::set<Round> short_;            ///< of which a leader says that it leaves something to the next one
-  std::set<std::uint64_t> skipped_;  ///< samples that peers said the run goes on without
+  std::map<Round, RangeSet> left_;           ///< microbatches that a leader says it leaves to the next round
+  std::set<std::uint64_t> skipped_;          ///< samples that peers said the run goes on without
   std::map<PeerId, std::string> committed_;  ///< the last record by its process
 };
 

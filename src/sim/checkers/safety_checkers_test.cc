@@ -137,7 +137,7 @@ TEST(I2, excuses_a_peer_that_left_from_a_round_which_only_the_dead_knew_to_be_de
 }
 
 const world::Event kLeftToTheNext = {
-    .phase = world::Phase::reissue, .round = 1, .numbers = {{"next_round", 1}}};
+    .phase = world::Phase::reissue, .round = 1, .why = "3-4", .numbers = {{"next_round", 1}}};
 
 std::string judge_samples(const Rules& rules, const std::function<void(Record&)>& spoil) {
   Judged<ExactSamples> j(rules);
