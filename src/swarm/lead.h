@@ -37,7 +37,7 @@ class Lead {
     Rarely rarely{};
     std::vector<wire::Share> shares_before{};  ///< of the last round
     std::uint64_t sum_bytes = 0;               ///< of a gradient sum that is handed over
-    PeerStatus::Stances stances{};             ///< of peers, before this round
+    Stances stances{};                         ///< of peers, before this round
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
@@ -53,13 +53,9 @@ class Lead {
   /// Anchors come first in the next record, so that they lead before others.
   void set_anchors(std::set<PeerId> anchors) { status_.set_anchors(std::move(anchors)); }
 
-  /// From any linked peer.
+  /// From any linked peer, and from this one. Where their threads are decides the order of the next record,
+  /// and who is in it.
   void on_heartbeat(PeerId from, const wire::Heartbeat& told) { status_.hear(from, told); }
-
-  /// Where the threads of the peers are: they decide the order of the next record, and who is in it.
-  void set_presences(std::map<PeerId, wire::Presence> presences) {
-    status_.set_presences(std::move(presences));
-  }
 
   /// From members, and from peers that want to become members.
   void on_progress(const wire::Member& from, const wire::Progress& progress);

@@ -120,10 +120,9 @@ void Swarm::dispatch(PeerId from, const wire::Message& message) {
 
 void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
   if (!roster().is_open(peer)) return;
-  const std::optional<wire::Heartbeat> last = roster().last_heartbeat(peer);
+  const bool leaves = membership_.stances().of(peer).leaving;
   membership_.on_close(now_, peer, members());
-  if (!head() || head()->last || !names(head()->members, roster().process(peer))) return;
-  if (last && last->peer_state == wire::PeerState::leaving) return;
+  if (leaves || !head() || head()->last || !names(head()->members, roster().process(peer))) return;
   world::Event event{now_, world::Phase::lost, head()->round + 1, peer, why};
   event.numbers = {{"silent_s", to_seconds(silent)}};
   events_.push_back(std::move(event));
@@ -333,7 +332,6 @@ void Swarm::set_presence(Instant now, wire::Presence presence) {
   wake(now);
   if (std::exchange(own_.presence, presence) == presence) return;
   tell_peer_state();
-  if (lead_) lead_->set_presences(membership_.presences(own_.presence));
   if (!own_.is_here() && work_.queued() > 0) {
     give_back_queued();
   } else {
@@ -373,6 +371,10 @@ void Swarm::broadcast(const wire::Message& message) {
 
 void Swarm::tell_peer_state() {
   times_.told_state = now_;
+  const PeerId self = options_.self.peer;
+  const wire::Heartbeat own = heartbeat_to(self);
+  membership_.on_own_heartbeat(own);
+  if (lead_) lead_->on_heartbeat(self, own);
   for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
 }
 

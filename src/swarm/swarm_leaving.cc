@@ -21,7 +21,10 @@ void Swarm::leave(Instant now, std::optional<Instant> deadline) {
   wake(now);
   if (part_.ended()) return;
   if (deadline) farewell_.leave_by(*deadline);
-  if (part_.stay() != Part::Stay::stays) return;
+  if (part_.stay() != Part::Stay::stays) {
+    if (deadline) tell_peer_state();
+    return;
+  }
   if (part_.leave() || (deadline && peer_state() == PeerState::ready)) {
     work_.drop_queued();
     tell_peer_state();
@@ -47,8 +50,7 @@ void Swarm::consider_leaving() {
   if (takes_part() && (peer_state() == PeerState::leaving || has_work)) {
     for (const wire::Member& m : head()->members) {
       if (m.is(options_.self) || !is_here(m)) continue;
-      const std::optional<wire::Heartbeat> last = roster().last_heartbeat(m.peer);
-      if (!last || last->peer_state != PeerState::leaving) return;
+      if (!membership_.stances().of(m.peer).leaving) return;
     }
   }
   part_.end();
@@ -59,13 +61,9 @@ void Swarm::consider_leaving() {
 
 // A leader has to know the parameters of its round: a peer whose thread is away comes last.
 Reluctance Swarm::reluctance(const wire::Member& member) const {
-  const bool own = member.is(options_.self);
-  const wire::Heartbeat last =
-      own ? wire::Heartbeat{} : roster().last_heartbeat(member.peer).value_or(wire::Heartbeat{});
-  const wire::Presence presence = own ? own_.presence : last.presence;
-  if (presence >= wire::Presence::away) return Reluctance::does_not_follow;
-  const Outlook outlook = own ? farewell_.outlook() : last.outlook;
-  return outlook == Outlook::steady ? Reluctance::none : Reluctance::may_go;
+  const Stance& stance = membership_.stances().of(member.peer);
+  if (stance.presence >= wire::Presence::away) return Reluctance::does_not_follow;
+  return stance.outlook == Outlook::steady ? Reluctance::none : Reluctance::may_go;
 }
 
 // The first member that is here, among those of the least reluctance.

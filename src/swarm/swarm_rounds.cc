@@ -200,9 +200,7 @@ void Swarm::report_changes(const wire::Record& record) {
     if (!names(head()->members, m)) events_.push_back({now_, world::Phase::join, record.round, m.peer});
   }
   for (const wire::Member& m : head()->members) {
-    const std::optional<wire::Heartbeat> last = roster().last_heartbeat(m.peer);
-    const bool left = m.is(options_.self) ? part_.leaves() : last && last->peer_state == PeerState::leaving;
-    if (left && !names(record.members, m))
+    if (membership_.stances().of(m.peer).leaving && !names(record.members, m))
       events_.push_back({now_, world::Phase::leave, record.round, m.peer});
   }
 }
@@ -333,7 +331,6 @@ void Swarm::consider_leading() {
   lead_knows_ = roster().version();
   lead_->hold_back_for(membership_.held_back_for());
   lead_->set_anchors(anchors());
-  lead_->set_presences(membership_.presences(own_.presence));
   lead_->set_live(now_, membership_.live());
   if (ballot == 0) send_progress();
 }
@@ -365,7 +362,6 @@ void Swarm::drive_lead() {
   if (end_run_) lead_->end_run();
   if (std::exchange(lead_knows_, roster().version()) != roster().version()) {
     lead_->set_anchors(anchors());
-    lead_->set_presences(membership_.presences(own_.presence));
     lead_->set_live(now_, membership_.live());
   }
   lead_->step(now_);

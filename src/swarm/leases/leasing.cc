@@ -162,7 +162,8 @@ void Leasing::reopen(const PeerStatus& peers) {
 std::optional<double> Leasing::seconds_left(const PeerStatus& peers, PeerId without) const {
   double speed = 0;
   for (PeerId peer : peers.eligible()) {
-    if (peer == without || peers.leaves(peer) || peers.presence(peer) != wire::Presence::here) continue;
+    if (peer == without || peers.leaves(peer) || peers.stance(peer).presence != wire::Presence::here)
+      continue;
     if (book_.samples_per_s(peer) <= 0) return std::nullopt;
     speed += book_.samples_per_s(peer);
   }

@@ -40,7 +40,7 @@ void Membership::on_open(Instant now, const Member& peer, const wire::Marks& mar
   if (marks.founds) founder_ = peer;
   roster_.open(peer, marks.anchor);
   lost_.erase(peer.peer);
-  stances_.erase(peer.peer);
+  stances_.forget(peer.peer);
   detector_.open(now, peer.peer);
   heartbeats_.open(peer.peer);
 }
@@ -56,7 +56,7 @@ void Membership::on_close(Instant now, PeerId peer, const Members& members) {
   holdback_.on_close(peer);
   heartbeats_.close(peer);
   fresh_.erase(peer);
-  stances_.erase(peer);
+  stances_.forget(peer);
 }
 
 void Membership::seek(const Members& members) {
@@ -96,7 +96,7 @@ wire::Heartbeat Membership::on_heartbeat(Instant now, PeerId from, const wire::H
   if (on_its_way) heartbeat.peer_state = wire::PeerState::member;
   const bool was_behind = roster_.is_behind(from);
   roster_.heard(now, from, heartbeat);
-  stances_[from].hear(heartbeat);
+  stances_.hear(from, heartbeat);
   holdback_.heard(now, from, heartbeat);
   detector_.expect(from, std::chrono::milliseconds(told.next_ms));
   if (was_behind && !roster_.is_behind(from)) resends_.ask(now, from);
@@ -202,14 +202,6 @@ bool Membership::is_meshed(Instant now, const Members& members) const {
 std::map<PeerId, std::uint64_t> Membership::live() const {
   std::map<PeerId, std::uint64_t> all = roster_.following();
   all[self_.peer] = self_.incarnation;
-  return all;
-}
-
-std::map<PeerId, wire::Presence> Membership::presences(wire::Presence own) const {
-  std::map<PeerId, wire::Presence> all = {{self_.peer, own}};
-  for (const auto& [peer, incarnation] : roster_.following()) {
-    if (const std::optional<wire::Heartbeat> last = roster_.last_heartbeat(peer)) all[peer] = last->presence;
-  }
   return all;
 }
 

@@ -78,10 +78,13 @@ class Membership {
   wire::Heartbeat on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told, const History& history);
 
   /// Progress of a linked peer or of this one, of whichever round.
-  void on_progress(PeerId from, const wire::Progress& told) { stances_[from].hear(told); }
+  void on_progress(PeerId from, const wire::Progress& told) { stances_.hear(from, told); }
 
-  /// Stances of the linked peers and of this one, if it has told its progress.
-  const std::map<PeerId, Stance>& stances() const { return stances_; }
+  /// This peer's own heartbeat, as others get it.
+  void on_own_heartbeat(const wire::Heartbeat& told) { stances_.hear(self_.peer, told); }
+
+  /// Stances of the linked peers and of this one.
+  const Stances& stances() const { return stances_; }
 
   /// `from` told of these peers.
   void on_peers(PeerId from, const Members& told, const Members& members);
@@ -142,9 +145,6 @@ class Membership {
   /// Processes that follow the history, this one included, by incarnation.
   std::map<PeerId, std::uint64_t> live() const;
 
-  /// Where the threads of the processes are that follow the history, by their last word; own: of this one.
-  std::map<PeerId, wire::Presence> presences(wire::Presence own) const;
-
   /// Members whose absence keeps this peer's side from being a majority; empty when it is one, or when no
   /// member is here. If only this peer's own id is missing, the members that are here.
   std::vector<PeerId> missing_for_a_majority(const Members& members) const;
@@ -177,7 +177,7 @@ class Membership {
   std::vector<PeerId> held_back_for_;
   std::set<PeerId> lost_;  // links that were open and are no more
   std::set<PeerId> fresh_;
-  std::map<PeerId, Stance> stances_;
+  Stances stances_;
   std::map<PeerId, Digest> heads_;       // the last record that each reported, linked or not
   std::optional<wire::Member> founder_;  // linked last of those that found the run
   wire::Rank told_by_commit_;

@@ -68,7 +68,7 @@ std::vector<PeerId> PeerStatus::set_live(const Live& live, const std::function<b
   }
   live_ = live;
   for (PeerId peer : gone) {
-    stances_.erase(peer);
+    stances_.forget(peer);
     std::erase_if(candidates_, [&](const Member& m) { return m.peer == peer; });
     if (of(peer) == Status::excluded) continue;
     const bool had_a_part =
@@ -156,12 +156,6 @@ const Member* PeerStatus::process(PeerId peer) const {
 const PeerStatus::Word* PeerStatus::word(PeerId peer) const {
   const auto found = words_.find(peer);
   return found == words_.end() ? nullptr : &found->second;
-}
-
-const Stance& PeerStatus::stance(PeerId peer) const {
-  static const Stance kNothingSaid;
-  const auto found = stances_.find(peer);
-  return found == stances_.end() ? kNothingSaid : found->second;
 }
 
 bool PeerStatus::has_its_seat_kept(PeerId member) const {
@@ -276,12 +270,7 @@ std::vector<PeerId> PeerStatus::participants() const {
 
 bool PeerStatus::is_next(PeerId peer) const {
   return counts(peer) && !leaves(peer) && (!words_.contains(peer) || fits(peer)) &&
-         presence(peer) != wire::Presence::full;
-}
-
-wire::Presence PeerStatus::presence(PeerId peer) const {
-  const auto told = presences_.find(peer);
-  return told == presences_.end() ? wire::Presence::here : told->second;
+         stance(peer).presence != wire::Presence::full;
 }
 
 std::vector<Member> PeerStatus::next_members() const {
@@ -296,7 +285,7 @@ std::vector<Member> PeerStatus::next_members() const {
   std::stable_partition(next.begin(), next.end(),
                         [&](const Member& m) { return stance(m.peer).outlook == wire::Outlook::steady; });
   std::stable_partition(next.begin(), next.end(),
-                        [&](const Member& m) { return presence(m.peer) < wire::Presence::away; });
+                        [&](const Member& m) { return stance(m.peer).presence < wire::Presence::away; });
   return next;
 }
 

@@ -38,9 +38,6 @@ class PeerStatus {
     bool gave_seat = false;       ///< it decides nothing any more
   };
 
-  /// By peer, the reports that outlast a round. A peer that leaves keeps its part in this round.
-  using Stances = std::map<PeerId, Stance>;
-
   /// `members`: of the head; `self` leads. asks_first: a member works only once it has promised this ballot.
   PeerStatus(const wire::Member& self, std::vector<wire::Member> members, bool asks_first);
 
@@ -61,8 +58,8 @@ class PeerStatus {
   /// The linked peers' stances before this round.
   void set_stances(Stances stances) { stances_ = std::move(stances); }
 
-  /// A heartbeat, or progress in any round.
-  void hear(PeerId peer, const auto& told) { stances_[peer].hear(told); }
+  /// A heartbeat, or progress in any round. A peer that leaves keeps its part in this round.
+  void hear(PeerId peer, const auto& told) { stances_.hear(peer, told); }
 
   /// A member follows this ballot.
   void promised(PeerId peer);
@@ -95,7 +92,7 @@ class PeerStatus {
   const Word* word(PeerId peer) const;
 
   /// What it said of itself in this round or before.
-  const Stance& stance(PeerId peer) const;
+  const Stance& stance(PeerId peer) const { return stances_.of(peer); }
 
   bool leaves(PeerId peer) const { return stance(peer).leaving; }
 
@@ -135,11 +132,6 @@ class PeerStatus {
 
   /// Sets the peers whose machines stay.
   void set_anchors(std::set<PeerId> anchors) { anchors_ = std::move(anchors); }
-
-  /// Sets where the threads of the peers are; one that is not named is here.
-  void set_presences(std::map<PeerId, wire::Presence> presences) { presences_ = std::move(presences); }
-
-  wire::Presence presence(PeerId peer) const;
 
   bool is_anchor(PeerId peer) const { return anchors_.contains(peer); }
 
@@ -188,7 +180,6 @@ class PeerStatus {
   std::size_t refusals_ = 0;
   std::vector<wire::Member> candidates_;  // in the order in which they came
   std::set<PeerId> anchors_;
-  std::map<PeerId, wire::Presence> presences_;
   std::vector<PeerId> present_;     // count()
   std::set<PeerId> eligible_;       // count()
   bool has_quorum_ = false;         // count()

@@ -135,7 +135,9 @@ TEST(PeerStatus, lets_no_peer_reduce_that_may_be_gone_soon_where_half_of_the_oth
 
 TEST(PeerStatus, counts_on_what_a_process_said_before_this_round_or_in_a_heartbeat) {
   Round7 round;
-  round.status.set_stances({{PeerId{2}, {.outlook = wire::Outlook::at_risk, .bandwidth = {5, 5, {}}}}});
+  Stances before;
+  before.hear(PeerId{2}, wire::Progress{.bandwidth = {5, 5, {}}, .outlook = wire::Outlook::at_risk});
+  round.status.set_stances(before);
   EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3), member(2)));
   EXPECT_EQ(5, round.status.stance(PeerId{2}).bandwidth.up_bytes_per_s);
   round.status.hear(PeerId{2}, wire::Heartbeat{.peer_state = wire::PeerState::leaving});
@@ -152,9 +154,10 @@ TEST(PeerStatus, has_peers_vote_whose_threads_are_away_and_names_them_last_or_no
   using wire::Presence;
   Round7 round;
   round.tells(3);  // 2 has not applied the last update, so it says nothing
-  round.status.set_presences({{PeerId{1}, Presence::occupied}, {PeerId{2}, Presence::away}});
+  round.status.hear(PeerId{1}, wire::Heartbeat{.presence = Presence::occupied});
+  round.status.hear(PeerId{2}, wire::Heartbeat{.presence = Presence::away});
   EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3), member(2)));
-  round.status.set_presences({{PeerId{2}, Presence::full}});
+  round.status.hear(PeerId{2}, wire::Heartbeat{.presence = Presence::full});
   EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3)));
   EXPECT_THAT(round.status.present(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
   EXPECT_THAT(round.status.participants(), ElementsAre(PeerId{1}, PeerId{2}, PeerId{3}));
