@@ -14,7 +14,11 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-PRELOADED = ["torch", "numpy", "tradewind", "models", "loops", "troubles", "sleepers", "evaluators"]
+# one_thread first: OpenBLAS looks once how many threads it has, which set_num_threads does not change.
+# Beside other work on all cores its threads wait for each other, and a step takes seconds instead of
+# milliseconds.
+PRELOADED = ["one_thread", "torch", "numpy", "tradewind"]
+PRELOADED += ["models", "loops", "troubles", "sleepers", "evaluators"]
 
 
 def free_port() -> int:
