@@ -402,6 +402,21 @@ TEST(Follower, says_that_what_has_not_begun_does_not_come_when_its_compute_threa
   EXPECT_EQ(1U, follower.count<StallReport>(1));
 }
 
+TEST(Follower, gives_back_a_lease_that_comes_while_its_program_is_busy) {
+  Follower follower;
+  follower.swarm.set_presence(follower.now, wire::Presence::away);
+  follower.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
+  EXPECT_TRUE(last_word(follower).gave_back);
+  EXPECT_TRUE(last_word(follower).slots.empty());
+}
+
+TEST(Follower, says_that_what_a_plan_counts_on_does_not_come_while_its_program_is_busy) {
+  Follower follower;
+  follower.swarm.set_presence(follower.now, wire::Presence::away);
+  follower.tell(1, follower.plan());
+  EXPECT_EQ(1U, follower.count<StallReport>(1)) << "its lease was lost";
+}
+
 // long_rounds 998996828197: a leader's old leases came again, and seven peers did what others had by then.
 TEST(Follower, does_not_take_an_old_lease_for_a_new_one_after_a_recall) {
   Follower follower;

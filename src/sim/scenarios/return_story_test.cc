@@ -30,9 +30,13 @@ class ReturnStory {
   /// In which it is left alone.
   std::optional<Round> round() const { return round_; }
 
+  /// It began a history of its own.
+  bool begins_anew() const { return anew_; }
+
  private:
   void on_event(PeerId peer, const world::Event& event) {
     if (peer != returner()) return;
+    anew_ = anew_ || event.cause == world::Cause::anew;
     if (!gone_ && event.phase == world::Phase::commit && event.round == 3) {
       gone_ = true;
       world_.scheduler().after({}, [this] { world_.kill(returner(), Death::clean); });
@@ -49,6 +53,7 @@ class ReturnStory {
   Duration later_;
   std::vector<PeerId> peers_;
   bool gone_ = false;
+  bool anew_ = false;
   std::optional<Round> round_;
 };
 
@@ -62,6 +67,20 @@ TEST(ReturnStory, ends_with_the_round_done_alone_that_nobody_else_lives_to_decid
     for (const Violation& violation : world.violations())
       ADD_FAILURE() << violation.checker << ": " << violation.message;
   }
+}
+
+// What it did for the round that nobody decides is in no sum of its own round of that number.
+TEST(ReturnStory, counts_no_gradient_of_the_round_that_died_with_the_others) {
+  int began = 0;
+  for (Duration later = 50ms; later <= 350ms; later += 50ms) {
+    ReturnStory story(world::Phase::accumulate, later);
+    World& world = story.world();
+    world.run_until(world.now() + 15s);
+    began += story.begins_anew() ? 1 : 0;
+    for (const Violation& violation : world.violations())
+      ADD_FAILURE() << to_seconds(later) << " s: " << violation.checker << ": " << violation.message;
+  }
+  EXPECT_GT(began, 0);
 }
 
 /// A machine stands still for longer than the others wait, and another process comes in its place.

@@ -203,6 +203,10 @@ TEST(Roster, says_by_its_version_that_somebody_follows_or_stands_otherwise) {
   EXPECT_TRUE(changes());
   roster.heard(kStart, PeerId{2}, says(PeerState::member));
   EXPECT_FALSE(changes()) << "nothing new";
+  wire::Heartbeat busy = says(PeerState::member);
+  busy.presence = wire::Presence::away;
+  roster.heard(kStart, PeerId{2}, busy);
+  EXPECT_TRUE(changes());
   roster.heard(kStart, PeerId{2}, says(PeerState::leaving));
   EXPECT_TRUE(changes());
   wire::Member another = member(2);
