@@ -36,7 +36,7 @@ std::vector<Averager::Refused> Averager::open(Instant now, StepId step) {
   TW_CHECK(step.round > 0 && !is_open(step));
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.round != step.round; });
   newest_ = step.round;
-  custody_.open(step.round);
+  custody_.open(step);
   steps_.try_emplace(step, Reduction::Options{options_.self, step, options_.geometry, options_.codec,
                                               options_.stochastic, options_.norm_cap, options_.rarely});
   const auto early = std::exchange(early_, {});
@@ -52,7 +52,7 @@ void Averager::abandon() {
   steps_.clear();
   early_.clear();
   early_bytes_.clear();
-  custody_.open(0);
+  custody_.open({});
   newest_ = 0;
 }
 

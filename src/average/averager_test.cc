@@ -137,6 +137,21 @@ TEST_F(TwoAveragers, say_what_came_early_and_is_refused_when_the_step_opens) {
                                                          Field(&Averager::Refused::nonsense, true))));
 }
 
+// lost_majority 20261126100956: a side without a majority gave its history up in the middle of a round.
+// Segments of that round came into the round with the same number, and were averaged in place of others.
+TEST_F(TwoAveragers, have_no_use_for_what_belongs_to_another_history) {
+  wire::Scatter scatter{{1, 0, 8}, 0, 0, Blob(std::vector<std::byte>(8))};
+  a.on_bulk(kOpened, kB, scatter);
+  EXPECT_NE(0U, a.held_bytes()) << "which one it will be is not known yet";
+  a.open(kOpened, {1, 0, 7});
+  EXPECT_EQ(0U, a.held_bytes());
+  EXPECT_FALSE(a.on_bulk(kOpened, kB, scatter));
+  EXPECT_EQ(0U, a.held_bytes());
+  scatter.step.after = 7;
+  EXPECT_FALSE(a.on_bulk(kOpened, kB, scatter));
+  EXPECT_NE(0U, a.held_bytes());
+}
+
 TEST_F(TwoAveragers, have_no_use_for_what_comes_late) {
   a.open(kOpened, kFirst);
   a.open(kOpened, kSecond);

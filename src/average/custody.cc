@@ -11,9 +11,9 @@
 #include "base/check.h"
 
 namespace tw::average {
-void Custody::open(Round round) {
-  if (round == round_) return;
-  round_ = round;
+void Custody::open(StepId step) {
+  if (step == step_) return;
+  step_ = step;
   giving_.reset();
   arriving_.clear();
   words_.clear();
@@ -32,7 +32,7 @@ std::optional<wire::Message> Custody::next_segment(PeerId to) {
   const Sum& sum = giving_->sums[giving_->sum];
   const std::span<const float> values =
       sum.sum.values.subspan(geometry_.first(giving_->segment), geometry_.size(giving_->segment));
-  wire::EntrustedSum message{round_, sum.slot, giving_->segment,
+  wire::EntrustedSum message{step_, sum.slot, giving_->segment,
                              Blob::view(std::as_bytes(values), sum.sum.owner)};
   if (++giving_->segment == geometry_.segments()) {
     ++giving_->sum;
@@ -59,7 +59,7 @@ Status Custody::on_segment(PeerId from, const wire::EntrustedSum& told) {
   const bool fits = told.slot < wire::kMostSlots && told.segment < geometry_.segments() &&
                     told.payload.size() == geometry_.size(told.segment) * sizeof(float);
   if (!fits) return Error{fmt::format("slot {}: not a segment of a sum of this run", told.slot)};
-  if (told.round != round_) return Unit{};  // late: that round is decided
+  if (told.step != step_) return Unit{};  // late: that round is decided
   const Key key{from, told.slot};
   if (!arriving_.contains(key) && arriving_.size() + kept_.size() >= kMostKept)
     return Error{fmt::format("slot {}: no room for a further sum that is handed over", told.slot)};
@@ -78,7 +78,7 @@ Status Custody::on_segment(PeerId from, const wire::EntrustedSum& told) {
 }
 
 void Custody::on_entrust(PeerId from, const wire::Entrust& entrust) {
-  if (entrust.round != round_ || entrust.slots.size() > wire::kMostSlots) return;
+  if (entrust.round != step_.round || entrust.slots.size() > wire::kMostSlots) return;
   std::erase_if(words_, [&](const Whole& word) { return word.from == from; });
   words_.push_back({from, entrust});
 }

@@ -29,7 +29,7 @@ class Custody {
   static constexpr std::size_t kMostKept = wire::kMostSlots - wire::kLeaseSlots;
 
   /// Sums of other rounds are dropped.
-  void open(Round round);
+  void open(StepId step);
 
   // ---- giving
 
@@ -98,7 +98,7 @@ class Custody {
   bool is_finite(const Whole& word) const;
 
   Geometry geometry_;
-  Round round_ = 0;
+  StepId step_;
   std::optional<Giving> giving_;
   std::map<Key, Arriving> arriving_;
   std::vector<Whole> words_;  ///< Entrusts whose sums are not all here

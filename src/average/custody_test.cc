@@ -27,8 +27,8 @@ wire::Entrust entrust(const std::vector<std::uint32_t>& slots) {
 class CustodyOfTwo : public ::testing::Test {
  protected:
   CustodyOfTwo() {
-    leaver.open(3);
-    keeper.open(3);
+    leaver.open({3});
+    keeper.open({3});
   }
 
   int deliver(int most = 100) {
@@ -147,19 +147,19 @@ TEST_F(CustodyOfTwo, drops_what_is_not_finite) {
 
 TEST_F(CustodyOfTwo, is_bounded_whatever_is_sent) {
   const Blob payload(std::vector<std::byte>(16));
-  EXPECT_FALSE(keeper.on_segment(kLeaver, {3, 0, 3, payload}).ok()) << "no such segment";
-  EXPECT_FALSE(keeper.on_segment(kLeaver, {3, 0, 2, payload}).ok()) << "too long";
-  EXPECT_FALSE(keeper.on_segment(kLeaver, {3, wire::kMostSlots, 0, payload}).ok());
-  EXPECT_TRUE(keeper.on_segment(kLeaver, {2, 0, 0, payload}).ok()) << "late";
+  EXPECT_FALSE(keeper.on_segment(kLeaver, {{3}, 0, 3, payload}).ok()) << "no such segment";
+  EXPECT_FALSE(keeper.on_segment(kLeaver, {{3}, 0, 2, payload}).ok()) << "too long";
+  EXPECT_FALSE(keeper.on_segment(kLeaver, {{3}, wire::kMostSlots, 0, payload}).ok());
+  EXPECT_TRUE(keeper.on_segment(kLeaver, {{2}, 0, 0, payload}).ok()) << "late";
   EXPECT_EQ(0U, keeper.held_bytes());
   int taken = 0;
   for (std::uint64_t peer = 10; peer < 30; ++peer) {
     for (std::uint32_t slot = 0; slot < 10; ++slot)
-      taken += keeper.on_segment(PeerId{peer}, {3, slot, 0, payload}).ok() ? 1 : 0;
+      taken += keeper.on_segment(PeerId{peer}, {{3}, slot, 0, payload}).ok() ? 1 : 0;
   }
   EXPECT_EQ(static_cast<int>(wire::kMostSlots - wire::kLeaseSlots), taken);
   EXPECT_EQ(16U * 40U, keeper.held_bytes());
-  keeper.open(4);
+  keeper.open({4});
   EXPECT_EQ(0U, keeper.held_bytes());
 }
 

@@ -358,7 +358,7 @@ TEST(Lead, leaves_to_the_next_round_what_one_had_that_is_lost_after_the_call) {
   EXPECT_EQ(without(first.draft.contributors, 3), second.draft.contributors);
   EXPECT_EQ("", fault_of(second.draft, council.head, {64, 4}));
   for (const wire::Share& share : second.shares) EXPECT_TRUE(share.owner != PeerId{3} && !share.sealed);
-  council.lead.on_vote(PeerId{1}, {{7}, 0, first.version, kMean});
+  council.lead.on_vote(PeerId{1}, {first.step(), 0, first.version, kMean});
   council.vote(2);
   EXPECT_FALSE(council.lead.committed().has_value()) << "a vote for the plan before does not count";
   council.vote(1);

@@ -120,7 +120,7 @@ class Council {
   }
 
   void vote(std::uint64_t id, const Digest& mean = kMean) {
-    lead.on_vote(PeerId{id}, {{7}, last_plan.ballot, last_plan.version, mean});
+    lead.on_vote(PeerId{id}, {last_plan.step(), last_plan.ballot, last_plan.version, mean});
     carry();
   }
 

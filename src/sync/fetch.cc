@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 /// Wait for answers that could improve the choice, and before a state that no peer had is asked for again.
 constexpr Duration kOfferPatience = 500ms;
 
+/// While nobody offers anything, those who have not answered are asked again this often.
+constexpr Duration kAnswerPatience = 10s;
+
 }  // namespace
 
 Fetch::Fetch(Options options) : options_(std::move(options)), sources_(options_.window, options_.rarely) {
@@ -81,6 +84,7 @@ void Fetch::begin(Instant now, wire::ObjectId wanted, const std::vector<PeerId>&
   sources_.clear();
   object_.clear();
   choose_at_ = ask_again_at_ = kNever;
+  ask_silent_at_ = now + kAnswerPatience;
   set_sources(now, sources);
 }
 
@@ -218,14 +222,22 @@ void Fetch::on_chunk(Instant now, PeerId from, wire::Chunk chunk) {
 void Fetch::step(Instant now) {
   if (stage_ == Stage::asking && now >= ask_again_at_) {
     ask_again_at_ = kNever;
+    ask_silent_at_ = now + kAnswerPatience;
     for (const PeerId peer : sources_.start_over()) ask(peer);
+  }
+  if (stage_ == Stage::asking && now >= ask_silent_at_) {
+    ask_silent_at_ = now + kAnswerPatience;
+    for (const PeerId peer : sources_.unanswered()) ask(peer);
   }
   if (stage_ == Stage::fetching) sources_.give_up_on_quiet(now, object_);
   reconsider(now);
 }
 
 Instant Fetch::next_step() const {
-  if (stage_ == Stage::asking) return std::min(choose_at_, ask_again_at_);
+  if (stage_ == Stage::asking) {
+    const Instant ask_silent_at = sources_.unanswered().empty() ? kNever : ask_silent_at_;
+    return std::min({choose_at_, ask_again_at_, ask_silent_at});
+  }
   return stage_ == Stage::fetching ? sources_.next_step() : kNever;
 }
 

@@ -148,8 +148,9 @@ class Fetch {
   Digest here_;          ///< the record whose state is not wanted; zero: none
   Sources sources_;
   PartialObject object_;
-  Instant choose_at_ = kNever;     ///< even if some have not answered
-  Instant ask_again_at_ = kNever;  ///< for a state that no peer had
+  Instant choose_at_ = kNever;      ///< even if some have not answered
+  Instant ask_again_at_ = kNever;   ///< for a state that no peer had
+  Instant ask_silent_at_ = kNever;  ///< those who have not answered
 
   wire::Outbox outbox_;
   std::set<PeerId> told_;  ///< peers that were asked for something: to be told when it is over

@@ -403,7 +403,7 @@ TEST(Fetch, repeats_a_state_ask_that_all_declined_after_half_a_second) {
   Joiner j;
   j.want_state({kAnna, kBert});
   j.decline(kAnna);
-  EXPECT_EQ(j.fetch.next_step(), kNever);
+  EXPECT_EQ(j.fetch.next_step(), j.now + 10s) << "when the other one is asked again";
   j.decline(kBert);
   EXPECT_EQ(j.fetch.next_step(), j.now + 500ms);
   j.after(499ms);
@@ -412,6 +412,19 @@ TEST(Fetch, repeats_a_state_ask_that_all_declined_after_half_a_second) {
   EXPECT_EQ(j.object_asks[kAnna], 2);
   EXPECT_EQ(j.object_asks[kBert], 2);
   EXPECT_FALSE(j.fetch.gone());
+}
+
+// storm 20261126104890: an ask was garbled, and the peer waited for its answer to the end of the run.
+TEST(Fetch, asks_those_again_who_do_not_answer) {
+  Joiner j;
+  j.want_state({kAnna, kBert});
+  j.decline(kBert);
+  EXPECT_EQ(j.fetch.next_step(), j.now + 10s);
+  j.after(10s);
+  EXPECT_EQ(2, j.object_asks[kAnna]);
+  EXPECT_EQ(1, j.object_asks[kBert]);
+  j.after(10s);
+  EXPECT_EQ(3, j.object_asks[kAnna]);
 }
 
 TEST(Fetch, waits_for_another_state_than_the_one_that_is_here) {

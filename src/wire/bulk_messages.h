@@ -40,12 +40,12 @@ struct Gather {
 
 /// One segment of a gradient sum that a leaving peer hands over: fp32, little-endian.
 struct EntrustedSum {
-  Round round = 0;
+  StepId step;
   std::uint32_t slot = 0;  ///< of the sender
   std::uint64_t segment = 0;
   Blob payload;
 
-  static void fields(auto& self, auto&& field) { field(self.round, self.slot, self.segment); }
+  static void fields(auto& self, auto&& field) { field(self.step, self.slot, self.segment); }
 };
 
 /// To a sender of bulk messages: what arrived here lately (average/bandwidth/bandwidth_meter.h).

@@ -64,7 +64,7 @@ class Writer {
     put(static_cast<std::uint8_t>((marks.founds ? 1 : 0) | (marks.anchor ? 2 : 0)));
   }
 
-  void put(const StepId& step) { (*this)(step.round, step.fragment); }
+  void put(const StepId& step) { (*this)(step.round, step.fragment, step.after); }
 
   void put(const Range& range) { (*this)(range.first, range.count); }
 
@@ -165,7 +165,7 @@ class Reader {
 
   /// Vectors have its fragment.
   void get(StepId& step) {
-    (*this)(step.round, step.fragment);
+    (*this)(step.round, step.fragment, step.after);
     if (step.fragment >= kFragments) failed_ = true;
   }
 

@@ -49,7 +49,7 @@ class Filler {
   void fill(PeerId& peer) { fill(peer.value); }
 
   void fill(StepId& step) {
-    fill(step.round);
+    (*this)(step.round, step.after);
     step.fragment = static_cast<std::uint32_t>(prng_.below(kFragments));
   }
 

@@ -119,7 +119,7 @@ struct Plan {
   std::vector<SitePlan> sites;
   std::uint32_t fragment = 0;  ///< of the vector: the one that is averaged
 
-  StepId step() const { return {draft.round, fragment}; }
+  StepId step() const { return {draft.round, fragment, draft.parent.high}; }
 
   static void fields(auto& self, auto&& field) {
     field(self.ballot, self.version, self.fragment, self.draft, self.shares, self.participants,

@@ -64,7 +64,10 @@ class Maker {
     peer = input_.one_in(16) ? PeerId{input_.number()} : input_.one_of(material_.peers);
   }
 
-  void fill(StepId& step) { fill(step.round); }
+  void fill(StepId& step) {
+    fill(step.round);
+    step.after = input_.one_of(material_.digests).high;
+  }
 
   void fill(wire::Member& m) {
     fill(m.peer);

@@ -29,8 +29,8 @@ TEST(Acceptor, votes_for_the_plan_that_it_took) {
   EXPECT_FALSE(votes(acceptor).has_value());
   EXPECT_TRUE(acceptor.take(plan(0, 1)));
   EXPECT_FALSE(acceptor.vote().has_value()) << "its mean is not here";
-  EXPECT_EQ((wire::Vote{{7}, 0, 1, kMean}), votes(acceptor));
-  EXPECT_EQ((wire::Vote{{7}, 0, 1, kMean}), acceptor.vote()) << "once more, the same";
+  EXPECT_EQ((wire::Vote{plan(0, 1).step(), 0, 1, kMean}), votes(acceptor));
+  EXPECT_EQ((wire::Vote{plan(0, 1).step(), 0, 1, kMean}), acceptor.vote()) << "once more, the same";
   EXPECT_EQ((wire::Accepted{plan(0, 1), kMean}), acceptor.accepted());
 }
 
@@ -167,7 +167,7 @@ TEST(Acceptor, that_starts_over_keeps_its_word_and_takes_its_plan_once_more) {
   EXPECT_FALSE(acceptor.take(plan(2, 1))) << "older than what it voted for";
   EXPECT_FALSE(acceptor.take(plan(1, 9)));
   EXPECT_TRUE(acceptor.take(plan(2, 2)));
-  EXPECT_EQ((wire::Vote{{7}, 2, 2, kMean}), votes(acceptor));
+  EXPECT_EQ((wire::Vote{plan(2, 2).step(), 2, 2, kMean}), votes(acceptor));
 }
 
 TEST(Acceptor, says_in_its_promise_whether_the_mean_that_it_voted_for_is_still_here) {

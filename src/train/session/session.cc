@@ -536,7 +536,11 @@ void Session::Machine::emit(world::Event event) {
 }
 
 void Session::Machine::refuse(Cause cause, std::optional<PeerId> peer, std::string why) {
-  emit({.phase = world::Phase::refuse, .round = round_, .peer = peer, .why = std::move(why), .cause = cause});
+  emit({.phase = world::Phase::refuse,
+        .round = step_.round,
+        .peer = peer,
+        .why = std::move(why),
+        .cause = cause});
 }
 
 void Session::Machine::tell(const wire::Status& status) {
@@ -548,7 +552,7 @@ void Session::Machine::tell(const wire::Status& status) {
 void Session::Machine::tell_of_traffic(bool at_once) {
   const Instant now = doors_.clock.now();
   if (doors_.stores) meters_.network.kept(doors_.stores());
-  auto event = at_once ? meters_.network.rest(now, round_) : meters_.network.due(now, round_);
+  auto event = at_once ? meters_.network.rest(now, step_.round) : meters_.network.due(now, step_.round);
   if (!event) return;
   const wire::Bandwidth line = averager_.bandwidth();
   if (line.up_bytes_per_s > 0) event->numbers.emplace_back("up_mbit_s", line.up_bytes_per_s * 8e-6);

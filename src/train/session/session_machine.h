@@ -92,8 +92,6 @@ class Session::Machine final : public world::NetworkEvents {
   void tell_of_traffic(bool at_once);
   std::uint64_t held_bytes() const;
 
-  StepId step() const { return {round_}; }
-
   // ---- session_waits.cc
   swarm::Wait waiting() const;
   swarm::Wait own_work() const;
@@ -180,7 +178,7 @@ class Session::Machine final : public world::NetworkEvents {
   average::Averager averager_;
   sync::Replica replica_;
   Checkpoints checkpoints_;
-  Round round_ = 0;     ///< under way; 0: none
+  StepId step_;         ///< of the round under way; round 0: none
   Instant began_at_{};  ///< the work for it
   Alarm alarm_{doors_.clock, [this] { on_timer(); }};
   PeerSearch search_;

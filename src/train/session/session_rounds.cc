@@ -46,16 +46,16 @@ bool is_evaluator(const RunOptions& run, const wire::Record& record, const wire:
 
 bool Session::Machine::open_round() {
   const std::optional<wire::Record>& head = swarm_->head();
-  if (replica_.is_catching_up() || !head || head->last || round_ == head->round + 1) return false;
-  round_ = head->round + 1;
+  if (replica_.is_catching_up() || !head || head->last || step_.round == head->round + 1) return false;
+  step_ = {head->round + 1, 0, digest_of(*head).high};
   if (replica_.found(*head) && observer_ != nullptr) {
     observer_->on_commit(*head);
     observer_->on_applied(*head, replica_.tip()->parameters, false);
   }
-  worker_.open(round_);
+  worker_.open(step_.round);
   began_at_ = doors_.clock.now();
-  if (replica_.tip() && worker_.updates_under_way() == 0) emit(Phase::accumulate, round_);
-  const std::vector<average::Averager::Refused> refused = averager_.open(began_at_, step());
+  if (replica_.tip() && worker_.updates_under_way() == 0) emit(Phase::accumulate, step_.round);
+  const std::vector<average::Averager::Refused> refused = averager_.open(began_at_, step_);
   report_probe();
   for (const average::Averager::Refused& one : refused) refuse_bulk(one);
   return true;
@@ -87,7 +87,7 @@ void Session::Machine::tell_of_skipped(Round round) {
 
 bool Session::Machine::start_work() {
   worker_.expect(swarm_->leased_samples());
-  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || round_ == 0)
+  if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || step_.round == 0)
     return false;
   const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
   if (!item) return false;
@@ -147,11 +147,11 @@ void Session::Machine::pause(bool paused) {
 }
 
 void Session::Machine::contribute_what_is_done() {
-  for (const wire::Contribution& due : averager_.due(step())) {
+  for (const wire::Contribution& due : averager_.due(step_)) {
     if (!swarm_->has_done_just(due.slot, due.microbatches)) continue;
     swarm_->close_slot(due.slot);
     const SlotValues values = values_of(due.slot);
-    averager_.contribute(step(), due, values.sum, values.residual);
+    averager_.contribute(step_, due, values.sum, values.residual);
   }
 }
 
@@ -167,7 +167,7 @@ void Session::Machine::act(const swarm::HandOver& order) {
   std::vector<average::Custody::Sum> sums;
   for (const std::uint32_t slot : order.slots) sums.push_back({slot, values_of(slot).sum});
   averager_.custody().give(order.to, std::move(sums));
-  tell_of_skipped(round_);  // it may be gone when the round is committed
+  tell_of_skipped(step_.round);  // it may be gone when the round is committed
   doors_.network.pull(order.to);
 }
 
@@ -203,7 +203,7 @@ void Session::Machine::act(const swarm::Reduce& reduce) {
                      {"version", reduce.plan->version}};
   if (const double bound_s = swarm_->least_reduce_s(*reduce.plan); bound_s > 0)
     numbers.emplace_back("bound_s", bound_s);
-  emit(Phase::call, round_, {}, std::move(numbers));
+  emit(Phase::call, step_.round, {}, std::move(numbers));
   contribute_what_is_done();
 }
 
@@ -217,7 +217,7 @@ void Session::Machine::begin_to_probe() {
 void Session::Machine::report_probe() {
   const std::optional<wire::Bandwidth> line = averager_.take_probed();
   if (!line) return;
-  emit(Phase::probe, round_, {},
+  emit(Phase::probe, step_.round, {},
        {{"up_mbit_s", line->up_bytes_per_s * 8e-6}, {"down_mbit_s", line->down_bytes_per_s * 8e-6}});
 }
 
@@ -227,17 +227,17 @@ void Session::Machine::refuse_bulk(const average::Averager::Refused& refused) {
 }
 
 bool Session::Machine::report_averaging() {
-  const std::vector<average::Reduction::Unfit> all_unfit = averager_.take_unfit(step());
+  const std::vector<average::Reduction::Unfit> all_unfit = averager_.take_unfit(step_);
   for (const average::Reduction::Unfit& unfit : all_unfit) {
     if (unfit.peer == options_.self) own_contribution_is_unfit(unfit);
     if (finished()) return false;
     swarm_->report_stall(doors_.clock.now(), unfit.peer, unfit.why);
   }
   const Instant now = doors_.clock.now();
-  const average::Averager::News news = averager_.take_news(step());
-  const double since_call_s = to_seconds(now - averager_.called_at(step()));
-  if (news.scattered) emit(Phase::scatter, round_, {}, {{"since_call_s", since_call_s}});
-  if (news.gathered) emit(Phase::gather, round_, {}, {{"since_call_s", since_call_s}});
+  const average::Averager::News news = averager_.take_news(step_);
+  const double since_call_s = to_seconds(now - averager_.called_at(step_));
+  if (news.scattered) emit(Phase::scatter, step_.round, {}, {{"since_call_s", since_call_s}});
+  if (news.gathered) emit(Phase::gather, step_.round, {}, {{"since_call_s", since_call_s}});
   if (news.mean) swarm_->completed(now, *news.mean);
   return news.scattered || news.gathered || news.mean || !all_unfit.empty();
 }
@@ -246,14 +246,14 @@ void Session::Machine::own_contribution_is_unfit(const average::Reduction::Unfit
   if (unfit.why == wire::StallCause::not_finite) {
     return end(fmt::format("the gradient of round {} is not finite: the training has diverged (a lower "
                            "learning rate?) or the data holds such values",
-                           round_),
+                           step_.round),
                true);
   }
   const std::string what = fmt::format(
       "the gradient of round {} has a norm of at least {:.6g} per sample, beyond training.norm_cap {:g}",
-      round_, unfit.norm, options_.run.norm_cap);
-  if (averager_.ballots_beyond_cap(step()) < kMostBallotsBeyondCap) {
-    return emit(Phase::refuse, round_, what + ": the round goes on without it");
+      step_.round, unfit.norm, options_.run.norm_cap);
+  if (averager_.ballots_beyond_cap(step_) < kMostBallotsBeyondCap) {
+    return emit(Phase::refuse, step_.round, what + ": the round goes on without it");
   }
   end(what +
           ", and too few other peers remain for the round to go on without it: the training has diverged "
@@ -264,11 +264,11 @@ void Session::Machine::own_contribution_is_unfit(const average::Reduction::Unfit
 void Session::Machine::report_stall() {
   const Instant now = doors_.clock.now();
   const auto round_trip = [this](PeerId peer) { return swarm_->round_trip(peer); };
-  for (const average::Averager::Objection& objection : averager_.objections(now, step(), round_trip)) {
+  for (const average::Averager::Objection& objection : averager_.objections(now, step_, round_trip)) {
     swarm_->report_stall(now, objection.suspect, objection.why, objection.missing);
     if (objection.send_again)
       doors_.network.send(objection.suspect,
-                          encode(wire::StallReport{step(), objection.suspect, wire::StallCause::send_again}));
+                          encode(wire::StallReport{step_, objection.suspect, wire::StallCause::send_again}));
   }
 }
 
@@ -277,13 +277,13 @@ void Session::Machine::report_stall() {
 
 void Session::Machine::act(const swarm::Committed& committed) {
   const wire::Record& record = committed.record;
-  TW_CHECK(averager_.complete(step()));
+  TW_CHECK(averager_.complete(step_));
   // A leader that is alone decides as soon as it has reported the samples that it leaves over.
   for (const world::Event& event : swarm_->take_events_until(record.round)) doors_.events.emit(event);
   const Instant now = doors_.clock.now();
   const double own = own_samples(record);
   // The call comes while the last microbatches are under way: until they are done it is calculation.
-  const Instant called_at = averager_.called_at(step());
+  const Instant called_at = averager_.called_at(step_);
   const Instant averaging_since =
       std::max({called_at == kNever ? now : called_at, worker_.done().until, began_at_});
   std::vector<std::pair<std::string, double>> numbers = {
@@ -314,7 +314,7 @@ void Session::Machine::act(const swarm::Committed& committed) {
   tell_of_data(record);
   if (observer_ != nullptr) observer_->on_commit(record);
 
-  average::Averager::Mean mean = averager_.finish(step(), record.contributors);
+  average::Averager::Mean mean = averager_.finish(step_, record.contributors);
   swarm_->measured(averager_.bandwidth());
   // After the last round no peer is left to fetch the state from.
   if (worker_.updates_under_way() >= SessionView::kMostWaitingUpdates && !record.last)
@@ -342,9 +342,9 @@ void Session::Machine::on_update(const wire::Record& record, const Digest& param
   tell_where_the_worker_is();  // first, so that what it reports asks for work
   swarm_->applied(doors_.clock.now(), record.round, parameters);
   if (record.last && !finished()) departure_.stand_at(true);
-  if (round_ == record.round + 1) {
+  if (step_.round == record.round + 1) {
     began_at_ = doors_.clock.now();
-    emit(Phase::accumulate, round_);
+    emit(Phase::accumulate, step_.round);
   }
   settle_when_ready();
   finish_when_done();

@@ -47,7 +47,7 @@ std::vector<std::string> Session::Machine::others_of_last_majority() const {
 // ---------------------------------------------------------------------------------------------------
 
 void Session::Machine::act(const swarm::CatchUp& catch_up) {
-  emit(world::Phase::restore, round_, catch_up.why);
+  emit(world::Phase::restore, step_.round, catch_up.why);
   if (catch_up.differs && computes_other_bits()) return;
   leave_round();
   ReturnWait& returning = search_.return_wait();
@@ -75,7 +75,7 @@ bool Session::Machine::computes_other_bits() {
 void Session::Machine::leave_round() {
   TW_CHECK(!finished());
   averager_.abandon();
-  round_ = 0;
+  step_ = {};
 }
 
 bool Session::Machine::catch_up_further() {
@@ -214,7 +214,7 @@ void Session::Machine::copy_checkpoint(bool awaited) {
   if (awaited) departure_.begin_last_job();
   checkpoints_.copy(facts_.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
     if (!copied.ok()) {
-      tell_of_saving(world::Phase::copy, {.round = round_}, copied.error(), took);
+      tell_of_saving(world::Phase::copy, {.round = step_.round}, copied.error(), took);
     } else if (copied.value()) {
       tell_of_saving(world::Phase::copy, *copied.value(), Unit{}, took);
     }
@@ -311,7 +311,7 @@ void Session::Machine::begin_anew_from_tip() {
 }
 
 void Session::Machine::go_on_from_tip() {
-  TW_CHECK(replica_.tip() && round_ == 0);
+  TW_CHECK(replica_.tip() && step_.round == 0);
   const sync::Replica::Tip anew{swarm::begun_anew(replica_.tip()->record, {self()}),
                                 replica_.tip()->parameters};
   world::Event event{doors_.clock.now(), world::Phase::restore, anew.record.round};

@@ -30,10 +30,10 @@ Wait Session::Machine::waiting() const {
     return others;
   if (replica_.is_catching_up()) return wait_for_state();
   const Wait own = own_work();
-  const bool averages = averager_.plan(step()) != nullptr;
+  const bool averages = averager_.plan(step_) != nullptr;
   const bool works = own.kind != Wait::Kind::nothing;
   if (works && (!averages || own.kind == Wait::Kind::computing || own.kind == Wait::Kind::data)) return own;
-  if (averages && !averager_.complete(step())) {
+  if (averages && !averager_.complete(step_)) {
     if (Wait wait = wait_for_segments(); !wait.peers.empty()) return wait;
   }
   if (departure_.at_the_end()) {
@@ -74,8 +74,8 @@ Wait Session::Machine::wait_for_state() const {
 }
 
 Wait Session::Machine::wait_for_segments() const {
-  Wait wait{Wait::Kind::segments, {}, round_};
-  for (const average::Reduction::Debt& debt : averager_.debts(step())) {
+  Wait wait{Wait::Kind::segments, {}, step_.round};
+  for (const average::Reduction::Debt& debt : averager_.debts(step_)) {
     wait.done += debt.here;
     wait.total += debt.all;
     const bool named = std::ranges::find(wait.peers, debt.peer) != wait.peers.end();
