@@ -39,7 +39,9 @@ class OwnProgram(Run):
         (self.folder / "train.py").write_text(TRAIN.format(words=WORDS, secret=SECRET))
         self.write(["echo counted >>../count; echo yes >prepared"])
 
-    def write(self, setup, files=("train.py", "parts/"), command=("/usr/bin/python3", "-u", "train.py", *WORDS)):
+    def write(
+        self, setup, files=("train.py", "parts/"), command=("/usr/bin/python3", "-u", "train.py", *WORDS)
+    ):
         (self.folder / "run.yaml").write_text(
             f"training: {{target_batch_size: {self.batch}, rounds: 100000, exact_batches: true}}\n"
             f"program:\n  command: {json.dumps(list(command))}\n  files: {json.dumps(list(files))}\n"
