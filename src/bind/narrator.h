@@ -15,13 +15,17 @@ namespace tw::bind {
 /// program's thread, so that a reader that stands still never stops the engine. Its owner guards it.
 class Narrator {
  public:
-  /// usd_per_h: price of this machine, for the line about the rounds. terminal: that line is written in
-  /// place.
-  Narrator(bool on, bool terminal, std::optional<double> usd_per_h)
-      : on_(on), terminal_(terminal), usd_per_h_(usd_per_h) {}
+  struct Options {
+    bool on = true;
+    bool terminal = false;              ///< the line about the rounds is written in place
+    Round rounds = 0;                   ///< of the run; 0: not known
+    std::optional<double> usd_per_h{};  ///< price of this machine
+  };
 
-  /// Whether stderr gets lines, and in place.
-  static Narrator to_stderr(peer::Progress progress, std::optional<double> usd_per_h);
+  explicit Narrator(Options options) : options_(options), progress_(options.rounds) {}
+
+  /// To stderr, for this peer.
+  static Narrator of(const peer::Options& peer);
 
   void take(const world::Event& event);
   void say(std::string line);
@@ -37,10 +41,8 @@ class Narrator {
 
   void add(Line line);
 
-  bool on_;
-  bool terminal_;
-  std::optional<double> usd_per_h_;
-  monitor::ProgressText progress_{};
+  Options options_;
+  monitor::ProgressText progress_;
   std::optional<Instant> began_{};
   std::vector<Line> lines_{};
   std::size_t width_ = 0;  ///< of the line in place; 0: there is none

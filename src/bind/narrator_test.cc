@@ -20,7 +20,7 @@ Event lost_at(Round round, Duration after) {
 }
 
 TEST(Narrator, writes_lines_one_after_the_other_where_nobody_can_overwrite_them) {
-  Narrator narrator(true, false, std::nullopt);
+  Narrator narrator({});
   narrator.say("listening on 127.0.0.1:7000");
   narrator.take(round_at(1, 0s));
   narrator.take(lost_at(1, 1s));
@@ -31,12 +31,12 @@ TEST(Narrator, writes_lines_one_after_the_other_where_nobody_can_overwrite_them)
 }
 
 TEST(Narrator, writes_the_line_about_rounds_in_place_on_a_terminal) {
-  Narrator narrator(true, true, 3.6);
+  Narrator narrator({.terminal = true, .rounds = 2000, .usd_per_h = 3.6});
   narrator.take(round_at(999, 0s));
-  EXPECT_EQ(narrator.take_text(), "\rround 999  $0.00");
+  EXPECT_EQ(narrator.take_text(), "\rround 999/2000  $0.00");
   narrator.take(round_at(1000, 1000s));
   narrator.take(round_at(1001, 2000s));
-  EXPECT_EQ(narrator.take_text(), "\rround 1001  0 samples/s  $2.00") << "only the newest";
+  EXPECT_EQ(narrator.take_text(), "\rround 1001/2000  0 samples/s  $2.00") << "only the newest";
   narrator.take(lost_at(1001, 2001s));
   EXPECT_EQ(narrator.take_text(), "\nround 1001  lost peer 7\n");
   narrator.take(round_at(1002, 3000s));
@@ -44,7 +44,7 @@ TEST(Narrator, writes_the_line_about_rounds_in_place_on_a_terminal) {
 }
 
 TEST(Narrator, that_is_off_keeps_nothing) {
-  Narrator narrator(false, true, 3.6);
+  Narrator narrator({.on = false});
   narrator.say("listening");
   narrator.take(round_at(1, 0s));
   EXPECT_EQ(narrator.take_text(true), "");

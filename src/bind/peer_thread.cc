@@ -46,7 +46,7 @@ std::optional<spot::Signal> notice_of(int signal) {
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)),
       trainer_(plan_.model.tensor_sizes, std::move(initial)),
-      shared_{.narrator = Narrator::to_stderr(plan_.links.progress, plan_.links.usd_per_h)} {
+      shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
   // owners: see state()
   state_ = std::make_shared<train::TrainState>(trainer_, session.run,

@@ -83,6 +83,7 @@ std::optional<std::string> ProgressText::round_line(const Event& commit) {
   const auto total = static_cast<std::uint64_t>(number_in(commit, "samples_total").value_or(0));
   if (shown_at_ != Instant{} && commit.at - shown_at_ < kBetweenLines) return std::nullopt;
   std::string line = fmt::format("round {}", commit.round);
+  if (rounds_ > 0) line += fmt::format("/{}", rounds_);
   line += measured(commit, "members", "  {:.0f} peers");
   if (shown_at_ != Instant{} && total >= shown_samples_)
     line += fmt::format("  {:.0f} samples/s",

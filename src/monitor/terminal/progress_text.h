@@ -16,6 +16,9 @@ namespace tw::monitor {
 /// read: a line about the rounds every two seconds, and whatever happens to peers and state at once.
 class ProgressText {
  public:
+  /// rounds: of the run; 0: not known.
+  explicit ProgressText(Round rounds = 0) : rounds_(rounds) {}
+
   /// The line to show, without its end; nothing when this event is none of a person's business now.
   std::optional<std::string> line_for(const world::Event& event);
 
@@ -23,6 +26,7 @@ class ProgressText {
   std::optional<std::string> round_line(const world::Event& commit);
   std::optional<std::string> loss_line(const world::Event& lost);
 
+  Round rounds_;
   bool begun_ = false;
   std::optional<std::pair<PeerId, Round>> lost_;  ///< the last one shown: several parts of a peer may say it
   Instant shown_at_{};
