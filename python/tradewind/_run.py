@@ -87,7 +87,7 @@ class Run(Between):
             raise
         except BaseException as error:
             self.close()
-            _ends.tell("joining")  # it took no part
+            _ends.tell("lost" if self.ending == "lost" else "joining")  # it took no part
             _ends.joined(f"{type(error).__name__}: {error}")
             raise
 
@@ -97,9 +97,8 @@ class Run(Between):
             ended = str(self.view.get("ended") or "")
             if ended.startswith(_OVER):
                 folder = self._settings.get("checkpoint.folder")
-                raise EngineError(
-                    f"{ended}. To train anew, give another checkpoint.folder than {folder}."
-                )
+                anew = f"give another checkpoint.folder than {folder}" if folder else "start it once with anew=True"
+                raise EngineError(f"{ended}. To train anew, {anew}.")
 
     def leave(self, at_once: bool = False) -> None:
         """This peer hands in what is done and leaves after the round; the loop ends as at the run's end.

@@ -62,6 +62,7 @@ LINK_KEYS = (
     "wait_for",
     "rejoin",
     "no_rejoin",
+    "anew",
     "notices",
     "grace",
     "watch",
@@ -88,6 +89,7 @@ ENVIRONMENT = {
     "TRADEWIND_WAIT_FOR": "wait_for",
     "TRADEWIND_REJOIN": "rejoin",
     "TRADEWIND_NO_REJOIN": "no_rejoin",
+    "TRADEWIND_ANEW": "anew",
     "TRADEWIND_NOTICES": "notices",
     "TRADEWIND_GRACE": "grace",
     "TRADEWIND_WATCH": "watch",
@@ -181,7 +183,7 @@ def _of_environment(environment: Mapping[str, str]) -> Dict[str, Tuple[str, List
     return found
 
 
-_FLAG_KEYS = ("insecure", "rejoin", "no_rejoin")
+_FLAG_KEYS = ("insecure", "rejoin", "no_rejoin", "anew")
 _FLAGS = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 
 

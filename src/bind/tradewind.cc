@@ -165,6 +165,7 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
   peer::look_at_past(links.value(), peer.model.parameters());
+  peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());
   add_tensors(initial, 1, parameters);
   auto thread = std::make_unique<PeerThread>(

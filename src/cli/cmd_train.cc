@@ -95,6 +95,7 @@ int train(const TrainArguments& arguments) {
   options.value().session.run.layout = trainer.value()->layout();
   options.value().session.run.sources = trainer.value()->sources();
   look_at_past(options.value(), trainer.value()->parameter_count());
+  place_checkpoints(options.value(), trainer.value()->parameter_count());
   const PeerProcess::Words words{.run_file = arguments.run_file,
                                  .quiet = arguments.quiet || options.value().progress == peer::Progress::off};
   options.value().order = trainer.value()->order();

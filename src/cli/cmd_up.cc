@@ -30,7 +30,7 @@ int up_once(const UpArguments& arguments, const LaunchRequest& request, const la
   if (!launched.trouble.empty()) return complain(launched.trouble, kFailed);
   if (launched.started.empty() && launched.stopped.empty()) print_out("nothing to change\n");
   if (!launched.started.empty() && !request.has_checkpoints)
-    print_out("no checkpoint.folder in the run file: once no peer lives, tw up begins anew\n");
+    print_out("checkpoint.folder is none: once no peer lives, the run is lost\n");
   print_out("run {}: tw status {}\n", request.name, request.name);
   return kDone;
 }

@@ -72,6 +72,9 @@ std::string_view to_string(PeerState state);
 /// The exit code of a peer that left on a notice while the run goes on (EX_TEMPFAIL).
 inline constexpr int kLeftExit = 75;
 
+/// The exit code of a peer that needs a person: its options are wrong, or nothing is left of its run.
+inline constexpr int kUsageExit = 2;
+
 /// done, left or failed.
 PeerState state_after(int exit_code);
 

@@ -31,7 +31,8 @@ std::vector<std::uint32_t> Restarts::step(Instant now, const std::vector<PeerRep
   std::vector<std::uint32_t> due;
   for (const PeerReport& report : reports) {
     History& history = peers_.try_emplace(report.number, History{.started = now - kRanWell}).first->second;
-    if (!has_ended(report.state)) {
+    // Another start would end with the same message: a person has to decide.
+    if (!has_ended(report.state) || report.exit_code == kUsageExit) {
       history.due = kNever;
       continue;
     }

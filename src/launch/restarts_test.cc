@@ -44,6 +44,13 @@ TEST(Restarts, one_that_fails_comes_back_later_each_time) {
   EXPECT_LT(waited, 5min);
 }
 
+TEST(Restarts, one_that_needs_a_person_stays_away) {
+  Restarts restarts;
+  const PeerReport lost{.number = 3, .state = PeerState::failed, .exit_code = kUsageExit};
+  EXPECT_THAT(restarts.step(Instant{1h}, {lost}), IsEmpty());
+  EXPECT_THAT(restarts.step(Instant{9h}, {lost}), IsEmpty());
+}
+
 TEST(Restarts, the_wait_has_an_end_and_is_forgotten_after_a_good_time) {
   Watched peer;
   for (int times = 0; times < 12; ++times) {

@@ -21,7 +21,9 @@ constexpr LinkField kLinkFields[] = {
      "default: "
      "a free port, on this machine alone when those it joins are here too",
      [](LinkOptions& o) -> Place { return &o.listen; }},
-    {"out", "folder for the event log; none: terminal only", [](LinkOptions& o) -> Place { return &o.out; }},
+    {"out",
+     "folder for the event log and, by default, checkpoints; none: terminal only, and tradewind-checkpoints",
+     [](LinkOptions& o) -> Place { return &o.out; }},
     {"log_limit",
      "the most that the event log takes of the disk; beyond it the middle of the log goes, never its "
      "beginning",
@@ -47,8 +49,13 @@ constexpr LinkField kLinkFields[] = {
      "the run has begun before: wait for its peers, up to training.patience, before it goes on alone; as it "
      "is when {out} or the checkpoint folder holds a log or checkpoint of the run",
      [](LinkOptions& o) -> Place { return &o.rejoin; }},
-    {"no_rejoin", "no peer of the run is alive: resume or begin at once, whatever the folders hold",
+    {"no_rejoin", "no peer of the run is alive: resume or begin at once",
      [](LinkOptions& o) -> Place { return &o.no_rejoin; }},
+    {"anew",
+     "begin the run from round 1, whatever the folders hold: its checkpoints get names that end with .old; "
+     "for "
+     "one start of each peer, not for a command that is started again",
+     [](LinkOptions& o) -> Place { return &o.anew; }},
     {"notices",
      "who says that this machine goes: auto (the cloud that its firmware names), aws, gcp, azure, file:PATH, "
      "signal (SIGTERM, SIGUSR1 and SIGUSR2 alone, which are notices with all of these), none",

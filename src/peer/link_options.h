@@ -32,6 +32,7 @@ struct LinkOptions {
   std::string progress = "auto";
   bool rejoin = false;
   bool no_rejoin = false;
+  bool anew = false;
   bool insecure = false;
 };
 

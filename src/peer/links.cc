@@ -2,9 +2,11 @@
 #include "peer/links.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -36,6 +38,13 @@ bool is_loopback(const std::string& address) {
 /// The default address to listen at: one that the peers to join can reach.
 std::string default_listen(const std::vector<std::string>& join) {
   return std::all_of(join.begin(), join.end(), is_loopback) ? "127.0.0.1:0" : "0.0.0.0:0";
+}
+
+/// Makes it if it is not there.
+bool is_writable(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
 /// Reads the texts of one user, in the user's spelling.
@@ -130,6 +139,7 @@ Status LinkReader::read_log() {
   if (!limits) return limits.error();
   options_.log_limits = limits.value();
   options_.out = given_.out;
+  options_.run_folder = given_.run_folder;
   return Unit{};
 }
 
@@ -144,6 +154,7 @@ Status LinkReader::read_machine() {
 }
 
 Status LinkReader::read_price() {
+  options_.pays_spot = asks_catalog(given_.usd_per_h) && !options_.session.anchor;
   if (!asks_catalog(given_.usd_per_h)) {
     const auto price = parse_price_option(option("usd_per_h"), given_.usd_per_h);
     if (!price) return price.error();
@@ -215,7 +226,11 @@ Status LinkReader::read_past() {
   }
   // With a token of its own run no other peer can exist.
   const bool alone = options_.admission.empty();
-  if (given_.no_rejoin || alone) session.past = train::Past::over;
+  if (given_.no_rejoin || given_.anew || alone) session.past = train::Past::over;
+  if (given_.rejoin && given_.anew)
+    return Error{fmt::format("{} and {}: the run goes on or begins anew; give one of the two", flag("rejoin"),
+                             flag("anew"))};
+  session.anew = given_.anew;
   return Unit{};
 }
 
@@ -309,12 +324,40 @@ Result<Options> read_links(const LinkOptions& given, Spelling spelling, const Ca
 
 void look_at_past(Options& options, std::uint64_t parameters) {
   train::SessionOptions& session = options.session;
-  if (session.past != train::Past::unknown || options.out.empty()) return;
-  const auto log =
-      monitor::log_of_unfinished_run(options.out, to_string(run_digest(session.run, parameters)));
-  if (!log) return;
-  session.past = train::Past::begun;
-  session.past_found = "its event log is " + *log;
+  if (session.anew || options.out.empty()) return;
+  const auto past = monitor::unfinished_run(options.out, to_string(run_digest(session.run, parameters)));
+  if (!past) return;
+  session.past_rounds = past->rounds;
+  session.past_found = "its event log is " + past->log;
+  if (session.past == train::Past::unknown) session.past = train::Past::begun;
+}
+
+void place_checkpoints(Options& options, std::uint64_t parameters) {
+  constexpr std::size_t kDigits = 8;
+  train::RunOptions& run = options.session.run;
+  train::CheckpointOptions& checkpoint = run.checkpoint;
+  if (checkpoint.folder == train::CheckpointOptions::kNone) return checkpoint.folder.clear();
+  if (checkpoint.every == 0) checkpoint.interval = train::CheckpointOptions::kUsualInterval;
+  if (!checkpoint.folder.empty()) return;
+  const std::string parent = !options.out.empty()          ? options.out + "/checkpoints"
+                             : !options.run_folder.empty() ? options.run_folder + "/checkpoints"
+                                                           : "tradewind-checkpoints";
+  const std::string folder = parent + "/" + to_string(run_digest(run, parameters)).substr(0, kDigits);
+  if (!is_writable(folder)) {
+    options.warnings.push_back(fmt::format(
+        "no checkpoints: {} cannot be written; give checkpoint.folder another folder, or none", folder));
+    return;
+  }
+  checkpoint.folder = folder;
+  checkpoint.is_usual = checkpoint.to.empty();
+}
+
+std::string checkpoint_words(const train::CheckpointOptions& checkpoint) {
+  if (checkpoint.folder.empty()) return "no checkpoints";
+  const std::string when = checkpoint.every == 0
+                               ? fmt::format("every {} min", checkpoint.interval / std::chrono::minutes(1))
+                               : fmt::format("every {} rounds", checkpoint.every);
+  return fmt::format("checkpoints in {}, {}", checkpoint.folder, when);
 }
 
 }  // namespace tw::peer

@@ -32,11 +32,13 @@ enum class Progress {
 /// Everything that a peer needs besides its model.
 struct Options {
   train::SessionOptions session;
-  std::string out;  ///< folder of the event log; empty: none
+  std::string out;         ///< folder of the event log; empty: none
+  std::string run_folder;  ///< of `tw init`; empty: none
   monitor::LogLimits log_limits;
   spot::NoticeOptions notices;
   std::optional<double> usd_per_h;  ///< price of the machine; nothing: not known
   Progress progress = Progress::automatic;
+  bool pays_spot = false;                         ///< usd_per_h is a price of spot
   int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
   std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
@@ -60,5 +62,12 @@ Result<Options> read_links(const LinkOptions& given, Spelling spelling,
 /// If the texts do not say whether the run had begun before, its event logs in `out` decide. session.run must
 /// be set; parameters: floats of the model.
 void look_at_past(Options& options, std::uint64_t parameters);
+
+/// Decides where checkpoints go and how often: as the run file says, else in `out`, in the run folder, or in
+/// the working folder; there in a folder for this run alone. parameters: as above.
+void place_checkpoints(Options& options, std::uint64_t parameters);
+
+/// "checkpoints in logs/checkpoints/1a2b3c4d, every 5 min".
+std::string checkpoint_words(const train::CheckpointOptions& checkpoint);
 
 }  // namespace tw::peer

@@ -281,6 +281,51 @@ TEST_F(LookAtPast, keeps_what_the_user_said) {
   Options over = read({.out = folder_, .run_folder = folder_, .no_rejoin = true});
   look_at_past(over, 7);
   EXPECT_EQ(over.session.past, train::Past::over);
+  EXPECT_EQ(over.session.past_rounds, 3U) << "nobody begins over them";
+}
+
+TEST_F(LookAtPast, knows_the_rounds_that_its_log_shows_unless_the_user_begins_anew) {
+  Options same = read({.out = folder_, .run_folder = folder_});
+  look_at_past(same, 7);
+  EXPECT_EQ(same.session.past_rounds, 3U);
+  Options anew = read({.out = folder_, .run_folder = folder_, .anew = true});
+  look_at_past(anew, 7);
+  EXPECT_EQ(anew.session.past_rounds, 0U);
+  EXPECT_TRUE(anew.session.anew);
+}
+
+TEST_F(ReadLinks, places_checkpoints_in_a_folder_of_the_run) {
+  const std::string id = to_string(train::run_digest({}, 7)).substr(0, 8);
+  const auto placed = [](Options options, const train::CheckpointOptions& given = {}) {
+    options.session.run.checkpoint = given;
+    place_checkpoints(options, 7);
+    return options.session.run.checkpoint;
+  };
+  const train::CheckpointOptions out = placed(read({.out = folder_ + "/logs"}));
+  EXPECT_EQ(out.folder, folder_ + "/logs/checkpoints/" + id);
+  EXPECT_TRUE(out.is_usual);
+  EXPECT_EQ(checkpoint_words(out), "checkpoints in " + out.folder + ", every 5 min");
+  Options of_run = read({});
+  of_run.run_folder = folder_;
+  EXPECT_EQ(placed(std::move(of_run)).folder, folder_ + "/checkpoints/" + id);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  EXPECT_EQ(placed(read({})).folder, "tradewind-checkpoints/" + id);
+  std::filesystem::current_path(before);
+  const train::CheckpointOptions chosen = placed(read({}), {.folder = "/ck", .every = 10});
+  EXPECT_EQ(checkpoint_words(chosen), "checkpoints in /ck, every 10 rounds");
+  EXPECT_FALSE(chosen.is_usual);
+  EXPECT_EQ(chosen.interval, Duration{});
+  EXPECT_TRUE(placed(read({}), {.folder = "none"}).folder.empty());
+}
+
+TEST_F(ReadLinks, says_that_there_are_no_checkpoints_where_none_can_be_written) {
+  std::ofstream(folder_ + "/file") << "in the way";
+  Options options = read({.out = folder_ + "/file"});
+  place_checkpoints(options, 7);
+  EXPECT_TRUE(options.session.run.checkpoint.folder.empty());
+  ASSERT_EQ(options.warnings.size(), 1U);
+  EXPECT_THAT(options.warnings.front(), StartsWith("no checkpoints: " + folder_ + "/file/checkpoints/"));
 }
 
 TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {

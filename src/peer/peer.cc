@@ -52,8 +52,8 @@ world::Cause cause_of(spot::NoticeKind kind) {
 }  // namespace
 
 std::string_view name_of(Ending ending) {
-  constexpr std::array<std::string_view, 6> kNames = {"",     "complete", "notice", "interrupted",
-                                                      "left", "failed"};
+  constexpr std::array<std::string_view, 7> kNames = {"",     "complete", "notice", "interrupted",
+                                                      "left", "failed",   "lost"};
   return kNames.at(static_cast<std::size_t>(ending));
 }
 
@@ -103,6 +103,10 @@ Result<std::string> Peer::start() {
   if (const Status opened = open_viewer(); !opened) return opened.error();
   for (const std::string& line : options_.warnings) warn(line);
   watch_for_notices();
+  if ((watch_ || options_.pays_spot) && options_.session.run.checkpoint.folder.empty())
+    warn(
+        "there are no checkpoints, and this machine may be taken away: if all peers go at once, the run is "
+        "lost; give checkpoint.folder");
   if (const spot::Notice* notice = condemned()) {
     stage_ = Stage::withdrawn;
     return Error{
@@ -250,6 +254,7 @@ bool Peer::pass_barrier() {
 
 Ending Peer::ending() const {
   if (failure_.empty() && view().may_try_again) return Ending::left;
+  if (failure_.empty() && view().nothing_is_left) return Ending::lost;
   if (!failure().empty()) return Ending::failed;
   const bool cut_short = stage_ == Stage::withdrawn || stage_ == Stage::leaves_at_once;
   if (!session_->finished() && !cut_short) return Ending::none;
@@ -311,6 +316,8 @@ world::Event Peer::completed(world::Event event) const {
   if (event.phase == world::Phase::start) {
     event.numbers.emplace_back("microbatch", static_cast<double>(options_.session.run.microbatch));
     if (!options_.tls) event.numbers.emplace_back("insecure", 1);
+    const std::string& folder = options_.session.run.checkpoint.folder;
+    event.texts.emplace_back("checkpoints", folder.empty() ? train::CheckpointOptions::kNone : folder);
     if (options_.usd_per_h) event.numbers.emplace_back("usd_per_h", *options_.usd_per_h);
     if (const train::BudgetOptions& budget = options_.session.run.budget; budget.usd) {
       event.numbers.emplace_back("budget_usd", *budget.usd);

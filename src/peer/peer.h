@@ -44,6 +44,7 @@ enum class Ending {
   interrupted,  ///< by a person (SIGINT)
   left,         ///< by the program around it, or no peer of a run that had begun before was reached
   failed,
+  lost,  ///< failed: nothing is left of the run, so that another start fails, too, until a person decides
 };
 
 /// "complete"; empty for none.

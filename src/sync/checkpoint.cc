@@ -31,6 +31,8 @@ constexpr std::string_view kMagic = "tradewind state\n";
 constexpr std::uint32_t kVersion = 5;
 constexpr std::string_view kSuffix = ".tw";
 constexpr std::string_view kPartSuffix = ".tw.part-";
+constexpr std::string_view kOldEnd = ".old";
+constexpr std::string_view kOldSuffix = ".tw.old";
 
 class HeaderWriter {
  public:
@@ -245,12 +247,22 @@ std::vector<std::string> checkpoints_among(const std::vector<std::string>& names
   return checkpoints;
 }
 
+/// The history of `one` was resumed from a record that counts as much as `other`. Peers that joined it then
+/// do not know its origin.
+bool was_resumed_from(const wire::Record& one, const wire::Record& other) {
+  const bool counted = !other.minority && other.awaited.empty();
+  return counted && one.restarts > other.restarts && one.samples_total() >= other.samples_total() &&
+         one.majority_samples + other.samples == other.majority_samples;
+}
+
 }  // namespace
 
 bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other) {
   const wire::Rank rank = rank_of(one.image.record), of_other = rank_of(other.image.record);
   if (one.origin == of_other.record) return true;
   if (other.origin == rank.record) return false;
+  if (was_resumed_from(one.image.record, other.image.record)) return true;
+  if (was_resumed_from(other.image.record, one.image.record)) return false;
   return goes_before(rank, of_other);
 }
 
@@ -318,7 +330,7 @@ Status CheckpointStore::write(const std::string& name, const StateImage& image, 
   Status done = files_.write(part, parts);
   if (done) done = files_.rename(part, path_of(name));
   if (done) {
-    known_[name] = Known{image.record.round, rank_of(image.record), options_.unique};
+    known_[name] = Known{image.record.round, rank_of(image.record), options_.unique, image.record.last};
   } else {
     // Makes room for the next attempt. The failed write is reported; a failure to remove the part adds
     // nothing.
@@ -330,15 +342,21 @@ Status CheckpointStore::write(const std::string& name, const StateImage& image, 
 Status CheckpointStore::prune(const wire::Record& saved, const Digest& origin) {
   const auto names = list();
   if (!names) return names.error();
-  std::vector<std::string> gone;
+  std::vector<std::string> gone, aside;
   std::vector<std::pair<std::string, Known>> others;
   for (const std::string& name : checkpoints_among(names.value())) {
     if (name == name_of(saved)) continue;
     const bool broken = !known_.contains(name) && examine(name, saved.run).verdict == Verdict::broken;
     if (broken && *round_of_checkpoint(name) < saved.round) gone.push_back(name);
     const auto known = known_.find(name);
-    if (known != known_.end() && known->second) others.emplace_back(name, *known->second);
+    if (known == known_.end() || !known->second) continue;
+    if (is_of_former_run(*known->second, saved)) {
+      aside.push_back(name);
+    } else {
+      others.emplace_back(name, *known->second);
+    }
   }
+  if (Status moved = rename_to_old(aside, saved.run); !moved) return moved;
   std::ranges::sort(others,
                     [](const auto& a, const auto& b) { return goes_before(a.second.rank, b.second.rank); });
   std::size_t kept = 0;
@@ -353,6 +371,11 @@ Status CheckpointStore::prune(const wire::Record& saved, const Digest& origin) {
   for (const std::string& name : gone)
     if (Status removed = remove(name); !removed) return removed;
   return remove_parts(names.value(), oldest_kept);
+}
+
+// A majority that decides an earlier round has not come to the end of the run: that was a run before it.
+bool CheckpointStore::is_of_former_run(const Known& other, const wire::Record& saved) {
+  return other.last && other.round > saved.round && saved.awaited.empty() && !saved.minority;
 }
 
 // This peer holds the history of `saved`. A checkpoint of its own that has as many rounds, or that goes
@@ -401,19 +424,48 @@ CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const
   const wire::Record& record = loaded.value().image.record;
   if (name_of(record) != name)
     return {Verdict::broken, fmt::format("it holds the state of {}", stem_of(record)), {}};
-  known_[name] = Known{record.round, rank_of(record), loaded.value().writer};
+  known_[name] = Known{record.round, rank_of(record), loaded.value().writer, record.last};
   return {Verdict::sound, {}, std::move(loaded).value()};
 }
 
 Status CheckpointStore::remove(const std::string& name) {
   Status removed = files_.remove(path_of(name));
   known_.erase(name);
-  if (removed) return removed;
-  // Another peer may have removed it first.
+  return removed || is_there(name) ? removed : Status(Unit{});
+}
+
+/// Another peer may have removed or renamed it first.
+bool CheckpointStore::is_there(const std::string& name) {
   const auto names = list();
-  const bool there =
-      !names || std::find(names.value().begin(), names.value().end(), name) != names.value().end();
-  return there ? removed : Status(Unit{});
+  return !names || std::ranges::find(names.value(), name) != names.value().end();
+}
+
+Status CheckpointStore::set_aside(const Digest& run) {
+  const auto names = files_.list(options_.folder);
+  if (!names) return names.error().lasting ? Status(Unit{}) : names.error();
+  std::vector<std::string> aside;
+  for (const std::string& name : checkpoints_among(names.value()))
+    if (examine(name, run).verdict == Verdict::sound) aside.push_back(name);
+  return rename_to_old(aside, run);
+}
+
+/// One generation of them stays.
+Status CheckpointStore::rename_to_old(const std::vector<std::string>& aside, const Digest& run) {
+  if (aside.empty()) return Unit{};
+  const auto names = list();
+  if (!names) return names.error();
+  for (const std::string& name : names.value()) {
+    if (!round_in(name, kOldSuffix, false)) continue;
+    const auto old = read_checkpoint(files_, path_of(name));
+    if (!old || old.value().image.record.run != run) continue;
+    if (Status removed = remove(name); !removed) return removed;
+  }
+  for (const std::string& name : aside) {
+    known_.erase(name);
+    Status moved = files_.rename(path_of(name), path_of(name + std::string(kOldEnd)));
+    if (!moved && is_there(name)) return moved;
+  }
+  return Unit{};
 }
 
 Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Digest& run) {

@@ -65,12 +65,17 @@ class CheckpointStore {
 
   /// Writes the checkpoint unless a sound one after the same record is there already. Then removes those
   /// beyond `keep`, this peer's own ones of a history that it gave up, the one that the history was resumed
-  /// from (origin), and the leftovers of unfinished writes. Never removes a checkpoint of another run. After
-  /// an error the earlier checkpoints are still there.
+  /// from (origin), and the leftovers of unfinished writes; the last one of a complete run before this one is
+  /// set aside. Never removes a checkpoint of another run. After an error the earlier checkpoints are still
+  /// there.
   Status save(const StateImage& image, const Digest& origin = {});
 
   /// Makes the folder, which else the first save does: an error is better now than then.
   Status make_folder();
+
+  /// The run begins anew: its checkpoints get names that end with .old, which no call takes for those of
+  /// checkpoints. Those that had such names before are removed.
+  Status set_aside(const Digest& run);
 
   /// The newest checkpoint of this run whose every byte verifies; nothing when the folder holds no
   /// checkpoints or is not there. Creates nothing. If it holds some but none can be used, the error names
@@ -84,6 +89,7 @@ class CheckpointStore {
     Round round = 0;
     wire::Rank rank;
     std::string writer;
+    bool last = false;  ///< its round was the last one of the run
   };
 
   struct Finding {
@@ -95,11 +101,14 @@ class CheckpointStore {
   Result<std::vector<std::string>> list();
   Status write(const std::string& name, const StateImage& image, const Digest& origin);
   Status prune(const wire::Record& saved, const Digest& origin);
+  Status rename_to_old(const std::vector<std::string>& aside, const Digest& run);
+  static bool is_of_former_run(const Known& other, const wire::Record& saved);
   bool drops(const Known& other, const wire::Record& saved, const Digest& origin) const;
   Status remove_parts(const std::vector<std::string>& names, Round oldest_kept);
   Finding examine(const std::string& name, const Digest& run);
   std::string difference(const RunWords& theirs) const;
   Status remove(const std::string& name);
+  bool is_there(const std::string& name);
   std::string path_of(const std::string& name) const;
 
   world::Files& files_;

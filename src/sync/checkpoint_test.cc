@@ -347,6 +347,22 @@ TEST(Checkpoint, leaves_the_unfinished_file_of_another_peer_alone_while_it_may_b
                                        "round-000030.tw.part-7"}));
 }
 
+TEST(Checkpoint, of_a_complete_run_gives_way_to_those_of_the_run_after_it) {
+  StateImage end = state(9), of_minority = state(3);
+  end.record.last = true;
+  of_minority.record.awaited = {PeerId{2}};
+  MemoryDisk disk;
+  ASSERT_TRUE(CheckpointStore(disk, {"ckpt", 2, "a"}).save(end));
+  ASSERT_TRUE(CheckpointStore(disk, {"ckpt", 2, "b"}).save(of_minority));
+  EXPECT_EQ(disk.short_names(), (Names{"round-000003.tw", "round-000009.tw"}))
+      << "the others may have come so far";
+  ASSERT_TRUE(CheckpointStore(disk, {"ckpt", 2, "b"}).save(state(4)));
+  EXPECT_EQ(disk.short_names(), (Names{"round-000003.tw", "round-000004.tw", "round-000009.tw.old"}));
+  const auto loaded = CheckpointStore(disk, {"ckpt", 2, "c"}).load_newest(sample::kRun);
+  ASSERT_TRUE(loaded && loaded.value());
+  EXPECT_EQ(loaded.value()->image.record.round, 4U);
+}
+
 TEST(Checkpoint, replaces_one_that_is_broken) {
   MemoryDisk disk;
   disk.files[path_of(20)] = Bytes(100);
@@ -441,6 +457,16 @@ TEST_F(Fork, what_was_resumed_from_a_checkpoint_goes_before_it_though_no_majorit
   EXPECT_EQ(disk.short_names(), Names{"round-000045.tw"});
   disk.files.insert(before.files.begin(), before.files.end());
   EXPECT_EQ(resumed(), 45U) << "also before the other one is removed";
+}
+
+TEST_F(Fork, what_was_resumed_goes_before_it_in_the_folder_of_a_peer_that_joined_then_too) {
+  const wire::Record saved = others.back();
+  const auto later = after(swarm::restarted(saved, {two}), 45, {two});
+  ASSERT_TRUE(store(disk, 2, "3").save(image(saved)).ok());
+  ASSERT_TRUE(store(disk, 2, "4").save(image(later.back())).ok()) << "it knows no origin";
+  EXPECT_EQ(resumed(), 45U);
+  ASSERT_TRUE(store(disk, 2, "1").save(image(after(saved, 41, {one, three}).back())).ok());
+  EXPECT_EQ(resumed(), 41U) << "a majority went on";
 }
 
 TEST_F(Fork, a_peer_that_took_the_history_of_an_older_checkpoint_removes_its_own_that_went_before) {

@@ -92,6 +92,7 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::start, "budget_usd", "what the run may cost"},
     {Phase::start, "budget_drains", "1: the run ends when its budget is spent"},
     {Phase::start, "address", "where others reach it, in words"},
+    {Phase::start, "checkpoints", "the folder where they are written, or none, in words"},
     {Phase::start, "site", "provider:region:zone, in words"},
     {Phase::start, "hardware", "processor and cores, in words"},
     {Phase::start, "seed", "of the order of samples"},

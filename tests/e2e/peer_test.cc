@@ -215,22 +215,71 @@ TEST_F(Relaunched, finds_nobody_and_may_be_started_again_later) {
   EXPECT_EQ(last_round(2), 0U) << "it began no run of its own";
 }
 
-TEST_F(Relaunched, first_peer_goes_on_alone_when_nobody_comes_and_at_once_when_told_so) {
+TEST_F(Relaunched, first_peer_ends_with_one_message_when_all_is_lost_and_begins_anew_when_told_so) {
   {
     Program first = start_first();
     ASSERT_TRUE(wait_for_round(1, 2));
     first.send(SIGKILL);
     EXPECT_EQ(first.wait(), 128 + SIGKILL);
   }
-  {
-    Program again = start(1, {"--listen", address_, "--set", "training.patience=2s"});
-    ASSERT_TRUE(wait_until([&] { return starts() == 2 && !since_its_start(Phase::commit).empty(); }));
-    EXPECT_TRUE(again.says("then it begins the run anew")) << again.output();
-    again.send(SIGKILL);
-    EXPECT_EQ(again.wait(), 128 + SIGKILL);
+  for (const auto& more : {std::vector<std::string>{"--set", "training.patience=1s"}, {"--no-rejoin"}}) {
+    std::vector<std::string> arguments = {"--listen", address_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Program again = start(1, arguments);
+    EXPECT_EQ(again.wait(), 2) << "no launcher starts it again";
+    EXPECT_TRUE(again.says(" rounds of this run are lost (its event log is ")) << again.output();
+    EXPECT_TRUE(again.says("start this peer once with anew (--anew; ")) << again.output();
+    EXPECT_TRUE(since_its_start(Phase::commit).empty());
   }
-  Program last = start(1, {"--listen", address_, "--no-rejoin", "--set", "training.patience=1h"});
-  ASSERT_TRUE(wait_until([&] { return starts() == 3 && !since_its_start(Phase::commit).empty(); }));
+  Program last = start(1, {"--listen", address_, "--anew", "--set", "training.patience=1h"});
+  ASSERT_TRUE(wait_until([&] { return starts() == 4 && !since_its_start(Phase::commit).empty(); }));
+}
+
+/// What the newest checkpoint in the usual place has in its name.
+Round newest_round_in(const std::string& folder) {
+  Round newest = 0;
+  std::error_code none_yet;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder, none_yet))
+    if (file.path().extension() == ".tw")
+      newest = std::max<Round>(newest, std::stoull(file.path().stem().string().substr(6)));
+  return newest;
+}
+
+TEST_F(Relaunched, go_on_from_a_checkpoint_that_nobody_asked_for_when_all_were_killed) {
+  {
+    Program first = start(1, {"--listen", address_, "--wait-for", "4", "--set", "checkpoint.every=3"});
+    Program second = start(2, {"--set", "checkpoint.every=3"});
+    Program third = start(3, {"--set", "checkpoint.every=3"});
+    Program fourth = start(4, {"--set", "checkpoint.every=3"});
+    ASSERT_TRUE(wait_until([&] { return newest_round_in(path("out/checkpoints")) >= 3; }));
+    EXPECT_TRUE(first.says("checkpoints in " + path("out/checkpoints/"))) << first.output();
+    for (const Program* program : {&first, &second, &third, &fourth}) program->send(SIGKILL);
+  }
+  const Round saved = newest_round_in(path("out/checkpoints"));
+  const std::string rounds = "training.rounds=" + std::to_string(saved + 4);
+  Program first =
+      start(1, {"--listen", address_, "--wait-for", "2", "--set", "training.patience=1s", "--set", rounds});
+  Program second = start(2, {"--set", rounds});
+  EXPECT_EQ(first.wait(), 0) << first.output();
+  EXPECT_EQ(second.wait(), 0) << second.output();
+  EXPECT_EQ(since_its_start(Phase::accumulate).front().round, saved + 1) << first.output();
+  const world::Event end = since_its_start(Phase::commit).back();
+  EXPECT_EQ(end.round, saved + 4);
+  EXPECT_EQ(monitor::number_in(end, "samples_total"), 256.0 * static_cast<double>(saved + 4));
+  EXPECT_EQ(newest_round_in(path("out/checkpoints")), saved + 4) << "also that of the complete run";
+}
+
+TEST_F(Relaunched, go_on_from_what_the_last_one_to_leave_saved) {
+  Program first = start_first();
+  Program second = start(2);
+  ASSERT_TRUE(wait_until([&] { return contributions(2, 1) >= 2; }));
+  for (Program* program : {&first, &second}) program->send(SIGTERM);
+  for (Program* program : {&first, &second}) EXPECT_EQ(program->wait(), kGoesOn) << program->output();
+  const Round saved = newest_round_in(path("out/checkpoints"));
+  EXPECT_EQ(saved, std::max(last_round(1), last_round(2)));
+  Program again = start(1, {"--listen", address_, "--set", "training.patience=1s"});
+  ASSERT_TRUE(wait_until([&] { return again.says("resumed from round " + std::to_string(saved)); }))
+      << again.output();
 }
 
 TEST_F(Peers, train_on_when_there_is_no_room_for_checkpoints) {

@@ -66,6 +66,12 @@ class FakeRuns:
         return run
 
 
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs leave their checkpoints where they work."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def fake_run() -> Iterator[Callable[..., tradewind.Run]]:
     """fake_run(target_batch_size=8, rounds=3): a run on the double, closed at the end of the test."""

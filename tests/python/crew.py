@@ -10,6 +10,7 @@ import multiprocessing.connection
 import os
 import signal
 import socket
+import tempfile
 import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -35,10 +36,15 @@ def context() -> Any:
 
 
 def child(
-    connection: Any, environment: Dict[str, str], fn: Callable[..., Any], arguments: Dict[str, Any]
+    connection: Any,
+    place: str,
+    environment: Dict[str, str],
+    fn: Callable[..., Any],
+    arguments: Dict[str, Any],
 ) -> None:
     import torch
 
+    os.chdir(place)
     os.environ.update(environment)
     torch.set_num_threads(1)
 
@@ -124,6 +130,7 @@ class Crew:
         self.settings = settings
         self.peers: List[Peer] = []
         self.out = ""  # folder of event logs
+        self.place = tempfile.TemporaryDirectory()  # where they work
 
     def usual(self, number: int, first: bool, wait_for: int) -> Dict[str, str]:
         """The environment of a peer."""
@@ -153,7 +160,8 @@ class Crew:
         usual = self.usual(number, not self.peers if found is None else found, wait_for)
         ours, theirs = context().Pipe(duplex=False)
         process = context().Process(
-            target=child, args=(theirs, usual if environment is None else environment, fn, arguments)
+            target=child,
+            args=(theirs, self.place.name, usual if environment is None else environment, fn, arguments),
         )
         process.start()
         theirs.close()
@@ -173,6 +181,7 @@ class Crew:
             if peer.process.is_alive():
                 peer.process.kill()
             peer.process.join()
+        self.place.cleanup()
 
 
 @contextlib.contextmanager

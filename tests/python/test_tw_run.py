@@ -89,7 +89,8 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path):
     found = dict(line.split(" ")[1:3] for line in lines[1:])
     for of_others in ("TRADEWIND_VERDICT", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"):
         found.pop(of_others, None)
-    assert set(found) | {"TRADEWIND_INSECURE", "TRADEWIND_NO_REJOIN", "TRADEWIND_RUN_FOLDER"} == {
+    others = {"TRADEWIND_ANEW", "TRADEWIND_INSECURE", "TRADEWIND_NO_REJOIN", "TRADEWIND_RUN_FOLDER"}
+    assert set(found) | others == {
         *ENVIRONMENT,
         "TRADEWIND_SET",
     }
@@ -145,3 +146,42 @@ def test_a_program_on_a_machine_that_is_about_to_go_does_not_join(tmp_path):
     assert "CondemnedError: does not join, because this machine is about to go: file: preempt in 30 s" in (
         made.stdout
     )
+
+
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_a_run_that_is_lost_ends_with_one_message_and_begins_again_when_told_so(tmp_path):
+    script = tmp_path / "train.py"
+    dies = "time.sleep(0.01)\n    if run.round == int(os.environ['DIES_IN']): os.kill(os.getpid(), 9)"
+    rounds = "rounds=int(os.environ['ROUNDS'])"
+    script.write_text(TRAIN.replace("rounds=200", rounds).replace("time.sleep(0.01)", dies))
+    settings = {"PYTHONPATH": python_path(), "TRADEWIND_PROGRESS": "line"}
+
+    def made(rounds, dies_in, *words):
+        """Exit code and output."""
+        crew = subprocess.run(
+            [PROGRAM, "run", "--restarts", "5", "--out", "out", *words, "--", sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **settings, "DIES_IN": str(dies_in), "ROUNDS": str(rounds)},
+            timeout=100,
+        )
+        return crew.returncode, crew.stdout + crew.stderr
+
+    code, said = made(8, 5)
+    assert code == 2, said
+    assert re.search(r"checkpoints in out/checkpoints/[0-9a-f]{8}, every 5 min", said), said
+    assert said.count("starting it again") == 1, said
+    assert said.count(" rounds of this run are lost (its event log is ") == 1, said
+    assert "no checkpoint is in out/checkpoints/" in said and "TRADEWIND_ANEW=1" in said
+    code, said = made(8, -1, "--anew")
+    assert code == 0 and "done 8" in said, said
+    saved = [path.name for path in (tmp_path / "out" / "checkpoints").glob("*/*")]
+    assert len(saved) == 1 and saved[0].startswith("round-000008-"), saved
+    code, said = made(12, -1)
+    assert code == 0 and "done 12" in said, said
+    assert "goes on from the checkpoint of round 8 in out/checkpoints/" in said
+    assert "begins again: its checkpoints in" not in said
+    code, said = made(12, -1)
+    assert code == 0 and "done 12" in said, said
+    assert "the run was complete in round 12, and begins again: its checkpoints in" in said

@@ -208,7 +208,7 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
   if (arguments.on == "local") {  // elsewhere the machines have the files that it names
     const auto run = checked_run(arguments, request.run_file);
     if (!run) return run.error();
-    request.has_checkpoints = !run.value().checkpoint.folder.empty();
+    request.has_checkpoints = run.value().checkpoint.folder != train::CheckpointOptions::kNone;
   }
   auto name = name_of_run(arguments, request.run_file);
   if (!name) return name.error();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -17,6 +18,17 @@ bool is_ours(const std::string& name) {
          (name.starts_with("peer-") && name.ends_with(".log"));
 }
 
+/// The default place of checkpoints (peer::place_checkpoints), with nothing else in it.
+bool are_our_checkpoints(const std::filesystem::directory_entry& entry) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (entry.path().filename() != "checkpoints" || !entry.is_directory()) return false;
+  const auto is_other = [](const fs::directory_entry& file) {
+    return !file.is_directory() && file.path().filename().string().find(".tw") == std::string::npos;
+  };
+  return std::none_of(fs::recursive_directory_iterator(entry.path(), error), {}, is_other) && !error;
+}
+
 }  // namespace
 
 Status empty_out_folder(const std::string& folder) {
@@ -26,14 +38,15 @@ Status empty_out_folder(const std::string& folder) {
   if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
   std::vector<fs::path> old;
   for (const auto& file : fs::directory_iterator(folder, error)) {
-    if (!is_ours(file.path().filename().string()) || !file.is_regular_file())
+    const bool log = file.is_regular_file() && is_ours(file.path().filename().string());
+    if (!log && !are_our_checkpoints(file))
       return Error{
           fmt::format("--out {}: expected an empty folder or one with a run of before, but {} is in it; "
                       "give a new folder such as --out {}/run1",
                       folder, file.path().filename().string(), folder)};
     old.push_back(file.path());
   }
-  for (const fs::path& path : old) fs::remove(path, error);
+  for (const fs::path& path : old) fs::remove_all(path, error);
   if (error) return Error{fmt::format("--out {}: cannot empty this folder: {}", folder, error.message())};
   return Unit{};
 }

@@ -53,6 +53,8 @@ int PeerProcess::exit_code() const {
       return kGoesOn;
     case peer::Ending::interrupted:
       return kInterrupted;
+    case peer::Ending::lost:
+      return kUsage;  // no launcher starts it again
     case peer::Ending::none:
     case peer::Ending::failed:
       break;
@@ -63,6 +65,7 @@ int PeerProcess::exit_code() const {
 void PeerProcess::show_how_to_join(const std::string& address) const {
   const peer::Options& options = peer_.options();
   if (!options.tls) say("without TLS (--insecure): anybody on the network can read and change this run");
+  say(peer::checkpoint_words(options.session.run.checkpoint));
   if (address.empty()) return say("dials others, and listens nowhere");
   if (options.directory) say("others find this run with: --bootstrap " + peer_.meeting_point());
   if (!options.session.join.empty()) return say("listening on " + address);

@@ -26,7 +26,6 @@ constexpr const char* kWorkFolder = "/var/lib/tradewind";
 constexpr int kFailures = 1000;
 /// podFailurePolicy is on since 1.26 (kubernetes.io/docs/concepts/workloads/controllers/job).
 constexpr int kFailurePolicySince = 26;
-constexpr int kUsageError = 2;
 /// What the kubelet's own steps may take of the grace.
 constexpr Duration kKept = std::chrono::seconds(1);
 constexpr int kOwnerOnly = 0600;
@@ -270,7 +269,7 @@ Ordered failure_policy() {
       {"action", "Ignore"},
       {"onPodConditions", Ordered::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}};
   return {
-      {"rules", Ordered::array({on_exit("FailJob", kUsageError), on_exit("Ignore", kLeftExit), disruption})}};
+      {"rules", Ordered::array({on_exit("FailJob", kUsageExit), on_exit("Ignore", kLeftExit), disruption})}};
 }
 
 std::string json_text(const Ordered& json) { return json.dump(2) + "\n"; }

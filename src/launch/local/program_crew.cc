@@ -18,6 +18,7 @@
 #include <fstream>
 
 #include "host/system/early_signals.h"
+#include "launch/engine.h"
 #include "launch/local/child.h"
 
 namespace tw::launch {
@@ -225,7 +226,10 @@ bool ProgramCrew::starts_again(Process& process, int signal) {
   ++process.restarts;
   options_.say(
       fmt::format("process {} was ended by signal {}; starting it again", process.number + 1, signal));
-  (void)has_begun();  // before its word is gone
+  std::vector<Variable>& environment = options_.environments[process.number];
+  if (has_begun()) environment.emplace_back("TRADEWIND_REJOIN", "1");
+  for (const char* of_one_start : {"TRADEWIND_ANEW", "TRADEWIND_NO_REJOIN"})
+    environment.emplace_back(of_one_start, "");
   if (!options_.folder.empty()) std::remove(verdict_file(options_.folder, process.number).c_str());
   return start(process).ok();
 }
@@ -254,7 +258,7 @@ std::string ProgramCrew::verdict_of(const Process& process) const {
 bool ProgramCrew::has_begun() {
   begun_ = begun_ || std::ranges::any_of(processes_, [this](const Process& process) {
              const std::string verdict = verdict_of(process);
-             return !verdict.empty() && verdict != "joining" && verdict != "condemned";
+             return !verdict.empty() && verdict != "joining" && verdict != "condemned" && verdict != "lost";
            });
   return begun_;
 }
@@ -297,6 +301,7 @@ int ProgramCrew::code_of(const Process& process, int status) const {
   const int code = WEXITSTATUS(status);
   const std::string verdict = verdict_of(process);
   if (verdict == "unsaved" && code == 0) return 1;
+  if (verdict == "lost" && code == 1) return kUsageExit;
   if ((verdict == "notice" && code == 0) || (verdict == "condemned" && code == 1)) return kGoesOn;
   return code;
 }

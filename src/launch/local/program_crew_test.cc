@@ -63,6 +63,16 @@ TEST(ProgramCrew, starts_a_process_again_that_a_signal_ended) {
   EXPECT_EQ(1, Shown().run("exit 1", {{}}, 2)) << "a program that fails by itself would fail again";
 }
 
+TEST(ProgramCrew, tells_a_process_that_it_starts_again_that_the_run_goes_on) {
+  const std::string script = "echo anew=$TRADEWIND_ANEW rejoin=$TRADEWIND_REJOIN; ";
+  const std::vector<Variable> anew = {{"TRADEWIND_ANEW", "1"}};
+  Shown early, late;
+  early.run(script + "kill -9 $$", {anew}, 1);
+  EXPECT_THAT(early.out, ElementsAre("[1] anew=1 rejoin=", "[1] anew= rejoin=")) << "it had not begun";
+  late.run(script + "echo begun > $TRADEWIND_VERDICT; kill -9 $$", {anew}, 1);
+  EXPECT_THAT(late.out, ElementsAre("[1] anew=1 rejoin=", "[1] anew= rejoin=1"));
+}
+
 TEST(ProgramCrew, ends_those_that_wait_for_one_that_failed_before_the_run_began) {
   Shown shown;
   shown.all_begin = true;
@@ -137,6 +147,7 @@ TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(kGoesOn, code("echo condemned > $TRADEWIND_VERDICT; exit 1"));
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
+  EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
 }
 
 TEST(ProgramCrew, passes_each_signal_on_as_it_came) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "monitor/logs/event_log_json.h"
@@ -14,9 +15,10 @@ namespace {
 
 enum class Shown { nothing, begun, ended };
 
-/// Evidence of one log, with any parts. Unreadable lines are ignored.
-Shown shown_by(const std::string& log, const std::string& run) {
+/// Evidence of one log, with any parts, and the last of its rounds. Unreadable lines are ignored.
+std::pair<Shown, Round> shown_by(const std::string& log, const std::string& run) {
   Shown shown = Shown::nothing;
+  Round rounds = 0;
   bool of_this_run = false;
   const auto take = [&](const world::Event& event) {
     if (event.phase == world::Phase::start) {
@@ -25,6 +27,7 @@ Shown shown_by(const std::string& log, const std::string& run) {
     } else if (event.phase == world::Phase::commit && of_this_run) {
       const bool last = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "last"; });
       shown = last ? Shown::ended : Shown::begun;
+      rounds = event.round;
     }
   };
   for (const std::uint64_t part : log_parts(log)) {
@@ -38,19 +41,21 @@ Shown shown_by(const std::string& log, const std::string& run) {
       if (const auto entry = parse_json_line(line)) take(entry.value().event);
     }
   }
-  return shown;
+  return {shown, rounds};
 }
 
 }  // namespace
 
-std::optional<std::string> log_of_unfinished_run(const std::string& folder, const std::string& run) {
+std::optional<UnfinishedRun> unfinished_run(const std::string& folder, const std::string& run) {
   std::error_code error;
   const std::vector<std::string> paths = logs_in_folder(folder, error);
-  std::optional<std::string> found;
+  std::optional<UnfinishedRun> found;
   for (const std::string& path : paths) {
-    const Shown shown = shown_by(path, run);
+    const auto [shown, rounds] = shown_by(path, run);
     if (shown == Shown::ended) return std::nullopt;
-    if (shown == Shown::begun && !found) found = path;
+    if (shown == Shown::nothing) continue;
+    if (!found) found.emplace(UnfinishedRun{path, 0});
+    found->rounds = std::max(found->rounds, rounds);
   }
   return found;
 }

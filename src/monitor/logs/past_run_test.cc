@@ -40,18 +40,20 @@ class PastRun : public testing::Test {
     log(peer, event);
   }
 
+  UnfinishedRun found() const { return unfinished_run(folder_, "aa").value_or(UnfinishedRun{}); }
+
   std::string path(std::uint64_t peer) const { return folder_ + "/" + event_log_name(PeerId{peer}); }
 
   std::string folder_;
 };
 
 TEST_F(PastRun, begun_when_a_log_of_it_holds_a_round) {
-  EXPECT_FALSE(log_of_unfinished_run(folder_ + "/none", "aa"));
-  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+  EXPECT_FALSE(unfinished_run(folder_ + "/none", "aa"));
+  EXPECT_FALSE(unfinished_run(folder_, "aa"));
   starts(2, "aa");
-  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa")) << "it waits for the history to begin";
+  EXPECT_FALSE(unfinished_run(folder_, "aa")) << "it waits for the history to begin";
   commits(2, 1);
-  EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa"));
+  EXPECT_EQ(path(2), found().log);
 }
 
 TEST_F(PastRun, is_over_when_a_later_part_of_its_log_holds_the_last_round) {
@@ -60,7 +62,7 @@ TEST_F(PastRun, is_over_when_a_later_part_of_its_log_holds_the_last_round) {
   const world::Event last{.at = {}, .phase = world::Phase::commit, .round = 9, .numbers = {{"last", 1}}};
   std::ofstream(log_part_path(path(2), 2))
       << to_json_line({PeerId{2}, 1'700'000'000'000'000'000, last}) << '\n';
-  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+  EXPECT_FALSE(unfinished_run(folder_, "aa"));
 }
 
 TEST_F(PastRun, of_another_run_says_nothing) {
@@ -68,7 +70,7 @@ TEST_F(PastRun, of_another_run_says_nothing) {
   commits(2, 1);
   starts(3, "");
   commits(3, 1);
-  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+  EXPECT_FALSE(unfinished_run(folder_, "aa"));
 }
 
 TEST_F(PastRun, of_a_run_that_came_to_its_end_says_nothing) {
@@ -76,10 +78,11 @@ TEST_F(PastRun, of_a_run_that_came_to_its_end_says_nothing) {
   commits(2, 1);
   starts(3, "aa");
   commits(3, 2, true);
-  EXPECT_FALSE(log_of_unfinished_run(folder_, "aa"));
+  EXPECT_FALSE(unfinished_run(folder_, "aa"));
   starts(3, "aa");
   commits(3, 1);
-  EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa")) << "it was begun once more";
+  EXPECT_EQ(path(2), found().log) << "it was begun once more";
+  EXPECT_EQ(1U, found().rounds);
 }
 
 TEST_F(PastRun, survives_lines_that_nobody_can_read) {
@@ -87,7 +90,7 @@ TEST_F(PastRun, survives_lines_that_nobody_can_read) {
   std::ofstream(path(2), std::ios::app) << "{\"phase\":\"start\n\"commit\"\n";
   commits(2, 1);
   std::ofstream(path(2), std::ios::app) << "{\"phase\":\"comm";
-  EXPECT_EQ(path(2), log_of_unfinished_run(folder_, "aa"));
+  EXPECT_EQ(path(2), found().log);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ WorldOptions world_of(const WhatIf& what, std::uint64_t peers, std::uint64_t at_
   world.run.codec = what.codec;
   world.run.rounds = kEndless;
   world.run.patience = what.patience;
-  if (what.checkpoint_every > 0) world.run.checkpoint = {"checkpoints", what.checkpoint_every, 2};
+  if (what.checkpoint_every > 0)
+    world.run.checkpoint = {.folder = "checkpoints", .every = what.checkpoint_every};
   world.model = {kSegmentsPerPeer * kSegmentLength * peers, what.seed};
   world.segment_length = kSegmentLength;
   world.bulk_scale = what.parameters / static_cast<double>(world.model.parameters);

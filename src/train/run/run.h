@@ -70,11 +70,19 @@ struct EvaluationOptions {
 };
 
 struct CheckpointOptions {
-  std::string folder;  ///< empty: none
-  Round every = 0;     ///< rounds
+  std::string folder;  ///< empty: none; in a run file, kNone is none, and empty a usual place
+  Round every = 0;     ///< rounds; 0: by time
+  /// By time, one is due so long after the last one, or later, so that they take 2 % of the time at most; 0:
+  /// never. peer::place_checkpoints() sets it.
+  Duration interval{};
+  bool is_usual =
+      false;  ///< nobody chose the folder: a complete run there does not keep a new one from beginning
   int keep = 2;
   std::string to;    ///< where anchors copy finished ones; empty: nowhere
   bool logs = true;  ///< every peer copies its event log there, too
+
+  static constexpr const char* kNone = "none";
+  static constexpr Duration kUsualInterval = std::chrono::minutes(5);
 };
 
 /// What happens when the run reaches its budget.

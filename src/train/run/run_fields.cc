@@ -31,6 +31,11 @@ struct FolderPlace {
   std::string* at;
 };
 
+/// A folder, or none.
+struct ShelfPlace {
+  std::string* at;
+};
+
 /// A folder that may be a store one day.
 struct CopyPlace {
   std::string* at;
@@ -45,10 +50,11 @@ struct SizePlace {
   std::uint64_t* at;
 };
 
-using Place = std::variant<Shuffle*, Crop*, FieldNamesPlace, SizePlace, std::uint64_t*, int*, double*,
-                           std::optional<double>*, bool*, std::optional<bool>*, Duration*, DataKind*,
-                           RawToken*, OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*, BufferUse*,
-                           average::SiteUse*, BudgetAction*, ModelPlace, FilePlace, FolderPlace, CopyPlace>;
+using Place =
+    std::variant<Shuffle*, Crop*, FieldNamesPlace, SizePlace, std::uint64_t*, int*, double*,
+                 std::optional<double>*, bool*, std::optional<bool>*, Duration*, DataKind*, RawToken*,
+                 OptimizerKind*, ScheduleKind*, codec::Codec*, Rounding*, BufferUse*, average::SiteUse*,
+                 BudgetAction*, ModelPlace, FilePlace, FolderPlace, ShelfPlace, CopyPlace>;
 
 }  // namespace
 
@@ -235,9 +241,12 @@ constexpr RunField kFields[] = {
      [](RunOptions& o) -> Place { return &o.evaluation.stop_accuracy; },
      {.low = 0, .high = 1, .above_low = true}},
 
-    {"checkpoint", "folder", "where checkpoints are written; without it there are none",
-     [](RunOptions& o) -> Place { return FolderPlace{&o.checkpoint.folder}; }},
-    {"checkpoint", "every", "rounds between two checkpoints",
+    {"checkpoint", "folder",
+     "where checkpoints are written; by default a folder for this run (docs/run_file.md); none: without "
+     "them, "
+     "the loss of all peers at once is that of the run",
+     [](RunOptions& o) -> Place { return ShelfPlace{&o.checkpoint.folder}; }},
+    {"checkpoint", "every", "rounds between two checkpoints; 0: by time (docs/run_file.md)",
      [](RunOptions& o) -> Place { return &o.checkpoint.every; }},
     {"checkpoint",
      "keep",
@@ -246,7 +255,7 @@ constexpr RunField kFields[] = {
      {.low = 1, .high = 1000}},
     {"checkpoint", "to",
      "where anchors (tw train --role anchor) copy finished checkpoints, as many as are kept, and where every "
-     "peer whose own folder has none looks for one",
+     "peer looks for one, too",
      [](RunOptions& o) -> Place { return CopyPlace{&o.checkpoint.to}; }},
     {"checkpoint", "logs",
      "with checkpoint.to: every peer copies its event log into the folder logs there, about once a minute",
@@ -275,6 +284,8 @@ struct Expectation : ExpectedValue {
 
   std::string operator()(const FolderPlace&) const { return "a folder"; }
 
+  std::string operator()(const ShelfPlace&) const { return "a folder or none"; }
+
   std::string operator()(const CopyPlace&) const { return "a folder or s3://BUCKET/PREFIX"; }
 
   std::string operator()(const FieldNamesPlace&) const { return "names of fields such as jpg or jpg;png"; }
@@ -302,6 +313,12 @@ struct Assignment : ValueAssignment {
   std::string operator()(const FolderPlace& place) const {
     if (word().empty()) return complaint();
     *place.at = absolute(given);
+    return "";
+  }
+
+  std::string operator()(const ShelfPlace& place) const {
+    if (word() != CheckpointOptions::kNone) return (*this)(FolderPlace{place.at});
+    *place.at = word();
     return "";
   }
 
@@ -350,7 +367,9 @@ std::string assign(const RunField& field, const GivenValue& given, RunOptions& o
 std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given) {
   RunOptions scratch;
   const Place place = field.place(scratch);
-  const bool path = std::holds_alternative<FilePlace>(place) || std::holds_alternative<FolderPlace>(place);
+  const bool shelf = std::holds_alternative<ShelfPlace>(place) && !given.is(CheckpointOptions::kNone);
+  const bool path =
+      shelf || std::holds_alternative<FilePlace>(place) || std::holds_alternative<FolderPlace>(place);
   const bool model = std::holds_alternative<ModelPlace>(place) && !is_model(given);
   if (given.is("") || !(path || model)) return std::nullopt;
   return absolute(given);

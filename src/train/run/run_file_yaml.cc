@@ -252,13 +252,10 @@ class Reading {
       fault(fmt::format("{}: needs evaluation.every, the rounds between two evaluations",
                         where("evaluation.stop_accuracy")));
     }
-    if (!o.checkpoint.to.empty() && o.checkpoint.folder.empty())
-      require("checkpoint.folder", "checkpoint.to copies what is there");
-    if (o.checkpoint.folder.empty() != (o.checkpoint.every == 0)) {
-      const bool folder_missing = o.checkpoint.folder.empty();
-      require(folder_missing ? "checkpoint.folder" : "checkpoint.every",
-              folder_missing ? "checkpoint.every needs it" : "checkpoint.folder needs it");
-    }
+    if (o.checkpoint.folder != CheckpointOptions::kNone) return;
+    for (const std::string_view key : {"checkpoint.to", "checkpoint.every"})
+      if (is_given(key))
+        fault(fmt::format("{}: checkpoint.folder is none; leave one of the two out", where(key)));
   }
 
   std::string path_;

@@ -216,8 +216,8 @@ TEST_F(RunFile, refuses_what_does_not_fit_together) {
             "2: schedule.warmup_rounds: 100 leaves no round to fall: the schedule ends at round 100");
   EXPECT_EQ(complaint(data_ + "evaluation: {stop_accuracy: 0.9}"),
             "2: evaluation.stop_accuracy: needs evaluation.every, the rounds between two evaluations");
-  EXPECT_EQ(complaint(data_ + "checkpoint: {folder: kept}"),
-            " checkpoint.every: missing; checkpoint.folder needs it");
+  EXPECT_EQ(complaint(data_ + "checkpoint: {folder: none, every: 3}"),
+            "2: checkpoint.every: checkpoint.folder is none; leave one of the two out");
   EXPECT_EQ(
       complaint("data: {train_inputs: data/a, train_targets: data/b}\nevaluation: {every: 3}"),
       "2: evaluation.every: there is no data to evaluate on; give data.test_inputs and data.test_targets");
@@ -241,7 +241,9 @@ TEST_F(RunFile, takes_checkpoints_away_to_a_folder_or_a_bucket_beside_their_own)
       read(data_ + "checkpoint: {folder: c, every: 1, to: \"s3://bucket/run\"}\n");
   ASSERT_TRUE(stored) << stored.error().message;
   EXPECT_EQ(stored.value().checkpoint.to, "s3://bucket/run");
-  EXPECT_THAT(complaint(data_ + "checkpoint: {to: away}\n"), HasSubstr("checkpoint.folder: missing"));
+  EXPECT_THAT(complaint(data_ + "checkpoint: {folder: none, to: away}\n"),
+              HasSubstr("checkpoint.to: checkpoint.folder is none"));
+  EXPECT_EQ(read(data_ + "checkpoint: {folder: none}\n").value().checkpoint.folder, "none");
   const Result<RunOptions> run = read(data_ + "checkpoint: {folder: c, every: 1, to: away}\n");
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run.value().checkpoint.to, folder_ + "/away");

@@ -91,11 +91,12 @@ class DiskQueue final : public world::Executor {
   void run_all() {
     for (; !jobs.empty(); jobs.pop_front()) {
       jobs.front().run();
-      jobs.front().done(1s);
+      jobs.front().done(took);
     }
   }
 
   std::deque<world::Task> jobs;
+  Duration took = 1s;
 };
 
 class CheckpointCopy : public ::testing::Test {
@@ -275,6 +276,45 @@ TEST_F(CheckpointCopy, is_not_loaded_where_the_own_checkpoint_is_newer) {
   EXPECT_EQ(loaded(checkpoints(false)), 5U);
   files.away = "away";
   EXPECT_EQ(loaded(checkpoints()), 5U) << "and nobody asks for the copy";
+}
+
+TEST_F(CheckpointCopy, by_time_is_due_after_five_minutes_or_when_it_takes_two_percent_of_the_time) {
+  Checkpoints own{{.folder = "own", .interval = 5min}, {"7", {}, false}, {clock, files, disk, waits, [] {}}};
+  EXPECT_FALSE(own.is_due(records[1]));
+  clock.time += 5min;
+  EXPECT_TRUE(own.is_due(records[1]));
+  disk.took = 10s;
+  save(own, 1);
+  EXPECT_FALSE(own.lacks(records[1]));
+  EXPECT_TRUE(own.lacks(records[2]));
+  clock.time += 499s;
+  EXPECT_FALSE(own.is_due(records[2]));
+  clock.time += 1s;
+  EXPECT_TRUE(own.is_due(records[2]));
+}
+
+TEST_F(CheckpointCopy, of_a_run_that_begins_anew_gets_another_name) {
+  const auto set_aside = [&] {
+    Checkpoints next = checkpoints();
+    next.set_aside(sync::sample::kRun, [](const Status& moved) { EXPECT_TRUE(moved.ok()); });
+    disk.run_all();
+  };
+  {
+    Checkpoints own = checkpoints();
+    save(own, 1);
+    save(own, 2);
+  }
+  set_aside();
+  EXPECT_EQ(loaded(checkpoints()), 0U);
+  EXPECT_EQ(files.files.size(), 2U) << "nothing is lost";
+  {
+    Checkpoints own = checkpoints();
+    save(own, 3);
+  }
+  set_aside();
+  EXPECT_EQ(files.files.size(), 1U) << "of the runs before it, one stays";
+  set_aside();
+  EXPECT_EQ(files.files.size(), 1U);
 }
 
 }  // namespace

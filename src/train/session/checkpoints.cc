@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session/checkpoints.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -39,7 +40,9 @@ Checkpoints::Loaded load_from(const Stores& stores, const Digest& run) {
 }  // namespace
 
 Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surroundings surroundings)
-    : options_(std::move(options)), surroundings_(std::move(surroundings)) {
+    : options_(std::move(options)),
+      surroundings_(std::move(surroundings)),
+      saved_at_(surroundings_.clock.now()) {
   if (options_.folder.empty()) return;
   const auto store_in = [&](const std::string& folder) {
     const sync::CheckpointStore::Options store{folder, static_cast<std::size_t>(options_.keep), writer.unique,
@@ -55,8 +58,14 @@ Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surrou
 
 bool Checkpoints::is_due(const wire::Record& record) const {
   if (!are_kept()) return false;
-  return (options_.every != 0 && record.round % options_.every == 0) || record.last ||
-         history_ == History::taken;
+  const bool by_rounds = options_.every != 0 && record.round % options_.every == 0;
+  return by_rounds || record.last || history_ == History::taken || is_due_by_time();
+}
+
+bool Checkpoints::is_due_by_time() const {
+  if (options_.every != 0 || options_.interval == Duration{}) return false;
+  constexpr int kPause = 50;  // times that of saving: 2 %
+  return surroundings_.clock.now() - saved_at_ >= std::max(options_.interval, kPause * took_);
 }
 
 void Checkpoints::took_state(const wire::Record& record) {
@@ -99,6 +108,8 @@ void Checkpoints::save(std::shared_ptr<const sync::StateImage> image,
                        std::function<void(const Status&, Duration)> done) {
   TW_CHECK(image != nullptr);
   newest_ = image->record.round;
+  saved_ = digest_of(image->record);
+  saved_at_ = surroundings_.clock.now();
   history_ = History::saved;
   const swarm::Wait what{
       .kind = swarm::Wait::Kind::saving, .round = image->record.round, .total = image->bytes()};
@@ -106,6 +117,7 @@ void Checkpoints::save(std::shared_ptr<const sync::StateImage> image,
       what,
       [image = std::move(image), store = store_, origin = origin_] { return store->save(*image, origin); },
       [this, done = std::move(done)](const Status& saved, Duration took) {
+        took_ = took;
         if (saved.ok() && copy_ != Copy::none) {
           copy_ = Copy::due;
           copy_from_ = {};
@@ -131,7 +143,20 @@ void Checkpoints::load(const Digest& run, std::function<void(Loaded&)> done) {
   submit<Loaded>(
       {.kind = swarm::Wait::Kind::loading},
       [stores = Stores(store_, copies_), run] { return load_from(stores, run); },
-      [done = std::move(done)](Loaded& loaded, Duration) { done(loaded); });
+      [this, done = std::move(done)](Loaded& loaded, Duration) {
+        if (loaded.ok() && loaded.value()) newest_ = loaded.value()->image.record.round;
+        done(loaded);
+      });
+}
+
+void Checkpoints::set_aside(const Digest& run, std::function<void(const Status&)> done) {
+  submit<Status>(
+      {.kind = swarm::Wait::Kind::loading},
+      [stores = Stores(store_, copies_), run] {
+        Status moved = stores.first->set_aside(run);
+        return moved && stores.second ? stores.second->set_aside(run) : moved;
+      },
+      [done = std::move(done)](const Status& moved, Duration) { done(moved); });
 }
 
 }  // namespace tw::train

@@ -40,8 +40,16 @@ class Checkpoints {
 
   bool are_kept() const { return store_ != nullptr; }
 
-  /// Whether a checkpoint of the state after this record is due.
+  /// Whether a checkpoint of the state after this record is due: after so many rounds, after so much time, or
+  /// at the end of the run.
   bool is_due(const wire::Record& record) const;
+
+  /// None of this state was saved yet.
+  bool lacks(const wire::Record& record) const { return are_kept() && saved_ != digest_of(record); }
+
+  /// The run begins anew on purpose: its checkpoints in the folder and among the copies get names by which
+  /// nobody resumes from them. Only with a folder.
+  void set_aside(const Digest& run, std::function<void(const Status&)> done);
 
   /// This peer took the state after this record from others. If it has checkpoints of a history with more
   /// rounds, which it gave up, the next one is due at once and replaces them.
@@ -82,14 +90,19 @@ class Checkpoints {
   template <class R>
   void submit(swarm::Wait what, std::function<R()> run, std::function<void(R&, Duration)> done);
 
+  bool is_due_by_time() const;
+
   CheckpointOptions options_;
   Surroundings surroundings_;
   std::shared_ptr<sync::CheckpointStore> store_;   // owners: this and the disk job under way
   std::shared_ptr<sync::CheckpointStore> copies_;  // owners: this and the disk job under way
   Digest origin_;                                  ///< of its history: LoadedCheckpoint::origin
   std::uint32_t restarts_ = 0;                     ///< of a history with this origin, at least
-  Round newest_ = 0;                               ///< of those that this process saved
-  History history_ = History::saved;               ///< taken: it has none yet of the present one
+  Round newest_ = 0;                               ///< of those that this process saved or loaded
+  Digest saved_;                                   ///< record of the last one
+  Instant saved_at_;
+  Duration took_{};                   ///< to save the last one
+  History history_ = History::saved;  ///< taken: it has none yet of the present one
   Copy copy_ = Copy::none;
   bool asked_for_anchor_ = false;
   Instant copy_from_{};                                    // no copy before

@@ -478,7 +478,9 @@ void Session::Machine::act(const swarm::Hangup& hangup) {
   forget_link(hangup.peer);
 }
 
-void Session::Machine::act(const swarm::Ended& ended) { end(ended.why, ended.failed); }
+void Session::Machine::act(const swarm::Ended& ended) {
+  if (!saves_the_last_state(ended)) end(ended.why, ended.failed);
+}
 
 void Session::Machine::end(const std::string& why, bool failed) {
   if (finished()) return;
@@ -592,6 +594,7 @@ SessionView Session::Machine::view() const {
   view.ended = departure_.reason();
   view.complete = departure_.complete();
   view.may_try_again = search_.may_try_again();
+  view.nothing_is_left = has_lost_the_run();
   if (departure_.failed()) view.failure = departure_.reason();
   return view;
 }

@@ -57,6 +57,8 @@ struct SessionOptions {
   /// resumes or begins alone.
   Past past = Past::unknown;
   std::string past_found;                  ///< sign that it had begun, for people
+  Round past_rounds = 0;                   ///< that this peer has seen of the run, by its own event log
+  bool anew = false;                       ///< begin the run anew, whatever checkpoints there are
   std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/reduction/geometry.h)
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
   std::uint64_t grain = 1;                 ///< microbatches that the engine's own learner does at once
@@ -82,6 +84,8 @@ struct SessionView {
   bool complete = false;  ///< finished because the run is complete
   /// The failure: no peer of a run that had begun before was reached; another start may reach one.
   bool may_try_again = false;
+  /// The failure: nothing is left of a run that had begun. Another start fails, too, until a person decides.
+  bool nothing_is_left = false;
   /// Means that wait for the compute thread; that of the run's last round is kept beside them.
   std::size_t waiting_updates = 0;
   static constexpr std::size_t kMostWaitingUpdates = 2;

@@ -31,7 +31,8 @@ namespace tw::train {
 /// their actions to the doors and to each other. Each object has one subject: Swarm (decisions), Averager,
 /// Replica (the state, from others and for others), Worker (the queue to the learner), Checkpoints,
 /// PeerSearch, Departure, Waits. session.cc: beginning, network, time. session_rounds.cc: work, averaging,
-/// updates. session_sync.cc: the way to the head of the history. session_waits.cc: its waits.
+/// updates. session_sync.cc: the way to the head of the history. session_past.cc: what is left from before.
+/// session_waits.cc: its waits.
 class Session::Machine final : public world::NetworkEvents {
  public:
   Machine(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner, SessionObserver* observer);
@@ -145,17 +146,27 @@ class Session::Machine final : public world::NetworkEvents {
   void save_checkpoint(const wire::Record& record);
   void copy_checkpoint(bool awaited);
   void tell_of_saving(world::Phase phase, const wire::Record& record, const Status& saved, Duration took);
-  void consider_the_past();
-  void found_checkpoints(Checkpoints::Loaded& loaded);
-  void take_checkpoint(sync::LoadedCheckpoint loaded);
-  bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
-  void wait_for_others(std::string found);
-  void resume(sync::StateImage checkpoint);
+  bool is_last_to_leave() const;
+  bool saves_the_last_state(const swarm::Ended& ended);
   void begin_anew_from_tip();
   void go_on_from_tip();
   std::vector<PeerId> sources() const;
   sync::Replica::Others others() const;
   std::vector<std::string> others_of_last_majority() const;
+
+  // ---- session_past.cc
+  void consider_the_past();
+  void set_checkpoints_aside();
+  void found_checkpoints(Checkpoints::Loaded& loaded);
+  void found_no_checkpoint();
+  void take_checkpoint(sync::LoadedCheckpoint loaded);
+  bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
+  void stand_at_the_end(Round round);
+  void wait_for_others(std::string found);
+  std::string lost_text() const;
+  bool has_lost_the_run() const;
+  void resume(sync::StateImage checkpoint);
+  std::string checkpoint_places() const;
 
   /// Between the session and its doors.
   struct Meters {

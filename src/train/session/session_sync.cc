@@ -9,16 +9,6 @@
 #include "train/session/session_machine.h"
 
 namespace tw::train {
-namespace {
-
-std::string complete_text(Round round, const std::string& end) {
-  return fmt::format(
-      "the run is complete: its checkpoint is that of the last round, {}; to go on from there, "
-      "raise what ended it ({})",
-      round, end);
-}
-
-}  // namespace
 
 std::vector<PeerId> Session::Machine::sources() const {
   std::vector<PeerId> peers;
@@ -223,78 +213,31 @@ void Session::Machine::copy_checkpoint(bool awaited) {
   });
 }
 
-void Session::Machine::consider_the_past() {
-  if (options_.past == Past::begun) {
-    search_.return_wait().begin(doors_.clock.now(), options_.run.patience, options_.past_found);
+/// No member stays. Where all leave at once, the first of them is the last.
+bool Session::Machine::is_last_to_leave() const {
+  bool before_self = true;
+  for (const wire::Member& member : swarm_->head()->members) {
+    const bool is_self = member.is(self());
+    before_self = before_self && !is_self;
+    if (is_self || !swarm_->roster().is_open(member)) continue;
+    const std::optional<wire::Heartbeat> last = swarm_->roster().last_heartbeat(member.peer);
+    if (before_self || !last || last->peer_state != wire::PeerState::leaving) return false;
   }
-  if (checkpoints_.are_kept()) {
-    replica_.load();
-    return checkpoints_.load(facts_.digest(),
-                             [this](Checkpoints::Loaded& loaded) { found_checkpoints(loaded); });
-  }
-  wait_for_others({});
-  begin_history();
+  return true;
 }
 
-void Session::Machine::found_checkpoints(Checkpoints::Loaded& loaded) {
-  if (finished()) return;
-  replica_.loaded_nothing();
-  if (loaded.ok() && loaded.value()) return take_checkpoint(std::move(*loaded.value()));
-  if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found meanwhile
-  if (!loaded.ok()) {
-    if (options_.past == Past::over) return end(loaded.error().message, true);
-    search_.return_wait().keep_trouble(loaded.error().message);
-    wait_for_others("whether it has checkpoints is not known: " + loaded.error().message);
-  } else {
-    wait_for_others({});
-    begin_history();
-  }
-}
-
-// A run that has ended goes on when what ended it was changed.
-bool Session::Machine::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
-  const wire::Record& record = loaded.image.record;
-  return !record.last || (record.round < options_.run.rounds && loaded.words.end != facts_.words().end);
-}
-
-void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
-  const wire::Record& record = loaded.image.record;
-  for (const std::string& skipped : loaded.skipped) {
-    emit({.phase = world::Phase::checkpoint,
-          .round = record.round,
-          .why = skipped,
-          .cause = world::Cause::skipped});
-  }
-  if (swarm_->peer_state() != wire::PeerState::fresh) return;  // others were found already
-  if (!goes_on_after(loaded)) return end(complete_text(record.round, facts_.words().end), false);
-  loaded.image.record.last = false;
-  std::vector<wire::Member> others = record.members;
-  std::erase_if(others, [this](const wire::Member& member) { return member.address == address_; });
-  swarm_->seek(others);
-  const bool waited = options_.past == Past::begun && search_.return_wait().stage() == ReturnWait::Stage::off;
-  if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
-  search_.return_wait().keep(std::move(loaded.image));
-  const CheckpointOptions& places = options_.run.checkpoint;
-  wait_for_others("its checkpoints are in " + places.folder + (places.to.empty() ? "" : " or " + places.to));
-}
-
-/// found: a sign besides the options that the run had begun; empty: none.
-void Session::Machine::wait_for_others(std::string found) {
-  const Instant now = doors_.clock.now();
-  ReturnWait& returning = search_.return_wait();
-  if (returning.stage() == ReturnWait::Stage::off && options_.past == Past::unknown && !found.empty())
-    returning.begin(now, options_.run.patience, std::move(found));
-  if (returning.stage() == ReturnWait::Stage::waiting)
-    emit(world::Phase::wait, 0, text_of(returning.waiting(now)), {{"seconds", 0}});
-}
-
-void Session::Machine::resume(sync::StateImage checkpoint) {
-  checkpoints_.resumed(checkpoint.record);
-  checkpoint.record = swarm::restarted(checkpoint.record, {self()});
-  TW_CHECK(swarm_->peer_state() == wire::PeerState::fresh);
-  search_.return_wait().resume();
-  replica_.resume(doors_.clock.now());
-  restore(std::move(checkpoint), world::Cause::checkpoint, {});
+/// The last one to leave takes the state with it: a checkpoint is made first. True: it ends after that.
+bool Session::Machine::saves_the_last_state(const swarm::Ended& ended) {
+  const std::optional<wire::Record>& head = swarm_->head();
+  const bool has_state = replica_.state() == sync::Replica::State::current && head && head->round > 0;
+  if (ended.failed || !has_state || !is_last_to_leave() || !checkpoints_.lacks(*head)) return false;
+  worker_.freeze(*head, [this, record = *head, why = ended.why](const Learner::Image& image) {
+    checkpoints_.save(image, [this, record, why](const Status& saved, Duration took) {
+      tell_of_saving(world::Phase::checkpoint, record, saved, took);
+      end(why, false);
+    });
+  });
+  return true;
 }
 
 // This peer has the state, and no member is left to decide the next record. It waits for the microbatch under
