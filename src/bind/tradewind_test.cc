@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/text_file.h"
 #include "bind/caller_model.h"
+#include "host/system/temporary_folder.h"
 
 namespace tw::bind {
 namespace {
@@ -400,6 +402,17 @@ TEST(Tradewind, takes_what_is_not_given_from_the_environment_that_tw_run_makes) 
   ASSERT_EQ(TW_OK, program.start(3)) << error();
   EXPECT_EQ(TW_FINISHED, program.train(8));
   EXPECT_EQ(program.rounds.size(), 5U);
+}
+
+TEST(Tradewind, tells_tw_run_that_a_program_started_unless_it_has_said_more_itself) {
+  const host::TemporaryFolder folder;
+  const std::string file = folder.path() + "/verdict";
+  const Exported verdict("TRADEWIND_VERDICT", file.c_str());
+  ASSERT_EQ(TW_OK, Program(Pairs{{"listen", "127.0.0.1:0"}}).start(3)) << error();
+  EXPECT_EQ(read_text_file(file).value(), "started");
+  std::ofstream(file) << "joining";
+  ASSERT_EQ(TW_OK, Program(Pairs{{"listen", "127.0.0.1:0"}}).start(3)) << error();
+  EXPECT_EQ(read_text_file(file).value(), "joining");
 }
 
 TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {

@@ -125,11 +125,9 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       "the "
       "others\nare notices. 3 s after the second SIGINT, or a SIGTERM a second after the first, they are "
       "killed.\n"
-      "Exit code: that of the first process that failed (2: nothing is left of the run); 75 when they left "
-      "on a "
-      "notice and the run goes on; "
-      "0 "
-      "when\nthose that signals ended were not the last.\n"
+      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, 2: nothing is "
+      "left of\nthe run); 75 when they left on a notice and the run goes on; 0 when those that signals ended "
+      "were not the last.\n"
       "\nExamples:\n"
       "  tw run --peers 2 -- python3 train.py\n"
       "  tw run --peers 4 --out logs run.yaml -- python3 train.py --width 256\n"
@@ -173,6 +171,7 @@ int run_program(const RunArguments& arguments) {
                             .out = [](const std::string& line) { show_news(line); },
                             .say = [](const std::string& line) { warn(line); },
                             .folder = folder.path(),
+                            .must_join = true,
                             .all_begin = begins});
   return crew.run();
 }

@@ -27,7 +27,10 @@ int up_once(const UpArguments& arguments, const LaunchRequest& request, const la
   if (arguments.dry_run) return kDone;
   if (!launched.started.empty()) print_out("started {}\n", names_of(launched.started));
   if (!launched.stopped.empty()) print_out("stopped {}\n", names_of(launched.stopped));
-  if (!launched.trouble.empty()) return complain(launched.trouble, kFailed);
+  if (!launched.trouble.empty()) {
+    complain(launched.trouble, kFailed);
+    return arguments.keep && !launched.started.empty() ? kDone : kFailed;  // --keep tries again
+  }
   if (launched.started.empty() && launched.stopped.empty()) print_out("nothing to change\n");
   if (!launched.started.empty() && !request.has_checkpoints)
     print_out("checkpoint.folder is none: once no peer lives, the run is lost\n");

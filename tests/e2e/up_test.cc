@@ -107,6 +107,36 @@ TEST_F(Up, starts_a_plan_once_brings_back_what_was_lost_and_follows_another_plan
   EXPECT_EQ(summary.lost[0].peer, PeerId{2000});
 }
 
+TEST_F(Up, starts_the_program_of_the_run_file_and_passes_its_exit_codes_through) {
+  std::filesystem::copy_file(TW_TOY, path("toy"));
+  const auto program = [&](const std::string& setup) {
+    std::ofstream(path("run.yaml")) << "training: {target_batch_size: 64, rounds: 100000}\nprogram:\n"
+                                    << "  command: [./toy, --work-ms, 1]\n  files: toy\n  setup: " << setup
+                                    << "\n  env: {SEED: hidden-7}\n";
+  };
+  const std::vector<std::string> words = {"up",     path("PLAN.yaml"), "--on",    "local",
+                                          "--name", "words",           "--grace", "10s"};
+  program("echo $SEED >../said; exit 4");
+  EXPECT_THAT(command(words, 1),
+              HasSubstr("tw: this machine: line 1 of program.setup (echo $SEED >../said; exit 4) ended with "
+                        "exit code 4\n"));
+  EXPECT_EQ(content_of(state("said")), "hidden-7\n");
+  program("echo $SEED >../said");
+  EXPECT_THAT(up(), HasSubstr("started p1 p2 p3\n"));
+  for (const std::uint64_t id : {1000, 2000, 3000}) ASSERT_TRUE(contributes(id)) << id;
+  EXPECT_EQ(content_of(state("run.yaml")).find("hidden-7"), std::string::npos) << "peers read no program";
+
+  kill(process_of(2), SIGKILL);
+  ASSERT_TRUE(wait_until([&] { return status()["peers"][1]["state"] == "failed"; }));
+  EXPECT_THAT(up(), HasSubstr("started p2\n"));
+  ASSERT_TRUE(contributes(2001)) << "it takes part again, with --rejoin";
+  command({"down", "words"});
+  for (const auto& peer : status()["peers"]) EXPECT_EQ(peer["exit_code"], 75) << peer;
+  const auto logs = monitor::read_event_logs(state("logs"));
+  ASSERT_TRUE(logs) << logs.error().message;
+  EXPECT_TRUE(summarize(logs.value()).identical);
+}
+
 TEST_F(Up, keeps_secrets_from_others) {
   up();
   for (const auto& file : std::filesystem::recursive_directory_iterator(path("state"))) {

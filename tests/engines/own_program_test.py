@@ -97,6 +97,21 @@ def test_what_is_wrong_with_a_program_is_said_and_other_machines_go_on(bed, run)
     assert "one: /usr/bin/python3 there has no no_such_package: install it" in up_failed(run, bed, "--check")
 
 
+@pytest.mark.parametrize("script, words, code", [
+    ("import sys\nprint('no luck')\nsys.exit(3)\n", "[1] no luck\ntw: process 1 ended with exit code 3\n", 3),
+    ("import tradewind\ntradewind.join()\n", "does it call tradewind.join() and step()?", 1),
+])
+def test_a_program_that_fails_or_never_takes_part_says_so_in_its_log(tmp_path, script, words, code):
+    run = OwnProgram(tmp_path)
+    (run.folder / "train.py").write_text(script)
+    run.write([])
+    run.plan(['site: "onprem:eu", purchase: owned'])
+    run.up("--on", "local")
+    wait_for(lambda: run.states()[1] == "failed", "its end is seen")
+    assert run.peers()[1]["exit_code"] == code
+    assert words in run.tw("logs", "words", "p1", "--state", "state")
+
+
 def up_failed(run, bed, *words, code=1):  # noqa: F811
     """Both outputs of a tw up that fails."""
     run.both = True

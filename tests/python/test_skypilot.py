@@ -38,10 +38,10 @@ def loaded():
 
 
 def test_skypilot_loads_each_task_as_one_node_that_comes_back_on_75(loaded):
-    assert set(loaded) == {"anchor", "choices", "lambda"}
-    for task in loaded.values():
+    assert set(loaded) == {"anchor", "choices", "lambda", "program"}
+    for name, task in loaded.items():
         assert task["num_nodes"] == 1
-        assert task["secrets"] == ["TW_TOKEN"]
+        assert task["secrets"] == ["TW_TOKEN"] + ["HF_TOKEN"] * (name == "program")
         assert all(choice["job_recovery"]["recover_on_exit_codes"] == [75] for choice in task["choices"])
 
 

@@ -179,7 +179,8 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
                                  .files = program.files,
                                  .setup = program.setup,
                                  .env = program.env};
-  auto user = launch::user_program(wish, !deployment.image.empty());
+  const bool in_image = !deployment.image.empty() && (arguments.on == "k8s" || arguments.on == "skypilot");
+  auto user = launch::user_program(wish, in_image);
   if (!user) return Error{fmt::format("{}: {}", request.run_file, user.error().message)};
   deployment.user = std::move(user).value();
   return Unit{};

@@ -244,7 +244,12 @@ void ProgramCrew::judge(Process& process, int status) {
     process.late = code;
     return;
   }
-  if (signals_ == 0 && kill_at_ns_ == 0)
+  if (signals_ == 0 && kill_at_ns_ == 0 && !lost && WEXITSTATUS(status) == 0 && never_joined(process))
+    options_.say(
+        fmt::format("process {} ended with exit code 0 and never took part in the run: does it call "
+                    "tradewind.join() and step()?",
+                    process.number + 1));
+  else if (signals_ == 0 && kill_at_ns_ == 0)
     options_.say(fmt::format("process {} ended with {} {}", process.number + 1, lost ? "signal" : "exit code",
                              lost ? WTERMSIG(status) : code));
   if (!first_failure_ || (*first_failure_ >= 128 && !lost)) first_failure_ = code;
@@ -291,6 +296,11 @@ void ProgramCrew::count_late_failures() {
   }
 }
 
+bool ProgramCrew::never_joined(const Process& process) const {
+  const std::string verdict = verdict_of(process);
+  return options_.must_join && (verdict.empty() || verdict == "joining");
+}
+
 /// kGoesOn also where the program does not say it by its own exit code.
 int ProgramCrew::code_of(const Process& process, int status) const {
   if (WIFSIGNALED(status)) {
@@ -300,7 +310,7 @@ int ProgramCrew::code_of(const Process& process, int status) const {
   }
   const int code = WEXITSTATUS(status);
   const std::string verdict = verdict_of(process);
-  if (verdict == "unsaved" && code == 0) return 1;
+  if (code == 0 && (verdict == "unsaved" || (signals_ == 0 && never_joined(process)))) return 1;
   if (verdict == "lost" && code == 1) return kUsageExit;
   if ((verdict == "notice" && code == 0) || (verdict == "condemned" && code == 1)) return kGoesOn;
   return code;

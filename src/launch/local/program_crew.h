@@ -29,12 +29,14 @@ class ProgramCrew {
     std::function<void(const std::string& line)> out;  ///< called with each line of their output
     std::function<void(const std::string& line)> say;  ///< called with their events
     std::string folder{};                              ///< for their verdicts; empty: none
+    bool must_join = false;  ///< one that ends with 0 and never took part has failed; needs a folder
     bool all_begin = false;  ///< the run begins with all of them: one that fails before ends the others
   };
 
   /// A file in which the process may write where its peer stands, in one word: "joining", "begun" (it takes
-  /// part), "notice", "condemned" (it did not join) or "unsaved" (the run is complete, its last checkpoint is
-  /// missing). Programs seldom map their end to an exit code.
+  /// part), "started" (or will, of a program that says no more), "notice", "condemned" (it did not join) or
+  /// "unsaved" (the run is complete, its last checkpoint is missing). Programs seldom map their end to an
+  /// exit code.
   static constexpr const char* kVerdict = "TRADEWIND_VERDICT";
 
   explicit ProgramCrew(Options options);
@@ -69,6 +71,7 @@ class ProgramCrew {
   void count_late_failures();
   void pass_on_signals();
   void pass_on(std::size_t which, int times);
+  bool never_joined(const Process& process) const;
   int code_of(const Process& process, int status) const;
 
   Options options_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/local/program_crew.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ using ::testing::UnorderedElementsAre;
 struct Shown {
   std::vector<std::string> out, said;
   host::TemporaryFolder folder;
-  bool all_begin = false;
+  bool all_begin = false, must_join = false;
 
   int run(const std::string& script, std::vector<std::vector<Variable>> environments,
           std::uint64_t restarts = 0) {
@@ -29,6 +30,7 @@ struct Shown {
                       .out = [this](const std::string& line) { out.push_back(line); },
                       .say = [this](const std::string& line) { said.push_back(line); },
                       .folder = folder.path(),
+                      .must_join = must_join,
                       .all_begin = all_begin});
     return crew.run();
   }
@@ -148,6 +150,23 @@ TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
   EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
+}
+
+TEST(ProgramCrew, a_program_that_never_took_part_has_failed_where_it_had_to) {
+  const auto said = [](const std::string& script) {
+    Shown shown;
+    shown.must_join = true;
+    const int code = shown.run(script, {{}});
+    return fmt::format("{} {}", code, shown.said.empty() ? "" : shown.said.back());
+  };
+  const std::string never =
+      "1 process 1 ended with exit code 0 and never took part in the run: does it call tradewind.join() and "
+      "step()?";
+  EXPECT_EQ(said("true"), never);
+  EXPECT_EQ(said("echo joining > $TRADEWIND_VERDICT"), never);
+  for (const char* word : {"begun", "started", "complete", "left"})
+    EXPECT_EQ(said(std::string("echo ") + word + " > $TRADEWIND_VERDICT"), "0 ");
+  EXPECT_EQ(said("exit 4"), "4 process 1 ended with exit code 4");
 }
 
 TEST(ProgramCrew, passes_each_signal_on_as_it_came) {
