@@ -148,7 +148,7 @@ TEST_F(Up, keeps_secrets_from_others) {
     EXPECT_EQ(facts.st_mode & 0777, 0600U) << file.path();
   }
   const std::string line = content_of("/proc/" + std::to_string(process_of(1)) + "/cmdline");
-  EXPECT_THAT(line, HasSubstr("@token"));
+  EXPECT_THAT(line, HasSubstr("@" + state("p1/token")));
   const std::string said = command({"up", path("PLAN.yaml"), "--on", "local", "--name", "dry", "--dry-run"});
   EXPECT_THAT(said, HasSubstr("(a secret)"));
   EXPECT_FALSE(std::filesystem::exists(path("state/dry"))) << "a dry run leaves nothing";

@@ -67,7 +67,8 @@ def load(path):
 
     with open(path, encoding="utf-8") as file:
         config = yaml.safe_load(file)
-    task = sky.Task.from_yaml_config(config, secrets_overrides=[("TW_TOKEN", "secret")])
+    secrets = [(name, "secret") for name in config["secrets"]]
+    task = sky.Task.from_yaml_config(config, secrets_overrides=secrets)
     choices = [described(resources) for resources in task.resources]
     with sky.Dag() as dag:
         dag.add(task)

@@ -89,10 +89,14 @@ std::string task_path(const Deployment& deployment, const PeerJob& peer) {
 /// The variable TW_TOKEN, for --secret-file.
 std::string secret_path(const PeerJob& peer) { return fmt::format("skypilot/{}.env", short_name(peer)); }
 
-/// A value of a file of variables, as python-dotenv reads it.
+/// A value of a file of variables, as python-dotenv reads it: it expands ${NAME:-DEFAULT} in single quotes,
+/// too.
 std::string dotenv_word(const std::string& value) {
   std::string word = "'";
-  for (const char c : value) word += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == '\'' || value[i] == '\\') word += '\\';
+    word += value.compare(i, 2, "${") == 0 ? std::string("${:-$}") : std::string(1, value[i]);
+  }
   return word + "'";
 }
 

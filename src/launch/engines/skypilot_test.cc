@@ -56,6 +56,15 @@ TEST(SkyPilot, keeps_the_token_in_a_file_that_its_owner_alone_may_read) {
       for (const std::string& word : command.words) EXPECT_EQ(word.find(deployment.token), std::string::npos);
 }
 
+TEST(SkyPilot, variables_are_what_they_were_once_dotenv_has_read_them) {
+  Deployment deployment = three_clouds();
+  deployment.user = {.command = {"true"}, .env = {{"KEY", "it's $a ${b}\\\n"}}};
+  bool seen = false;
+  for (const File& file : skypilot_engine()->files(deployment))
+    seen = seen || file.text == "TW_TOKEN=tw1-secret\nKEY='it\\'s $a ${:-$}{b}\\\\\n'\n";
+  EXPECT_TRUE(seen);
+}
+
 TEST(SkyPilot, every_start_joins_those_that_stay) {
   const std::string task = task_of(three_clouds(), 1);
   EXPECT_NE(task.find("--join 203.0.113.5:7000"), std::string::npos);
