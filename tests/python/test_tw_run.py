@@ -55,7 +55,7 @@ def test_peers_of_one_program_go_on_when_one_is_killed(tmp_path):
         begun = re.match(r"\[(\d)\] pid (\d+)", line)
         if begun:
             pids[begun.group(1)] = int(begun.group(2))
-        if "3" in pids and re.search(r"round \d+  3 peers", line):
+        if "3" in pids and re.search(r"round \d+/200  3 peers", line):
             os.kill(pids.pop("3"), signal.SIGKILL)
     assert crew.wait(10) == 0, "".join(lines)
     assert "tw: process 3 ended with signal 9\n" in lines
@@ -116,7 +116,7 @@ def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
     assert crew.stdout is not None
     lines, told = [], False
     for line in crew.stdout:
-        if not told and re.search(r"round [1-9]\d* ", line):
+        if not told and re.search(r"round [1-9]\d*/", line):
             told = True
             crew.send_signal(signal.SIGTERM)
             crew.send_signal(signal.SIGTERM)  # as Slurm does, within milliseconds
