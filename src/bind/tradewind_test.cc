@@ -34,7 +34,7 @@ class Program {
     settings_.insert({"insecure", "true"});
     settings_.insert({"training.target_batch_size", "8"});
     settings_.insert({"training.rounds", "5"});
-    settings_.insert({"checkpoint.folder", "none"});
+    if (!settings_.contains("checkpoint.folder")) settings_.insert({"checkpoint.folder", "none"});
     settings_.insert({"training.seed", "7"});
   }
 

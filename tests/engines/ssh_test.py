@@ -53,7 +53,7 @@ def processes(run):
             folder = os.readlink(f"/proc/{number}/cwd")
         except OSError:
             continue
-        if "train" in words and "../run.yaml" in words and str(run.folder) in folder:
+        if "train" in words and any(w.endswith("/run.yaml") for w in words) and str(run.folder) in folder:
             found.append((int(number), words))
     return found
 

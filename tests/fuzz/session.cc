@@ -110,7 +110,7 @@ train::SessionOptions draw(Input& input, const Material& material) {
   options.run.norm_cap = input.one_in(2) ? 20 : 0;
   options.run.codec = codec::kCodecs[input.below(codec::kCodecs.size())];
   options.run.optimizer.kind = train::OptimizerKind::sgd;
-  if (input.one_in(2)) options.run.checkpoint = {"f", 1, 2};
+  if (input.one_in(2)) options.run.checkpoint = {.folder = "f", .every = 1};
   return options;
 }
 

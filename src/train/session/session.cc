@@ -478,10 +478,6 @@ void Session::Machine::act(const swarm::Hangup& hangup) {
   forget_link(hangup.peer);
 }
 
-void Session::Machine::act(const swarm::Ended& ended) {
-  if (!saves_the_last_state(ended)) end(ended.why, ended.failed);
-}
-
 void Session::Machine::end(const std::string& why, bool failed) {
   if (finished()) return;
   flush();

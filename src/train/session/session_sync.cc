@@ -226,6 +226,10 @@ bool Session::Machine::is_last_to_leave() const {
   return true;
 }
 
+void Session::Machine::act(const swarm::Ended& ended) {
+  if (!saves_the_last_state(ended)) end(ended.why, ended.failed);
+}
+
 /// The last one to leave takes the state with it: a checkpoint is made first. True: it ends after that.
 bool Session::Machine::saves_the_last_state(const swarm::Ended& ended) {
   const std::optional<wire::Record>& head = swarm_->head();
