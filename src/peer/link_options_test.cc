@@ -52,13 +52,13 @@ TEST(LinkOptions, that_do_not_exist_are_named_with_the_one_that_was_meant) {
   EXPECT_EQ(set(options, "colour", "red").error().message,
             "colour: unknown option; expected one of join, listen, out, log_limit, id, wait_for, site, role, "
             "token, "
-            "bootstrap, run, rejoin, no_rejoin, anew, notices, grace, watch, usd_per_h, insecure");
+            "bootstrap, run, rejoin, no_rejoin, anew, notices, grace, watch, usd_per_h, progress, insecure");
   EXPECT_EQ(
       assign(options, "colour", "red", Spelling::command_line).error().message,
       "--colour: unknown option; expected one of --join, --listen, --out, --log-limit, --id, --wait-for, "
       "--site, --role, --token, --bootstrap, --run, --rejoin, --no-rejoin, --anew, --notices, --grace, "
       "--watch, "
-      "--usd-per-h, "
+      "--usd-per-h, --progress, "
       "--insecure");
   EXPECT_EQ(find_link_field("colour"), nullptr);
 }
