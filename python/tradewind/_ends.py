@@ -91,7 +91,9 @@ def heed_signals(run: "Run") -> None:
 
 
 def _on_signal(number: int, frame: Any) -> None:
-    """For a handler of the program's own that calls this one, and for ends. The engine tells doubles apart. The third SIGTERM ends the process, whatever its loop is busy with."""
+    """For a handler of the program's own that calls this one, and for ends. The engine tells doubles apart.
+    The third SIGTERM ends the process, whatever its loop is busy with.
+    """
     global _terminated_at
     run = active()
     if run is not None and os.getpid() != run._joined_in and number != signal.SIGTERM:

@@ -239,9 +239,7 @@ class Peer:
         return status, Order(self._order.round, self._order.samples, self._order.first)
 
     def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
-        """Indices in [0, dataset_size) of the first `count` samples of the order; `block` in a row stay
-        together.
-        """
+        """Indices in [0, dataset_size) of the order's first `count` samples; `block` in a row stay together."""
         indices = (ctypes.c_int64 * count)()
         self._check(self._library.tw_samples(self._handle, dataset_size, block, indices, count))
         return list(indices)
@@ -257,8 +255,7 @@ class Peer:
     def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
         """Hands in the gradient of `work.samples` samples; False: too late, nothing was added."""
         tensors = _tensors(gradients)
-        settings = work.settings.encode() or None
-        gradient = _abi.tw_gradient(tensors, len(gradients), *work[:4], settings)
+        gradient = _abi.tw_gradient(tensors, len(gradients), *work[:4], work.settings.encode() or None)
         status = self._library.tw_done(self._handle, ctypes.byref(gradient))
         return self._check(status) != _abi.TW_STALE
 
@@ -311,7 +308,7 @@ class Peer:
         self._check(self._library.tw_signal(self._handle, number))
 
     def heed(self, number: int) -> None:
-        """From now on the engine learns of this signal itself, also while the program is inside one long call."""
+        """From now on the engine learns of this signal itself, also while the program is in one long call."""
         self._check(self._library.tw_heed(self._handle, number))
 
     def close(self) -> None:

@@ -205,7 +205,7 @@ TEST_F(BadInput, a_token_that_others_can_read_is_warned_of_and_made_for_its_owne
   EXPECT_NE(content_of(path("errors.txt")).find("warning"), std::string::npos);
   EXPECT_EQ(content_of(path("theirs")).find("warning"), std::string::npos);
 
-  const std::string run = write_run({.rounds = 1});
+  const std::string run = write_run({.rounds = 1}, "checkpoint: {folder: none}\n");
   Program open = tw({"train", run, "--token", "@" + path("theirs"), "--quiet"}, "open");
   EXPECT_EQ(open.wait(), 0);
   EXPECT_TRUE(open.says(path("theirs") + " holds a token and is open to other users")) << open.output();
