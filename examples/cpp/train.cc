@@ -6,7 +6,8 @@
 //   tw run --peers 2 -- ./train ../../data-cache/mnist training.rounds=60
 //
 // The settings are those of docs/run_file.md; `tw run` gives the others through TRADEWIND_*.
-// Exit code: 0 when the run is complete, 75 when this peer left on a notice and may come back, 1 else.
+// Exit code: 0 when the run is complete, 75 when this peer left on a notice and may come back, 2 when nothing
+// is left of the run, 1 else.
 #include <torch/torch.h>
 #include <tradewind.h>
 
@@ -63,7 +64,8 @@ tw_tensor as_values(const torch::Tensor& tensor, std::vector<torch::Tensor>& kep
   return {kept.back().data_ptr<float>(), count, TW_FLOAT32, 0};
 }
 
-volatile std::sig_atomic_t noticed = 0;  // the signal that came last
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+volatile std::sig_atomic_t arrived[32];  // signals, by number
 
 /// One peer that trains `model`. Everything runs on the thread that made it.
 class Peer {
@@ -117,7 +119,11 @@ class Peer {
   bool next(tw_order& order) {
     for (;;) {
       const int status = checked(tw_next(peer_, 100, &order));
-      if (const int signal = std::exchange(noticed, 0); signal != 0) tw_signal(peer_, signal);
+      for (const int signal : kSignals)
+        while (arrived[signal] > 0) {
+          arrived[signal] = arrived[signal] - 1;
+          tw_signal(peer_, signal);
+        }
       if (status == TW_GRADIENT) return true;
       if (status == TW_FINISHED) return false;
     }
@@ -212,6 +218,7 @@ int train(const std::string& folder, const std::vector<tw_setting>& settings) {
   }
   std::printf("at the end: %.2f %% right\n", 100 * accuracy(model, test));
   if (peer.is("\"ending\":\"notice\"")) return 75;
+  if (peer.is("\"ending\":\"lost\"")) return 2;  // nothing is left of the run
   return peer.is("\"ending\":\"complete\"") && peer.is("\"unsaved\":\"\"") ? 0 : 1;
 }
 
@@ -226,8 +233,7 @@ int main(int count, char** words) {
   }
   std::vector<tw_setting> settings;
   for (const auto& [key, value] : given) settings.push_back({key.c_str(), value.c_str()});
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2})
-    std::signal(number, [](int came) { noticed = came; });
+  for (const int number : kSignals) std::signal(number, [](int came) { arrived[came] = arrived[came] + 1; });
   try {
     return train(words[1], settings);
   } catch (const std::exception& error) {

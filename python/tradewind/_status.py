@@ -51,19 +51,20 @@ class Status:
 
     @property
     def ending(self) -> str:
-        """How this peer's part ended: "complete" (with the run), "notice" (of a preemption), "left", "failed";
-        empty before.
+        """How this peer's part ended: "complete" (with the run), "notice" (of a preemption), "left", "failed",
+        "lost" (nothing is left of the run's state); empty before.
         """
         return str(self.view.get("ending") or "")
 
     @property
     def exit_code(self) -> int:
         """For sys.exit(): 75 when this peer left on a notice, so that the run goes on and whoever started this
-        process may start it again; 1 when it failed, or when the run's last checkpoint is missing; else 0.
+        process may start it again; 1 when it failed, or when the run's last checkpoint is missing; 2 when
+        nothing is left of the run, so that another start cannot help; else 0.
         """
         if self.ending == "complete" and self.unsaved:
             return 1
-        return {"notice": 75, "failed": 1}.get(self.ending, 0)
+        return {"notice": 75, "failed": 1, "lost": 2}.get(self.ending, 0)
 
     @property
     def unsaved(self) -> str:

@@ -212,7 +212,7 @@ TW_API void tw_release(tw_memory* memory);
 /* ---- views; the caller frees texts with tw_free */
 
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
- * complete, notice, interrupted, left, failed), failure, address, watch (address of the page), member,
+ * complete, notice, interrupted, left, lost, failed), failure, address, watch (address of the page), member,
  * unsaved (why the newest checkpoint that was due could not be written; empty: it was, or none was due), loss
  * (mean over the newest batch that all its peers have told theirs of; null: not known). */
 TW_API char* tw_view(tw_peer* peer);

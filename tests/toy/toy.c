@@ -7,7 +7,7 @@
  * KEY=VALUE are settings of the engine (tw_setting); the rest of them come from TRADEWIND_*. Samples are
  * those of tw_samples, so any number of peers computes what one computes. --values pads the vector, --work-ms
  * sleeps for each gradient. The last line on stdout has w and the constant.
- * Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage.
+ * Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage or nothing is left.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -95,6 +95,7 @@ static int exit_code_of(tw_peer* peer) {
   char* const view = tw_view(peer);
   const int code = strstr(view, "\"ending\":\"notice\"")        ? kGoesOn
                    : strstr(view, "\"ending\":\"interrupted\"") ? 130
+                   : strstr(view, "\"ending\":\"lost\"")        ? 2
                    : strstr(view, "\"ending\":\"failed\"")      ? 1
                    : strstr(view, "\"unsaved\":\"\"") == NULL   ? 1
                                                                 : 0;

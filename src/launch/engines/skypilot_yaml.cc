@@ -109,7 +109,7 @@ std::string sky_setup(const Deployment& deployment, const SkySettings& settings)
   std::string lines = settings.setup.empty() ? "" : settings.setup + "\n";
   if (deployment.user.command.empty()) return lines;
   const std::string here = "\"$(uname -n)\"";
-  return lines + "mkdir -p ~/sky_workdir\ncd ~/sky_workdir\nexec 3>&2\n" +
+  return lines + "unset TW_TOKEN\nmkdir -p ~/sky_workdir\ncd ~/sky_workdir\nexec 3>&2\n" +
          setup_lines(deployment.user, here) + probe_lines(deployment.user, here, "\"$(command -v tw)\"");
 }
 

@@ -310,8 +310,8 @@ int ProgramCrew::code_of(const Process& process, int status) const {
   }
   const int code = WEXITSTATUS(status);
   const std::string verdict = verdict_of(process);
+  if (verdict == "lost" && code <= 1) return kUsageExit;
   if (code == 0 && (verdict == "unsaved" || (signals_ == 0 && never_joined(process)))) return 1;
-  if (verdict == "lost" && code == 1) return kUsageExit;
   if ((verdict == "notice" && code == 0) || (verdict == "condemned" && code == 1)) return kGoesOn;
   return code;
 }

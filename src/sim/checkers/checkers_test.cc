@@ -8,7 +8,8 @@ namespace {
 
 TEST(Checkers, are_chosen_by_name_and_all_of_them_without_names) {
   const Ledger ledger;
-  EXPECT_EQ(make_checkers({}, ledger, {}).value().size(), checker_names().size() + 1) << "I11 has two";
+  EXPECT_EQ(make_checkers({}, ledger, {}).value().size(), checker_names().size() + 2)
+      << "I3 and I11 have two";
   EXPECT_EQ(make_checkers({}, ledger, {"I4", "L1"}).value().size(), 2U);
 }
 

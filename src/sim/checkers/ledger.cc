@@ -13,7 +13,9 @@ bool Ledger::add(const Digest& digest, const wire::Record& record) {
 
 void Ledger::start_over() {
   const wire::Record* const ended = newest();
-  if (ended == nullptr || !ended->last) newest_ = {};
+  if (ended == nullptr || ended->last) return;
+  died_ = newest_.record;
+  newest_ = {};
 }
 
 const wire::Record* Ledger::find(const Digest& digest) const {
@@ -44,6 +46,8 @@ bool Ledger::marked_fork(Digest a, Digest b) const {
 }
 
 const wire::Record* Ledger::newest() const { return find(newest_.record); }
+
+const wire::Record* Ledger::last_known() const { return newest() != nullptr ? newest() : find(died_); }
 
 int Ledger::minority_records() const {
   return static_cast<int>(std::count_if(records_.begin(), records_.end(),

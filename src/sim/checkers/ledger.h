@@ -30,6 +30,9 @@ class Ledger {
   /// The record that ranks before all others (wire/rank.h) since nobody lived; null while there is none.
   const wire::Record* newest() const;
 
+  /// The newest one; when nobody lives any more, that of the history which died last.
+  const wire::Record* last_known() const;
+
   int minority_records() const;
 
   /// Records that are not in the history which ends with this one; null: none are.
@@ -38,6 +41,7 @@ class Ledger {
  private:
   std::map<Digest, wire::Record> records_;
   wire::Rank newest_;  ///< of no record: there is none
+  Digest died_{};      ///< the newest record of the history that died last
 };
 
 }  // namespace tw::sim

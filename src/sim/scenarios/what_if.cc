@@ -294,7 +294,7 @@ class Course {
   WhatIfReport report() {
     WhatIfReport report;
     report.simulated = world_.now() - Scheduler::kStart;
-    const wire::Record* newest = world_.ledger().newest();
+    const wire::Record* newest = world_.ledger().last_known();
     if (newest != nullptr) {
       report.rounds = newest->round;
       report.samples = newest->samples_total() * what_.microbatch;
