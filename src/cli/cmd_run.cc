@@ -92,8 +92,7 @@ std::vector<std::vector<Variable>> environments(const RunArguments& arguments,
     if (number > 1 && arguments.links.join.empty()) one.emplace_back(peer::variable_of("join"), meeting);
     if (founds && peers > 1 && arguments.links.wait_for.empty())
       one.emplace_back(wait_for, std::to_string(peers));
-    const bool says_nothing = arguments.links.progress == peer::LinkOptions().progress;
-    if (std::getenv("TRADEWIND_PROGRESS") == nullptr && says_nothing)
+    if (std::getenv("TRADEWIND_PROGRESS") == nullptr && arguments.links.progress.empty())
       one.emplace_back("TRADEWIND_PROGRESS", number == 1 ? "line" : "off");
     all.push_back(std::move(one));
   }
