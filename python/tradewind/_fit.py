@@ -19,8 +19,8 @@ _GROWTH_STEPS = 2000
 
 
 class Summary(NamedTuple):
-    """Result of run.fit(): rounds and samples of the run, and steps of this peer. The samples are rounds times the target
-    batch size, less those that were lost too late for their round: the next one took them in place of new ones.
+    """Result of run.fit(): rounds and samples of the run, and steps of this peer. The samples are
+    rounds times the target batch size, less those that were lost too late for their round: the next one took them in place of new ones.
 
     loss: mean over the samples of all peers in the last round. evaluations: (round, result of evaluate). ended: why.
     """

@@ -23,7 +23,8 @@ def join(
     training.rounds) and options of `tw train` (join=, listen=, token=, run=, bootstrap=, insecure=, site=,
     id=, out=, wait_for=, ...), threads= of torch, progress="auto"|"line"|"off". What is left out is taken
     from the environment TRADEWIND_*. group: ranks of torch.distributed that are one peer together
-    (DistributedDataParallel in a node); each calls the same. SettingError: unknown, or wrong. MisuseError: a run is open in this process already.
+    (DistributedDataParallel in a node); each calls the same. SettingError: unknown, or wrong. MisuseError:
+    a run is open in this process already.
     """
     node = None if group is None else Node(group)
     return Run(resolve({"file": file, **dict(settings or {}), **named}), node=node)
