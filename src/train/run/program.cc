@@ -46,7 +46,7 @@ constexpr ProgramField kProgramFields[] = {
      [](ProgramOptions& o) -> ProgramPlace { return &o.image; }},
 };
 
-struct Expectation : ExpectedValue {
+struct ProgramExpectation : ExpectedValue {
   using ExpectedValue::operator();
 
   std::string operator()(const CommandPlace&) const { return "a list of words such as [python3, train.py]"; }
@@ -56,7 +56,7 @@ struct Expectation : ExpectedValue {
   std::string operator()(const VariablesPlace&) const { return "KEY: VALUE pairs"; }
 };
 
-struct Written : WrittenValue {
+struct WrittenProgram : WrittenValue {
   using WrittenValue::operator();
 
   template <class ListPlace>
@@ -64,7 +64,7 @@ struct Written : WrittenValue {
   requires std::is_class_v<ListPlace> std::string operator()(const ListPlace&) const { return ""; }
 };
 
-struct Assignment : ValueAssignment {
+struct ProgramAssignment : ValueAssignment {
   using ValueAssignment::operator();
 
   std::string operator()(const CommandPlace& place) const {
@@ -111,9 +111,9 @@ void read_program(const Tree& section, const std::string& where, Complaints& com
     if (field == nullptr)
       return complaints.add(here, unknown_field<ProgramField>(kProgramFields, "program", value.key));
     if (value.key == "env") return read_variables(value, here, complaints, program);
-    const auto given = complaints.given(value, here, expected_at<Expectation>(*field, program));
+    const auto given = complaints.given(value, here, expected_at<ProgramExpectation>(*field, program));
     if (!given) return;
-    const std::string wrong = assign_field<Expectation, Assignment>(*field, *given, program);
+    const std::string wrong = assign_field<ProgramExpectation, ProgramAssignment>(*field, *given, program);
     if (!wrong.empty()) complaints.add(here, wrong);
   });
   if (complaints.empty() && program.command.empty())
@@ -121,7 +121,7 @@ void read_program(const Tree& section, const std::string& where, Complaints& com
 }
 
 std::string program_reference() {
-  return reference_of<Expectation, Written, ProgramField>(kProgramFields, ProgramOptions());
+  return reference_of<ProgramExpectation, WrittenProgram, ProgramField>(kProgramFields, ProgramOptions());
 }
 
 }  // namespace tw::train
