@@ -122,7 +122,7 @@ endfunction()
 
 function(tw_add_folder folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$|/bind/tradewind(_data)?\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/cli/main\\.cc$|/bind/tradewind(_data|_checkpoint)?\\.cc$")
   tw_select_kernels(sources)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
@@ -169,7 +169,7 @@ function(tw_add_folder folder)
     tw_add_test(train_torch_test "${torch_tests}" tw_train_torch tw_libtorch)
   elseif(folder STREQUAL "bind")
     add_library(tradewind SHARED ${PROJECT_SOURCE_DIR}/src/bind/tradewind.cc
-      ${PROJECT_SOURCE_DIR}/src/bind/tradewind_data.cc)
+      ${PROJECT_SOURCE_DIR}/src/bind/tradewind_data.cc ${PROJECT_SOURCE_DIR}/src/bind/tradewind_checkpoint.cc)
     target_compile_definitions(tradewind PRIVATE TW_VERSION="${PROJECT_VERSION}")
     # Nothing of the libraries inside is seen from outside: another copy of them in the process is another one.
     target_link_options(tradewind PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/bind/exports.map)

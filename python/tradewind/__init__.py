@@ -11,6 +11,7 @@ docs/python.md has the whole story.
 """
 
 from . import data
+from ._checkpoint import Checkpoint, load_checkpoint
 from ._errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, TradewindWarning, UnsupportedError
 from ._lamb import Lamb
 from ._launch import launch_local
@@ -20,6 +21,7 @@ from ._join import join
 from ._run import Run
 
 __all__ = [
+    "Checkpoint",
     "CondemnedError",
     "DataError",
     "EngineError",
@@ -35,4 +37,5 @@ __all__ = [
     "data",
     "join",
     "launch_local",
+    "load_checkpoint",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/bind/tradewind.h and tradewind_data.h in ctypes: the same structures, constants and prototypes (a test compares them).
+"""src/bind/tradewind*.h in ctypes: the same structures, constants and prototypes (a test compares them).
 
 Only this module passes pointers. ctypes lets go of the interpreter lock in every call, and takes it in
 callbacks.
@@ -166,7 +166,24 @@ class tw_value(ctypes.Structure):
     ]
 
 
-# name: (result, arguments). Opaque pointers (tw_peer*, tw_memory*, tw_data*) and texts of the library are c_void_p.
+class tw_stored(ctypes.Structure):
+    """The facts of a checkpoint, in memory of the library."""
+
+    round: int
+    samples: int
+    run: Optional[bytes]
+    layout: Optional[bytes]
+    skipped: Optional[bytes]
+    _fields_ = [
+        ("round", c_uint64),
+        ("samples", c_uint64),
+        ("run", c_char_p),
+        ("layout", c_char_p),
+        ("skipped", c_char_p),
+    ]
+
+
+# name: (result, arguments). Opaque pointers (tw_peer*, tw_memory*, tw_data*, tw_checkpoint*) and texts of the library are c_void_p.
 PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_last_error": (c_char_p, []),
     "tw_abi": (c_uint32, []),
@@ -200,6 +217,9 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_data_read": (c_int, [c_void_p, POINTER(c_uint64), c_size_t, c_uint32, POINTER(tw_value)]),
     "tw_data_warnings": (c_void_p, [c_void_p]),
     "tw_data_close": (None, [c_void_p]),
+    "tw_checkpoint_open": (c_int, [c_char_p, POINTER(c_void_p), POINTER(tw_stored)]),
+    "tw_checkpoint_values": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "tw_checkpoint_close": (None, [c_void_p]),
 }
 
 _loaded: List[ctypes.CDLL] = []

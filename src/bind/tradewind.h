@@ -104,7 +104,7 @@ typedef struct {
   const uint64_t* state_sizes; /* values of each further vector: state of the program's own (tw_vector) */
   size_t state_count;
   double clip_norm;   /* L2 norm to which the mean gradient is clipped; 0: not */
-  const char* layout; /* any text; peers with another one are refused */
+  const char* layout; /* any text; peers with another one are refused. docs/cpp.md: lines that name tensors */
 } tw_model;
 
 /* Called only inside tw_next, on its thread; warn also inside tw_start and tw_close. Those with a result

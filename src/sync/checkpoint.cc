@@ -274,13 +274,13 @@ Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string&
   return loaded;
 }
 
-Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& files,
-                                                               const std::string& folder) {
-  const auto names = files.list(folder);
-  if (!names) return names.error();
+namespace {
+
+Result<std::optional<LoadedCheckpoint>> newest_among(world::Files& files, const std::string& folder,
+                                                     const std::vector<std::string>& names) {
   std::optional<LoadedCheckpoint> first;
   std::vector<std::string> skipped;
-  for (const std::string& name : checkpoints_among(names.value())) {
+  for (const std::string& name : names) {
     auto loaded = read_checkpoint(files, folder + "/" + name);
     if (!loaded) {
       skipped.push_back(loaded.error().message);
@@ -293,6 +293,27 @@ Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& fil
   if (!first && !skipped.empty()) return Error{skipped.front()};
   if (first) first->skipped = std::move(skipped);
   return first;
+}
+
+/// Whether all checkpoints of `before` are still there. A run that lives removes old ones for newer ones.
+bool is_within(const std::vector<std::string>& before, const std::vector<std::string>& now) {
+  return std::ranges::all_of(checkpoints_among(before), [&](const std::string& name) {
+    return std::ranges::find(now, name) != now.end();
+  });
+}
+
+}  // namespace
+
+Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& files,
+                                                               const std::string& folder) {
+  constexpr int kMostTries = 5;
+  for (int tries = 1;; ++tries) {
+    const auto names = files.list(folder);
+    if (!names) return names.error();
+    auto newest = newest_among(files, folder, checkpoints_among(names.value()));
+    const auto now = files.list(folder);
+    if (!now || tries == kMostTries || is_within(names.value(), now.value())) return newest;
+  }
 }
 
 CheckpointStore::CheckpointStore(world::Files& files, Options options)

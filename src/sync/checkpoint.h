@@ -38,8 +38,8 @@ Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string&
 /// and which therefore goes before it.
 bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other);
 
-/// The newest checkpoint of a folder; nothing if it holds none. An error if it holds those of several runs,
-/// or none that is sound.
+/// The newest checkpoint of a folder, also while a run writes there; nothing if it holds none. An error if it
+/// holds those of several runs, or none that is sound.
 Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& files,
                                                                const std::string& folder);
 

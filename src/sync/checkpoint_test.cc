@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "swarm/ballots/lineage.h"
 #include "swarm/ballots/quorum.h"
@@ -24,8 +25,10 @@ class MemoryDisk : public world::Files {
   std::uint64_t capacity = ~std::uint64_t{0};
   int writes = 0;
   std::function<void()> before_remove = [] {};
+  std::function<void()> before_read = [] {};
 
   Result<Bytes> read(const std::string& path) override {
+    before_read();
     if (!step()) return dead_;
     const auto found = files.find(path);
     if (found == files.end()) return Error{path + ": no such file"};
@@ -361,6 +364,22 @@ TEST(Checkpoint, of_a_complete_run_gives_way_to_those_of_the_run_after_it) {
   const auto loaded = CheckpointStore(disk, {"ckpt", 2, "c"}).load_newest(sample::kRun);
   ASSERT_TRUE(loaded && loaded.value());
   EXPECT_EQ(loaded.value()->image.record.round, 4U);
+}
+
+TEST(Checkpoint, reads_the_newest_of_a_folder_whose_run_replaces_all_of_them_meanwhile) {
+  MemoryDisk disk;
+  CheckpointStore run = store(disk, 1);
+  ASSERT_TRUE(run.save(state(7)));
+  bool first = true;
+  disk.before_read = [&] {
+    if (std::exchange(first, false)) {
+      ASSERT_TRUE(run.save(state(9)));
+    }
+  };
+  const auto newest = read_newest_checkpoint(disk, "ckpt");
+  ASSERT_TRUE(newest && newest.value()) << (newest ? "none" : newest.error().message);
+  EXPECT_EQ(newest.value()->image.record.round, 9U);
+  EXPECT_EQ(newest.value()->skipped, Names{});
 }
 
 TEST(Checkpoint, replaces_one_that_is_broken) {

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT, needs_engine
 from tradewind import _abi
 
-HEADERS = [ROOT / "src/bind" / name for name in ("tradewind.h", "tradewind_data.h")]
+HEADERS = [ROOT / "src/bind" / name for name in ("tradewind.h", "tradewind_data.h", "tradewind_checkpoint.h")]
 
 SCALARS = {
     "int": ctypes.c_int,
@@ -22,7 +22,7 @@ SCALARS = {
     "void": None,
 }
 # Pointers to what Python only passes on.
-OPAQUE = ("void", "tw_peer", "tw_memory", "tw_data", "float")
+OPAQUE = ("void", "tw_peer", "tw_memory", "tw_data", "tw_checkpoint", "float")
 
 
 def header() -> str:

@@ -16,7 +16,12 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 import pytest
+import torch
+import tradewind
+from conftest import python_path
+from models import data, loss_of, with_batch_norm
 from shard_files import PROGRAM
+from tradewind.__main__ import main as export_main
 
 pytestmark = [
     pytest.mark.integrations,
@@ -50,14 +55,27 @@ def write_webdataset(folder: Path) -> List[str]:
     return sorted(path.name for path in folder.glob("train-*.tar"))
 
 
-def train_an_epoch(folder: Path, more: str = "", **environment: str) -> None:
+TRAIN = f"""
+import torch, tradewind
+torch.manual_seed(1)
+data = tradewind.data.shards("train.twi", fields=("npy", "cls"), decode=True)
+model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(28 * 28, 10))
+run = tradewind.join(target_batch_size={BATCH}, rounds={SAMPLES // BATCH})
+opt = run.optimizer(model, torch.optim.Adam(model.parameters(), lr=3e-3))
+for pictures, classes in run.shard(data, batch_size=10):
+    loss = torch.nn.functional.cross_entropy(model(pictures.float() / 255), classes)
+    loss.backward()
+    opt.step(loss=loss)
+    opt.zero_grad()
+run.close()
+"""
+
+
+def train_an_epoch(folder: Path, **environment: str) -> None:
     """Ten rounds of two peers from train.twi: the records have each sample once."""
-    (folder / "run.yaml").write_text(
-        "model: mnist-cnn\ndata: {index: train.twi, inputs: npy, targets: cls}\n"
-        f"training: {{target_batch_size: {BATCH}, microbatch: 10, rounds: {SAMPLES // BATCH}}}\n"
-        f"checkpoint: {{folder: kept, every: 5}}\n{more}"
-    )
-    tw(folder, "local", "run.yaml", "--peers", "2", "--threads", "1", **environment)
+    (folder / "train.py").write_text(TRAIN)
+    environment["PYTHONPATH"] = python_path()
+    tw(folder, "run", "--peers", "2", "--out", "tw-out", "--", sys.executable, "train.py", **environment)
     told = tw(folder, "report", "tw-out", "--samples", "samples.csv")
     assert told == f"samples.csv: {SAMPLES // BATCH} rounds, {SAMPLES} samples, each once\n"
     rows = [line.split(",") for line in (folder / "samples.csv").read_text().splitlines()[1:]]
@@ -89,27 +107,22 @@ def test_webdataset_reads_tars_that_tw_packs(tmp_path: Path) -> None:
     assert found == {f"text {i}": i % 3 for i in range(30)}
 
 
-def test_safetensors_reads_what_tw_exports_and_writes_what_a_run_begins_with(tmp_path: Path) -> None:
-    files = pytest.importorskip("safetensors.numpy")
-    tw(tmp_path, "data", "index", *write_webdataset(tmp_path), "-o", "train.twi")
-    train_an_epoch(tmp_path)
-    tw(tmp_path, "export", "kept", "-o", "model.safetensors")
-    tensors: Dict[str, Any] = files.load_file(tmp_path / "model.safetensors")
-    assert tensors and all(np.isfinite(values).all() for values in tensors.values())
-    begin = {name: values + np.float32(0.25) for name, values in tensors.items()}
-    files.save_file(begin, tmp_path / "begin.safetensors", metadata={"format": "np"})
-    second = tmp_path / "second"
-    second.mkdir()
-    (second / "run.yaml").write_text(
-        (tmp_path / "run.yaml").read_text().replace("index: ", "index: ../").replace("every: 5", "every: 1")
-        + "model.init: ../begin.safetensors\nschedule: {learning_rate: 1e-9}\n"
-    )
-    tw(second, "train", "run.yaml", "--quiet", "--set", "training.rounds=1")
-    tw(second, "export", "kept", "-o", "model.safetensors")
-    after = files.load_file(second / "model.safetensors")
-    assert set(after) == set(begin)
-    for name, values in after.items():
-        np.testing.assert_allclose(values, begin[name], atol=1e-6, err_msg=name)
+def test_safetensors_reads_what_a_checkpoint_is_exported_to(tmp_path: Path) -> None:
+    files = pytest.importorskip("safetensors.torch")
+    kept = {"checkpoint.folder": str(tmp_path / "kept")}
+    model = with_batch_norm()
+    with tradewind.join(target_batch_size=8, rounds=2, settings=kept) as run:
+        opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        for inputs, targets in run.batches([data()] * 2):
+            loss_of(model, inputs, targets).backward()
+            opt.step()
+            opt.zero_grad()
+    out = tmp_path / "model.safetensors"
+    assert export_main(["export", str(tmp_path / "kept"), "-o", str(out)]) == 0
+    tensors: Dict[str, Any] = files.load_file(out)
+    state = model.state_dict()
+    assert set(tensors) == set(state) - {"1.num_batches_tracked"}
+    assert all(torch.equal(values, state[name]) for name, values in tensors.items())
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def test_the_readmes_lines_run_from_what_is_installed(tmp_path):
     assert os.readlink(package / "libtradewind.so").startswith("../")
     assert (tmp_path / "include/tradewind.h").is_file()
     assert (tmp_path / "include/tradewind_data.h").is_file()
+    assert (tmp_path / "include/tradewind_checkpoint.h").is_file()
     assert list(tmp_path.glob("share/doc/*/examples/python/mnist.py"))
     assert not list(tmp_path.rglob("__pycache__"))
     (tmp_path / "train.py").write_text(readme())

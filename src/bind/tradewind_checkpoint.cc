@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/tradewind_checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "bind/boundary.h"
+#include "host/store/store_files.h"
+#include "sync/checkpoint.h"
+
+using namespace tw;
+using namespace tw::bind;
+
+struct tw_checkpoint {
+  sync::LoadedCheckpoint loaded;
+  std::string run, skipped;
+};
+
+namespace {
+
+bool is_file(const std::string& path) { return path.ends_with(".tw") || path.ends_with(".tw.old"); }
+
+Result<std::optional<sync::LoadedCheckpoint>> read(std::string path) {
+  host::StoreFiles files;
+  if (is_file(path)) {
+    auto loaded = sync::read_checkpoint(files, path);
+    if (!loaded) return loaded.error();
+    return std::optional(std::move(loaded).value());
+  }
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return sync::read_newest_checkpoint(files, path);
+}
+
+/// The beginning of the state, into values.
+void copy(const sync::StateImage& image, std::span<float> values) {
+  auto rest = std::as_writable_bytes(values);
+  for (const Blob& chunk : image.chunks) {
+    const auto part = chunk.bytes().first(std::min(chunk.size(), rest.size()));
+    if (part.empty()) return;
+    std::memcpy(rest.data(), part.data(), part.size());
+    rest = rest.subspan(part.size());
+  }
+}
+
+}  // namespace
+
+int tw_checkpoint_open(const char* path, tw_checkpoint** checkpoint, tw_stored* stored) {
+  return without_throwing([&] {
+    if (path == nullptr || checkpoint == nullptr || stored == nullptr) return misuse("a null pointer");
+    auto found = read(path);
+    if (!found) return found.error().lasting ? misuse(found.error().message) : failed(found.error().message);
+    if (!found.value())
+      return misuse(fmt::format("{}: expected a checkpoint (round-NNNNNN-*.tw) or a folder of them", path));
+    auto* const made = new tw_checkpoint{std::move(*found.value()), {}, {}};
+    const wire::Record& record = made->loaded.image.record;
+    made->run = to_string(record.run);
+    made->skipped = fmt::format("{}", fmt::join(made->loaded.skipped, "\n"));
+    *checkpoint = made;
+    *stored = {.round = record.round,
+               .samples = record.samples_total(),
+               .run = made->run.c_str(),
+               .layout = made->loaded.words.layout.c_str(),
+               .skipped = made->skipped.c_str()};
+    return int{TW_OK};
+  });
+}
+
+int tw_checkpoint_values(tw_checkpoint* checkpoint, float* values, size_t count) {
+  return without_throwing([&] {
+    if (checkpoint == nullptr || values == nullptr) return misuse("a null pointer");
+    const sync::StateImage& image = checkpoint->loaded.image;
+    if (count > image.bytes() / sizeof(float))
+      return misuse(fmt::format("{} values: the whole state has {}", count, image.bytes() / sizeof(float)));
+    copy(image, {values, count});
+    if (digest_of(std::as_bytes(std::span(values, count))) != image.parameters)
+      return misuse(fmt::format("the model in the checkpoint has another number of values than {}", count));
+    return int{TW_OK};
+  });
+}
+
+void tw_checkpoint_close(tw_checkpoint* checkpoint) { delete checkpoint; }
