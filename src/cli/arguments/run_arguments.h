@@ -15,6 +15,7 @@ struct RunArguments {
   std::string threads;
   std::string peers = "1";
   std::string restarts = "0";
+  std::vector<std::string> kill, stop;  ///< PEER@ROUND ...; rounds of new processes are in links.join
   std::vector<std::string> set;
   std::vector<std::string> words;  ///< the command, after --
 };

@@ -8,33 +8,78 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string_view>
 
 namespace tw::launch {
 
 namespace {
 
+/// A program to start.
+struct Start {
+  std::string program;
+  std::vector<std::string> words;  ///< argv, the name of the program first
+  std::vector<Variable> environment{};
+  int input = -1;  ///< -1: that of this process
+  int output = -1;
+};
+
 /// Between fork and exec: async-signal-safe calls alone, because libraries have threads that are not copied.
-[[noreturn]] void become(const char* program, char* const* arguments, int output, pid_t parent) {
+[[noreturn]] void become(const Start& start, char* const* arguments, char* const* environment, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before the line above
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_DFL);
   setpgid(0, 0);
-  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  dup2(nothing, STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  execvp(program, arguments);
-  constexpr std::string_view kWords = "cannot be started: is it installed?\n";
-  (void)!write(STDERR_FILENO, program, std::strlen(program));
-  (void)!write(STDERR_FILENO, ": ", 2);
-  (void)!write(STDERR_FILENO, kWords.data(), kWords.size());
+  if (start.input >= 0) dup2(start.input, STDIN_FILENO);
+  dup2(start.output, STDOUT_FILENO);
+  dup2(start.output, STDERR_FILENO);
+  execvpe(start.program.c_str(), arguments, environment);
+  const std::string_view why = errno == ENOENT   ? "No such file or directory: is it installed?"
+                               : errno == EACCES ? "Permission denied: is it executable?"
+                                                 : "it is no program of this machine";
+  for (const std::string_view part : {std::string_view(start.program),
+                                      std::string_view(": cannot be started: "), why, std::string_view("\n")})
+    (void)!write(STDERR_FILENO, part.data(), part.size());
   _exit(127);
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// NAME=VALUE of this process's environment and of these, which win.
+std::vector<std::string> environment_with(const std::vector<Variable>& more) {
+  std::map<std::string, std::string> all;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view text = *line;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) all[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : more) all[name] = value;
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
+  return lines;
+}
+
+Result<pid_t> start_process(Start start) {
+  std::vector<std::string> variables = environment_with(start.environment);
+  const std::vector<char*> argv = pointers_to(start.words), envp = pointers_to(variables);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) become(start, argv.data(), envp.data(), parent);
+  if (pid > 0) return pid;
+  return Error{fmt::format("cannot start another process: {}", std::strerror(errno))};
 }
 
 }  // namespace
@@ -55,46 +100,65 @@ std::string last_words(const std::string& output_path) {
 
 Result<Child> Child::start_self(std::vector<std::string> arguments, const std::string& output_path) {
   arguments.insert(arguments.begin(), "tw");
-  return start_program("/proc/self/exe", arguments,
-                       output_path);  // this very build, replaced meanwhile or not
+  return start_quiet("/proc/self/exe", std::move(arguments), output_path);  // replaced meanwhile or not
 }
 
 Result<Child> Child::start(const std::vector<std::string>& words, const std::string& output_path) {
-  return start_program(words.front(), words, output_path);
+  return start_quiet(words.front(), words, output_path);
 }
 
-Result<Child> Child::start_program(const std::string& program, const std::vector<std::string>& words,
-                                   const std::string& output_path) {
+Result<Child> Child::start_quiet(std::string program, std::vector<std::string> words,
+                                 const std::string& output_path) {
   const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, std::strerror(errno))};
-  std::vector<std::string> texts = words;
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const auto pid = start_process({std::move(program), std::move(words), {}, nothing, output});
+  for (const int file : {nothing, output})
+    if (file >= 0) close(file);
+  if (!pid) return pid.error();
+  return Child(pid.value(), -1);
+}
 
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid == 0) become(program.c_str(), pointers.data(), output, parent);
-  const int cause = errno;
-  close(output);
-  if (pid < 0) return Error{fmt::format("cannot start another process: {}", std::strerror(cause))};
-  return Child(pid);
+Result<Child> Child::start_piped(const std::vector<std::string>& words,
+                                 const std::vector<Variable>& environment) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    return Error{fmt::format("cannot make a pipe: {}", std::strerror(errno))};
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const auto pid = start_process({words.front(), words, environment, -1, ends[1]});
+  close(ends[1]);
+  if (!pid) close(ends[0]);
+  if (!pid) return pid.error();
+  return Child(pid.value(), ends[0]);
 }
 
 Child::~Child() {
-  if (pid_ < 0 || ending()) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  if (pid_ >= 0 && !ending()) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (output_ >= 0) close(output_);
 }
 
 void Child::send_signal(int signal) const {
   if (!ending_) kill(pid_, signal);
 }
 
+std::string Child::take_output() {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  ssize_t got = 0;
+  while (output_ >= 0 && (got = read(output_, buffer.data(), buffer.size())) > 0)
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  if (got == 0 && output_ >= 0) close(std::exchange(output_, -1));
+  return text;
+}
+
 std::optional<int> Child::ending() {
   int status = 0;
-  if (!ending_ && waitpid(pid_, &status, WNOHANG) == pid_)
-    ending_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (ending_ || waitpid(pid_, &status, WNOHANG) != pid_) return ending_;
+  ended_by_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  ending_ = ended_by_ > 0 ? 128 + ended_by_ : WEXITSTATUS(status);
   return ending_;
 }
 

@@ -23,20 +23,33 @@ inline constexpr int kGoesOn = 75;
 /// Path of this program.
 std::string own_path();
 
+/// A variable of the environment.
+using Variable = std::pair<std::string, std::string>;
+
 /// The end of a process's output in this file, for messages.
 std::string last_words(const std::string& output_path);
 
 /// A child process; it ends at the latest with this object, and with this process, even if that is killed.
+/// It has its own process group: signals of the terminal do not reach it.
 class Child {
  public:
-  /// Runs a program (a path, or a name that PATH finds) in its own process group: signals of the terminal do
-  /// not reach it. Both outputs go to the end of the file at output_path.
+  /// Runs a program (a path, or a name that PATH finds). Both outputs go to the end of the file at
+  /// output_path; it reads nothing.
   static Result<Child> start(const std::vector<std::string>& words, const std::string& output_path);
 
   /// This very program again, with other arguments.
   static Result<Child> start_self(std::vector<std::string> arguments, const std::string& output_path);
 
-  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), ending_(other.ending_) {}
+  /// Its outputs come through take_output(). It has these variables beside the environment of this process,
+  /// and the same stdin.
+  static Result<Child> start_piped(const std::vector<std::string>& words,
+                                   const std::vector<Variable>& environment);
+
+  Child(Child&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)),
+        output_(std::exchange(other.output_, -1)),
+        ending_(other.ending_),
+        ended_by_(other.ended_by_) {}
 
   Child(const Child&) = delete;
   Child& operator=(Child&&) = delete;
@@ -44,18 +57,28 @@ class Child {
 
   void send_signal(int signal) const;
 
+  /// What it has written to the pipe since the last call. Does not wait.
+  std::string take_output();
+
+  /// For poll: the end of the pipe; -1: there is none.
+  int output() const { return output_; }
+
   /// After its end: exit status, or 128 + signal.
   std::optional<int> ending();
 
- private:
-  explicit Child(pid_t pid) : pid_(pid) {}
+  /// The signal that ended it; 0: none did.
+  int ended_by() const { return ended_by_; }
 
-  /// words: argv, the name of the program first.
-  static Result<Child> start_program(const std::string& program, const std::vector<std::string>& words,
-                                     const std::string& output_path);
+ private:
+  Child(pid_t pid, int output) : pid_(pid), output_(output) {}
+
+  static Result<Child> start_quiet(std::string program, std::vector<std::string> words,
+                                   const std::string& output_path);
 
   pid_t pid_;
+  int output_;
   std::optional<int> ending_;
+  int ended_by_ = 0;
 };
 
 }  // namespace tw::launch

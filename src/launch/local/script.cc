@@ -12,25 +12,54 @@
 
 namespace tw::launch {
 
-Result<Kill> parse_kill(const std::string& text) {
-  const std::size_t at = text.find('@');
-  const std::string who = text.substr(0, at);
+namespace {
+
+/// PEER@ROUND or leader@ROUND of an option;
+Result<Kill> parse_moment(const std::string& option, const std::string& text, const std::string& moment) {
+  const std::size_t at = moment.find('@');
+  const std::string who = moment.substr(0, at);
   const auto peer = parse_number<std::uint64_t>(who);
   const Round round =
-      at == std::string::npos ? 0 : parse_number<std::uint64_t>(text.substr(at + 1)).value_or(0);
+      at == std::string::npos ? 0 : parse_number<std::uint64_t>(moment.substr(at + 1)).value_or(0);
   const std::string expected = "expected PEER@ROUND such as 2@10, or leader@ROUND";
   if (round == 0) {
-    const std::string like = peer || who == "leader" ? fmt::format(", for example --kill {}@1", who) : "";
-    return Error{fmt::format("--kill {}: {}; rounds count from 1{}", text, expected, like)};
+    const std::string like = peer || who == "leader" ? fmt::format(", for example {} {}@1", option, who) : "";
+    return Error{fmt::format("{} {}: {}; rounds count from 1{}", option, text, expected, like)};
   }
   if (who == "leader") return Kill{.victim = {}, .round = round};
   if (peer && *peer > 0) return Kill{.victim = PeerId{*peer}, .round = round};
   const std::string like = did_you_mean(who, std::vector<std::string>{"leader"});
-  return Error{fmt::format("--kill {}: {}; peers count from 1{}", text, expected, like)};
+  return Error{fmt::format("{} {}: {}; peers count from 1{}", option, text, expected, like)};
 }
 
-std::string to_string(const Kill& kill) {
-  return fmt::format("{}@{}", kill.victim ? to_string(*kill.victim) : "leader", kill.round);
+std::string moment_text(const std::optional<PeerId>& victim, Round round) {
+  return fmt::format("{}@{}", victim ? to_string(*victim) : "leader", round);
+}
+
+}  // namespace
+
+Result<Kill> parse_kill(const std::string& text) { return parse_moment("--kill", text, text); }
+
+std::string to_string(const Kill& kill) { return moment_text(kill.victim, kill.round); }
+
+Result<Stop> parse_stop(const std::string& text) {
+  constexpr double kMost_s = 86400;
+  const std::size_t colon = text.find(':');
+  const auto moment = parse_moment("--stop", text, text.substr(0, colon));
+  if (!moment) return moment.error();
+  Stop stop{.victim = moment.value().victim, .round = moment.value().round};
+  if (colon == std::string::npos) return stop;
+  const auto seconds = parse_number<double>(text.substr(colon + 1));
+  if (!seconds || !(*seconds > 0 && *seconds <= kMost_s))
+    return Error{fmt::format("--stop {}: expected PEER@ROUND:SECONDS such as {}:{:g}; up to {} seconds", text,
+                             to_string(moment.value()), to_seconds(Stop::kUsual), kMost_s)};
+  stop.lasts = from_seconds(*seconds);
+  return stop;
+}
+
+std::string to_string(const Stop& stop) {
+  const std::string moment = moment_text(stop.victim, stop.round);
+  return stop.lasts == Stop::kUsual ? moment : fmt::format("{}:{:g}", moment, to_seconds(stop.lasts));
 }
 
 void Script::note(const monitor::LogEntry& entry) {
@@ -46,9 +75,13 @@ void Script::note(const monitor::LogEntry& entry) {
   }
 }
 
-std::optional<PeerId> Script::victim_of(const Kill& kill) const {
-  if (kill.victim) return kill.victim;
-  return leader_;
+std::optional<std::pair<PeerId, Round>> Script::due(const std::optional<PeerId>& named, Round round,
+                                                    Instant now) const {
+  const std::optional<PeerId> victim = named ? named : leader_;
+  const auto begun = victim ? begun_.find(*victim) : begun_.end();
+  if (begun == begun_.end() || begun->second.round < round) return std::nullopt;
+  if (begun->second.round == round && now < begun->second.at + half_accumulation()) return std::nullopt;
+  return std::pair(*victim, begun->second.round);
 }
 
 Duration Script::half_accumulation() const { return from_seconds(median(calc_s_) / 2); }
@@ -61,12 +94,14 @@ Script::Due Script::step(Instant now) {
     return true;
   });
   std::erase_if(kills_, [&](const Kill& kill) {
-    const auto victim = victim_of(kill);
-    const auto begun = victim ? begun_.find(*victim) : begun_.end();
-    if (begun == begun_.end() || begun->second.round < kill.round) return false;
-    if (begun->second.round == kill.round && now < begun->second.at + half_accumulation()) return false;
-    due.kills.emplace_back(*victim, begun->second.round);
-    return true;
+    const auto found = this->due(kill.victim, kill.round, now);
+    if (found) due.kills.push_back(*found);
+    return found.has_value();
+  });
+  std::erase_if(stops_, [&](const Stop& stop) {
+    const auto found = this->due(stop.victim, stop.round, now);
+    if (found) due.stops.push_back({.victim = found->first, .round = found->second, .lasts = stop.lasts});
+    return found.has_value();
   });
   return due;
 }
@@ -74,6 +109,7 @@ Script::Due Script::step(Instant now) {
 std::vector<std::string> Script::pending() const {
   std::vector<std::string> options;
   for (const Kill& kill : kills_) options.push_back("--kill " + to_string(kill));
+  for (const Stop& stop : stops_) options.push_back("--stop " + to_string(stop));
   for (const Round round : joins_) options.push_back(fmt::format("--join {}", round));
   return options;
 }

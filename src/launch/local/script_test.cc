@@ -37,6 +37,18 @@ TEST(Kill, that_is_wrong_shows_a_right_one) {
   }
 }
 
+TEST(Stop, has_a_time) {
+  EXPECT_EQ(parse_stop("2@10").value(), (Stop{.victim = PeerId{2}, .round = 10, .lasts = 10s}));
+  EXPECT_EQ(parse_stop("leader@3:0.5").value(), (Stop{.victim = {}, .round = 3, .lasts = 500ms}));
+  for (const char* text : {"2@10", "leader@3:0.5"}) EXPECT_EQ(to_string(parse_stop(text).value()), text);
+  for (const char* text : {"2@3:", "2@3:x", "2@3:0", "2@3:-1", "2@3:1e9", "2@3:5:5"}) {
+    const auto stop = parse_stop(text);
+    ASSERT_FALSE(stop) << text;
+    EXPECT_TRUE(says(stop.error().message, "such as 2@3:10")) << stop.error().message;
+  }
+  EXPECT_TRUE(says(parse_stop("2@0:5").error().message, "--stop 2@0:5"));
+}
+
 class ScriptStory : public testing::Test {
  protected:
   void event(std::uint64_t writer, Duration at, Phase phase, Round round, std::optional<double> calc_s = {}) {
@@ -60,6 +72,17 @@ TEST_F(ScriptStory, kills_half_an_accumulation_after_the_victim_began_the_round)
   EXPECT_EQ(kills(3s + 300ms), (Kills{{PeerId{2}, 3}}));
   EXPECT_EQ(kills(4s), Kills{}) << "once";
   EXPECT_TRUE(script.pending().empty());
+}
+
+TEST_F(ScriptStory, stops_its_victim_as_it_kills) {
+  script = Script({}, {}, {Stop{.victim = PeerId{2}, .round = 3, .lasts = 4s}});
+  event(1, 1s, Phase::call, 1, 0.5);
+  event(2, 3s, Phase::accumulate, 3);
+  EXPECT_TRUE(script.step(Instant(3s + 249ms)).stops.empty());
+  EXPECT_EQ(script.pending(), std::vector<std::string>{"--stop 2@3:4"});
+  EXPECT_EQ(script.step(Instant(3s + 250ms)).stops,
+            std::vector<Stop>{(Stop{.victim = PeerId{2}, .round = 3, .lasts = 4s})});
+  EXPECT_TRUE(script.is_over());
 }
 
 TEST_F(ScriptStory, waits_for_the_victim_not_for_the_others) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/local/program_crew.h"
+#include "launch/local/crew.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,10 @@
 
 #include <algorithm>
 
+#include "host/loop.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/child.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::launch {
 namespace {
@@ -18,66 +20,72 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 struct Shown {
-  std::vector<std::string> out, said;
+  std::vector<std::string> printed, said;
   host::TemporaryFolder folder;
-  bool all_begin = false, must_join = false;
+  host::Loop clock;
+  bool begins = false, must_join = false;
+  Script script{};
+  std::string out{};  ///< of event logs
 
-  int run(const std::string& script, std::vector<std::vector<Variable>> environments,
+  int run(const std::string& program, std::vector<std::vector<Variable>> environments,
           std::uint64_t restarts = 0) {
-    ProgramCrew crew({.words = {"sh", "-c", script},
+    Crew crew(clock, {.words = {"sh", "-c", program},
                       .environments = std::move(environments),
                       .restarts = restarts,
-                      .out = [this](const std::string& line) { out.push_back(line); },
+                      .out = [this](const std::string& line) { printed.push_back(line); },
                       .say = [this](const std::string& line) { said.push_back(line); },
                       .folder = folder.path(),
                       .must_join = must_join,
-                      .all_begin = all_begin});
+                      .begins = begins,
+                      .script = script,
+                      .newcomer = {{"NEW", "yes"}},
+                      .out_folder = out});
     return crew.run();
   }
 };
 
 std::vector<std::vector<Variable>> two() { return {{{"TRADEWIND_ID", "1"}}, {{"TRADEWIND_ID", "2"}}}; }
 
-TEST(ProgramCrew, runs_each_process_with_its_variables_and_says_which_one_printed) {
+TEST(Crew, runs_each_process_with_its_variables_and_says_which_one_printed) {
   Shown shown;
   EXPECT_EQ(0, shown.run("echo peer $TRADEWIND_ID; printf rest >&2", two()));
-  EXPECT_THAT(shown.out, UnorderedElementsAre("[1] peer 1", "[1] rest", "[2] peer 2", "[2] rest"));
+  EXPECT_THAT(shown.printed, UnorderedElementsAre("[1] peer 1", "[1] rest", "[2] peer 2", "[2] rest"));
   EXPECT_TRUE(shown.said.empty());
 }
 
-TEST(ProgramCrew, ends_with_the_code_of_the_first_that_failed) {
+TEST(Crew, ends_with_the_code_of_the_first_that_failed) {
   Shown shown;
   EXPECT_EQ(3, shown.run("exit $((TRADEWIND_ID * 3 - 3))", two()));
   EXPECT_THAT(shown.said, ElementsAre("process 2 ended with exit code 3"));
 }
 
-TEST(ProgramCrew, ends_well_when_a_process_was_lost_and_another_one_was_not) {
+TEST(Crew, ends_well_when_a_process_was_lost_and_another_one_was_not) {
   Shown shown;
   EXPECT_EQ(0, shown.run("test $TRADEWIND_ID = 1 || kill -9 $$", two()));
   EXPECT_THAT(shown.said, ElementsAre("process 2 ended with signal 9"));
   EXPECT_EQ(137, Shown().run("kill -9 $$", two())) << "nobody was left";
 }
 
-TEST(ProgramCrew, starts_a_process_again_that_a_signal_ended) {
+TEST(Crew, starts_a_process_again_that_a_signal_ended) {
   Shown shown;
   EXPECT_EQ(137, shown.run("echo here; kill -9 $$", {{}}, 2));
-  EXPECT_THAT(shown.out, ElementsAre("[1] here", "[1] here", "[1] here"));
+  EXPECT_THAT(shown.printed, ElementsAre("[1] here", "[1] here", "[1] here"));
   EXPECT_EQ(1, Shown().run("exit 1", {{}}, 2)) << "a program that fails by itself would fail again";
 }
 
-TEST(ProgramCrew, tells_a_process_that_it_starts_again_that_the_run_goes_on) {
+TEST(Crew, tells_a_process_that_it_starts_again_that_the_run_goes_on) {
   const std::string script = "echo anew=$TRADEWIND_ANEW rejoin=$TRADEWIND_REJOIN; ";
   const std::vector<Variable> anew = {{"TRADEWIND_ANEW", "1"}};
   Shown early, late;
   early.run(script + "kill -9 $$", {anew}, 1);
-  EXPECT_THAT(early.out, ElementsAre("[1] anew=1 rejoin=", "[1] anew= rejoin=")) << "it had not begun";
+  EXPECT_THAT(early.printed, ElementsAre("[1] anew=1 rejoin=", "[1] anew= rejoin=")) << "it had not begun";
   late.run(script + "echo begun > $TRADEWIND_VERDICT; kill -9 $$", {anew}, 1);
-  EXPECT_THAT(late.out, ElementsAre("[1] anew=1 rejoin=", "[1] anew= rejoin=1"));
+  EXPECT_THAT(late.printed, ElementsAre("[1] anew=1 rejoin=", "[1] anew= rejoin=1"));
 }
 
-TEST(ProgramCrew, ends_those_that_wait_for_one_that_failed_before_the_run_began) {
+TEST(Crew, ends_those_that_wait_for_one_that_failed_before_the_run_began) {
   Shown shown;
-  shown.all_begin = true;
+  shown.begins = true;
   EXPECT_EQ(3, shown.run("test $TRADEWIND_ID = 2 && sleep 0.2 && exit 3; echo joining > $TRADEWIND_VERDICT; "
                          "sleep 60 & wait",
                          two()));
@@ -86,19 +94,19 @@ TEST(ProgramCrew, ends_those_that_wait_for_one_that_failed_before_the_run_began)
                           "the run has not begun, and waited for process 2: the others are ended, too"));
 }
 
-TEST(ProgramCrew, lets_those_go_on_that_began_or_that_never_said_where_they_stand) {
+TEST(Crew, lets_those_go_on_that_began_or_that_never_said_where_they_stand) {
   for (const char* word : {"echo begun > $TRADEWIND_VERDICT;", ""}) {
     Shown shown;
-    shown.all_begin = true;
+    shown.begins = true;
     EXPECT_EQ(3, shown.run(std::string("test $TRADEWIND_ID = 2 && sleep 0.2 && exit 3;") + word +
                                "sleep 0.5; echo done",
                            two()));
     EXPECT_THAT(shown.said, ElementsAre("process 2 ended with exit code 3")) << word;
-    EXPECT_THAT(shown.out, ElementsAre("[1] done")) << word;
+    EXPECT_THAT(shown.printed, ElementsAre("[1] done")) << word;
   }
 }
 
-TEST(ProgramCrew, starts_nobody_again_once_the_run_is_over) {
+TEST(Crew, starts_nobody_again_once_the_run_is_over) {
   Shown shown;
   EXPECT_EQ(0, shown.run("test $TRADEWIND_ID = 1 && exit 0; sleep 0.3; kill -9 $$", two(), 5));
   EXPECT_THAT(shown.said,
@@ -106,7 +114,7 @@ TEST(ProgramCrew, starts_nobody_again_once_the_run_is_over) {
                           "process 2 ended with signal 9"));
 }
 
-TEST(ProgramCrew, counts_no_failure_of_one_that_came_back_after_the_end) {
+TEST(Crew, counts_no_failure_of_one_that_came_back_after_the_end) {
   const std::string script =
       "test $TRADEWIND_ID = 1 && sleep 0.5 && exit 0; test -e FOLDER/again && "
       "{ echo joining > $TRADEWIND_VERDICT; exit 1; }; touch FOLDER/again; kill -9 $$";
@@ -125,7 +133,7 @@ TEST(ProgramCrew, counts_no_failure_of_one_that_came_back_after_the_end) {
   EXPECT_THAT(alone.said.back(), "process 1 ended with exit code 1");
 }
 
-TEST(ProgramCrew, that_left_on_a_notice_says_that_the_run_goes_on) {
+TEST(Crew, that_left_on_a_notice_says_that_the_run_goes_on) {
   Shown shown;
   EXPECT_EQ(kGoesOn, shown.run("exit 75", two()));
   EXPECT_TRUE(shown.said.empty()) << "it is no failure";
@@ -133,10 +141,11 @@ TEST(ProgramCrew, that_left_on_a_notice_says_that_the_run_goes_on) {
   EXPECT_EQ(3, Shown().run("test $TRADEWIND_ID = 1 && exit 3; exit 75", two()));
 }
 
-TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
+TEST(Crew, believes_what_a_program_says_of_its_peer) {
   const host::TemporaryFolder folder;
-  const auto code = [&folder](const std::string& script) {
-    ProgramCrew crew({.words = {"sh", "-c", script},
+  host::Loop clock;
+  const auto code = [&](const std::string& script) {
+    Crew crew(clock, {.words = {"sh", "-c", script},
                       .environments = {{}},
                       .out = [](const std::string&) {},
                       .say = [](const std::string&) {},
@@ -152,7 +161,7 @@ TEST(ProgramCrew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
 }
 
-TEST(ProgramCrew, a_program_that_never_took_part_has_failed_where_it_had_to) {
+TEST(Crew, a_program_that_never_took_part_has_failed_where_it_had_to) {
   const auto said = [](const std::string& script) {
     Shown shown;
     shown.must_join = true;
@@ -169,17 +178,91 @@ TEST(ProgramCrew, a_program_that_never_took_part_has_failed_where_it_had_to) {
   EXPECT_EQ(said("exit 4"), "4 process 1 ended with exit code 4");
 }
 
-TEST(ProgramCrew, passes_each_signal_on_as_it_came) {
+TEST(Crew, passes_each_signal_on_as_it_came) {
   Shown shown;
   EXPECT_EQ(kGoesOn, shown.run("trap 'echo got USR1; exit 75' USR1; kill -USR1 $PPID; sleep 5 & wait", {{}}));
-  EXPECT_THAT(shown.out, ElementsAre("[1] got USR1"));
+  EXPECT_THAT(shown.printed, ElementsAre("[1] got USR1"));
   EXPECT_EQ(kGoesOn, Shown().run("kill -TERM $PPID; sleep 5", {{}})) << "it had no handler yet";
   EXPECT_EQ(130, Shown().run("kill -INT $PPID; sleep 5", {{}}));
 }
 
-TEST(ProgramCrew, says_when_there_is_no_such_program) {
+/// A crew that begins a run. Its programs write their event logs by hand.
+struct Begun : Shown {
+  explicit Begun(Script wanted) {
+    begins = true;
+    script = std::move(wanted);
+    out = folder.path() + "/out";
+  }
+
+  /// A function `round N` of sh, which says that the peer begins a round.
+  std::string program(const std::string& text) const {
+    return "round() { echo '{\"t\":'$(cut -d' ' -f1 /proc/uptime)',\"time\":\"2026-01-31T12:00:00.000Z\","
+           "\"peer\":'$TRADEWIND_ID',\"round\":'$1',\"phase\":\"accumulate\"}' >> " +
+           out + "/events-$TRADEWIND_ID.jsonl; echo begun > $TRADEWIND_VERDICT; }; " + text;
+  }
+
+  /// Phases of the launcher's log, and whom they are about.
+  std::vector<std::string> logged() const {
+    std::vector<std::string> found;
+    const auto log = monitor::read_event_log(out + "/" + monitor::event_log_name(PeerId{}));
+    EXPECT_TRUE(log) << log.error().message;
+    for (const monitor::LogEntry& entry : log.value())
+      found.push_back(fmt::format("{} {} {}", name_of(entry.event.phase), to_string(*entry.event.peer),
+                                  entry.event.round));
+    return found;
+  }
+};
+
+TEST(Crew, kills_and_adds_processes_as_its_script_says_and_that_is_no_failure) {
+  Begun crew(Script({Kill{.victim = PeerId{2}, .round = 3}}, {4}));
+  EXPECT_EQ(0, crew.run(crew.program("test -z \"$NEW\" || { echo new $TRADEWIND_ID; exit 0; }; round 3; "
+                                     "test $TRADEWIND_ID = 2 && sleep 60; sleep 0.3; round 4; sleep 0.3"),
+                        {{}, {}}, 5));
+  EXPECT_THAT(crew.said,
+              ElementsAre("round 3: process 2 is killed", "round 4: process 3 is started, which joins"));
+  EXPECT_THAT(crew.printed, ElementsAre("[3] new 3"));
+  EXPECT_THAT(crew.logged(), ElementsAre("start 1 0", "start 2 0", "kill 2 3", "start 3 4"));
+}
+
+TEST(Crew, stops_a_process_for_a_time) {
+  using namespace std::chrono_literals;
+  Begun crew(Script({}, {}, {Stop{.victim = {PeerId{1}}, .round = 1, .lasts = 300ms}}));
+  const Instant began = crew.clock.now();
+  EXPECT_EQ(0, crew.run(crew.program("round 1; sleep 0.1; test -e /proc/self && echo awake"), {{}}));
+  EXPECT_GE(crew.clock.now() - began, 300ms);
+  EXPECT_THAT(crew.said, ElementsAre("round 1: process 1 stands still for 0.3 s"));
+  EXPECT_THAT(crew.printed, ElementsAre("[1] awake"));
+}
+
+TEST(Crew, of_which_the_script_killed_all_has_failed_and_says_what_did_not_come_about) {
+  Begun crew(Script({Kill{.victim = PeerId{1}, .round = 1}}, {9}));
+  EXPECT_EQ(1, crew.run(crew.program("round 1; sleep 60"), {{}}));
+  EXPECT_THAT(crew.said, ElementsAre("round 1: process 1 is killed",
+                                     "--join 9 did not come about: the run was over before",
+                                     "all processes were killed: none was left to finish the run"));
+}
+
+TEST(Crew, ends_a_process_that_is_on_its_way_when_the_run_is_over) {
+  Begun crew(Script({}, {1}));
+  EXPECT_EQ(0, crew.run(crew.program("test -z \"$NEW\" || { echo joining > $TRADEWIND_VERDICT; sleep 60; }; "
+                                     "round 1; sleep 0.3"),
+                        {{}}));
+  EXPECT_THAT(crew.said, ElementsAre("round 1: process 2 is started, which joins",
+                                     "process 2 came too late: the run was over before it had the state"));
+}
+
+TEST(Crew, gives_no_id_twice) {
+  Begun first{Script()}, second{Script()};
+  second.out = first.out;
+  EXPECT_EQ(0, first.run(first.program("round 1"), {{}, {}}));
+  second.run(second.program("echo $TRADEWIND_ID; round 1; kill -9 $$"), {{}}, 1);
+  EXPECT_THAT(second.printed, ElementsAre("[1] 3", "[1] 4"));
+}
+
+TEST(Crew, says_when_there_is_no_such_program) {
   std::vector<std::string> out;
-  ProgramCrew crew({.words = {"no-such-program-here"},
+  host::Loop clock;
+  Crew crew(clock, {.words = {"no-such-program-here"},
                     .environments = {{}},
                     .out = [&](const std::string& line) { out.push_back(line); },
                     .say = [](const std::string&) {}});

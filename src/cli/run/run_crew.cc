@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run_crew.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/text/number.h"
+#include "base/text/option.h"
+#include "cli/arguments/arguments.h"
+#include "cli/arguments/link_arguments.h"
+#include "cli/plan/catalog_price.h"
+#include "host/identity/authority.h"
+#include "host/system/free_port.h"
+#include "launch/local/child.h"
+#include "peer/spelling.h"
+#include "peer/token_file.h"
+
+namespace tw::cli {
+namespace {
+
+using launch::Variable;
+
+constexpr std::int64_t kProgramTokenLasts_s = 30LL * 86400;
+
+bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
+
+Status check(const RunPlan& plan) {
+  const RunArguments& arguments = plan.arguments;
+  const peer::LinkOptions& links = arguments.links;
+  if (arguments.words.empty())
+    return Error{"nothing to run; write the command after --, as in: tw run --peers 2 -- python3 train.py"};
+  if (!arguments.run_file.empty() && !std::filesystem::exists(arguments.run_file))
+    return Error{fmt::format("{}: no such file; a command comes after --", arguments.run_file)};
+  const int ways = static_cast<int>(!links.token.empty()) + static_cast<int>(!links.run_folder.empty()) +
+                   static_cast<int>(links.insecure);
+  if (ways > 1) return Error{"--token, --run and --insecure: give one of them"};
+  if (links.rejoin && links.no_rejoin) return Error{"--rejoin and --no-rejoin: give one of them"};
+  if (plan.peers + plan.joins > 1 && !links.id.empty())
+    return Error{
+        fmt::format("--id {}: goes with one process, and there are {}", links.id, plan.peers + plan.joins)};
+  return Unit{};
+}
+
+/// Takes the rounds of --join, which are the script's, from the addresses.
+Result<std::vector<Round>> take_rounds(std::vector<std::string>& joins) {
+  std::vector<Round> rounds;
+  for (const std::string& text : joins) {
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto round = parse_count("--join", text, {.least = 1});
+    if (!round) return round.error();
+    rounds.push_back(round.value());
+  }
+  std::erase_if(joins, [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  });
+  return rounds;
+}
+
+/// An option of the script names one of the processes.
+Status check_victim(const std::string& option, const std::string& text, const std::optional<PeerId>& victim,
+                    Round round, std::uint64_t all) {
+  if (!victim || victim->value <= all) return Unit{};
+  return Error{
+      fmt::format("{0} {1}: there are peers 1 to {2}, for example {0} {2}@{3}", option, text, all, round)};
+}
+
+Status read_script(RunPlan& plan) {
+  auto rounds = take_rounds(plan.arguments.links.join);
+  if (!rounds) return rounds.error();
+  plan.joins = rounds.value().size();
+  const std::uint64_t all = plan.peers + plan.joins;
+  if (all > launch::kMaxLocalPeers)
+    return Error{
+        fmt::format("--join: {} peers and {} joining ones are more than the {} that one machine may run",
+                    plan.peers, plan.joins, launch::kMaxLocalPeers)};
+  std::vector<launch::Kill> kills;
+  for (const std::string& text : plan.arguments.kill) {
+    const auto kill = launch::parse_kill(text);
+    if (!kill) return kill.error();
+    const Status right = check_victim("--kill", text, kill.value().victim, kill.value().round, all);
+    if (!right) return right;
+    kills.push_back(kill.value());
+  }
+  std::vector<launch::Stop> stops;
+  for (const std::string& text : plan.arguments.stop) {
+    const auto stop = launch::parse_stop(text);
+    if (!stop) return stop.error();
+    const Status right = check_victim("--stop", text, stop.value().victim, stop.value().round, all);
+    if (!right) return right;
+    stops.push_back(stop.value());
+  }
+  plan.script = launch::Script(std::move(kills), std::move(rounds).value(), std::move(stops));
+  return Unit{};
+}
+
+/// Whether peers of a run that goes on elsewhere are named.
+Result<bool> names_others(const peer::LinkOptions& links) {
+  if (!links.join.empty() || !links.bootstrap.empty() || links.rejoin) return true;
+  if (links.token.empty()) return false;
+  const auto token = peer::read_token("--token", links.token, [](const std::string&) {});
+  if (!token) return token.error();
+  return std::ranges::any_of(token.value().addresses,
+                             [&](const std::string& address) { return address != links.listen; });
+}
+
+/// KEY=VALUE;KEY=VALUE of TRADEWIND_SET.
+Result<std::string> settings_text(const std::vector<std::string>& settings) {
+  for (const std::string& text : settings) {
+    if (const auto setting = parse_setting(text); !setting) return setting.error();
+    if (text.find(';') != std::string::npos)
+      return Error{fmt::format("--set {}: a value of a program's run cannot hold a ;", text)};
+  }
+  return fmt::format("{}", fmt::join(settings, ";"));
+}
+
+/// Threads for each process where the user says nothing: more of them than cores stand in each other's way.
+std::string threads_of_each(const RunPlan& plan) {
+  if (!plan.arguments.threads.empty()) return plan.arguments.threads;
+  const std::uint64_t processes = plan.peers + plan.joins;
+  if (processes == 1) return "";
+  const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return std::to_string(std::max<std::uint64_t>(1, cores / processes));
+}
+
+/// Variables that are the same for all processes.
+Result<std::vector<Variable>> common(const RunPlan& plan) {
+  const RunArguments& arguments = plan.arguments;
+  std::vector<Variable> all = variables_of(arguments.links);
+  const auto settings = settings_text(arguments.set);
+  if (!settings) return settings.error();
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) all.emplace_back(name, value);
+  };
+  add("TRADEWIND_RUN", arguments.run_file);
+  add("TRADEWIND_SET", settings.value());
+  add("TRADEWIND_THREADS", arguments.threads);
+  if (!is_set("OMP_NUM_THREADS")) add("OMP_NUM_THREADS", threads_of_each(plan));
+  // The user's own folders go first.
+  const std::filesystem::path beside = std::filesystem::path(launch::own_path()).parent_path() / "python";
+  const char* const path = std::getenv("PYTHONPATH");
+  if (std::filesystem::exists(beside / "tradewind"))
+    add("PYTHONPATH", (path == nullptr || *path == '\0' ? "" : std::string(path) + ":") + beside.string());
+  if (!is_set("PYTHONUNBUFFERED")) add("PYTHONUNBUFFERED", "1");  // whoever is killed has said it
+  return all;
+}
+
+/// Variables of process `number`. Peers of one run on this machine: the first one listens where the others
+/// find it, at `meeting`; empty: they join a run that is there, or it is alone.
+std::vector<Variable> environment_of(std::uint64_t number, const RunPlan& plan,
+                                     const std::vector<Variable>& common, const std::string& meeting) {
+  const std::string listen = peer::variable_of("listen"), watch = peer::variable_of("watch");
+  const peer::LinkOptions& links = plan.arguments.links;
+  std::vector<Variable> one = common;
+  std::erase_if(one, [&](const Variable& variable) {
+    return number > 1 && (variable.first == listen || variable.first == watch);
+  });
+  if (number == 1 && !meeting.empty() && links.listen.empty()) one.emplace_back(listen, meeting);
+  if (number > 1 && links.join.empty()) one.emplace_back(peer::variable_of("join"), meeting);
+  if (number == 1 && links.join.empty() && plan.peers > 1 && links.wait_for.empty())
+    one.emplace_back(peer::variable_of("wait_for"), std::to_string(plan.peers));
+  if (!is_set("TRADEWIND_PROGRESS") && links.progress.empty())
+    one.emplace_back(peer::variable_of("progress"), number == 1 ? "line" : "off");
+  return one;
+}
+
+/// Where the peers of a crew meet; empty: they join others, or there is one alone.
+Result<std::string> meeting_of(const RunPlan& plan) {
+  const peer::LinkOptions& links = plan.arguments.links;
+  if (!links.listen.empty()) return links.listen;
+  if (!links.join.empty() || plan.peers + plan.joins == 1) return std::string();
+  const auto port = host::free_port();
+  if (!port) return port.error();
+  return fmt::format("127.0.0.1:{}", port.value());
+}
+
+bool lets_others_in(const peer::LinkOptions& links) {
+  return !links.token.empty() || !links.run_folder.empty() || links.insecure;
+}
+
+/// A token for this crew alone.
+Status make_token(peer::LinkOptions& links, const std::string& folder) {
+  const std::string file = peer::token_file(folder);
+  links.token = "@" + file;
+  return host::write_secret_file(file,
+                                 to_text(host::token_for_one_run("local", kProgramTokenLasts_s)) + "\n");
+}
+
+}  // namespace
+
+Result<RunPlan> plan_run(const RunArguments& arguments) {
+  RunPlan plan{.arguments = arguments};
+  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers});
+  if (!peers) return peers.error();
+  plan.peers = peers.value();
+  const auto restarts = parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000});
+  if (!restarts) return restarts.error();
+  plan.restarts = restarts.value();
+  if (const Status read = read_script(plan); !read) return read.error();
+  if (const Status right = check(plan); !right) return right.error();
+  peer::LinkOptions& links = plan.arguments.links;
+  const auto price = price_text(links.usd_per_h, links.site);
+  if (!price) return price.error();
+  links.usd_per_h = price.value();
+  const auto others = names_others(links);
+  if (!others) return others.error();
+  const bool has_script = !plan.script.is_over();
+  if (has_script && links.out.empty())
+    return Error{"--kill, --join ROUND and --stop follow the event logs: give --out FOLDER, too"};
+  if (has_script && others.value())
+    return Error{
+        "--kill, --join ROUND and --stop: go with a run that begins here, and another option says that its "
+        "peers are elsewhere"};
+  plan.begins = !others.value() && (plan.peers > 1 || has_script);
+  return plan;
+}
+
+Result<launch::Crew::Options> crew_options(const RunPlan& planned, const std::string& folder) {
+  RunPlan plan = planned;
+  const auto meeting = meeting_of(plan);
+  if (!meeting) return meeting.error();
+  const bool alone = plan.begins && !lets_others_in(plan.arguments.links);
+  if (alone)
+    if (const Status made = make_token(plan.arguments.links, folder); !made) return made.error();
+  const auto variables = common(plan);
+  if (!variables) return variables.error();
+  launch::Crew::Options options{.words = plan.arguments.words,
+                                .restarts = plan.restarts,
+                                .folder = folder,
+                                .must_join = true,
+                                .begins = plan.begins,
+                                .script = plan.script};
+  for (std::uint64_t number = 1; number <= plan.peers; ++number)
+    options.environments.push_back(environment_of(number, plan, variables.value(), meeting.value()));
+  if (alone) options.environments.front().emplace_back(peer::variable_of("no_rejoin"), "1");
+  options.newcomer = environment_of(plan.peers + 1, plan, variables.value(), meeting.value());
+  if (plan.begins) options.out_folder = plan.arguments.links.out;
+  return options;
+}
+
+}  // namespace tw::cli

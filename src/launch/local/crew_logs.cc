@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/crew_logs.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace tw::launch {
+
+Result<CrewLogs> CrewLogs::open(const std::string& folder, world::Clock& clock, Script script) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
+  auto log = monitor::JsonEventLog::open(folder + "/" + monitor::event_log_name(PeerId{}), PeerId{}, clock);
+  if (!log) return log.error();
+  return CrewLogs(folder, clock, std::move(script), std::move(log).value());
+}
+
+PeerId CrewLogs::next_id() {
+  while (std::filesystem::exists(path_of(PeerId{++last_id_}))) {
+  }
+  return PeerId{last_id_};
+}
+
+void CrewLogs::note_start(std::size_t number, PeerId id) {
+  log(world::Phase::start, id, script_.round());
+  followed_.insert_or_assign(number, Followed{.id = id, .tail = monitor::EventLogTail(path_of(id))});
+}
+
+void CrewLogs::note_kill(std::size_t number, Round round) {
+  log(world::Phase::kill, followed_.at(number).id, round);
+}
+
+void CrewLogs::note_end(std::size_t number) {
+  followed_.erase(number);
+  script_.note_end(PeerId{number});
+}
+
+Status CrewLogs::follow() {
+  for (auto& [number, followed] : followed_) {
+    auto entries = followed.tail.poll();
+    if (!entries) {
+      const Error error = entries.error();
+      note_end(number);
+      return error;
+    }
+    for (monitor::LogEntry& entry : entries.value()) {
+      if (entry.event.phase == world::Phase::start) followed.address = entry.event.text("address");
+      entry.writer = PeerId{number};
+      script_.note(entry);
+    }
+  }
+  return Unit{};
+}
+
+std::vector<std::string> CrewLogs::addresses() const {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> found;
+  for (const auto& [number, followed] : followed_)
+    if (!followed.address.empty() && found.size() < kMost) found.push_back(followed.address);
+  return found;
+}
+
+void CrewLogs::log(world::Phase phase, PeerId about, Round round) {
+  log_.emit({.at = clock_->now(), .phase = phase, .round = round, .peer = about});
+}
+
+}  // namespace tw::launch

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "launch/local/script.h"
+#include "monitor/logs/event_log_json.h"
+#include "world/clock.h"
+
+namespace tw::launch {
+
+/// The event logs of a crew's processes: where they listen, what the script wants by them, and the launcher's
+/// own log, which says when a process was started or killed. Processes have numbers, from 1; each start of
+/// one is a peer with an id of its own. Peers of the script are numbers of processes.
+class CrewLogs {
+ public:
+  /// Makes the folder. The clock outlives this object.
+  static Result<CrewLogs> open(const std::string& folder, world::Clock& clock, Script script);
+
+  /// The least id that no log of the folder has; each once.
+  PeerId next_id();
+
+  void note_start(std::size_t number, PeerId id);
+  void note_kill(std::size_t number, Round round);
+  void note_end(std::size_t number);
+
+  /// Reads what was written since the last call. A log that cannot be read is an error, and read no more.
+  Status follow();
+
+  Script::Due due() { return script_.step(clock_->now()); }
+
+  const Script& script() const { return script_; }
+
+  /// Where processes listen that have not ended, of three at most.
+  std::vector<std::string> addresses() const;
+
+ private:
+  struct Followed {
+    PeerId id;
+    monitor::EventLogTail tail;
+    std::string address{};  ///< empty until it listens
+  };
+
+  CrewLogs(std::string folder, world::Clock& clock, Script script, monitor::JsonEventLog log)
+      : folder_(std::move(folder)), clock_(&clock), script_(std::move(script)), log_(std::move(log)) {}
+
+  std::string path_of(PeerId id) const { return folder_ + "/" + monitor::event_log_name(id); }
+
+  void log(world::Phase phase, PeerId about, Round round);
+
+  std::string folder_;
+  world::Clock* clock_;
+  Script script_;
+  monitor::JsonEventLog log_;
+  std::map<std::size_t, Followed> followed_;
+  std::uint64_t last_id_ = 0;
+};
+
+}  // namespace tw::launch

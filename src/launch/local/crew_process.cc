@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/crew_process.h"
+
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include "launch/local/verdict.h"
+
+namespace tw::launch {
+
+CrewProcess::CrewProcess(std::size_t number, std::vector<Variable> environment, std::string verdict_file)
+    : number_(number), environment_(std::move(environment)), verdict_file_(std::move(verdict_file)) {
+  if (!verdict_file_.empty()) environment_.emplace_back(kVerdictVariable, verdict_file_);
+}
+
+Status CrewProcess::start(const std::vector<std::string>& words, const std::vector<Variable>& more) {
+  std::vector<Variable> environment = environment_;
+  environment.insert(environment.end(), more.begin(), more.end());
+  if (!verdict_file_.empty()) std::remove(verdict_file_.c_str());
+  auto child = Child::start_piped(words, environment);
+  if (!child) return child.error();
+  child_.emplace(std::move(child).value());
+  return Unit{};
+}
+
+std::vector<std::string> CrewProcess::take_lines() {
+  if (!child_) return {};
+  const bool ended = child_->ending().has_value();
+  rest_ += child_->take_output();
+  std::vector<std::string> lines;
+  // A progress line that is written over itself ends with \r.
+  for (std::size_t end = 0; (end = rest_.find_first_of("\r\n")) != std::string::npos;) {
+    if (end > 0) lines.push_back(rest_.substr(0, end));
+    rest_.erase(0, end + 1);
+  }
+  if (ended && !rest_.empty()) lines.push_back(std::exchange(rest_, {}));
+  return lines;
+}
+
+std::string CrewProcess::verdict() const {
+  std::ifstream file(verdict_file_);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+}  // namespace tw::launch

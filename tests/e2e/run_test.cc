@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "e2e/program.h"
+
+namespace tw {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr Round kRounds = 40;
+constexpr std::uint64_t kBatch = 256;
+
+/// Crews of `tw run`, of the small program over the C interface.
+class Run : public ProgramTest {
+ protected:
+  /// more: options of tw run; settings: of the program.
+  Program start(const Words& more, const Words& settings = {}) const {
+    Words words = {"run", "--out", path("out")};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--", TW_TOY, "--work-ms", "5", "training.exact_batches=true",
+                               "training.target_batch_size=" + std::to_string(kBatch)});
+    words.insert(words.end(), settings.begin(), settings.end());
+    return tw(std::move(words), "run");
+  }
+
+  static std::string rounds(Round count) { return "training.rounds=" + std::to_string(count); }
+
+  /// The report of a run of kRounds that ended well.
+  nlohmann::json report_of(const Words& more, Round count = kRounds) {
+    Program program = start(more, {rounds(count)});
+    EXPECT_EQ(program.wait(120s), 0) << program.output();
+    said_ = program.output();
+    auto json = summary_json();
+    EXPECT_EQ(json["identical"], true) << said_;
+    EXPECT_EQ(json["rounds"], count);
+    EXPECT_EQ(json["samples"], count * kBatch);
+    return json;
+  }
+
+  /// What process `number` found: the numbers after "w".
+  std::vector<double> found_by(int number) const {
+    const std::string mark = "[" + std::to_string(number) + "] w ";
+    const std::size_t at = said_.find(mark);
+    std::vector<double> values;
+    if (at == std::string::npos) return values;
+    std::istringstream words(said_.substr(at + mark.size(), said_.find('\n', at) - at - mark.size()));
+    for (double value = 0; words >> value;) values.push_back(value);
+    return values;
+  }
+
+  std::string said_;
+};
+
+TEST_F(Run, goes_on_without_a_killed_peer_loses_no_sample_and_computes_what_one_computes) {
+  report_of({"--peers", "1", "--join", "100000"});
+  EXPECT_THAT(said_, HasSubstr("--join 100000 did not come about"));
+  const std::vector<double> alone = found_by(1);
+  ASSERT_EQ(alone.size(), 9U) << said_;
+  std::filesystem::remove_all(path("out"));
+
+  const auto json = report_of({"--peers", "4", "--kill", "2@10"});
+  ASSERT_EQ(json["lost"].size(), 1U);
+  EXPECT_EQ(json["lost"][0]["peer"], 2);
+  EXPECT_GE(json["lost"][0]["round"], 10);
+  ASSERT_TRUE(json["lost"][0]["detected_s"].is_number());
+  EXPECT_LT(json["lost"][0]["detected_s"], 3.0);
+  EXPECT_EQ(json["peers"][0]["digest"], json["peers"][2]["digest"]);
+  EXPECT_THAT(said_, HasSubstr("parameters     identical on all peers in every round"));
+  for (const int number : {1, 3, 4}) {
+    const std::vector<double> found = found_by(number);
+    ASSERT_EQ(found.size(), alone.size()) << said_;
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], alone[i], 1e-4) << i;
+  }
+}
+
+TEST_F(Run, goes_on_without_its_leader) {
+  const auto json = report_of({"--peers", "3", "--kill", "leader@5"});
+  ASSERT_EQ(json["lost"].size(), 1U);
+  const std::uint64_t dead = json["lost"][0]["peer"];
+  std::vector<std::string> digests;
+  for (const auto& peer : json["peers"])
+    if (peer["id"] != dead) digests.push_back(peer["digest"]);
+  ASSERT_EQ(digests.size(), 2U);
+  EXPECT_EQ(digests[0], digests[1]);
+}
+
+TEST_F(Run, lets_another_process_join_which_then_contributes) {
+  // The first peer, whose address all know, is gone by then.
+  const auto json = report_of({"--peers", "3", "--kill", "1@3", "--join", "6"}, 300);
+  ASSERT_EQ(json["joined"].size(), 1U);
+  EXPECT_EQ(json["joined"][0]["peer"], 4);
+  EXPECT_TRUE(json["joined"][0]["seconds"].is_number());
+  ASSERT_EQ(json["peers"].size(), 4U);
+  EXPECT_GT(json["peers"][3]["samples"], 0);
+  EXPECT_EQ(json["peers"][3]["digest"], json["peers"][1]["digest"]);
+}
+
+TEST_F(Run, waits_for_no_process_that_stands_still) {
+  report_of({"--peers", "3", "--stop", "3@5:2"}, 100);
+  EXPECT_THAT(said_, HasSubstr("round 5: process 3 stands still for 2 s"));
+}
+
+TEST_F(Run, goes_on_in_the_same_folder_from_its_checkpoint) {
+  report_of({"--peers", "2"}, 10);
+  EXPECT_EQ(summary_json()["peers"].size(), 2U);
+  report_of({"--peers", "2"}, 25);
+  EXPECT_THAT(said_, HasSubstr("goes on from the checkpoint of round 10"));
+  EXPECT_EQ(summary_json()["peers"].size(), 4U) << "ids of their own";
+}
+
+/// Processes whose environment or command line names the folder of this test.
+std::vector<std::string> processes_of(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string pid = entry.path().filename().string();
+    if (pid.find_first_not_of("0123456789") != std::string::npos || pid == std::to_string(getpid())) continue;
+    const std::string state = content_of("/proc/" + pid + "/stat");
+    if (state.find(") Z ") != std::string::npos) continue;
+    const std::string named =
+        content_of("/proc/" + pid + "/cmdline") + content_of("/proc/" + pid + "/environ");
+    if (named.find(folder) != std::string::npos) found.push_back(pid);
+  }
+  return found;
+}
+
+TEST_F(Run, leaves_no_process_even_when_it_is_killed) {
+  Program program = start({"--peers", "3"}, {rounds(100'000)});
+  ASSERT_TRUE(wait_for_round(1, 2));
+  EXPECT_EQ(processes_of(path("out")).size(), 4U);
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait(), 128 + SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return processes_of(path("out")).empty(); }, 5s));
+
+  Program report = tw({"report", path("out")}, "report");
+  EXPECT_EQ(report.wait(), 0) << "what is left can be read";
+  EXPECT_TRUE(report.says("identical on all peers")) << report.output();
+}
+
+TEST_F(Run, passes_one_interrupt_on_and_ends_at_the_second) {
+  {
+    Program program = start({"--peers", "2"}, {rounds(100'000)});
+    ASSERT_TRUE(wait_for_round(1, 2));
+    program.send(SIGINT);
+    EXPECT_EQ(program.wait(), 130);
+    EXPECT_EQ(events_of(1, world::Phase::stop).size(), 1U) << "the peers left by themselves";
+    EXPECT_EQ(summary_json()["identical"], true);
+  }
+  Program program = start({"--peers", "2", "--anew"}, {rounds(100'000)});
+  ASSERT_TRUE(wait_for_round(3, 2));
+  program.send(SIGINT);
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait(10s), 130) << program.output();
+  EXPECT_TRUE(processes_of(path("out")).empty());
+}
+
+TEST_F(Run, names_a_script_that_cannot_be_followed) {
+  const std::pair<Words, std::string> cases[] = {
+      {{"--peers", "3", "--kill", "4@2"}, "--kill 4@2: there are peers 1 to 3, for example --kill 3@2"},
+      {{"--peers", "3", "--kill", "ledaer@2"}, "did you mean \"leader\""},
+      {{"--peers", "3", "--join", "0"}, "--join 0"},
+      {{"--peers", "64", "--join", "2"}, "64 peers and 1 joining ones"},
+      {{"--stop", "1@2:never"}, "--stop 1@2:never: expected PEER@ROUND:SECONDS"},
+      {{"--join", "127.0.0.1:1", "--kill", "1@2"}, "its peers are elsewhere"},
+  };
+  for (const auto& [words, expected] : cases) {
+    Program program = start(words);
+    EXPECT_EQ(program.wait(), 2) << expected;
+    EXPECT_THAT(program.output(), HasSubstr(expected));
+  }
+  Program without = tw({"run", "--kill", "1@2", "--", TW_TOY}, "run");
+  EXPECT_EQ(without.wait(), 2);
+  EXPECT_THAT(without.output(), HasSubstr("give --out FOLDER"));
+}
+
+}  // namespace
+}  // namespace tw
