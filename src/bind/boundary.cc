@@ -3,7 +3,8 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <utility>
+
+#include "base/text/printable.h"
 
 namespace tw::bind {
 namespace {
@@ -14,13 +15,13 @@ thread_local std::string sentence;  // NOLINT(cppcoreguidelines-avoid-non-const-
 
 const std::string& last_error() { return sentence; }
 
-int misuse(std::string why) {
-  sentence = std::move(why);
+int misuse(std::string_view why) {
+  sentence = printable(why);
   return TW_MISUSE;
 }
 
-int failed(std::string why) {
-  sentence = std::move(why);
+int failed(std::string_view why) {
+  sentence = printable(why);
   return TW_FAILED;
 }
 

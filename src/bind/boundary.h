@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "bind/tradewind.h"
 
@@ -13,9 +14,9 @@ namespace tw::bind {
 /// The calling thread's last error, until its next one.
 const std::string& last_error();
 
-/// Sets the last error and returns TW_MISUSE or TW_FAILED.
-int misuse(std::string why);
-int failed(std::string why);
+/// Sets the last error, made safe for a terminal, and returns TW_MISUSE or TW_FAILED.
+int misuse(std::string_view why);
+int failed(std::string_view why);
 
 /// For tw_free.
 char* copy_of(const std::string& text);

@@ -69,7 +69,10 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
 }
 
 PeerThread::~PeerThread() {
-  leave(true);
+  // One that has ended takes the time of its farewell: the others' copies of its last words, and its cloud.
+  post([](peer::Peer& peer) {
+    if (peer.ending() == peer::Ending::none) peer.leave_at_once();
+  });
   thread_.join();
   over_ = true;
   say_news();
