@@ -14,8 +14,9 @@ using world::Phase;
 
 constexpr std::uint64_t kPeers = 4;
 constexpr Round kLast = 2;  ///< all peers are members by then
-constexpr auto kGrace = 10s;
-constexpr double kRoundSeconds = 15;
+constexpr auto kGrace = 3s;
+constexpr std::uint64_t kRoundSeconds = 6;  ///< with all peers
+constexpr std::uint64_t kBatchMs = 50, kBatchSamples = 32;
 constexpr auto kRound = 300s;  ///< beyond a round on a machine that got other work meanwhile
 
 /// Four peers in a round that lasts longer than their notices.
@@ -23,29 +24,20 @@ class Leaving : public ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
-    run_.batch = samples_of(kRoundSeconds);
+    run_.batch = kPeers * kRoundSeconds * 1000 / kBatchMs * kBatchSamples;
     file_ = write_run(run_);
-    start(1, {"--wait-for", std::to_string(kPeers)});
+    start(1, {"wait_for=" + std::to_string(kPeers)});
     const std::string address = address_of(1);
-    for (std::uint64_t id = 2; id <= kPeers; ++id) start(id, {"--join", address});
+    for (std::uint64_t id = 2; id <= kPeers; ++id) start(id, {"join=" + address});
     for (std::uint64_t id = 1; id <= kPeers; ++id)
       ASSERT_TRUE(wait_until([&] { return !events_of(id, Phase::accumulate, kLast).empty(); }, kRound))
           << program(id).output();
     std::this_thread::sleep_for(1s);  // each has done some of it
   }
 
-  /// What so many peers do on this machine in so long a time, in whole microbatches.
-  std::uint64_t samples_of(double seconds) const {
-    const std::string file = write_run({.rounds = 4, .batch = 2048}, "", "short.yaml");
-    Program program = tw({"local", file, "--peers", std::to_string(kPeers), "--out", path("short")});
-    EXPECT_EQ(program.wait(120s), 0) << program.output();
-    const auto json = nlohmann::json::parse(content_of(path("short/summary.json")), nullptr, false);
-    const double samples = seconds * json.value("samples_per_s", 1000.0);
-    return static_cast<std::uint64_t>(samples / static_cast<double>(run_.microbatch)) * run_.microbatch;
-  }
-
   void start(std::uint64_t id, std::vector<std::string> more) {
-    more.insert(more.end(), {"--grace", std::to_string(kGrace.count()) + "s"});
+    more.insert(more.end(),
+                {"grace=" + std::to_string(kGrace.count()) + "s", "--work-ms", std::to_string(kBatchMs)});
     programs_.emplace_back(new Program(peer(file_, id, std::move(more))));
   }
 

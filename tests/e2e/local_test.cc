@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/prng.h"
 #include "e2e/program.h"
 #include "host/files_disk.h"
 #include "sync/checkpoint.h"
@@ -16,8 +17,62 @@ namespace {
 /// Parameters of mnist-cnn: two convolutions and two linear layers.
 constexpr std::uint64_t kParameters = 16 * 25 + 16 + 32 * 16 * 9 + 32 + 128 * 800 + 128 + 10 * 128 + 10;
 
+struct LocalRun {
+  std::uint64_t rounds = 8;
+  std::uint64_t batch = 256;
+  std::uint64_t microbatch = 32;
+  std::string optimizer = "adamw";
+  bool exact_batches = false;
+};
+
+/// Runs of `tw local`.
 class Local : public ProgramTest {
  protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    write_data("train", 512);
+    write_data("test", 64);
+  }
+
+  /// Ten classes, each a bright square at its own place, in noise: learnable within a few rounds.
+  void write_data(const std::string& name, std::uint32_t samples) const {
+    constexpr std::uint32_t kSide = 28;
+    Prng prng(samples);
+    std::ofstream inputs(path(name + "-x"), std::ios::binary);
+    std::ofstream targets(path(name + "-y"), std::ios::binary);
+    write_head(inputs, {samples, kSide, kSide});
+    write_head(targets, {samples});
+    for (std::uint32_t sample = 0; sample < samples; ++sample) {
+      const std::uint32_t target = sample % 10;
+      targets.put(static_cast<char>(target));
+      for (std::uint32_t pixel = 0; pixel < kSide * kSide; ++pixel) {
+        const bool bright = pixel / kSide / 6 == target / 4 && pixel % kSide / 7 == target % 4;
+        inputs.put(static_cast<char>(prng.below(64) + (bright ? 160 : 0)));
+      }
+    }
+  }
+
+  static void write_head(std::ofstream& file, const std::vector<std::uint32_t>& sizes) {
+    file << '\0' << '\0' << '\x08' << static_cast<char>(sizes.size());
+    for (const std::uint32_t size : sizes)
+      for (const int shift : {24, 16, 8, 0}) file.put(static_cast<char>(size >> shift));
+  }
+
+  /// A run file; extra: further lines of YAML.
+  std::string write_run(const LocalRun& run, const std::string& extra = "",
+                        const std::string& name = "run.yaml") const {
+    std::ofstream(path(name))
+        << "model: mnist-cnn\ndata:\n  train_inputs: train-x\n  train_targets: train-y\n"
+        << "  test_inputs: test-x\n  test_targets: test-y\n"
+        << "training:\n  target_batch_size: " << run.batch << "\n  microbatch: " << run.microbatch
+        << "\n  rounds: " << run.rounds
+        << "\n  codec: fp32\n  exact_batches: " << (run.exact_batches ? "true" : "false")
+        << "\noptimizer:\n  kind: " << run.optimizer
+        << "\nschedule:\n  learning_rate: " << (run.optimizer == "sgd" ? "0.003" : "0.001") << "\n"
+        << extra;
+    return path(name);
+  }
+
   int local(const std::string& run_file, std::vector<std::string> more) {
     std::vector<std::string> arguments = {"local", run_file, "--out", path("out")};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -123,7 +178,7 @@ TEST_F(Local, lets_another_peer_join_which_then_contributes) {
 }
 
 TEST_F(Local, four_peers_compute_what_one_computes_even_when_one_of_them_is_killed) {
-  const TestRun run{.rounds = 50, .batch = 128, .microbatch = 16, .optimizer = "sgd", .exact_batches = true};
+  const LocalRun run{.rounds = 50, .batch = 128, .microbatch = 16, .optimizer = "sgd", .exact_batches = true};
   const std::string file = write_run(run);
   const auto train = [&](const std::string& name, std::vector<std::string> more) {
     more.insert(more.end(), {"--set", "checkpoint.folder=" + path(name), "--set", "checkpoint.every=50"});

@@ -11,7 +11,8 @@ class Plan : public ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
-    ASSERT_EQ(tw({"local", write_run({.rounds = 8}), "--out", path("out"), "--peers", "2"}).wait(120s), 0);
+    ASSERT_EQ(
+        tw({"run", write_run({.rounds = 8}), "--out", path("out"), "--peers", "2", "--", TW_TOY}).wait(), 0);
     write("model.yaml",
           "model: small\nparams_m: 0.1\ntensors: 8\nmicrobatch: 32\naccumulating: {T4: 500, A10: 1000}\n");
     write("offers.csv",

@@ -33,7 +33,7 @@ std::set<std::string> keys_of(const nlohmann::json& object) {
 }
 
 TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
-  Program profile = tw({"profile", write_run({}), "--name", "here", "--seconds", "0.3",
+  Program profile = tw({"profile", "examples/mnist.yaml", "--name", "here", "--seconds", "0.3",
                         "--data-mb-per-sample", "0.0005", "--out", path("own.yaml")});
   ASSERT_EQ(profile.wait(), 0) << profile.output();
   const auto model = plan::read_profile(path("own.yaml"), content_of(path("own.yaml")));
@@ -41,7 +41,7 @@ TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
   EXPECT_EQ(model.value().name, "mnist-cnn");
   EXPECT_NEAR(model.value().params_m, 0.108, 0.001);
   EXPECT_EQ(model.value().tensors, 8);
-  EXPECT_EQ(model.value().microbatch, 32);
+  EXPECT_EQ(model.value().microbatch, 64);
   ASSERT_TRUE(model.value().accumulating.contains("here"));
   const double speed = model.value().accumulating.at("here").samples_per_s;
   EXPECT_GT(speed, 0);
@@ -56,11 +56,11 @@ TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
 
 TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
   for (const std::string name : {"a@b", "a@b:c;1xd"}) {
-    Program odd = tw({"profile", write_run({}), "--name", name});
+    Program odd = tw({"profile", "examples/mnist.yaml", "--name", name});
     EXPECT_EQ(odd.wait(), 2);
     EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a word"));
   }
-  Program nowhere = tw({"profile", write_run({}), "--seconds", "0.1", "--out", path("no/such.yaml")});
+  Program nowhere = tw({"profile", "examples/mnist.yaml", "--seconds", "0.1", "--out", path("no/such.yaml")});
   EXPECT_EQ(nowhere.wait(), 1);
   EXPECT_THAT(nowhere.output(), HasSubstr("cannot be written"));
 }

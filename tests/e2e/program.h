@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/prng.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/report/report.h"
 
@@ -129,13 +128,11 @@ class Program {
 struct TestRun {
   std::uint64_t rounds = 8;
   std::uint64_t batch = 256;
-  std::uint64_t microbatch = 32;
-  std::string optimizer = "adamw";
   bool exact_batches = false;
 };
 
-/// A folder with data and run file; removed in the end. A failed test leaves what the programs printed in its
-/// report.
+/// A folder with run file and token; removed in the end. A failed test leaves what the programs printed in
+/// its report.
 class ProgramTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -143,8 +140,6 @@ class ProgramTest : public testing::Test {
     folder_ = testing::TempDir() + "tw-e2e-" + std::to_string(getpid()) + "-" + test->name();
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-    write_data("train", 512);
-    write_data("test", 64);
     Program init = tw({"init", path("run")}, "init");
     ASSERT_EQ(init.wait(), 0) << init.output();
   }
@@ -164,15 +159,11 @@ class ProgramTest : public testing::Test {
   /// A run file; extra: further lines of YAML.
   std::string write_run(const TestRun& run, const std::string& extra = "",
                         const std::string& name = "run.yaml") const {
-    std::ofstream(path(name))
-        << "model: mnist-cnn\ndata:\n  train_inputs: train-x\n  train_targets: train-y\n"
-        << "  test_inputs: test-x\n  test_targets: test-y\n"
-        << "training:\n  target_batch_size: " << run.batch << "\n  microbatch: " << run.microbatch
-        << "\n  rounds: " << run.rounds
-        << "\n  codec: fp32\n  exact_batches: " << (run.exact_batches ? "true" : "false")
-        << "\noptimizer:\n  kind: " << run.optimizer
-        << "\nschedule:\n  learning_rate: " << (run.optimizer == "sgd" ? "0.003" : "0.001") << "\n"
-        << extra;
+    std::ofstream(path(name)) << "training:\n  target_batch_size: " << run.batch
+                              << "\n  rounds: " << run.rounds
+                              << "\n  exact_batches: " << (run.exact_batches ? "true" : "false")
+                              << "\n  codec: fp32\n"
+                              << extra;
     return path(name);
   }
 
@@ -181,24 +172,26 @@ class ProgramTest : public testing::Test {
                    {.output = path(name + ".txt"), .separate_errors = {}, .largest_file_bytes = {}});
   }
 
-  /// One peer with its event log in out/; quiet about nothing.
-  Program peer(const std::string& run_file, std::uint64_t id, std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments = {"train", run_file,    "--id",      std::to_string(id),
-                                          "--out", path("out"), "--threads", "1",
-                                          "--run", path("run")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return tw(std::move(arguments), "peer-" + std::to_string(id));
+  /// The toy program (tests/toy/toy.c). words: its options, and settings KEY=VALUE; of two the last one
+  /// counts.
+  Program toy(const std::string& name, std::vector<std::string> words) const {
+    return Program(
+        std::move(words),
+        {.output = path(name + ".txt"), .separate_errors = {}, .largest_file_bytes = {}, .program = TW_TOY});
   }
 
-  /// One peer of the toy program (tests/toy/toy.c) with its event log in out/. more: its options, and
-  /// settings KEY=VALUE.
-  Program toy(std::uint64_t id, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {"id=" + std::to_string(id), "out=" + path("out"), "progress=line"};
+  /// Words of one peer with its event log in out/, whose batch takes 5 ms.
+  std::vector<std::string> words_of(std::uint64_t id, const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {"--work-ms", "5", "progress=line", "id=" + std::to_string(id),
+                                      "out=" + path("out")};
     words.insert(words.end(), more.begin(), more.end());
-    return Program(std::move(words), {.output = path("peer-" + std::to_string(id) + ".txt"),
-                                      .separate_errors = {},
-                                      .largest_file_bytes = {},
-                                      .program = TW_TOY});
+    return words;
+  }
+
+  /// One peer of a run that the token of this folder admits to.
+  Program peer(const std::string& run_file, std::uint64_t id, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"run_file=" + run_file, "run=" + path("run")});
+    return toy("peer-" + std::to_string(id), words_of(id, more));
   }
 
   std::vector<monitor::LogEntry> log_of(std::uint64_t id) const {
@@ -241,30 +234,6 @@ class ProgramTest : public testing::Test {
   }
 
  private:
-  /// Ten classes, each a bright square at its own place, in noise: learnable within a few rounds.
-  void write_data(const std::string& name, std::uint32_t samples) const {
-    constexpr std::uint32_t kSide = 28;
-    Prng prng(samples);
-    std::ofstream inputs(path(name + "-x"), std::ios::binary);
-    std::ofstream targets(path(name + "-y"), std::ios::binary);
-    write_head(inputs, {samples, kSide, kSide});
-    write_head(targets, {samples});
-    for (std::uint32_t sample = 0; sample < samples; ++sample) {
-      const std::uint32_t target = sample % 10;
-      targets.put(static_cast<char>(target));
-      for (std::uint32_t pixel = 0; pixel < kSide * kSide; ++pixel) {
-        const bool bright = pixel / kSide / 6 == target / 4 && pixel % kSide / 7 == target % 4;
-        inputs.put(static_cast<char>(prng.below(64) + (bright ? 160 : 0)));
-      }
-    }
-  }
-
-  static void write_head(std::ofstream& file, const std::vector<std::uint32_t>& sizes) {
-    file << '\0' << '\0' << '\x08' << static_cast<char>(sizes.size());
-    for (const std::uint32_t size : sizes)
-      for (const int shift : {24, 16, 8, 0}) file.put(static_cast<char>(size >> shift));
-  }
-
   void show_logs() const {
     for (const auto& file : std::filesystem::recursive_directory_iterator(folder_)) {
       const std::string extension = file.path().extension().string();

@@ -29,9 +29,9 @@ class Security : public ProgramTest {
 
   /// A peer that joins with what is given; what it says in the end.
   std::string refusal(const std::string& run, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"train", run, "--threads", "1"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    Program program = tw(arguments, "refused");
+    std::vector<std::string> words = {"run_file=" + run};
+    words.insert(words.end(), more.begin(), more.end());
+    Program program = toy("refused", words);
     EXPECT_NE(program.wait(), 0) << program.output();
     return program.output();
   }
@@ -42,16 +42,16 @@ class Security : public ProgramTest {
 
 TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
   const std::string run = write_run({.rounds = 100'000});
-  Program first = peer(run, 1, {"--wait-for", "2"});
+  Program first = peer(run, 1, {"wait_for=2"});
   const std::string address = address_of(1);
 
   Program other_run = tw({"init", path("other"), "--name", "pictures"}, "init");
   ASSERT_EQ(other_run.wait(), 0);
-  EXPECT_THAT(refusal(run, {"--token", token_of("other", 600, {address})}),
+  EXPECT_THAT(refusal(run, {"token=" + token_of("other", 600, {address})}),
               AllOf(HasSubstr("cannot join " + address), HasSubstr("not of run"), HasSubstr("tw token")));
-  EXPECT_THAT(refusal(run, {"--token", token_of("run", -60, {address})}),
-              AllOf(HasSubstr("--token"), HasSubstr("expired on"), HasSubstr("tw token")));
-  EXPECT_THAT(refusal(run, {"--insecure", "--join", address}),
+  EXPECT_THAT(refusal(run, {"token=" + token_of("run", -60, {address})}),
+              AllOf(HasSubstr("token: "), HasSubstr("expired on"), HasSubstr("tw token")));
+  EXPECT_THAT(refusal(run, {"insecure=true", "join=" + address}),
               AllOf(HasSubstr("cannot join " + address), HasSubstr("it speaks TLS"), HasSubstr("token")));
   EXPECT_TRUE(events_of(1, world::Phase::join).empty());
   EXPECT_TRUE(events_of(1, world::Phase::commit).empty()) << "it waits for a second peer still";
@@ -60,9 +60,8 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
   EXPECT_TRUE(wait_until([&] { return first.says("it speaks without TLS"); })) << first.output();
 
   // One that only dials, by a token that says where to.
-  Program second = tw({"train", run, "--id", "2", "--out", path("out"), "--threads", "1", "--listen", "none",
-                       "--token", token_of("run", 600, {address})},
-                      "peer-2");
+  Program second = toy(
+      "peer-2", words_of(2, {"run_file=" + run, "listen=none", "token=" + token_of("run", 600, {address})}));
   EXPECT_TRUE(wait_for_round(2, 3)) << second.output();
   EXPECT_TRUE(second.says("dials others, and listens nowhere")) << second.output();
   for (const Program* program : {&second, &first}) program->send(SIGTERM);
@@ -72,15 +71,15 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
 
 TEST_F(Security, says_everywhere_when_it_is_off) {
   Program program =
-      tw({"local", write_run({.rounds = 2}), "--peers", "2", "--insecure", "--out", path("out")});
+      tw({"run", write_run({.rounds = 2}), "--peers", "2", "--insecure", "--out", path("out"), "--", TW_TOY});
   ASSERT_EQ(program.wait(), 0) << program.output();
-  EXPECT_TRUE(program.says("without TLS (--insecure)")) << program.output();
-  EXPECT_EQ(summary_json()["insecure"], true);
+  EXPECT_TRUE(program.says("without TLS (insecure)")) << program.output();
+  EXPECT_TRUE(summary().insecure);
 }
 
 /// Where a peer says that others find it, as seen from this machine.
 std::string bootstrap_of(const Program& program) {
-  const std::string begin = "others find this run with: --bootstrap ";
+  const std::string begin = "others find this run with: bootstrap=";
   wait_until([&] { return program.output().find(begin) != std::string::npos; });
   const std::string said = program.output();
   const std::size_t at = said.find(begin);
@@ -91,11 +90,11 @@ std::string bootstrap_of(const Program& program) {
 
 TEST_F(Security, finds_the_peers_of_a_run_through_any_of_them) {
   const std::string run = write_run({.rounds = 100'000});
-  Program first = peer(run, 1, {"--wait-for", "2", "--listen", "0.0.0.0:0"});
+  Program first = peer(run, 1, {"wait_for=2", "listen=0.0.0.0:0"});
   const std::string bootstrap = bootstrap_of(first);
-  Program second = peer(run, 2, {"--bootstrap", bootstrap, "--wait-for", "2"});
+  Program second = peer(run, 2, {"bootstrap=" + bootstrap, "wait_for=2"});
   ASSERT_TRUE(wait_for_round(2, 2)) << first.output() << second.output();
-  Program third = peer(run, 3, {"--bootstrap", bootstrap_of(second)});
+  Program third = peer(run, 3, {"bootstrap=" + bootstrap_of(second)});
   EXPECT_TRUE(wait_until([&] { return !events_of(3, world::Phase::commit).empty(); })) << third.output();
   for (const Program* program : {&third, &second, &first}) program->send(SIGTERM);
   for (Program* program : {&third, &second, &first}) EXPECT_EQ(program->wait(), kGoesOn);
@@ -103,17 +102,16 @@ TEST_F(Security, finds_the_peers_of_a_run_through_any_of_them) {
 
 TEST_F(Security, says_why_nobody_is_found) {
   const std::string run = write_run({.rounds = 100'000});
-  Program first = peer(run, 1, {"--wait-for", "2", "--listen", "0.0.0.0:0"});
+  Program first = peer(run, 1, {"wait_for=2", "listen=0.0.0.0:0"});
   Program other_run = tw({"init", path("other"), "--name", "pictures"}, "init");
   ASSERT_EQ(other_run.wait(), 0);
-  const auto train = [&](const std::string& name, std::vector<std::string> more) {
-    more.insert(more.begin(), {"train", run, "--threads", "1", "--run", path("other")});
-    return tw(more, name);
+  const auto other = [&](const std::string& name, const std::string& way) {
+    return toy(name, {"run_file=" + run, "run=" + path("other"), way});
   };
-  Program closed = train("closed", {"--bootstrap", "127.0.0.1:9"});
-  Program nobody = train("nobody", {"--bootstrap", bootstrap_of(first)});
-  Program unknown = train("unknown", {"--bootstrap", "no-such-host.invalid:7000"});
-  Program port = train("port", {"--join", "127.0.0.1:9"});
+  Program closed = other("closed", "bootstrap=127.0.0.1:9");
+  Program nobody = other("nobody", "bootstrap=" + bootstrap_of(first));
+  Program unknown = other("unknown", "bootstrap=no-such-host.invalid:7000");
+  Program port = other("port", "join=127.0.0.1:9");
   for (Program* program : {&closed, &nobody, &unknown, &port}) EXPECT_NE(program->wait(), 0);
   EXPECT_THAT(closed.output(), AllOf(HasSubstr("127.0.0.1:9"), HasSubstr("does not answer on UDP port 9")));
   EXPECT_THAT(nobody.output(), AllOf(HasSubstr("it answers"), HasSubstr("run 'pictures'")));

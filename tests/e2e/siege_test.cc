@@ -51,7 +51,7 @@ TEST_F(SiegeTest, keeps_no_joiner_out_and_no_member_whose_links_broke) {
   {
     const Siege siege(address, {.first_host = 1});  // the host of the joiner is one of theirs
     ASSERT_TRUE(stands(siege));
-    Program second = peer(run, 2, {"--join", address});
+    Program second = peer(run, 2, {"join=" + address});
     ASSERT_FALSE(address_of(2).empty()) << second.output();
     const double started = seconds(events_of(2, world::Phase::start).front());
     const double joined = joined_at(2, started);

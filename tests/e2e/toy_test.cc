@@ -13,19 +13,19 @@ namespace {
 using ::testing::HasSubstr;
 using world::Phase;
 
-constexpr Round kRounds = 60;
-constexpr std::uint64_t kBatch = 256;
-
 /// Peers of the small program over the C interface.
 class Toy : public ProgramTest {
  protected:
+  static constexpr Round kRounds = 60;
+  static constexpr std::uint64_t kBatch = 256;
+
   Program start(std::uint64_t id, std::vector<std::string> more = {}) const {
-    more.insert(more.end(), {"insecure=true", "training.target_batch_size=" + std::to_string(kBatch),
-                             "training.rounds=" + std::to_string(kRounds), "training.exact_batches=true"});
-    return toy(id, std::move(more));
+    more.insert(more.begin(), {"insecure=true", "training.target_batch_size=" + std::to_string(kBatch),
+                               "training.rounds=" + std::to_string(kRounds), "training.exact_batches=true"});
+    return toy("peer-" + std::to_string(id), words_of(id, more));
   }
 
-  Program join(std::uint64_t id) const { return start(id, {"--work-ms", "5", "join=" + address_of(1)}); }
+  Program join(std::uint64_t id) const { return start(id, {"join=" + address_of(1)}); }
 
   /// What the program found: the last line that begins with "w".
   static std::vector<double> line_of(const Program& program) {
@@ -39,14 +39,14 @@ class Toy : public ProgramTest {
 };
 
 TEST_F(Toy, three_peers_compute_what_one_computes_though_one_of_them_is_killed) {
-  Program alone = start(9);
+  Program alone = start(9, {"--work-ms", "0"});
   ASSERT_EQ(alone.wait(), 0) << alone.output();
   const std::vector<double> expected = line_of(alone);
   ASSERT_EQ(expected.size(), 9U) << alone.output();
   EXPECT_GT(std::abs(expected[7] - expected[1]), 0.1) << "it learned";
   std::filesystem::remove_all(path("out"));
 
-  Program first = start(1, {"--work-ms", "5", "wait_for=3"});
+  Program first = start(1, {"wait_for=3"});
   Program second = join(2), third = join(3);
   ASSERT_TRUE(wait_for_round(1, 10)) << first.output();
   second.send(SIGKILL);
@@ -64,8 +64,8 @@ TEST_F(Toy, three_peers_compute_what_one_computes_though_one_of_them_is_killed) 
 }
 
 TEST_F(Toy, exit_codes_say_how_a_peer_ended) {
-  Program first = start(1, {"--work-ms", "5", "wait_for=2", "training.rounds=100000"});
-  Program second = start(2, {"--work-ms", "5", "join=" + address_of(1), "training.rounds=100000"});
+  Program first = start(1, {"wait_for=2", "training.rounds=100000"});
+  Program second = start(2, {"join=" + address_of(1), "training.rounds=100000"});
   ASSERT_TRUE(wait_for_round(2, 3)) << second.output();
   second.send(SIGTERM);
   EXPECT_EQ(second.wait(), kGoesOn) << second.output();

@@ -17,7 +17,7 @@ class Up : public ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
-    write_run({.rounds = 100'000});
+    write_run({.rounds = 100'000}, "program: {command: [" TW_TOY ", --work-ms, 5]}\n");
     plan(2);
   }
 
@@ -94,8 +94,8 @@ TEST_F(Up, starts_a_plan_once_brings_back_what_was_lost_and_follows_another_plan
   plan(1, "smaller.yaml");
   EXPECT_THAT(up("smaller.yaml"), HasSubstr("stopped p3\n"));
   EXPECT_EQ(status()["peers"].size(), 2U);
-  EXPECT_THAT(command({"logs", "words", "p2"}), HasSubstr("listening on "));
-  EXPECT_THAT(command({"logs", "words", "p3"}), HasSubstr("listening on ")) << "it is gone";
+  EXPECT_THAT(command({"logs", "words", "p2"}), HasSubstr("others join with: "));
+  EXPECT_THAT(command({"logs", "words", "p3"}), HasSubstr("others join with: ")) << "it is gone";
 
   EXPECT_THAT(command({"down", "words"}), HasSubstr("run words is down"));
   EXPECT_EQ(status()["peers"][0]["state"], "left");

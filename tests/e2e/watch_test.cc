@@ -64,9 +64,8 @@ class Watch : public ProgramTest {
 
 TEST_F(Watch, any_peer_shows_the_run_and_another_program_shows_it_on) {
   const std::string run = write_run({.rounds = 100'000});
-  const Program first =
-      peer(run, 1, {"--listen", "127.0.0.1:0", "--wait-for", "2", "--watch", "127.0.0.1:0"});
-  const Program second = peer(run, 2, {"--join", address_of(1), "--watch", "127.0.0.1:0"});
+  const Program first = peer(run, 1, {"listen=127.0.0.1:0", "wait_for=2", "watch=127.0.0.1:0"});
+  const Program second = peer(run, 2, {"join=" + address_of(1), "watch=127.0.0.1:0"});
   for (const Program* one : {&first, &second}) {
     ASSERT_TRUE(shows_round(url_of(*one), 3)) << one->output();
     EXPECT_THAT(get(url_of(*one) + "/metrics"), HasSubstr("\ntw_round "));
@@ -78,7 +77,8 @@ TEST_F(Watch, any_peer_shows_the_run_and_another_program_shows_it_on) {
 
 TEST_F(Watch, a_folder_of_logs_is_shown_while_they_grow_and_after) {
   const std::string run = write_run({.rounds = 5});
-  Program local = tw({"local", run, "--peers", "2", "--out", path("out"), "--watch", "127.0.0.1:0"}, "local");
+  Program local =
+      tw({"run", run, "--peers", "2", "--out", path("out"), "--watch", "127.0.0.1:0", "--", TW_TOY}, "local");
   ASSERT_NE(url_of(local), "") << local.output();
   ASSERT_EQ(local.wait(120s), 0) << local.output();
   Program watcher = tw({"watch", path("out"), "--tensorboard", path("boards")}, "watcher");
@@ -107,8 +107,9 @@ TEST_F(Watch, errors_name_what_is_wrong) {
               HasSubstr("nothing: expected a folder of event logs, one log, or HOST:PORT of a peer"));
   EXPECT_THAT(error_of({"watch", folder(), "--listen", "8080"}),
               HasSubstr("--listen 8080: expected HOST:PORT, such as 127.0.0.1:8080"));
-  EXPECT_THAT(error_of({"train", write_run({}), "--watch", "8080"}),
-              HasSubstr("--watch 8080: expected HOST:PORT"));
+  Program peer = toy("wrong", {"watch=8080"});
+  EXPECT_EQ(peer.wait(), 2);
+  EXPECT_THAT(peer.output(), HasSubstr("watch=8080: expected HOST:PORT"));
   EXPECT_THAT(error_of({"watch", folder(), "--token", "nonsense"}), HasSubstr("--token"));
   EXPECT_THAT(error_of({"watch", folder(), "--pin", "abc"}), HasSubstr("--pin: is of the certificate"));
   EXPECT_THAT(error_of({"report", folder(), "--trace", path("t.json"), "--json"}), HasSubstr("give one of"));

@@ -5,8 +5,10 @@
  *   toy [--batch N] [--work-ms MS] [--values N] [KEY=VALUE ...]
  *
  * KEY=VALUE are settings of the engine (tw_setting); the rest of them come from TRADEWIND_*. Samples are
- * those of tw_samples, so any number of peers computes what one computes. --values pads the vector, --work-ms
- * sleeps for each gradient. The last line on stdout has w and the constant.
+ * those of tw_samples, so any number of peers computes what one computes. The vector has --values values: w,
+ * the constant, and pads, whose gradient is 1 at each point. A pad so tells the number of rounds, and the
+ * program fails when it does not: some mean lacked samples or had them twice. --work-ms sleeps for each
+ * gradient. The last line on stdout has w and the constant.
  * Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage or nothing is left.
  */
 #include <signal.h>
@@ -17,7 +19,12 @@
 
 #include "tradewind.h"
 
-enum { kInputs = 8, kPoints = 4096, kMostSettings = 64, kGoesOn = 75 };
+enum { kInputs = 8, kPoints = 4096, kMostSettings = 64 };
+
+/* A power of two, so that the sum of all steps of a pad is exact. */
+static const float kRate = 0.125F;
+
+enum { kFailed = 1, kWrongOrLost = 2, kGoesOn = 75, kInterrupted = 130 };
 
 struct options {
   uint64_t batch, work_ms, values;
@@ -25,13 +32,9 @@ struct options {
   size_t count;
 };
 
-static volatile sig_atomic_t arrived[65];
-
-static void on_signal(int number) { ++arrived[number]; }
-
 static int complain(const char* what) {
   fprintf(stderr, "toy: %s\n", what);
-  return 2;
+  return kWrongOrLost;
 }
 
 /* A number from -1 to 1 for each input of each point: the same on every machine. */
@@ -70,9 +73,15 @@ static int read_words(int count, char** words, struct options* o) {
   return 0;
 }
 
-static void pass_signals_on(tw_peer* peer) {
-  for (int number = 1; number < 65; ++number)
-    for (; arrived[number] > 0; --arrived[number]) tw_signal(peer, number);
+static int check_pads(const float* w, uint64_t values, uint64_t rounds) {
+  const float expected = -kRate * (float)rounds;
+  for (uint64_t i = kInputs + 1; i < values; ++i) {
+    if (w[i] == expected) continue;
+    fprintf(stderr, "toy: value %llu is %.9g after round %llu, expected %.9g\n", (unsigned long long)i, w[i],
+            (unsigned long long)rounds, expected);
+    return TW_FAILED;
+  }
+  return TW_OK;
 }
 
 /* One order: the gradients of as many of its samples as a batch has, and their loss. */
@@ -81,8 +90,9 @@ static int work(tw_peer* peer, const struct options* o, const tw_order* order, c
   const uint64_t count = order->samples < o->batch ? order->samples : o->batch;
   const struct timespec pause = {(time_t)(o->work_ms / 1000), (long)(o->work_ms % 1000) * 1000000};
   double loss = 0;
+  if (check_pads(w, o->values, order->round - 1) != TW_OK) return TW_FAILED;
   if (tw_samples(peer, kPoints, 1, samples, count) != TW_OK) return TW_FAILED;
-  memset(gradient, 0, o->values * sizeof(float));
+  for (uint64_t i = 0; i < o->values; ++i) gradient[i] = i <= kInputs ? 0 : (float)count;
   for (uint64_t i = 0; i < count; ++i) loss += add_gradient(w, (uint64_t)samples[i], gradient);
   if (o->work_ms > 0) nanosleep(&pause, NULL);
   const tw_tensor tensors[2] = {{gradient, kInputs + 1, TW_FLOAT32, 0},
@@ -91,56 +101,62 @@ static int work(tw_peer* peer, const struct options* o, const tw_order* order, c
   return tw_done(peer, &handed);
 }
 
-static int exit_code_of(tw_peer* peer) {
-  char* const view = tw_view(peer);
-  const int code = strstr(view, "\"ending\":\"notice\"")        ? kGoesOn
-                   : strstr(view, "\"ending\":\"interrupted\"") ? 130
-                   : strstr(view, "\"ending\":\"lost\"")        ? 2
-                   : strstr(view, "\"ending\":\"failed\"")      ? 1
-                   : strstr(view, "\"unsaved\":\"\"") == NULL   ? 1
-                                                                : 0;
+static void print_line(const float* w) {
+  printf("w");
+  for (int i = 0; i <= kInputs; ++i) printf(" %.9g", w[i]);
+  printf("\n");
+}
+
+static int train(tw_peer* peer, const struct options* o) {
+  const tw_tensor initial[2] = {{NULL, kInputs + 1, TW_FLOAT32, 0},
+                                {NULL, o->values - kInputs - 1, TW_FLOAT32, 0}};
+  int status = tw_start(peer, initial, 2);
+  if (status != TW_OK) return status;
+  for (const int* number = (const int[]){SIGINT, SIGTERM, SIGUSR1, SIGUSR2, 0}; *number != 0; ++number)
+    tw_heed(peer, *number);
+  float *parameters = NULL, *const gradient = calloc(o->values, sizeof(float));
+  int64_t* const samples = calloc(o->batch, sizeof(int64_t));
+  uint64_t values = 0;
+  tw_memory* const memory = tw_vector(peer, 0, &parameters, &values);
+  tw_order order;
+  while ((status = tw_next(peer, 1000, &order)) >= TW_OK && status != TW_FINISHED) {
+    if (status == TW_GRADIENT) status = work(peer, o, &order, parameters, gradient, samples);
+    if (status < TW_OK) break;
+  }
+  if (status == TW_FINISHED) print_line(parameters);
+  tw_release(memory);
+  free(gradient);
+  free(samples);
+  return status;
+}
+
+static int exit_code_of(tw_peer* peer, int status) {
+  if (status != TW_FINISHED) complain(tw_last_error());
+  if (status == TW_CONDEMNED) return kGoesOn;
+  if (status == TW_MISUSE) return kWrongOrLost;
+  char* const view = tw_view(peer); /* null: it did not start */
+  if (view == NULL) return kFailed;
+  const int code = strstr(view, "\"ending\":\"notice\"")             ? kGoesOn
+                   : strstr(view, "\"ending\":\"left\"")             ? kGoesOn
+                   : strstr(view, "\"ending\":\"interrupted\"")      ? kInterrupted
+                   : strstr(view, "\"ending\":\"lost\"")             ? kWrongOrLost
+                   : strstr(view, "\"ending\":\"complete\"") == NULL ? kFailed
+                   : strstr(view, "\"unsaved\":\"\"") == NULL        ? kFailed
+                                                                     : 0;
   tw_free(view);
   return code;
 }
 
-static int train(tw_peer* peer, const struct options* o) {
-  float *parameters = NULL, *const gradient = calloc(o->values, sizeof(float));
-  int64_t* const samples = calloc(o->batch, sizeof(int64_t));
-  const tw_tensor initial[2] = {{NULL, kInputs + 1, TW_FLOAT32, 0},
-                                {NULL, o->values - kInputs - 1, TW_FLOAT32, 0}};
-  int status = tw_start(peer, initial, 2);
-  if (status == TW_CONDEMNED) return kGoesOn;
-  if (status != TW_OK) return status;
-  uint64_t values = 0;
-  tw_memory* const memory = tw_vector(peer, 0, &parameters, &values);
-  tw_order order;
-  while ((status = tw_next(peer, 20, &order)) >= TW_OK && status != TW_FINISHED) {
-    pass_signals_on(peer);
-    if (status == TW_GRADIENT) status = work(peer, o, &order, parameters, gradient, samples);
-    if (status < TW_OK) break;
-  }
-  printf("w");
-  for (int i = 0; i <= kInputs; ++i) printf(" %.9g", parameters[i]);
-  printf("\n");
-  tw_release(memory);
-  free(gradient);
-  free(samples);
-  return status == TW_FINISHED ? exit_code_of(peer) : status;
-}
-
 int main(int count, char** words) {
-  struct options o = {.batch = 32, .values = kInputs + 1};
-  if (read_words(count, words, &o) != 0) return 2;
-  const tw_group group = {.tensors = 2, .learning_rate = 0.1, .kind = TW_SGD};
+  struct options o = {.batch = 32, .values = 1024};
+  if (read_words(count, words, &o) != 0) return kWrongOrLost;
+  const tw_group group = {.tensors = 2, .learning_rate = kRate, .kind = TW_SGD};
   const uint64_t sizes[2] = {kInputs + 1, o.values - kInputs - 1};
   const tw_model model = {
       .groups = &group, .group_count = 1, .tensor_sizes = sizes, .tensor_count = 2, .layout = "toy"};
   tw_peer* peer = NULL;
-  for (const int* number = (const int[]){SIGINT, SIGTERM, SIGUSR1, SIGUSR2, 0}; *number != 0; ++number)
-    signal(*number, on_signal);
   if (tw_open(o.settings, o.count, &model, NULL, &peer) != TW_OK) return complain(tw_last_error());
-  const int code = train(peer, &o);
-  if (code < 0) complain(tw_last_error());
+  const int code = exit_code_of(peer, train(peer, &o));
   tw_close(peer);
-  return code < 0 ? 1 : code;
+  return code;
 }

@@ -5,17 +5,15 @@
 
 #include <algorithm>
 
-#include "measure/bench/bench_peer.h"
-
 namespace tw::soak {
 namespace {
 
 /// More than the longest soak can last.
 constexpr Round kRoundsWithoutEnd = 100'000'000;
-constexpr std::uint64_t kVectorBytes = 512 << 10;
+constexpr std::uint64_t kVectorValues = 128 << 10;
 /// Slept, not computed: the soak leaves the cores to others.
-constexpr std::uint64_t kMicrobatchMs = 100;
-/// `tw bench peer` has four microbatches of one sample for each peer that it waits for.
+constexpr std::uint64_t kSampleMs = 100;
+constexpr Round kBetweenCheckpoints = 20;
 constexpr std::uint64_t kSamplesOfAPeer = 4;
 /// Rounds that a member may be behind by its log: they are read one after another.
 constexpr Round kBehind = 1;
@@ -36,25 +34,22 @@ Peers::Peers(Options options, const Testbed& testbed, const Disks& disks)
       history_(kSamplesOfAPeer * options_.members) {}
 
 std::vector<std::string> Peers::words(std::uint64_t id, Place place) const {
-  std::vector<std::string> more = {"--progress",
-                                   "--work-ms",
-                                   std::to_string(kMicrobatchMs),
-                                   "--token",
-                                   options_.token,
-                                   "--checkpoints",
-                                   fmt::format("{}/checkpoints-{}", disks_->folder(place.host), id)};
-  for (std::size_t host = 0; host < options_.members && !places_.empty(); ++host) {
-    const std::string address = testbed_->listen_address(host, 0);
-    if (place.slot != 0 || host != place.host) more.insert(more.end(), {"--join", address});
-  }
-  return measure::words_of({.id = id,
-                            .peers = options_.members,
-                            .bytes = kVectorBytes,
-                            .codec = codec::Codec::fp16,
-                            .rounds = kRoundsWithoutEnd,
-                            .out = disks_->folder(place.host) + "/out",
-                            .listen = testbed_->listen_address(place.host, place.slot)},
-                           more);
+  const auto setting = [](const char* key, const auto& value) { return fmt::format("{}={}", key, value); };
+  std::vector<std::string> words = {
+      "--batch", "1", "--values", std::to_string(kVectorValues), "--work-ms", std::to_string(kSampleMs)};
+  words.insert(
+      words.end(),
+      {setting("id", id), setting("out", disks_->folder(place.host) + "/out"),
+       setting("listen", testbed_->listen_address(place.host, place.slot)),
+       setting("wait_for", options_.members), setting("token", options_.token), setting("progress", "line"),
+       setting("training.target_batch_size", kSamplesOfAPeer * options_.members),
+       setting("training.microbatch", 1), setting("training.rounds", kRoundsWithoutEnd),
+       setting("training.codec", "fp16"), setting("checkpoint.every", kBetweenCheckpoints),
+       setting("checkpoint.folder", fmt::format("{}/checkpoints-{}", disks_->folder(place.host), id))});
+  for (std::size_t host = 0; host < options_.members && !places_.empty(); ++host)
+    if (place.slot != 0 || host != place.host)
+      words.push_back(setting("join", testbed_->listen_address(host, 0)));
+  return words;
 }
 
 std::vector<std::string> Peers::enter(std::uint64_t id, Place place, const SteppedClock& clock) const {
@@ -72,7 +67,8 @@ void Peers::launch(std::uint64_t id, Place place) {
   const std::string name = fmt::format("{}/peer-{}-{}", options_.folder, id, ++launches_);
   auto clock = std::make_unique<SteppedClock>(name + ".clock");
   auto program = std::make_unique<Program>(
-      words(id, place), Program::Options{.output = name + ".txt", .enter = enter(id, place, *clock)});
+      words(id, place),
+      Program::Options{.output = name + ".txt", .enter = enter(id, place, *clock), .program = TW_TOY});
   places_[id] = place;
   running_.erase(id);
   running_.emplace(id, Running{place, std::move(clock), std::move(program), LineTail(name + ".txt")});

@@ -36,8 +36,8 @@ class Peers {
 
   Peers(Options options, const Testbed& testbed, const Disks& disks);
 
-  /// Starts `tw bench peer`. The same words each time but for the very first peer of the run, which joins
-  /// nobody.
+  /// Starts the toy program (tests/toy/toy.c), which checks the mean of each round. The same words each time
+  /// but for the very first peer of the run, which joins nobody.
   void launch(std::uint64_t id, Place place);
 
   /// Kills it at once, without notice.
