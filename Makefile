@@ -69,18 +69,20 @@ python: configure  ## tw and the Python package with its library, in build/pytho
 
 # PyTorch 2, transformers, accelerate and Lightning come from pip: 6 GB for each interpreter.
 test-integrations: program python  ## tradewind's wheel against PyTorch 2 and real trainers, in build/integrations; PYTHONS="python3 ..."
+	@cmake --build $(BUILD) --target toy
 	@TESTS='$(TESTS)' tools/test_integrations.sh $(BUILD) $(PYTHONS)
 
 # Real engines, each a bed of its own; what cannot run here is skipped and says why.
 test-engines: program  ## tw up on real engines (Slurm, sshd in namespaces); installs packages-engines.txt
 	$(if $(SKIP_SETUP),,@tools/setup.sh packages-engines.txt || true)
-	@cmake --build $(BUILD) --target tw-wan
+	@cmake --build $(BUILD) --target tw-wan toy python
 	@TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan \
 		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300 $(wildcard tests/engines/*_test.py)
 
 # The first time it builds Kubernetes, in ~/.cache/tradewind/kubernetes: minutes, and 3 GB while it does.
 test-kubernetes: program  ## tw up on a real Kubernetes of one node, built from Debian's source; as root
 	$(if $(SKIP_SETUP),,@tools/setup.sh tests/engines/kubernetes/packages.txt)
+	@cmake --build $(BUILD) --target toy
 	@TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw tests/engines/kubernetes/run.sh $(KUBERNETES_FLAGS)
 
 package: configure  ## a Debian package: tw, the Python package, the library, the pages; in build/package

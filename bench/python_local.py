@@ -5,7 +5,6 @@
     PYTHONPATH=build/python /usr/bin/python3 bench/python_local.py --repeats 7
 
 Written: samples/s of the four together and their ratio (medians), and what a round costs beyond its work.
-`bench/training_speed.py --peers 4` is the same for C++ (docs/benchmarks.md).
 """
 
 import argparse

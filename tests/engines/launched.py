@@ -3,16 +3,15 @@
 import contextlib
 import json
 import os
-import random
 import shutil
 import signal
-import struct
 import subprocess
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TW = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
+TOY = os.environ.get("TRADEWIND_TOY", str(ROOT / "build/tests/toy"))  # tests/toy/toy.c
 TW_WAN = os.environ.get("TRADEWIND_WAN", str(ROOT / "build/tw-wan"))
 PATIENCE = 200  # seconds; a machine with other work must pass
 
@@ -37,32 +36,14 @@ def wait_for(holds, what, limit=PATIENCE, every=0.1):
     raise AssertionError(f"not within {limit} s: {what}")
 
 
-def write_data(folder, name, samples):
-    """MNIST's format: ten classes, each a bright square at its own place, in noise."""
-    dice = random.Random(samples)
-    inputs = bytearray(struct.pack(">BBBBIII", 0, 0, 8, 3, samples, 28, 28))
-    targets = bytearray(struct.pack(">BBBBI", 0, 0, 8, 1, samples))
-    for sample in range(samples):
-        target = sample % 10
-        targets.append(target)
-        for y in range(28):
-            for x in range(28):
-                bright = y // 6 == target // 4 and x // 7 == target % 4
-                inputs.append(dice.randrange(64) + (160 if bright else 0))
-    (folder / f"{name}-x").write_bytes(inputs)
-    (folder / f"{name}-y").write_bytes(targets)
-
-
 class Run:
     """A run in a folder of its own, with the commands of a user."""
 
     def __init__(self, folder, batch=256, rounds=100_000, prefix=(), name="words"):
         self.folder, self.prefix, self.name, self.batch = Path(folder), list(prefix), name, batch
-        write_data(self.folder, "train", 512)
         (self.folder / "run.yaml").write_text(
-            "model: mnist-cnn\ndata:\n  train_inputs: train-x\n  train_targets: train-y\n"
-            f"training:\n  target_batch_size: {batch}\n  microbatch: 32\n  rounds: {rounds}\n"
-            "  exact_batches: true\n")
+            f"training: {{target_batch_size: {batch}, rounds: {rounds}, exact_batches: true}}\n"
+            f"program: {{command: [{TOY}, --work-ms, '5']}}\n")
         self.state = self.folder / "state" / name
         self.both = False  # tw() returns both outputs
 

@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
+TOY = os.environ.get("TRADEWIND_TOY", str(ROOT / "build/tests/toy"))  # tests/toy/toy.c
 BATCH = 128
 PATIENCE_S = 90
 
@@ -44,15 +44,15 @@ def soon(seconds, form="%Y-%m-%dT%H:%M:%SZ"):
 
 
 class Peer:
-    """One `tw train` of a machine."""
+    """One `tw run` of a machine, with the toy program."""
 
     def __init__(self, machine, number, words, enter=(), **environment):
         self.log = machine.folder / "out" / f"events-{number}.jsonl"
         self.printed = machine.folder / f"peer-{number}.txt"
         with open(self.printed, "w") as out:
             self.process = subprocess.Popen(
-                [*machine.enter, *enter, PROGRAM, "train", str(machine.run), "--id", str(number)]
-                + ["--threads", "1", "--out", str(machine.folder / "out"), "--insecure", *words],
+                [*machine.enter, *enter, PROGRAM, "run", str(machine.run), "--id", str(number)]
+                + ["--out", str(machine.folder / "out"), "--insecure", *words, "--", TOY, "--work-ms", "5"],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **environment},
@@ -90,7 +90,7 @@ class Machine:
         self.run = self.folder / "run.yaml"
         self.started = []
         self.service = None
-        self._write_run()
+        self.run.write_text(f"training: {{target_batch_size: {BATCH}, rounds: 100000, codec: fp32}}\n")
 
     def __enter__(self):
         settings = Path("/etc/netns") / self.name
@@ -156,21 +156,6 @@ class Machine:
     def summary(self):
         words = [PROGRAM, "report", str(self.folder / "out"), "--json"]
         return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
-
-    def _write_run(self):
-        dice = random.Random(1)
-        for name, count in (("train", 512), ("test", 64)):
-            targets = bytes(i % 10 for i in range(count))
-            pictures = bytes(18 * target + dice.randrange(64) for target in targets for _ in range(28 * 28))
-            head = struct.pack(">4B3I", 0, 0, 8, 3, count, 28, 28)
-            (self.folder / f"{name}-x").write_bytes(head + pictures)
-            (self.folder / f"{name}-y").write_bytes(struct.pack(">4BI", 0, 0, 8, 1, count) + targets)
-        self.run.write_text(
-            "model: mnist-cnn\n"
-            "data:\n  train_inputs: train-x\n  train_targets: train-y\n"
-            "  test_inputs: test-x\n  test_targets: test-y\n"
-            f"training: {{target_batch_size: {BATCH}, microbatch: 16, rounds: 100000, codec: fp32}}\n"
-        )
 
 
 def expect_the_run_goes_on(machine, first, second, third):

@@ -100,12 +100,12 @@ def test_plans_predictions_and_what_ifs_are_pages(look, tmp_path):
 
 
 def priced(number):
-    return ["--usd-per-h", f"0.{number}5", "--site", "gcp:us-west1:b" if number % 2 else "gcp:europe-west4:a"]
+    return [f"usd_per_h=0.{number}5", f"site=gcp:{'us-west1:b' if number % 2 else 'europe-west4:a'}"]
 
 
 @pytest.fixture
 def crew(tmp_path):
-    crew = Crew(tmp_path, words=priced, batch=512)
+    crew = Crew(tmp_path, settings=priced, batch=512)
     try:
         yield crew
     finally:
@@ -146,7 +146,7 @@ def watched(folder, logs):
 
 
 def test_the_dollars_of_a_page_are_those_of_the_report(look, tmp_path):
-    crew = Crew(tmp_path, rounds=12, words=priced)
+    crew = Crew(tmp_path, rounds=12, settings=priced)
     try:
         for process in crew.processes:
             process.wait(timeout=200)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs from shards: MNIST in tars, and the account of samples that their event logs keep (docs/events.md).
-The order of samples is computed here anew (Feistel network over blocks, cycle walking), not by tradewind.
+"""Runs from shards: MNIST in tars, a loop over them, and the account of samples that their event logs keep
+(docs/events.md).
 """
 
 import io
@@ -8,13 +8,14 @@ import json
 import os
 import struct
 import subprocess
+import sys
 import tarfile
-from collections import Counter
+from pathlib import Path
 
 from machine import PROGRAM, ROOT
 
+LOOP = Path(__file__).with_name("shard_loop.py")
 MNIST = os.path.join(ROOT, "data-cache/mnist")
-MASK = (1 << 64) - 1
 
 
 def digits(kind):
@@ -42,15 +43,13 @@ def write_tar(path, pictures, labels, first, form=tarfile.USTAR_FORMAT):
 
 
 def write_shards(folder, samples, shards):
-    """train-0.tar and so forth, in each of the three formats, and test.tar with 5,000 samples."""
+    """train-0.tar and so forth, in each of the three formats."""
     pictures, labels = digits("train")
     each = samples // shards
     forms = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
     for i in range(shards):
         here = slice(i * each, (i + 1) * each)
         write_tar(folder / f"train-{i}.tar", pictures[here], labels[here], i * each, forms[i % 3])
-    pictures, labels = digits("t10k")
-    write_tar(folder / "test.tar", pictures[:5000], labels[:5000], 0)
 
 
 def tw(folder, *words, env=None, limit_s=280, status=0):
@@ -61,41 +60,16 @@ def tw(folder, *words, env=None, limit_s=280, status=0):
     return done
 
 
-def write_run(folder, batch, rounds, microbatch, more="", data=None):
-    data = data or "index: train.twi, test_index: test.twi, inputs: npy, targets: cls"
+def write_run(folder, batch, rounds):
     (folder / "run.yaml").write_text(
-        f"model: mnist-cnn\ndata: {{{data}{more}}}\n"
-        f"training: {{target_batch_size: {batch}, microbatch: {microbatch}, rounds: {rounds}, codec: fp16, "
-        "exact_batches: true}\n"
-        "optimizer: {beta2: 0.98}\n"
-        f"schedule: {{kind: cosine, learning_rate: 5e-3, warmup_rounds: {rounds // 10}, final_share: 0.05}}\n"
-        f"evaluation: {{every: {rounds}}}\n")
+        f"training: {{target_batch_size: {batch}, rounds: {rounds}, exact_batches: true}}\n"
+        "checkpoint: {folder: none}\n")
 
 
-def mixed(a, b):
-    """SplitMix64 of two numbers."""
-    z = (a ^ b * 0xd6e8feb86659fd93 & MASK) + 0x9e3779b97f4a7c15 & MASK
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & MASK
-    z = (z ^ z >> 27) * 0x94d049bb133111eb & MASK
-    return z ^ z >> 31
-
-
-def permuted(key, size, i):
-    half = max(1, ((size - 1).bit_length() + 1) // 2)
-    while True:
-        left, right = i >> half, i & (1 << half) - 1
-        for step in range(8):
-            left, right = right, left ^ mixed(mixed(key, step), right) & (1 << half) - 1
-        i = left << half | right
-        if i < size:
-            return i
-
-
-def index_of(sample, seed, size, block):
-    place, blocks = sample % size, size // block
-    if place // block >= blocks:
-        return place
-    return permuted(mixed(seed, sample // size), blocks, place // block) * block + place % block
+def loop_of(peers, batch_size, *words):
+    """Words of `tw` that train on train.twi with so many peers, so many samples a step."""
+    program = [sys.executable, LOOP, batch_size]
+    return ["run", "run.yaml", "--peers", peers, "--out", "out", *words, "--", *program]
 
 
 def events_of(out, phase):
@@ -122,17 +96,17 @@ def records_of(out):
     return history[::-1]
 
 
-def expect_each_once(out, rounds, epochs):
-    """The records name each sample of the data set once an epoch; returns them."""
-    start = next(events_of(out, "start"))
-    size, seed, block = start["dataset"], int(start["seed"]), start["block"]
-    records = records_of(out)
+def expect_each_once(folder, rounds, batch):
+    """The records name each sample of these rounds once."""
+    records = records_of(folder / "out")
     assert len(records) == rounds
-    seen = Counter((sample // size, index_of(sample, seed, size, block)) for sample in samples_in(records))
-    assert set(seen.values()) == {1}, "no sample twice"
-    all_of_them = {(epoch, index) for epoch in range(epochs) for index in range(size)}
-    assert set(seen) == all_of_them, "and none left out"
+    assert sorted(samples_in(records)) == list(range(rounds * batch)), "each sample once"
     return records
+
+
+def keys_given(folder):
+    """Keys of the samples that the loops were given, those of all peers."""
+    return [key for file in folder.glob("keys-*.txt") for key in file.read_text().split()]
 
 
 def samples_in(records):

@@ -11,17 +11,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from launched import TW, missing, write_data
+from launched import TOY, TW, missing
 
 SPEEDSCOPE = "1.25.0"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tradewind-engines"
 ABSENT = missing("chromium", "npm").replace("needs root", "")
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=ABSENT)
 
-RUN = """model: mnist-cnn
-data: {train_inputs: train-x, train_targets: train-y}
-training: {target_batch_size: 64, microbatch: 16, rounds: 6}
-"""
+SETTINGS = ("--set", "training.target_batch_size=64", "--set", "training.rounds=6")
 
 
 def speedscope():
@@ -41,9 +38,8 @@ def speedscope():
 
 @pytest.fixture
 def trace(tmp_path):
-    write_data(tmp_path, "train", 64)
-    (tmp_path / "run.yaml").write_text(RUN)
-    for words in (["local", "run.yaml", "--peers", "2", "--out", "out", "--insecure"],
+    toy = ["--", TOY, "--batch", "16", "--work-ms", "10"]
+    for words in (["run", "--peers", "2", "--out", "out", "--insecure", *SETTINGS, *toy],
                   ["report", "out", "--trace", "run.json"]):
         done = subprocess.run([TW, *words], cwd=tmp_path, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -45,7 +45,7 @@ def collected(run, peer_id):
 
 
 def processes(run):
-    """Process ids of peers that tw up started; their command lines name the run file of their host."""
+    """Each `tw run` that tw up started; their command lines name the run file of their host."""
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -53,7 +53,7 @@ def processes(run):
             folder = os.readlink(f"/proc/{number}/cwd")
         except OSError:
             continue
-        if "train" in words and any(w.endswith("/run.yaml") for w in words) and str(run.folder) in folder:
+        if "run" in words[:2] and any(w.endswith("/run.yaml") for w in words) and str(run.folder) in folder:
             found.append((int(number), words))
     return found
 

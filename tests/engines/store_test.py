@@ -12,7 +12,7 @@ import time
 
 import pytest
 from ceph_bed import BUCKET, KEY, SECRET, CephBed, why_not
-from machine import PROGRAM, ROOT, wait_until
+from machine import PROGRAM, TOY, wait_until
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
@@ -30,7 +30,7 @@ def bed(tmp_path_factory):
 
 
 class Anchor:
-    """One `tw train` that copies its checkpoints away."""
+    """One peer of the toy program that copies its checkpoints away."""
 
     def __init__(self, folder, bed, name, copies=COPIES, rounds=100_000, **environment):
         self.folder = folder / name
@@ -38,15 +38,15 @@ class Anchor:
         self.log = self.folder / "out/events-1.jsonl"
         run = self.folder / "run.yaml"
         run.write_text(
-            f"model: char-transformer\ndata: {{text: {ROOT}/README.md, context: 16}}\n"
-            f"training: {{target_batch_size: 8, microbatch: 8, rounds: {rounds}, patience: 3s}}\n"
+            f"training: {{target_batch_size: 8, rounds: {rounds}, patience: 3s}}\n"
             f"checkpoint: {{folder: own, every: 5, keep: 2, to: '{copies}'}}\n"
         )
-        words = [PROGRAM, "train", str(run), "--id", "1", "--threads", "1", "--out", str(self.folder / "out")]
+        words = [TOY, "--work-ms", "20", "--values", "30000", f"run_file={run}", "id=1", "insecure=true"]
+        words += [f"out={self.folder / 'out'}", "role=anchor", "listen=127.0.0.1:0", "progress=line"]
         self.printed = self.folder / "printed.txt"
         with open(self.printed, "w") as out:
             self.process = subprocess.Popen(
-                [*words, "--insecure", "--role", "anchor", "--listen", "127.0.0.1:0"],
+                words,
                 stdout=out, stderr=subprocess.STDOUT, cwd=self.folder,
                 env={**os.environ, **bed.environment, **environment},
             )

@@ -8,16 +8,13 @@ import socket
 import subprocess
 
 import pytest
-from launched import PATIENCE, TW, missing, wait_for, write_data
+from launched import PATIENCE, TOY, TW, missing, wait_for
 from screen import Screen
 
 ABSENT = missing("tmux", "stty").replace("needs root", "")
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=ABSENT)
 
-RUN = """model: mnist-cnn
-data: {train_inputs: train-x, train_targets: train-y}
-training: {target_batch_size: 128, microbatch: 32, rounds: 100000}
-"""
+RUN = "training: {target_batch_size: 128, rounds: 100000}\n"
 PLAN = "peers:\n  - {gpu: cpu, site: 'onprem:eu', count: 2, purchase: on_demand, usd_per_h: 3.6}\n"
 
 
@@ -25,7 +22,6 @@ PLAN = "peers:\n  - {gpu: cpu, site: 'onprem:eu', count: 2, purchase: on_demand,
 def peers(tmp_path_factory):
     """The folder of two real peers that train as long as the tests last."""
     folder = tmp_path_factory.mktemp("top")
-    write_data(folder, "train", 512)
     (folder / "run.yaml").write_text(RUN)
     (folder / "plan.yaml").write_text(PLAN)
     with socket.socket() as free:
@@ -33,8 +29,8 @@ def peers(tmp_path_factory):
         address = f"127.0.0.1:{free.getsockname()[1]}"
     (folder / "address").write_text(address)
     with open(folder / "local.txt", "w") as out:
-        process = subprocess.Popen([TW, "local", "run.yaml", "--peers", "2", "--out", "out", "--insecure",
-                                    "--watch", address],
+        process = subprocess.Popen([TW, "run", "run.yaml", "--peers", "2", "--out", "out", "--insecure",
+                                    "--watch", address, "--", TOY, "--work-ms", "10"],
                                    cwd=folder, stdout=out, stderr=subprocess.STDOUT)
     try:
         wait_for(lambda: re.match(r"run .*round [1-9]", once(folder)), "a round")

@@ -36,7 +36,8 @@ def crew_in(folder, **options):
 
 def test_a_hundred_followers_leave_the_run_as_fast_as_it_is(tmp_path):
     """Windows with and without them take turns. What windows of one kind differ by anyway is allowed."""
-    with crew_in(tmp_path) as crew:
+    busy = ("--values", "200000")  # it computes all the time, so whoever takes a core is seen
+    with crew_in(tmp_path, options=busy) as crew:
         wait_for(lambda: json.loads(get(crew.url + "/board.json"))["round"] > 20, "the run is warm")
         speeds = {0: [], CLIENTS: []}
         for number in range(WINDOWS):

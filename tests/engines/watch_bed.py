@@ -7,28 +7,29 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
-from launched import TW, Run, wait_for
+from launched import TOY, Run, wait_for
 
 
 class Crew:
-    """tw train, so many times; the first one has --watch."""
+    """The toy program, so many times; the first one has `watch`. settings: more of each peer."""
 
     def __init__(
-        self, folder, watch="127.0.0.1:0", peers=4, rounds=100_000, words=lambda number: [], batch=128,
-        awaited=None,
+        self, folder, watch="127.0.0.1:0", peers=4, rounds=100_000, settings=lambda number: [], batch=128,
+        awaited=None, options=("--work-ms", "5"),
     ):
         self.run = Run(folder, batch=batch, rounds=rounds)
-        self.folder, self.watch, self.words = Path(folder), watch, words
+        self.folder, self.watch = Path(folder), watch
+        self.settings, self.options = settings, options
         self.run.tw("init", "myrun")
-        first = ["--listen", "127.0.0.1:0", "--wait-for", str(awaited or peers), "--watch", watch]
+        first = ["listen=127.0.0.1:0", f"wait_for={awaited or peers}", f"watch={watch}"]
         self.processes = [self.start(1, *first)]
-        address = wait_for(lambda: self.said(1, r"--join (\S+)"), "the first peer listens")
-        self.processes += [self.start(number, "--join", address) for number in range(2, peers + 1)]
+        address = wait_for(lambda: self.said(1, r"join=(\S+)"), "the first peer listens")
+        self.processes += [self.start(number, f"join={address}") for number in range(2, peers + 1)]
 
-    def start(self, number, *words):
+    def start(self, number, *settings):
         with open(self.folder / f"peer-{number}.txt", "w") as out:
-            command = [TW, "train", "run.yaml", "--run", "myrun", "--id", str(number), "--threads", "1"]
-            command += ["--out", "logs", *self.words(number), *words]
+            command = [TOY, *self.options, "run_file=run.yaml", "run=myrun", f"id={number}", "out=logs",
+                       "progress=line", *self.settings(number), *settings]
             return subprocess.Popen(command, cwd=self.folder, stdout=out, stderr=subprocess.STDOUT)
 
     def said(self, number, pattern):

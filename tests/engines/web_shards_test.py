@@ -15,6 +15,8 @@ import shard_runs
 from ceph_bed import free_port
 from machine import PROGRAM
 
+pytest.importorskip("torch")
+
 
 def write_shard(path, samples=300):
     with tarfile.open(path, "w") as tar:
@@ -73,19 +75,18 @@ def failing(tmp_path):
 
 
 def write_digits(folder, name="train-0.tar"):
-    """A shard of 1,000 digits, and what a run of train_ten_rounds() needs beside it."""
+    """A shard of 1,000 digits."""
     pictures, labels = shard_runs.digits("train")
     shard_runs.write_tar(folder / name, pictures[:1000], labels[:1000], 0)
-    shard_runs.write_tar(folder / "test.tar", pictures[1000:1100], labels[1000:1100], 0)
-    shard_runs.tw(folder, "data", "index", "test.tar", "-o", "test.twi")
 
 
 def train_ten_rounds(folder, url, env=None):
     """Two peers, an epoch of write_digits() from this store: each sample once. Returns what was printed."""
     shard_runs.tw(folder, "data", "index", url, "-o", "train.twi", env=env)
-    shard_runs.write_run(folder, batch=100, rounds=10, microbatch=10)
-    done = shard_runs.tw(folder, "local", "run.yaml", "--peers", 2, "--threads", 1, env=env)
-    shard_runs.expect_each_once(folder / "tw-out", rounds=10, epochs=1)
+    shard_runs.write_run(folder, batch=100, rounds=10)
+    done = shard_runs.tw(folder, *shard_runs.loop_of(2, 10), env=env)
+    shard_runs.expect_each_once(folder, rounds=10, batch=100)
+    assert len(set(shard_runs.keys_given(folder))) == 1000, "an epoch has each sample of the shard"
     return done.stdout + done.stderr
 
 

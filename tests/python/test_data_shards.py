@@ -333,6 +333,18 @@ def test_each_sample_of_an_epoch_is_in_one_record_though_a_peer_is_killed(tmp_pa
             assert once == [*range(60)], epoch
 
 
+def test_a_sample_that_nobody_can_decode_ends_each_peer_with_its_name(tmp_path):
+    members = numbered(60)
+    members[33][1]["in.npy"] = b"no array"
+    index = write_shards(tmp_path, members, 20)
+    with crew_of(target_batch_size=30, rounds=100000) as crew:
+        peers = [crew.start(loops.in_shards, wait_for=2, index=str(index), batch=3) for _ in range(2)]
+        for peer in peers:
+            error = peer.error()
+            assert error["kind"] == "DataError", error
+            assert re.search(r"train-001\.tar: 03/033: in\.npy, bytes \d+-\d+", error["text"]), error
+
+
 def test_a_peer_with_other_data_is_told_so(tmp_path):
     mine = write_shards(tmp_path, numbered(60), 20, "mine")
     others = write_shards(tmp_path, numbered(60, seed=9), 20, "others")

@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bed import Bed  # noqa: E402
-from launched import TW, Run, wait_for  # noqa: E402
+from launched import TOY, TW, Run, wait_for  # noqa: E402
 
 IMAGE = "tradewind.test/tw:1"
 PROGRAMS = os.environ.get("TW_KUBERNETES")
@@ -40,7 +40,7 @@ def bed(tmp_path_factory):
         cluster.kubectl("taint", "nodes", "node-1", "cloud.google.com/gke-spot=true:NoSchedule")
         small = cluster.folder / "tw"  # without debugging symbols
         cluster.run("strip", "-o", str(small), TW)
-        cluster.image(IMAGE, f"{small}=/usr/bin/tw")
+        cluster.image(IMAGE, f"{small}=/usr/bin/tw", f"{TOY}=/usr/bin/toy")
         yield cluster
     finally:
         cluster.down()
@@ -51,6 +51,8 @@ class PodRun(Run):
 
     def __init__(self, folder, bed):
         super().__init__(folder)
+        settings = self.folder / "run.yaml"
+        settings.write_text(settings.read_text().replace(TOY, "/usr/bin/toy"))
         self.bed, self.logs = bed, Path(folder) / "node-logs"
         self.logs.mkdir()
         os.environ.update(bed.environment)
