@@ -94,8 +94,10 @@ std::string give_files_script(const Deployment& deployment, const std::string& s
   script += "\nfi\n";
   script += there(fmt::format("cat {0}.list 2>/dev/null || :", folder)) +
             " </dev/null | { grep -vxF -f ../program.list || :; } | " +
-            there(fmt::format("cd {} && while read -r f; do rm -f \"$f\"; done", folder)) + "\n";
-  script += there(fmt::format("umask 077; mkdir -p {0} && cat >{0}.list", folder)) + " <../program.list\n";
+            there(fmt::format("umask 077; mkdir -p {0} && cd {0} && while read -r f; do rm -f \"$f\"; done",
+                              folder)) +
+            "\n";
+  script += there(fmt::format("umask 077; cat >{}.list", folder)) + " <../program.list\n";
   script += "if [ -n \"$sums\" ] && [ -n \"$(differing)\" ]; then\n";
   script += fmt::format("  echo {} >&2; exit 1\nfi\n",
                         shell_word(peer.host + ": the files of the program did not arrive whole"));
