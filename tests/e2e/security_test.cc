@@ -55,7 +55,7 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
               AllOf(HasSubstr("cannot join " + address), HasSubstr("it speaks TLS"), HasSubstr("token")));
   EXPECT_TRUE(events_of(1, world::Phase::join).empty());
   EXPECT_TRUE(events_of(1, world::Phase::commit).empty()) << "it waits for a second peer still";
-  EXPECT_THAT(first.output(), HasSubstr("the token is not of run"));
+  EXPECT_TRUE(wait_until([&] { return first.says("the token is not of run"); })) << first.output();
   // A refusal of the same cause, so told after 10 s.
   EXPECT_TRUE(wait_until([&] { return first.says("it speaks without TLS"); })) << first.output();
 

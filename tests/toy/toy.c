@@ -119,7 +119,7 @@ static int train(tw_peer* peer, const struct options* o) {
   uint64_t values = 0;
   tw_memory* const memory = tw_vector(peer, 0, &parameters, &values);
   tw_order order;
-  while ((status = tw_next(peer, 1000, &order)) >= TW_OK && status != TW_FINISHED) {
+  while ((status = tw_next(peer, 20, &order)) >= TW_OK && status != TW_FINISHED) {
     if (status == TW_GRADIENT) status = work(peer, o, &order, parameters, gradient, samples);
     if (status < TW_OK) break;
   }
