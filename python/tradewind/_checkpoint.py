@@ -7,6 +7,7 @@ import ctypes
 import math
 import os
 import re
+from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple, Union
 
 import torch
@@ -69,6 +70,17 @@ def _fill(checkpoint: Checkpoint, places: List[_Place], flat: torch.Tensor) -> N
         first += place.values
 
 
+def _folder_of(path: str) -> str:
+    """The folder with checkpoints in or below a folder of this machine, where runs have one each; others as they are."""
+    for below in ("", "*", "*/*") if os.path.isdir(path) else ():
+        folders = sorted({str(file.parent) for file in Path(path).glob(os.path.join(below, "round-*.tw"))})
+        if len(folders) > 1:
+            raise SettingError(f"{path} has checkpoints of several runs; name one of {', '.join(folders)}.")
+        if folders:
+            return folders[0]
+    return path
+
+
 def _sentence(library: ctypes.CDLL) -> str:
     text: bytes = library.tw_last_error()
     return text.decode(errors="replace")
@@ -78,14 +90,14 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
     """The model in a checkpoint: a dict of tensors in host memory, each with its name, shape and dtype.
 
     path: a file (round-000120-1a2b3c4d.tw), or a folder, of which the newest whole one is taken, also while the run
-    lives; both also as s3://BUCKET/KEY. Every byte is verified. Frozen parameters and buffers that each peer has for
+    lives: that of the checkpoints, or one above it (out=). Both also as s3://BUCKET/KEY. Every byte is verified. Frozen parameters and buffers that each peer has for
     itself are not in it: model.load_state_dict(checkpoint, strict=False). Any thread, any process; needs no run.
 
     SettingError: there is none. EngineError: it cannot be used, or its program did not name its tensors.
     """
     library = _abi.library()
     handle, stored = ctypes.c_void_p(), _abi.tw_stored()
-    given = os.fspath(path)
+    given = _folder_of(os.fspath(path))
     status = library.tw_checkpoint_open(os.fsencode(given), ctypes.byref(handle), ctypes.byref(stored))
     if status != _abi.TW_OK:
         raise (SettingError if status == _abi.TW_MISUSE else EngineError)(_sentence(library))

@@ -3,8 +3,8 @@
 #define TRADEWIND_CHECKPOINT_H
 
 /*
- * The model in a checkpoint of a run, for programs that evaluate it, write it in another format, or begin with
- * it. The run may be over, or live and write newer ones meanwhile.
+ * The model in a checkpoint of a run, for programs that evaluate it, write it in another format, or begin
+ * with it. The run may be over, or live and write newer ones meanwhile.
  *
  * Threads. Any; one checkpoint by one at a time.
  */
@@ -30,12 +30,13 @@ typedef struct {
   const char* skipped; /* newer files of the folder that cannot be used, each with the reason, one a line */
 } tw_stored;
 
-/* Reads a file, or the newest checkpoint of a folder; s3://BUCKET/KEY is in a store (docs/run_file.md). Every
- * byte is verified. TW_MISUSE: there is none. TW_FAILED: it cannot be used; the text names file and reason. */
+/* Reads a file, or the newest checkpoint of a folder; s3://BUCKET/KEY is in a store (docs/run_file.md).
+ * Every byte is verified. TW_MISUSE: there is none. TW_FAILED: it cannot be used; the text names file
+ * and reason. */
 TW_API int tw_checkpoint_open(const char* path, tw_checkpoint** checkpoint, tw_stored* stored);
 
-/* Copies the values of the model, as many as all of tw_model.tensor_sizes, in their order. TW_MISUSE: the model
- * has another number of values. */
+/* Copies the values of the model, as many as all of tw_model.tensor_sizes, in their order. TW_MISUSE: the
+ * model has another number of values. */
 TW_API int tw_checkpoint_values(tw_checkpoint* checkpoint, float* values, size_t count);
 
 /* Null: nothing. */

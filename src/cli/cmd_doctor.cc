@@ -4,13 +4,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
+#include "base/text/text_file.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
-#include "cli/watch/doctor_model.h"
 #include "cli/watch/doctor_network.h"
 #include "measure/doctor/findings_json.h"
 #include "peer/values.h"
+#include "plan/input/model_profile_yaml.h"
 
 namespace tw::cli {
 namespace {
@@ -39,23 +41,46 @@ class Findings {
   std::vector<Finding> all_;
 };
 
-bool is_run_file(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
+bool is_profile(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
 
 struct Given {
-  std::string token, run_file;
+  std::string token, profile;
 };
 
 Result<Given> sort_words(const std::vector<std::string>& words) {
   Given given;
   for (const std::string& word : words) {
-    std::string& place = is_run_file(word) ? given.run_file : given.token;
+    std::string& place = is_profile(word) ? given.profile : given.token;
     if (!place.empty())
       return Error{
-          fmt::format("doctor {}: expected one token (or @FILE) and one RUN.yaml; {} is there already", word,
-                      is_run_file(word) ? given.run_file : "a token")};
+          fmt::format("doctor {}: expected one token (or @FILE) and one PROFILE.yaml; {} is there already",
+                      word, is_profile(word) ? given.profile : "a token")};
     place = word;
   }
   return given;
+}
+
+/// What a run of the profiled model needs.
+Result<measure::Needs> needs_of(const std::string& profile) {
+  if (profile.empty()) return measure::Needs{};
+  const auto text = read_text_file(profile);
+  if (!text) return text.error();
+  const auto model = plan::read_profile(profile, text.value());
+  if (!model) return model.error();
+  const auto bytes = [](double mb) {
+    return mb > 0 ? std::optional(static_cast<std::uint64_t>(mb * 1e6)) : std::nullopt;
+  };
+  return measure::Needs{.state_bytes = bytes(model.value().state_mb),
+                        .memory_bytes = bytes(model.value().memory_mb)};
+}
+
+Finding look_at_disk(const std::string& folder, const measure::Needs& needs) {
+  constexpr std::uint64_t kMostWritten = 256ULL << 20, kUsualWritten = 64ULL << 20;
+  const auto disk =
+      measure::measure_disk(folder, std::min(needs.state_bytes.value_or(kUsualWritten), kMostWritten));
+  if (disk) return judge_disk(folder, disk.value(), needs);
+  return {"disk", measure::Verdict::hurts, "no checkpoint can be written: " + disk.error().message,
+          "make the folder writable, or give --folder and checkpoint.folder another one"};
 }
 
 Status check_addresses(const DoctorArguments& arguments) {
@@ -78,8 +103,8 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("doctor", "Tell what on this machine would hurt a run, and the remedy");
   command->add_option(
-      "TOKEN|RUN.yaml", arguments.words,
-      "a token or @FILE, whose addresses are dialed; a run file, whose model and data are tried");
+      "TOKEN|PROFILE.yaml", arguments.words,
+      "a token or @FILE, whose addresses are dialed; a file of tw profile, whose model has to fit");
   command->add_option("--plan", arguments.plan, "PLAN.yaml: how many peers, and where they are");
   command->add_option("--site", arguments.site, "PROVIDER:REGION[:ZONE] of this machine");
   command->add_option(
@@ -87,7 +112,7 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
       "HOST:PORT of a machine where tw net probe --listen runs: clock, bandwidth, and whether it "
       "can dial this one");
   command->add_option("--listen", arguments.listen, "HOST:PORT of this machine, which the probe dials");
-  command->add_option("--folder", arguments.folder, "for checkpoints; default: that of RUN.yaml, else .");
+  command->add_option("--folder", arguments.folder, "for checkpoints");
   command->add_flag("--insecure", arguments.insecure, "the probe runs with --insecure, without tokens");
   command->add_flag("--json", arguments.json, "{\"hurts\", \"findings\": [{check, verdict, text, remedy}]}");
   command->footer(
@@ -96,7 +121,7 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
       "for half a second, or twice where that looks bad; a file of the size of a checkpoint, at most 256 "
       "MiB, is written and removed.\n"
       "Exit codes: 0 nothing will hurt, 1 something will, 2 wrong usage.\n"
-      "\nExamples:\n  tw doctor\n  tw doctor @token examples/mnist.yaml --plan PLAN.yaml\n"
+      "\nExamples:\n  tw doctor\n  tw doctor @token profile.yaml --plan PLAN.yaml\n"
       "  tw net probe --site gcp:us-west1 --token @token --listen 10.0.0.5:7100   (on another machine, "
       "then)\n"
       "  tw doctor @token --site onprem:eu --probe 10.0.0.5:7100 --listen 192.0.2.7:7000");
@@ -109,9 +134,9 @@ int doctor(const DoctorArguments& arguments) {
     return complain(addresses.error().message, kUsage);
   auto network = open_doctor_network(arguments, given.value().token);
   if (!network) return complain(network.error().message, kUsage);
-  auto model = open_doctor_model(arguments, given.value().run_file);
-  if (!model) return complain(model.error().message, kUsage);
-  measure::Needs needs = model.value().needs();
+  auto needed = needs_of(given.value().profile);
+  if (!needed) return complain(needed.error().message, kUsage);
+  measure::Needs& needs = needed.value();
   needs.peers = network.value().peers();
 
   Findings findings(arguments.json);
@@ -120,8 +145,7 @@ int doctor(const DoctorArguments& arguments) {
   findings.add(judge_cpu(cpu));
   findings.add(judge_memory(measure::measure_memory(), needs));
   findings.add(judge_files(measure::open_file_limit(), needs));
-  findings.add(model.value().look_at_disk(needs));
-  if (auto data = model.value().look_at_data()) findings.add(std::move(*data));
+  findings.add(look_at_disk(arguments.folder, needs));
   findings.add(look_at_notices());
   for (Finding& finding : network.value().look()) findings.add(std::move(finding));
   return findings.finish();

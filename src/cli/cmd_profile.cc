@@ -4,91 +4,258 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <csignal>
 #include <filesystem>
+#include <optional>
+#include <thread>
 #include <vector>
 
-#include "base/median.h"
+#include "base/text/number.h"
+#include "base/text/text_file.h"
 #include "base/text/write_file.h"
 #include "cli/arguments/number_option.h"
 #include "cli/commands.h"
-#include "cli/run/data_doors.h"
+#include "cli/plan/measured_peer.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
+#include "host/system/temporary_folder.h"
+#include "launch/command_run.h"
+#include "launch/local/child.h"
+#include "launch/local/gpus.h"
 #include "plan/input/model_profile_yaml.h"
 #include "plan/model/cluster.h"
-#include "train/run/run_file_yaml.h"
-#include "train/torch_trainer.h"
 
 namespace tw::cli {
 namespace {
 
-constexpr int kWarmUp = 2;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+/// How often the log of the program is looked at: seldom enough not to slow it down.
+constexpr milliseconds kLookEvery{500};
+/// The tools of drivers take a second of CPU time.
+constexpr seconds kAskGpusEvery{3};
+/// A program of its own may need the end of a round to leave.
+constexpr seconds kLeaves{10};
+/// What a program has to hold on a GPU to be one that uses it.
+constexpr double kUsed_mb = 64;
+constexpr double kMB = 1e6;
+
+/// GPUs over the time of the program.
+class GpuWatch {
+ public:
+  GpuWatch() : before_(launch::ask_gpus()), most_(before_) {}
+
+  void look() {
+    if (before_.empty() || Clock::now() < next_) return;
+    next_ = Clock::now() + kAskGpusEvery;
+    const std::vector<launch::Gpu> now = launch::ask_gpus();
+    for (std::size_t i = 0; i < std::min(now.size(), most_.size()); ++i)
+      most_[i].used_mb = std::max(most_[i].used_mb, now[i].used_mb);
+  }
+
+  /// Those that the program used, with the memory that it took there.
+  std::vector<launch::Gpu> used() const {
+    std::vector<launch::Gpu> used;
+    for (std::size_t i = 0; i < most_.size(); ++i)
+      if (const double mb = most_[i].used_mb - before_[i].used_mb; mb >= kUsed_mb)
+        used.push_back({most_[i].name, mb});
+    return used;
+  }
+
+  bool has_any() const { return !before_.empty(); }
+
+ private:
+  std::vector<launch::Gpu> before_, most_;
+  Clock::time_point next_ = Clock::now();
+};
+
+/// As peers are named in lists: "T4", "4xT4", "cpu".
+std::string machine_name(const std::vector<launch::Gpu>& used) {
+  if (used.empty()) return "cpu";
+  const std::string name = plan::Gpus::built_in().named(used.front().name);
+  return used.size() == 1 ? name : fmt::format("{}x{}", used.size(), name);
 }
 
-/// Samples per second of the median microbatch.
-double measure(train::Trainer& trainer, const train::RunOptions& options, double seconds) {
-  std::vector<float> parameters(trainer.parameter_count());
-  std::vector<float> gradient(parameters.size());
-  trainer.initial_parameters(parameters);
-  std::vector<double> times;
-  std::uint64_t first = 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (int step = 0; step < 3 + kWarmUp || seconds_since(start) < seconds; ++step) {
-    const auto began = std::chrono::steady_clock::now();
-    trainer.accumulate(parameters, {first, options.microbatch}, gradient);
-    if (step >= kWarmUp) times.push_back(seconds_since(began));
-    first += options.microbatch;
+std::string hardware_words(const std::string& processor, const std::vector<launch::Gpu>& used) {
+  if (used.empty()) return processor;
+  const std::string gpus =
+      used.size() == 1 ? used.front().name : fmt::format("{} x {}", used.size(), used.front().name);
+  return processor.empty() ? gpus : processor + "; " + gpus;
+}
+
+double cores_of(const ProfileArguments& arguments) {
+  const auto threads = parse_number<double>(arguments.threads);
+  return threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+/// "train" for python3 train.py --size small.
+std::string model_name(const std::vector<std::string>& words) {
+  const auto script =
+      std::ranges::find_if(words, [](const std::string& word) { return word.ends_with(".py"); });
+  return std::filesystem::path(script == words.end() ? words.front() : *script).stem().string();
+}
+
+Status check(const ProfileArguments& arguments) {
+  if (arguments.words.empty())
+    return Error{
+        "nothing to profile; write the command after --, as in: tw profile -o model.yaml -- python3 "
+        "train.py"};
+  if (arguments.name.empty()) return Unit{};
+  const auto named = plan::parse_peers("1x" + arguments.name + "@own:here");
+  if (named && named.value().size() == 1) return Unit{};
+  return Error{fmt::format("--name {}: expected a word without @ and ;", arguments.name)};
+}
+
+/// The profile that is there already, to which a machine is added; nothing: none is.
+Result<std::optional<plan::ModelProfile>> profile_before(const std::string& file) {
+  if (file.empty() || !std::filesystem::exists(file)) return std::optional<plan::ModelProfile>();
+  const auto text = read_text_file(file);
+  if (!text) return text.error();
+  auto before = plan::read_profile(file, text.value());
+  if (!before) return before.error();
+  return std::optional(std::move(before).value());
+}
+
+std::vector<std::string> words_of_run(const ProfileArguments& arguments, const std::string& folder) {
+  std::vector<std::string> words{
+      "run", "--out", folder, "--progress", "off", "--set", "checkpoint.folder=none"};
+  if (!arguments.threads.empty()) words.insert(words.end(), {"--threads", arguments.threads});
+  if (!arguments.run_file.empty()) words.push_back(arguments.run_file);
+  words.emplace_back("--");
+  words.insert(words.end(), arguments.words.begin(), arguments.words.end());
+  return words;
+}
+
+/// Rounds in the log so far. Counts text: parsing would take time from the program.
+int rounds_in(const std::string& folder) {
+  std::error_code error;
+  int rounds = 0;
+  for (const std::string& log : monitor::logs_in_folder(folder, error)) {
+    const auto text = read_text_file(log, 1ULL << 30);
+    if (!text) continue;
+    for (std::size_t at = text.value().find("\"commit\""); at != std::string::npos;
+         at = text.value().find("\"commit\"", at + 1))
+      ++rounds;
   }
-  return static_cast<double>(options.microbatch) / median(std::move(times));
+  return rounds;
+}
+
+/// Until it has trained for so long after its warm-up, or has ended.
+void watch(launch::Child& program, const std::string& folder, double lasts_s, GpuWatch& gpus) {
+  ProgressLine line;
+  std::optional<Clock::time_point> warm;
+  while (!program.ending()) {
+    std::this_thread::sleep_for(kLookEvery);
+    gpus.look();
+    const int rounds = rounds_in(folder);
+    if (rounds >= kWarmUpRounds && !warm) warm = Clock::now();
+    const double since_s = warm ? std::chrono::duration<double>(Clock::now() - *warm).count() : 0;
+    if (since_s >= lasts_s && rounds >= kWarmUpRounds + kLeastRounds) return;
+    line.show(rounds == 0 ? "no round yet" : fmt::format("{} rounds", rounds), since_s / lasts_s);
+  }
+}
+
+/// It leaves after its round; at the second signal at once.
+void end(launch::Child& program) {
+  for (int signals = 0; signals < 2 && !program.ending(); ++signals) {
+    program.send_signal(SIGINT);
+    const auto until = Clock::now() + kLeaves;
+    while (!program.ending() && Clock::now() < until) std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+Status add(const ProfileArguments& arguments, const MeasuredPeer& measured,
+           const std::vector<launch::Gpu>& used, plan::ModelProfile& model) {
+  const std::string name = arguments.name.empty() ? machine_name(used) : arguments.name;
+  const double params_m = measured.parameters / 1e6;
+  if (model.params_m > 0 && std::abs(model.params_m / params_m - 1) > 1e-3)
+    return Error{
+        fmt::format("{}: it is of a model with {:.6g} million parameters, and this one has {:.6g}; give -o "
+                    "another file",
+                    arguments.out, model.params_m, params_m)};
+  double gpu_mb = 0;
+  for (const launch::Gpu& gpu : used) gpu_mb += gpu.used_mb;
+  model.name = model_name(arguments.words);
+  model.command = launch::to_line({.words = arguments.words});
+  model.params_m = params_m;
+  model.tensors = static_cast<int>(measured.tensors);
+  if (arguments.data_mb_per_sample > 0) model.data_mb_per_sample = arguments.data_mb_per_sample;
+  model.state_mb = measured.state_bytes / kMB;
+  model.memory_mb = std::max(model.memory_mb, measured.peak_memory_bytes / kMB);
+  model.gpu_memory_mb = std::max(model.gpu_memory_mb, gpu_mb);
+  if (used.empty()) model.cpu_cores = cores_of(arguments);
+  model.accumulating[name] = {measured.samples_per_s, std::max(1.01, measured.spread), arguments.out};
+  model.hardware[name] = hardware_words(measured.hardware, used);
+  show_aside(
+      fmt::format("{}: {:.4g} samples/s, 80 % of {} rounds within a factor of {:.3g} ({} before them left "
+                  "out); {:.4g} million parameters, a checkpoint of {:.4g} MB, {:.0f} MB of memory{}; {}",
+                  name, measured.samples_per_s, measured.rounds, measured.spread, measured.warm_up, params_m,
+                  model.state_mb, measured.peak_memory_bytes / kMB,
+                  used.empty() ? "" : fmt::format(", {:.0f} MB of the GPU's", gpu_mb), model.hardware[name]));
+  return Unit{};
 }
 
 }  // namespace
 
 void describe_profile(CLI::App& app, ProfileArguments& arguments) {
   CLI::App* command =
-      app.add_subcommand("profile", "Measure how fast this machine trains a model, for tw predict");
-  command->add_option("RUN", arguments.run_file, "run file (docs/run_file.md)")->required();
-  command->add_option("--name", arguments.name, "of this machine's kind in lists of peers, such as T4")
-      ->capture_default_str();
-  command->add_option("--seconds", arguments.seconds, "to measure for")
+      app.add_subcommand("profile", "Measure a program on this machine, for tw plan and tw predict");
+  command->add_option("RUN.yaml", arguments.run_file,
+                      "what tradewind.join() reads; none: the program says it");
+  command->add_option("-o,--out", arguments.out,
+                      "the profile; a machine is added to one that is there; default: stdout");
+  command->add_option(
+      "--name", arguments.name,
+      "of this machine in lists of peers; default: that of the GPU which the program uses, else cpu");
+  command->add_option("--seconds", arguments.seconds, "to measure, after the first rounds")
       ->check(number_within(0.01, 86400))
       ->capture_default_str();
-  command->add_option("--threads", arguments.threads, "of the calculation")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  command->add_option("--threads", arguments.threads, "threads of the program, as TRADEWIND_THREADS");
   command
       ->add_option("--data-mb-per-sample", arguments.data_mb_per_sample,
                    "what a sample reads from a data store that charges for it")
-      ->check(number_within(0, 1e6))
-      ->capture_default_str();
-  command->add_option("--out", arguments.out, "file to write the profile to; default: stdout");
+      ->check(number_within(0, 1e6));
   command->footer(
-      "The profile is the file that `profile:` names in CLUSTER.yaml. Speeds of other machines: run it "
-      "there,\n"
-      "and put the lines under `accumulating` together.\n"
-      "\nExample:\n  tw profile examples/mnist.yaml --name cpu --out mnist-profile.yaml");
+      "The command comes after --. It runs as the only peer, without checkpoints, and is told to leave when "
+      "enough "
+      "rounds are\nmeasured. `model: model.yaml` in JOB.yaml or CLUSTER.yaml reads the profile. GPUs are "
+      "those that "
+      "nvidia-smi or\nrocm-smi names, and of which the program takes memory.\n"
+      "Exit codes: 0 measured, 1 too few rounds or the file cannot be written, 2 wrong usage; that of the "
+      "program "
+      "where it\nfails.\n"
+      "\nExamples:\n  tw profile -o model.yaml -- python3 train.py\n"
+      "  tw profile -o model.yaml --name T4 run.yaml -- python3 train.py   (adds this machine)");
 }
 
 int profile(const ProfileArguments& arguments) {
-  const auto named = plan::parse_peers("1x" + arguments.name + "@own:here");
-  if (!named || named.value().size() != 1)
-    return complain(fmt::format("--name {}: expected a word without @ and ;", arguments.name), kUsage);
-  const auto options = train::read_run_file(arguments.run_file);
-  if (!options) return complain(options.error().message, kUsage);
-  host::Stores stores(warn_of_stores());
-  auto trainer = make_torch_trainer(options.value(), arguments.threads,
-                                    data_doors(stores, options.value(), arguments.threads));
-  if (!trainer) return complain(fmt::format("{}: {}", arguments.run_file, trainer.error().message), kUsage);
-  plan::ModelProfile model;
-  model.name = std::filesystem::path(options.value().model).stem().string();
-  model.params_m = static_cast<double>(trainer.value()->parameter_count()) / 1e6;
-  model.tensors = static_cast<int>(trainer.value()->tensor_sizes().size());
-  model.microbatch = static_cast<double>(options.value().microbatch);
-  model.data_mb_per_sample = arguments.data_mb_per_sample;
-  model.accumulating[named.value().front().gpu] = {
-      measure(*trainer.value(), options.value(), arguments.seconds), 1.05, ""};
+  if (const Status right = check(arguments); !right) return complain(right.error().message, kUsage);
+  auto before = profile_before(arguments.out);
+  if (!before) return complain("--out " + before.error().message, kUsage);
+  const host::TemporaryFolder folder;
+  const std::string logs = folder.path() + "/logs", output = folder.path() + "/output";
+  GpuWatch gpus;
+  auto program = launch::Child::start_self(words_of_run(arguments, logs), output);
+  if (!program) return complain(program.error().message, kFailed);
+  watch(program.value(), logs, arguments.seconds, gpus);
+  if (const auto code = program.value().ending(); code.value_or(0) != 0) {
+    show_aside(launch::last_words(output));
+    return complain(
+        fmt::format("{} ended with exit code {}", launch::to_line({.words = arguments.words}), *code), *code);
+  }
+  end(program.value());
+  const auto read = monitor::read_event_logs(logs);
+  if (!read) return complain(read.error().message, kFailed);
+  const auto measured = measure_peer(read.value().front());
+  if (!measured) return complain(measured.error().message, kFailed);
+  plan::ModelProfile model = before.value().value_or(plan::ModelProfile{});
+  if (gpus.has_any() && gpus.used().empty())
+    warn("the program used no GPU of this machine; it was measured on the CPU");
+  if (const Status added = add(arguments, measured.value(), gpus.used(), model); !added)
+    return complain(added.error().message, kUsage);
   const std::string text = write_profile(model);
   if (arguments.out.empty()) {
     print_out("{}", text);

@@ -98,11 +98,12 @@ int predict(const PredictArguments& arguments);
 
 struct ProfileArguments {
   std::string run_file;
-  std::string name = "cpu";
+  std::string name;
   double seconds = 10;
-  int threads = 1;
+  std::string threads;
   double data_mb_per_sample = 0;
   std::string out;
+  std::vector<std::string> words;  ///< the command, after --
 };
 
 void describe_profile(CLI::App& app, ProfileArguments& arguments);

@@ -11,7 +11,6 @@
 #include "base/text/fields.h"
 #include "cli/arguments/completion.h"
 #include "cli/arguments/data_arguments.h"
-#include "cli/arguments/export_arguments.h"
 #include "cli/arguments/launch_arguments.h"
 #include "cli/arguments/watch_arguments.h"
 #include "cli/commands.h"
@@ -32,7 +31,6 @@ struct Arguments {
   LocalArguments local;
   WatchArguments watch;
   ReportArguments report;
-  ExportArguments exported;
   DataArguments data;
   TopArguments top;
   DoctorArguments doctor;
@@ -56,8 +54,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
-      "  tw local examples/mnist.yaml --peers 4 --kill 2@10 --join 20\n"
-      "  tw train examples/mnist.yaml\n"
+      "  tw run --peers 4 --kill 2@10 --join 20 --out tw-out -- python3 train.py\n"
       "  tw watch tw-out --open\n"
       "  tw report tw-out\n"
       "  tw sim tests/scenarios/storm.yaml\n"
@@ -73,7 +70,6 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_watch(app, arguments.watch);
   describe_report(app, arguments.report);
   describe_data(app, arguments.data);
-  describe_export(app, arguments.exported);
   describe_top(app, arguments.top);
   describe_doctor(app, arguments.doctor);
   describe_sim(app, arguments.sim);
@@ -170,8 +166,8 @@ int run(int count, char** words) {
   }
   // `tw run ... -- COMMAND`: what comes after is the user's.
   const auto end = std::find(words, words + count, std::string_view("--"));
-  if (first == "run" && end != words + count) {
-    arguments.run.words.assign(end + 1, words + count);
+  if ((first == "run" || first == "profile") && end != words + count) {
+    (first == "run" ? arguments.run.words : arguments.profile.words).assign(end + 1, words + count);
     count = static_cast<int>(end - words);
   }
   try {
@@ -198,7 +194,6 @@ int run(int count, char** words) {
   if (app.got_subcommand("logs")) return logs(arguments.logs);
   if (app.got_subcommand("down")) return down(arguments.down);
   if (app.got_subcommand("data")) return run_data(arguments.data, chosen_command(app).get_name());
-  if (app.got_subcommand("export")) return export_model(arguments.exported);
   if (app.got_subcommand("completion")) return print_completion(app, arguments.shell);
   if (app.got_subcommand("net"))
     return run_net(arguments.net, app.get_subcommand("net")->got_subcommand("probe"));

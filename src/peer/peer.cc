@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
 #include "base/check.h"
@@ -311,10 +312,23 @@ void Peer::tell(const world::Event& event) {
   if (const auto line = troubles_.line_for(event)) warn(*line);
 }
 
+/// What `tw profile` reads. Where the program names its tensors, it does so in the lines of its layout.
+void Peer::add_size(world::Event& event) const {
+  const train::ModelSize& size = session_->size();
+  event.numbers.emplace_back("parameters", static_cast<double>(size.parameters));
+  event.numbers.emplace_back("state_bytes", static_cast<double>(size.state_bytes));
+  std::istringstream lines(options_.session.run.layout);
+  int tensors = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("group ") || line.starts_with("buffer: ")) ++tensors;
+  if (tensors > 0) event.numbers.emplace_back("tensors", tensors);
+}
+
 /// What averaging a round costs lies between its call and its commit.
 world::Event Peer::completed(world::Event event) const {
   if (event.phase == world::Phase::start) {
     event.numbers.emplace_back("microbatch", static_cast<double>(options_.session.run.microbatch));
+    add_size(event);
     if (!options_.tls) event.numbers.emplace_back("insecure", 1);
     const std::string& folder = options_.session.run.checkpoint.folder;
     event.texts.emplace_back("checkpoints", folder.empty() ? train::CheckpointOptions::kNone : folder);

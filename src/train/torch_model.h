@@ -62,11 +62,6 @@ std::unique_ptr<TorchModel> make_built_in_model(const RunOptions& options);
 /// A TorchScript file. Errors name the file and what it should look like.
 Result<std::unique_ptr<TorchModel>> load_torch_script(const std::string& path);
 
-/// The model begins with the tensors of a safetensors file. The file must have all trained parameters; frozen
-/// ones and buffers that it leaves out do not change. float16 and bfloat16 are converted to float32. Returns
-/// the digest of the file. Errors name file and tensor, what was expected and what was found.
-Result<Digest> load_start(const std::string& path, TorchModel& model);
-
 bool is_built_in_model(const std::string& model);
 
 }  // namespace tw::train

@@ -216,8 +216,6 @@ class TorchTrainer : public Trainer {
     return Unit{};
   }
 
-  void add_source(std::string line) { sources_ += std::move(line) + "\n"; }
-
   /// Refuses what buffers that change do not go with.
   Status check_buffers(const RunOptions& options) const {
     if (buffers_.size() == 0) return Unit{};
@@ -363,18 +361,11 @@ Result<std::unique_ptr<Trainer>> make_torch_trainer(const RunOptions& options, i
     if (!script) return script.error();
     model = std::move(script).value();
   }
-  std::string start;
-  if (!options.init.empty()) {
-    const Result<Digest> loaded = load_start(options.init, *model);
-    if (!loaded) return loaded.error();
-    start = fmt::format("model.init: {}", to_string(loaded.value()));
-  }
   Result<std::vector<FlatTensor>> layout = lay_out(*model);
   if (!layout) return Error{fmt::format("{}: {}", options.model, layout.error().message)};
   const bool has_buffers = !model->buffers().empty();
   auto trainer = std::make_unique<TorchTrainer>(options, threads, std::move(model), std::move(data).value(),
                                                 std::move(layout).value());
-  if (!start.empty()) trainer->add_source(std::move(start));
   const Status tried = trainer->try_model(has_buffers ? smallest_pass(options) : 1);
   if (!tried) return tried.error();
   if (const Status fits = trainer->check_buffers(options); !fits) return fits.error();

@@ -17,7 +17,7 @@ namespace tw::train {
 /// have `correct(inputs, targets)`, which returns the number of right answers (one for each integer target,
 /// or one for each sample where the targets are floats). Its parameters are float32; those without
 /// requires_grad do not change. Buffers that training changes (BatchNorm) are the tail of the flat vector
-/// (train/torch_buffers.h). The model begins with the tensors of RunOptions::init, where there is one.
+/// (train/torch_buffers.h).
 ///
 /// The trainer reads the data, and tries the model on a first batch, so that a mismatch is an error here. If
 /// the options name no evaluation data, the loss that evaluate() returns is NaN. accumulate() and evaluate()

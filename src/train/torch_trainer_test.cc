@@ -14,7 +14,6 @@
 
 #include "base/prng.h"
 #include "codec/codec.h"
-#include "data/safetensors.h"
 #include "train/learn/optimizer.h"
 
 namespace tw::train {
@@ -567,69 +566,6 @@ TEST_F(TorchTrainer, stops_at_a_buffer_that_only_a_later_pass_changes) {
     EXPECT_THAT(e.what(),
                 HasSubstr(": training changes the buffer late with samples 64 to 71 of the run, while "));
   }
-}
-
-/// A safetensors file of float32 tensors, value i of all being i / 8.
-std::string write_tensors(const std::string& path, const std::vector<data::TensorShape>& tensors) {
-  std::uint64_t count = 0;
-  for (const data::TensorShape& tensor : tensors) count += tensor.count();
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i) / 8;
-  std::ofstream(path, std::ios::binary)
-      << data::safetensors_header(tensors, {})
-      << std::string(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
-  return path;
-}
-
-TEST_F(TorchTrainer, begins_with_the_tensors_of_a_file) {
-  RunOptions options = digits(script(kNormed, add_norm));
-  // Another order than the model's; the number of passes is left out.
-  options.init = write_tensors(folder_ + "/start", {{"norm.running_var", {1}}, {"weight", {784, 10}}});
-  const auto trainer = make(options);
-  const std::vector<float> parameters = initial(*trainer);
-  EXPECT_EQ(parameters[0], 0.125F);
-  EXPECT_EQ(parameters[7839], 980);
-  EXPECT_EQ(std::vector<float>(parameters.begin() + 7840, parameters.end()), (std::vector<float>{0, 0, 0}));
-  const std::string sources = trainer->sources();
-  EXPECT_THAT(sources, testing::MatchesRegex("model.init: [0-9a-f]{32}\n"));
-  write_tensors(folder_ + "/start", {{"weight", {784, 10}}});
-  EXPECT_NE(make(options)->sources(), sources);
-  EXPECT_EQ(make(digits())->sources(), "");
-}
-
-TEST_F(TorchTrainer, takes_half_precision_and_tied_weights_by_either_name_to_begin_with) {
-  const at::Tensor weight = at::zeros({784, 3});
-  RunOptions options = digits(script(product_source(), [&](torch::jit::Module& m) {
-    add_parameter(m, "w", weight);
-    add_parameter(m, "v", weight);
-  }));
-  options.init = folder_ + "/half";
-  const std::string header = R"({"v":{"dtype":"BF16","shape":[784,3],"data_offsets":[0,4704]}})";
-  std::string file(8, '\0');
-  file[0] = static_cast<char>(header.size());
-  file += header;
-  for (int i = 0; i < 784 * 3; ++i) file += std::string("\x40\x3f", 2);  // 0.75
-  std::ofstream(options.init, std::ios::binary) << file;
-  EXPECT_EQ(initial(*make(options)), std::vector<float>(784 * 3, 0.75F));
-}
-
-TEST_F(TorchTrainer, names_tensors_of_a_file_that_are_not_the_models) {
-  RunOptions options = digits(script(kNormed, add_norm));
-  options.init = folder_ + "/start";
-  const auto with = [&](const std::vector<data::TensorShape>& tensors) {
-    write_tensors(options.init, tensors);
-    return cause(options);
-  };
-  EXPECT_EQ(with({{"wieght", {784, 10}}}),
-            options.init + ": tensor wieght: the model has none of that name; did you mean \"weight\"?");
-  EXPECT_EQ(with({{"weight", {10, 784}}}),
-            options.init + ": tensor weight: expected (784, 10), found (10, 784)");
-  EXPECT_EQ(with({{"norm.running_var", {1}}}),
-            options.init + ": no tensor weight; expected one of (784, 10)");
-  EXPECT_EQ(with({{"weight", {784, 10}}, {"norm.num_batches_tracked", {}}}),
-            options.init + ": tensor norm.num_batches_tracked: expected I64, found F32");
-  std::ofstream(options.init) << "weights";
-  EXPECT_EQ(cause(options), options.init + ": not safetensors: expected at least 8 bytes, found 7");
 }
 
 TEST_F(TorchTrainer, learns_tokens) {

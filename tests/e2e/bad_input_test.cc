@@ -92,7 +92,8 @@ TEST_F(BadInput, in_the_settings_of_a_peer_is_named_with_what_was_expected) {
 TEST_F(BadInput, that_is_no_regular_file_is_refused_and_never_waited_for) {
   const std::string pipe = path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  std::ofstream(path("cluster.yaml")) << "profile: pipe\ntbs: 1\npeers: 1xT4@gcp:us\n";
+  ASSERT_EQ(mkfifo(path("pipe.yaml").c_str(), 0600), 0);
+  std::ofstream(path("cluster.yaml")) << "model: pipe.yaml\ntbs: 1\npeers: 1xT4@gcp:us\n";
   std::filesystem::create_directories(path("logs"));
   ASSERT_EQ(mkfifo(path("logs/events-1.jsonl").c_str(), 0600), 0);
   const std::pair<std::string, std::string> kinds[] = {

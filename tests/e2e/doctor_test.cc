@@ -52,13 +52,15 @@ class Doctor : public ProgramTest {
   std::string token() const { return "@" + path("run/token"); }
 };
 
-TEST_F(Doctor, looks_at_the_machine_and_the_token) {
-  const auto found = verdicts({token()});
+TEST_F(Doctor, looks_at_the_machine_the_token_and_whether_the_model_fits) {
+  std::ofstream(path("profile.yaml")) << "model: m\nparams_m: 1\ntensors: 2\nstate_mb: 12\nmemory_mb: 9e9\n";
+  const auto found = verdicts({token(), path("profile.yaml")});
   std::vector<std::string> checks;
   for (const auto& [check, verdict] : found) checks.push_back(check);
   EXPECT_THAT(checks, IsSupersetOf({"cpu", "memory", "open files", "disk", "token"}));
-  for (const char* check : {"memory", "open files", "token"})
-    EXPECT_THAT(found.at(check), StartsWith("ok: ")) << check;
+  for (const char* check : {"open files", "token"}) EXPECT_THAT(found.at(check), StartsWith("ok: ")) << check;
+  EXPECT_THAT(found.at("disk"), HasSubstr("a checkpoint of 11 MiB takes"));
+  EXPECT_THAT(found.at("memory"), StartsWith("will hurt: "));
 }
 
 TEST_F(Doctor, another_machine_measures_the_way_to_it_and_back) {

@@ -27,7 +27,7 @@ class Plan : public ProgramTest {
 
   nlohmann::json next(const std::string& samples) {
     write("job.yaml",
-          "profile: model.yaml\ntbs: 256\nsamples: " + samples + "\nproviders: [lambda]\npeers_max: 4\n");
+          "model: model.yaml\ntbs: 256\nsamples: " + samples + "\nproviders: [lambda]\npeers_max: 4\n");
     Program program({"plan", path("job.yaml"), "--now", path("out"), "--plan", path("PLAN.yaml"), "--offers",
                      path("offers.csv"), "--json"},
                     {.output = path("plan.json"), .separate_errors = path("errors.txt")});

@@ -32,37 +32,78 @@ std::set<std::string> keys_of(const nlohmann::json& object) {
   return keys;
 }
 
-TEST_F(PlannerTest, a_model_that_was_measured_here_is_predicted_elsewhere) {
-  Program profile = tw({"profile", "examples/mnist.yaml", "--name", "here", "--seconds", "0.3",
-                        "--data-mb-per-sample", "0.0005", "--out", path("own.yaml")});
-  ASSERT_EQ(profile.wait(), 0) << profile.output();
+/// The small program, whose batch of 32 samples takes 4 ms at least, for so many rounds.
+std::vector<std::string> toy_words(const std::string& rounds) {
+  return {TW_TOY, "--work-ms", "4", "training.target_batch_size=64", "training.rounds=" + rounds};
+}
+
+TEST_F(PlannerTest, a_program_that_was_measured_here_is_predicted_elsewhere) {
+  const auto profile = [&](std::vector<std::string> options, const std::string& rounds) {
+    std::vector<std::string> words{"profile", "--out", path("own.yaml")};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("--");
+    for (const std::string& word : toy_words(rounds)) words.push_back(word);
+    return tw(words, "profile");
+  };
+  Program first = profile({"--name", "here", "--seconds", "0.3", "--data-mb-per-sample", "0.0005"}, "100000");
+  ASSERT_EQ(first.wait(), 0) << first.output();
+  EXPECT_THAT(first.output(), HasSubstr("here: "));
+  Program second = profile({"--seconds", "60"}, "20");  // it ends by itself
+  ASSERT_EQ(second.wait(), 0) << second.output();
   const auto model = plan::read_profile(path("own.yaml"), content_of(path("own.yaml")));
   ASSERT_TRUE(model.ok()) << model.error().message;
-  EXPECT_EQ(model.value().name, "mnist-cnn");
-  EXPECT_NEAR(model.value().params_m, 0.108, 0.001);
-  EXPECT_EQ(model.value().tensors, 8);
-  EXPECT_EQ(model.value().microbatch, 64);
+  EXPECT_EQ(model.value().name, "toy");
+  EXPECT_EQ(model.value().params_m, 9e-6);
+  EXPECT_EQ(model.value().state_mb, 36e-6);
+  EXPECT_GT(model.value().memory_mb, 5);
+  EXPECT_THAT(model.value().command, HasSubstr("toy --work-ms 4"));
   ASSERT_TRUE(model.value().accumulating.contains("here"));
+  ASSERT_TRUE(model.value().accumulating.contains("cpu")) << "the second machine is added";
   const double speed = model.value().accumulating.at("here").samples_per_s;
-  EXPECT_GT(speed, 0);
+  EXPECT_LT(speed, 32 / 0.004);
+  EXPECT_GT(speed, 100);
+  EXPECT_FALSE(std::filesystem::exists("tradewind-checkpoints"));
 
   const std::string cluster =
-      write("cluster.yaml", "profile: own.yaml\ntbs: 100000\npeers: 2xhere@onprem:lab\n");
+      write("cluster.yaml", "model: own.yaml\ntbs: 100000\npeers: 2xhere@onprem:lab\n");
   const auto prediction = json_of({"predict", cluster, "--json"});
   EXPECT_NEAR(prediction["local_sps"].get<double>() / (2 * speed), 1, 1e-3);
   EXPECT_LT(prediction["throughput_sps"], prediction["local_sps"]);
   EXPECT_NEAR(prediction["usd_per_million_samples"].get<double>(), 1e6 * 0.0005 / 1e3 * 0.01, 1e-6);
+
+  const std::string job = write("job.yaml", "model: own.yaml\ntbs: 100000\nsamples: 1e9\ngpus: [T4]\n");
+  const auto plan = json_of({"plan", job, "--catalog", "built-in", "--out", path("out"), "--json"});
+  EXPECT_THAT(plan["assumptions"].dump(), HasSubstr("nobody measured it there; assumed from "));
+  EXPECT_THAT(plan["assumptions"].dump(), HasSubstr("on one rented hour: tw profile -o "));
 }
 
 TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
+  const auto profile = [&](std::vector<std::string> options, const std::vector<std::string>& command) {
+    options.insert(options.begin(), "profile");
+    options.emplace_back("--");
+    options.insert(options.end(), command.begin(), command.end());
+    return tw(options, "profile");
+  };
   for (const std::string name : {"a@b", "a@b:c;1xd"}) {
-    Program odd = tw({"profile", "examples/mnist.yaml", "--name", name});
+    Program odd = profile({"--name", name}, toy_words("20"));
     EXPECT_EQ(odd.wait(), 2);
     EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a word"));
   }
-  Program nowhere = tw({"profile", "examples/mnist.yaml", "--seconds", "0.1", "--out", path("no/such.yaml")});
+  Program nowhere = profile({"--out", path("no/such.yaml")}, toy_words("20"));
   EXPECT_EQ(nowhere.wait(), 1);
   EXPECT_THAT(nowhere.output(), HasSubstr("cannot be written"));
+  Program failing = profile({}, {"sh", "-c", "echo no data here; exit 7"});
+  EXPECT_EQ(failing.wait(), 7);
+  EXPECT_THAT(failing.output(), HasSubstr("no data here"));
+  EXPECT_THAT(failing.output(), HasSubstr("ended with exit code 7"));
+  Program brief = profile({}, toy_words("4"));
+  EXPECT_EQ(brief.wait(), 1);
+  EXPECT_THAT(brief.output(), HasSubstr("4 rounds were trained, and at least 6 are needed"));
+  write("other.yaml", "model: m\nparams_m: 7\ntensors: 2\n");
+  Program other = profile({"--out", path("other.yaml")}, toy_words("20"));
+  EXPECT_EQ(other.wait(), 2);
+  EXPECT_THAT(other.output(),
+              HasSubstr("it is of a model with 7 million parameters, and this one has 9e-06"));
 }
 
 TEST_F(PlannerTest, a_prediction_has_the_keys_that_scripts_read) {

@@ -21,7 +21,6 @@ void int8(Input& input);
 void int4(Input& input);
 void checkpoint(Input& input);   ///< files of any bytes, and sound digests over any header
 void logs(Input& input);         ///< lines of the event log; run files
-void safetensors(Input& input);  ///< headers of any bytes, and of words that sound ones have
 void megatron(Input& input);     ///< indices of any bytes, and nearly sound ones
 void tar(Input& input);          ///< tar files, and decoders of fields, of any bytes
 void twi(Input& input);          ///< indexes of shards: any bytes, and sound digests over any
@@ -47,7 +46,6 @@ inline constexpr Target kTargets[] = {
     {"fetch", fetch},
     {"donor", donor},
     {"session", session},
-    {"safetensors", safetensors},
     {"megatron", megatron},
     {"tar", tar},
     {"twi", twi},

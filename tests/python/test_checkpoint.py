@@ -58,6 +58,14 @@ def test_a_loop_goes_on_with_weights_of_another_run(tmp_path):
         assert torch.equal(model[0].weight, kept[0].weight)
 
 
+def test_a_folder_above_names_its_run(tmp_path):
+    train(tmp_path / "out/checkpoints/one", 2)
+    assert tradewind.load_checkpoint(tmp_path / "out").round == 2
+    train(tmp_path / "out/checkpoints/two", 3)
+    with pytest.raises(tradewind.SettingError, match="several runs; name one of .*/one, .*/two"):
+        tradewind.load_checkpoint(tmp_path / "out")
+
+
 def test_a_run_that_lives_replaces_its_checkpoints_meanwhile(tmp_path):
     over, rounds = threading.Event(), []
 

@@ -33,12 +33,12 @@ void describe_top(CLI::App& app, TopArguments& arguments);
 int top(const TopArguments& arguments);
 
 struct DoctorArguments {
-  std::vector<std::string> words;  ///< a token or @FILE, a run file
+  std::vector<std::string> words;  ///< a token or @FILE, a profile
   std::string plan;
   std::string site;
   std::string probe;
   std::string listen;
-  std::string folder;
+  std::string folder = ".";
   bool insecure = false;
   bool json = false;
 };

@@ -29,9 +29,9 @@ constexpr double kSkewed_s = 2, kVerySkewed_s = 60;
 constexpr std::uint64_t kOtherFiles = 256;
 /// 64 data streams and the control connection of a link.
 constexpr std::uint64_t kFilesOfLink = 65;
+
 /// Vectors of the model's size in a peer besides the parameters and the optimizer's: two gradient slots, the
 /// mean, a frozen copy for a checkpoint or a joiner, segments that others have not taken yet.
-constexpr double kWorkVectors = 5;
 
 std::string size_of(double bytes) {
   if (bytes >= kGiB) return fmt::format("{:.1f} GiB", bytes / kGiB);
@@ -58,12 +58,6 @@ std::string cpu_remedy(const CpuFacts& cpu) {
 std::string_view name_of(Verdict verdict) {
   constexpr std::array<std::string_view, 3> kNames = {"ok", "note", "will hurt"};
   return kNames.at(static_cast<std::size_t>(verdict));
-}
-
-std::optional<std::uint64_t> Needs::state_bytes() const {
-  if (!parameters) return std::nullopt;
-  return static_cast<std::uint64_t>(static_cast<double>(*parameters) * 4 *
-                                    (1 + optimizer_vectors.value_or(2)));
 }
 
 Finding judge_cpu(const CpuFacts& cpu) {
@@ -97,10 +91,9 @@ Finding judge_memory(const MemoryFacts& memory, const Needs& needs) {
   finding.text =
       fmt::format("{} free{}", size_of(free),
                   memory.limit ? ", limit of the cgroup " + size_of(static_cast<double>(*memory.limit)) : "");
-  if (!needs.parameters) return finding;
-  const double vectors = 1 + needs.optimizer_vectors.value_or(2) + kWorkVectors;
-  const double need = static_cast<double>(*needs.parameters) * 4 * vectors;
-  finding.text += fmt::format("; {:.0f} vectors of the model take {}", vectors, size_of(need));
+  if (!needs.memory_bytes) return finding;
+  const auto need = static_cast<double>(*needs.memory_bytes);
+  finding.text += fmt::format("; a peer takes {}", size_of(need));
   finding.verdict = by_limits(need / std::max(free, 1.0), 0.7, 1);
   if (finding.verdict != Verdict::ok)
     finding.remedy =
@@ -140,11 +133,11 @@ Finding judge_disk(const std::string& folder, const DiskFacts& disk, const Needs
   Finding finding{.check = "disk"};
   finding.text = fmt::format("{}: {:.0f} MB/s with fsync, {} free", folder, disk.bytes_per_s / 1e6,
                              size_of(static_cast<double>(disk.free)));
-  const auto state = needs.state_bytes();
+  const auto state = needs.state_bytes;
   if (!state) {
     finding.verdict = disk.bytes_per_s < 20e6 ? Verdict::note : Verdict::ok;
     if (finding.verdict == Verdict::note)
-      finding.remedy = "give RUN.yaml, to know how long its checkpoints take";
+      finding.remedy = "give PROFILE.yaml (tw profile), to know how long its checkpoints take";
     return finding;
   }
   const double bytes = static_cast<double>(*state), takes_s = bytes / std::max(disk.bytes_per_s, 1.0);
@@ -159,16 +152,6 @@ Finding judge_disk(const std::string& folder, const DiskFacts& disk, const Needs
     finding.remedy = fmt::format("free {} there, or set checkpoint.folder: two checkpoints must have room",
                                  size_of(2 * bytes - static_cast<double>(disk.free)));
   }
-  return finding;
-}
-
-Finding judge_loader(const LoaderFacts& loader) {
-  const double share = loader.data_per_s > 0 ? loader.model_per_s / loader.data_per_s : 1;
-  Finding finding{.check = "data", .verdict = by_limits(share, 0.2, 0.5)};
-  finding.text = fmt::format("{:.0f} samples/s are read, the model takes {:.0f}: {} of its time",
-                             loader.data_per_s, loader.model_per_s, percent(std::min(share, 1.0)));
-  if (finding.verdict != Verdict::ok)
-    finding.remedy = "copy the data to a local disk, or keep it in memory (data.kind)";
   return finding;
 }
 

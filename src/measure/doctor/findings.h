@@ -30,14 +30,11 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-/// The needs of the run, as far as a run file was given.
+/// The needs of the run, as far as a profile of its model and a plan were given.
 struct Needs {
-  std::optional<std::uint64_t> parameters;  ///< floats of the model
-  std::optional<double> optimizer_vectors;  ///< of the model's size, besides the parameters
-  std::optional<std::uint64_t> peers;       ///< of the plan, this one included
-
-  /// Size of one checkpoint.
-  std::optional<std::uint64_t> state_bytes() const;
+  std::optional<std::uint64_t> state_bytes;   ///< of one checkpoint
+  std::optional<std::uint64_t> memory_bytes;  ///< of a peer
+  std::optional<std::uint64_t> peers;         ///< of the plan, this one included
 };
 
 Finding judge_cpu(const CpuFacts& cpu);
@@ -58,13 +55,6 @@ struct TokenFacts {
 
 /// Nothing: no token was given.
 Finding judge_token(const std::optional<TokenFacts>& token);
-
-/// Speed of reading data and of the model; samples/s on one thread.
-struct LoaderFacts {
-  double data_per_s = 0, model_per_s = 0;  ///< the model's includes its data
-};
-
-Finding judge_loader(const LoaderFacts& loader);
 
 /// An address that was dialed.
 struct PeerFacts {

@@ -14,7 +14,7 @@ using ::testing::Not;
 constexpr std::uint64_t kGB = 1'000'000'000;
 
 /// A model of 100 million parameters with Adam: a state of 1.2 GB.
-const Needs kLarge{.parameters = 100'000'000, .optimizer_vectors = 2};
+const Needs kLarge{.state_bytes = 1'200'000'000, .memory_bytes = 3'200'000'000};
 
 TEST(Findings, of_a_cpu_compare_what_was_got_with_the_cores) {
   EXPECT_EQ(judge_cpu({.threads = 4, .got = 3.95}).verdict, Verdict::ok);
@@ -33,7 +33,7 @@ TEST(Findings, of_memory_compare_with_what_the_model_takes) {
   EXPECT_EQ(judge_memory(large, kLarge).verdict, Verdict::ok);
   EXPECT_EQ(judge_memory(large, {}).verdict, Verdict::ok);
   const MemoryFacts limited{.total = 64 * kGB, .available = 60 * kGB, .limit = 4 * kGB, .used = kGB};
-  const Finding finding = judge_memory(limited, kLarge);  // 8 vectors of 0.4 GB
+  const Finding finding = judge_memory(limited, kLarge);
   EXPECT_EQ(finding.verdict, Verdict::hurts);
   EXPECT_THAT(finding.text, HasSubstr("2.8 GiB free, limit of the cgroup 3.7 GiB"));
   EXPECT_THAT(finding.remedy, HasSubstr("container"));
@@ -70,14 +70,6 @@ TEST(Findings, of_a_disk_are_about_checkpoints) {
   const Finding full = judge_disk("out", {.bytes_per_s = 400e6, .free = 2 * kGB}, kLarge);
   EXPECT_EQ(full.verdict, Verdict::hurts);
   EXPECT_THAT(full.remedy, HasSubstr("free 381 MiB there"));
-}
-
-TEST(Findings, of_data_compare_with_the_model) {
-  EXPECT_EQ(judge_loader({.data_per_s = 10'000, .model_per_s = 100}).verdict, Verdict::ok);
-  EXPECT_EQ(judge_loader({.data_per_s = 300, .model_per_s = 100}).verdict, Verdict::note);
-  const Finding slow = judge_loader({.data_per_s = 150, .model_per_s = 100});
-  EXPECT_EQ(slow.verdict, Verdict::hurts);
-  EXPECT_THAT(slow.text, HasSubstr("67 % of its time"));
 }
 
 TEST(Findings, of_the_cpu_are_those_of_the_quieter_time) {

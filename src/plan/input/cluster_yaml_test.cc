@@ -47,7 +47,7 @@ TEST(ClusterFile, names_what_is_wrong) {
   const std::string fine = "model: RXLM\ntbs: 32768\npeers: 2xT4@gc:us\n";
   EXPECT_EQ(cluster_error(fine), "");
   EXPECT_EQ(cluster_error("tbs: 1\npeers: 2xT4@gc:us\n"),
-            "c.yaml: model is missing: expected either model (a name of the catalog) or profile (a file)");
+            "c.yaml: model is missing: expected a name of the catalog, or a file of tw profile (model.yaml)");
   EXPECT_EQ(
       cluster_error(fine + "pattern: star\n"),
       "c.yaml:4: pattern star: expected one of tradewind, tradewind-sites, hivemind, ring, parameter-server");
@@ -65,7 +65,7 @@ TEST(ClusterFile, names_what_is_wrong) {
             "c.yaml: tbs is missing: expected a number from 1");
   EXPECT_EQ(cluster_error(fine + "colour: red\n"),
             "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, mode, model, "
-            "pattern, peers, profile, purchase, samples_a_read, streams, tbs, usd_per_h");
+            "pattern, peers, purchase, samples_a_read, streams, tbs, usd_per_h");
   EXPECT_EQ(cluster_error(fine + "data_store: s3\n"),
             "c.yaml:4: data_store s3: expected one of az:REGION, b2, gcs:REGION, r2, s3:REGION");
   EXPECT_EQ(cluster_error(fine + "data_store: b2\ndata_usd_per_gb: 1\n"),

@@ -43,10 +43,11 @@ void take_data(YamlFields& fields, NamedWork& work) {
 }
 
 Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
-  if (work.profile.empty()) return Models::built_in().find(work.model);
-  const std::string path = (std::filesystem::path(file).parent_path() / work.profile).string();
+  if (!work.model.ends_with(".yaml") && !work.model.ends_with(".yml"))
+    return Models::built_in().find(work.model);
+  const std::string path = (std::filesystem::path(file).parent_path() / work.model).string();
   const auto text = read_text_file(path, kMostYamlBytes);
-  if (!text) return Error{"profile " + text.error().message};
+  if (!text) return Error{"model " + text.error().message};
   return read_profile(path, text.value());
 }
 
@@ -54,10 +55,8 @@ Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
 
 void take_work(YamlFields& fields, NamedWork& work) {
   work.model = fields.text("model");
-  work.profile = fields.text("profile");
-  if (work.model.empty() == work.profile.empty())
-    fields.complain(work.model.empty() ? "model" : "profile",
-                    "either model (a name of the catalog) or profile (a file)");
+  if (work.model.empty())
+    fields.complain("model", "a name of the catalog, or a file of tw profile (model.yaml)");
   work.target_batch_size = fields.number("tbs", {.least = 1});
   if (const std::string name = fields.text("pattern"); !name.empty()) {
     const auto pattern = parse_pattern(name);

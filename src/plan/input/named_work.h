@@ -11,8 +11,7 @@ class YamlFields;
 
 /// The common fields of JOB.yaml and CLUSTER.yaml: the model, its batch, and how it is averaged.
 struct NamedWork {
-  std::string model;    ///< of the catalog; or
-  std::string profile;  ///< a file with the user's own model, relative to this one
+  std::string model;  ///< of the catalog; or a file of tw profile (*.yaml), relative to this one
   double target_batch_size = 0;
   Pattern pattern = Pattern::tradewind;
   std::string codec = "fp16";
@@ -25,7 +24,7 @@ struct NamedWork {
   bool operator==(const NamedWork&) const = default;
 };
 
-/// Takes model, profile, tbs, pattern, codec, streams, mode, data_store, data_usd_per_gb and samples_a_read.
+/// Takes model, tbs, pattern, codec, streams, mode, data_store, data_usd_per_gb and samples_a_read.
 void take_work(YamlFields& fields, NamedWork& work);
 
 /// The workload with the named model, from the catalog or its file. `file`: the file that names it.

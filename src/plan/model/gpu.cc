@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "base/text/csv.h"
@@ -28,6 +30,54 @@ std::string Gpus::spelled(const std::string& name) const {
   for (const auto& [gpu, figures] : gpus_)
     if (lower(gpu) == lower(name)) return gpu;
   return name;
+}
+
+namespace {
+
+/// Words of the vendor, and of another GPU than the one without them.
+constexpr std::array<std::string_view, 7> kVendors{"nvidia", "tesla",    "quadro", "geforce",
+                                                   "amd",    "instinct", "card"};
+constexpr std::array<std::string_view, 5> kOthers{"ada", "laptop", "max", "mobile", "blackwell"};
+
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (c == ' ' || c == '-') {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  std::erase_if(words, [](const std::string& word) {
+    return word.empty() || std::ranges::find(kVendors, lower(word)) != kVendors.end();
+  });
+  return words;
+}
+
+/// As one word, or as two: "RTX 8000" is RTX8000.
+bool has_word(const std::vector<std::string>& words, const std::string& wanted) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (lower(words[i]) == lower(wanted)) return true;
+    if (i + 1 < words.size() && lower(words[i] + words[i + 1]) == lower(wanted)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Gpus::named(const std::string& driver_name) const {
+  const std::vector<std::string> words = words_of(driver_name);
+  const bool other = std::ranges::any_of(words, [](const std::string& word) {
+    return std::ranges::find(kOthers, lower(word)) != kOthers.end();
+  });
+  std::string best;
+  for (const auto& [gpu, figures] : gpus_) {
+    const std::vector<std::string> parts = words_of(gpu);
+    const bool fits =
+        !other && std::ranges::all_of(parts, [&](const std::string& part) { return has_word(words, part); });
+    if (fits && gpu.size() > best.size()) best = gpu;
+  }
+  return best.empty() ? fmt::format("{}", fmt::join(words, "-")) : best;
 }
 
 Result<Gpus> read_gpus(const std::string& file, std::string_view text) {

@@ -25,6 +25,10 @@ class Gpus {
   /// A known name in its proper case: T4 for t4. Others stay as they are.
   std::string spelled(const std::string& name) const;
 
+  /// The known name of a GPU that its driver calls so: A100-80GB for "NVIDIA A100-SXM4-80GB". An unknown one:
+  /// its words joined, without those of the vendor.
+  std::string named(const std::string& driver_name) const;
+
  private:
   std::map<std::string, Gpu> gpus_;
 

@@ -28,6 +28,12 @@ constexpr double kAloneFactor = 1.08;
 /// GPUs that ran the same model differ from scaling by FLOPS by up to this factor.
 constexpr double kFlopsFactor = 2;
 
+/// What a core of a processor is worth in TFLOPS of GPUs' data sheets, of which GPUs reach a smaller share
+/// than a core does of its own (3 GHz with AVX2: 0.1). An assumption, not a measurement.
+constexpr double kCoreTflops = 0.4;
+constexpr double kCoreFactor = 5;
+constexpr const char* kCpu = "cpu";
+
 constexpr double kBytesPerParam = 4;
 
 /// Geometric mean over the measured GPUs.
@@ -44,6 +50,25 @@ std::optional<double> speed_by_flops(const ModelProfile& model, const Gpu& gpu, 
     if (count > 0) return std::exp(sum / count);
   }
   return std::nullopt;
+}
+
+std::optional<double> speed_by_cores(const ModelProfile& model, const Gpu& gpu) {
+  const auto cpu = model.accumulating.find(kCpu);
+  if (cpu == model.accumulating.end() || !(model.cpu_cores > 0)) return std::nullopt;
+  return cpu->second.samples_per_s * gpu.tensor_tflops / (model.cpu_cores * kCoreTflops);
+}
+
+/// The command that replaces an estimate by a measurement.
+std::string how_to_measure(const ModelProfile& model) {
+  return fmt::format("tw profile -o {} -- {}", model.file.empty() ? "model.yaml" : model.file,
+                     model.command.empty() ? "COMMAND" : model.command);
+}
+
+Speed assumed(const ModelProfile& model, Estimate samples_per_s, const std::string& from) {
+  return {samples_per_s,
+          fmt::format("nobody measured it there; assumed from {}, {:.4g} to {:.4g}; on one rented hour: {}",
+                      from, samples_per_s.low, samples_per_s.high, how_to_measure(model)),
+          false};
 }
 
 Result<std::map<std::string, ModelProfile>> read_model_table(std::string_view text) {
@@ -118,9 +143,14 @@ Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const 
     return Speed{within_factor(speed, kAloneFactor), found->second.source, true};
   }
   if (const auto speed = speed_by_flops(model, figures.value(), gpus)) {
-    return Speed{within_factor(*speed, kFlopsFactor), "estimated from FLOPS", false};
+    return assumed(model, within_factor(*speed, kFlopsFactor), "the FLOPS of other GPUs");
   }
-  return Error{fmt::format("{}: no speed of any GPU is known; measure one: tw profile RUN.yaml", model.name)};
+  if (const auto speed = speed_by_cores(model, figures.value())) {
+    return assumed(model, within_factor(*speed, kCoreFactor),
+                   fmt::format("{:g} cores of a processor", model.cpu_cores));
+  }
+  return Error{
+      fmt::format("{}: no speed of any GPU is known; measure one: {}", model.name, how_to_measure(model))};
 }
 
 const Models& Models::built_in() {
@@ -136,8 +166,9 @@ Result<ModelProfile> Models::find(const std::string& name) const {
     if (lower(model) == lower(name)) return profile;
     known.push_back(model);
   }
-  return Error{fmt::format("{}: unknown model; known are {}; a profile of your own: tw profile RUN.yaml",
-                           name, fmt::join(known, ", "))};
+  return Error{fmt::format(
+      "{}: unknown model; known are {}; one of your own is a file: tw profile -o model.yaml -- COMMAND", name,
+      fmt::join(known, ", "))};
 }
 
 Result<Models> read_models(std::string_view models, std::string_view speeds) {

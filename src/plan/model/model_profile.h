@@ -41,6 +41,13 @@ struct ModelProfile {
   double data_mb_per_sample = 0;  ///< read from the data store
   /// Hivemind: the least time of a round. Published runs of speech were set to 20 s, all others to 5 s.
   double matchmaking_s = 5;
+  double state_mb = 0;                            ///< of a checkpoint; 0: not known, also below
+  double memory_mb = 0;                           ///< resident, of a peer at its peak
+  double gpu_memory_mb = 0;                       ///< the same on its GPUs
+  double cpu_cores = 0;                           ///< with which "cpu" below was measured; 0: not known
+  std::string file{};                             ///< of tw profile; empty: of the catalog
+  std::string command{};                          ///< that was measured, as for a shell
+  std::map<std::string, std::string> hardware{};  ///< by the names below: processor, cores, GPUs in words
   /// By GPU: speed of a peer while it accumulates gradients for a round.
   std::map<std::string, MeasuredSpeed> accumulating;
   /// By GPU: speed of a machine that trains alone.
@@ -65,8 +72,9 @@ struct SeveralGpus {
 std::optional<SeveralGpus> several_gpus(const std::string& name);
 
 /// Samples per second of an accumulating peer: measured, else from the speed of the same machine alone, else
-/// from other GPUs by FLOPS (80 % range: a factor of 2). Several GPUs that were not measured together count
-/// as their number times one. An error tells how to get a profile.
+/// from other GPUs by FLOPS (80 % range: a factor of 2), else from the cores of a processor (a factor of 5).
+/// Several GPUs that were not measured together count as their number times one. Where it was not measured,
+/// the source says how to do that; so does an error.
 Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus);
 
 /// Speed while accumulating, which adds passes over the gradients and their sum to each microbatch

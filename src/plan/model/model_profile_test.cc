@@ -49,12 +49,31 @@ TEST(Speed, of_a_machine_with_several_gpus_is_their_sum_with_a_wider_range) {
   EXPECT_FALSE(several_gpus("1xT4"));
 }
 
+TEST(Speed, that_nobody_measured_says_what_is_assumed_and_which_command_measures_it) {
+  ModelProfile mine{.name = "mine", .cpu_cores = 4, .file = "mine.yaml", .command = "python3 train.py"};
+  mine.accumulating["cpu"] = {16, 1.02, "mine.yaml"};
+  const Speed by_cores = speed_of(mine, "T4", Gpus::built_in()).value();
+  EXPECT_DOUBLE_EQ(by_cores.samples_per_s.value, 16 / (4 * 0.4) * 65);
+  EXPECT_DOUBLE_EQ(by_cores.samples_per_s.low, by_cores.samples_per_s.value / 5);
+  EXPECT_FALSE(by_cores.measured);
+  EXPECT_EQ(
+      by_cores.source,
+      "nobody measured it there; assumed from 4 cores of a processor, 130 to 3250; on one rented hour: tw "
+      "profile -o mine.yaml -- python3 train.py");
+  mine.accumulating["T4"] = {100, 1.02, "mine.yaml"};
+  EXPECT_EQ(speed_of(mine, "T4", Gpus::built_in()).value().source, "mine.yaml");
+  const Speed by_flops = speed_of(mine, "A10", Gpus::built_in()).value();
+  EXPECT_NEAR(by_flops.samples_per_s.value, 100 * 125.0 / 65, 1e-9) << "a GPU says more than a processor";
+  EXPECT_TRUE(
+      by_flops.source.starts_with("nobody measured it there; assumed from the FLOPS of other GPUs, "));
+}
+
 TEST(Speed, names_what_is_unknown) {
   EXPECT_TRUE(speed_of(model(), "T5", Gpus::built_in())
                   .error()
                   .message.starts_with("T5: unknown GPU; known are A10"));
   EXPECT_EQ(speed_of({.name = "net"}, "T4", Gpus::built_in()).error().message,
-            "net: no speed of any GPU is known; measure one: tw profile RUN.yaml");
+            "net: no speed of any GPU is known; measure one: tw profile -o model.yaml -- COMMAND");
   EXPECT_TRUE(
       Models::built_in().find("RN51").error().message.starts_with("RN51: unknown model; known are CONV"));
 }

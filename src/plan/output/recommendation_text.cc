@@ -127,8 +127,8 @@ std::string to_plan_file(const Job& job, const MarketSpace& market, const Recomm
   if (!plan.method.empty()) text += fmt::format("# Chosen by {}.\n", plan.method);
   if (!job.run.empty()) text += fmt::format("run: \"{}\"\n", job.run);
   if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);
-  text += fmt::format("model: \"{}\"\ntbs: {:g}\nsamples: {:.15g}\n",
-                      job.model.empty() ? job.profile : job.model, job.target_batch_size, job.samples);
+  text += fmt::format("model: \"{}\"\ntbs: {:g}\nsamples: {:.15g}\n", job.model, job.target_batch_size,
+                      job.samples);
   text += fmt::format("pattern: {}\ncodec: {}\nstreams: {}\nmode: {}\n", to_string(job.pattern), job.codec,
                       job.streams, job.delayed ? "delayed" : "sync");
   text += fmt::format("cluster: \"{}\"\n", to_string(plan.chosen.peers));

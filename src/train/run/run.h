@@ -105,8 +105,6 @@ struct RunOptions {
   /// further facts between them where the model is the program's own. "led: samples () float32" is no tensor
   /// of the model (train/torch_buffers.h). Not in run files.
   std::string layout;
-  /// A safetensors file with the parameters to begin with; empty: from the seed, or those of the model file.
-  std::string init;
   /// Identifies the files that decide the result, a line each (Trainer::sources). Not in run files.
   std::string sources;
   DataOptions data;

@@ -39,7 +39,7 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
       {"norm cap", [](RunOptions& o) { o.norm_cap = 1; }},
       {"seed", [](RunOptions& o) { o.seed = 2; }},
       {"kind of tokens", [](RunOptions& o) { o.data.kind = DataKind::tokens; }},
-      {"files", [](RunOptions& o) { o.sources = "model.init: 0f"; }},
+      {"files", [](RunOptions& o) { o.sources = "data: 0f"; }},
   };
   const Digest base = run_digest({}, 10);
   EXPECT_NE(base, run_digest({}, 11));
@@ -54,7 +54,6 @@ TEST(RunDigest, ignores_paths_evaluation_checkpoints_and_settings_without_effect
   const std::vector<Change> changes = {
       {"rounding of fp32", [](RunOptions& o) { o.rounding = Rounding::stochastic; }},
       {"error feedback as it is", [](RunOptions& o) { o.error_feedback = false; }},
-      {"path of the beginning", [](RunOptions& o) { o.init = "/elsewhere"; }},
       {"path", [](RunOptions& o) { o.data.train_inputs = "/elsewhere"; }},
       {"patience", [](RunOptions& o) { o.patience = {}; }},
       {"evaluation", [](RunOptions& o) { o.evaluation.every = 3; }},
@@ -135,12 +134,12 @@ TEST(RunFacts, say_the_first_one_that_differs) {
 
 TEST(RunFacts, name_the_digests_of_files_that_differ) {
   RunOptions here;
-  here.sources = "data: 9 uint16 tokens, digest aa\nmodel.init: 0f\n";
+  here.sources = "data: 9 uint16 tokens, digest aa\ntest data: 0f\n";
   RunOptions there = here;
   there.sources.replace(there.sources.find("0f"), 2, "1f");
   const RunFacts one(here, 1), other(there, 1);
   const std::uint32_t place = one.first_difference(other.prints());
-  EXPECT_EQ(one.at(place) + " and " + other.at(place), R"("model.init: 0f" and "model.init: 1f")");
+  EXPECT_EQ(one.at(place) + " and " + other.at(place), R"("test data: 0f" and "test data: 1f")");
 }
 
 TEST(RunFacts, have_their_places_whether_they_are_set_or_not) {

@@ -77,11 +77,6 @@ constexpr RunField kFields[] = {
      "built-in model; TorchScript file whose `forward(inputs, targets)` returns the mean loss; or own, of a "
      "program with a loop of its own (docs/python.md)",
      [](RunOptions& o) -> Place { return ModelPlace{&o.model}; }},
-    {"model", "init",
-     "safetensors file with the parameters to begin with, by their names; without it they come from the "
-     "seed, "
-     "or from the TorchScript file",
-     [](RunOptions& o) -> Place { return FilePlace{&o.init}; }},
     {"", "budget_usd",
      "what the run may cost, machines (tw train --usd-per-h) and traffic together; each peer warns at 80 %; "
      "none: no limit",

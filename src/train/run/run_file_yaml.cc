@@ -213,8 +213,6 @@ class Reading {
   /// Its samples are counts.
   void settle_own(RunOptions& options) {
     if (!options.has_own_model()) return fault(where("data.kind") + ": own goes with model own alone");
-    if (!options.init.empty())
-      fault(where("model.init") + ": with model own the program loads the parameters that it begins with");
     if (options.buffers != BufferUse::mean)
       fault(where("training.buffers") +
             ": with model own the program chooses; say buffers= of run.optimizer()");

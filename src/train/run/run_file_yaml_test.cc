@@ -134,17 +134,9 @@ TEST_F(RunFile, knows_tokens_by_their_key_and_a_megatron_index_by_its_name) {
               HasSubstr("evaluation.every: there is no data to evaluate on"));
 }
 
-TEST_F(RunFile, takes_a_file_of_parameters_to_begin_with) {
-  const Result<RunOptions> options = read(data_ + "model: mnist-cnn\nmodel.init: data/a\n");
-  ASSERT_TRUE(options) << options.error().message;
-  EXPECT_EQ(options.value().model, "mnist-cnn");
-  EXPECT_EQ(options.value().init, folder_ + "/data/a");
-  EXPECT_EQ(complaint(data_ + "model.init: data/none\n"),
-            "2: model.init: no such file: " + folder_ + "/data/none");
+TEST_F(RunFile, leaves_buffers_to_a_program_with_its_own_model) {
   EXPECT_EQ(complaint("model: own\ntraining: {buffers: leader}\n"),
             "2: training.buffers: with model own the program chooses; say buffers= of run.optimizer()");
-  EXPECT_EQ(complaint("model: own\nmodel.init: data/a\n"),
-            "2: model.init: with model own the program loads the parameters that it begins with");
 }
 
 TEST_F(RunFile, lets_overrides_win_even_over_faults) {

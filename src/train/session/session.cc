@@ -111,6 +111,8 @@ std::vector<wire::Member> Session::members() const { return machine_->members();
 
 std::vector<PeerId> Session::company() const { return machine_->company(); }
 
+const ModelSize& Session::size() const { return machine_->size(); }
+
 // ---- beginning
 // ------------------------------------------------------------------------------------------------
 

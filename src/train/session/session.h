@@ -157,6 +157,8 @@ class Session {
   /// Those of them that are linked, beside this peer.
   std::vector<PeerId> company() const;
 
+  const ModelSize& size() const;
+
  private:
   class Machine;
   std::unique_ptr<Machine> machine_;

@@ -53,6 +53,8 @@ class Session::Machine final : public world::NetworkEvents {
   std::vector<wire::Member> members() const;
   std::vector<PeerId> company() const;
 
+  const ModelSize& size() const { return worker_.size(); }
+
   world::Admission admit(const Frame& hello) override;
   void on_open(PeerId peer, const Frame& hello) override;
   void on_message(PeerId from, Frame frame) override;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/measured_peer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "base/median.h"
+#include "monitor/report/report.h"
+
+namespace tw::cli {
+namespace {
+
+/// Of all rounds, beyond kWarmUpRounds.
+constexpr double kWarmUpShare = 0.1;
+
+double number_of(const world::Event& event, std::string_view name) {
+  return monitor::number_in(event, name).value_or(0);
+}
+
+/// Samples/s of the round; nothing where this peer had no part in it.
+std::optional<double> speed_of(const world::Event& commit) {
+  const double samples = number_of(commit, "samples"), seconds = number_of(commit, "calc_s");
+  return samples > 0 && seconds > 0 ? std::optional(samples / seconds) : std::nullopt;
+}
+
+void take_start(const world::Event& start, MeasuredPeer& measured) {
+  measured.parameters = number_of(start, "parameters");
+  measured.tensors = std::max(1.0, number_of(start, "tensors"));
+  measured.state_bytes = number_of(start, "state_bytes");
+  measured.hardware = start.text("hardware");
+}
+
+}  // namespace
+
+Result<MeasuredPeer> measure_peer(const std::vector<monitor::LogEntry>& log) {
+  MeasuredPeer measured;
+  std::vector<double> speeds;
+  for (const monitor::LogEntry& entry : log) {
+    const world::Event& event = entry.event;
+    if (event.phase == world::Phase::start) take_start(event, measured);
+    measured.peak_memory_bytes = std::max(measured.peak_memory_bytes, number_of(event, "peak_memory"));
+    if (event.phase != world::Phase::commit) continue;
+    if (const auto speed = speed_of(event)) speeds.push_back(*speed);
+  }
+  const auto all = static_cast<int>(speeds.size());
+  measured.warm_up = std::max(kWarmUpRounds, static_cast<int>(kWarmUpShare * all));
+  measured.rounds = all - measured.warm_up;
+  if (measured.rounds < kLeastRounds)
+    return Error{
+        fmt::format("{} rounds were trained, and at least {} are needed: a smaller target batch size, or "
+                    "more rounds of the program",
+                    all, kWarmUpRounds + kLeastRounds)};
+  speeds.erase(speeds.begin(), speeds.begin() + measured.warm_up);
+  measured.samples_per_s = median(speeds);
+  measured.spread = std::max(measured.samples_per_s / quantile(speeds, 0.1),
+                             quantile(speeds, 0.9) / measured.samples_per_s);
+  return measured;
+}
+
+}  // namespace tw::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/measured_peer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tw::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using world::Phase;
+
+/// The log of a peer whose rounds of 100 samples took these times to compute.
+std::vector<monitor::LogEntry> log_of(const std::vector<double>& seconds) {
+  std::vector<monitor::LogEntry> log;
+  log.push_back({PeerId{1},
+                 0,
+                 {.phase = Phase::start,
+                  .numbers = {{"parameters", 2e6}, {"tensors", 4}, {"state_bytes", 24e6}},
+                  .texts = {{"hardware", "a CPU, 2 cores"}}}});
+  for (const double calc_s : seconds) {
+    const double memory = log.size() == 3 ? 9e8 : 5e8;
+    log.push_back({PeerId{1},
+                   0,
+                   {.phase = Phase::commit,
+                    .round = log.size(),
+                    .numbers = {{"samples", 100}, {"calc_s", calc_s}, {"peak_memory", memory}}}});
+  }
+  return log;
+}
+
+TEST(MeasuredPeer, is_as_fast_as_its_median_round_after_the_warm_up) {
+  const auto found = measure_peer(log_of({9, 3, 2, 1, 1, 1.25, 1, 0.8}));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_DOUBLE_EQ(found.value().samples_per_s, 100);
+  EXPECT_EQ(found.value().rounds, 5);
+  EXPECT_EQ(found.value().warm_up, 3);
+  EXPECT_NEAR(found.value().spread, 1.15, 0.02) << "P10 88, P90 115 samples/s";
+  EXPECT_EQ(found.value().parameters, 2e6);
+  EXPECT_EQ(found.value().tensors, 4);
+  EXPECT_EQ(found.value().state_bytes, 24e6);
+  EXPECT_EQ(found.value().peak_memory_bytes, 9e8);
+  EXPECT_EQ(found.value().hardware, "a CPU, 2 cores");
+}
+
+TEST(MeasuredPeer, warms_up_for_a_tenth_of_many_rounds) {
+  std::vector<double> seconds(100, 1);
+  std::fill_n(seconds.begin(), 10, 50.0);
+  const auto found = measure_peer(log_of(seconds));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found.value().warm_up, 10);
+  EXPECT_DOUBLE_EQ(found.value().spread, 1);
+}
+
+TEST(MeasuredPeer, needs_some_rounds) {
+  const auto found = measure_peer(log_of({1, 1, 1, 1, 1}));
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("5 rounds were trained, and at least 6 are needed"));
+}
+
+}  // namespace
+}  // namespace tw::cli
