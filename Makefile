@@ -7,10 +7,10 @@ CXX_DIRS := $(wildcard src studies tests bench examples)
 CXX_FILES = $(shell git ls-files $(foreach kind,cc h,$(patsubst %,'%/*.$(kind)',$(CXX_DIRS))) 2>/dev/null | grep . || find $(CXX_DIRS) -name '*.cc' -o -name '*.h')
 
 # The demo: peer 2 is killed in one round, and another joins in a later one.
-DEMO_CONFIG ?= examples/mnist.yaml
+DEMO_COMMAND ?= /usr/bin/python3 examples/python/mnist.py
 DEMO_PEERS ?= 4
-DEMO_KILL ?= 2@30
-DEMO_JOIN ?= 45
+DEMO_KILL ?= 2@20
+DEMO_JOIN ?= 30
 DEMO_OUT ?= demo-out
 DEMO_FLAGS ?=
 
@@ -61,8 +61,8 @@ build: configure  ## (default) set up and build the program, build/tw, and the t
 program: configure  ## build the program alone, build/tw
 	@cmake --build $(BUILD) --target tw
 
-demo: program  ## train MNIST on local peers, kill one, let another join
-	$(BUILD)/tw local $(DEMO_CONFIG) --peers $(DEMO_PEERS) --out $(DEMO_OUT) --kill $(DEMO_KILL) --join $(DEMO_JOIN) $(DEMO_FLAGS)
+demo: python  ## train MNIST with PyTorch in four processes, kill one, let another join
+	$(BUILD)/tw run --peers $(DEMO_PEERS) --kill $(DEMO_KILL) --join $(DEMO_JOIN) --out $(DEMO_OUT) --set training.exact_batches=true $(DEMO_FLAGS) -- $(DEMO_COMMAND)
 
 python: configure  ## tw and the Python package with its library, in build/python (set PYTHONPATH to it)
 	@cmake --build $(BUILD) --target tw python

@@ -37,14 +37,14 @@ def make_model():
     )
 
 
-def train(small):
+def train(small, rounds):
     """One peer; its share of right answers at the end."""
     torch.manual_seed(1)
     model = make_model()
     data = TensorDataset(*digits("train", 2000 if small else 60000))
     loader = DataLoader(data, batch_size=64, shuffle=True)
 
-    run = tradewind.join(target_batch_size=512, rounds=8 if small else 120)
+    run = tradewind.join(target_batch_size=512, rounds=8 if small else rounds)
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=5e-3))
     for pictures, targets in run.shard(loader):
         loss = torch.nn.functional.cross_entropy(model(pictures), targets)
@@ -63,11 +63,12 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--peers", type=int, default=0, help="start so many on this machine")
+    parser.add_argument("--rounds", type=int, default=300, help="of 512 samples")
     parser.add_argument("--small", action="store_true", help="seconds instead of minutes")
     arguments = parser.parse_args()
     if arguments.peers:
-        results = tradewind.launch_local(train, arguments.small, peers=arguments.peers)
+        results = tradewind.launch_local(train, arguments.small, arguments.rounds, peers=arguments.peers)
     else:
-        results = [train(arguments.small)]
+        results = [train(arguments.small, arguments.rounds)]
     for number, result in enumerate(results, 1):
         print(f"peer {number}: {result if isinstance(result, Exception) else f'{result:.2%} right'}")

@@ -10,7 +10,16 @@ from conftest import ROOT, needs_engine, python_path
 from crew import free_port
 
 EXAMPLES = ROOT / "examples/python"
-PLAIN = ["mnist.py", "text.py", "amp_accumulate.py", "batchnorm.py", "module_loop.py", "ema.py"]
+PLAIN = [
+    "mnist.py",
+    "text.py",
+    "tokens.py",
+    "pictures.py",
+    "amp_accumulate.py",
+    "batchnorm.py",
+    "module_loop.py",
+    "ema.py",
+]
 
 # Runs a script with the double in the engine's place.
 WITH_DOUBLE = """

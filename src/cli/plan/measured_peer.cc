@@ -13,7 +13,7 @@
 namespace tw::cli {
 namespace {
 
-/// Of all rounds, beyond kWarmUpRounds.
+/// The share of all rounds that does not count, where it is more than kWarmUpRounds.
 constexpr double kWarmUpShare = 0.1;
 
 double number_of(const world::Event& event, std::string_view name) {

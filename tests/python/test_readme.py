@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the README run as they stand there, in a copy of the repository."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, needs_engine
+from tradewind import _abi
+
+# The demo at half of its size, by variables of the Makefile.
+SMALL_DEMO = {
+    "SKIP_SETUP": "1",
+    "DEMO_COMMAND": "/usr/bin/python3 examples/python/mnist.py --rounds 150",
+    "DEMO_KILL": "2@3",
+    "DEMO_JOIN": "4",
+}
+LEFT_OUT = ["make test"]  # this is one of its tests
+
+
+def command_blocks():
+    """Each block of commands as a script."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    for block in blocks:
+        lines = [line for line in block.splitlines() if line.split("#")[0].strip() not in LEFT_OUT]
+        yield "\n".join(lines)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """What the commands need: files as they are, the build and the data by links."""
+    build = Path(_abi.library_path()).parent
+    needed = [build / "build.ninja", build / "tw", build / "python/tradewind", ROOT / "data-cache/mnist"]
+    if not all(path.exists() for path in needed):
+        pytest.skip("no whole build (make), or no data (make setup)")
+    place = tmp_path / "copy"
+    shutil.copytree(ROOT / "examples", place / "examples")
+    for name in ("Makefile", "README.md"):
+        shutil.copy2(ROOT / name, place / name)
+    (place / "build").symlink_to(build)
+    (place / "data-cache").symlink_to(ROOT / "data-cache")
+    return place
+
+
+def run(script, place):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TRADEWIND_")}
+    environment.pop("PYTHONPATH", None)
+    environment.update(SMALL_DEMO, HOME=str(place.parent), PATH="/usr/bin:/bin:" + environment["PATH"])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}"
+    return done.stdout
+
+
+@needs_engine
+@pytest.mark.timeout(600)
+def test_the_commands_of_the_readme_do_what_it_says(copy):
+    demo, story = command_blocks()
+    told = run(demo, copy)
+    assert "lost peer 2" in told and re.search(r"^joined +peer 5", told, re.M), told
+    assert re.search(r"^samples +76800 ", told, re.M) and "carried" not in told, told  # exact
+    assert re.search(r"^parameters +identical", told, re.M), told
+    try:
+        told = run(story, copy)
+    finally:
+        run("build/tw down spirals || true", copy)  # also where the story stopped before its end
+    assert re.search(r"cpu: \d+ samples/s", told) and "2xcpu@onprem:here" in told, told
+    assert "started p1 p2" in told and "run spirals is down" in told, told
+    assert re.search(r"^parameters +identical", told, re.M), told
+    assert not list(copy.glob("examples/run/tradewind-checkpoints")), "tw profile writes no checkpoints"
