@@ -62,4 +62,4 @@ def test_resnet_18_learns_from_jpegs(tmp_path):
     assert summary["identical"] and summary["rounds"] == ROUNDS
     assert summary["samples"] == ROUNDS * BATCH
     found = [float(share) for share in re.findall(r"of the test pictures: (\S+)", said)]
-    assert len(found) == 2 and min(found) > 0.6, "of four classes"
+    assert len(found) == 2 and min(found) > 0.5, "of four classes"
