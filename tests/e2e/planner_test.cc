@@ -53,8 +53,8 @@ TEST_F(PlannerTest, a_program_that_was_measured_here_is_predicted_elsewhere) {
   const auto model = plan::read_profile(path("own.yaml"), content_of(path("own.yaml")));
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model.value().name, "toy");
-  EXPECT_EQ(model.value().params_m, 9e-6);
-  EXPECT_EQ(model.value().state_mb, 36e-6);
+  EXPECT_EQ(model.value().params_m, 0.001024);
+  EXPECT_EQ(model.value().state_mb, 0.004096);
   EXPECT_GT(model.value().memory_mb, 5);
   EXPECT_THAT(model.value().command, HasSubstr("toy --work-ms 4"));
   ASSERT_TRUE(model.value().accumulating.contains("here"));
@@ -103,7 +103,7 @@ TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
   Program other = profile({"--out", path("other.yaml")}, toy_words("20"));
   EXPECT_EQ(other.wait(), 2);
   EXPECT_THAT(other.output(),
-              HasSubstr("it is of a model with 7 million parameters, and this one has 9e-06"));
+              HasSubstr("it is of a model with 7 million parameters, and this one has 0.001024"));
 }
 
 TEST_F(PlannerTest, a_prediction_has_the_keys_that_scripts_read) {
