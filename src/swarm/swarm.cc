@@ -72,6 +72,8 @@ std::vector<world::Event> Swarm::take_events_until(Round round) {
 // ---- network
 // --------------------------------------------------------------------------------------------------
 
+const Stances& Swarm::stances() const { return membership_.stances(); }
+
 std::set<PeerId> Swarm::anchors() const {
   std::set<PeerId> anchors = roster().anchors();
   if (options_.anchor) anchors.insert(options_.self.peer);
@@ -203,7 +205,7 @@ void Swarm::seek(const std::vector<Member>& members) { membership_.seek(members)
 
 void Swarm::begin(Instant now, const wire::Record& record, const Digest& parameters) {
   wake(now);
-  if (options_.founder && peer_state() == wire::PeerState::fresh) part_.begin_anew();
+  if (peer_state() == wire::PeerState::fresh) part_.begin_anew();
   adopt(record);
   tell_peer_state();  // before the progress: only peers that follow the history count
   applied(now, record.round, parameters);

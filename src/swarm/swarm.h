@@ -40,8 +40,7 @@ class Swarm {
   void on_linked_there(const std::string& address) { membership_.on_linked_there(address); }
 
   void on_message(Instant now, PeerId from, const wire::Message& message);
-  /// `caller` was refused since its id is taken. If it is the member with that id (before there are members:
-  /// the only founder), it replaces the peer that is linked.
+  /// `caller` was refused: its id is taken. The member with that id (else the only founder) gets its place.
   void on_taken(Instant now, const wire::Member& caller, bool founds = false);
 
   /// A byte of the peer arrived, bulk data included.
@@ -131,6 +130,7 @@ class Swarm {
 
   /// Anchors among the linked peers and this one.
   std::set<PeerId> anchors() const;
+  const Stances& stances() const;
 
   /// Bytes that are kept because of other peers, known or not.
   std::uint64_t held_bytes() const;

@@ -351,7 +351,7 @@ Status CheckpointStore::write(const std::string& name, const StateImage& image, 
   Status done = files_.write(part, parts);
   if (done) done = files_.rename(part, path_of(name));
   if (done) {
-    known_[name] = Known{image.record.round, rank_of(image.record), options_.unique, image.record.last};
+    known_[name] = Known(image.record, options_.unique);
   } else {
     // Makes room for the next attempt. The failed write is reported; a failure to remove the part adds
     // nothing.
@@ -394,9 +394,19 @@ Status CheckpointStore::prune(const wire::Record& saved, const Digest& origin) {
   return remove_parts(names.value(), oldest_kept);
 }
 
-// A majority that decides an earlier round has not come to the end of the run: that was a run before it.
+CheckpointStore::Known::Known(const wire::Record& record, std::string by)
+    : round(record.round), rank(rank_of(record)), writer(std::move(by)) {
+  if (record.last) processes = record.members;
+}
+
+// A majority that decides an earlier round, none of whose processes came to the end of the run: that was a
+// run before it. Otherwise this peer is slower than the one that wrote the last checkpoint.
 bool CheckpointStore::is_of_former_run(const Known& other, const wire::Record& saved) {
-  return other.last && other.round > saved.round && saved.awaited.empty() && !saved.minority;
+  const auto takes_part = [&](const wire::Member& one) {
+    return std::ranges::any_of(saved.members, [&](const wire::Member& member) { return member.is(one); });
+  };
+  return !other.processes.empty() && other.round > saved.round && saved.awaited.empty() && !saved.minority &&
+         std::ranges::none_of(other.processes, takes_part);
 }
 
 // This peer holds the history of `saved`. A checkpoint of its own that has as many rounds, or that goes
@@ -445,7 +455,7 @@ CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const
   const wire::Record& record = loaded.value().image.record;
   if (name_of(record) != name)
     return {Verdict::broken, fmt::format("it holds the state of {}", stem_of(record)), {}};
-  known_[name] = Known{record.round, rank_of(record), loaded.value().writer, record.last};
+  known_[name] = Known(record, loaded.value().writer);
   return {Verdict::sound, {}, std::move(loaded).value()};
 }
 

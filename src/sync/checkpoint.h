@@ -86,10 +86,12 @@ class CheckpointStore {
   enum class Verdict { sound, other_run, broken, unreadable };
 
   struct Known {
+    Known(const wire::Record& record, std::string by);
+
     Round round = 0;
     wire::Rank rank;
     std::string writer;
-    bool last = false;  ///< its round was the last one of the run
+    std::vector<wire::Member> processes;  ///< of a record that was the last one of the run: its members
   };
 
   struct Finding {

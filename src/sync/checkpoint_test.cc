@@ -353,6 +353,7 @@ TEST(Checkpoint, leaves_the_unfinished_file_of_another_peer_alone_while_it_may_b
 TEST(Checkpoint, of_a_complete_run_gives_way_to_those_of_the_run_after_it) {
   StateImage end = state(9), of_minority = state(3);
   end.record.last = true;
+  end.record.members = {{PeerId{1}, "former:1", 77}};
   of_minority.record.awaited = {PeerId{2}};
   MemoryDisk disk;
   ASSERT_TRUE(CheckpointStore(disk, {"ckpt", 2, "a"}).save(end));
@@ -380,6 +381,16 @@ TEST(Checkpoint, reads_the_newest_of_a_folder_whose_run_replaces_all_of_them_mea
   ASSERT_TRUE(newest && newest.value()) << (newest ? "none" : newest.error().message);
   EXPECT_EQ(newest.value()->image.record.round, 9U);
   EXPECT_EQ(newest.value()->skipped, Names{});
+}
+
+TEST(Checkpoint, of_the_last_round_stays_when_a_slower_peer_of_the_run_saves_an_earlier_one) {
+  StateImage end = state(9), earlier = state(8);
+  end.record.last = true;
+  for (StateImage* image : {&end, &earlier}) image->record.members = {{PeerId{1}, "here:1", 77}};
+  MemoryDisk disk;
+  ASSERT_TRUE(CheckpointStore(disk, {"ckpt", 2, "a"}).save(end));
+  ASSERT_TRUE(CheckpointStore(disk, {"ckpt", 2, "b"}).save(earlier));
+  EXPECT_EQ(disk.short_names(), (Names{"round-000008.tw", "round-000009.tw"}));
 }
 
 TEST(Checkpoint, replaces_one_that_is_broken) {

@@ -31,8 +31,8 @@ bool may_follow(Replica::State before, Replica::State next) {
     case State::restoring:
     case State::replaying:
       return next == State::fetching || next == State::current;
-    case State::current:
-      return behind || next == State::current;
+    case State::current:  // resuming: it had only the parameters from the seed
+      return behind || next == State::current || next == State::resuming;
   }
   return false;
 }
@@ -55,6 +55,7 @@ void Replica::loaded_nothing() {
 }
 
 void Replica::resume(Instant now) {
+  TW_CHECK(!has_history());
   go_to(State::resuming);
   base_ = Base::own;
   since_ = now;

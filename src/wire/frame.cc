@@ -257,10 +257,11 @@ constexpr auto make_decoders(std::index_sequence<I...>) {
 constexpr std::size_t kTypes = std::variant_size_v<Message>;
 constexpr auto kDecoders = make_decoders(std::make_index_sequence<kTypes>{});
 constexpr std::array<const char*, kTypes> kNames = {
-    "Hello",    "Peers",   "Heartbeat",    "Progress",        "Lease",     "Recall",      "Plan",
-    "Vote",     "Prepare", "Promise",      "Commit",          "Report",    "HandOver",    "Entrust",
-    "Scatter",  "Gather",  "EntrustedSum", "BandwidthReport", "ObjectAsk", "ObjectOffer", "ObjectGone",
-    "ChunkAsk", "Chunk",   "SyncDone",     "Padding",         "Status",    "Failures",    "Stop"};
+    "Hello",     "Peers",       "Heartbeat",  "Progress", "Lease",         "Recall",
+    "Plan",      "Vote",        "Prepare",    "Promise",  "Commit",        "Report",
+    "HandOver",  "Entrust",     "Scatter",    "Gather",   "EntrustedSum",  "BandwidthReport",
+    "ObjectAsk", "ObjectOffer", "ObjectGone", "ChunkAsk", "Chunk",         "SyncDone",
+    "Padding",   "Status",      "Failures",   "Stop",     "AskCheckpoint", "HeldCheckpoint"};
 
 std::uint64_t name_of_set(Round round, const std::vector<Contribution>& contributors) {
   Writer writer;

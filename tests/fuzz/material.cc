@@ -166,6 +166,14 @@ class Fitting {
 
   void fit(wire::Stop& m) { set(m.round, material_.round()); }
 
+  void fit(wire::AskCheckpoint& m) {
+    if (material_.head) set(m.resume, digest_of(*material_.head));
+  }
+
+  void fit(wire::HeldCheckpoint& m) {
+    if (m.record && material_.head) set(m.record->run, material_.head->run);
+  }
+
   void fit(wire::Scatter& m) {
     set(m.step.round, material_.round());
     set(m.segment, std::uint64_t{input_.below(material_.segments)});

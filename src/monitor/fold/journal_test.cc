@@ -110,6 +110,26 @@ TEST(Journal, counts_a_sample_that_the_run_goes_on_without_once) {
       << render(story.summary());
 }
 
+TEST(Journal, keeps_the_loss_of_a_peer_that_died_before_the_others_committed_its_round) {
+  const auto loss_of_round_2 = [](const std::string& record_of_others) {
+    Story story;
+    story.rounds(1, 1, {1, 2});
+    const auto commits = [&](std::uint64_t writer, double t, const std::string& record, double samples) {
+      world::Event event{.phase = Phase::commit, .round = 2, .digest = record};
+      event.numbers = {{"samples", samples}, {"samples_total", 128}};
+      if (samples > 0) event.numbers.emplace_back("loss", 0.5);
+      story.add(writer, t, event);
+    };
+    commits(1, 2, "aa", 64);
+    story.add(1, 3, {.phase = Phase::start});
+    story.add(1, 3.1, {.phase = Phase::restore, .round = 1, .digest = "state"});
+    commits(2, 3.2, record_of_others, 0);
+    return board_of(story).rounds.back().loss;
+  };
+  EXPECT_EQ(loss_of_round_2("aa"), 0.5);
+  EXPECT_EQ(loss_of_round_2("bb"), std::nullopt) << "of a history that was given up";
+}
+
 TEST(Journal, tells_how_near_averaging_came_to_its_bound) {
   Story story;
   story.add(1, 1, {.phase = Phase::lead, .round = 1});

@@ -18,6 +18,7 @@ Rounds::Track& Rounds::track(Round round) {
 
 void Rounds::rewind(Round to) {
   tracks_.erase(tracks_.upper_bound(to), tracks_.end());
+  given_up_.clear();
   last_ = std::min(last_, to);
   if (differing_ && differing_->round > to) differing_.reset();
   complete_ = false;
@@ -30,6 +31,7 @@ void Rounds::gives_up(PeerId peer, Round after) {
   for (auto later = tracks_.upper_bound(after); later != tracks_.end();) {
     std::set<PeerId>& holders = later->second.committed_by;
     const bool is_last = holders.erase(peer) > 0 && holders.empty();
+    if (is_last) given_up_[later->first] = std::move(later->second);
     later = is_last ? tracks_.erase(later) : std::next(later);
   }
   const auto committed = std::find_if(tracks_.rbegin(), tracks_.rend(),
@@ -37,9 +39,23 @@ void Rounds::gives_up(PeerId peer, Round after) {
   if (committed != tracks_.rend()) last_ = std::min(last_, committed->first);
 }
 
+void Rounds::take_up_again(Track& round) {
+  const auto former = given_up_.extract(round.shown.round);
+  if (former.empty() || round.record.empty() || former.mapped().record != round.record) return;
+  const Track& known = former.mapped();
+  round.own_samples += known.own_samples;
+  round.loss_sum += known.loss_sum;
+  round.loss_samples += known.loss_samples;
+  if (!round.shown.loss) round.shown.loss = known.shown.loss;
+}
+
 void Rounds::take_commit(const Seen& seen) {
   const world::Event& event = seen.event();
   Track& round = track(event.round);
+  if (round.record.empty()) {
+    round.record = event.digest;
+    take_up_again(round);
+  }
   round.committed_by.insert(seen.writer());
   if (!round.shown.committed_s) {
     round.shown.committed_s = seen.at_s;
@@ -173,6 +189,7 @@ void Rounds::take(const Seen& seen, bool from_lost) {
       break;
   }
   while (tracks_.size() > Board::kMostRounds) tracks_.erase(tracks_.begin());
+  while (given_up_.size() > Board::kMostRounds) given_up_.erase(given_up_.begin());
 }
 
 std::optional<std::uint64_t> Rounds::batch_of(const Track& track) const {

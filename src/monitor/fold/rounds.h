@@ -57,6 +57,7 @@ class Rounds {
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;
     std::map<std::string, std::string> digests;  ///< of the parameters after it, by record
+    std::string record;                          ///< that its first committer had; empty: not known
     std::set<PeerId> committed_by;               ///< and not given up since
   };
 
@@ -75,11 +76,15 @@ class Rounds {
   void take_told_digest(PeerId peer, Round round, const std::string& digest);
   void falls_behind(PeerId peer);
   void gives_up(PeerId peer, Round after);
+  void take_up_again(Track& round);
   static void take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s);
   void take_loss(Track& round, double loss, std::uint64_t samples);
   void take_lost(Round round, PeerId peer, const std::string& why);
 
   std::map<Round, Track> tracks_;
+  /// Rounds whose only committer was started again, as far as that is known by then: the others may commit
+  /// the same record later, and the part of the former process is known from nobody else.
+  std::map<Round, Track> given_up_;
   std::map<PeerId, Round> told_;  ///< the last round of which a peer told its part
   Round last_ = 0;
 

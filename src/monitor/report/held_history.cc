@@ -83,7 +83,19 @@ HeldHistory::End HeldHistory::end_of(const std::string& record) const {
   return end;
 }
 
+bool HeldHistory::follows(const std::string& record, const std::string& earlier) const {
+  std::size_t seen = 0;
+  for (auto at = nodes_.find(record); at != nodes_.end() && seen <= nodes_.size(); ++seen) {
+    if (at->second.parent == earlier) return true;
+    at = nodes_.find(at->second.parent);
+  }
+  return false;
+}
+
+// A peer that was late may take an early record after the others have made the last one.
 bool HeldHistory::goes_before(const End& one, const End& other) const {
+  if (follows(one.record, other.record)) return true;
+  if (follows(other.record, one.record)) return false;
   if (one.begun > other.last) return true;
   if (other.begun > one.last) return false;
   const Node& a = nodes_.at(one.record);

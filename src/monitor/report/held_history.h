@@ -69,6 +69,7 @@ class HeldHistory {
   std::optional<std::string> find_tip() const;
   End end_of(const std::string& record) const;
   bool goes_before(const End& one, const End& other) const;
+  bool follows(const std::string& record, const std::string& earlier) const;
   void hold(const std::string& tip);
   bool is_dropped(const std::string& record) const;
   void mark(const std::vector<LogEntry>& entries);

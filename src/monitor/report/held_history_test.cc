@@ -106,6 +106,14 @@ TEST_F(Forked, parameters_of_a_history_that_was_given_up_are_not_compared_with_t
   EXPECT_TRUE(summary.lost.empty());
 }
 
+TEST_F(Forked, a_late_peer_that_takes_the_first_record_in_the_end_drops_nothing) {
+  for (const int peer : {1, 2}) rounds(peer, 1, 10, {"a", "a0"});
+  restores(3, 20, 0, "a0");
+  EXPECT_EQ(story.summary().rounds, 10U);
+  EXPECT_EQ(story.summary().samples, 10U * 64);
+  EXPECT_TRUE(used().dropped.empty());
+}
+
 TEST_F(Forked, parameters_after_one_record_are_compared) {
   fork();
   world::Event other{.at = {}, .phase = Phase::apply, .round = 65};

@@ -107,6 +107,16 @@ void ReportAddsUp::on_end(std::span<const Survivor>) {
 BoardsAgree::BoardsAgree(const Rules& rules)
     : Checker("I11"), rules_(rules), logs_(with_prices(rules)), live_(with_prices(rules)) {}
 
+// A status does not say whether a round is the one that the peer's former process had committed: its part of
+// it is then missing in what peers tell, and not in their logs.
+void BoardsAgree::note_given_up(PeerId peer, Round after) {
+  std::map<Round, std::set<PeerId>> committed_by;
+  for (auto at = doubts_.committed.lower_bound({after + 1, PeerId{}}); at != doubts_.committed.end(); ++at)
+    committed_by[at->first].insert(at->second);
+  for (const auto& [round, peers] : committed_by)
+    if (peers == std::set{peer}) doubts_.given_up.insert(round);
+}
+
 void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
   const auto told_twice = [&](auto& by, const auto& what) {
     return by.try_emplace(what, peer).first->second != peer || doubts_.lost.contains(peer);
@@ -124,6 +134,9 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
       doubts_.committed.insert({event.round, peer});
       doubts_.records[event.round].insert(event.digest);
       if (event.cause == world::Cause::minority) doubts_.parted = std::min(doubts_.parted, event.round);
+      return;
+    case world::Phase::restore:
+      if (event.cause == world::Cause::none && !event.digest.empty()) note_given_up(peer, event.round);
       return;
     case world::Phase::reissue:
       if (event.peer) doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
@@ -200,7 +213,8 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
     std::ranges::copy_if(there.contributors, std::back_inserter(told), [&, round = there.round](PeerId peer) {
       return doubts_.committed.contains({round, peer});
     });
-    if (here->contributors != told)
+    const bool told_whole = !doubts_.given_up.contains(there.round);
+    if (told_whole && here->contributors != told)
       violated(fmt::format("round {}: {} contributors by the peers' word, {} by the logs", there.round,
                            here->contributors.size(), told.size()));
     std::set<PeerId> out = peers_of(*here);
@@ -211,7 +225,7 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
     if (there.round < doubts_.parted && !doubts_.of_round.contains(there.round) && !agree)
       violated(fmt::format("round {}: {} left out by the peers' word, {} by the logs", there.round,
                            out.size(), there.left_out.size()));
-    if (!is_close(here->loss.value_or(0), there.loss.value_or(0), 1e-9))
+    if (told_whole && !is_close(here->loss.value_or(0), there.loss.value_or(0), 1e-9))
       violated(fmt::format("round {}: loss {} by the peers' word, {} by the logs", there.round,
                            here->loss.value_or(0), there.loss.value_or(0)));
   }

@@ -73,6 +73,7 @@ class BoardsAgree final : public Checker {
     std::set<std::pair<Round, PeerId>> committed, told_of_lost;  ///< by whom
     bool of_ledger = false;
     std::set<Round> of_round;
+    std::set<Round> given_up;  ///< by the only peer that had committed it: its process was another one
     /// By round. Two: each is of a history of its own, and peers told of both.
     std::map<Round, std::set<std::string>> records;
     std::map<std::pair<Round, PeerId>, std::set<PeerId>> lost_by;  ///< by round and by whom
@@ -82,6 +83,7 @@ class BoardsAgree final : public Checker {
   };
 
   void note_doubts(PeerId peer, const world::Event& event);
+  void note_given_up(PeerId peer, Round after);
   void tell(PeerId peer, double now_s);
   void compare(PeerId told, const monitor::Board& live, const monitor::Board& logs);
   void compare_whole(const monitor::Board& live, const monitor::Board& logs);

@@ -66,14 +66,32 @@ void CheckpointsLast::on_applied(const Sighting& s) {
 /// that of the checkpoint.
 void CheckpointsLast::judge_resumed(const Sighting& s) {
   const auto best = best_.find(s.peer);
-  if (best == best_.end() || damaged_.contains(s.peer) || best->second.record == s.record.parent) return;
   const auto taken = ranks_.find(to_string(s.record.parent));
+  if (taken != ranks_.end()) judge_resumed_by_all(s, taken->second);
+  if (best == best_.end() || damaged_.contains(s.peer) || best->second.record == s.record.parent) return;
   if (taken != ranks_.end() && is_ahead(taken->second, best->second)) return;  // a copy
   violated(
       fmt::format("peer {} resumes from {} of round {}, though its disk holds {} of round {}, which goes "
                   "before",
                   s.peer.value, to_string(s.record.parent), s.record.round, to_string(best->second.record),
                   best->second.round));
+}
+
+void CheckpointsLast::judge_resumed_by_all(const Sighting& s, const wire::Rank& taken) {
+  if (!lost_together_.contains(s.peer)) return;
+  std::set<Digest> origins;
+  for (const PeerId peer : lost_together_)
+    origins.insert(disks_[peer].origins.begin(), disks_[peer].origins.end());
+  for (const PeerId peer : std::exchange(lost_together_, {})) {
+    if (damaged_.contains(peer)) continue;
+    for (const auto& [record, rank] : disks_[peer].sound) {
+      if (!is_ahead(rank, taken) || origins.contains(record)) continue;
+      violated(
+          fmt::format("after the loss of all, peer {} resumes from round {}, though the disk of peer {} "
+                      "holds round {}, which goes before",
+                      s.peer.value, taken.round, peer.value, rank.round));
+    }
+  }
 }
 
 void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
@@ -86,6 +104,10 @@ void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
 }
 
 void CheckpointsLast::on_strike(const Strike& strike) {
+  if (!ends_process(strike.kind)) window_.on_strike(strike);
+  lost_together_.clear();
+  if (strike.kind == FaultKind::loss_of_all && window_.quiet_from() <= strike.at)
+    lost_together_.insert(strike.victims.begin(), strike.victims.end());
   if (destroys_durable(strike.kind)) damaged_.insert(strike.victims.begin(), strike.victims.end());
 }
 
@@ -109,19 +131,18 @@ CheckpointsLast::Finding CheckpointsLast::newest_in(world::Files& files, const s
 /// members still had, and so ahead of what was made from it; yet that is newer.
 void CheckpointsLast::find_best(PeerId peer, world::Files& files) {
   best_.erase(peer);
+  Disk& disk = disks_[peer] = {};
   const auto names = files.list(rules_.checkpoint_folder);
   if (!names) return;
-  std::map<Digest, wire::Rank> sound;
-  std::set<Digest> origins;
   for (const std::string& name : names.value()) {
     const auto loaded = sync::read_checkpoint(files, rules_.checkpoint_folder + "/" + name);
     if (!loaded || loaded.value().image.record.run != rules_.run) continue;
     const wire::Record& record = loaded.value().image.record;
-    sound[digest_of(record)] = rank_of(record);
-    origins.insert(loaded.value().origin);
+    disk.sound[digest_of(record)] = rank_of(record);
+    disk.origins.insert(loaded.value().origin);
   }
-  for (const auto& [record, rank] : sound) {
-    if (!origins.contains(record) && is_ahead(rank, best_[peer])) best_[peer] = rank;
+  for (const auto& [record, rank] : disk.sound) {
+    if (!disk.origins.contains(record) && is_ahead(rank, best_[peer])) best_[peer] = rank;
   }
 }
 

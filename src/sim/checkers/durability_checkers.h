@@ -18,7 +18,8 @@ namespace tw::sim {
 /// that its event log called durable, by the rank of histories, and holds exactly the state after its record.
 /// A disk on which a fault destroyed a durable one may load an older one, or nothing with an error; never
 /// torn content. The store holds a copy that is at least the last one of which any event log tells. A run
-/// that resumes takes the newest history that a sound checkpoint of the peer holds.
+/// that resumes takes the newest history that a sound checkpoint of the peer holds; after a loss of all peers
+/// at once, the newest one on the disks of all of them, if nothing else disturbs them.
 class CheckpointsLast final : public Checker {
  public:
   explicit CheckpointsLast(const Rules& rules) : Checker("I7"), rules_(rules) {}
@@ -26,6 +27,9 @@ class CheckpointsLast final : public Checker {
   void on_applied(const Sighting& sighting) override;
   void on_event(PeerId peer, const world::Event& event) override;
   void on_strike(const Strike& strike) override;
+
+  void on_calm(Instant at) override { window_.on_calm(at); }
+
   void on_disk(PeerId peer, world::Files& files) override;
   void on_store(world::Files& store) override;
   void on_look(const Survivor& survivor) override;
@@ -47,12 +51,22 @@ class CheckpointsLast final : public Checker {
   static bool is_lost(const wire::Rank& durable, const Finding& found);
   void find_best(PeerId peer, world::Files& files);
   void judge_resumed(const Sighting& sighting);
+  void judge_resumed_by_all(const Sighting& sighting, const wire::Rank& taken);
+
+  /// The sound checkpoints of the run on a disk.
+  struct Disk {
+    std::map<Digest, wire::Rank> sound;
+    std::set<Digest> origins;
+  };
 
   Rules rules_;
   std::map<std::string, wire::Rank> ranks_;  ///< by the digest of the record
   std::map<PeerId, wire::Rank> durable_;
   std::map<PeerId, wire::Rank> best_;  ///< of a disk when its process ended
   std::set<PeerId> resumes_;           ///< the state follows
+  std::map<PeerId, Disk> disks_;       ///< when their processes ended
+  std::set<PeerId> lost_together_;     ///< by the last fault, and nobody has resumed since
+  FaultWindow window_;                 ///< of faults that do not just end a process
   wire::Rank copied_;
   std::set<PeerId> damaged_;
   std::map<Digest, std::set<Digest>> states_;  ///< parameters after each record

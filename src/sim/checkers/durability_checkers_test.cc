@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <tuple>
 
 #include "sim/checkers/test_story.h"
@@ -144,6 +145,23 @@ TEST(I7, demands_that_a_run_resumes_what_most_had_and_not_the_history_with_most_
   disk.save(alone, kState, "12");
   EXPECT_EQ(verdict_when_resumed_from(disk, disk.two), "");
   EXPECT_NE(verdict_when_resumed_from(disk, alone).find("of round 2, which goes before"), std::string::npos);
+}
+
+TEST(I7, demands_the_newest_checkpoint_on_any_disk_after_a_loss_of_all) {
+  const auto verdict = [](std::optional<FaultKind> before) {
+    Disk ann, bob;
+    ann.save(ann.one);
+    bob.save(bob.two);
+    if (before) ann.j.checker.on_strike({*before, {kBob}, {}});
+    ann.j.checker.on_strike({FaultKind::loss_of_all, {kAnn, kBob}, {}});
+    ann.j.checker.on_disk(kBob, bob.files);
+    return verdict_when_resumed_from(ann, ann.one);
+  };
+  EXPECT_NE(verdict({}).find("though the disk of peer 12 holds round 2, which goes before"),
+            std::string::npos);
+  EXPECT_NE(verdict(FaultKind::kill), "");
+  EXPECT_EQ(verdict(FaultKind::partition), "") << "it may not reach the others";
+  EXPECT_EQ(verdict(FaultKind::bit_flip), "") << "that disk is damaged";
 }
 
 using Preempted = Judged<CheapPreemption>;

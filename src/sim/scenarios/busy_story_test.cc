@@ -139,6 +139,15 @@ TEST(BusyStory, nobody_waits_for_a_busy_peer_that_leaves) {
   }
 }
 
+TEST(BusyStory, a_lone_peer_says_that_its_program_is_busy) {
+  for (const bool announced : {true, false}) {
+    BusyStory story(1);
+    story.world().send_away(story.peer(0), kPause, announced);
+    story.run_for(kPause - 1s);
+    EXPECT_EQ(story.world().view(story.peer(0)).waiting.kind, swarm::Wait::Kind::away) << announced;
+  }
+}
+
 TEST(BusyStory, the_first_that_is_back_goes_on_where_all_were_busy) {
   for (const int peers : {2, 3}) {
     for (std::size_t first = 0; first < static_cast<std::size_t>(peers); ++first) {

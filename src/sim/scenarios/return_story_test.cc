@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -81,6 +82,37 @@ TEST(ReturnStory, counts_no_gradient_of_the_round_that_died_with_the_others) {
       ADD_FAILURE() << to_seconds(later) << " s: " << violation.checker << ": " << violation.message;
   }
   EXPECT_GT(began, 0);
+}
+
+/// The first peer dies early, the others later. All come back, each with its own disk.
+TEST(ReturnStory, goes_on_from_the_newest_checkpoint_whichever_disk_holds_it) {
+  WorldOptions options = small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, 400);
+  options.run.checkpoint.folder = "/checkpoints";
+  options.run.checkpoint.every = 1;
+  World world(options);
+  std::vector<PeerId> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(world.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
+  const PeerId founder = peers.front();
+  std::map<PeerId, Round> resumed;
+  world.watch([&](PeerId peer, const world::Event& event) {
+    if (event.phase == world::Phase::restore && event.cause == world::Cause::checkpoint)
+      resumed[peer] = event.round;
+  });
+  world.run_until(world.now() + 4s);
+  const Round early = world.view(founder).round;
+  world.kill(founder, Death::clean);
+  world.run_until(world.now() + 10s);
+  const Round late = world.view(peers.back()).round;
+  ASSERT_GT(late, early + 5);
+  for (const PeerId peer : {peers[1], peers[2]}) world.kill(peer, Death::clean);
+  for (const PeerId peer : peers) world.relaunch(peer);
+  world.run_until(world.now() + 15s);
+  ASSERT_EQ(resumed.size(), 1U);
+  EXPECT_NE(resumed.begin()->first, founder);
+  EXPECT_GE(resumed.begin()->second, late - 1);
+  EXPECT_GT(world.view(founder).round, late + 5);
+  for (const Violation& violation : world.violations())
+    ADD_FAILURE() << violation.checker << ": " << violation.message;
 }
 
 /// A machine stands still for longer than the others wait, and another process comes in its place.

@@ -201,6 +201,10 @@ void LeaseBook::lease(Account& account, const RangeSet& given) {
 
 RangeSet LeaseBook::forget(PeerId peer) {
   RangeSet returned;
+  if (const auto told = failures_.find(peer); told != failures_.end()) {
+    told->second.microbatches.remove(told->second.skippable);
+    told->second.skippable = {};
+  }
   const auto found = accounts_.find(peer);
   if (found == accounts_.end()) return returned;
   for (const auto& [slot, entry] : found->second.slots) {

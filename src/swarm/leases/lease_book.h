@@ -48,7 +48,8 @@ class LeaseBook {
   /// Microbatches that are not done, without those that this peer holds.
   std::uint64_t left_of_others(PeerId peer) const;
 
-  /// The peer does not count in this round any more. Returns what becomes free again.
+  /// The peer does not count in this round any more. Returns what becomes free again. What it would have
+  /// skipped counts as not tried: otherwise the loss of kMostFailed such peers would end the run.
   RangeSet forget(PeerId peer);
 
   /// Microbatches that this peer cannot compute: once given back, only others get them.

@@ -404,6 +404,18 @@ TEST(LeaseBook, gives_up_on_what_three_peers_or_all_that_are_there_cannot_do) {
   EXPECT_TRUE(shop.book.hopeless(able).has_value());
 }
 
+TEST(LeaseBook, asks_others_when_all_that_would_skip_a_sample_are_lost) {
+  Shop shop({4, 4});
+  for (const std::uint64_t peer : {1, 2, 3}) {
+    wire::Failures failures = cannot_do(0);
+    failures.skippable = range(0, 1);
+    shop.book.note_failures(PeerId{peer}, failures);
+  }
+  ASSERT_TRUE(shop.book.hopeless({PeerId{4}}).has_value());
+  for (const std::uint64_t peer : {1, 2, 3}) shop.book.forget(PeerId{peer});
+  EXPECT_FALSE(shop.book.hopeless({PeerId{4}}).has_value()) << "it may try";
+}
+
 /// Two peers have failed at microbatch 5. The second can do without what is gone.
 struct ShopWithoutOne : Shop {
   ShopWithoutOne() : Shop({40, 4}) {
@@ -457,7 +469,6 @@ TEST(LeaseBook, lets_another_peer_skip_when_the_first_is_killed) {
   ShopWithoutOne shop;
   ASSERT_EQ(2U, shop.skipper());
   shop.book.forget(PeerId{2});
-  EXPECT_TRUE(shop.book.hopeless(shop.eligible).has_value());
   EXPECT_FALSE(shop.skipper()) << "it is not here";
   wire::Failures skippable = cannot_do(5);
   skippable.skippable = skippable.microbatches;

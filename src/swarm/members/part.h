@@ -59,7 +59,7 @@ class Part {
   /// No peer of the run was found.
   void go_on_alone();
 
-  /// The founder has the state of a checkpoint, and no head yet.
+  /// It has the state of a checkpoint, and no head yet.
   void begin_anew();
 
   /// A round was decided: all that have to be here are.

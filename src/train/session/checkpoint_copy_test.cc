@@ -186,7 +186,7 @@ TEST_F(CheckpointCopy, is_tried_again_after_a_minute_and_after_the_next_checkpoi
   save(own, 2);
   EXPECT_THAT(copy(own), HasSubstr("unreachable"));
   files.away.clear();
-  clock.time += Checkpoints::kRetryCopy - 1s;
+  clock.time += Checkpoints::kRetry - 1s;
   EXPECT_EQ(copy(own), "not due");
   clock.time += 1s;
   EXPECT_EQ(copy(own), "round 2");
@@ -199,7 +199,7 @@ TEST_F(CheckpointCopy, appears_whole_or_not_at_all) {
   EXPECT_THAT(copy(own), HasSubstr("unreachable"));
   EXPECT_THAT(names("away"), IsEmpty());
   files.torn = false;
-  clock.time += Checkpoints::kRetryCopy;
+  clock.time += Checkpoints::kRetry;
   EXPECT_EQ(copy(own), "round 1");
 }
 

@@ -59,7 +59,8 @@ Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surrou
 bool Checkpoints::is_due(const wire::Record& record) const {
   if (!are_kept()) return false;
   const bool by_rounds = options_.every != 0 && record.round % options_.every == 0;
-  return by_rounds || record.last || history_ == History::taken || is_due_by_time();
+  const bool again = history_ == History::failed && surroundings_.clock.now() - saved_at_ >= kRetry;
+  return by_rounds || record.last || again || history_ == History::taken || is_due_by_time();
 }
 
 bool Checkpoints::is_due_by_time() const {
@@ -108,16 +109,18 @@ void Checkpoints::save(std::shared_ptr<const sync::StateImage> image,
                        std::function<void(const Status&, Duration)> done) {
   TW_CHECK(image != nullptr);
   newest_ = image->record.round;
-  saved_ = digest_of(image->record);
   saved_at_ = surroundings_.clock.now();
   history_ = History::saved;
   const swarm::Wait what{
       .kind = swarm::Wait::Kind::saving, .round = image->record.round, .total = image->bytes()};
+  const Digest record = digest_of(image->record);
   submit<Status>(
       what,
       [image = std::move(image), store = store_, origin = origin_] { return store->save(*image, origin); },
-      [this, done = std::move(done)](const Status& saved, Duration took) {
+      [this, record, done = std::move(done)](const Status& saved, Duration took) {
         took_ = took;
+        if (saved.ok()) saved_ = record;
+        if (!saved.ok() && history_ == History::saved) history_ = History::failed;
         if (saved.ok() && copy_ != Copy::none) {
           copy_ = Copy::due;
           copy_from_ = {};
@@ -134,7 +137,7 @@ void Checkpoints::copy(const Digest& run, std::function<void(const Copied&, Dura
       [stores = Stores(store_, copies_), run] { return copy_newest(stores, run); },
       [this, done = std::move(done)](const Copied& copied, Duration took) {
         if (copy_ == Copy::under_way) copy_ = copied.ok() ? Copy::idle : Copy::due;
-        if (!copied.ok()) copy_from_ = surroundings_.clock.now() + kRetryCopy;
+        if (!copied.ok()) copy_from_ = surroundings_.clock.now() + kRetry;
         done(copied, took);
       });
 }

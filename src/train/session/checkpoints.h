@@ -40,11 +40,11 @@ class Checkpoints {
 
   bool are_kept() const { return store_ != nullptr; }
 
-  /// Whether a checkpoint of the state after this record is due: after so many rounds, after so much time, or
-  /// at the end of the run.
+  /// Whether a checkpoint of the state after this record is due: after so many rounds, after so much time, at
+  /// the end of the run, or kRetry after one that failed.
   bool is_due(const wire::Record& record) const;
 
-  /// None of this state was saved yet.
+  /// None of this state is saved.
   bool lacks(const wire::Record& record) const { return are_kept() && saved_ != digest_of(record); }
 
   /// The run begins anew on purpose: its checkpoints in the folder and among the copies get names by which
@@ -64,13 +64,13 @@ class Checkpoints {
   using Loaded = Result<std::optional<sync::LoadedCheckpoint>>;
 
   /// A checkpoint was saved since the last copy, or may have been before this process, or a copy failed
-  /// kRetryCopy ago.
+  /// kRetry ago.
   bool copy_is_due() const;
 
   /// True once, where copies are wanted and this peer, which is no anchor, makes none.
   bool asks_for_anchor();
 
-  static constexpr Duration kRetryCopy = std::chrono::seconds(60);
+  static constexpr Duration kRetry = std::chrono::seconds(60);
 
   /// Result of a copy: the record of the checkpoint now at the target; nothing if there was none to copy.
   using Copied = Result<std::optional<wire::Record>>;
@@ -85,7 +85,7 @@ class Checkpoints {
 
  private:
   enum class Copy { none, idle, due, under_way };
-  enum class History { saved, taken };
+  enum class History { saved, failed, taken };
 
   template <class R>
   void submit(swarm::Wait what, std::function<R()> run, std::function<void(R&, Duration)> done);
@@ -99,10 +99,10 @@ class Checkpoints {
   Digest origin_;                                  ///< of its history: LoadedCheckpoint::origin
   std::uint32_t restarts_ = 0;                     ///< of a history with this origin, at least
   Round newest_ = 0;                               ///< of those that this process saved or loaded
-  Digest saved_;                                   ///< record of the last one
-  Instant saved_at_;
-  Duration took_{};                   ///< to save the last one
-  History history_ = History::saved;  ///< taken: it has none yet of the present one
+  Digest saved_;                                   ///< record of the last one that is durable
+  Instant saved_at_;                               ///< or was to be
+  Duration took_{};                                ///< to save the last one
+  History history_ = History::saved;               ///< taken: it has none yet of the present one
   Copy copy_ = Copy::none;
   bool asked_for_anchor_ = false;
   Instant copy_from_{};                                    // no copy before

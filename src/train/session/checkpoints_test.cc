@@ -12,7 +12,9 @@ using namespace std::chrono_literals;
 
 class StoppedClock final : public world::Clock {
  public:
-  Instant now() override { return {}; }
+  Instant now() override { return time; }
+
+  Instant time{};
 
   std::int64_t unix_nanos() override { return 0; }
 
@@ -100,6 +102,21 @@ TEST_F(CheckpointsTest, say_what_became_of_a_save_and_how_long_it_took) {
   EXPECT_NE(std::string::npos, why.find("no space left")) << why;
   EXPECT_EQ(swarm::Wait::Kind::nothing, waits.disk().current().kind);
   EXPECT_EQ(1, pumped);
+}
+
+TEST_F(CheckpointsTest, that_failed_do_not_count_and_are_due_again_after_a_while) {
+  Checkpoints checkpoints = kept_every(10);
+  sync::StateImage image;
+  image.record = record_of(10);
+  image.chunks = {Blob(std::vector<std::byte>(16))};
+  image.digests = {Digest{1, 2}};
+  checkpoints.save(std::make_shared<const sync::StateImage>(image),  // owners: the job
+                   [](const Status&, Duration) {});
+  disk.run_all();
+  EXPECT_TRUE(checkpoints.lacks(record_of(10))) << "the last one to leave has to try once more";
+  EXPECT_FALSE(checkpoints.is_due(record_of(11)));
+  clock.time += Checkpoints::kRetry;
+  EXPECT_TRUE(checkpoints.is_due(record_of(11)));
 }
 
 TEST_F(CheckpointsTest, say_that_there_is_none) {

@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "train/session/held_elsewhere.h"
 #include "train/session/return_wait.h"
 #include "wire/link_messages.h"
 #include "world/network.h"
@@ -38,7 +39,7 @@ class PeerSearch {
     bool restoring = false;  ///< a fetched state is being restored
   };
 
-  explicit PeerSearch(Options options) : options_(std::move(options)) {}
+  explicit PeerSearch(Options options) : options_(std::move(options)), held_(options_.patience) {}
 
   bool asks(const std::string& address) const;
 
@@ -77,6 +78,11 @@ class PeerSearch {
 
   const ReturnWait& return_wait() const { return return_; }
 
+  /// Checkpoints of those that wait with this peer.
+  HeldElsewhere& held() { return held_; }
+
+  const HeldElsewhere& held() const { return held_; }
+
  private:
   Duration limit() const;
 
@@ -90,6 +96,7 @@ class PeerSearch {
 
   Options options_;
   ReturnWait return_;
+  HeldElsewhere held_;
   bool met_the_run_ = false;  ///< it knows a record of the run
   Instant hopeless_since_ = kNever;
   std::map<std::string, Taken> taken_;  ///< by address, since a peer was last linked there

@@ -34,7 +34,7 @@ swarm::Wait ReturnWait::waiting(Instant now) const {
   if (stage_ != Stage::waiting) return {};
   swarm::Wait wait{swarm::Wait::Kind::others};
   wait.left = patience_ - (now - since_);
-  wait.past = {found_, checkpoint_ ? std::optional(checkpoint_->record.round) : std::nullopt, trouble_};
+  wait.past = {found_, checkpoint_ ? std::optional(checkpoint_->image.record.round) : std::nullopt, trouble_};
   return wait;
 }
 

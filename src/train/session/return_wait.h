@@ -7,12 +7,13 @@
 
 #include "base/time.h"
 #include "swarm/wait.h"
-#include "sync/image.h"
+#include "sync/checkpoint.h"
 
 namespace tw::train {
 
 /// The wait of a peer without addresses to join, in a run that had begun before: the other peers may live,
-/// and dial its address again. Only after the patience of the run it goes on alone, from its checkpoint.
+/// and dial its address again. Only after the patience of the run it goes on alone, from its checkpoint, or a
+/// peer that waits with it goes on from a newer one (HeldElsewhere).
 /// Times are those of CountedTime.
 class ReturnWait {
  public:
@@ -28,16 +29,19 @@ class ReturnWait {
   void begin(Instant now, Duration patience, std::string found);
 
   /// The checkpoint to resume from if no peer comes.
-  void keep(sync::StateImage checkpoint) { checkpoint_ = std::move(checkpoint); }
+  void keep(sync::LoadedCheckpoint checkpoint) { checkpoint_ = std::move(checkpoint); }
 
   /// Its checkpoints cannot be used: the reason of the end if no peer comes.
   void keep_trouble(std::string why) { trouble_ = std::move(why); }
+
+  /// Nothing: none was kept.
+  const sync::LoadedCheckpoint* checkpoint() const { return checkpoint_ ? &*checkpoint_ : nullptr; }
 
   bool is_over(Instant now) const { return stage_ == Stage::waiting && now - since_ >= patience_; }
 
   /// What remains if no peer came.
   struct Rest {
-    std::optional<sync::StateImage> checkpoint;
+    std::optional<sync::LoadedCheckpoint> checkpoint;
     std::string trouble;
   };
 
@@ -60,7 +64,7 @@ class ReturnWait {
   Instant since_{};
   Duration patience_{};
   std::string found_;
-  std::optional<sync::StateImage> checkpoint_;
+  std::optional<sync::LoadedCheckpoint> checkpoint_;
   std::string trouble_;
 };
 

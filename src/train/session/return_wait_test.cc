@@ -10,10 +10,10 @@ using namespace std::chrono_literals;
 
 constexpr Instant kBegin = Instant{} + 1h;
 
-sync::StateImage image_of(Round round) {
-  sync::StateImage image;
-  image.record.round = round;
-  return image;
+sync::LoadedCheckpoint checkpoint_of(Round round) {
+  sync::LoadedCheckpoint checkpoint;
+  checkpoint.image.record.round = round;
+  return checkpoint;
 }
 
 TEST(ReturnWait, says_what_it_found_whom_it_waits_for_and_what_comes_then) {
@@ -24,7 +24,7 @@ TEST(ReturnWait, says_what_it_found_whom_it_waits_for_and_what_comes_then) {
       "waiting for the other peers of this run, up to 15 s (its event log is logs/events-1.jsonl); then it "
       "begins the run anew",
       text_of(wait.waiting(kBegin + 5s)));
-  wait.keep(image_of(12));
+  wait.keep(checkpoint_of(12));
   EXPECT_NE(std::string::npos,
             text_of(wait.waiting(kBegin)).find("resumes alone from its checkpoint of round 12"));
 }
@@ -32,12 +32,12 @@ TEST(ReturnWait, says_what_it_found_whom_it_waits_for_and_what_comes_then) {
 TEST(ReturnWait, gives_up_after_the_patience_with_the_checkpoint_that_it_has) {
   ReturnWait wait;
   wait.begin(kBegin, 20s, "--rejoin");
-  wait.keep(image_of(12));
+  wait.keep(checkpoint_of(12));
   EXPECT_FALSE(wait.is_over(kBegin + 19s));
   ASSERT_TRUE(wait.is_over(kBegin + 20s));
   const ReturnWait::Rest rest = wait.give_up();
   ASSERT_TRUE(rest.checkpoint);
-  EXPECT_EQ(12U, rest.checkpoint->record.round);
+  EXPECT_EQ(12U, rest.checkpoint->image.record.round);
   EXPECT_EQ(ReturnWait::Stage::off, wait.stage());
   EXPECT_FALSE(wait.is_over(kBegin + 1h));
 }

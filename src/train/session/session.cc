@@ -355,7 +355,7 @@ void Session::Machine::on_message(PeerId from, Frame frame) {
   } else if (const auto* status = std::get_if<wire::Status>(&message)) {
     const bool counts = swarm_->head() && swarm::is_member(swarm_->head()->members, from);
     if (counts && is_sound(*status) && observer_ != nullptr) observer_->on_status(from, *status);
-  } else if (!replica_.on_message(now, from, message)) {
+  } else if (!on_checkpoint_message(from, message) && !replica_.on_message(now, from, message)) {
     swarm_->on_message(now, from, message);
   }
   pump();
@@ -464,9 +464,10 @@ void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
   ReturnWait& returning = search_.return_wait();
   const bool fresh = swarm_->peer_state() == wire::PeerState::fresh;
   if (returning.stage() == ReturnWait::Stage::waiting && !fresh) returning.end();
-  if (returning.is_over(now)) {
+  if (returning.stage() == ReturnWait::Stage::waiting) ask_for_checkpoints(now);
+  if (returning.is_over(now) && !lets_another_resume(now)) {
     ReturnWait::Rest rest = returning.give_up();
-    if (rest.checkpoint) return resume(std::move(*rest.checkpoint));
+    if (rest.checkpoint) return resume(std::move(rest.checkpoint->image));
     if (!rest.trouble.empty()) return end(rest.trouble, true);
     swarm_->go_on_alone(now);
   }

@@ -80,6 +80,8 @@ class Session::Machine final : public world::NetworkEvents {
   PeerSearch::Situation situation() const;
   void give_up_when_nobody_has_the_state(Instant now);
   void go_on_alone_when_nobody_comes(Instant now);
+  void ask_for_checkpoints(Instant now);
+  bool lets_another_resume(Instant now);
   void act(const swarm::Dial& dial);
   void act(const swarm::Hangup& hangup);
   void act(const swarm::Reduce& reduce);
@@ -168,6 +170,8 @@ class Session::Machine final : public world::NetworkEvents {
   std::string lost_text() const;
   bool has_lost_the_run() const;
   void resume(sync::StateImage checkpoint);
+  bool on_checkpoint_message(PeerId from, const wire::Message& message);
+  void answer(PeerId from, const wire::AskCheckpoint& ask);
   std::string checkpoint_places() const;
 
   /// Between the session and its doors.

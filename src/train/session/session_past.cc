@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "swarm/ballots/quorum.h"
 #include "train/session/session_machine.h"
+#include "wire/frame.h"
 
 namespace tw::train {
 namespace {
@@ -124,7 +125,7 @@ void Session::Machine::take_checkpoint(sync::LoadedCheckpoint loaded) {
   swarm_->seek(others);
   const bool waited = options_.past == Past::begun && search_.return_wait().stage() == ReturnWait::Stage::off;
   if (waited || options_.past == Past::over) return resume(std::move(loaded.image));
-  search_.return_wait().keep(std::move(loaded.image));
+  search_.return_wait().keep(std::move(loaded));
   wait_for_others("its checkpoints are in " + checkpoint_places());
 }
 
@@ -136,6 +137,55 @@ void Session::Machine::wait_for_others(std::string found) {
     returning.begin(now, options_.run.patience, std::move(found));
   if (returning.stage() == ReturnWait::Stage::waiting)
     emit(world::Phase::wait, 0, text_of(returning.waiting(now)), {{"seconds", 0}});
+}
+
+// ---- what the peers hold that wait together
+// -----------------------------------------------------------------------------------------------------
+
+void Session::Machine::ask_for_checkpoints(Instant now) {
+  for (const PeerId peer : search_.held().due(now, swarm_->roster().open_peers()))
+    doors_.network.send(peer, encode(wire::AskCheckpoint{}));
+}
+
+/// The wait for the others is over: the newest checkpoint of all goes on. True while another peer is to
+/// resume, or may have to.
+bool Session::Machine::lets_another_resume(Instant now) {
+  HeldElsewhere& held = search_.held();
+  if (held.awaits_answers(now)) return true;
+  const auto heir = held.heir(now, search_.return_wait().checkpoint());
+  if (!heir) return false;
+  if (heir->is_due) doors_.network.send(heir->peer, encode(wire::AskCheckpoint{digest_of(heir->record)}));
+  return true;
+}
+
+bool Session::Machine::on_checkpoint_message(PeerId from, const wire::Message& message) {
+  if (const auto* ask = std::get_if<wire::AskCheckpoint>(&message)) {
+    answer(from, *ask);
+  } else if (const auto* held = std::get_if<wire::HeldCheckpoint>(&message)) {
+    if (!held->record || held->record->run == facts_.digest()) search_.held().on_answer(from, *held);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Nothing while it is busy with its beginning: it is asked again.
+void Session::Machine::answer(PeerId from, const wire::AskCheckpoint& ask) {
+  const bool free = swarm_->peer_state() == wire::PeerState::fresh &&
+                    worker_.state() == Worker::State::idle &&
+                    waits_.disk().current().kind == swarm::Wait::Kind::nothing;
+  if (!free) return;
+  if (!checkpoints_.are_kept() || options_.founds())
+    return doors_.network.send(from, encode(wire::HeldCheckpoint{}));
+  checkpoints_.load(facts_.digest(), [this, from, ask](Checkpoints::Loaded& loaded) {
+    if (finished() || swarm_->peer_state() != wire::PeerState::fresh) return;
+    wire::HeldCheckpoint held;
+    if (loaded.ok() && loaded.value() && goes_on_after(*loaded.value())) {
+      held = {loaded.value()->image.record, loaded.value()->origin};
+      if (ask.resume == digest_of(*held.record)) return resume(std::move(loaded.value()->image));
+    }
+    doors_.network.send(from, encode(held));
+  });
 }
 
 void Session::Machine::resume(sync::StateImage checkpoint) {

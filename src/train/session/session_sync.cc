@@ -220,8 +220,7 @@ bool Session::Machine::is_last_to_leave() const {
     const bool is_self = member.is(self());
     before_self = before_self && !is_self;
     if (is_self || !swarm_->roster().is_open(member)) continue;
-    const std::optional<wire::Heartbeat> last = swarm_->roster().last_heartbeat(member.peer);
-    if (before_self || !last || last->peer_state != wire::PeerState::leaving) return false;
+    if (before_self || !swarm_->stances().of(member.peer).leaving) return false;
   }
   return true;
 }

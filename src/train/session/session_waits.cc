@@ -9,11 +9,12 @@ using swarm::Wait;
 
 // A checkpoint is written beside other work: the session waits for it only after the last round.
 Wait Session::Machine::own_work() const {
+  const auto away_since = [this](Instant since) {
+    const Duration away = doors_.clock.now() - since;
+    return Wait{.kind = Wait::Kind::away, .done = static_cast<std::uint64_t>(to_seconds(away))};
+  };
   Wait wait = waits_.compute().current();
-  if (worker_.jobs(Worker::State::away) > 0) {
-    const Duration away = doors_.clock.now() - waits_.compute().since();
-    wait = {.kind = Wait::Kind::away, .done = static_cast<std::uint64_t>(to_seconds(away))};
-  }
+  if (worker_.jobs(Worker::State::away) > 0) wait = away_since(waits_.compute().since());
   if (std::optional<data::LoadWait> data = worker_.waiting_for_data())
     wait = {.kind = Wait::Kind::data,
             .round = wait.round,
@@ -21,11 +22,14 @@ Wait Session::Machine::own_work() const {
             .lasted = data->lasted};
   const bool disk_counts = departure_.has_last_jobs() || !swarm_->head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = waits_.disk().current();
+  if (wait.kind == Wait::Kind::nothing && worker_.paused_since()) wait = away_since(*worker_.paused_since());
   return wait;
 }
 
 // Its own work comes first, except work that it does while others average.
 Wait Session::Machine::waiting() const {
+  const bool returns = search_.return_wait().stage() == ReturnWait::Stage::waiting;
+  if (const auto heir = search_.held().awaited(); heir && returns) return {Wait::Kind::source, {*heir}};
   if (Wait others = search_.return_wait().waiting(doors_.clock.now()); others.kind != Wait::Kind::nothing)
     return others;
   if (replica_.is_catching_up()) return wait_for_state();

@@ -144,7 +144,7 @@ bool Worker::is_deserted(Instant now) const {
 
 wire::Presence Worker::presence(Instant now) const {
   if (updates_under_way() >= SessionView::kMostWaitingUpdates) return wire::Presence::full;
-  if (paused_ || jobs(State::away) > 0 || is_deserted(now) || has_late_update(now))
+  if (paused_since_ || jobs(State::away) > 0 || is_deserted(now) || has_late_update(now))
     return wire::Presence::away;
   return jobs(State::evaluating) > 0 ? wire::Presence::occupied : wire::Presence::here;
 }
@@ -158,7 +158,7 @@ bool Worker::has_late_update(Instant now) const {
 }
 
 std::optional<swarm::WorkItem> Worker::pause() {
-  paused_ = true;
+  if (!paused_since_) paused_since_ = surroundings_.clock.now();
   return take_back();
 }
 

@@ -56,7 +56,10 @@ class Worker {
   wire::Presence presence(Instant now) const;
 
   /// Others do this peer's part: it evaluates, or its thread is away.
-  bool is_elsewhere() const { return paused_ || jobs(State::evaluating) + jobs(State::away) > 0; }
+  bool is_elsewhere() const { return paused_since_ || jobs(State::evaluating) + jobs(State::away) > 0; }
+
+  /// Its owner has announced that the thread is busy, since then.
+  std::optional<Instant> paused_since() const { return paused_since_; }
 
   /// No update of its own is under way, and the compute thread is not away.
   bool stands_ready() const { return updates_under_way() == 0 && jobs(State::away) == 0; }
@@ -90,7 +93,7 @@ class Worker {
   /// begun, if any.
   std::optional<swarm::WorkItem> pause();
 
-  void resume() { paused_ = false; }
+  void resume() { paused_since_.reset(); }
 
   /// Not missed.
   void apply(Update update, std::function<void(const Digest&, Duration)> done);
@@ -152,7 +155,7 @@ class Worker {
   std::deque<State> queue_;
   swarm::WorkItem item_;  ///< while it computes
   RangeSet expected_;
-  bool paused_ = false;
+  std::optional<Instant> paused_since_;
   Round round_ = 0;
   Done done_;
   double samples_per_s_ = 0;
