@@ -100,6 +100,10 @@ int down(const DownArguments& arguments) {
   for (const launch::Action action : {launch::Action::stop, launch::Action::collect, launch::Action::remove})
     if (const Status done = perform(*run.value().engine, action, deployment, deployment.peers); !done)
       code = complain(done.error().message, kFailed);
+  launch::RunState kept = run.value().store.state();
+  kept.deployment.user.env.clear();  // secrets; tw up reads them anew
+  if (const Status saved = run.value().store.save(std::move(kept)); !saved)
+    code = complain(saved.error().message, kFailed);
   if (code == kDone) print_out("run {} is down; logs: {}/logs\n", deployment.run, deployment.folder);
   return code;
 }

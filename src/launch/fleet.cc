@@ -50,10 +50,12 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
   Deployment fewer = deployment;
   std::erase_if(fewer.peers, [&](const PeerJob& peer) { return is_at(deployment, lost, peer); });
   if (started.peers.empty()) return started;
-  const std::string trouble = text_of(run_all(engine.commands(Action::start, fewer, started.peers)));
-  if (trouble.empty()) return started;
-  started.trouble += (started.trouble.empty() ? "" : "\n") + trouble;
-  started.peers.clear();
+  const Batch begun = run_all(engine.commands(Action::start, fewer, started.peers));
+  if (begun.failures.empty()) return started;
+  started.trouble += (started.trouble.empty() ? "" : "\n") + text_of(begun);
+  for (const Batch::Failure& failure : begun.failures)
+    std::erase_if(started.peers,
+                  [&](const PeerJob& peer) { return failure.peer == 0 || failure.peer == peer.number; });
   return started;
 }
 

@@ -111,6 +111,7 @@ Status write_down(const UpArguments& arguments, const launch::Engine& engine, la
     if (const Status written = store.write(engine.files(state.deployment)); !written) return written;
   }
   launch::RunState kept = without_tokens(state);
+  if (steps.start.empty()) kept.deployment.user = store.state().deployment.user;  // whose files are staged
   if (!steps.stop.empty()) {
     auto& peers = kept.deployment.peers;
     peers.insert(peers.end(), steps.stop.begin(), steps.stop.end());
@@ -189,6 +190,11 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
   if (steps.value().complete) return {.complete = true};
   if (const Status same = check_run_file(store.state().deployment, wanted); !same)
     return refuse(same.error());
+  if (arguments.check && wanted.begun)
+    return refuse(Error{fmt::format(
+        "--check: peers of run {0} live, and use the program in {1}/program; tw down {0} first, or check "
+        "under another --name",
+        wanted.run, wanted.folder)});
   if (arguments.check) return check_machines(request, engine, state.value(), store);
   if (arguments.dry_run) {
     show_plan(engine, wanted, steps.value());

@@ -66,6 +66,29 @@ TEST(SshEngine, the_program_goes_once_to_each_host_and_the_token_to_each_peer) {
   EXPECT_EQ(tokens, 3);
 }
 
+TEST(SshEngine, a_host_that_cannot_be_reached_stops_no_other_one) {
+  const Deployment deployment = with_program(three_peers());
+  for (const Action action : {Action::prepare, Action::check})
+    for (const Command& command : ssh_engine()->commands(action, deployment, deployment.peers))
+      EXPECT_NE(command.peer, 0U) << shell_line(command.words);
+  for (const Command& command : ssh_engine()->commands(Action::collect, deployment, deployment.peers))
+    EXPECT_THAT(command.fine, ElementsAre(0, 255));
+}
+
+TEST(SshEngine, a_check_leaves_no_variables_on_the_host) {
+  const Deployment deployment = with_program(three_peers());
+  const auto forgets = [&](Action action) {
+    bool found = false;
+    for (const Command& command : ssh_engine()->commands(action, deployment, only(deployment, 1)))
+      found = found || command.input.find(
+                           "forget() { rm -f \"$HOME\"/.tradewind/runs/words/p1/env; }\n"
+                           "trap forget EXIT\n") == 0;
+    return found;
+  };
+  EXPECT_TRUE(forgets(Action::check));
+  EXPECT_FALSE(forgets(Action::prepare)) << "its peer reads them";
+}
+
 TEST(SshEngine, hosts_with_a_common_home_do_not_write_into_each_others_run_file) {
   const Deployment deployment = three_peers();
   std::set<std::string> beside;
@@ -136,6 +159,16 @@ std::string text_of(const std::vector<File>& files, const std::string& path) {
   for (const File& file : files)
     if (file.path == path) return file.text;
   return "no such file";
+}
+
+TEST(SlurmEngine, a_node_is_set_up_before_it_may_begin_the_run) {
+  const std::string script = text_of(slurm_engine()->files(with_program(three_peers())), "peer.sh");
+  const std::size_t set_up = script.find("if ! ready; then"), claims = script.find("mkdir ../begun");
+  ASSERT_NE(claims, std::string::npos);
+  EXPECT_LT(set_up, script.find("../p$n/address.new"));
+  EXPECT_LT(set_up, claims);
+  EXPECT_THAT(script, HasSubstr("8>\"../setup-$(uname -n).lock\""))
+      << "no node waits for the setup of another";
 }
 
 TEST(SlurmEngine, submits_an_array_for_each_kind_of_machine) {

@@ -86,7 +86,7 @@ std::string setup_lines(const UserProgram& program, const std::string& where) {
         shell_word(line), which);
     lines += ">&3; exit 1; }\n";
   }
-  return lines + ": >\"$mark\"\n) 8>../setup.lock || exit 1\n";
+  return lines + ": >\"$mark\"\n) 8>\"../setup-$(uname -n).lock\" || exit 1\n";
 }
 
 std::string probe_lines(const UserProgram& program, const std::string& where, const std::string& tw) {

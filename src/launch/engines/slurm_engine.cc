@@ -92,9 +92,12 @@ std::string batch_script(const Deployment& deployment) {
   script += fmt::format("here={}:$((7000 + n % 1000))\n", host);
   script += "starts=$(cat starts 2>/dev/null || echo 0)\necho $((starts + 1)) >starts\nrm -f exit\n";
   script += site_cases(deployment);
+  script += program_folder_lines(deployment);
   script +=
-      "# Each says where it is before anybody looks who begins: then whoever does not begin finds somebody.\n"
-      "echo \"$here\" >address.new && mv address.new address\n"
+      "# Only a node that is ready may begin the run. Each says where it is before anybody looks who "
+      "begins:\n"
+      "# then whoever does not begin finds somebody.\n"
+      "echo \"$here\" >\"../p$n/address.new\" && mv \"../p$n/address.new\" \"../p$n/address\"\n"
       "set --\n"
       "if mkdir ../begun 2>/dev/null; then\n"
       "  set -- --no-rejoin\n"
@@ -104,7 +107,6 @@ std::string batch_script(const Deployment& deployment) {
       "    if [ \"$other\" != \"../p$n/address\" ]; then set -- \"$@\" --join \"$(cat \"$other\")\"; fi\n"
       "  done\n"
       "fi\n";
-  script += program_folder_lines(deployment);
   script += fmt::format(
       "cpus=${{SLURM_CPUS_PER_TASK:-1}}\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" {} --threads \"$cpus\" "
       "--site \"$site\" ${{price:+--usd-per-h \"$price\"}} --id $(({} * n + starts)) \"$@\"{}\n",

@@ -157,7 +157,8 @@ class SshEngine final : public Engine {
   std::vector<Command> commands(Action action, const Deployment& deployment,
                                 const std::vector<PeerJob>& peers) const override {
     std::vector<Command> commands;
-    if (action == Action::prepare || action == Action::check) add_files_of_hosts(deployment, peers, commands);
+    if (action == Action::prepare || action == Action::check)
+      add_files_of_hosts(action, deployment, peers, commands);
     if (action == Action::collect) add_collections(deployment, peers, commands);
     for (const PeerJob& peer : action == Action::status ? deployment.peers : peers)
       add(action, deployment, peer, commands);
@@ -188,10 +189,10 @@ class SshEngine final : public Engine {
                       .detail = output.errors.substr(0, output.errors.find('\n'))};
   }
 
-  /// Files shared by all peers of a host, copied once. The program goes to one host after the other, so that
-  /// those with a common home get it once too.
-  static void add_files_of_hosts(const Deployment& deployment, const std::vector<PeerJob>& peers,
-                                 std::vector<Command>& commands) {
+  /// Files shared by all peers of a host, copied once. A host that cannot be reached keeps none of the others
+  /// waiting.
+  static void add_files_of_hosts(Action action, const Deployment& deployment,
+                                 const std::vector<PeerJob>& peers, std::vector<Command>& commands) {
     std::vector<Command> at_once;
     std::set<std::pair<std::string, std::string>> seen;
     for (const PeerJob& peer : peers) {
@@ -200,31 +201,35 @@ class SshEngine final : public Engine {
       const auto on_host = [&](const std::string& script) {
         return ssh_words(deployment, peer, "sh -c " + shell_word(script));
       };
-      commands.push_back(
-          {.words = on_host(receive_program(deployment, places)), .input_file = deployment.program});
+      commands.push_back({.words = on_host(receive_program(deployment, places)),
+                          .input_file = deployment.program,
+                          .peer = peer.number});
       at_once.push_back({.words = on_host(receive(peer, places.folder + "/run.yaml", "644")),
                          .input = deployment.run_file,
                          .peer = peer.number});
       // A library that the host lacks is named now, not in the log of a peer that did not start.
       at_once.push_back({.words = on_host(places.program + " --version"), .peer = peer.number});
-      if (!deployment.user.command.empty()) add_program(deployment, peer, places, at_once);
+      if (!deployment.user.command.empty()) add_program(action, deployment, peer, places, at_once);
     }
     commands.insert(commands.end(), at_once.begin(), at_once.end());
   }
 
-  /// The user's files, and a host that is ready for them.
-  static void add_program(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places,
-                          std::vector<Command>& commands) {
+  /// The user's files, and a host that is ready for them. No variables stay where no peer starts.
+  static void add_program(Action action, const Deployment& deployment, const PeerJob& peer,
+                          const HostPlaces& places, std::vector<Command>& commands) {
     const std::string ssh = shell_line(ssh_words(deployment, peer, ""));
     commands.push_back({.words = {"sh", "-s"},
                         .input = give_files_script(deployment, ssh, peer, places),
                         .says_why = true,
                         .peer = peer.number});
     commands.push_back(variables(deployment, peer, places));
-    commands.push_back({.words = ssh_words(deployment, peer, "sh -s"),
-                        .input = ready_script(deployment, peer, places, peer.host),
-                        .says_why = true,
-                        .peer = peer.number});
+    const std::string forget =
+        fmt::format("forget() {{ rm -f {}/{}/env; }}\ntrap forget EXIT\n", places.folder, short_name(peer));
+    commands.push_back(
+        {.words = ssh_words(deployment, peer, "sh -s"),
+         .input = (action == Action::check ? forget : "") + ready_script(deployment, peer, places, peer.host),
+         .says_why = true,
+         .peer = peer.number});
   }
 
   static Command variables(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places) {
@@ -235,16 +240,16 @@ class SshEngine final : public Engine {
             .peer = peer.number};
   }
 
-  /// One host after the other: they may have the same files.
+  /// One host after the other: they may have the same files. One that cannot be reached is passed over.
   static void add_collections(const Deployment& deployment, const std::vector<PeerJob>& peers,
                               std::vector<Command>& commands) {
     std::set<std::pair<std::string, std::string>> seen;
     for (const PeerJob& peer : peers)
       if (seen.emplace(peer.host, peer.home).second)
-        commands.push_back(
-            {.words = {"sh", "-s"},
-             .input = collect_script(shell_line(ssh_words(deployment, peer, "")), deployment.folder + "/logs",
-                                     places_of(deployment, peer))});
+        commands.push_back({.words = {"sh", "-s"},
+                            .input = collect_script(shell_line(ssh_words(deployment, peer, "")),
+                                                    deployment.folder + "/logs", places_of(deployment, peer)),
+                            .fine = {0, kSshFailed}});
   }
 
   static void add(Action action, const Deployment& deployment, const PeerJob& peer,

@@ -15,19 +15,24 @@ namespace {
 
 enum class Shown { nothing, begun, ended };
 
-/// Evidence of one log, with any parts, and the last of its rounds. Unreadable lines are ignored.
-std::pair<Shown, Round> shown_by(const std::string& log, const std::string& run) {
+struct Evidence {
   Shown shown = Shown::nothing;
-  Round rounds = 0;
+  Round rounds = 0;             ///< the last one
+  std::int64_t unix_nanos = 0;  ///< of its commit
+};
+
+/// What one log shows, with any parts. Unreadable lines are ignored.
+Evidence shown_by(const std::string& log, const std::string& run) {
+  Evidence found;
   bool of_this_run = false;
-  const auto take = [&](const world::Event& event) {
+  const auto take = [&](const LogEntry& entry) {
+    const world::Event& event = entry.event;
     if (event.phase == world::Phase::start) {
       of_this_run = event.digest == run;
-      if (of_this_run && shown == Shown::ended) shown = Shown::nothing;
+      if (of_this_run && found.shown == Shown::ended) found.shown = Shown::nothing;
     } else if (event.phase == world::Phase::commit && of_this_run) {
       const bool last = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "last"; });
-      shown = last ? Shown::ended : Shown::begun;
-      rounds = event.round;
+      found = {last ? Shown::ended : Shown::begun, event.round, entry.unix_nanos};
     }
   };
   for (const std::uint64_t part : log_parts(log)) {
@@ -38,10 +43,10 @@ std::pair<Shown, Round> shown_by(const std::string& log, const std::string& run)
       const bool matters =
           line.find("\"start\"") != std::string::npos || line.find("\"commit\"") != std::string::npos;
       if (!matters) continue;
-      if (const auto entry = parse_json_line(line)) take(entry.value().event);
+      if (const auto entry = parse_json_line(line)) take(entry.value());
     }
   }
-  return {shown, rounds};
+  return found;
 }
 
 }  // namespace
@@ -49,13 +54,19 @@ std::pair<Shown, Round> shown_by(const std::string& log, const std::string& run)
 std::optional<UnfinishedRun> unfinished_run(const std::string& folder, const std::string& run) {
   std::error_code error;
   const std::vector<std::string> paths = logs_in_folder(folder, error);
-  std::optional<UnfinishedRun> found;
+  std::vector<std::pair<std::string, Evidence>> begun;
+  std::int64_t ended_unix_nanos = 0;
   for (const std::string& path : paths) {
-    const auto [shown, rounds] = shown_by(path, run);
-    if (shown == Shown::ended) return std::nullopt;
-    if (shown == Shown::nothing) continue;
+    const Evidence evidence = shown_by(path, run);
+    if (evidence.shown == Shown::begun) begun.emplace_back(path, evidence);
+    if (evidence.shown == Shown::ended) ended_unix_nanos = std::max(ended_unix_nanos, evidence.unix_nanos);
+  }
+  std::optional<UnfinishedRun> found;
+  for (const auto& [path, evidence] : begun) {
+    // What came before the end of a run is of that run: its peer was lost.
+    if (ended_unix_nanos != 0 && evidence.unix_nanos <= ended_unix_nanos) continue;
     if (!found) found.emplace(UnfinishedRun{path, 0});
-    found->rounds = std::max(found->rounds, rounds);
+    found->rounds = std::max(found->rounds, evidence.rounds);
   }
   return found;
 }

@@ -25,7 +25,7 @@ class PastRun : public testing::Test {
 
   void log(std::uint64_t peer, const world::Event& event) {
     std::ofstream file(path(peer), std::ios::app);
-    file << to_json_line({PeerId{peer}, 1'700'000'000'000'000'000, event}) << '\n';
+    file << to_json_line({PeerId{peer}, unix_nanos_, event}) << '\n';
   }
 
   void starts(std::uint64_t peer, const std::string& run) {
@@ -45,6 +45,7 @@ class PastRun : public testing::Test {
   std::string path(std::uint64_t peer) const { return folder_ + "/" + event_log_name(PeerId{peer}); }
 
   std::string folder_;
+  std::int64_t unix_nanos_ = 1'700'000'000'000'000'000;
 };
 
 TEST_F(PastRun, begun_when_a_log_of_it_holds_a_round) {
@@ -83,6 +84,17 @@ TEST_F(PastRun, of_a_run_that_came_to_its_end_says_nothing) {
   commits(3, 1);
   EXPECT_EQ(path(2), found().log) << "it was begun once more";
   EXPECT_EQ(1U, found().rounds);
+}
+
+TEST_F(PastRun, begun_after_another_one_was_complete_counts) {
+  starts(2, "aa");
+  commits(2, 9, true);
+  unix_nanos_ += 1'000'000'000;
+  starts(3, "aa");
+  EXPECT_FALSE(unfinished_run(folder_, "aa"));
+  commits(3, 4);
+  EXPECT_EQ(path(3), found().log);
+  EXPECT_EQ(4U, found().rounds);
 }
 
 TEST_F(PastRun, survives_lines_that_nobody_can_read) {

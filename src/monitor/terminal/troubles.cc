@@ -74,6 +74,7 @@ std::optional<std::string> Troubles::line_for(const Event& event) {
     case Phase::copy:
       return copies_.line_for(event, "copy in checkpoint.to", "copies in checkpoint.to");
     case Phase::commit:
+      refused_.clear();  // nobody waited for that peer; it dials again as long as it is there
       return alone_line(event);
     case Phase::restore:
       return restore_line(event);

@@ -102,6 +102,8 @@ TEST_F(AUser, hears_once_of_each_peer_that_trains_something_else) {
   EXPECT_NE(hears(refusal(3, "another run: expected \"seed=1\"")), "(nothing)");
   EXPECT_NE(hears(refusal(4, "another run: expected \"batch=8\"")), "(nothing)");
   EXPECT_EQ(troubles_.refused(), "peer 4 was refused: another run: expected \"batch=8\"");
+  hears({.phase = Phase::commit, .round = 1});
+  EXPECT_EQ(troubles_.refused(), "") << "nobody waits for it any more";
 }
 
 }  // namespace
