@@ -10,7 +10,6 @@ import threading
 import time
 import traceback
 import weakref
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Optional
 
 from ._errors import MisuseError
@@ -108,16 +107,6 @@ def _on_signal(number: int, frame: Any) -> None:
             _terminated_at = time.monotonic()
         elif time.monotonic() - _terminated_at >= _TWICE_S:
             signal.signal(number, signal.SIG_DFL)
-
-
-def tell(verdict: str) -> None:
-    """Tells `tw run`, which started this process, where the peer stands: joining, begun, or how it ended, for
-    programs seldom exit with that code.
-    """
-    path = os.environ.get("TRADEWIND_VERDICT")
-    if path and verdict:
-        with suppress(OSError), open(path, "w", encoding="ascii") as file:
-            file.write(verdict)
 
 
 @atexit.register

@@ -142,17 +142,25 @@ def _wait_for(settings: Mapping[str, Any], peers: int) -> int:
     return peers if found is None else int(found)
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _environment(
     number: int, peers: int, port: int, settings: Mapping[str, Any], out: Any
 ) -> Dict[str, str]:
+    """As `tw run` gives them (src/cli/run/run_crew.cc): more threads than cores stand in each other's way."""
     texts = {full_key(name): as_text(name, value) for name, value in settings.items() if value is not None}
-    found = {
-        "TRADEWIND_ID": str(number + 1),
-        "TRADEWIND_WAIT_FOR": texts.pop("wait_for", str(peers)),
-        "TRADEWIND_PROGRESS": texts.pop("progress", "auto") if number == 0 else "off",
-    }
+    wait_for, progress = texts.pop("wait_for", str(peers)), texts.pop("progress", "auto")
+    found = {"TRADEWIND_ID": str(number + 1), "TRADEWIND_PROGRESS": progress if number == 0 else "off"}
+    if number == 0:
+        found["TRADEWIND_WAIT_FOR"] = wait_for
+        if not {"rejoin", "no_rejoin", "anew"} & set(texts):
+            found["TRADEWIND_NO_REJOIN"] = "1"  # nobody else can have the token of this crew
     if "file" in texts:
         found["TRADEWIND_RUN"] = texts.pop("file")
+    if "OMP_NUM_THREADS" not in os.environ and (peers > 1 or "threads" in texts):
+        found["OMP_NUM_THREADS"] = texts.get("threads", str(max(1, _cores() // peers)))
     if "threads" in texts:
         found["TRADEWIND_THREADS"] = texts.pop("threads")
     found["TRADEWIND_LISTEN" if number == 0 else "TRADEWIND_JOIN"] = f"127.0.0.1:{port}"
@@ -174,6 +182,8 @@ def _child(
 ) -> None:
     _die_with_parent()
     os.environ.update(environment)
+    if environment.get("OMP_NUM_THREADS", "").isdigit():
+        torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))  # the variable was read when torch began
     connection.send_bytes(_BEGUN)
     try:
         # Not send(): torch would share memory that ends with this process.

@@ -14,7 +14,7 @@ from . import _ends, _fork
 from ._between import Between
 from ._drive import Driver
 from ._engine import Calls, Engine, ModelShape, Peer
-from ._errors import CondemnedError, EngineError, MisuseError, TradewindError
+from ._errors import EngineError, MisuseError, TradewindError
 from ._group import Node, NodeDriver, NodeVectors
 from ._loop import Loop, known_samples
 from ._optimizer import Closure, Loss
@@ -67,7 +67,6 @@ class Run(Between):
         trained = self._model()
         shape = trained.prepare(self._settings.get("training.codec"), self._data_facts)
         _fork.watch()
-        _ends.tell("joining")
         self._thread = threading.get_ident()
         driver = self._open(shape, trained, grain)
         self._loop = Loop(driver, trained, self._batch_size, self._tick)
@@ -79,15 +78,9 @@ class Run(Between):
             _ends.heed_signals(self)
             self._loop.wait()
             self._refuse_complete()
-            _ends.tell("begun")
             _ends.joined(None)
-        except CondemnedError:
-            self.close()
-            _ends.tell("condemned")
-            raise
         except BaseException as error:
             self.close()
-            _ends.tell("lost" if self.ending == "lost" else "joining")  # it took no part
             _ends.joined(f"{type(error).__name__}: {error}")
             raise
 
@@ -120,8 +113,6 @@ class Run(Between):
             driver.finished = True
             try:
                 self._last_view = self._loop.counted_on(driver.engine.view())
-                complete = self.ending == "complete"
-                _ends.tell("unsaved" if complete and self.unsaved else self.ending)
             finally:
                 driver.engine.close()
 

@@ -10,6 +10,7 @@
 
 #include "base/text/text.h"
 #include "peer/link_options.h"
+#include "peer/spelling.h"
 #include "train/run/run_fields.h"
 
 namespace tw::bind {
@@ -92,6 +93,23 @@ Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
     if (!added) return added.error();
   }
   return all.take();
+}
+
+std::vector<std::string> let_rejoin_win(Pairs& all, const host::Environment& variable) {
+  const std::string name = peer::variable_of("rejoin");
+  std::vector<std::string> said;
+  if (truth(variable(name)) != "true") return said;
+  std::erase_if(all, [&](const std::pair<std::string, std::string>& pair) {
+    const bool of_first_start =
+        (pair.first == "anew" || pair.first == "no_rejoin") && truth(pair.second) == "true";
+    if (of_first_start)
+      said.push_back(
+          fmt::format("this process was started again ({}=1), and its run goes on: {} of the program "
+                      "does not count",
+                      name, peer::spelled_flag(peer::Spelling::python, pair.first)));
+    return of_first_start;
+  });
+  return said;
 }
 
 }  // namespace tw::bind

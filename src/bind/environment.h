@@ -17,4 +17,8 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 /// that only the environment has. A setting that both have, with other values, is an error that names both.
 Result<Pairs> with_environment(Pairs given, const host::Environment& variable);
 
+/// A program that was started again (TRADEWIND_REJOIN) while its run goes on still has the words of its first
+/// start, such as anew=True: removes them, and says so, a line each.
+std::vector<std::string> let_rejoin_win(Pairs& all, const host::Environment& variable);
+
 }  // namespace tw::bind

@@ -58,5 +58,23 @@ TEST(Environment, writes_no_lines_where_either_wants_none) {
   EXPECT_EQ("auto", progress("auto", "line"));
 }
 
+TEST(Environment, a_process_that_is_started_again_goes_on_whatever_its_program_says_of_the_first_start) {
+  const auto rejoin = [](const char* value) {
+    return [value](const std::string& name) {
+      return name == "TRADEWIND_REJOIN" ? std::string(value) : std::string();
+    };
+  };
+  const Pairs given = {{"anew", "true"}, {"no_rejoin", "true"}, {"site", "lab"}};
+  Pairs again = given, first = given;
+  EXPECT_THAT(
+      let_rejoin_win(again, rejoin("1")),
+      ElementsAre("this process was started again (TRADEWIND_REJOIN=1), and its run goes on: anew=True "
+                  "of the program does not count",
+                  HasSubstr("no_rejoin=True of the program does not count")));
+  EXPECT_THAT(again, ElementsAre(Pair("site", "lab")));
+  EXPECT_TRUE(let_rejoin_win(first, rejoin("")).empty());
+  EXPECT_EQ(first, given);
+}
+
 }  // namespace
 }  // namespace tw::bind

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "average/reduction/geometry.h"
+#include "host/system/environment.h"
 #include "host/system/signal_tap.h"
 #include "monitor/logs/event_log_json.h"
 #include "swarm/ballots/quorum.h"
@@ -46,6 +47,7 @@ std::optional<spot::Signal> notice_of(int signal) {
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)),
       trainer_(plan_.model.tensor_sizes, std::move(initial)),
+      verdict_(host::environment_value("TRADEWIND_VERDICT")),
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
   // owners: see state()
@@ -115,18 +117,23 @@ void PeerThread::invite() {
 
 void PeerThread::run() {
   host::take_tapped_signals();  // those that a run before this one was too late for
+  verdict_.join();
   const Result<std::string> address = peer_->start();
   if (address) {
     address_ = address.value();
     invite();
     look();
   }
-  if (!address) look();
+  if (!address) {
+    look();
+    say_end();
+  }
   started_.set_value(address);
   if (address) {
     loop_.run();
     failure_ = peer_->failure();
     look();
+    say_end();
     const std::string ended = peer_->view().ended;
     const std::lock_guard lock(mutex_);
     if (failure_.empty() && !ended.empty()) shared_.narrator.say(ended);
@@ -136,6 +143,12 @@ void PeerThread::run() {
     peer_->farewell();
   }
   executor_->stop();
+}
+
+void PeerThread::say_end() {
+  verdict_.end({.ending = peer_->ending(),
+                .unreached = peer_->view().may_try_again,
+                .unsaved = !peer_->unsaved().empty()});
 }
 
 void PeerThread::look() {
@@ -168,6 +181,7 @@ void PeerThread::look() {
 }
 
 void PeerThread::emit(const world::Event& event) {
+  if (event.phase == world::Phase::accumulate) verdict_.begin();
   const std::lock_guard lock(mutex_);
   shared_.events.push_back({peer_->options().session.self, loop_.unix_nanos(), event});
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();

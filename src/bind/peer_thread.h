@@ -16,6 +16,7 @@
 #include "bind/caller_model.h"
 #include "bind/narrator.h"
 #include "bind/settings.h"
+#include "bind/verdict.h"
 #include "bind/view_json.h"
 #include "host/executor_caller.h"
 #include "host/executor_thread.h"
@@ -83,6 +84,7 @@ class PeerThread final : public world::EventSink {
 
   void run();
   void invite();
+  void say_end();
   void look();
   void post(std::function<void(peer::Peer&)> call);
 
@@ -98,6 +100,7 @@ class PeerThread final : public world::EventSink {
   std::promise<Result<std::string>> started_;
   std::string address_;
   std::string failure_;
+  Verdict verdict_;
   bool over_ = false;  ///< the thread has ended
   mutable std::mutex mutex_;
   Shared shared_;  // guarded by mutex_

@@ -60,8 +60,9 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
     if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
     pairs.emplace_back(setting.key, setting.value);
   }
-  const auto all = with_environment(std::move(pairs), host::environment_value);
+  auto all = with_environment(std::move(pairs), host::environment_value);
   if (!all) return all.error();
+  settings.warnings = let_rejoin_win(all.value(), host::environment_value);
   for (const auto& [key, value] : all.value()) {
     if (key == "run_file") {
       file = value;

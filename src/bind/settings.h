@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bind/caller_model.h"
@@ -16,6 +18,7 @@ namespace tw::bind {
 struct Settings {
   train::RunOptions run;
   peer::LinkOptions links;
+  std::vector<std::string> warnings{};  ///< for the user
   std::uint64_t grain = 1;  ///< samples that the program computes at once, at the beginning; 0: not known
 };
 

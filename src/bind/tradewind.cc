@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,13 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/text/text_file.h"
-#include "base/text/write_file.h"
 #include "bind/boundary.h"
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
 #include "data/sample_order.h"
-#include "host/system/environment.h"
 #include "host/system/signal_tap.h"
 #include "host/tcp/fork_guard.h"
 
@@ -161,21 +159,13 @@ std::string not_a_notice(int signal) {
   return fmt::format("signal {}: expected SIGINT, SIGTERM, SIGUSR1 or SIGUSR2", signal);
 }
 
-/// For `tw run`, which takes a program that never got here for one that forgot to join. The Python package
-/// has said more by now (launch/local/program_crew.h).
-void tell_started() {
-  const std::string file = host::environment_value("TRADEWIND_VERDICT");
-  if (file.empty()) return;
-  const auto said = read_text_file(file);
-  if (!said || said.value().empty()) (void)write_file(file, "started");
-}
-
 int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (peer.thread) return misuse("the peer has been started already");
   if (const Status fits = check_tensors(peer.model, initial); !fits) return misuse(fits.error().message);
   auto links = peer::read_links(peer.settings.links, peer::Spelling::python);
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
+  std::ranges::copy(peer.settings.warnings, std::back_inserter(links.value().warnings));
   peer::look_at_past(links.value(), peer.model.parameters());
   peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());
@@ -187,7 +177,6 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
     failed(address.error().message);
     return thread->view().ending == peer::Ending::notice ? TW_CONDEMNED : TW_FAILED;
   }
-  tell_started();
   peer.thread = std::move(thread);
   peer.compute = std::this_thread::get_id();
   return TW_OK;

@@ -406,15 +406,21 @@ TEST(Tradewind, takes_what_is_not_given_from_the_environment_that_tw_run_makes) 
   EXPECT_EQ(program.rounds.size(), 5U);
 }
 
-TEST(Tradewind, tells_tw_run_that_a_program_started_unless_it_has_said_more_itself) {
+TEST(Tradewind, tells_tw_run_where_its_peer_stands) {
   const host::TemporaryFolder folder;
   const std::string file = folder.path() + "/verdict";
   const Exported verdict("TRADEWIND_VERDICT", file.c_str());
-  ASSERT_EQ(TW_OK, Program(Pairs{{"listen", "127.0.0.1:0"}}).start(3)) << error();
-  EXPECT_EQ(read_text_file(file).value(), "started");
-  std::ofstream(file) << "joining";
-  ASSERT_EQ(TW_OK, Program(Pairs{{"listen", "127.0.0.1:0"}}).start(3)) << error();
-  EXPECT_EQ(read_text_file(file).value(), "joining");
+  const auto word = [&] { return read_text_file(file).value(); };
+  {
+    Program waits(Pairs{{"listen", "127.0.0.1:0"}, {"wait_for", "2"}});
+    ASSERT_EQ(TW_OK, waits.start(3)) << error();
+    EXPECT_EQ(word(), "joining") << "it takes no part before a second peer is there";
+  }
+  EXPECT_EQ(word(), "joining") << "to its end";
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_FINISHED, program.train(8));
+  EXPECT_EQ(word(), "complete");
 }
 
 TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {

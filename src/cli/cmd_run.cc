@@ -39,7 +39,11 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       app.add_subcommand("run", "Run a program of yours, such as a Python loop, as one or more peers");
   command->add_option("RUN.yaml", arguments.run_file,
                       "what tradewind.join() reads; none: the program says it");
-  command->add_option("--peers", arguments.peers, "how many processes begin on this machine, 1 to 64")
+  command
+      ->add_option(
+          "--peers", arguments.peers,
+          "how many processes begin on this machine, 1 to 64; gpus: one for each GPU, which sees that one "
+          "alone")
       ->capture_default_str();
   for (const peer::LinkField& field : peer::link_fields()) describe_link(*command, field, arguments.links);
   command->get_option("--join")->description(

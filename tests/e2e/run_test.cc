@@ -16,6 +16,21 @@ using Words = std::vector<std::string>;
 constexpr Round kRounds = 40;
 constexpr std::uint64_t kBatch = 256;
 
+/// Processes whose environment or command line names the folder of this test.
+std::vector<std::string> processes_of(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string pid = entry.path().filename().string();
+    if (pid.find_first_not_of("0123456789") != std::string::npos || pid == std::to_string(getpid())) continue;
+    const std::string state = content_of("/proc/" + pid + "/stat");
+    if (state.find(") Z ") != std::string::npos) continue;
+    const std::string named =
+        content_of("/proc/" + pid + "/cmdline") + content_of("/proc/" + pid + "/environ");
+    if (named.find(folder) != std::string::npos) found.push_back(pid);
+  }
+  return found;
+}
+
 /// Crews of `tw run`, of the small program over the C interface.
 class Run : public ProgramTest {
  protected:
@@ -114,19 +129,30 @@ TEST_F(Run, goes_on_in_the_same_folder_from_its_checkpoint) {
   EXPECT_EQ(summary_json()["peers"].size(), 4U) << "ids of their own";
 }
 
-/// Processes whose environment or command line names the folder of this test.
-std::vector<std::string> processes_of(const std::string& folder) {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string pid = entry.path().filename().string();
-    if (pid.find_first_not_of("0123456789") != std::string::npos || pid == std::to_string(getpid())) continue;
-    const std::string state = content_of("/proc/" + pid + "/stat");
-    if (state.find(") Z ") != std::string::npos) continue;
-    const std::string named =
-        content_of("/proc/" + pid + "/cmdline") + content_of("/proc/" + pid + "/environ");
-    if (named.find(folder) != std::string::npos) found.push_back(pid);
-  }
-  return found;
+TEST_F(Run, a_process_that_is_started_again_goes_on_though_its_program_says_anew) {
+  Program program = start({"--peers", "2", "--restarts", "1"}, {rounds(400), "anew=true"});
+  ASSERT_TRUE(wait_for_round(2, 3)) << program.output();
+  for (const std::string& pid : processes_of(path("out")))
+    if (content_of("/proc/" + pid + "/environ").find("TRADEWIND_ID=2") != std::string::npos)
+      kill(std::stoi(pid), SIGKILL);
+  EXPECT_EQ(program.wait(), 0) << program.output();
+  EXPECT_THAT(program.output(), HasSubstr("anew=True of the program does not count"));
+  EXPECT_EQ(summary_json()["peers"].size(), 3U) << "it came back as peer 3";
+}
+
+TEST_F(Run, starts_a_process_for_each_gpu) {
+  std::filesystem::create_directory(path("bin"));
+  const std::string tool = path("bin/nvidia-smi");
+  std::ofstream(tool) << "#!/bin/sh\necho 'GPU 0: T4 (UUID: GPU-a)'; echo 'GPU 1: T4 (UUID: GPU-b)'\n";
+  std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+  const std::string with_tool = "PATH=" + path("bin") + ":" + std::getenv("PATH");
+  Program program({"run", "--peers", "gpus", "--", "sh", "-c", "echo sees $CUDA_VISIBLE_DEVICES"},
+                  {.output = path("gpus.txt"),
+                   .separate_errors = {},
+                   .largest_file_bytes = {},
+                   .enter = {"/usr/bin/env", "-u", "CUDA_VISIBLE_DEVICES", with_tool}});
+  program.wait();
+  for (const char* line : {"[1] sees 0\n", "[2] sees 1\n"}) EXPECT_THAT(program.output(), HasSubstr(line));
 }
 
 TEST_F(Run, leaves_no_process_even_when_it_is_killed) {

@@ -77,3 +77,13 @@ def test_a_node_of_two_ranks():
         ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
     for rank, process in enumerate(ranks):
         assert f"rank {rank}: 10 rounds" in process.communicate(timeout=100)[0]
+
+
+@needs_engine
+def test_torchrun_in_tw_run_is_one_peer():
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    torchrun += ["--tee", "1", "--redirects", "1"]  # torch 1.13 on Python 3.11 finds no meaning in 0 and 3
+    program = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
+    said = run([program, "run", "--", *torchrun, str(EXAMPLES / "ddp.py"), "--small"])
+    for rank in range(2):
+        assert f"rank {rank}: 10 rounds" in said, said

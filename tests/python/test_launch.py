@@ -19,6 +19,10 @@ def settings_of(factor):
     return value, _settings.resolve({}).pairs
 
 
+def threads():
+    return os.environ.get("OMP_NUM_THREADS"), torch.get_num_threads()
+
+
 def fails_as_second(seconds):
     if os.environ["TRADEWIND_ID"] == "2":
         raise ZeroDivisionError("of the second")
@@ -71,6 +75,16 @@ def test_each_peer_gets_its_environment_and_gives_its_result(tmp_path):
     assert first["progress"] == "line" and second["progress"] == "off"
     assert second["join"] == first["listen"] and "listen" not in second
     assert ("run" in first) == (program() is not None) and ("insecure" in first) == (program() is None)
+
+
+@pytest.mark.timeout(60)
+def test_processes_share_the_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("tradewind._launch._cores", lambda: 6)
+    assert launch_local(threads, peers=2, start="fork") == [("3", 3)] * 2
+    assert launch_local(threads, peers=2, start="fork", settings={"threads": 2}) == [("2", 2)] * 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert [found for found, _ in launch_local(threads, peers=2, start="fork")] == ["5"] * 2
 
 
 def test_without_the_program_there_is_no_tls(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine, python_path
+from tradewind import _launch
 from tradewind._settings import ENVIRONMENT, resolve
 
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
@@ -100,6 +101,26 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path):
     assert settings["training.rounds"] == "5" and settings["log_limit"] == "9MiB"
 
 
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_launch_local_gives_its_processes_the_same_variables(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "TRADEWIND_PROGRESS"):
+        monkeypatch.delenv(name, raising=False)
+    print_all = "import os; print(*sorted(name + '=' + os.environ[name] for name in os.environ))"
+    done = subprocess.run(
+        [PROGRAM, "run", "--peers", "2", "--threads", "3", "--", sys.executable, "-c", print_all],
+        capture_output=True,
+        text=True,
+    )
+    credential = ("TRADEWIND_TOKEN", "TRADEWIND_VERDICT", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM")
+    for number, line in enumerate(sorted(line for line in done.stdout.splitlines() if line.startswith("["))):
+        pairs = dict(part.split("=", 1) for part in line.split(" ") if "=" in part)
+        found = {name: pairs[name] for name in pairs if name.startswith(("TRADEWIND_", "OMP_"))}
+        address = found.get("TRADEWIND_LISTEN") or found["TRADEWIND_JOIN"]
+        port = int(address.split(":")[1])
+        given = _launch._environment(number, 2, port, {"progress": "line", "threads": 3}, None)
+        assert {name: found[name] for name in found if name not in credential} == given
+
+
 @needs_engine
 @pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
 def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
@@ -123,7 +144,7 @@ def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
         lines.append(line)
     assert crew.wait(10) == 75, "".join(lines)
     assert sum("done" in line for line in lines) == 2, "".join(lines)
-    logs = [path.read_text() for path in (tmp_path / "out").glob("events-*.jsonl")]
+    logs = [path.read_text() for path in (tmp_path / "out").glob("events-[0-9]*.jsonl")]
     assert len(logs) == 2
     assert all('"phase":"notice"' in log and '"cause":"preempt","source":"signal"' in log for log in logs)
 

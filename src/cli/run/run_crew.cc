@@ -48,6 +48,22 @@ Status check(const RunPlan& plan) {
   return Unit{};
 }
 
+/// A number, or one for each accelerator.
+Status count_peers(RunPlan& plan) {
+  if (plan.arguments.peers == "gpus") {
+    auto gpus = launch::find_visible_gpus(launch::GpuSources::of_this_machine());
+    if (!gpus) return gpus.error();
+    plan.gpus = std::move(gpus).value();
+    plan.peers = plan.gpus.ids.size();
+    return Unit{};
+  }
+  const auto peers =
+      parse_count("--peers", plan.arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers});
+  if (!peers) return peers.error();
+  plan.peers = peers.value();
+  return Unit{};
+}
+
 /// Takes the rounds of --join, which are the script's, from the addresses.
 Result<std::vector<Round>> take_rounds(std::vector<std::string>& joins) {
   std::vector<Round> rounds;
@@ -165,6 +181,8 @@ std::vector<Variable> environment_of(std::uint64_t number, const RunPlan& plan,
   if (number > 1 && links.join.empty()) one.emplace_back(peer::variable_of("join"), meeting);
   if (number == 1 && links.join.empty() && plan.peers > 1 && links.wait_for.empty())
     one.emplace_back(peer::variable_of("wait_for"), std::to_string(plan.peers));
+  if (const std::vector<std::string>& ids = plan.gpus.ids; !ids.empty())
+    one.emplace_back(plan.gpus.variable, ids[(number - 1) % ids.size()]);
   if (!is_set("TRADEWIND_PROGRESS") && links.progress.empty())
     one.emplace_back(peer::variable_of("progress"), number == 1 ? "line" : "off");
   return one;
@@ -196,9 +214,7 @@ Status make_token(peer::LinkOptions& links, const std::string& folder) {
 
 Result<RunPlan> plan_run(const RunArguments& arguments) {
   RunPlan plan{.arguments = arguments};
-  const auto peers = parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers});
-  if (!peers) return peers.error();
-  plan.peers = peers.value();
+  if (const Status counted = count_peers(plan); !counted) return counted.error();
   const auto restarts = parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000});
   if (!restarts) return restarts.error();
   plan.restarts = restarts.value();

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cli/arguments/run_arguments.h"
 #include "launch/local/crew.h"
+#include "launch/local/visible_gpus.h"
 
 /// From the arguments of `tw run` to the processes of a crew.
 namespace tw::cli {
@@ -15,6 +16,7 @@ namespace tw::cli {
 struct RunPlan {
   RunArguments arguments;  ///< join: addresses alone
   std::uint64_t peers = 1;
+  launch::VisibleGpus gpus{};  ///< one for each process; none: processes see all
   std::uint64_t restarts = 0;
   launch::Script script;
   std::uint64_t joins = 0;  ///< of the script

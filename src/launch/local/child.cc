@@ -134,7 +134,7 @@ Result<Child> Child::start_piped(const std::vector<std::string>& words,
 
 Child::~Child() {
   if (pid_ >= 0 && !ending()) {
-    kill(pid_, SIGKILL);
+    send_signal_to_all(SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
   if (output_ >= 0) close(output_);
@@ -142,6 +142,11 @@ Child::~Child() {
 
 void Child::send_signal(int signal) const {
   if (!ending_) kill(pid_, signal);
+}
+
+/// Its own group is the child's (become); it may not have got there yet.
+void Child::send_signal_to_all(int signal) const {
+  if (!ending_ && kill(-pid_, signal) != 0) kill(pid_, signal);
 }
 
 std::string Child::take_output() {

@@ -57,6 +57,9 @@ class Child {
 
   void send_signal(int signal) const;
 
+  /// To it and to the processes that it has started, such as the workers of torchrun.
+  void send_signal_to_all(int signal) const;
+
   /// What it has written to the pipe since the last call. Does not wait.
   std::string take_output();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/local/crew_process.h"
 
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <utility>
@@ -36,6 +37,12 @@ std::vector<std::string> CrewProcess::take_lines() {
   }
   if (ended && !rest_.empty()) lines.push_back(std::exchange(rest_, {}));
   return lines;
+}
+
+void CrewProcess::send_signal(int signal) const {
+  const bool of_all = signal == SIGKILL || signal == SIGSTOP || signal == SIGCONT;
+  if (child_ && of_all) child_->send_signal_to_all(signal);
+  if (child_ && !of_all) child_->send_signal(signal);
 }
 
 std::string CrewProcess::verdict() const {

@@ -36,9 +36,8 @@ class CrewProcess {
   /// For poll; -1: nothing comes any more.
   int output() const { return child_ ? child_->output() : -1; }
 
-  void send_signal(int signal) const {
-    if (child_) child_->send_signal(signal);
-  }
+  /// SIGKILL, SIGSTOP and SIGCONT reach its own processes, too, which are part of the peer.
+  void send_signal(int signal) const;
 
  private:
   std::size_t number_;

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
 
+#include "base/text/text_file.h"
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/child.h"
@@ -156,6 +158,8 @@ TEST(Crew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(kGoesOn, code("echo notice > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo notice > $TRADEWIND_VERDICT; exit 1")) << "it failed after it had left";
   EXPECT_EQ(kGoesOn, code("echo condemned > $TRADEWIND_VERDICT; exit 1"));
+  EXPECT_EQ(kGoesOn, code("echo unreached > $TRADEWIND_VERDICT; exit 1")) << "another start may reach a peer";
+  EXPECT_EQ(kGoesOn, code("echo unreached > $TRADEWIND_VERDICT"));
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
   EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
@@ -173,7 +177,7 @@ TEST(Crew, a_program_that_never_took_part_has_failed_where_it_had_to) {
       "step()?";
   EXPECT_EQ(said("true"), never);
   EXPECT_EQ(said("echo joining > $TRADEWIND_VERDICT"), never);
-  for (const char* word : {"begun", "started", "complete", "left"})
+  for (const char* word : {"begun", "complete", "left", "over"})
     EXPECT_EQ(said(std::string("echo ") + word + " > $TRADEWIND_VERDICT"), "0 ");
   EXPECT_EQ(said("exit 4"), "4 process 1 ended with exit code 4");
 }
@@ -222,6 +226,20 @@ TEST(Crew, kills_and_adds_processes_as_its_script_says_and_that_is_no_failure) {
               ElementsAre("round 3: process 2 is killed", "round 4: process 3 is started, which joins"));
   EXPECT_THAT(crew.printed, ElementsAre("[3] new 3"));
   EXPECT_THAT(crew.logged(), ElementsAre("start 1 0", "start 2 0", "kill 2 3", "start 3 4"));
+}
+
+TEST(Crew, kills_the_processes_of_a_process_with_it) {
+  Begun crew(Script({Kill{.victim = PeerId{1}, .round = 1}}, {}));
+  const std::string file = crew.folder.path() + "/pid";
+  crew.run(crew.program("sleep 60 & echo $! > " + file + "; round 1; wait"), {{}});
+  const std::string pid = read_text_file(file).value(),
+                    stat = "/proc/" + pid.substr(0, pid.find('\n')) + "/stat";
+  const auto lives = [&] {
+    const auto state = read_text_file(stat);
+    return state && state.value().find(") Z ") == std::string::npos;
+  };
+  for (int look = 0; look < 100 && lives(); ++look) poll(nullptr, 0, 10);
+  EXPECT_FALSE(lives()) << "workers of torchrun are part of the peer";
 }
 
 TEST(Crew, stops_a_process_for_a_time) {

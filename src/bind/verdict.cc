@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind/verdict.h"
+
+#include "base/text/write_file.h"
+
+namespace tw::bind {
+
+void Verdict::begin() {
+  begun_ = true;
+  say("begun");
+}
+
+/// A peer that never had a part in the run is "joining" to the end, unless another start would fare no
+/// better.
+std::string_view Verdict::word_of(const End& end) const {
+  using peer::Ending;
+  if (end.ending == Ending::lost) return "lost";
+  if (end.ending == Ending::left && end.unreached) return "unreached";
+  if (begun_ && end.ending == Ending::complete && end.unsaved) return "unsaved";
+  if (begun_) return end.ending == Ending::none ? "left" : name_of(end.ending);
+  if (end.ending == Ending::complete) return "over";
+  return end.ending == Ending::notice ? "condemned" : "joining";
+}
+
+void Verdict::say(std::string_view word) {
+  if (file_.empty() || said_ == word) return;
+  said_ = word;
+  (void)write_file(file_, said_);  // it is of no use where it cannot be written
+}
+
+}  // namespace tw::bind
