@@ -262,7 +262,8 @@ void LogReplays::on_event(PeerId peer, const world::Event& event) {
                        (event.phase == Phase::restore && !event.digest.empty());
   if (!decides) return;
   log.unseen.push_back({event.phase, event.round, event.digest});
-  log.head = event.round;
+  // The updates of a busy program come after the commits of later rounds.
+  log.head = event.phase == Phase::apply ? std::max(log.head, event.round) : event.round;
 }
 
 void LogReplays::on_commit(const Sighting& s) {

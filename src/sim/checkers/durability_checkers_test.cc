@@ -366,6 +366,19 @@ TEST(I11, knows_that_a_leaver_ends_with_the_record_that_lets_it_go) {
   EXPECT_EQ(l.story.verdict(), "");
 }
 
+TEST(I11, knows_that_a_busy_peer_applies_after_it_has_committed_later_rounds) {
+  Logged l;
+  const wire::Record two = l.story.next(l.one, {2, 2});
+  l.says(Phase::commit, 1, digest_of(l.one));
+  l.story.commit(kAnn, l.one);
+  l.says(Phase::commit, 2, digest_of(two));
+  l.story.commit(kAnn, two);
+  l.says(Phase::apply, 1, {2, 2});
+  l.story.apply(kAnn, l.one, {2, 2});
+  l.ends_at(2);
+  EXPECT_EQ(l.story.verdict(), "");
+}
+
 TEST(I12, fires_once_for_a_peer_that_holds_more_than_its_bound) {
   BoundedMemory checker;
   checker.on_look({kAnn, {}, {}, {}, 100, 100});

@@ -21,10 +21,10 @@ class HeldElsewhere {
   /// A peer that answers nothing, or was told to resume and does not, counts for so long.
   explicit HeldElsewhere(Duration patience) : patience_(patience) {}
 
-  /// A heartbeat of some seconds may be lost with its link; a checkpoint takes its time to be read.
+  /// A peer that is still busy with its beginning does not answer.
   static constexpr Duration kAskAgain = std::chrono::seconds(2);
 
-  /// Whom to ask now: those of these linked peers that have not answered. Forgets the others.
+  /// The linked peers to ask now: those that have not answered. Forgets peers that are not linked.
   std::vector<PeerId> due(Instant now, const std::vector<PeerId>& linked);
 
   void on_answer(PeerId from, const wire::HeldCheckpoint& held);
@@ -42,7 +42,7 @@ class HeldElsewhere {
   /// others. Nothing: no peer has such a one.
   std::optional<Heir> heir(Instant now, const sync::LoadedCheckpoint* own);
 
-  /// As heir() said last.
+  /// The peer that heir() gave last.
   std::optional<PeerId> awaited() const { return awaited_; }
 
  private:

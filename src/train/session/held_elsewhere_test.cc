@@ -14,7 +14,7 @@ constexpr Instant kAsked = Instant{} + 1h;
 constexpr Duration kOfTheRun = 60s;
 constexpr PeerId kAnn{2}, kBob{3};
 
-/// Of one history, `samples` of which a majority decided.
+/// A record of one history; a majority decided all of its samples.
 wire::Record record_of(std::uint64_t samples, Round round) {
   wire::Record record;
   record.round = round;

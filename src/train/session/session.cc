@@ -463,8 +463,7 @@ void Session::Machine::go_on_alone_when_nobody_comes(Instant now) {
   if (finished()) return;
   ReturnWait& returning = search_.return_wait();
   const bool fresh = swarm_->peer_state() == wire::PeerState::fresh;
-  if (returning.stage() == ReturnWait::Stage::waiting && !fresh) returning.end();
-  if (returning.stage() == ReturnWait::Stage::waiting) ask_for_checkpoints(now);
+  if (returning.stage() == ReturnWait::Stage::waiting) fresh ? ask_for_checkpoints(now) : returning.end();
   if (returning.is_over(now) && !lets_another_resume(now)) {
     ReturnWait::Rest rest = returning.give_up();
     if (rest.checkpoint) return resume(std::move(rest.checkpoint->image));
