@@ -23,7 +23,7 @@ HISTORY_STORM ?= 1..2000
 HISTORY_OTHERS ?= 1..100
 
 FUZZ_SECONDS ?= 60
-TIDY ?= src/(?!train/torch_)|tests/
+TIDY ?= src/|tests/
 # Interpreters of test-integrations (none: two of different versions on PATH), and options of its pytest.
 PYTHONS ?=
 TESTS ?= -m integrations
@@ -31,10 +31,10 @@ TESTS ?= -m integrations
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.
-SANITIZED_asan := base wire codec market plan swarm average sync data train train_torch host sim monitor peer bind launch measure cli fuzz conformance wan soak
+SANITIZED_asan := base wire codec market plan swarm average sync data train host sim monitor peer bind launch measure cli fuzz conformance wan soak
 # Only host, bind and whole peers have threads; train is what they work on.
 SANITIZED_tsan := host train peer bind soak
-# Debian's libtorch is not instrumented: what it leaks, and how its threads meet, is left out.
+# Libraries are not instrumented: what they leak, and how their threads meet, is left out.
 SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/tsan.supp UBSAN_OPTIONS=print_stacktrace=1
 # A quarter of the storm's seeds: instrumented code takes ten times as long.
@@ -158,7 +158,7 @@ asan tsan: setup
 	@GTEST_FILTER='$(SANITIZED_FILTER)' $(SANITIZER_OPTIONS) setarch -R ctest --test-dir build-$@ -j2 --output-on-failure \
 		-R '^($(subst $() ,|,$(SANITIZED_$@)))_test(_[0-9]+)?$$'
 
-# File by file: run-clang-tidy looks for names that eight files compiled at once do not have. clang 14 cannot parse libtorch's headers as C++20, so src/train/torch_*.cc are left out.
+# File by file: run-clang-tidy looks for names that eight files compiled at once do not have.
 tidy: setup  ## clang-tidy over all files, or over TIDY='src/base/.*' (slow)
 	@cmake --preset dev -B build-tidy -DCMAKE_UNITY_BUILD=OFF >/dev/null
 	@$(RUN_CLANG_TIDY) -p build-tidy -quiet -extra-arg=-Wno-unknown-warning-option \

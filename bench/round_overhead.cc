@@ -55,31 +55,28 @@ train::RunOptions run_of(Round rounds) {
 }
 
 /// The gradient is trivial; a microbatch takes its share of kWorkSeconds.
-class SlowTrainer final : public train::Trainer {
+class SlowModel final : public train::Model {
  public:
-  SlowTrainer(const train::RunOptions& run, bool spin, Moments* moments)
+  SlowModel(const train::RunOptions& run, bool spin, Moments* moments)
       : target_(run.target_batch_size), spin_(spin), moments_(moments) {}
-
-  std::uint64_t parameter_count() const override { return kParameters; }
 
   std::vector<std::uint64_t> tensor_sizes() const override { return {kParameters}; }
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
-                    std::span<float> gradient_sum) override {
-    const double share = static_cast<double>(samples.count) / static_cast<double>(target_);
+  train::WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
+                       std::span<float> gradient_sum) override {
+    const std::uint64_t samples = item.samples.count();
+    const double share = static_cast<double>(samples) / static_cast<double>(target_);
     const double end = wall_seconds() + kPeers * kWorkSeconds * share;
-    const float weight = 1e-3F * static_cast<float>(samples.count);
+    const float weight = 1e-3F * static_cast<float>(samples);
     for (std::size_t i = 0; i < gradient_sum.size(); ++i) gradient_sum[i] += weight * parameters[i];
     while (spin_ && wall_seconds() < end) {
     }
     if (!spin_) std::this_thread::sleep_for(std::chrono::duration<double>(end - wall_seconds()));
-    moments_[samples.first / target_ + 1].worked = wall_seconds();
-    return static_cast<double>(samples.count);
+    moments_[item.round].worked = wall_seconds();
+    return {item.microbatches.count(), samples, static_cast<double>(samples)};
   }
-
-  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override { return {}; }
 
  private:
   std::uint64_t target_;
@@ -112,7 +109,7 @@ bool take_part(int rank, const train::RunOptions& run, bool spin, Board& board) 
   host::OsRandom random;
   host::DiskFiles files;
   Notes notes(board.of[rank]);
-  SlowTrainer trainer(run, spin, board.of[rank]);
+  SlowModel model(run, spin, board.of[rank]);
   train::SessionOptions options{
       .self = PeerId{static_cast<std::uint64_t>(rank) + 1}, .wait_for = kPeers, .run = run};
   if (rank > 0) {
@@ -124,7 +121,7 @@ bool take_part(int rank, const train::RunOptions& run, bool spin, Board& board) 
                            [&](world::Cause, const std::string& what) { fail(what); });
   host::ThreadExecutor compute(loop, fail);
   host::ThreadExecutor disk(loop, fail);
-  train::Session session({loop, network, files, compute, disk, notes}, options, trainer);
+  train::Session session({loop, network, files, compute, disk, notes}, options, model);
   const Result<std::string> address = session.start();
   if (rank == 0) {
     address.value().copy(board.address, sizeof(board.address) - 1);

@@ -36,7 +36,6 @@ sim::WorldOptions world_of(int peers) {
   world.run.model = "synthetic";
   world.run.microbatch = 1;
   world.run.target_batch_size = static_cast<std::uint64_t>(kRoundSeconds) * n;
-  world.run.schedule.learning_rate = 1e-3;
   world.run.rounds = 1'000'000;
   world.model = {kSegments * world.segment_length, 1};
   world.wait_for = static_cast<std::uint32_t>(peers);

@@ -58,5 +58,5 @@ if(MOLD)
 elseif(LLD)
   add_link_options(-fuse-ld=lld)
 endif()
-# A program loads only the shared libraries that it calls: libtorch alone brings 280 of them and 0.4 s.
+# A program loads only the shared libraries that it calls.
 add_link_options(-Wl,--as-needed)

@@ -10,7 +10,6 @@ find_package(CURL REQUIRED)
 find_package(LibArchive REQUIRED)
 find_package(PNG REQUIRED)
 find_package(GTest CONFIG REQUIRED)
-find_package(Torch REQUIRED)
 
 # Debian 12 ships these without a CMake package.
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
@@ -31,15 +30,3 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_definitions(tw_asio INTERFACE ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
 endif()
 target_link_libraries(tw_asio INTERFACE Threads::Threads)
-
-# Debian's libtorch, or another one through -DCMAKE_PREFIX_PATH=/path/to/libtorch. TORCH_LIBRARIES would make every program
-# load it, called or not, which only the CUDA library needs (its kernels register themselves when loaded).
-add_library(tw_libtorch INTERFACE)
-target_include_directories(tw_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-if(TARGET torch_cuda)
-  target_link_libraries(tw_libtorch INTERFACE ${TORCH_LIBRARIES})
-else()
-  target_link_libraries(tw_libtorch INTERFACE torch_cpu c10)
-endif()
-# Full debug information makes a libtorch file compile 10 s longer (28 s instead of 18 s) and four times as large.
-target_compile_options(tw_libtorch INTERFACE ${TORCH_CXX_FLAGS} -g1)

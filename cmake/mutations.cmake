@@ -11,7 +11,7 @@ function(tw_add_mutation_check)
       ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc ${PROJECT_SOURCE_DIR}/src/${folder}/*.h)
     list(APPEND names ${files})
   endforeach()
-  list(FILTER names EXCLUDE REGEX "_test\\.cc$|/test_[^/]*$|/torch_[^/]*$")
+  list(FILTER names EXCLUDE REGEX "_test\\.cc$|/test_[^/]*$")
   # Of monitor/, what a journal is made of: the rest is for people, and may need what is generated.
   set(journal ${names})
   list(FILTER names EXCLUDE REGEX "^monitor/")

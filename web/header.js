@@ -134,9 +134,6 @@ export function tiles() {
 }
 
 function lossNote(board) {
-  const last = board.evaluations.at(-1);
-  if (last?.accuracy != null) return `accuracy ${percent(last.accuracy)}`;
-  if (last?.loss != null) return `evaluated: ${digits(last.loss, 4)}`;
   return board.samples > 0 ? plural(board.samples, "sample") : "";
 }
 

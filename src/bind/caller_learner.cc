@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bind/caller_learner.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tw::bind {
 
-train::WorkDone CallerMode::work(train::TrainState& state, const swarm::WorkItem& item,
-                                 train::GradientSlot& slot) {
-  const std::span<float> sum = state.open(item.round, slot);
+void CallerWork::initial_parameters(std::span<float> out) { std::ranges::copy(initial_, out.begin()); }
+
+train::WorkDone CallerWork::work(std::span<const float>, const swarm::WorkItem&,
+                                 std::span<float> gradient_sum) {
   const HandIn handed = std::exchange(hand_in_, {});
-  add_tensors(handed.gradients, static_cast<float>(handed.weight), sum);
+  add_tensors(handed.gradients, static_cast<float>(handed.weight), gradient_sum);
   return handed.done;
-}
-
-train::SlotValues CallerMode::contribution(train::TrainState& state, std::uint32_t slot) {
-  return sync_.contribution(state, slot);
-}
-
-Result<Digest> CallerMode::apply(train::TrainState& state, const average::Geometry& geometry,
-                                 const train::Update& update) {
-  return sync_.apply(state, geometry, update);
 }
 
 swarm::WorkItem CallerLearner::item() const {

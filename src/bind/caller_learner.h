@@ -6,10 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "bind/caller_model.h"
 #include "train/learn/engine_learner.h"
-#include "train/learn/mode.h"
 
 namespace tw::bind {
 
@@ -20,20 +21,24 @@ struct HandIn {
   train::WorkDone done;
 };
 
-/// Like SyncMode, but the program computes: work() adds its results.
-class CallerMode final : public train::Mode {
+/// The program as a model: its tensors, its first parameters, and the results that it hands in.
+class CallerWork final : public train::Model {
  public:
+  CallerWork(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial)
+      : tensor_sizes_(std::move(tensor_sizes)), initial_(std::move(initial)) {}
+
   /// The program's thread, before the job of its gradient runs.
   void hand_in(const HandIn& hand_in) { hand_in_ = hand_in; }
 
-  train::WorkDone work(train::TrainState& state, const swarm::WorkItem& item,
-                       train::GradientSlot& slot) override;
-  train::SlotValues contribution(train::TrainState& state, std::uint32_t slot) override;
-  Result<Digest> apply(train::TrainState& state, const average::Geometry& geometry,
-                       const train::Update& update) override;
+  std::vector<std::uint64_t> tensor_sizes() const override { return tensor_sizes_; }
+
+  void initial_parameters(std::span<float> out) override;
+  train::WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
+                       std::span<float> gradient_sum) override;
 
  private:
-  train::SyncMode sync_;
+  std::vector<std::uint64_t> tensor_sizes_;
+  std::vector<float> initial_;
   HandIn hand_in_;
 };
 
@@ -77,11 +82,6 @@ class CallerLearner final : public train::Learner {
 
   void restore(Image image, Done<Result<Digest>> done) override {
     engine_->restore(std::move(image), std::move(done));
-  }
-
-  // owners: as Learner says
-  void evaluate(std::shared_ptr<train::WorkMeter> meter, Done<train::Evaluation> done) override {
-    engine_->evaluate(std::move(meter), std::move(done));
   }
 
  private:

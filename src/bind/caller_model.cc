@@ -388,22 +388,4 @@ train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks)
   return hooks;
 }
 
-// ---- trainer
-
-CallerTrainer::CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial)
-    : tensor_sizes_(std::move(tensor_sizes)), initial_(std::move(initial)) {}
-
-void CallerTrainer::initial_parameters(std::span<float> out) { std::ranges::copy(initial_, out.begin()); }
-
-// The program computes gradients, in CallerMode::work.
-double CallerTrainer::accumulate(std::span<const float>, train::SampleSpan, std::span<float>) {
-  TW_CHECK(false);
-  return 0;
-}
-
-// The program evaluates, whenever it wants to.
-train::Evaluation CallerTrainer::evaluate(std::span<const float>, train::WorkMeter&) {
-  return {.loss = std::numeric_limits<double>::quiet_NaN()};
-}
-
 }  // namespace tw::bind

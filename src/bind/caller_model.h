@@ -13,7 +13,6 @@
 #include "bind/tradewind.h"
 #include "train/learn/optimizer.h"
 #include "train/learn/state.h"
-#include "train/learn/trainer.h"
 
 namespace tw::bind {
 
@@ -77,24 +76,5 @@ std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model
 
 /// Hooks of a TrainState with that optimizer.
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);
-
-/// Gives the engine only sizes and initial parameters. Compute thread.
-class CallerTrainer final : public train::Trainer {
- public:
-  CallerTrainer(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial);
-
-  std::uint64_t parameter_count() const override { return initial_.size(); }
-
-  std::vector<std::uint64_t> tensor_sizes() const override { return tensor_sizes_; }
-
-  void initial_parameters(std::span<float> out) override;
-  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
-                    std::span<float> gradient_sum) override;
-  train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter& meter) override;
-
- private:
-  std::vector<std::uint64_t> tensor_sizes_;
-  std::vector<float> initial_;
-};
 
 }  // namespace tw::bind

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "average/reduction/geometry.h"
+#include "bind/shard_data.h"
 #include "host/system/environment.h"
 #include "host/system/signal_tap.h"
 #include "monitor/logs/event_log_json.h"
@@ -46,12 +47,12 @@ std::optional<spot::Signal> notice_of(int signal) {
 
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)),
-      trainer_(plan_.model.tensor_sizes, std::move(initial)),
+      work_(plan_.model.tensor_sizes, std::move(initial)),
       verdict_(host::environment_value("TRADEWIND_VERDICT")),
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
   // owners: see state()
-  state_ = std::make_shared<train::TrainState>(trainer_, session.run,
+  state_ = std::make_shared<train::TrainState>(work_, session.run,
                                                make_caller_optimizer(plan_.model, plan_.callbacks),
                                                hooks_of(plan_.model, plan_.callbacks));
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
@@ -60,13 +61,13 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
   const std::uint64_t length = plan_.model.parameters();
   const train::EngineLearner::Options options{.run = session.run,
                                               .geometry = {length, average::usual_segment_length(length)},
-                                              .chunk_bytes = session.chunk_bytes,
-                                              .mode = mode_};
-  auto engine = std::make_unique<train::EngineLearner>(state_, options, *executor_, *beside_);
+                                              .chunk_bytes = session.chunk_bytes};
+  auto engine = std::make_unique<train::EngineLearner>(work_, state_, options, *executor_, *beside_);
   auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
   learner_ = learner.get();
   peer_.emplace(loop_, *executor_, std::move(plan_.links),
-                peer::Front{.shown = this, .over = [this] { loop_.stop(); }}, std::move(learner));
+                peer::Front{.shown = this, .over = [this] { loop_.stop(); }, .data = data_uses},
+                std::move(learner));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -221,6 +222,10 @@ void PeerThread::leave(bool at_once) {
 
 void PeerThread::take(spot::Signal signal) {
   post([signal](peer::Peer& peer) { peer.take(signal); });
+}
+
+void PeerThread::tell_order(const data::SampleOrder& order) {
+  post([order](peer::Peer& peer) { peer.tell_order(order); });
 }
 
 void PeerThread::arrive_at_barrier() {

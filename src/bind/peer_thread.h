@@ -53,7 +53,7 @@ class PeerThread final : public world::EventSink {
 
   CallerLearner& learner() { return *learner_; }
 
-  CallerMode& mode() { return *mode_; }
+  CallerWork& work() { return work_; }
 
   /// The program hears the warnings since the last call, and stderr gets the lines for people.
   void say_news();
@@ -70,6 +70,7 @@ class PeerThread final : public world::EventSink {
   void take(spot::Signal signal);
   void pause(bool paused);
   void arrive_at_barrier();
+  void tell_order(const data::SampleOrder& order);
 
   // ---- loop thread
   void emit(const world::Event& event) override;
@@ -89,9 +90,8 @@ class PeerThread final : public world::EventSink {
   void post(std::function<void(peer::Peer&)> call);
 
   Plan plan_;
-  CallerTrainer trainer_;
-  std::shared_ptr<CallerMode> mode_ = std::make_shared<CallerMode>();  // owners: this and the learner
-  std::shared_ptr<train::TrainState> state_;                           // owners: see state()
+  CallerWork work_;
+  std::shared_ptr<train::TrainState> state_;  // owners: see state()
   host::Loop loop_;
   std::unique_ptr<host::CallerExecutor> executor_;
   std::unique_ptr<host::ThreadExecutor> beside_;

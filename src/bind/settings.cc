@@ -76,8 +76,6 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
       return known.error();
     }
   }
-  of_the_run.emplace_back("model", std::string(train::kOwnModel));
-  of_the_run.emplace_back("data.kind", "own");
   auto run = train::read_run_file(file, of_the_run);
   if (!run) return run.error();
   settings.run = std::move(run).value();

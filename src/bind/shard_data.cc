@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/text/fields.h"
@@ -102,7 +105,30 @@ tw_value shown_field(const data::FieldValue& field) {
   return {nullptr, nullptr, 0, 0, TW_ABSENT, 0};
 }
 
+/// The stores of all open data, and what those of closed data were asked.
+struct AllData {
+  const pid_t process = ::getpid();
+  std::mutex mutex;
+  std::set<const host::Stores*> open;  // guarded by mutex, as the next one
+  world::StoreUses closed;
+};
+
+/// A fork begins with none: it may have copied a locked mutex.
+AllData& all_data() {
+  static std::atomic<AllData*> all = new AllData;
+  if (all.load()->process != ::getpid()) all = new AllData;
+  return *all;
+}
+
 }  // namespace
+
+world::StoreUses data_uses() {
+  AllData& all = all_data();
+  const std::lock_guard lock(all.mutex);
+  world::StoreUses uses = all.closed;
+  for (const host::Stores* stores : all.open) world::add(uses, stores->uses());
+  return uses;
+}
 
 Result<DataSettings> read_data_settings(std::span<const tw_setting> given) {
   DataSettings settings;
@@ -128,6 +154,14 @@ std::string StoreTroubles::rest() {
 
 ShardData::ShardData(const DataSettings& settings) : process_(::getpid()) {
   if (!settings.cache.empty()) stores_.keep_in(settings.cache, settings.cache_bytes);
+  const std::lock_guard lock(all_data().mutex);
+  all_data().open.insert(&stores_);
+}
+
+ShardData::~ShardData() {
+  const std::lock_guard lock(all_data().mutex);
+  all_data().open.erase(&stores_);
+  world::add(all_data().closed, stores_.uses());
 }
 
 Result<std::unique_ptr<ShardData>> ShardData::open(const DataSettings& settings) {

@@ -15,6 +15,7 @@
 #include "bind/tradewind_data.h"
 #include "data/shards/shard_reader.h"
 #include "host/store/stores.h"
+#include "world/store.h"
 
 namespace tw::bind {
 
@@ -43,12 +44,19 @@ class StoreTroubles {
   std::string rest_;
 };
 
+/// What the data that this process has opened asked of stores so far; that of its forks is not known. Any
+/// thread.
+world::StoreUses data_uses();
+
 /// An index that a program has opened, and the samples that it reads. One thread at a time.
 class ShardData {
  public:
   static Result<std::unique_ptr<ShardData>> open(const DataSettings& settings);
 
   explicit ShardData(const DataSettings& settings);
+  ShardData(const ShardData&) = delete;
+  ShardData& operator=(const ShardData&) = delete;
+  ~ShardData();
 
   data::ShardReader& reader() { return *reader_; }
 

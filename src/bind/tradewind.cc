@@ -98,6 +98,7 @@ void choose_order(tw_peer& peer, std::uint64_t dataset_size, std::uint64_t block
   peer.samples.emplace(peer.settings.run.seed, dataset_size, block);
   peer.dataset_size = dataset_size;
   peer.block = block;
+  peer.thread->tell_order(*peer.samples);
 }
 
 /// Which samples of the data set these samples of the run are. After choose_order().
@@ -118,7 +119,7 @@ std::string wrong_size(std::uint64_t dataset_size, std::uint64_t block) {
 }
 
 int hand_in(tw_peer& peer, const HandIn& handed) {
-  peer.thread->mode().hand_in(handed);
+  peer.thread->work().hand_in(handed);
   peer.in_hand = {};
   return peer.thread->executor().gradient_ready() ? TW_OK : TW_STALE;
 }

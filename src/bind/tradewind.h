@@ -3,7 +3,7 @@
 #define TRADEWIND_H
 
 /*
- * The engine of `tw train` for a program that has its own training loop: the program's thread is the compute
+ * The engine of tradewind for a program that has its own training loop: the program's thread is the compute
  * thread of one peer. C11; used through ctypes by the Python package.
  *
  * Life of a peer: tw_open, tw_start, then again and again tw_next and tw_done, tw_close.

@@ -69,15 +69,14 @@ int bench_peer(const BenchPeerArguments& arguments) {
   if (arguments.adamw) options.session.run.optimizer = {};
   if (!arguments.checkpoints.empty())
     options.session.run.checkpoint = {.folder = arguments.checkpoints, .every = kBetweenCheckpoints};
-  auto trainer = std::make_unique<measure::GradientTrainer>(
+  auto model = std::make_unique<measure::GradientTrainer>(
       measure::GradientTrainer::Options{.self = PeerId{arguments.id},
                                         .parameters = arguments.bytes / sizeof(float),
                                         .run = options.session.run,
                                         .board = board.get(),
                                         .work = std::chrono::milliseconds(arguments.work_ms)});
-  measure::GradientTrainer& observer = *trainer;
-  const PeerProcess::Words words{.run_file = "bench", .quiet = !arguments.progress};
-  return PeerProcess(std::move(options), words, std::move(trainer), &observer).run();
+  measure::GradientTrainer& observer = *model;
+  return PeerProcess(std::move(options), !arguments.progress, std::move(model), &observer).run();
 }
 
 }  // namespace tw::cli

@@ -13,7 +13,7 @@
 #include "base/text/text.h"
 #include "cli/arguments/data_arguments.h"
 #include "cli/commands.h"
-#include "cli/run/data_doors.h"
+#include "cli/run/store_warnings.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "data/shards/index_shards.h"

@@ -32,7 +32,7 @@ void describe_init(CLI::App& app, InitArguments& arguments) {
   command->footer(
       "In FOLDER: ca.key, which makes tokens and stays here; ca.crt; token, with which peers on this "
       "machine\n"
-      "take part for 30 days (tw train --run FOLDER). No peer and no server needs the key while the run "
+      "take part for 30 days (tw run --run FOLDER). No peer and no server needs the key while the run "
       "lasts.\n"
       "\nExamples:\n"
       "  tw init myrun\n"
@@ -53,7 +53,7 @@ int init(const InitArguments& arguments) {
     return complain(saved.error().message, kFailed);
   print_out(
       "run {} in {}\n"
-      "a peer on this machine:   tw train RUN.yaml --run {} --listen HOST:PORT\n"
+      "a peer on this machine:   tw run --run {} --listen HOST:PORT -- COMMAND\n"
       "a token for another one:  tw token {} --address HOST:PORT\n",
       run_of(token), arguments.folder, arguments.folder, arguments.folder);
   return kDone;

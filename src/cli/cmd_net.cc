@@ -136,7 +136,7 @@ void describe_net(CLI::App& app, NetArguments& arguments) {
       ->capture_default_str();
   probe->add_option("--out", arguments.out, "FILE.csv for the profile; default: stdout");
   probe->add_option("--token", arguments.token, "of the run, or @FILE");
-  probe->add_option("--run", arguments.run, "run folder, as for tw train");
+  probe->add_option("--run", arguments.run, "run folder, as for tw run");
   probe->add_flag("--insecure", arguments.insecure, "no TLS and no token, on all hosts");
   probe->footer(
       "It uses the transport of a run, beside the run: first --listen on the hosts, then measure from any "

@@ -46,7 +46,7 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
   command->footer(
       "The run may be over, killed or still going on. Logs of several machines: copy them into one "
       "folder. Those that peers copied to checkpoint.to: s3://BUCKET/PREFIX.\n"
-      "Money: hours in the logs by the price of each machine (tw train --usd-per-h), and bytes between sites "
+      "Money: hours in the logs by the price of each machine (tw run --usd-per-h), and bytes between sites "
       "by their tariffs, where these are known.\n"
       "--trace, --csv, --tensorboard, --html and --samples name what they wrote, and print no report.\n"
       "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost\n"

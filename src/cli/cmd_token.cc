@@ -68,7 +68,7 @@ void describe_token(CLI::App& app, TokenArguments& arguments) {
                       "new file for the token, which its owner alone may read; default: stdout");
   command->footer(
       "The token is one line and a secret: whoever has it can take part until it expires, on any number of\n"
-      "machines. Give it in a file where others can see the command line (tw train --token @FILE).\n"
+      "machines. Give it in a file where others can see the command line (tw run --token @FILE).\n"
       "\nExamples:\n"
       "  tw token myrun --address 10.0.0.5:7000\n"
       "  tw token myrun --address 10.0.0.5:7000 --expires 12h --out token; scp -p token spot-vm:\n"

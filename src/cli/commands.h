@@ -53,17 +53,6 @@ struct TokenArguments {
 void describe_token(CLI::App& app, TokenArguments& arguments);
 int token(const TokenArguments& arguments);
 
-struct TrainArguments {
-  std::string run_file;
-  peer::LinkOptions links;
-  std::string threads;
-  std::vector<std::string> set;
-  bool quiet = false;
-};
-
-void describe_train(CLI::App& app, TrainArguments& arguments);
-int train(const TrainArguments& arguments);
-
 void describe_run(CLI::App& app, RunArguments& arguments);
 int run_program(const RunArguments& arguments);
 
@@ -141,7 +130,7 @@ struct BenchPeerArguments {
   std::vector<std::string> join;
   std::string token;        ///< empty: without TLS
   std::string checkpoints;  ///< folder; empty: none
-  bool progress = false;    ///< on stdout, as `tw train` does
+  bool progress = false;    ///< on stdout
 };
 
 void describe_bench_peer(CLI::App& bench, BenchPeerArguments& arguments);

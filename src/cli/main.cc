@@ -26,7 +26,6 @@ constexpr const char* kVersion = "tw " TW_VERSION;
 struct Arguments {
   InitArguments init;
   TokenArguments token;
-  TrainArguments train;
   RunArguments run;
   LocalArguments local;
   WatchArguments watch;
@@ -64,7 +63,6 @@ void describe(CLI::App& app, Arguments& arguments) {
       "its run goes on, 130 interrupted.");
   describe_init(app, arguments.init);
   describe_token(app, arguments.token);
-  describe_train(app, arguments.train);
   describe_run(app, arguments.run);
   describe_local(app, arguments.local);
   describe_watch(app, arguments.watch);
@@ -177,7 +175,6 @@ int run(int count, char** words) {
   }
   if (app.got_subcommand("init")) return init(arguments.init);
   if (app.got_subcommand("token")) return token(arguments.token);
-  if (app.got_subcommand("train")) return train(arguments.train);
   if (app.got_subcommand("run")) return run_program(arguments.run);
   if (app.got_subcommand("local")) return local(arguments.local);
   if (app.got_subcommand("doctor")) return doctor(arguments.doctor);

@@ -77,8 +77,7 @@ std::optional<double> price_of(const PeerJob& peer) {
 
 std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob& peer, Start start,
                                     const PeerPaths& paths) {
-  const char* const trainer = deployment.user.command.empty() ? "train" : "run";
-  std::vector<std::string> words = {trainer, paths.run_file, "--token",  "@" + paths.token_file,
+  std::vector<std::string> words = {"run",   paths.run_file, "--token",  "@" + paths.token_file,
                                     "--out", paths.out,      "--listen", paths.listen};
   if (start == Start::begin)
     words.insert(words.end(), {"--no-rejoin", "--wait-for", std::to_string(deployment.peers.size())});
@@ -97,7 +96,7 @@ std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob&
 
 std::vector<std::string> command_words(const Deployment& deployment) {
   std::vector<std::string> words = deployment.user.command;
-  if (!words.empty()) words.insert(words.begin(), "--");
+  words.insert(words.begin(), "--");
   return words;
 }
 

@@ -41,10 +41,9 @@ struct PeerJob {
   bool operator==(const PeerJob&) const = default;
 };
 
-/// The user's own program, which each peer runs in a folder with its files. Without a command it is
-/// `tw train`.
+/// The user's own program, which each peer runs in a folder with its files.
 struct UserProgram {
-  std::vector<std::string> command;        ///< as the user wrote it: no shell reads its words
+  std::vector<std::string> command;        ///< not empty; as the user wrote it: no shell reads its words
   std::vector<std::string> files;          ///< below `program/` of the run's folder, in order
   std::uint64_t bytes = 0;                 ///< of all files
   std::vector<std::string> setup;          ///< lines of sh
@@ -67,7 +66,7 @@ struct Deployment {
   std::uint64_t program_bytes = 0;
   UserProgram user;
   std::string image;                          ///< of containers
-  std::vector<std::string> settings;          ///< KEY=VALUE for the run file (`tw train --set`)
+  std::vector<std::string> settings;          ///< KEY=VALUE for the run file (`tw run --set`)
   std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...
   Duration grace = std::chrono::seconds(25);  ///< between SIGTERM and the end
   bool begun = false;                         ///< a peer of the run lives, or may: all starts have `--rejoin`
@@ -121,7 +120,7 @@ Start start_of(const Deployment& deployment, const PeerJob& peer);
 std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob& peer, Start start,
                                     const PeerPaths& paths);
 
-/// `--` and the user's program; nothing with `tw train`.
+/// `--` and the user's program.
 std::vector<std::string> command_words(const Deployment& deployment);
 
 /// For sh: in single quotes where needed, nothing is expanded.

@@ -66,14 +66,14 @@ TEST(Deployment, command_lines_name_the_others_and_not_themselves) {
   const PeerJob& first = deployment.peers[0];
   EXPECT_THAT(
       peer_words(deployment, first, Start::begin, kPaths),
-      ElementsAre("train", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
+      ElementsAre("run", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
                   "--no-rejoin", "--wait-for", "3", "--site", "onprem:eu", "--usd-per-h", "0.1", "--grace",
-                  "25s", "--set", "training.rounds=20", "--set", "data.text=/data/it's.txt"));
+                  "25s", "--set", "training.rounds=20", "--set", "checkpoint.folder=/data/it's"));
   EXPECT_THAT(
       peer_words(deployment, first, Start::again, kPaths),
-      ElementsAre("train", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
+      ElementsAre("run", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
                   "--rejoin", "--join", "10.0.0.2:7000", "--site", "onprem:eu", "--usd-per-h", "0.1",
-                  "--grace", "25s", "--set", "training.rounds=20", "--set", "data.text=/data/it's.txt"));
+                  "--grace", "25s", "--set", "training.rounds=20", "--set", "checkpoint.folder=/data/it's"));
 }
 
 TEST(Deployment, a_program_of_the_users_own_is_started_by_tw_run) {
@@ -81,7 +81,6 @@ TEST(Deployment, a_program_of_the_users_own_is_started_by_tw_run) {
   EXPECT_EQ(peer_words(deployment, deployment.peers[1], Start::again, kPaths).front(), "run");
   EXPECT_THAT(command_words(deployment),
               ElementsAre("--", "python3", "train.py", "--name", "it's $HOME $(id)\n"));
-  EXPECT_THAT(command_words(three_peers()), ElementsAre());
 }
 
 TEST(Deployment, tells_a_price_that_holds_for_every_machine_that_a_peer_may_get) {

@@ -22,13 +22,14 @@ inline Deployment three_peers() {
   };
   Deployment deployment{.run = "words",
                         .folder = "/state/words",
-                        .run_file = "model: mnist-cnn\n",
+                        .run_file = "training: {seed: 7}\n",
                         .token = kTestToken,
                         .anchor_token = kTestAnchorToken,
                         .program = "/opt/tw",
                         .program_digest = "0123abcd",
                         .program_bytes = 77,
-                        .settings = {"training.rounds=20", "data.text=/data/it's.txt"}};
+                        .user = {.command = {"python3", "train.py"}},
+                        .settings = {"training.rounds=20", "checkpoint.folder=/data/it's"}};
   deployment.peers = {{.number = 1,
                        .machine = at("onprem:eu", market::Purchase::owned),
                        .anchor = true,

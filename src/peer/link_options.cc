@@ -69,7 +69,7 @@ constexpr LinkField kLinkFields[] = {
     {"usd_per_h",
      "price of this machine, USD an hour, for the cost of the run; or catalog[:TYPE]: that of its type at "
      "{site} "
-     "by the catalogs (tw train, tw run); `tw up` gives that of its plan",
+     "by the catalogs (tw run); `tw up` gives that of its plan",
      [](LinkOptions& o) -> Place { return &o.usd_per_h; }},
     {"progress", "lines on stderr about rounds and peers: auto (on a terminal), line, off",
      [](LinkOptions& o) -> Place { return &o.progress; }},

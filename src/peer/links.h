@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "data/sample_order.h"
 #include "host/directory_dht.h"
 #include "host/identity/tls.h"
 #include "host/tcp/stream_count.h"
@@ -43,7 +42,6 @@ struct Options {
   std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
   std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
   std::optional<host::WebOptions> watch;          ///< where the run is shown; nothing: nowhere
-  std::optional<data::SampleOrder> order{};       ///< of the data; nothing: not known
   std::string admission;              ///< how others get what lets them in: the end of a line for the user
   std::vector<std::string> warnings;  ///< of these options; the peer says them
 };

@@ -74,9 +74,9 @@ Peer::Peer(host::Loop& loop, Options options, Front front)
                {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }) {}
 
-Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Trainer& trainer)
+Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Model& model)
     : Peer(loop, std::move(options), std::move(front)) {
-  session_.emplace(doors(compute), options_.session, trainer, &live_);
+  session_.emplace(doors(compute), options_.session, model, &live_);
 }
 
 Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
@@ -95,6 +95,7 @@ train::Doors Peer::doors(world::Executor& compute) {
           .stores = [this] {
             world::StoreUses uses = files_.uses();
             world::add(uses, log_.uses());
+            if (front_.data) world::add(uses, front_.data());
             return uses;
           }};
 }
@@ -227,6 +228,15 @@ void Peer::leave_at_once() {
   end();
 }
 
+void Peer::tell_order(const data::SampleOrder& order) {
+  emit({.at = loop_.now(),
+        .phase = world::Phase::log,
+        .why = "samples are those of a data set",
+        .numbers = {{"dataset", static_cast<double>(order.dataset_size())},
+                    {"block", static_cast<double>(order.block())}},
+        .texts = {{"seed", std::to_string(order.seed())}}});
+}
+
 void Peer::arrive_at_barrier() {
   live_.barrier().arrive(loop_.now(), session_->company());
   session_->tell(live_.status());
@@ -338,11 +348,6 @@ world::Event Peer::completed(world::Event event) const {
       if (budget.action == train::BudgetAction::drain) event.numbers.emplace_back("budget_drains", 1);
     }
     event.texts.emplace_back("hardware", host::hardware_words());
-    if (options_.order) {
-      event.texts.emplace_back("seed", std::to_string(options_.order->seed()));
-      event.numbers.emplace_back("dataset", static_cast<double>(options_.order->dataset_size()));
-      event.numbers.emplace_back("block", static_cast<double>(options_.order->block()));
-    }
   }
   if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
   event.numbers.emplace_back("cpu_s", host::cpu_seconds());

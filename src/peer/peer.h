@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "data/sample_order.h"
 #include "host/executor_thread.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
@@ -24,8 +25,9 @@
 #include "peer/peer_log.h"
 #include "peer/viewer.h"
 #include "spot/signals.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
 #include "train/session/session.h"
+#include "world/store.h"
 
 namespace tw::peer {
 
@@ -33,7 +35,8 @@ namespace tw::peer {
 struct Front {
   world::EventSink* shown = nullptr;  ///< the events that the log gets, for people; Phase::warn says warnings
   train::SessionObserver* decisions = nullptr;
-  std::function<void()> over{};  ///< finished() holds, or it must end at once: stop the loop
+  std::function<void()> over{};              ///< finished() holds, or it must end at once: stop the loop
+  std::function<world::StoreUses()> data{};  ///< what the program's own reads asked of stores so far
 };
 
 /// How the part of a peer in its run ended.
@@ -51,12 +54,12 @@ enum class Ending {
 std::string_view name_of(Ending ending);
 
 /// One peer on a real machine: the session and its doors. Everything on the loop thread, which its owner
-/// runs: start(), the loop until Front::over, farewell(). Loop, executor and trainer outlive it. The loop
+/// runs: start(), the loop until Front::over, farewell(). Loop, executor and model outlive it. The loop
 /// does not run any more when it is destroyed, which waits for the disk work under way.
 class Peer final : public world::EventSink {
  public:
-  /// With the engine's own learner. Pass exceptions of jobs of `compute` to fail().
-  Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Trainer& trainer);
+  /// With a model of its own. Pass exceptions of jobs of `compute` to fail().
+  Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Model& model);
   Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
        std::unique_ptr<train::Learner> learner);
 
@@ -81,6 +84,9 @@ class Peer final : public world::EventSink {
 
   /// The program around it uses the compute thread itself: Session::pause.
   void pause(bool paused) { session_->pause(paused); }
+
+  /// For whoever reads the log: which samples of the data set those of the run are.
+  void tell_order(const data::SampleOrder& order);
 
   /// Comes to the next barrier: it computes no more until pass_barrier(). Not while it stands at one.
   void arrive_at_barrier();

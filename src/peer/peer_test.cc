@@ -22,21 +22,16 @@ using testing::HasSubstr;
 constexpr Duration kSoon = 20s;
 
 /// Four floats that every sample pushes a little.
-class FourFloats final : public train::Trainer {
+class FourFloats final : public train::Model {
  public:
-  std::uint64_t parameter_count() const override { return 4; }
-
   std::vector<std::uint64_t> tensor_sizes() const override { return {4}; }
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float>, train::SampleSpan samples, std::span<float> sum) override {
-    for (float& value : sum) value += static_cast<float>(samples.count);
-    return 1;
-  }
-
-  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override {
-    return {.loss = 1, .accuracy = {}};
+  train::WorkDone work(std::span<const float>, const swarm::WorkItem& item, std::span<float> sum) override {
+    const std::uint64_t samples = item.samples.count();
+    for (float& value : sum) value += static_cast<float>(samples);
+    return {item.microbatches.count(), samples, 1};
   }
 };
 

@@ -252,7 +252,6 @@ std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
   if (item) {
     const wire::Record next = record_after(*head(), options_.lease);
     item->samples = samples_of(next, item->microbatches, options_.lease);
-    item->leads = leads();
     if (work_.queued() > 0) item->ahead = samples_of(next, work_.waiting(), options_.lease);
   }
   if (item && work_.wants_more() && !part_.leaves()) {
@@ -260,11 +259,6 @@ std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
     settle();
   }
   return item;
-}
-
-RangeSet Swarm::leased_samples() const {
-  if (!head() || !of_this_round(work_.round())) return {};
-  return samples_of(record_after(*head(), options_.lease), work_.held(), options_.lease);
 }
 
 void Swarm::finish_work(Instant now, const WorkItem& item, const Finished& finished) {

@@ -106,8 +106,6 @@ std::string words_of_own_work(const Wait& wait) {
       return fmt::format("the program's own thread, away for {} s", wait.done);
     case Wait::Kind::applying:
       return "applying an update";
-    case Wait::Kind::evaluating:
-      return "evaluating the model" + steps_done(wait, "batches");
     case Wait::Kind::restoring:
       return "putting the state in place" + size_of_it(wait);
     case Wait::Kind::freezing:
@@ -116,8 +114,6 @@ std::string words_of_own_work(const Wait& wait) {
       return "saving a checkpoint" + size_of_it(wait);
     case Wait::Kind::loading:
       return "loading a checkpoint";
-    case Wait::Kind::data:
-      return "reading data: " + wait.object;
     default:
       return {};
   }

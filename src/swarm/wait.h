@@ -51,15 +51,13 @@ struct Wait {
     computing,     ///< a microbatch; done: samples of `round` before it
     away,          ///< the compute thread is the program's own; done: seconds since it went
     applying,      ///< the update of a round
-    evaluating,    ///< done, total: batches
     restoring,     ///< puts a state that arrived in place; total: bytes
     freezing,      ///< copies the state for a joiner or a checkpoint; total: bytes
     saving,        ///< a checkpoint; total: bytes
     loading,       ///< a checkpoint
-    data,          ///< waits for samples that are read from a store; object
   };
 
-  static constexpr Kind kLast = Kind::data;
+  static constexpr Kind kLast = Kind::loading;
 
   /// Failed dials to one address.
   struct Unanswered {
@@ -89,8 +87,6 @@ struct Wait {
   std::optional<Duration> left{};  ///< see the kinds
   std::optional<Unanswered> unanswered{};
   std::optional<Past> past{};
-  std::string object{};  ///< with its bytes
-  Duration lasted{};     ///< data: how long it had lasted before it was reported
 
   bool operator==(const Wait&) const = default;
 };
@@ -103,7 +99,7 @@ bool is_named(const Wait& wait);
 /// True when `now` is the same wait as `before`, further on.
 bool goes_on(const Wait& before, const Wait& now);
 
-/// "waiting for peers 2, 3: their votes", "evaluating: 12 of 100 batches"; empty for nothing.
+/// "waiting for peers 2, 3: their votes", "saving a checkpoint: 1020.0 MB"; empty for nothing.
 std::string text_of(const Wait& wait);
 
 }  // namespace tw::swarm

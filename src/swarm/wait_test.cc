@@ -22,7 +22,6 @@ TEST(Wait, of_each_kind_names_its_peers_or_is_own_work) {
     Wait wait{static_cast<Wait::Kind>(i), {PeerId{2}, PeerId{31}}, 7, 3, 12, 64};
     wait.unanswered = {"127.0.0.1:7100", "connection refused", 3};
     wait.past = {"its event log is here"};
-    wait.object = "a.tar, bytes 0-9";
     const std::string text = text_of(wait);
     EXPECT_TRUE(is_named(wait)) << i;
     EXPECT_GT(text.size(), 15U) << i << ": " << text;
@@ -49,8 +48,6 @@ TEST(Wait, tells_how_far_it_has_come) {
   EXPECT_EQ(text_of(state), "waiting for peer 1: the state of the run, 300.0 of 1020.0 MB");
   state.bytes_per_s = 2.1e8;
   EXPECT_EQ(text_of(state), "waiting for peer 1: the state of the run, 300.0 of 1020.0 MB at 210.0 MB/s");
-  EXPECT_EQ(text_of({.kind = Wait::Kind::evaluating, .done = 12, .total = 100}),
-            "evaluating the model: 12 of 100 batches");
   EXPECT_EQ(text_of({.kind = Wait::Kind::saving, .total = 2'500'000}), "saving a checkpoint: 2.5 MB");
 }
 

@@ -67,8 +67,7 @@ enum class Outlook : std::uint8_t {
 /// peer votes, reduces and serves in each case.
 enum class Presence : std::uint8_t {
   here,
-  occupied,  ///< it evaluates: it gets no work
-  away,  ///< the same, and when it applies the next update is not known: the peer leads only if all are so
+  away,  ///< it gets no work, and when it applies the next update is not known: it leads only if all are so
   full,  ///< the same, and no more means can wait for it: the next record does not name the peer
 };
 

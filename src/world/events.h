@@ -30,12 +30,11 @@ enum class Phase {
   reissue,     ///< microbatches of a lost peer are given out again; Cause::sample: a sample of this peer
   restore,     ///< state taken from others or from a checkpoint
   checkpoint,  ///< a checkpoint is durable, or (Cause::failed, Cause::skipped) why not
-  evaluate,    ///< the model was evaluated
   refuse,      ///< a link or message was turned away, and why
   start,       ///< the process takes part from now on
   stop,        ///< the process ends, and why
   kill,        ///< the driver of an experiment ends a peer (never emitted by a peer itself)
-  log,         ///< about the log itself: a further file begins, or lines are missing and why
+  log,         ///< about the log itself: a further file begins, lines are missing, or which samples it names
   notice,      ///< this machine is about to go, as somebody said: source, cause, deadline_s
   copy,        ///< a finished checkpoint was copied away, or (Cause::failed) why not
   traffic,     ///< what this process sent so far, by site
@@ -45,11 +44,10 @@ enum class Phase {
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 28> kPhaseNames = {
-    "accumulate", "probe",      "call",     "scatter", "gather",   "commit", "apply",
-    "wait",       "lead",       "join",     "leave",   "handover", "lost",   "reissue",
-    "restore",    "checkpoint", "evaluate", "refuse",  "start",    "stop",   "kill",
-    "log",        "notice",     "copy",     "traffic", "budget",   "skip",   "warn"};
+inline constexpr std::array<std::string_view, 27> kPhaseNames = {
+    "accumulate", "probe", "call",     "scatter", "gather",  "commit",  "apply",      "wait",   "lead",
+    "join",       "leave", "handover", "lost",    "reissue", "restore", "checkpoint", "refuse", "start",
+    "stop",       "kill",  "log",      "notice",  "copy",    "traffic", "budget",     "skip",   "warn"};
 
 static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::warn) + 1);
 

@@ -10,7 +10,7 @@
 #include "fuzz/material.h"
 #include "fuzz/memory_files.h"
 #include "fuzz/target.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
 #include "train/run/run_facts.h"
 #include "train/session/test_clock.h"
 #include "wire/frame.h"
@@ -72,21 +72,16 @@ class OpenNetwork final : public world::Network {
   Material& material_;
 };
 
-class SmallTrainer final : public train::Trainer {
+class SmallModel final : public train::Model {
  public:
-  std::uint64_t parameter_count() const override { return 7; }
-
   std::vector<std::uint64_t> tensor_sizes() const override { return {7}; }
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float>, train::SampleSpan samples, std::span<float> sum) override {
-    for (float& value : sum) value += static_cast<float>(samples.first % 3 * samples.count);
-    return 1;
-  }
-
-  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override {
-    return {.loss = 1, .accuracy = 0.5};
+  train::WorkDone work(std::span<const float>, const swarm::WorkItem& item, std::span<float> sum) override {
+    for (const Range& range : item.samples.ranges())
+      for (float& value : sum) value += static_cast<float>(range.first % 3 * range.count);
+    return {item.microbatches.count(), item.samples.count(), 1};
   }
 };
 
@@ -119,9 +114,9 @@ class SessionStory final : public train::SessionObserver {
   explicit SessionStory(Input& input)
       : input_(input),
         options_(draw(input, material_)),
-        run_(run_digest(options_.run, trainer_.parameter_count())),
+        run_(run_digest(options_.run, model_.parameter_count())),
         network_(material_),
-        session_({clock_, network_, files_, compute_, disk_, events_}, options_, trainer_, this) {
+        session_({clock_, network_, files_, compute_, disk_, events_}, options_, model_, this) {
     material_.segments = 4;
     material_.payloads = {encoded_bytes(options_.run.codec, 2), encoded_bytes(options_.run.codec, 1), 16, 8};
     material_.records.front().run = run_;
@@ -206,7 +201,7 @@ class SessionStory final : public train::SessionObserver {
 
   Input& input_;
   Material material_;
-  SmallTrainer trainer_;
+  SmallModel model_;
   train::SessionOptions options_;
   Digest run_;
   Digest parameters_{1, 1};

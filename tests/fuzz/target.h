@@ -21,7 +21,6 @@ void int8(Input& input);
 void int4(Input& input);
 void checkpoint(Input& input);   ///< files of any bytes, and sound digests over any header
 void logs(Input& input);         ///< lines of the event log; run files
-void megatron(Input& input);     ///< indices of any bytes, and nearly sound ones
 void tar(Input& input);          ///< tar files, and decoders of fields, of any bytes
 void twi(Input& input);          ///< indexes of shards: any bytes, and sound digests over any
 void http_answer(Input& input);  ///< what stores and their metadata services answer
@@ -46,7 +45,6 @@ inline constexpr Target kTargets[] = {
     {"fetch", fetch},
     {"donor", donor},
     {"session", session},
-    {"megatron", megatron},
     {"tar", tar},
     {"twi", twi},
     {"http_answer", http_answer},

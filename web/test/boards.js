@@ -175,7 +175,6 @@ function board({ peers: n, rounds, sites = 2, priced = true, seed = 7 }) {
       peer: peer.peer,
       detail: "",
     })),
-    evaluations: rounds > 9 ? [{ round: rounds - 2, at_s: at - 5, loss: 0.41, accuracy: 0.883 }] : [],
     ledger: { committed: samples, handed_over: Math.round(samples / 100), again: 96, skipped: 0 },
     money: priced
       ? {
@@ -277,7 +276,6 @@ function beforeFirstRound() {
     spans: [],
     links: [],
     interruptions: [],
-    evaluations: [],
     speed: { samples_per_s: 0, goodput: null, granularity: null },
     ledger: { committed: 0, handed_over: 0, again: 0, skipped: 0 },
     peers: one.peers.map((peer) => ({

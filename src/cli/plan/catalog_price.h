@@ -10,7 +10,7 @@
 #include "market/site.h"
 #include "world/machine.h"
 
-/// `--usd-per-h catalog[:TYPE]` of tw train, tw run and tw local: what catalogs say that this machine costs.
+/// `--usd-per-h catalog[:TYPE]` of tw run: what catalogs say that this machine costs.
 namespace tw::cli {
 
 /// The offer of this type with this purchase: in the zone of the site, else in its region, else in the

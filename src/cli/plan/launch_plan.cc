@@ -136,9 +136,8 @@ Status pack_program(launch::Deployment& deployment) {
   fs::remove_all(folder, error);
   fs::create_directories(folder, error);
   if (const Status copied = copy_stripped(deployment.program, folder + "/tw"); !copied) return copied;
-  if (!deployment.user.command.empty())
-    if (const Status copied = copy_package(deployment.program, folder + "/python/tradewind"); !copied)
-      return copied;
+  if (const Status copied = copy_package(deployment.program, folder + "/python/tradewind"); !copied)
+    return copied;
   const Status made = run_quietly({"tar", "-cf", packed, "-C", folder, "--sort=name", "--mtime=@0",
                                    "--owner=0", "--group=0", "--numeric-owner", "--mode=go=rX", "."});
   fs::remove_all(folder, error);
@@ -174,7 +173,6 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
   deployment.run_file = std::move(rest).value();
   train::ProgramOptions program = request.program;
   deployment.image = arguments.image.empty() ? program.image : arguments.image;
-  if (program.command.empty()) return Unit{};
   if (const Status filled = fill_variables(program.env); !filled) return filled;
   const launch::ProgramWish wish{.folder = fs::path(request.run_file).parent_path().string(),
                                  .command = program.command,
@@ -208,6 +206,11 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
   auto program = train::read_program(request.run_file);
   if (!program) return program.error();
   request.program = std::move(program).value();
+  if (request.program.command.empty())
+    return Error{
+        fmt::format("{}: program.command: missing; expected the words that start the program on each "
+                    "machine, such as [python3, train.py]",
+                    request.run_file)};
   if (arguments.on == "local") {  // elsewhere the machines have the files that it names
     const auto run = checked_run(arguments, request.run_file);
     if (!run) return run.error();

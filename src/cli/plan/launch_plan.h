@@ -23,8 +23,8 @@ struct LaunchRequest {
   std::string job_file;   ///< absolute; empty: not known
   std::string run_file;   ///< absolute
   std::string name;
-  train::ProgramOptions program{};  ///< without a command: tw train
-  bool has_checkpoints = true;      ///< as far as it is known: on this machine
+  train::ProgramOptions program{};
+  bool has_checkpoints = true;  ///< as far as it is known: on this machine
   std::vector<launch::Host> hosts;
 };
 

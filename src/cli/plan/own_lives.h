@@ -15,7 +15,7 @@ namespace tw::cli {
 /// entry, is no loss. A crash counts as a loss, because no log can distinguish it from a preemption.
 std::vector<market::Lived> lives_of(std::vector<monitor::LogEntry> entries);
 
-/// The same for the folder of a run (--out of tw train).
+/// The same for the folder of a run (--out of tw run).
 Result<std::vector<market::Lived>> lives_in(const std::string& folder);
 
 }  // namespace tw::cli

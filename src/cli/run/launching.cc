@@ -97,7 +97,6 @@ launch::RunState without_tokens(launch::RunState state) {
 }
 
 Status stage_program(const LaunchRequest& request, const launch::Deployment& deployment) {
-  if (deployment.user.command.empty()) return Unit{};
   const std::string from = std::filesystem::path(request.run_file).parent_path().string();
   return launch::stage(deployment.user, from, deployment.folder);
 }

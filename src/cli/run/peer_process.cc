@@ -12,13 +12,13 @@
 
 namespace tw::cli {
 
-PeerProcess::PeerProcess(peer::Options options, Words words, std::unique_ptr<train::Trainer> trainer,
+PeerProcess::PeerProcess(peer::Options options, bool quiet, std::unique_ptr<train::Model> model,
                          train::SessionObserver* observer)
-    : words_(std::move(words)),
-      trainer_(std::move(trainer)),
+    : quiet_(quiet),
+      model_(std::move(model)),
       compute_(loop_, [this](const std::string& what) { peer_.fail("training failed: " + what); }),
       peer_(loop_, compute_, std::move(options),
-            {.shown = this, .decisions = observer, .over = [this] { loop_.stop(); }}, *trainer_) {}
+            {.shown = this, .decisions = observer, .over = [this] { loop_.stop(); }}, *model_) {}
 
 int PeerProcess::run() {
   loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM});
@@ -27,8 +27,6 @@ int PeerProcess::run() {
     loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGUSR1, SIGUSR2});
   const Result<std::string> address = peer_.start();
   if (!address) return complain(address.error().message, exit_code());
-  show_how_to_join(address.value());
-  if (const std::string how = peer_.how_to_watch(); !how.empty()) show_news("watch: " + how);
   loop_.run();
 
   const std::string failure = peer_.failure(), ended = peer_.view().ended;
@@ -62,18 +60,6 @@ int PeerProcess::exit_code() const {
   return kFailed;
 }
 
-void PeerProcess::show_how_to_join(const std::string& address) const {
-  const peer::Options& options = peer_.options();
-  if (!options.tls) say("without TLS (--insecure): anybody on the network can read and change this run");
-  say(peer::checkpoint_words(options.session.run.checkpoint));
-  if (address.empty()) return say("dials others, and listens nowhere");
-  if (options.directory) say("others find this run with: --bootstrap " + peer_.meeting_point());
-  if (!options.session.join.empty()) return say("listening on " + address);
-  if (options.admission.empty())
-    return say("trains alone; for company: tw init FOLDER, tw train --run FOLDER");
-  say(fmt::format("others join with: tw train {} --join {} {}", words_.run_file, address, options.admission));
-}
-
 void PeerProcess::emit(const world::Event& event) {
   const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
   if (event.phase == world::Phase::notice && goes && !told_at_) {
@@ -81,12 +67,12 @@ void PeerProcess::emit(const world::Event& event) {
     told_by_ = "the notice";
   }
   if (event.phase == world::Phase::warn) return warn(event.why);
-  if (words_.quiet) return;
+  if (quiet_) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }
 
 void PeerProcess::say(const std::string& line) const {
-  if (words_.quiet) return;
+  if (quiet_) return;
   show_news(printable_line(line));
 }
 

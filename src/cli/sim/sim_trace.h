@@ -10,7 +10,7 @@
 
 namespace tw::cli {
 
-/// Writes the event logs of the peers of a virtual run, events-<peer>.jsonl, as `tw train` writes those of
+/// Writes the event logs of the peers of a virtual run, events-<peer>.jsonl, as `tw run` writes those of
 /// real ones; the wall clock begins with 1970.
 class TraceLogs {
  public:

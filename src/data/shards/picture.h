@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "data/dataset.h"
+#include "data/sample.h"
 
 /// Pictures as model inputs. Pure functions, safe for any bytes. Errors do not name the object.
 namespace tw::data {

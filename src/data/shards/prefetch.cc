@@ -19,9 +19,6 @@ namespace {
 /// Number of samples to read ahead: the first value per sample of a take, and the maximum.
 constexpr std::uint64_t kFirstAhead = 8, kMostAhead = 1U << 20;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-/// Other shards that are looked at before one that is gone is taken for a sign that this machine reaches
-/// none.
-constexpr std::size_t kMostLooks = 3;
 
 enum class Stage : std::uint8_t { wanted, reading, read, decoding, ready };
 
@@ -80,16 +77,6 @@ struct Prefetch::State {
   std::uint64_t reads_under_way = 0, reads = 0, bytes_read = 0, held = 0;
   std::uint64_t ahead = 0;            ///< entries that are read ahead
   std::uint64_t window = kUnlimited;  ///< limit of `ahead`
-  std::set<std::uint64_t> broken;     ///< samples, by index
-  bool reaches_shards = false;        ///< one of them was there
-  LoadNews news;
-
-  struct Waiter {
-    std::span<const Pick> samples;  ///< all that it waits for
-    Duration since{};
-  };
-
-  std::optional<Waiter> waiter;  ///< the newest one
   bool closing = false;
 
   Entry* find(const Pick& pick, Stage stage) {
@@ -123,36 +110,20 @@ struct Prefetch::State {
   bool was_held_back(std::span<const Pick> samples);
   void read_again(const Pick& pick);
   void await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples);
-  std::optional<MissingSample> missing_of(std::span<const Pick> samples, bool skips) const;
-  void need_no_more(std::span<const Pick> samples);
   bool has_room() const;
   bool can_read();
   bool can_decode();
   ReadJob next_read();
   bool joins(const ReadJob& job, const Entry& entry, std::size_t shard) const;
-  static void take_answer(const std::shared_ptr<State>& state,  // owners: Prefetch, and reads under way
-                          const ReadJob& job, Result<std::string> bytes, std::size_t looks);
-  std::string other_shard(const ReadJob& job, const Error& error, std::size_t looks);
   void arrived(const ReadJob& job, Result<std::string> bytes);
   void decode_one(std::unique_lock<std::mutex>& lock);
   void finish(const Pick& pick, Example example);
   std::string name_of(const Pick& pick) const;
-  std::string failure_of(const Pick& pick, const Example& example);
-  std::string step_of(const Pick& pick) const;
 };
 
 std::string Prefetch::State::name_of(const Pick& pick) const {
   const ShardIndex::Sample sample = index.sample(pick.index);
   return fmt::format("{}: {}", world::shown_object(index.shards()[sample.shard].object), sample.key);
-}
-
-/// The present step of a sample that is not ready.
-std::string Prefetch::State::step_of(const Pick& pick) const {
-  const Entry& entry = entries.at(pick);
-  if (entry.stage != Stage::wanted && entry.stage != Stage::reading) return "decoding " + name_of(pick);
-  const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
-  const Shard& shard = index.shards()[index.sample(pick.index).shard];
-  return world::text_of({shard.object, first.offset, last.offset + last.length - first.offset});
 }
 
 void Prefetch::State::add(const Pick& pick, bool needed) {
@@ -218,43 +189,7 @@ void Prefetch::State::read_again(const Pick& pick) {
 void Prefetch::State::await(std::unique_lock<std::mutex>& lock, std::span<const Pick> samples) {
   need(samples);
   if (was_held_back(samples)) adapt_window(samples.size(), true);
-  const Pick* first = first_missing(samples);
-  if (first == nullptr) return;
-  const Pick late = *first;
-  const Duration since = settings.now ? settings.now() : Duration{};
-  waiter = {samples, since};
   ready.wait(lock, [&] { return first_missing(samples) == nullptr; });
-  waiter.reset();
-  if (settings.now) news.waited += settings.now() - since;
-  news.waited_for = name_of(late);
-}
-
-/// All are ready. Broken ones may be skipped as long as they are few; those that are gone, when no other peer
-/// has them.
-std::optional<MissingSample> Prefetch::State::missing_of(std::span<const Pick> samples, bool skips) const {
-  std::set<std::uint64_t> left_out = broken;
-  std::optional<MissingSample> gone;
-  for (const Pick& pick : samples) {
-    const Example& example = entries.at(pick).example;
-    if (!example.unread.empty()) return MissingSample{pick.number, example.unread};
-    if (example.broken.empty()) continue;
-    left_out.insert(pick.index);
-    if (left_out.size() > settings.most_broken)
-      return MissingSample{pick.number, fmt::format("{} (data.skip_broken: {} would go on without it)",
-                                                    example.broken, left_out.size())};
-    if (example.gone && !skips && !broken.contains(pick.index) && !gone)
-      gone = MissingSample{pick.number, example.broken, true};
-  }
-  return gone;
-}
-
-void Prefetch::State::need_no_more(std::span<const Pick> samples) {
-  for (const Pick& pick : samples) {
-    const auto found = entries.find(pick);
-    if (found == entries.end()) continue;
-    change(found->second, found->second.stage, false);
-    if (!expected.contains(pick)) drop(found);
-  }
 }
 
 /// Half of the memory is for the results of decoding.
@@ -310,42 +245,16 @@ ReadJob Prefetch::State::next_read() {
   return job;
 }
 
-/// The next shard to look at, to tell a shard that is gone from a machine that reaches none; empty: it is
-/// known.
-std::string Prefetch::State::other_shard(const ReadJob& job, const Error& error, std::size_t looks) {
-  const std::lock_guard lock(mutex);
-  const std::size_t count = index.shards().size();
-  if (!error.lasting || reaches_shards || looks >= std::min(kMostLooks, count - 1)) return {};
-  return index.shards()[(index.sample(job.samples.front().index).shard + 1 + looks) % count].object;
-}
-
-/// An answer of the store. Owners of the state: Prefetch, and reads under way.
-void Prefetch::State::take_answer(const std::shared_ptr<State>& state, const ReadJob& job,
-                                  Result<std::string> bytes, std::size_t looks) {
-  const std::string other = bytes ? std::string() : state->other_shard(job, bytes.error(), looks);
-  if (other.empty()) return state->arrived(job, std::move(bytes));
-  state->store.look(other, [state, job, bytes, looks](const Result<world::ObjectFacts>& facts) {
-    if (facts) {
-      const std::lock_guard lock(state->mutex);
-      state->reaches_shards = true;
-    }
-    take_answer(state, job, bytes, looks + 1);
-  });
-}
-
 void Prefetch::State::arrived(const ReadJob& job, Result<std::string> bytes) {
   const std::lock_guard lock(mutex);
   --reads_under_way;
-  reaches_shards = reaches_shards || (bytes && job.extent.length > 0);
   std::shared_ptr<const std::string> content;  // owners: the samples of this read
   if (bytes) content = std::make_shared<const std::string>(std::move(bytes).value());  // owners: the same
   for (const Pick& pick : job.samples) {
     Entry* const entry = find(pick, Stage::reading);
     if (entry == nullptr) continue;
     if (!content) {
-      const bool is_gone = bytes.error().lasting && reaches_shards;
-      finish(pick, is_gone ? Example{.broken = bytes.error().message, .gone = true}
-                           : Example{.unread = bytes.error().message});
+      finish(pick, {.unread = bytes.error().message});
       continue;
     }
     change(*entry, Stage::read, entry->needed);
@@ -401,15 +310,6 @@ void Prefetch::State::decode_one(std::unique_lock<std::mutex>& lock) {
   changed.notify_all();
 }
 
-/// Why this example cannot be used; empty: it is there, or is skipped.
-std::string Prefetch::State::failure_of(const Pick& pick, const Example& example) {
-  if (!example.unread.empty() || example.broken.empty()) return example.unread;
-  broken.insert(pick.index);
-  if (broken.size() > settings.most_broken) return example.broken;
-  news.skipped.push_back({pick.number, example.broken});
-  return {};
-}
-
 Prefetch::Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose,
                    Decode decode)
     : state_(std::make_shared<State>(index, store, std::move(settings), std::move(choose),  // owners: above
@@ -441,7 +341,7 @@ void Prefetch::work() {
       state.arrived(job, std::string());
     } else {
       state.store.read(job.extent, [shared = state_, job](Result<std::string> bytes) {
-        State::take_answer(shared, job, std::move(bytes), 0);
+        shared->arrived(job, std::move(bytes));
       });
     }
     lock.lock();
@@ -471,15 +371,6 @@ void Prefetch::expect(std::span<const Pick> samples) {
   state.changed.notify_all();
 }
 
-std::optional<MissingSample> Prefetch::load(std::span<const Pick> samples, bool skips) {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
-  state.await(lock, samples);
-  std::optional<MissingSample> missing = state.missing_of(samples, skips);
-  if (missing) state.need_no_more(samples);
-  return missing;
-}
-
 bool Prefetch::wait(std::span<const Pick> samples, Duration limit) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
@@ -501,30 +392,13 @@ Result<std::map<Pick, Example>> Prefetch::take(std::span<const Pick> samples) {
     Example example = std::move(found->second.example);
     state.drop(found);
     if (!failure.empty()) continue;  // nobody needs the others any more
-    failure = state.failure_of(pick, example);
+    failure = example.unread.empty() ? example.broken : example.unread;
     taken.emplace(pick, std::move(example));
     if (state.expected.contains(pick)) state.taken.insert(pick);
   }
   state.changed.notify_all();
   if (!failure.empty()) return Error{failure};
   return taken;
-}
-
-LoadNews Prefetch::take_news() {
-  world::StoreUses stores = state_->store.uses();
-  const std::lock_guard lock(state_->mutex);
-  LoadNews news = std::exchange(state_->news, {});
-  news.stores = std::move(stores);
-  return news;
-}
-
-std::optional<LoadWait> Prefetch::waiting() const {
-  const State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  if (!state.waiter || !state.settings.now) return std::nullopt;
-  const Pick* first = state.first_missing(state.waiter->samples);
-  if (first == nullptr) return std::nullopt;  // all are ready and about to be taken
-  return LoadWait{state.step_of(*first), state.settings.now() - state.waiter->since};
 }
 
 std::uint64_t Prefetch::reads() const {

@@ -12,7 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "data/dataset.h"
+#include "base/time.h"
+#include "data/sample.h"
 #include "data/shards/shard_index.h"
 #include "world/store.h"
 
@@ -25,14 +26,12 @@ using FieldValue = std::variant<std::monostate, Array, std::string>;
 struct Example {
   std::vector<FieldValue> fields{};
   std::string broken{};  ///< why there is none for anybody; there are no fields then
-  bool gone = false;     ///< it is broken because the store lacks its bytes: another store may have them
   std::string unread{};  ///< why its bytes could not be had here: that is no fault of the sample
 };
 
 /// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
-/// by side in a shard is one read. What cannot be decoded is read once more. What the store answers for good
-/// that it does not have (Error::lasting) breaks a sample, once this machine has reached another shard of the
-/// index. It holds at most `memory_bytes` beside what is waited for. Any thread.
+/// by side in a shard is one read. What cannot be decoded is read once more. It holds at most `memory_bytes`
+/// beside what is waited for. Any thread.
 class Prefetch {
  public:
   /// Makes an example from the bytes of the fields; errors go into `broken`. Any thread.
@@ -41,8 +40,6 @@ class Prefetch {
   struct Settings {
     int threads = 1;
     std::uint64_t memory_bytes = 256U << 20;
-    std::uint64_t most_broken = 0;    ///< broken samples to skip, each once; one more is an error
-    std::function<Duration()> now{};  ///< any thread; empty: waits are not measured
     std::uint64_t reads_at_once = 16;
   };
 
@@ -56,23 +53,15 @@ class Prefetch {
   Prefetch& operator=(const Prefetch&) = delete;
   ~Prefetch();
 
-  /// Dataset::expect. Samples that were taken already are not fetched again while every list contains them.
+  /// Announces that only these will be taken soon, in this order: time to fetch them. Does not wait. Samples
+  /// that were taken already are not fetched again while every list contains them.
   void expect(std::span<const Pick> samples);
-
-  /// Dataset::load. What is gone is left out without `skips`, too, once it was left out before.
-  std::optional<MissingSample> load(std::span<const Pick> samples, bool skips = false);
 
   /// Waits at most `limit` for all of these; false when some are missing. They are kept until they are taken.
   bool wait(std::span<const Pick> samples, Duration limit);
 
-  /// Waits for these. Errors: one broken sample more than may be skipped, or bytes that cannot be read even
-  /// now.
+  /// Waits for these. Errors: a broken sample, or bytes that cannot be read even now.
   Result<std::map<Pick, Example>> take(std::span<const Pick> samples);
-
-  LoadNews take_news();
-
-  /// Dataset::waiting.
-  std::optional<LoadWait> waiting() const;
 
   /// Number of reads that were made, and their bytes.
   std::uint64_t reads() const;

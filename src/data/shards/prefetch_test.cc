@@ -12,7 +12,6 @@
 #include "base/prng.h"
 #include "data/sample_order.h"
 #include "data/shards/index_shards.h"
-#include "data/shards/shard_dataset.h"
 #include "data/shards/test_tar.h"
 
 namespace tw::data {
@@ -20,7 +19,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 /// 40 samples in two shards: input n, target 1000 + n.
 class Fetching : public testing::Test {
@@ -103,24 +101,6 @@ TEST_F(Fetching, asks_for_what_is_expected_before_it_is_needed_and_once) {
   store_.answer_all();
   ASSERT_TRUE(prefetch.take(picks(4, 8)));
   EXPECT_EQ(prefetch.reads(), 2U) << "the second one for the last four alone";
-  EXPECT_EQ(prefetch.take_news().skipped.size(), 0U);
-}
-
-TEST_F(Fetching, names_what_is_waited_for_and_how_long) {
-  std::atomic<int> seconds = 5;
-  store_.holds_back = true;
-  Prefetch prefetch = open({.now = [&] { return std::chrono::seconds(seconds); }});
-  EXPECT_EQ(prefetch.waiting(), std::nullopt);
-  auto taken = std::async(std::launch::async, [&] { return prefetch.take(picks(20, 2)).ok(); });
-  while (!prefetch.waiting() || reads().empty()) std::this_thread::yield();
-  seconds = 8;
-  const std::optional<LoadWait> wait = prefetch.waiting();
-  store_.answer_all();
-  EXPECT_TRUE(taken.get());
-  ASSERT_TRUE(wait);
-  EXPECT_EQ(wait->what, "1.tar, bytes 512-1539");
-  EXPECT_EQ(wait->lasted, std::chrono::seconds(3));
-  EXPECT_EQ(prefetch.waiting(), std::nullopt);
 }
 
 // A lease names a sample until it is computed.
@@ -163,36 +143,20 @@ TEST_F(Fetching, reads_no_further_ahead_than_it_takes_to_be_in_time) {
 
 TEST_F(Fetching, of_what_cannot_be_read_names_object_and_bytes) {
   store_.broken["1.tar"] = "answered with 503";
-  Prefetch prefetch = open({.most_broken = 2});
+  Prefetch prefetch = open();
   const auto some = prefetch.take(std::vector<Pick>{{20, 1}, {0, 0}, {1, 2}});
-  ASSERT_FALSE(some) << "a store that is away breaks no sample";
+  ASSERT_FALSE(some);
   EXPECT_THAT(some.error().message, HasSubstr("1.tar, bytes "));
   EXPECT_THAT(some.error().message, HasSubstr("answered with 503"));
-  EXPECT_THAT(prefetch.take_news().skipped, IsEmpty());
   EXPECT_EQ(prefetch.held_bytes(), 0U) << "the others are not kept";
-}
-
-TEST_F(Fetching, loads_all_or_names_the_first_that_cannot_be_had) {
-  store_.broken["1.tar"] = "answered with 503";
-  Prefetch prefetch = open();
-  const auto missing = prefetch.load(std::vector<Pick>{{0, 100}, {20, 101}});
-  ASSERT_TRUE(missing);
-  EXPECT_EQ(missing->sample, 101U);
-  EXPECT_THAT(missing->why, HasSubstr("1.tar, bytes "));
-  EXPECT_EQ(prefetch.held_bytes(), 0U) << "nobody will take the first one";
-  store_.broken.clear();
-  EXPECT_EQ(prefetch.load(std::vector<Pick>{{0, 100}, {20, 101}}), std::nullopt);
-  const std::uint64_t reads = prefetch.reads();
-  ASSERT_TRUE(prefetch.take(std::vector<Pick>{{0, 100}, {20, 101}}));
-  EXPECT_EQ(prefetch.reads(), reads) << "all are here";
 }
 
 TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
   std::atomic<int> decoded = 0;
   std::atomic<int> breaks = 1;
-  const auto open_breaking = [&](std::uint64_t most) {
+  const auto open_breaking = [&] {
     return Prefetch(
-        index_, store_, {.most_broken = most},
+        index_, store_, {},
         [](const ShardIndex::Sample& sample) {
           return std::vector<FieldPlace>(sample.fields.begin(), sample.fields.end());
         },
@@ -200,50 +164,13 @@ TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
           return ++decoded <= breaks ? Example{.broken = "no picture"} : Example{};
         });
   };
-  Prefetch once = open_breaking(0);
-  EXPECT_EQ(once.load(picks(7, 1)), std::nullopt);
+  Prefetch once = open_breaking();
+  EXPECT_TRUE(once.take(picks(7, 1)));
   EXPECT_EQ(once.reads(), 2U);
   breaks = 100;
-  Prefetch always = open_breaking(0);
-  const auto missing = always.load(picks(7, 1));
-  ASSERT_TRUE(missing);
-  EXPECT_EQ(missing->why, "0.tar: 007: no picture (data.skip_broken: 1 would go on without it)");
+  Prefetch always = open_breaking();
+  EXPECT_EQ(always.take(picks(7, 1)).error().message, "0.tar: 007: no picture");
   EXPECT_EQ(always.reads(), 2U);
-  EXPECT_EQ(open_breaking(1).load(picks(7, 1)), std::nullopt) << "the run goes on without it";
-}
-
-TEST_F(Fetching, goes_on_without_the_samples_of_a_shard_that_is_gone_where_that_is_allowed) {
-  store_.gone = {"1.tar"};
-  Prefetch prefetch = open({.most_broken = 20});
-  const auto first = prefetch.load(picks(20, 2));
-  ASSERT_TRUE(first) << "another peer may have them";
-  EXPECT_TRUE(first->skippable);
-  EXPECT_THAT(first->why, HasSubstr("1.tar, bytes "));
-  EXPECT_EQ(prefetch.load(picks(20, 2), true), std::nullopt) << "the other shard is there";
-  const auto taken = prefetch.take(picks(20, 2));
-  ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_THAT(taken.value().at({20, 20}).broken, HasSubstr("1.tar, bytes "));
-  EXPECT_EQ(prefetch.take_news().skipped.size(), 2U);
-  EXPECT_EQ(prefetch.load(picks(20, 2)), std::nullopt) << "no peer had them before";
-  Prefetch strict = open({.most_broken = 1});
-  const auto missing = strict.load(picks(20, 2), true);
-  ASSERT_TRUE(missing);
-  EXPECT_EQ(missing->sample, 21U) << "one more than are left out";
-  EXPECT_FALSE(missing->skippable);
-}
-
-// Another peer may reach them.
-TEST_F(Fetching, does_not_go_on_without_samples_on_a_machine_that_reaches_no_shard) {
-  store_.gone = {"0.tar", "1.tar"};
-  Prefetch prefetch = open({.most_broken = 40});
-  const auto missing = prefetch.load(picks(20, 2), true);
-  ASSERT_TRUE(missing);
-  EXPECT_FALSE(missing->skippable);
-  EXPECT_THAT(missing->why, HasSubstr("answered with 404"));
-  store_.gone = {};
-  ASSERT_TRUE(prefetch.take(picks(0, 1)));
-  store_.gone = {"0.tar", "1.tar"};
-  EXPECT_EQ(prefetch.load(picks(20, 2), true), std::nullopt) << "one was there";
 }
 
 TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {
@@ -278,18 +205,6 @@ TEST_F(Fetching, asks_once_for_what_was_waited_for_and_could_not_be_read) {
   EXPECT_TRUE(prefetch.wait(picks(0, 1), std::chrono::hours(1)));
   EXPECT_THAT(prefetch.take(picks(0, 1)).error().message, HasSubstr("answered with 503"));
   EXPECT_EQ(prefetch.reads(), 1U);
-}
-
-TEST_F(Fetching, goes_on_without_a_broken_sample_however_often_it_comes) {
-  store_.objects["1.tar"].replace(512, 2, "xx");
-  Prefetch prefetch = open({.most_broken = 1});
-  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
-    const auto taken = prefetch.take(std::vector<Pick>{{0, 40 * epoch}, {20, 40 * epoch + 1}});
-    ASSERT_TRUE(taken) << taken.error().message;
-    EXPECT_THAT(taken.value().at({20, 40 * epoch + 1}).broken, HasSubstr("1.tar: 020"));
-  }
-  store_.objects["0.tar"].replace(512, 1, "x");
-  EXPECT_THAT(prefetch.take(std::vector<Pick>{{0, 200}}).error().message, HasSubstr("0.tar: 000"));
 }
 
 TEST_F(Fetching, of_any_leases_gives_every_sample_right) {

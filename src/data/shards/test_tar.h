@@ -47,7 +47,6 @@ class MemoryStore final : public world::Store {
  public:
   std::map<std::string, std::string> objects;
   std::map<std::string, std::string> broken;  ///< object: the answer
-  std::set<std::string> gone;                 ///< objects that are answered with 404
   bool holds_back = false;
 
   void read(const world::Extent& extent, Read done) override {
@@ -59,7 +58,7 @@ class MemoryStore final : public world::Store {
 
   void look(const std::string& object, Looked done) override {
     const auto found = objects.find(object);
-    if (found == objects.end() || gone.contains(object)) return done(Error{object + ": not there"});
+    if (found == objects.end()) return done(Error{object + ": not there"});
     done(world::ObjectFacts{found->second.size(), std::to_string(found->second.size())});
   }
 
@@ -82,7 +81,6 @@ class MemoryStore final : public world::Store {
   Result<std::string> answer(const world::Extent& extent) const {
     if (const auto bad = broken.find(extent.object); bad != broken.end())
       return Error{text_of(extent) + ": " + bad->second};
-    if (gone.contains(extent.object)) return Error{text_of(extent) + ": answered with 404", true};
     return objects.at(extent.object).substr(extent.offset, extent.length);
   }
 

@@ -69,8 +69,7 @@ std::string start_script(const Deployment& deployment, const PeerJob& peer, cons
   // The shell around it stays to write down how it ended.
   std::string around = "id=$1\n" + threads_line(deployment, peer);
   around += "run=$(cd .. && pwd)\n";
-  const std::string line = peer_line(deployment, peer, places);
-  around += (deployment.user.command.empty() ? line : in_program_folder(peer, line)) + " &\npid=$!\n";
+  around += in_program_folder(peer, peer_line(deployment, peer, places)) + " &\npid=$!\n";
   around += "echo $pid $(sed 's/^.*) //' /proc/$pid/stat | cut -d' ' -f20) >pid.new\nmv pid.new pid\n";
   around += "wait $pid\necho $? >exit.new\nmv exit.new exit\n";
   script += fmt::format("cat >run.sh <<'{0}'\n{1}{0}\n", heredoc_end("END", around), around);

@@ -28,6 +28,12 @@ class HostScripts : public testing::Test {
     deployment_ = three_peers();
     places_ = {shell_word(folder() + "/a tw"), shell_word(folder() + "/run 1"),
                shell_word(folder() + "/out")};
+    std::filesystem::create_directories(folder() + "/run 1/program");
+    set_variables();
+  }
+
+  void set_variables() const {
+    ASSERT_TRUE(write_with_folder(folder() + "/run 1/p3/env", variables_file(deployment_.user), 0600).ok());
   }
 
   void TearDown() override { run(stop_script(peer(), places_, std::chrono::seconds(0))); }
@@ -92,8 +98,8 @@ TEST_F(HostScripts, a_peer_runs_apart_gets_an_id_of_its_own_and_starts_once) {
   EXPECT_EQ(state().state, PeerState::running);
   EXPECT_EQ(state().restarts, 1U);
   run(stop_script(peer(), places_, std::chrono::seconds(20)));
-  EXPECT_THAT(file("log"), HasSubstr("--id 3000\n"));
-  EXPECT_THAT(file("log"), HasSubstr("--id 3001\n")) << "the log goes on";
+  EXPECT_THAT(file("log"), HasSubstr("--id 3000 -- python3 train.py\n"));
+  EXPECT_THAT(file("log"), HasSubstr("--id 3001 -- python3 train.py\n")) << "the log goes on";
 }
 
 TEST_F(HostScripts, a_peer_that_was_told_to_go_is_leaving) {
@@ -118,21 +124,15 @@ TEST_F(HostScripts, a_setting_may_hold_the_line_that_ends_a_script) {
   EXPECT_THAT(file("log"), HasSubstr("name=a\nEND\nexit 1\n"));
 }
 
-/// A user's program in place of `tw train`.
+/// A user's program.
 class ProgramScripts : public HostScripts {
  protected:
   void SetUp() override {
     HostScripts::SetUp();
     deployment_.user.command = {"sh", "a b", "it's", "\"$HOME\" `id`", "two\nlines", "", "OUT", "--id"};
-    std::filesystem::create_directories(folder() + "/run 1/program");
-    set_variables();
     program(
         "if [ \"$1\" = --version ]; then exit 0; fi\nfor w; do printf '<%s>\\n' \"$w\"; done\npwd\n"
         "echo \"$KEY\"\n");
-  }
-
-  void set_variables() const {
-    ASSERT_TRUE(write_with_folder(folder() + "/run 1/p3/env", variables_file(deployment_.user), 0600).ok());
   }
 
   /// How it ends: the last line of stderr, or "".

@@ -35,8 +35,7 @@ class LocalEngine final : public Engine {
     std::vector<File> files = {{"run.yaml", deployment.run_file, 0644}};
     for (const PeerJob& peer : deployment.peers) {
       files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
-      if (!deployment.user.command.empty())
-        files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
+      files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
     }
     return files;
   }
@@ -48,8 +47,7 @@ class LocalEngine final : public Engine {
     const auto add = [&](const PeerJob& peer, std::string script) {
       commands.push_back({.words = {"sh", "-s"}, .input = std::move(script), .peer = peer.number});
     };
-    if ((action == Action::prepare || action == Action::check) && !deployment.user.command.empty() &&
-        !peers.empty()) {
+    if ((action == Action::prepare || action == Action::check) && !peers.empty()) {
       add(peers.front(), ready_script(deployment, peers.front(), places, "this machine"));
       commands.back().peer = 0;  // what fails here fails for all
       commands.back().says_why = true;

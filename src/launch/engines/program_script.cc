@@ -90,7 +90,6 @@ std::string setup_lines(const UserProgram& program, const std::string& where) {
 }
 
 std::string probe_lines(const UserProgram& program, const std::string& where, const std::string& tw) {
-  if (program.command.empty()) return "";
   const std::string& first = program.command.front();
   std::string lines = fmt::format("command -v -- {} >/dev/null 2>&1 || ", shell_word(first));
   lines +=
@@ -100,9 +99,6 @@ std::string probe_lines(const UserProgram& program, const std::string& where, co
   return lines;
 }
 
-std::string command_line(const Deployment& deployment) {
-  const std::vector<std::string> words = command_words(deployment);
-  return words.empty() ? "" : " " + shell_line(words);
-}
+std::string command_line(const Deployment& deployment) { return " " + shell_line(command_words(deployment)); }
 
 }  // namespace tw::launch

@@ -21,7 +21,7 @@ std::string setup_lines(const UserProgram& program, const std::string& where);
 /// no such package. tw: path of `tw`, a word of sh.
 std::string probe_lines(const UserProgram& program, const std::string& where, const std::string& tw);
 
-/// "-- python3 train.py", quoted, after a blank; empty with `tw train`.
+/// "-- python3 train.py", quoted, after a blank.
 std::string command_line(const Deployment& deployment);
 
 }  // namespace tw::launch

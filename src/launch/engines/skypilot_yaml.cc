@@ -87,9 +87,6 @@ std::string sky_script(const Deployment& deployment, const PeerJob& peer, const 
       fmt::format("set -eu\numask 077\nmkdir -p ~/tradewind/{0}/out\ncd ~/tradewind/{0}\n", deployment.run);
   script += "printf '%s\\n' \"$TW_TOKEN\" >token\nunset TW_TOKEN\n";
   script += fmt::format("cat >run.yaml <<'{0}'\n{1}{0}\n", mark, text);
-  if (deployment.user.command.empty())
-    return script + "exec tw " + shell_line(peer_words(deployment, with_common_site(peer), start, paths)) +
-           "\n";
   // In SkyPilot's copy of `workdir`; $run is expanded there.
   script += "run=$PWD\ncd ~/sky_workdir\nexec tw";
   for (const std::string& word : peer_words(deployment, with_common_site(peer), start, paths)) {
@@ -107,7 +104,6 @@ namespace {
 /// Lines before the peer starts; the files are there.
 std::string sky_setup(const Deployment& deployment, const SkySettings& settings) {
   std::string lines = settings.setup.empty() ? "" : settings.setup + "\n";
-  if (deployment.user.command.empty()) return lines;
   const std::string here = "\"$(uname -n)\"";
   return lines + "unset TW_TOKEN\nmkdir -p ~/sky_workdir\ncd ~/sky_workdir\nexec 3>&2\n" +
          setup_lines(deployment.user, here) + probe_lines(deployment.user, here, "\"$(command -v tw)\"");

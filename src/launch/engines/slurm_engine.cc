@@ -57,7 +57,6 @@ std::string peer_line(const Deployment& deployment, const PeerJob& like) {
 
 /// Into the folder of the user's program, on a machine that is ready for it.
 std::string program_folder_lines(const Deployment& deployment) {
-  if (deployment.user.command.empty()) return "";
   const std::string node = "\"$(uname -n)\"";
   return "cd ../program || exit 1\n. \"../p$n/env\"\nexec 3>&2\nready() (\n" +
          setup_lines(deployment.user, node) +
@@ -197,8 +196,7 @@ class SlurmEngine final : public Engine {
                                {"peer.sh", batch_script(deployment), 0755}};
     for (const PeerJob& peer : deployment.peers) {
       files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
-      if (!deployment.user.command.empty())
-        files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
+      files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
     }
     return files;
   }

@@ -209,7 +209,7 @@ class SshEngine final : public Engine {
                          .peer = peer.number});
       // A library that the host lacks is named now, not in the log of a peer that did not start.
       at_once.push_back({.words = on_host(places.program + " --version"), .peer = peer.number});
-      if (!deployment.user.command.empty()) add_program(action, deployment, peer, places, at_once);
+      add_program(action, deployment, peer, places, at_once);
     }
     commands.insert(commands.end(), at_once.begin(), at_once.end());
   }
@@ -270,7 +270,7 @@ class SshEngine final : public Engine {
              .input = token_of(deployment, peer) + "\n",
              .input_is_secret = true,
              .peer = peer.number});
-        if (!deployment.user.command.empty()) commands.push_back(variables(deployment, peer, places));
+        commands.push_back(variables(deployment, peer, places));
         break;
       case Action::start:
         run(start_script(deployment, peer, places));

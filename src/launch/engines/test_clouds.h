@@ -31,7 +31,9 @@ inline PeerJob peer_on(std::uint32_t number, Machine machine) {
 
 /// An anchor on demand and a spot peer, of one provider.
 inline Deployment two_peers(const Machine& machine) {
-  Deployment deployment{.run = "mnist", .folder = "/home/ann/tradewind/mnist", .run_file = "model: mlp\n"};
+  Deployment deployment{
+      .run = "mnist", .folder = "/home/ann/tradewind/mnist", .run_file = "training: {seed: 7}\n"};
+  deployment.user.command = {"python3", "train.py"};
   deployment.peers = {peer_on(1, on_demand(machine)), peer_on(2, machine)};
   deployment.peers[0].anchor = true;
   deployment.token = "tw1-secret";

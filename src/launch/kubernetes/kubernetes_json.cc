@@ -17,7 +17,7 @@ using Ordered = nlohmann::ordered_json;
 
 /// Server-side apply of 1.20 wants the protocol beside each port, though it has a default.
 constexpr int kPodPort = 7000;
-/// Where the container has what `tw train` reads and writes.
+/// Where the container has what `tw run` reads and writes.
 constexpr const char* kRunFolder = "/etc/tradewind/run";
 constexpr const char* kTokenFolder = "/etc/tradewind/token";
 constexpr const char* kProgramFolder = "/etc/tradewind/program";
@@ -196,8 +196,8 @@ Ordered program_volume(const Deployment& deployment) {
 }
 
 Ordered volumes_of(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings) {
-  Ordered items = Ordered::array({{{"key", peer.anchor ? "anchor" : "peer"}, {"path", "token"}}});
-  if (!deployment.user.command.empty()) items.push_back({{"key", "env"}, {"path", "env"}});
+  const Ordered items = Ordered::array(
+      {{{"key", peer.anchor ? "anchor" : "peer"}, {"path", "token"}}, {{"key", "env"}, {"path", "env"}}});
   const Ordered token = {
       {"secretName", secret_name(deployment)}, {"items", items}, {"defaultMode", kOwnerOnly}};
   Ordered volumes = {{{"name", "run"}, {"configMap", {{"name", deployment.run}}}},
@@ -228,9 +228,7 @@ Ordered variable(const char* name, const char* field) {
 Ordered container_of(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings) {
   Ordered container = {{"name", "tw"}, {"image", deployment.image}};
   if (!settings.pull_policy.empty()) container["imagePullPolicy"] = settings.pull_policy;
-  container["command"] = Ordered::array({"tw"});
-  if (!deployment.user.command.empty())
-    container["command"] = Ordered::array({"sh", "-c", without_variables(program_script(deployment)), "tw"});
+  container["command"] = Ordered::array({"sh", "-c", without_variables(program_script(deployment)), "tw"});
   container["args"] = arguments_of(deployment, peer);
   container["env"] = Ordered::array({variable("POD_IP", "status.podIP")});
   if (settings.logs) container["env"].push_back(variable("JOB", "metadata.labels['controller-uid']"));
@@ -296,8 +294,8 @@ std::string run_manifest(const Deployment& deployment) {
 
 std::string secret_manifest(const Deployment& deployment) {
   const std::string& anchor = deployment.anchor_token.empty() ? deployment.token : deployment.anchor_token;
-  Ordered data = {{"peer", deployment.token}, {"anchor", anchor}};
-  if (!deployment.user.command.empty()) data["env"] = variables_file(deployment.user);
+  const Ordered data = {
+      {"peer", deployment.token}, {"anchor", anchor}, {"env", variables_file(deployment.user)}};
   return json_text({{"apiVersion", "v1"},
                     {"kind", "Secret"},
                     {"metadata", {{"name", secret_name(deployment)}, {"labels", labels_of(deployment)}}},

@@ -49,11 +49,11 @@ double rounding_of(codec::Codec codec) {
 
 train::RunOptions run_of(std::uint64_t peers, codec::Codec codec, Round rounds) {
   train::RunOptions run;
-  run.model = "bench";
+  run.model = run.data = "bench";
   run.target_batch_size = kMicrobatchesOfAPeer * peers;
   run.microbatch = 1;
   run.optimizer = {.kind = train::OptimizerKind::sgd, .momentum = 0, .weight_decay = 0};
-  run.schedule = {.learning_rate = 1};
+  run.learning_rate = 1;
   run.codec = codec;
   run.rounds = rounds;
   return run;
@@ -65,8 +65,8 @@ GradientTrainer::GradientTrainer(Options options) : options_(std::move(options))
 
 void GradientTrainer::initial_parameters(std::span<float> out) { std::fill(out.begin(), out.end(), 0.0F); }
 
-double GradientTrainer::accumulate(std::span<const float> parameters, train::SampleSpan,
-                                   std::span<float> gradient_sum) {
+train::WorkDone GradientTrainer::work(std::span<const float> parameters, const swarm::WorkItem& item,
+                                      std::span<float> gradient_sum) {
   const Round round = applied_ + 1;
   check(round, parameters);
   const bool fresh = gradient_sum.front() == 0;
@@ -77,7 +77,7 @@ double GradientTrainer::accumulate(std::span<const float> parameters, train::Sam
   if (options_.work > Duration::zero()) std::this_thread::sleep_for(options_.work);
   if (options_.board != nullptr)
     options_.board->await(static_cast<int>(options_.self.value - 1), static_cast<std::uint32_t>(round));
-  return 0;
+  return {item.microbatches.count(), item.samples.count()};
 }
 
 void GradientTrainer::on_commit(const wire::Record& record) {

@@ -8,7 +8,7 @@
 
 #include "codec/codec.h"
 #include "measure/bench/board.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
 #include "train/run/run.h"
 #include "train/session/session.h"
 
@@ -19,7 +19,7 @@ namespace tw::measure {
 /// vectors of its contributions, divided by the samples of the round. With learning rate 1 and no momentum
 /// (run_of) the parameters decrease by exactly that; a sample of places over the whole vector is checked, and
 /// a difference ends the training. With another optimizer nothing is checked.
-class GradientTrainer final : public train::Trainer, public train::SessionObserver {
+class GradientTrainer final : public train::Model, public train::SessionObserver {
  public:
   struct Options {
     PeerId self;
@@ -31,15 +31,11 @@ class GradientTrainer final : public train::Trainer, public train::SessionObserv
 
   explicit GradientTrainer(Options options);
 
-  std::uint64_t parameter_count() const override { return options_.parameters; }
-
   std::vector<std::uint64_t> tensor_sizes() const override { return {options_.parameters}; }
 
   void initial_parameters(std::span<float> out) override;
-  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
-                    std::span<float> gradient_sum) override;
-
-  train::Evaluation evaluate(std::span<const float>, train::WorkMeter&) override { return {}; }
+  train::WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
+                       std::span<float> gradient_sum) override;
 
   void on_commit(const wire::Record& record) override;
 

@@ -25,7 +25,7 @@ class Rounds : public testing::Test {
   std::vector<float> sum_of(GradientTrainer& trainer, Round round, int microbatches) const {
     std::vector<float> sum(kParameters, 0.0F);
     trainer.on_applied(record_of(round - 1), {}, false);
-    for (int i = 0; i < microbatches; ++i) trainer.accumulate(parameters_, {}, sum);
+    for (int i = 0; i < microbatches; ++i) trainer.work(parameters_, {}, sum);
     return sum;
   }
 

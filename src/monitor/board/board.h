@@ -17,7 +17,7 @@ enum class PeerState {
   starting,   ///< it has a process, but no state of the run yet
   computing,  ///< it accumulates gradients
   averaging,  ///< from the call to the commit
-  applying,   ///< the update, an evaluation, or other work of its own between two rounds
+  applying,   ///< the update, or other work of its own between two rounds
   fetching,   ///< the state of the run, from others or from a checkpoint
   leaving,    ///< it has a notice or was told to leave
   left,       ///< on its own will, or the run is complete
@@ -187,15 +187,6 @@ struct BoardSpeed {
   bool operator==(const BoardSpeed&) const = default;
 };
 
-/// A value of the model, by round.
-struct Evaluation {
-  Round round = 0;
-  double at_s = 0;
-  std::optional<double> loss, accuracy;
-
-  bool operator==(const Evaluation&) const = default;
-};
-
 struct Board {
   std::string run;                  ///< hex digest of the run; empty: not known yet
   double now_s = 0;                 ///< time of the newest event known
@@ -212,7 +203,6 @@ struct Board {
   std::vector<BoardRound> rounds;  ///< the newest kMostRounds, oldest first
   std::vector<BoardSpan> spans;    ///< of the newest kMostLaneRounds rounds
   std::vector<Interruption> interruptions;  ///< the newest kMostInterruptions, oldest first
-  std::vector<Evaluation> evaluations;      ///< the newest kMostRounds
   SampleLedger ledger;
   Money money;
 

@@ -24,7 +24,6 @@ void thin_out(std::vector<T>& things, std::size_t most) {
 
 Board extract_of(Board board, std::size_t most) {
   thin_out(board.rounds, most);
-  thin_out(board.evaluations, most);
   if (board.interruptions.size() > most)
     board.interruptions.erase(board.interruptions.begin(),
                               board.interruptions.end() - static_cast<std::ptrdiff_t>(most));

@@ -13,7 +13,6 @@ Board long_board(Round rounds) {
   Board board;
   for (Round round = 1; round <= rounds; ++round) {
     board.rounds.push_back({.round = round});
-    board.evaluations.push_back({.round = round});
     board.interruptions.push_back({.round = round});
   }
   return board;
@@ -35,7 +34,6 @@ TEST(BoardExtract, is_bounded_and_holds_the_newest_rounds) {
     const Board extract = extract_of(long_board(last), 400);
     EXPECT_LE(extract.rounds.size(), 400U);
     EXPECT_GT(extract.rounds.size(), 150U) << last;
-    EXPECT_LE(extract.evaluations.size(), 400U);
     EXPECT_EQ(extract.interruptions.size(), 400U);
     const std::set<Round> rounds = rounds_of(extract);
     for (Round round = last - 49; round <= last; ++round) EXPECT_TRUE(rounds.contains(round)) << round;

@@ -144,13 +144,6 @@ void visit(auto& on, Of<BoardSpeed> auto& speed) {
   on("granularity", speed.granularity);
 }
 
-void visit(auto& on, Of<Evaluation> auto& evaluation) {
-  on("round", evaluation.round);
-  on("at_s", evaluation.at_s);
-  on("loss", evaluation.loss);
-  on("accuracy", evaluation.accuracy);
-}
-
 void visit(auto& on, Of<Board> auto& board) {
   on("run", board.run);
   on("now_s", board.now_s);
@@ -167,7 +160,6 @@ void visit(auto& on, Of<Board> auto& board) {
   on("rounds", board.rounds);
   on("spans", board.spans);
   on("interruptions", board.interruptions);
-  on("evaluations", board.evaluations);
   on("ledger", board.ledger);
   on("money", board.money);
 }

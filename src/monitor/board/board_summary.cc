@@ -73,10 +73,7 @@ Summary summary_of(const Board& board) {
   summary.samples = board.samples;
   summary.samples_skipped = board.ledger.skipped;
   summary.samples_per_s = board.speed.samples_per_s;
-  if (!board.evaluations.empty()) {
-    summary.test_accuracy = board.evaluations.back().accuracy;
-    summary.loss = board.evaluations.back().loss;
-  }
+  summary.loss = board.loss;
   summary.calc_s = mean_of(board.rounds, &BoardRound::calc_s);
   summary.comm_s = mean_of(board.rounds, &BoardRound::comm_s);
   summary.granularity = board.speed.granularity;

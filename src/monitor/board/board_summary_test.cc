@@ -15,7 +15,7 @@ TEST(BoardSummary, tells_what_the_board_knows) {
   const Summary summary = summary_of(board);
   EXPECT_EQ(summary.rounds, 12U);
   EXPECT_EQ(summary.samples, 6144U);
-  EXPECT_EQ(summary.test_accuracy, 0.875);
+  EXPECT_EQ(summary.loss, 0.25);
   EXPECT_EQ(summary.calc_s, 5);
   EXPECT_TRUE(summary.identical);
   ASSERT_EQ(summary.peers.size(), 2U);

@@ -88,7 +88,6 @@ inline Board full_board() {
                           .round = 13,
                           .peer = PeerId{2},
                           .detail = "128 samples to peer 1"}};
-  board.evaluations = {{.round = 10, .at_s = 980, .loss = 0.5, .accuracy = 0.875}};
   board.ledger = {.committed = 6144, .handed_over = 128, .again = 64, .skipped = 32};
   board.money = some_money();
   return board;

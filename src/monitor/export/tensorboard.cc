@@ -110,7 +110,7 @@ std::string TensorBoardEvents::take_all(const Board& board) {
 }
 
 std::string TensorBoardEvents::take_when(const Board& board, const Settled& settled) {
-  return take_rounds(board, settled) + take_evaluations(board, settled);
+  return take_rounds(board, settled);
 }
 
 std::string TensorBoardEvents::take_rounds(const Board& board, const Settled& settled) {
@@ -137,17 +137,6 @@ std::string TensorBoardEvents::take_rounds(const Board& board, const Settled& se
     records += event(*round.committed_s, round.round, summary);
     round_ = round.round;
     committed_s_ = *round.committed_s;
-  }
-  return records;
-}
-
-std::string TensorBoardEvents::take_evaluations(const Board& board, const Settled& settled) {
-  std::string records;
-  for (const Evaluation& evaluation : board.evaluations) {
-    if (evaluation.round <= evaluated_ || !settled(evaluation.round, evaluation.at_s)) continue;
-    records += event(evaluation.at_s, evaluation.round,
-                     scalar("loss/test", evaluation.loss) + scalar("accuracy/test", evaluation.accuracy));
-    evaluated_ = evaluation.round;
   }
   return records;
 }

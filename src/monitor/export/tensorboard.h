@@ -16,8 +16,8 @@ std::uint32_t masked_crc32c(std::string_view bytes);
 /// A record of the TFRecord format: length, its checksum, the bytes, their checksum.
 std::string tfrecord(std::string_view bytes);
 
-/// The content of a TensorBoard event file of a run: each committed round and each evaluation once, with its
-/// round as step and its end as wall time. The tags: loss/batch, loss/test, accuracy/test,
+/// The content of a TensorBoard event file of a run: each committed round once, with its number
+/// as step and its end as wall time. The tags: loss/batch,
 /// speed/samples_per_s, speed/granularity, speed/calc_s, speed/comm_s, run/contributors, money/usd,
 /// money/usd_per_million_samples. Money is that of the first board that has the round settled. Pure; one
 /// file, one thread.
@@ -26,7 +26,7 @@ class TensorBoardEvents {
   /// The first record of each file.
   static std::string begin(double at_s);
 
-  /// Records that are new with this board; empty if nothing is new. Rounds and evaluations of the last
+  /// Records that are new with this board; empty if nothing is new. Rounds of the last
   /// seconds wait for the next board, because not every peer has reported them.
   std::string take_settled(const Board& board);
 
@@ -39,15 +39,13 @@ class TensorBoardEvents {
   static constexpr double kSettledAfterS = 3;
 
  private:
-  /// Whether to take a round, or its evaluation, that ended then.
+  /// Whether to take a round that ended then.
   using Settled = std::function<bool(Round round, double at_s)>;
 
   std::string take_when(const Board& board, const Settled& settled);
   std::string take_rounds(const Board& board, const Settled& settled);
-  std::string take_evaluations(const Board& board, const Settled& settled);
 
   Round round_ = 0;         ///< the newest one written
-  Round evaluated_ = 0;     ///< the same of evaluations
   double committed_s_ = 0;  ///< end of round_; 0: none yet
 };
 

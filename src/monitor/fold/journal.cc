@@ -44,17 +44,6 @@ void Journal::take_start(const Seen& seen) {
   budget_drains_ = seen.count("budget_drains") != 0;
 }
 
-void Journal::take_facts(const Seen& seen) {
-  const world::Event& event = seen.event();
-  if (event.phase == world::Phase::start) take_start(seen);
-  if (event.phase != world::Phase::evaluate) return;
-  evaluations_.push_back({.round = event.round,
-                          .at_s = seen.at_s,
-                          .loss = number_in(event, "loss"),
-                          .accuracy = number_in(event, "accuracy")});
-  if (evaluations_.size() > Board::kMostRounds) evaluations_.pop_front();
-}
-
 void Journal::take(const LogEntry& entry, bool dropped) {
   const Seen seen{entry, clocks_.seconds(entry)};
   newest_s_ = std::max(newest_s_, seen.at_s);
@@ -62,7 +51,7 @@ void Journal::take(const LogEntry& entry, bool dropped) {
   const bool from_lost = peers_.is_lost(entry.writer);
   take_news(peers_.take(seen));
   if (entry.writer == PeerId{}) return;
-  take_facts(seen);
+  if (entry.event.phase == world::Phase::start) take_start(seen);
   rounds_.take(seen, from_lost);
   ledger_.take(seen, from_lost);
   own_ledgers_[entry.writer].take(seen, from_lost);
@@ -133,7 +122,6 @@ Board Journal::board(double now_s) const {
   board.speed = rounds_.speed();
   board.speed.goodput = goodput_of(board.spans, board.rounds);
   board.interruptions = interruptions();
-  board.evaluations = {evaluations_.begin(), evaluations_.end()};
   board.ledger = ledger_of(ledger(), board.samples);
   board.links = links_.board(board.now_s, [this](PeerId peer) {
     const auto found = peers_.all().find(peer);

@@ -51,7 +51,6 @@ class Journal {
 
  private:
   void take_start(const Seen& seen);
-  void take_facts(const Seen& seen);
   void take_news(const Peers::News& news);
   wire::GoneWord gone_beside(PeerId self) const;
   wire::LedgerWord ledger_of_peer(PeerId peer) const;
@@ -71,7 +70,6 @@ class Journal {
   Links links_;
   std::optional<wire::GoneWord> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
-  std::deque<Evaluation> evaluations_;
   std::string run_;
   std::optional<Round> last_round_;
   std::optional<double> budget_usd_;

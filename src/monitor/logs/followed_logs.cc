@@ -24,7 +24,7 @@ Result<FollowedLogs> FollowedLogs::open(const std::string& folder, Facts facts) 
   if (std::filesystem::is_regular_file(folder, error)) return FollowedLogs(folder, std::move(facts));
   if (!std::filesystem::is_directory(folder, error))
     return Error{
-        fmt::format("{}: no such folder; expected one with event logs, such as --out of tw train", folder)};
+        fmt::format("{}: no such folder; expected one with event logs, such as --out of tw run", folder)};
   const std::string inner = folder + "/logs";
   const bool in_inner = !holds_logs(folder) && std::filesystem::is_directory(inner, error);
   return FollowedLogs(in_inner ? inner : folder, std::move(facts));

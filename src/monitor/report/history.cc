@@ -111,6 +111,10 @@ void note_commit(RunHistory& history, const LogEntry& entry) {
   const auto samples = static_cast<std::uint64_t>(number_in(event, "samples").value_or(0));
   round.own_samples += samples;
   if (samples == 0) return;
+  if (const auto loss = number_in(event, "loss")) {
+    round.loss_sum += *loss * static_cast<double>(samples);
+    round.loss_samples += samples;
+  }
   PeerFacts& peer = history.peers[entry.writer];
   peer.contributed[event.round] = samples;
   for (ArrivalFacts& arrival : history.arrivals)
@@ -228,10 +232,6 @@ void note(RunHistory& history, const LogEntry& entry) {
       break;
     case Phase::skip:
       note_skip(history, event);
-      break;
-    case Phase::evaluate:
-      if (const auto accuracy = number_in(event, "accuracy")) history.accuracy = accuracy;
-      if (const auto loss = number_in(event, "loss")) history.loss = loss;
       break;
     default:
       note_going(history, entry);

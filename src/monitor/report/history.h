@@ -16,6 +16,8 @@
 namespace tw::monitor {
 
 struct RoundFacts {
+  double loss_sum = 0;  ///< over loss_samples
+  std::uint64_t loss_samples = 0;
   std::optional<Instant> begun;      ///< first accumulate of anybody
   std::optional<Instant> committed;  ///< first commit of anybody
   std::optional<PeerId> leader;      ///< who said so last, else who committed first
@@ -92,7 +94,6 @@ struct RunHistory {
   std::optional<std::uint64_t> microbatch;  ///< samples of one
   std::set<std::uint64_t> skipped;          ///< samples that the run went on without, by number in the run
   bool insecure = false;                    ///< some peer went without TLS
-  std::optional<double> accuracy, loss;
 };
 
 /// All logs on one time line: a log whose wall clock runs apart from its monotonic clock by another amount

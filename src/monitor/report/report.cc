@@ -226,6 +226,14 @@ std::optional<std::uint64_t> given_out_again(const RunHistory& history, const Lo
   return found == history.given_out_again.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// Mean over the newest batch of which peers told it.
+std::optional<double> loss_of(const RunHistory& history) {
+  for (auto round = history.rounds.rbegin(); round != history.rounds.rend(); ++round)
+    if (const RoundFacts& facts = round->second; facts.loss_samples > 0)
+      return facts.loss_sum / static_cast<double>(facts.loss_samples);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
@@ -243,8 +251,7 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
   compare_parameters(history, summary);
   summary.samples_skipped = history.skipped.size();
   summary.insecure = history.insecure;
-  summary.test_accuracy = history.accuracy;
-  summary.loss = history.loss;
+  summary.loss = loss_of(history);
   const std::map<PeerId, double> hours = machine_hours(logs);
   for (const auto& [id, peer] : history.peers) {
     std::uint64_t samples = 0;

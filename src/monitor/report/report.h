@@ -138,8 +138,7 @@ struct Summary {
   /// whole batches are `samples`. Nothing: the logs are not here.
   std::optional<std::uint64_t> samples_carried;
   double samples_per_s = 0;              ///< from the first accumulation to the last commit
-  std::optional<double> test_accuracy;   ///< of the last evaluation, in [0, 1]
-  std::optional<double> loss;            ///< of the last evaluation
+  std::optional<double> loss;            ///< of the last batch
   std::optional<double> calc_s, comm_s;  ///< means per round, as its leader saw them
   std::optional<double> granularity;     ///< calc_s / comm_s
   std::vector<PeerSummary> peers;        ///< by id

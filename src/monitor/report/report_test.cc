@@ -113,10 +113,21 @@ TEST(Report, does_not_believe_the_lost_about_the_work_of_others) {
   EXPECT_EQ(story.summary().leavings.microbatches_again, 5U);
 }
 
+TEST(Report, has_the_loss_of_the_newest_batch) {
+  Story story;
+  story.rounds(1, 4, {1, 2});
+  const auto told = [&](std::uint64_t peer, double samples, double loss) {
+    story.add(peer, 5.5,
+              {.phase = Phase::commit, .round = 5, .numbers = {{"samples", samples}, {"loss", loss}}});
+  };
+  told(1, 32, 2);
+  told(2, 96, 1);
+  EXPECT_EQ(summarize(story.logs()).loss, 1.25);
+}
+
 TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   Story story;
   story.rounds(1, 4, {1, 2, 3});
-  story.add(1, 5.5, {.phase = Phase::evaluate, .round = 4, .numbers = {{"accuracy", 0.5}, {"loss", 1.25}}});
   story.add(1, 6,
             {.phase = Phase::stop, .round = 4, .numbers = {{"bytes_sent", 1000}, {"bytes_received", 2000}}});
 
@@ -127,8 +138,7 @@ TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   EXPECT_NEAR(summary.calc_s.value(), 0.8, 1e-9);
   EXPECT_NEAR(summary.comm_s.value(), 0.2, 1e-9);
   EXPECT_NEAR(summary.granularity.value(), 4, 1e-9);
-  EXPECT_EQ(summary.test_accuracy, 0.5);
-  EXPECT_EQ(summary.loss, 1.25);
+  EXPECT_FALSE(summary.loss.has_value()) << "nobody told one";
   EXPECT_TRUE(summary.identical);
   EXPECT_TRUE(summary.lost.empty());
   EXPECT_TRUE(summary.joined.empty());
@@ -437,7 +447,7 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
   summary.rounds = 12;
   summary.samples = 6144;
   summary.samples_per_s = 1024;
-  summary.test_accuracy = 0.975;
+  summary.loss = 0.975;
   summary.calc_s = 0.4;
   summary.comm_s = 0.1;
   summary.granularity = 4;
@@ -447,7 +457,7 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
   const std::string text = render(summary);
   for (const char* part :
-       {"6144 (1024 samples/s)", "97.50 %", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
+       {"6144 (1024 samples/s)", "0.9750", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
         "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
         "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

@@ -134,9 +134,7 @@ std::string render(const Summary& summary) {
                                     *summary.samples_carried));
   if (summary.samples_skipped > 0)
     text += line("skipped", fmt::format("{} samples that could not be had", summary.samples_skipped));
-  if (summary.test_accuracy)
-    text += line("test accuracy", fmt::format("{:.2f} %", 100 * *summary.test_accuracy));
-  if (summary.loss) text += line("test loss", fmt::format("{:.4f}", *summary.loss));
+  if (summary.loss) text += line("loss", fmt::format("{:.4f}", *summary.loss));
   text += render_phases(summary);
   if (summary.insecure)
     text +=

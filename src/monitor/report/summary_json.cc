@@ -81,7 +81,6 @@ std::string to_json(const Summary& summary) {
   json["samples_skipped"] = summary.samples_skipped;
   json["samples_carried"] = or_null(summary.samples_carried);
   json["samples_per_s"] = summary.samples_per_s;
-  if (summary.test_accuracy) json["test_accuracy"] = *summary.test_accuracy;
   json["loss"] = or_null(summary.loss);
   json["granularity"] = or_null(summary.granularity);
   json["calc_s"] = or_null(summary.calc_s);

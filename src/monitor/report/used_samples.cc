@@ -55,7 +55,7 @@ Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries) {
   UsedSamples used;
   for (const LogEntry& entry : entries) {
     const world::Event& event = entry.event;
-    if (event.phase == world::Phase::start && !used.order) used.order = order_in(event);
+    if (event.phase == world::Phase::log && !used.order) used.order = order_in(event);
     const auto skipped = event.phase == world::Phase::skip ? number_in(event, "sample") : std::nullopt;
     if (skipped) used.skipped.insert(static_cast<std::uint64_t>(*skipped));
   }

@@ -25,7 +25,7 @@ LogEntry committed(std::uint64_t writer, Round round, const std::string& digest,
 TEST(UsedSamples, follow_the_records_and_count_each_once) {
   std::vector<LogEntry> entries = {
       {.writer = PeerId{1},
-       .event = {.phase = world::Phase::start,
+       .event = {.phase = world::Phase::log,
                  .numbers = {{"dataset", 100}, {"block", 4}},
                  .texts = {{"seed", "18446744073709551615"}}}},
       committed(1, 1, "a", 8, {{"parent", "0"}, {"samples:1", "0-3,6"}, {"samples:2", "4-5,7"}}),

@@ -32,14 +32,6 @@ std::string repeated(const Event& event) {
   return count > 1 ? fmt::format(" ({:.0f} of this kind)", count) : "";
 }
 
-std::string evaluation_line(const Event& event) {
-  std::string line = fmt::format("round {}", event.round);
-  line += measured(event, "loss", "  test loss {:.4f}");
-  if (const auto accuracy = number_in(event, "accuracy"))
-    line += fmt::format("  test accuracy {:.2f} %", 100 * *accuracy);
-  return line;
-}
-
 /// Cause::anew is told as a warning.
 std::optional<std::string> restore_line(const Event& event) {
   if (event.cause == world::Cause::anew) return std::nullopt;
@@ -49,7 +41,7 @@ std::optional<std::string> restore_line(const Event& event) {
                      measured(event, "took_s", " in {:.2f} s"));
 }
 
-/// Time left of transfers and checkpoints, whose counts are bytes; peers and batches are fewer.
+/// Time left of transfers and checkpoints, whose counts are bytes; peers are fewer.
 std::string time_left(const Event& wait) {
   constexpr double kFewestBytes = 1e6;
   const double done = number_in(wait, "done").value_or(0), total = number_in(wait, "total").value_or(0);
@@ -112,8 +104,6 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return std::nullopt;
     case Phase::commit:
       return round_line(event);
-    case Phase::evaluate:
-      return evaluation_line(event);
     case Phase::wait:
       if (is_small_wait(event)) return std::nullopt;
       return event.why + measured(event, "seconds", " ({:.0f} s)") + time_left(event);

@@ -130,9 +130,7 @@ TEST_F(Terminal, says_who_has_the_work_of_a_peer_that_leaves) {
             "round 7  leaves its work to peer 1: 512 samples in 1.90 s; the round has 41.0 s to go");
 }
 
-TEST_F(Terminal, shows_evaluations_and_who_comes_and_goes) {
-  EXPECT_EQ(show({.phase = Phase::evaluate, .round = 40, .numbers = {{"loss", 0.08}, {"accuracy", 0.975}}}),
-            "round 40  test loss 0.0800  test accuracy 97.50 %");
+TEST_F(Terminal, shows_who_comes_and_goes) {
   EXPECT_EQ(show({.phase = Phase::join, .round = 12, .peer = PeerId{4}}), "round 12  peer 4 joined");
   EXPECT_EQ(show({.phase = Phase::leave, .round = 13, .peer = PeerId{4}}), "round 13  peer 4 leaves");
   EXPECT_EQ(show({.phase = Phase::scatter, .round = 13}), "(nothing)");

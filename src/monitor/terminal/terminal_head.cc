@@ -70,11 +70,6 @@ void add_peers(Flow& flow, const Board& board) {
 void add_model(Flow& flow, const Board& board) {
   add_peers(flow, board);
   if (board.loss) flow.add(fmt::format("loss {:.4g}", *board.loss));
-  if (!board.evaluations.empty()) {
-    const Evaluation& last = board.evaluations.back();
-    if (last.loss) flow.add(fmt::format("test loss {:.4g}", *last.loss));
-    if (last.accuracy) flow.add(fmt::format("accuracy {:.2f} %", 100 * *last.accuracy));
-  }
   if (board.speed.granularity) flow.add("granularity " + rate_text(*board.speed.granularity));
   if (board.speed.goodput) flow.add(fmt::format("goodput {:.0f} %", 100 * *board.speed.goodput));
   if (!board.identical) return;

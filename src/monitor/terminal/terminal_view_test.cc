@@ -84,7 +84,6 @@ Board busy_run() {
   board.interruptions = {{Interruption::Kind::joined, kShownNow - 3000, 12, PeerId{4}, ""},
                          {Interruption::Kind::lost, kShownNow - 2, 118, PeerId{3}, "silent for 2.0 s"},
                          {Interruption::Kind::notice, kShownNow - 6, 119, PeerId{2}, "gcp preempt in 30 s"}};
-  board.evaluations = {{.round = 110, .at_s = kShownNow - 300, .loss = 2.1, .accuracy = 0.8812}};
   board.money = {.machine_hours = 6, .priced_hours = 4.5, .machines_usd = 0.81, .egress_usd = 1.14};
   board.money.usd_per_h = 0.92;
   board.money.usd_per_million = 1.29;

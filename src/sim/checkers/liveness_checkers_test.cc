@@ -305,7 +305,7 @@ TEST(L3, fires_when_a_wait_of_more_than_five_seconds_names_nobody) {
 TEST(L3, fires_at_once_for_a_wait_that_has_no_name) {
   WaitsAreNamed checker;
   train::SessionView works, begins, nobody;
-  works.waiting = {.kind = swarm::Wait::Kind::evaluating};
+  works.waiting = {.kind = swarm::Wait::Kind::saving};
   begins.waiting = {.kind = swarm::Wait::Kind::company, .done = 1, .total = 2};
   nobody.waiting = {.kind = swarm::Wait::Kind::last_round};
   checker.on_look({kAnn, works, std::chrono::seconds(60)});

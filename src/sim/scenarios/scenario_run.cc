@@ -25,13 +25,12 @@ T one_of(const std::vector<T>& choices, Prng& random) {
 train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   const WorkloadSpec& work = scenario.workload;
   train::RunOptions run;
-  run.model = "synthetic";
+  run.model = "file", run.data = "idx";  // the names that the frozen histories have
   run.microbatch = std::max<std::uint64_t>(1, whole(work.microbatch, random));
   // The last microbatch of a round is smaller as a rule.
   run.target_batch_size = run.microbatch * std::max<std::uint64_t>(1, whole(work.microbatches, random)) +
                           random.below(run.microbatch);
   run.optimizer.kind = one_of(work.optimizers, random);
-  run.schedule.learning_rate = 1e-3;
   run.codec = one_of(work.codecs, random);
   if (run.codec == codec::Codec::int8) run.rounding = one_of(work.roundings, random);
   run.rounds = work.rounds;
@@ -64,7 +63,7 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   Prng sites(mix(seed, 14));
   world.run.sites = one_of(scenario.workload.averaging, sites);
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
-  if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::kOwnModel;
+  if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::RunOptions::kOwn;
   world.model = {whole(scenario.workload.parameters, random), seed};
   world.model.broken = draw_samples(mix(seed, 17), scenario.workload.broken_samples);
   world.model.gone = draw_samples(mix(seed, 18), scenario.workload.gone_samples);

@@ -39,7 +39,6 @@ WorldOptions world_of(const WhatIf& what, std::uint64_t peers, std::uint64_t at_
   world.run.microbatch = 1;
   world.run.target_batch_size = rounded_up(what.target_batch_size, what.microbatch);
   world.run.optimizer.kind = what.optimizer;
-  world.run.schedule.learning_rate = 1e-3;
   world.run.codec = what.codec;
   world.run.rounds = kEndless;
   world.run.patience = what.patience;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <utility>
 
 #include "base/prng.h"
 
@@ -38,13 +39,25 @@ void SyntheticTrainer::initial_parameters(std::span<float> out) {
   for (float& value : out) value = static_cast<float>(random.uniform()) - 0.5F;
 }
 
-double SyntheticTrainer::accumulate(std::span<const float> parameters, train::SampleSpan samples,
-                                    std::span<float> gradient_sum) {
-  computed_ += samples.count;
+train::WorkDone SyntheticTrainer::work(std::span<const float> parameters, const swarm::WorkItem& item,
+                                       std::span<float> gradient_sum) {
+  if (auto missing = missing_of(item.samples, item.skips)) return {.missing = std::move(missing)};
+  const std::uint64_t samples = item.samples.count();
+  train::WorkDone done{item.microbatches.count(), samples, static_cast<double>(samples)};
+  computed_ += samples;
+  for (const Range& range : item.samples.ranges()) {
+    add(range, parameters, gradient_sum, done);
+    if (strikes_) flip(parameters);
+  }
+  return done;
+}
+
+void SyntheticTrainer::add(const Range& samples, std::span<const float> parameters,
+                           std::span<float> gradient_sum, train::WorkDone& done) const {
   const Digest digest = digest_of(parameters);
-  for (std::uint64_t sample = samples.first; sample < samples.first + samples.count; ++sample) {
+  for (std::uint64_t sample = samples.first; sample < samples.end(); ++sample) {
     if (std::optional<data::MissingSample> left_out = left_out_of(sample)) {
-      news_.skipped.push_back(*std::move(left_out));
+      done.skipped.push_back(*std::move(left_out));
       continue;
     }
     const std::uint64_t seed = seed_of(digest, sample);
@@ -55,11 +68,9 @@ double SyntheticTrainer::accumulate(std::span<const float> parameters, train::Sa
       }
     }
   }
-  if (strikes_) flip(parameters);
-  return static_cast<double>(samples.count);
 }
 
-// A trainer may not write to the parameters; a fault of the memory does. The buffer itself is no constant.
+// A model may not write to the parameters; a fault of the memory does. The buffer itself is no constant.
 void SyntheticTrainer::flip(std::span<const float> parameters) {
   constexpr std::uint64_t kMantissaBits = 23;
   float& value = const_cast<float&>(parameters[choice_ % parameters.size()]);
@@ -77,7 +88,7 @@ std::optional<data::MissingSample> SyntheticTrainer::left_out_of(std::uint64_t s
 }
 
 // What this peer cannot have comes first: then it may not skip, whatever is gone.
-std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& samples, bool skips) {
+std::optional<data::MissingSample> SyntheticTrainer::missing_of(const RangeSet& samples, bool skips) const {
   std::optional<data::MissingSample> gone;
   for (const Range& range : samples.ranges()) {
     for (std::uint64_t s = range.first; s < range.end(); ++s) {
@@ -87,12 +98,6 @@ std::optional<data::MissingSample> SyntheticTrainer::load(const RangeSet& sample
     }
   }
   return gone;
-}
-
-train::Evaluation SyntheticTrainer::evaluate(std::span<const float> parameters, train::WorkMeter&) {
-  double sum = 0;
-  for (const float value : parameters) sum += static_cast<double>(value) * static_cast<double>(value);
-  return {.loss = sum / static_cast<double>(parameters.size()), .accuracy = std::nullopt};
 }
 
 std::vector<float> reference_contribution(const Digest& parameters,

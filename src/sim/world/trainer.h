@@ -5,11 +5,10 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/digest.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
 
 namespace tw::sim {
 
@@ -27,26 +26,19 @@ int synthetic_gradient(const Digest& parameters, std::uint64_t sample, std::uint
 
 /// A model whose gradients depend on parameters and sample like random numbers: a peer that computes with
 /// stale parameters, or leaves out or repeats a sample, changes every value of its sum.
-class SyntheticTrainer final : public train::Trainer {
+class SyntheticTrainer final : public train::Model {
  public:
   explicit SyntheticTrainer(const SyntheticModel& model) : model_(model) {}
 
-  std::uint64_t parameter_count() const override { return model_.parameters; }
-
   std::vector<std::uint64_t> tensor_sizes() const override;
   void initial_parameters(std::span<float> out) override;
-  double accumulate(std::span<const float> parameters, train::SampleSpan samples,
-                    std::span<float> gradient_sum) override;
-  std::optional<data::MissingSample> load(const RangeSet& samples, bool skips) override;
-
-  data::LoadNews take_load_news() override { return std::exchange(news_, {}); }
-
-  train::Evaluation evaluate(std::span<const float> parameters, train::WorkMeter&) override;
+  train::WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
+                       std::span<float> gradient_sum) override;
 
   /// Whether a fault strikes that leaves these parameters behind.
   using Strikes = std::function<bool(const Digest& parameters)>;
 
-  /// One bit of the parameters changes at the end of the next accumulate(), as by a fault of the memory, if
+  /// One bit of the parameters changes after the next range of samples, as by a fault of the memory, if
   /// `strikes` says so then.
   void flip_later(std::uint64_t choice, Strikes strikes) {
     choice_ = choice;
@@ -57,11 +49,13 @@ class SyntheticTrainer final : public train::Trainer {
   std::uint64_t computed() const { return computed_; }
 
  private:
+  void add(const Range& samples, std::span<const float> parameters, std::span<float> gradient_sum,
+           train::WorkDone& done) const;
   void flip(std::span<const float> parameters);
+  std::optional<data::MissingSample> missing_of(const RangeSet& samples, bool skips) const;
   std::optional<data::MissingSample> left_out_of(std::uint64_t sample) const;
 
   SyntheticModel model_;
-  data::LoadNews news_;
   std::uint64_t computed_ = 0;
   std::uint64_t choice_ = 0;  ///< of the bit that flips
   Strikes strikes_;           ///< a bit is to flip

@@ -26,7 +26,6 @@ struct WorkItem {
   RangeSet ahead{};
   /// No peer has all of these samples, and this one said that it can do without (FailedSample::skippable).
   bool skips = false;
-  bool leads = false;  ///< this peer led when the item began
 };
 
 /// What was computed of an item.

@@ -154,7 +154,7 @@ TEST(PeerStatus, has_peers_vote_whose_threads_are_away_and_names_them_last_or_no
   using wire::Presence;
   Round7 round;
   round.tells(3);  // 2 has not applied the last update, so it says nothing
-  round.status.hear(PeerId{1}, wire::Heartbeat{.presence = Presence::occupied});
+  round.status.hear(PeerId{1}, wire::Heartbeat{.presence = Presence::here});
   round.status.hear(PeerId{2}, wire::Heartbeat{.presence = Presence::away});
   EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3), member(2)));
   round.status.hear(PeerId{2}, wire::Heartbeat{.presence = Presence::full});

@@ -19,33 +19,31 @@ world::Task task_of(std::function<R()> run, Learner::Done<R> done) {
 
 }  // namespace
 
-EngineLearner::EngineLearner(Trainer& trainer, const Options& options, world::Executor& compute,
+EngineLearner::EngineLearner(Model& model, const Options& options, world::Executor& compute,
                              world::Executor& beside)
-    : EngineLearner(std::make_shared<TrainState>(trainer, options.run),  // owners: as State says
+    : EngineLearner(model, std::make_shared<TrainState>(model, options.run),  // owners: as State says
                     options, compute, beside) {}
 
-EngineLearner::EngineLearner(State state, const Options& options, world::Executor& compute,
+EngineLearner::EngineLearner(Model& model, State state, const Options& options, world::Executor& compute,
                              world::Executor& beside)
     : Learner({state->parts().front().size(), state->bytes()}),
+      model_(model),
       state_(std::move(state)),
-      mode_(options.mode),
       geometry_(options.geometry),
       chunk_bytes_(options.chunk_bytes),
       grain_(options.grain),
       compute_(compute),
       beside_(beside) {
-  TW_CHECK(mode_ != nullptr && grain_ > 0);
+  TW_CHECK(grain_ > 0);
   TW_CHECK(geometry_.length == state_->parts().front().size());
 }
-
-void EngineLearner::expect(const RangeSet& samples) { state_->expect(samples); }
-
-std::optional<data::LoadWait> EngineLearner::waiting_for_data() const { return state_->waiting_for_data(); }
 
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
   TW_CHECK(!item.samples.empty());
   GradientSlot& slot = state_->slot(item.slot);
-  const auto run = [state = state_, mode = mode_, item, &slot] { return mode->work(*state, item, slot); };
+  const auto run = [&model = model_, state = state_, item, &slot] {
+    return model.work(state->parameters(), item, state->open(item.round, slot));
+  };
   world::Task task = task_of<WorkDone>(run, std::move(done));
   task.weight = static_cast<double>(item.samples.count());
   task.gradient = true;
@@ -56,13 +54,19 @@ void EngineLearner::knock(Done<Unit> done) {
   compute_.submit(task_of<Unit>([] { return Unit{}; }, std::move(done)));
 }
 
-SlotValues EngineLearner::contribution(std::uint32_t slot) { return mode_->contribution(*state_, slot); }
+SlotValues EngineLearner::contribution(std::uint32_t slot) {
+  const auto& sum = state_->slot(slot).sum;
+  return {{*sum, sum}, state_->carried(slot)};
+}
 
 void EngineLearner::forget_sums() { state_->forget_sums(); }
 
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
-  const auto run = [state = state_, mode = mode_, geometry = geometry_, update = std::move(update)] {
-    return mode->apply(*state, geometry, update);
+  const auto run = [state = state_, geometry = geometry_, update = std::move(update)]() -> Result<Digest> {
+    const Round round = update.record.round;
+    if (update.missed) return state->apply_missed(update.record, geometry, update.mean);
+    state->keep_losses(round, geometry, update.own, update.kept);
+    return state->apply(round, geometry, update.mean, update.record.settings);
   };
   compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }
@@ -88,16 +92,6 @@ void EngineLearner::restore(Image image, Done<Result<Digest>> done) {
     return state->restore(*image);
   };
   compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
-}
-
-// owners: the job, and whoever shows how far it is
-void EngineLearner::evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) {
-  const auto run = [state = state_, meter = std::move(meter)] {
-    const Evaluation evaluation = state->evaluate(*meter);
-    meter->begin(0);
-    return evaluation;
-  };
-  compute_.submit(task_of<Evaluation>(run, std::move(done)));
 }
 
 }  // namespace tw::train

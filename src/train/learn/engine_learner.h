@@ -6,15 +6,15 @@
 #include <memory>
 
 #include "train/learn/learner.h"
-#include "train/learn/mode.h"
 #include "train/learn/state.h"
 #include "train/run/run.h"
 #include "world/executor.h"
 
 namespace tw::train {
 
-/// The engine's own learner: a trainer for the gradients, an optimizer of train/learn/optimizer.h for the
-/// updates, both on the compute executor, and a mode that combines them.
+/// A model for the gradients and a TrainState for the updates, both on the compute executor. All peers
+/// compute with the same parameters: a contribution is the gradient sum of its samples, and the mean is one
+/// step of the optimizer.
 class EngineLearner final : public Learner {
  public:
   struct Options {
@@ -22,23 +22,19 @@ class EngineLearner final : public Learner {
     average::Geometry geometry;  ///< of the mean
     std::uint64_t chunk_bytes = 0;
     std::uint64_t grain = 1;  ///< Learner::grain
-    // owners: the learner and the job that runs
-    std::shared_ptr<train::Mode> mode = std::make_shared<train::SyncMode>();
   };
 
-  /// beside: copies the state beside gradients and evaluations. Executors and trainer outlive this object,
-  /// and the trainer its jobs.
-  EngineLearner(Trainer& trainer, const Options& options, world::Executor& compute, world::Executor& beside);
-
-  std::uint64_t grain() const override { return grain_; }
+  /// beside: copies the state beside gradients. Executors and model outlive this object, and the model its
+  /// jobs.
+  EngineLearner(Model& model, const Options& options, world::Executor& compute, world::Executor& beside);
 
   /// With a state that is shared.
   // owners: the learner, its jobs, and whoever keeps the vectors
-  EngineLearner(std::shared_ptr<TrainState> state, const Options& options, world::Executor& compute,
-                world::Executor& beside);
+  EngineLearner(Model& model, std::shared_ptr<TrainState> state, const Options& options,
+                world::Executor& compute, world::Executor& beside);
 
-  void expect(const RangeSet& samples) override;
-  std::optional<data::LoadWait> waiting_for_data() const override;
+  std::uint64_t grain() const override { return grain_; }
+
   void work(const swarm::WorkItem& item, Done<WorkDone> done) override;
 
   bool take_back() override { return compute_.take_back(); }
@@ -51,15 +47,13 @@ class EngineLearner final : public Learner {
   void apply(Update update, Done<Result<Digest>> done) override;
   void freeze(const wire::Record& record, Turn turn, Done<Image> done) override;
   void restore(Image image, Done<Result<Digest>> done) override;
-  // owners: the job, and whoever shows how far it is
-  void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) override;
 
  private:
   // owners: the learner and the job that runs
   using State = std::shared_ptr<TrainState>;
 
+  Model& model_;
   State state_;
-  std::shared_ptr<train::Mode> mode_;  // owners: the learner and the job that runs
   average::Geometry geometry_;
   std::uint64_t chunk_bytes_;
   std::uint64_t grain_;

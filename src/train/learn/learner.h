@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "swarm/leases/work.h"
 #include "sync/image.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
 
 namespace tw::train {
 
@@ -40,16 +40,6 @@ struct SlotValues {
   std::span<const float> residual{};  ///< average/reduction/residual.h; empty: none
 };
 
-/// The part of a WorkItem that was computed: its first microbatches.
-struct WorkDone {
-  std::uint64_t microbatches = 0;
-  std::uint64_t samples = 0;
-  double loss_sum = 0;  ///< over these samples
-  data::LoadNews news{};
-  std::string settings{};  ///< that a program wants for the update of this round (wire::Record::settings)
-  std::optional<data::MissingSample> missing{};  ///< this peer cannot read it, so nothing was computed
-};
-
 /// The door to a model: runs its jobs one after the other, in order, on whichever thread is the compute
 /// thread. All calls come on the loop thread, and so does each `done`, with the time that the job itself
 /// took. A learner that is destroyed may drop the rest of its jobs, or call their `done` later.
@@ -71,12 +61,6 @@ class Learner {
   /// Microbatches computed at once: the most that an item has. 0: not known yet; an item is a whole lease.
   virtual std::uint64_t grain() const { return 1; }
 
-  /// These samples are leased to this peer: time to fetch them. They may still move to other peers.
-  virtual void expect(const RangeSet& /*samples*/) {}
-
-  /// Samples that the compute thread waits for.
-  virtual std::optional<data::LoadWait> waiting_for_data() const { return std::nullopt; }
-
   /// Adds the gradients of an item to its slot, which begins at zero in each round.
   virtual void work(const swarm::WorkItem& item, Done<WorkDone> done) = 0;
 
@@ -96,8 +80,8 @@ class Learner {
   /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed.
   virtual void forget_sums() = 0;
 
-  /// Updates the state with a mean, in the way of the mode. Result: the digest of the parameters; an error
-  /// only of a missed round, and then nothing has changed.
+  /// Updates the state with a mean, by one step of the optimizer. Result: the digest of the parameters; an
+  /// error only of a missed round, and then nothing has changed.
   virtual void apply(Update update, Done<Result<Digest>> done) = 0;
 
   enum class Turn {
@@ -111,10 +95,6 @@ class Learner {
   /// Restores a state of other peers; null: the initial state of the run. Result: the digest of the
   /// parameters; after an error the state is undefined.
   virtual void restore(Image image, Done<Result<Digest>> done) = 0;
-
-  /// meter: counts the batches.
-  // owners: the job, and whoever shows how far it is
-  virtual void evaluate(std::shared_ptr<WorkMeter> meter, Done<Evaluation> done) = 0;
 
  private:
   ModelSize size_;

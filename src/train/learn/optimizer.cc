@@ -185,22 +185,6 @@ class Average : public UpdateRule {
   }
 };
 
-class ShareAverage : public UpdateRule {
- public:
-  void take(const StepValues& /*now*/, std::span<float> parameters, std::size_t first,
-            std::span<const float> mean) override {
-    if (first == 0) {
-      share_ = mean.front();
-      parameters = parameters.subspan(1);
-      mean = mean.subspan(1);
-    }
-    if (share_ > 0) add_part_mean(parameters, mean, share_);
-  }
-
- private:
-  float share_ = 0;  // of the step; its piece is the first one
-};
-
 std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
   switch (group.options.kind) {
     case OptimizerKind::sgd:
@@ -215,8 +199,6 @@ std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
     case OptimizerKind::average:
     case OptimizerKind::updates:  // GroupedOptimizer counts
       return std::make_unique<Average>();
-    case OptimizerKind::share_average:
-      return std::make_unique<ShareAverage>();
   }
   TW_CHECK(!"an optimizer kind");
 }

@@ -13,24 +13,20 @@ namespace tw::train {
 /// sgd, adam and adamw are those of torch.optim (sgd without dampening, adam without amsgrad); lamb is
 /// algorithm 2 of You et al. 2020.
 ///
-/// The last two are for buffers such as the statistics of BatchNorm. They keep no state and are never
-/// clipped, and optimizer.kind of a run file names neither. average adds the mean to the parameters.
-/// share_average is for sums over a part of the samples. The first value of its group does not change: its
-/// mean is the share of these samples. The means of the others are divided by it and added. Where it is 0,
-/// nothing changes.
+/// average is for buffers such as the statistics of BatchNorm: it adds the mean to them, keeps no state and
+/// is never clipped.
 ///
 /// updates counts the updates of each tensor of the groups that are no averages. Its mean says how large a
 /// share of the samples had a gradient for the tensor. As in torch.optim, a tensor without a gradient is left
 /// alone: no decay, no momentum, no step of its bias correction. One group at most has this kind: the first.
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, share_average, updates };
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, updates };
 
 /// A smaller share of the samples is none: codecs round.
 inline constexpr float kLeastShare = 1e-6F;
 
 /// Its values are no parameters with a gradient.
 constexpr bool averages(OptimizerKind kind) {
-  return kind == OptimizerKind::average || kind == OptimizerKind::share_average ||
-         kind == OptimizerKind::updates;
+  return kind == OptimizerKind::average || kind == OptimizerKind::updates;
 }
 
 struct OptimizerOptions {
@@ -82,7 +78,7 @@ class Optimizer {
   virtual void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
                      std::span<const GroupStep> groups) = 0;
 
-  /// The same with one learning rate for all groups, which comes from the schedule.
+  /// The same with one learning rate for all groups.
   void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
              double learning_rate) {
     const GroupStep all{learning_rate};

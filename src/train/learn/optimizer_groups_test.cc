@@ -140,10 +140,6 @@ TW_SLOW_STEP void slow_group_step(std::span<Cell> cells, const OptimizerOptions&
     Cell& cell = cells[i];
     float g = gradient[i];
     if (o.kind == OptimizerKind::average) cell.parameter = cell.parameter + g;
-    if (o.kind == OptimizerKind::share_average && i > 0 && gradient[0] > 0) {
-      const float change = g / gradient[0];
-      cell.parameter = cell.parameter + change;
-    }
     if (o.kind == OptimizerKind::sgd) slow_sgd_step(cell, o, rate, g);
     if (o.kind == OptimizerKind::lamb) slow_moments_step(cell, o, g);
     if (o.kind != OptimizerKind::adam && o.kind != OptimizerKind::adamw) continue;
@@ -179,8 +175,8 @@ TW_SLOW_STEP void slow_apply(SlowOptimizer& slow, std::vector<float> gradient, s
   }
 }
 
-constexpr std::array kEveryKind = {OptimizerKind::sgd,  OptimizerKind::adam,    OptimizerKind::adamw,
-                                   OptimizerKind::lamb, OptimizerKind::average, OptimizerKind::share_average};
+constexpr std::array kEveryKind = {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw,
+                                   OptimizerKind::lamb, OptimizerKind::average};
 
 ParameterGroup draw_group(Prng& prng) {
   OptimizerOptions o;
@@ -376,16 +372,6 @@ TEST(Optimizer, asks_for_the_mean_once_and_twice_where_its_norm_has_a_limit) {
             1, 0.1);
     EXPECT_EQ(asked, clip_norm == 0 ? 1 : 2);
   }
-}
-
-TEST(Optimizer, divides_by_the_share_of_samples_that_a_mean_is_of) {
-  const std::vector<ParameterGroup> groups = {one_group({.kind = OptimizerKind::share_average}, {1, 2})};
-  const auto optimizer = make_optimizer(groups);
-  std::vector<float> parameters = {0, 1, 2};
-  optimizer->apply(parameters, in_pieces({0.25F, 1, -1}, 1), 1, 0.1);
-  EXPECT_EQ(parameters, (std::vector<float>{0, 5, -2}));
-  optimizer->apply(parameters, in_pieces({0, 1, -1}, 1), 2, 0.1);
-  EXPECT_EQ(parameters, (std::vector<float>{0, 5, -2})) << "nobody led";
 }
 
 TEST(Optimizer, clips_neither_averages_nor_a_mean_that_is_short_enough) {

@@ -137,13 +137,6 @@ void add_mean(std::span<float> parameters, std::span<const float> mean) {
   for (std::size_t i = 0; i < parameters.size(); ++i) p[i] += g[i];
 }
 
-void add_part_mean(std::span<float> parameters, std::span<const float> mean, float share) {
-  TW_CHECK(mean.size() == parameters.size());
-  float* __restrict p = parameters.data();
-  const float* __restrict g = mean.data();
-  for (std::size_t i = 0; i < parameters.size(); ++i) p[i] += g[i] / share;
-}
-
 void scale_into(float scale, std::span<const float> in, std::span<float> out) {
   TW_CHECK(out.size() == in.size());
   const float* __restrict from = in.data();

@@ -87,9 +87,6 @@ void lamb_update(const AdamDirection& direction, const Moments& moments, float w
 /// p += mean.
 void add_mean(std::span<float> parameters, std::span<const float> mean);
 
-/// p += mean / share.
-void add_part_mean(std::span<float> parameters, std::span<const float> mean, float share);
-
 /// out = scale in.
 void scale_into(float scale, std::span<const float> in, std::span<float> out);
 

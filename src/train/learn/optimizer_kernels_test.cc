@@ -99,11 +99,6 @@ TW_SLOW void slow_decayed_moments(Buffers& b, std::size_t i) {
 
 TW_SLOW void slow_mean(Buffers& b, std::size_t i) { b.p[i] = b.p[i] + b.g[i]; }
 
-TW_SLOW void slow_part_mean(Buffers& b, std::size_t i) {
-  const float change = b.g[i] / 0.3F;
-  b.p[i] = b.p[i] + change;
-}
-
 TW_SLOW void slow_scale(Buffers& b, std::size_t i) { b.p[i] = 0.3F * b.g[i]; }
 
 TW_SLOW void slow_adam(Buffers& b, std::size_t i) {
@@ -153,7 +148,6 @@ TEST(OptimizerKernels, give_the_bits_of_their_slow_twins) {
       },
       slow_decayed_moments);
   expect_same_bits([](Floats p, Floats, Floats, Floats g) { add_mean(p, g); }, slow_mean);
-  expect_same_bits([](Floats p, Floats, Floats, Floats g) { add_part_mean(p, g, 0.3F); }, slow_part_mean);
   expect_same_bits([](Floats p, Floats, Floats, Floats g) { scale_into(0.3F, g, p); }, slow_scale);
   expect_same_bits(
       [](Floats p, Floats m, Floats v, Floats) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "average/reduction/mean_digest.h"
 #include "average/reduction/residual.h"
@@ -31,15 +32,20 @@ void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length) {
 
 }  // namespace
 
-TrainState::TrainState(Trainer& trainer, const RunOptions& run, std::unique_ptr<Optimizer> optimizer,
+std::uint64_t parameter_count(const Model& model) {
+  const std::vector<std::uint64_t> sizes = model.tensor_sizes();
+  return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+}
+
+TrainState::TrainState(Model& model, const RunOptions& run, std::unique_ptr<Optimizer> optimizer,
                        StateHooks hooks)
-    : trainer_(trainer),
+    : model_(model),
       run_(run),
-      parameters_(trainer.parameter_count()),
+      parameters_(parameter_count(model)),
       optimizer_(optimizer ? std::move(optimizer)
-                           : make_optimizer(trainer.groups(run.optimizer), run.clip_norm)),
+                           : make_optimizer({one_group(run.optimizer, model.tensor_sizes())}, run.clip_norm)),
       hooks_(std::move(hooks)),
-      residual_(run.feeds_back() ? trainer.parameter_count() : 0) {}
+      residual_(run.feeds_back() ? parameters_.size() : 0) {}
 
 std::unique_lock<std::shared_mutex> TrainState::change() {
   std::unique_lock alone(still_);
@@ -49,7 +55,7 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
 
 Digest TrainState::initialise() {
   const auto alone = change();
-  trainer_.initial_parameters(parameters_);
+  model_.initial_parameters(parameters_);
   if (hooks_.changed) hooks_.changed(0, true);
   return digest_of(std::span<const float>(parameters_));
 }
@@ -60,14 +66,6 @@ std::span<float> TrainState::open(Round round, GradientSlot& slot) {
     slot.round = round;
   }
   return *slot.sum;
-}
-
-double TrainState::accumulate(Round round, GradientSlot& slot, const RangeSet& samples) {
-  const std::span<float> sum = open(round, slot);
-  double loss = 0;
-  for (const Range& range : samples.ranges())
-    loss += trainer_.accumulate(parameters_, {range.first, range.count}, sum);
-  return loss;
 }
 
 Digest TrainState::apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean,
@@ -86,17 +84,13 @@ Digest TrainState::apply(Round round, const average::Geometry& geometry, std::sp
       }
     }
   };
-  const std::vector<GroupStep> settings = hooks_.settings ? hooks_.settings(round, wanted) : scheduled(round);
+  const std::vector<GroupStep> settings = hooks_.settings
+                                              ? hooks_.settings(round, wanted)
+                                              : std::vector<GroupStep>{{.learning_rate = run_.learning_rate}};
   const auto alone = change();
   optimizer_->apply(parameters_, decoded, round, settings);
   if (hooks_.changed) hooks_.changed(round, false);
   return digest_of(std::span<const float>(parameters_));
-}
-
-std::vector<GroupStep> TrainState::scheduled(Round round) const {
-  ScheduleOptions schedule = run_.schedule;
-  if (schedule.total_rounds == 0) schedule.total_rounds = run_.rounds;
-  return {{learning_rate(schedule, round)}};
 }
 
 Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
@@ -189,8 +183,6 @@ Result<Digest> TrainState::restore(const sync::StateImage& image) {
 void TrainState::forget_sums() {
   for (GradientSlot& slot : slots_) slot.round = 0;
 }
-
-Evaluation TrainState::evaluate(WorkMeter& meter) { return trainer_.evaluate(parameters_, meter); }
 
 std::uint64_t TrainState::bytes() const {
   std::uint64_t floats = parameters_.size();

@@ -19,7 +19,8 @@
 #include "base/range_set.h"
 #include "base/result.h"
 #include "sync/image.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
+#include "train/learn/optimizer.h"
 #include "train/run/run.h"
 #include "wire/limits.h"
 
@@ -35,7 +36,7 @@ struct GradientSlot {
 
 /// Hooks of a program around the state. All are called on the compute thread; each may be empty.
 struct StateHooks {
-  /// For the update of this round, with the settings of its record; empty: the schedule of the run, for all
+  /// For the update of this round, with the settings of its record; empty: RunOptions::learning_rate, for all
   /// groups.
   std::function<std::vector<GroupStep>(Round round, const std::string& settings)> settings{};
   /// Parameters and optimizer are those after this round. restored: they come from other peers or a
@@ -50,35 +51,17 @@ struct StateHooks {
 /// carried() and bytes() (loop thread) and functions marked "any thread".
 class TrainState {
  public:
-  /// optimizer: null for that of the run, with the trainer's groups.
-  TrainState(Trainer& trainer, const RunOptions& run, std::unique_ptr<Optimizer> optimizer = nullptr,
+  /// optimizer: null for that of the run. The model outlives this object.
+  TrainState(Model& model, const RunOptions& run, std::unique_ptr<Optimizer> optimizer = nullptr,
              StateHooks hooks = {});
 
-  /// Parameters from the seed. Returns their digest.
+  /// The model's initial parameters. Returns their digest.
   Digest initialise();
 
   /// The sum of this slot, of this round: zeros at first.
   std::span<float> open(Round round, GradientSlot& slot);
 
-  /// Trainer::lead.
-  void lead(bool leads) { trainer_.lead(leads); }
-
-  /// Adds the gradient sum of these samples of the run to a slot of this round; returns the sum of the
-  /// losses.
-  double accumulate(Round round, GradientSlot& slot, const RangeSet& samples);
-
-  /// Trainer::load.
-  std::optional<data::MissingSample> load(const RangeSet& samples, bool skips) {
-    return trainer_.load(samples, skips);
-  }
-
-  /// Trainer::expect; any thread.
-  void expect(const RangeSet& samples) { trainer_.expect(samples); }
-
-  /// The same.
-  std::optional<data::LoadWait> waiting_for_data() const { return trainer_.waiting_for_data(); }
-
-  data::LoadNews take_load_news() { return trainer_.take_load_news(); }
+  std::span<const float> parameters() const { return parameters_; }
 
   /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
   /// parameters. wanted: the settings of the record.
@@ -101,7 +84,7 @@ class TrainState {
   /// Changes whenever parameters or optimizer do. Any thread.
   std::uint64_t version() const { return version_; }
 
-  /// The same beside gradients and evaluations, which leave the state as it is; an update waits until the
+  /// The same beside gradients, which leave the state as it is; an update waits until the
   /// copy is made. Nothing if the version has changed. Any thread.
   std::optional<sync::StateImage> freeze(const wire::Record& record, std::uint64_t chunk_bytes,
                                          std::uint64_t version);
@@ -113,8 +96,6 @@ class TrainState {
   /// Drops the gradient sums of any round: the next accumulation begins at zero, whatever its round. The loop
   /// thread may call it, too, while no gradient is accumulated.
   void forget_sums();
-
-  Evaluation evaluate(WorkMeter& meter);
 
   static constexpr std::uint32_t kCarrier = 0;
 
@@ -141,11 +122,10 @@ class TrainState {
   std::uint64_t bytes() const;
 
  private:
-  std::vector<GroupStep> scheduled(Round round) const;
   std::unique_lock<std::shared_mutex> change();
   sync::StateImage copy(const wire::Record& record, std::uint64_t chunk_bytes);
 
-  Trainer& trainer_;
+  Model& model_;
   RunOptions run_;
   std::shared_mutex still_;  // exclusive for changes of parameters_ or optimizer_
   std::atomic<std::uint64_t> version_ = 0;

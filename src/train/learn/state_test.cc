@@ -22,23 +22,21 @@ constexpr std::uint64_t kLength = 5;
 constexpr average::Geometry kGeometry{.length = kLength, .segment_length = 3};
 
 /// Its gradient of sample i is i + 0.1 in the first place, a tenth of that in the next one, and so on.
-class Tenths : public Trainer {
+class Tenths final : public Model {
  public:
-  std::uint64_t parameter_count() const override { return kLength; }
-
   std::vector<std::uint64_t> tensor_sizes() const override { return {kLength}; }
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
 
-  double accumulate(std::span<const float>, SampleSpan samples, std::span<float> sum) override {
-    for (std::uint64_t i = samples.first; i < samples.first + samples.count; ++i) {
-      float value = static_cast<float>(i) + 0.1F;
-      for (float& place : sum) place += std::exchange(value, value / 10);
+  WorkDone work(std::span<const float>, const swarm::WorkItem& item, std::span<float> sum) override {
+    for (const Range& range : item.samples.ranges()) {
+      for (std::uint64_t i = range.first; i < range.end(); ++i) {
+        float value = static_cast<float>(i) + 0.1F;
+        for (float& place : sum) place += std::exchange(value, value / 10);
+      }
     }
-    return 0;
+    return {};
   }
-
-  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
 };
 
 RunOptions options(Codec codec) {
@@ -50,11 +48,12 @@ RunOptions options(Codec codec) {
 }
 
 struct Peer {
-  explicit Peer(const RunOptions& run) : state(trainer, run) { state.initialise(); }
+  explicit Peer(const RunOptions& run) : state(model, run) { state.initialise(); }
 
   /// Returns the gradient sum.
   std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
-    state.accumulate(round, state.slot(slot), RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4}));
+    const swarm::WorkItem item{.samples = RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4})};
+    model.work(state.parameters(), item, state.open(round, state.slot(slot)));
     return *state.slot(slot).sum;
   }
 
@@ -67,7 +66,7 @@ struct Peer {
     state.keep_losses(round, kGeometry, own);
   }
 
-  Tenths trainer;
+  Tenths model;
   TrainState state;
 };
 
@@ -108,10 +107,10 @@ TEST(Freezing, beside_work_gives_the_state_of_that_version_or_nothing) {
 }
 
 TEST(Freezing, beside_a_busy_program_gives_what_it_has_written_out_since_the_last_update) {
-  Tenths trainer;
+  Tenths model;
   RunOptions run;
   int written = 0;
-  TrainState state(trainer, run, nullptr, {.about_to_copy = [&] { ++written; }});
+  TrainState state(model, run, nullptr, {.about_to_copy = [&] { ++written; }});
   state.initialise();
   EXPECT_FALSE(state.copies_beside());
   EXPECT_FALSE(state.freeze({}, 64, state.version()).has_value());
@@ -212,14 +211,6 @@ TEST(ErrorFeedback, is_there_where_the_run_has_it) {
   EXPECT_TRUE(options(Codec::int8).feeds_back());
 }
 
-/// Its last two values are averages.
-class WithAverages final : public Tenths {
- public:
-  std::vector<ParameterGroup> groups(const OptimizerOptions& options) const override {
-    return {one_group(options, {kLength - 2}), one_group({.kind = OptimizerKind::average}, {2})};
-  }
-};
-
 /// A mean in fp32 as it crosses the wire.
 std::vector<Blob> segments_of(const std::vector<float>& mean) {
   std::vector<Blob> segments;
@@ -237,13 +228,15 @@ std::vector<float> parameters_of(const sync::StateImage& image) {
   return values;
 }
 
-TEST(Update, follows_the_groups_of_the_trainer_and_the_clip_norm_of_the_run) {
+TEST(Update, follows_the_groups_of_its_optimizer) {
   RunOptions run = options(Codec::fp32);
   run.optimizer = {.kind = OptimizerKind::sgd, .weight_decay = 0};
-  run.schedule.learning_rate = 0.5;
-  run.clip_norm = 2.5;
-  WithAverages trainer;
-  TrainState state(trainer, run);
+  run.learning_rate = 0.5;
+  Tenths model;
+  TrainState state(
+      model, run,
+      make_optimizer(
+          {one_group(run.optimizer, {kLength - 2}), one_group({.kind = OptimizerKind::average}, {2})}, 2.5));
   EXPECT_EQ(state.bytes(), (kLength + kLength - 2) * sizeof(float)) << "averages have no velocity";
   state.initialise();
   state.apply(1, kGeometry, segments_of({3, 4, 0, 8, -8}));
@@ -254,28 +247,19 @@ TEST(Update, follows_the_groups_of_the_trainer_and_the_clip_norm_of_the_run) {
   EXPECT_EQ(std::vector(after.begin() + 2, after.end()), (std::vector<float>{1, 9, -7}));
 }
 
-/// Averages take the mean as it is.
-class LongAverage final : public Trainer {
+class Long final : public Model {
  public:
   static constexpr std::uint64_t kFloats = 10'000;
-
-  std::uint64_t parameter_count() const override { return kFloats; }
 
   std::vector<std::uint64_t> tensor_sizes() const override { return {kFloats}; }
 
   void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
 
-  double accumulate(std::span<const float>, SampleSpan, std::span<float>) override { return 0; }
-
-  Evaluation evaluate(std::span<const float>, WorkMeter&) override { return {}; }
-
-  std::vector<ParameterGroup> groups(const OptimizerOptions&) const override {
-    return {one_group({.kind = OptimizerKind::average}, {kFloats})};
-  }
+  WorkDone work(std::span<const float>, const swarm::WorkItem&, std::span<float>) override { return {}; }
 };
 
 TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_place) {
-  constexpr average::Geometry kLong{.length = LongAverage::kFloats, .segment_length = 6'000};
+  constexpr average::Geometry kLong{.length = Long::kFloats, .segment_length = 6'000};
   for (const Codec codec : {Codec::fp32, Codec::bf16, Codec::int8}) {
     std::vector<float> mean(kLong.length), expected(kLong.length);
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = static_cast<float>(i % 2777) - 1000;
@@ -286,8 +270,9 @@ TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_plac
       ASSERT_TRUE(decode(codec, bytes, std::span(expected).subspan(kLong.first(s), kLong.size(s))));
       segments.emplace_back(std::move(bytes));
     }
-    LongAverage trainer;
-    TrainState state(trainer, options(codec));
+    Long model;
+    TrainState state(model, options(codec),
+                     make_optimizer({one_group({.kind = OptimizerKind::average}, model.tensor_sizes())}));
     state.initialise();
     EXPECT_EQ(state.apply(1, kLong, segments), digest_of(std::span<const float>(expected))) << name_of(codec);
   }
@@ -296,11 +281,13 @@ TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_plac
 TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
   RunOptions run = options(Codec::fp32);
   run.optimizer = {.kind = OptimizerKind::sgd, .weight_decay = 0};
-  run.schedule = {.learning_rate = 0.8, .warmup_rounds = 4};
+  const StateHooks hooks{.settings = [](Round round, const std::string&) {
+    return std::vector<GroupStep>{{.learning_rate = 0.2 * static_cast<double>(round)}};
+  }};
   const std::vector<float> mean = {1, 2, 3, 4, 5};
   for (const bool missed : {false, true}) {
-    Tenths trainer;
-    TrainState state(trainer, run);
+    Tenths model;
+    TrainState state(model, run, nullptr, hooks);
     state.initialise();
     wire::Record record;
     record.round = 2;
@@ -310,8 +297,8 @@ TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
     } else {
       state.apply(record.round, kGeometry, segments_of(mean));
     }
-    // Nesterov's first step is 1.9 gradients; half of the warm-up is over.
-    EXPECT_NEAR(parameters_of(state.freeze(wire::Record{}, 1024))[2], 1 - 0.5 * 0.8 * 1.9 * 3, 1e-6);
+    // Nesterov's first step is 1.9 gradients.
+    EXPECT_NEAR(parameters_of(state.freeze(wire::Record{}, 1024))[2], 1 - 0.4 * 1.9 * 3, 1e-6);
   }
 }
 

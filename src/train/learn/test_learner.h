@@ -26,8 +26,6 @@ class CountingLearner final : public Learner {
         });
   }
 
-  std::optional<data::LoadWait> waiting_for_data() const override { return late; }
-
   bool take_back() override {
     if (!gives_back || jobs->empty()) return false;
     jobs->pop_back();  // tests take back what they gave last
@@ -68,16 +66,10 @@ class CountingLearner final : public Learner {
     });
   }
 
-  // owners: as Learner says
-  void evaluate(std::shared_ptr<WorkMeter>, Done<Evaluation> done) override {
-    add("evaluate", std::move(done), [] { return Evaluation{.loss = 2}; });
-  }
-
   std::vector<float> sum = {1, 2, 3, 4};
   std::string trouble;  ///< of updates and restores
   int forgotten = 0;
   double loss = 0.5;  ///< of each sample
-  std::optional<data::LoadWait> late{};
   std::optional<data::MissingSample> missing{};
   bool gives_back = false;         ///< its thread is elsewhere
   std::vector<std::string> given;  ///< jobs, in their order

@@ -12,62 +12,10 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "train/learn/optimizer.h"
-#include "train/learn/schedule.h"
 
 namespace tw::train {
 
-enum class DataKind : std::uint8_t { idx, text, tokens, megatron, own, shards };
-
-/// How a raw file stores a token.
-enum class RawToken : std::uint8_t { uint16, uint32 };
-
-/// What an epoch permutes.
-enum class Shuffle : std::uint8_t { blocks, samples };
-
-/// The part of a picture that training uses; evaluation uses the middle.
-enum class Crop : std::uint8_t { middle, random };
-
 enum class Rounding : std::uint8_t { nearest, stochastic };
-
-/// Whose passes change the buffers of a model, such as the statistics of BatchNorm.
-enum class BufferUse : std::uint8_t { mean, leader };
-
-/// Samples in tar files (docs/data.md).
-struct ShardData {
-  std::string index, test_index;  ///< files of tw data index
-  std::string inputs, targets;    ///< fields; with ';' between, the first that a sample has
-  std::uint64_t image = 0;        ///< pixels of both sides of pictures; 0: as they are
-  std::uint64_t channels = 0;     ///< of pictures; 0: as they are
-  Crop crop = Crop::middle;
-  bool flip = false;
-  Shuffle shuffle = Shuffle::blocks;
-  std::uint64_t block = 0;                  ///< samples in a row; 0: those of a microbatch
-  std::string cache;                        ///< folder; empty: none
-  std::uint64_t cache_limit = 10ULL << 30;  ///< bytes
-  std::uint64_t memory = 256ULL << 20;      ///< bytes of samples that are fetched ahead
-  std::uint64_t skip_broken = 0;            ///< broken samples that a peer skips
-  std::string identity;                     ///< ShardIndex::identity of both; not in run files
-};
-
-/// Paths are absolute once read from a run file (there relative to the file).
-struct DataOptions {
-  DataKind kind = DataKind::idx;
-  std::string train_inputs, train_targets;  ///< idx: tensor files, first dimension = samples
-  std::string test_inputs, test_targets;    ///< idx, optional: without them there is no evaluation
-  std::string text;                         ///< text: one file, bytes are the tokens
-  std::string tokens;                       ///< tokens: a raw file; megatron: its .bin or .idx file
-  std::string test_tokens;                  ///< the same for evaluation; empty: test_share of the other
-  RawToken token_type = RawToken::uint16;   ///< tokens
-  std::uint64_t context = 64;               ///< text, tokens, megatron: tokens a sample
-  double test_share = 0.05;                 ///< the same: the tail of the file that is kept for evaluation
-  ShardData shards{};
-};
-
-struct EvaluationOptions {
-  Round every = 0;                      ///< rounds; 0 = never but at the end
-  std::uint64_t samples = 0;            ///< of the test data; 0 = all
-  std::optional<double> stop_accuracy;  ///< the run ends when it is reached
-};
 
 struct CheckpointOptions {
   std::string folder;  ///< empty: none; in a run file, kNone is none, and empty a usual place
@@ -94,43 +42,41 @@ struct BudgetOptions {
   BudgetAction action = BudgetAction::warn;
 };
 
-/// RunOptions::model of a program with its own model: only the program can make its parameters.
-inline constexpr std::string_view kOwnModel = "own";
-
-/// Everything a run file says. One field table (run_file_yaml.cc) reads, checks and documents it.
+/// What a run is, and how it goes: what a run file says (run_fields.cc reads, checks and documents it), and
+/// what the program around the engine, or the simulator, says beside it.
 struct RunOptions {
-  /// mnist-cnn, char-transformer, own, or the path of a TorchScript file.
-  std::string model = "mnist-cnn";
+  static constexpr std::string_view kOwn = "own";
+
+  // ---- not in run files
+  /// Names among the facts of the run (RunFacts). "own": the program's, and only the founder of the run can
+  /// make its first parameters. Any other name: each peer makes the same ones.
+  std::string model{kOwn}, data{kOwn};
   /// The tensors of the flat vector in order, a line each: "group 0: fc.weight (10, 20) float32", with
-  /// further facts between them where the model is the program's own. "led: samples () float32" is no tensor
-  /// of the model (train/torch_buffers.h). Not in run files.
+  /// further facts between them.
   std::string layout;
-  /// Identifies the files that decide the result, a line each (Trainer::sources). Not in run files.
-  std::string sources;
-  DataOptions data;
+  OptimizerOptions optimizer;    ///< where the program has none
+  double learning_rate = 1e-3;   ///< the same
+  std::uint64_t microbatch = 1;  ///< samples that are computed together, whole or not at all
+  double clip_norm = 0;          ///< largest L2 norm of the mean gradient; 0 = none
+
+  // ---- in run files
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
-  std::uint64_t microbatch = 32;          ///< samples of one forward and backward pass
-  OptimizerOptions optimizer;
-  ScheduleOptions schedule;
   codec::Codec codec = codec::Codec::fp32;
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// The rounding error of a contribution is added to a later one; nothing: if codec is int8 or int4.
   std::optional<bool> error_feedback;
-  BufferUse buffers = BufferUse::mean;
   average::SiteUse sites = average::SiteUse::automatic;
   /// Work of a peer that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;
-  double norm_cap = 0;   ///< largest L2 norm, per sample, of a contribution; 0 = none
-  double clip_norm = 0;  ///< largest L2 norm of the mean gradient; 0 = none
+  double norm_cap = 0;  ///< largest L2 norm, per sample, of a contribution; 0 = none
   Round rounds = 100;
   std::uint64_t seed = 1;
-  EvaluationOptions evaluation;
   CheckpointOptions checkpoint;
   BudgetOptions budget;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
 
-  bool has_own_model() const { return model == kOwnModel; }
+  bool has_own_model() const { return model == kOwn; }
 
   bool dithers() const { return codec == codec::Codec::int8 && rounding == Rounding::stochastic; }
 

@@ -13,30 +13,9 @@
 namespace tw::train {
 namespace {
 
-// Each part lists only what has an effect, so that a leftover setting keeps nobody out. (buffers=leader is
-// listed for any model: its first pass tells whether it has such buffers.) A key that came later is listed
-// where it is not the default, so that runs keep their names. Doubles are printed with as many digits as tell
-// them apart.
-
-std::string shards_text(const ShardData& data) {
-  std::string text =
-      fmt::format("shards index={} inputs={} targets={} shuffle={}", data.identity, data.inputs, data.targets,
-                  names_of(data.shuffle)[static_cast<std::size_t>(data.shuffle)]);
-  if (data.shuffle == Shuffle::blocks && data.block != 0) text += fmt::format(" block={}", data.block);
-  if (data.image != 0)
-    text += fmt::format(" image={}{}", data.image, data.crop == Crop::random ? " crop=random" : "");
-  if (data.channels != 0) text += fmt::format(" channels={}", data.channels);
-  return text + (data.flip ? " flip" : "");
-}
-
-std::string data_text(const DataOptions& data) {
-  if (data.kind == DataKind::shards) return shards_text(data.shards);
-  if (data.kind == DataKind::own) return "own";
-  if (data.kind == DataKind::idx) return "idx";
-  if (data.kind == DataKind::tokens || data.kind == DataKind::megatron)
-    return fmt::format("tokens context={}", data.context);  // which ones: RunOptions::sources
-  return fmt::format("text context={} test_share={}", data.context, data.test_share);
-}
+// Each part lists only what has an effect, so that a leftover setting keeps nobody out. A key that came later
+// is listed where it is not the default, so that runs keep their names. Doubles are printed with as many
+// digits as tell them apart.
 
 std::string optimizer_text(const OptimizerOptions& o) {
   if (o.kind == OptimizerKind::sgd)
@@ -46,34 +25,21 @@ std::string optimizer_text(const OptimizerOptions& o) {
                      o.epsilon, o.weight_decay);
 }
 
-std::string schedule_text(const ScheduleOptions& s, Round rounds) {
-  std::string text = fmt::format("learning_rate={} warmup_rounds={}", s.learning_rate, s.warmup_rounds);
-  if (s.kind == ScheduleKind::constant) return text;
-  return fmt::format("{} {} total_rounds={} final_share={}", text,
-                     s.kind == ScheduleKind::linear ? "linear" : "cosine",
-                     s.total_rounds == 0 ? rounds : s.total_rounds, s.final_share);
-}
-
-// A TorchScript file may lie elsewhere on every peer: it is known by its parameter count alone.
-std::string model_name(const RunOptions& options) {
-  const bool built_in = options.model == "mnist-cnn" || options.model == "char-transformer";
-  return built_in || options.has_own_model() ? options.model : "file";
-}
-
-std::string_view buffers_text(const RunOptions& options) {
-  return options.buffers == BufferUse::leader ? " buffers=leader" : "";
+/// Runs keep their names: once there were rounds of warm-up.
+std::string schedule_text(const RunOptions& options) {
+  return fmt::format("learning_rate={} warmup_rounds=0", options.learning_rate);
 }
 
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
-      model_name(options), parameter_count, data_text(options.data), options.target_batch_size,
-      options.microbatch, name_of(options.codec), options.dithers() ? " stochastic" : "",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n",
+      options.model, parameter_count, options.data, options.target_batch_size, options.microbatch,
+      name_of(options.codec), options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
-      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), buffers_text(options),
-      options.seed, optimizer_text(options.optimizer), schedule_text(options.schedule, options.rounds));
+      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
+      optimizer_text(options.optimizer), schedule_text(options));
 }
 
 void add_lines(std::string_view text, std::vector<std::string>& facts) {
@@ -86,9 +52,9 @@ void add_lines(std::string_view text, std::vector<std::string>& facts) {
 
 /// The same as settings_text, but for the number of parameters; each has its place, whether set or not.
 void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
-  facts = {"model=" + model_name(options),
+  facts = {"model=" + options.model,
            fmt::format("batch={}", options.target_batch_size),
-           fmt::format("microbatch={}{}", options.microbatch, buffers_text(options)),
+           fmt::format("microbatch={}", options.microbatch),
            fmt::format("codec={}", name_of(options.codec)),
            fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
            fmt::format("error_feedback={}", options.feeds_back()),
@@ -96,9 +62,9 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("norm_cap={}", options.norm_cap),
            fmt::format("clip_norm={}", options.clip_norm),
            fmt::format("seed={}", options.seed),
-           "data: " + data_text(options.data),
+           "data: " + options.data,
            "optimizer: " + optimizer_text(options.optimizer),
-           "schedule: " + schedule_text(options.schedule, options.rounds)};
+           "schedule: " + schedule_text(options)};
 }
 
 /// What ends the run, which is no part of what it is.
@@ -106,8 +72,6 @@ std::string end_text(const RunOptions& options) {
   std::string text = fmt::format("rounds={}", options.rounds);
   if (options.budget.usd && options.budget.action == BudgetAction::drain)
     text += fmt::format(" budget_usd={}", *options.budget.usd);
-  if (options.evaluation.stop_accuracy)
-    text += fmt::format(" stop_accuracy={}", *options.evaluation.stop_accuracy);
   return text;
 }
 
@@ -115,15 +79,13 @@ std::string end_text(const RunOptions& options) {
 
 RunFacts::RunFacts(const RunOptions& options, std::uint64_t parameter_count) {
   add_settings(options, facts_);
-  add_lines(options.sources, facts_);
   words_ = {.layout = options.layout,
             .facts = fmt::format("{}", fmt::join(facts_, "\n")),
             .end = end_text(options)};
   if (options.has_own_model()) add_lines(options.layout, facts_);
   const std::string settings = settings_text(options, parameter_count);
   const std::string layout = options.has_own_model() ? "layout=" + options.layout + "\n" : "";
-  const std::string sources = options.sources.empty() ? "" : "sources=" + options.sources + "\n";
-  digest_ = digest_of(settings + sources + layout);
+  digest_ = digest_of(settings + layout);
   for (const std::string& fact : facts_) {
     if (prints_.size() == wire::kMostFacts) break;
     prints_.push_back(static_cast<std::uint32_t>(digest_of(fact).low));

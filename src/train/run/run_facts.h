@@ -11,9 +11,9 @@
 
 namespace tw::train {
 
-/// Everything that decides the result of a run (not paths, patience, evaluation, sites or checkpoints), a
-/// fact each: settings as "microbatch=32", "optimizer: adamw ...", then files by their digests, and the lines
-/// of a program's layout. Peers of one run agree on all of them, and on the number of parameters. Immutable.
+/// Everything that decides the result of a run (not patience, sites or checkpoints), a
+/// fact each: settings as "batch=512", "codec=fp16", and the lines of a program's layout. Peers of one run
+/// agree on all of them, and on the number of parameters. Immutable.
 class RunFacts {
  public:
   RunFacts(const RunOptions& options, std::uint64_t parameter_count);

@@ -12,38 +12,16 @@
 #include <utility>
 
 #include "base/text/field_table.h"
-#include "base/text/size.h"
 #include "base/text/text_file.h"
-#include "data/shards/shard_dataset.h"
-#include "data/shards/shard_index.h"
 #include "train/run/run_fields.h"
 
 namespace tw::train {
 namespace {
 
-constexpr std::uint64_t kLeastDataMemory = 1 << 20;
-
 struct Given {
   GivenValue value;
   std::string where;  // begins every message about it: "mnist.yaml:12: training.rounds"
 };
-
-bool has_test_data(const DataOptions& data) {
-  switch (data.kind) {
-    case DataKind::idx:
-      return !data.test_inputs.empty();
-    case DataKind::text:
-      return data.test_share > 0;
-    case DataKind::tokens:
-    case DataKind::megatron:
-      return !data.test_tokens.empty() || data.test_share > 0;
-    case DataKind::own:
-      return false;
-    case DataKind::shards:
-      return !data.shards.test_index.empty();
-  }
-  return false;
-}
 
 class Reading {
  public:
@@ -91,15 +69,12 @@ class Reading {
 
   Result<RunOptions> finish() {
     RunOptions options;
-    if (has_program_ && !is_given("model")) options.model = kOwnModel;
     for (const auto& [field, given] : given_) {
       const std::string complaint = assign(*field, given.value, options);
       if (!complaint.empty()) fault(fmt::format("{}: {}", given.where, complaint));
     }
-    if (faults_.empty()) settle_data(options);
     if (faults_.empty()) check_together(options);
     if (!faults_.empty()) return faults_.error();
-    if (options.schedule.total_rounds == 0) options.schedule.total_rounds = options.rounds;
     return options;
   }
 
@@ -108,7 +83,6 @@ class Reading {
 
   void collect_top(const Tree& value, const std::string& where) {
     if (value.key == "program") {
-      has_program_ = true;
       return tw::train::read_program(value, where, faults_, program_);
     }
     if (const RunField* field = find_run_field(value.key)) return collect_value(*field, value, where);
@@ -137,119 +111,7 @@ class Reading {
 
   bool is_given(std::string_view key) const { return given_.contains(find_run_field(key)); }
 
-  void settle_data(RunOptions& options) {
-    const bool any = is_given("data.kind") || is_given("data.text") || is_given("data.tokens") ||
-                     is_given("data.train_inputs") || is_given("data.index");
-    if (refuses_second_source()) return;
-    if (!any && options.has_own_model()) options.data.kind = DataKind::own;
-    if (options.data.kind == DataKind::own) return settle_own(options);
-    if (options.has_own_model()) return fault(where("model") + ": own goes with data.kind own alone");
-    if (!is_given("data.kind") && is_given("data.text")) options.data.kind = DataKind::text;
-    if (!is_given("data.kind") && is_given("data.tokens"))
-      options.data.kind = options.data.tokens.ends_with(".idx") ? DataKind::megatron : DataKind::tokens;
-    if (!is_given("data.kind") && is_given("data.index")) options.data.kind = DataKind::shards;
-    if (options.data.kind == DataKind::shards) return settle_shards(options);
-    if (options.data.kind == DataKind::text) return require("data.text", "text data needs it");
-    if (options.data.kind == DataKind::tokens) return require("data.tokens", "data of tokens needs it");
-    if (options.data.kind == DataKind::megatron) return settle_megatron();
-    require("data.train_inputs", "idx data needs it (for text data, give data.text)");
-    require("data.train_targets", "idx data needs it");
-    if (is_given("data.test_inputs")) require("data.test_targets", "data.test_inputs needs it");
-    if (is_given("data.test_targets")) require("data.test_inputs", "data.test_targets needs it");
-  }
-
-  /// One of two sets of data would be left out without a word.
-  bool refuses_second_source() {
-    std::string_view first;
-    for (const std::string_view key : {"data.text", "data.tokens", "data.train_inputs", "data.index"}) {
-      if (!is_given(key)) continue;
-      if (!first.empty()) {
-        fault(fmt::format("{}: there is {} as well; give one of them", where(key), first));
-        return true;
-      }
-      first = key;
-    }
-    return false;
-  }
-
-  void settle_megatron() {
-    require("data.tokens", "megatron data needs it");
-    if (is_given("data.token_type"))
-      fault(where("data.token_type") + ": the .idx file says how tokens are stored; leave it out");
-  }
-
-  void settle_shards(RunOptions& options) {
-    ShardData& data = options.data.shards;
-    require("data.index", "shards need it (tw data index writes one)");
-    require("data.inputs", "shards need it: the field that is the model's input, such as jpg");
-    require("data.targets", "shards need it: the field that is the target, such as cls");
-    if (data.channels == 2) fault(where("data.channels") + ": expected 0, 1 or 3, found 2");
-    if (data.memory < kLeastDataMemory)
-      fault(fmt::format("{}: expected at least {}, found {} bytes", where("data.memory"),
-                        size_text(kLeastDataMemory), data.memory));
-    if (!faults_.empty()) return;
-    for (const std::string_view key : {"data.index", "data.test_index"}) {
-      if (is_given(key)) settle_index(data, key);
-    }
-  }
-
-  void settle_index(ShardData& data, std::string_view key) {
-    const bool trains = key == "data.index";
-    const auto index = data::read_shard_index(trains ? data.index : data.test_index);
-    if (!index) return fault(fmt::format("{}: {}", where(key), index.error().message));
-    data.identity += (data.identity.empty() ? "" : "+") + to_string(index.value().identity());
-    const std::pair<std::string_view, std::string_view> uses[] = {{"data.inputs", data.inputs},
-                                                                  {"data.targets", data.targets}};
-    for (const auto& [name, fields] : uses)
-      if (const Status has = data::check_fields(index.value(), fields); !has)
-        fault(fmt::format("{}: {}: {}", where(name), key, has.error().message));
-    const std::uint64_t samples = index.value().size();
-    if (trains && data.shuffle == Shuffle::blocks && samples > 1 && data.block >= samples)
-      fault(fmt::format(
-          "{}: expected fewer than the {} samples of data.index, or nothing is permuted; found {}",
-          where("data.block"), samples, data.block));
-  }
-
-  /// Its samples are counts.
-  void settle_own(RunOptions& options) {
-    if (!options.has_own_model()) return fault(where("data.kind") + ": own goes with model own alone");
-    if (options.buffers != BufferUse::mean)
-      fault(where("training.buffers") +
-            ": with model own the program chooses; say buffers= of run.optimizer()");
-    if (!is_given("training.microbatch")) options.microbatch = 1;
-    if (options.microbatch != 1)
-      fault(
-          fmt::format("{}: with model own the program chooses how many samples it computes at once; leave "
-                      "it out, found {}",
-                      where("training.microbatch"), options.microbatch));
-  }
-
-  void require(std::string_view key, std::string_view reason) {
-    if (!is_given(key)) fault(fmt::format("{}: missing; {}", where(key), reason));
-  }
-
   void check_together(const RunOptions& o) {
-    if (o.target_batch_size < o.microbatch) {
-      fault(fmt::format("{}: {} is smaller than training.microbatch ({})",
-                        where("training.target_batch_size"), o.target_batch_size, o.microbatch));
-    }
-    const Round end = o.schedule.total_rounds == 0 ? o.rounds : o.schedule.total_rounds;
-    if (o.schedule.kind != ScheduleKind::constant && o.schedule.warmup_rounds >= end) {
-      fault(fmt::format("{}: {} leaves no round to fall: the schedule ends at round {}",
-                        where("schedule.warmup_rounds"), o.schedule.warmup_rounds, end));
-    }
-    if ((o.evaluation.every > 0 || o.evaluation.stop_accuracy) && !has_test_data(o.data)) {
-      const std::string key = where(o.evaluation.every > 0 ? "evaluation.every" : "evaluation.stop_accuracy");
-      if (o.data.kind == DataKind::own) return fault(key + ": with model own the program evaluates");
-      fault(fmt::format("{}: there is no data to evaluate on; give {}", key,
-                        o.data.kind == DataKind::idx      ? "data.test_inputs and data.test_targets"
-                        : o.data.kind == DataKind::shards ? "data.test_index"
-                                                          : "data.test_share"));
-    }
-    if (o.evaluation.stop_accuracy && o.evaluation.every == 0) {
-      fault(fmt::format("{}: needs evaluation.every, the rounds between two evaluations",
-                        where("evaluation.stop_accuracy")));
-    }
     if (o.checkpoint.folder != CheckpointOptions::kNone) return;
     for (const std::string_view key : {"checkpoint.to", "checkpoint.every"})
       if (is_given(key))
@@ -260,7 +122,6 @@ class Reading {
   std::filesystem::path folder_;
   std::map<const RunField*, Given> given_;
   ProgramOptions program_;
-  bool has_program_ = false;
   Complaints faults_;
 };
 

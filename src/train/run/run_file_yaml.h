@@ -14,8 +14,7 @@ namespace tw::train {
 /// Reads a run file (YAML; the keys are those of run_file_reference(), train/run/run_fields.h). `overrides`
 /// are pairs such as
 /// {"training.rounds", "100"} and win over the file. Paths in the file are relative to it, paths in overrides
-/// to the current folder. An empty path: overrides alone. In the result all paths are absolute, data.kind is
-/// decided and schedule.total_rounds is not 0.
+/// to the current folder. An empty path: overrides alone. In the result all paths are absolute.
 ///
 /// An error has one line for each fault, "examples/mnist.yaml:12: optimiser: unknown key; did you mean
 /// "optimizer"?".

@@ -11,31 +11,13 @@ namespace tw::train {
 
 using Names = std::span<const std::string_view>;
 
-inline constexpr std::string_view kDataKindNames[] = {"idx", "text", "tokens", "megatron", "own", "shards"};
-inline constexpr std::string_view kRawTokenNames[] = {"uint16", "uint32"};
-inline constexpr std::string_view kShuffleNames[] = {"blocks", "samples"};
-inline constexpr std::string_view kCropNames[] = {"middle", "random"};
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
-inline constexpr std::string_view kScheduleNames[] = {"constant", "linear", "cosine"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
-inline constexpr std::string_view kBufferUseNames[] = {"mean", "leader"};
 inline constexpr std::string_view kBudgetActionNames[] = {"warn", "drain"};
-
-inline Names names_of(DataKind) { return kDataKindNames; }
-
-inline Names names_of(RawToken) { return kRawTokenNames; }
-
-inline Names names_of(Shuffle) { return kShuffleNames; }
-
-inline Names names_of(Crop) { return kCropNames; }
 
 inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 
-inline Names names_of(ScheduleKind) { return kScheduleNames; }
-
 inline Names names_of(Rounding) { return kRoundingNames; }
-
-inline Names names_of(BufferUse) { return kBufferUseNames; }
 
 inline Names names_of(BudgetAction) { return kBudgetActionNames; }
 

@@ -30,15 +30,9 @@ void CountedNetwork::close(PeerId peer) {
   network_.close(peer);
 }
 
-void CountedNetwork::fetched(const world::StoreUses& uses) {
-  if (uses.empty() || uses == fetched_) return;
-  fetched_ = uses;
-  is_told_ = false;
-}
-
-void CountedNetwork::kept(const world::StoreUses& uses) {
-  if (uses.empty() || uses == kept_) return;
-  kept_ = uses;
+void CountedNetwork::asked(const world::StoreUses& uses) {
+  if (uses.empty() || uses == stores_) return;
+  stores_ = uses;
   is_told_ = false;
 }
 
@@ -54,9 +48,7 @@ std::optional<world::Event> CountedNetwork::rest(Instant now, Round round) {
   world::Event event{now, world::Phase::traffic, round};
   for (const auto& [site, bytes] : bytes_)
     event.numbers.emplace_back(std::string(world::kSentTo) + site, static_cast<double>(bytes));
-  world::StoreUses uses = fetched_;
-  world::add(uses, kept_);
-  for (const auto& [store, use] : uses) {
+  for (const auto& [store, use] : stores_) {
     event.numbers.emplace_back(std::string(world::kReadFrom) + store, static_cast<double>(use.bytes));
     event.numbers.emplace_back(std::string(world::kAskedOf) + store, static_cast<double>(use.reads));
     if (use.writes == 0) continue;

@@ -38,11 +38,8 @@ class CountedNetwork final : public world::Network {
 
   void closed(PeerId peer) { sites_.erase(peer); }
 
-  /// Bytes and requests of stores so far, over other connections: for data.
-  void fetched(const world::StoreUses& uses);
-
-  /// The same for all else: checkpoints and logs.
-  void kept(const world::StoreUses& uses);
+  /// Bytes and requests of stores so far, over other connections.
+  void asked(const world::StoreUses& uses);
 
   /// A bulk message for it was handed to a link.
   void handed(PeerId to, const Frame& message);
@@ -60,7 +57,7 @@ class CountedNetwork final : public world::Network {
   world::Network& network_;
   std::map<PeerId, std::string> sites_;
   std::map<std::string, std::uint64_t> bytes_;
-  world::StoreUses fetched_, kept_;
+  world::StoreUses stores_;
   bool is_told_ = true;
   std::optional<Instant> told_at_;
 };

@@ -15,7 +15,7 @@ class Departure {
   enum class Stage {
     running,
     draining,    ///< told to leave: contributes its work, and leaves after the round
-    last_round,  ///< the update of the last round is applied; its evaluation and checkpoint may be under way
+    last_round,  ///< the update of the last round is applied; its checkpoint may be under way
     lingering,   ///< own work is done: peers that lack the last record can still fetch it
     ended,       ///< for a reason; final
   };
@@ -46,7 +46,7 @@ class Departure {
   /// Other peers are ahead: this peer's last round may belong to a losing history. Not after the end.
   void catch_up() { stand_at(false); }
 
-  /// An evaluation or a checkpoint of the last round began; the end waits for it.
+  /// A checkpoint of the last round began; the end waits for it.
   void begin_last_job() { ++last_jobs_; }
 
   void finish_last_job();

@@ -45,11 +45,11 @@ Cause cause_of(Refusal::Code code) {
   return Cause::none;
 }
 
-std::unique_ptr<Learner> learner_of(Trainer& trainer, const SessionOptions& options, const Doors& doors) {
+std::unique_ptr<Learner> learner_of(Model& model, const SessionOptions& options, const Doors& doors) {
   const EngineLearner::Options engine{options.run,
-                                      geometry_of(trainer.parameter_count(), options.segment_length),
+                                      geometry_of(parameter_count(model), options.segment_length),
                                       options.chunk_bytes, options.grain};
-  return std::make_unique<EngineLearner>(trainer, engine, doors.compute, doors.disk);
+  return std::make_unique<EngineLearner>(model, engine, doors.compute, doors.disk);
 }
 
 average::Averager::Options averaging(const SessionOptions& options, const average::Geometry& geometry) {
@@ -78,8 +78,8 @@ wire::Member caller_of(const wire::Hello& hello) {
 
 }  // namespace
 
-Session::Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer)
-    : Session(doors, options, learner_of(trainer, options, doors), observer) {}
+Session::Session(Doors doors, SessionOptions options, Model& model, SessionObserver* observer)
+    : Session(doors, options, learner_of(model, options, doors), observer) {}
 
 Session::Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
                  SessionObserver* observer)
@@ -519,7 +519,6 @@ void Session::Machine::freeze(Duration in, Duration lasts) {
 
 void Session::Machine::end_run() {
   if (finished() || !swarm_) return;
-  ends_early_ = true;
   swarm_->end_run();
 }
 
@@ -551,7 +550,7 @@ void Session::Machine::tell(const wire::Status& status) {
 
 void Session::Machine::tell_of_traffic(bool at_once) {
   const Instant now = doors_.clock.now();
-  if (doors_.stores) meters_.network.kept(doors_.stores());
+  if (doors_.stores) meters_.network.asked(doors_.stores());
   auto event = at_once ? meters_.network.rest(now, step_.round) : meters_.network.due(now, step_.round);
   if (!event) return;
   const wire::Bandwidth line = averager_.bandwidth();

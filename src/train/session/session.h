@@ -10,7 +10,7 @@
 #include "base/rarely.h"
 #include "swarm/wait.h"
 #include "train/learn/learner.h"
-#include "train/learn/trainer.h"
+#include "train/learn/model.h"
 #include "train/run/run.h"
 #include "wire/record.h"
 #include "wire/status.h"
@@ -110,11 +110,11 @@ class SessionObserver {
 };
 
 /// One peer of a run, from greeting to leaving: the public C++ interface. It runs as long as its doors
-/// deliver events, on the loop thread; the trainer is called only on the compute executor.
+/// deliver events, on the loop thread; the model is called only on the compute executor.
 class Session {
  public:
   /// With the engine's own learner (train/learn/engine_learner.h).
-  Session(Doors doors, SessionOptions options, Trainer& trainer, SessionObserver* observer = nullptr);
+  Session(Doors doors, SessionOptions options, Model& model, SessionObserver* observer = nullptr);
   Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
           SessionObserver* observer = nullptr);
   ~Session();

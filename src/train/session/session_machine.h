@@ -110,7 +110,6 @@ class Session::Machine final : public world::NetworkEvents {
   // ---- session_rounds.cc
   // These are true when something came of it.
   bool open_round();
-  void tell_of_data(const wire::Record& record);
   void tell_of_skipped(Round round);
   bool start_work();
   void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
@@ -133,7 +132,6 @@ class Session::Machine final : public world::NetworkEvents {
   void report_stall();
   void on_update(const wire::Record& record, const Digest& parameters, Duration took);
   void after_update(const wire::Record& record);
-  void on_evaluation(const wire::Record& record, const Evaluation& evaluation, Duration took);
   void finish_when_done();
   double own_samples(const wire::Record& record) const;
 
@@ -201,7 +199,6 @@ class Session::Machine final : public world::NetworkEvents {
   PeerSearch search_;
   Departure departure_;
   bool pumping_ = false;
-  bool ends_early_ = false;  ///< told to: its budget is spent
 };
 
 }  // namespace tw::train

@@ -34,14 +34,6 @@ std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& 
   return texts;
 }
 
-/// The first member, which leads unless it is outbid, and can then end the run (stop_accuracy). It makes no
-/// pass meanwhile: where only its passes change the buffers, the second one evaluates if it can.
-bool is_evaluator(const RunOptions& run, const wire::Record& record, const wire::Member& self) {
-  const bool spares_leader = run.buffers == BufferUse::leader && !run.evaluation.stop_accuracy;
-  const std::size_t place = spares_leader && record.members.size() > 1 ? 1 : 0;
-  return place < record.members.size() && record.members[place].is(self);
-}
-
 }  // namespace
 
 bool Session::Machine::open_round() {
@@ -64,29 +56,13 @@ bool Session::Machine::open_round() {
 // ---- work
 // -----------------------------------------------------------------------------------------------------
 
-// Short waits are not logged.
-void Session::Machine::tell_of_data(const wire::Record& record) {
-  constexpr Duration kNoticed = 50ms;
-  const data::LoadNews& news = worker_.done().news;
-  meters_.network.fetched(news.stores);
-  if (news.waited >= kNoticed)
-    emit({.phase = Phase::wait,
-          .round = record.round,
-          .why = "waited in this round for data, such as " + news.waited_for,
-          .numbers = {{"seconds", to_seconds(news.waited)}},
-          .cause = world::Cause::sample});
-  const auto is_own = [&](const wire::Contribution& c) { return c.peer == options_.self; };
-  if (std::ranges::any_of(record.contributors, is_own)) tell_of_skipped(record.round);
-}
-
 // Once more after a hand-over that came to nothing: readers count each sample once.
 void Session::Machine::tell_of_skipped(Round round) {
-  for (const data::MissingSample& skipped : worker_.done().news.skipped)
+  for (const data::MissingSample& skipped : worker_.done().skipped)
     emit(Phase::skip, round, skipped.why, {{"sample", static_cast<double>(skipped.sample)}});
 }
 
 bool Session::Machine::start_work() {
-  worker_.expect(swarm_->leased_samples());
   if (worker_.is_computing() || worker_.is_elsewhere() || replica_.is_catching_up() || step_.round == 0)
     return false;
   const std::optional<swarm::WorkItem> item = swarm_->begin_work(doors_.clock.now(), worker_.grain());
@@ -311,7 +287,8 @@ void Session::Machine::act(const swarm::Committed& committed) {
   event.texts = samples_in(record, options_.run);
   doors_.events.emit(event);
   tell_of_traffic(false);
-  tell_of_data(record);
+  const auto is_own = [&](const wire::Contribution& c) { return c.peer == options_.self; };
+  if (std::ranges::any_of(record.contributors, is_own)) tell_of_skipped(record.round);
   if (observer_ != nullptr) observer_->on_commit(record);
 
   average::Averager::Mean mean = averager_.finish(step_, record.contributors);
@@ -351,35 +328,14 @@ void Session::Machine::on_update(const wire::Record& record, const Digest& param
 }
 
 void Session::Machine::after_update(const wire::Record& record) {
-  const RunOptions& run = options_.run;
-  const bool due = run.evaluation.every != 0 && record.round % run.evaluation.every == 0;
   const bool first = !record.members.empty() && record.members.front().is(self());
-  if (is_evaluator(run, record, self()) && (due || record.last)) {
-    if (record.last) departure_.begin_last_job();
-    worker_.evaluate(record.round, [this, record](const Evaluation& evaluation, Duration took) {
-      on_evaluation(record, evaluation, took);
-    });
-  }
   if (first && checkpoints_.is_due(record) && swarm_->anchors().empty() && checkpoints_.asks_for_anchor())
     emit({.phase = Phase::copy,
           .round = record.round,
-          .why = "checkpoint.to is set, but no peer is an anchor (tw train --role anchor): nothing is copied",
+          .why = "checkpoint.to is set, but no peer is an anchor (tw run --role anchor): nothing is copied",
           .cause = world::Cause::failed});
   copy_checkpoint(false);
   if (checkpoints_.is_due(record)) save_checkpoint(record);
-}
-
-void Session::Machine::on_evaluation(const wire::Record& record, const Evaluation& evaluation,
-                                     Duration took) {
-  tell_where_the_worker_is();
-  Numbers numbers = {{"loss", evaluation.loss}, {"took_s", to_seconds(took)}};
-  if (evaluation.accuracy) numbers.emplace_back("accuracy", *evaluation.accuracy);
-  const bool had_data = evaluation.accuracy || std::isfinite(evaluation.loss);
-  if (had_data) emit(Phase::evaluate, record.round, {}, std::move(numbers));
-  const std::optional<double> goal = options_.run.evaluation.stop_accuracy;
-  if (goal && evaluation.accuracy && *evaluation.accuracy >= *goal) swarm_->end_run();
-  if (record.last) departure_.finish_last_job();
-  finish_when_done();
 }
 
 void Session::Machine::finish_when_done() {
@@ -396,12 +352,11 @@ void Session::Machine::finish_when_done() {
     end(is_drained() ? "the run is over: its budget is spent" : "the run is complete", false);
 }
 
-/// It ends before its last round, and not because its accuracy is reached.
+/// Its budget is spent before its last round.
 bool Session::Machine::is_drained() const {
   const RunOptions& run = options_.run;
   const bool early = swarm_->head() && swarm_->head()->round < run.rounds;
-  const bool drains = run.budget.usd && run.budget.action == BudgetAction::drain;
-  return early && drains && (ends_early_ || !run.evaluation.stop_accuracy);
+  return early && run.budget.usd && run.budget.action == BudgetAction::drain;
 }
 
 double Session::Machine::own_samples(const wire::Record& record) const {

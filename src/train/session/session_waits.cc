@@ -15,11 +15,6 @@ Wait Session::Machine::own_work() const {
   };
   Wait wait = waits_.compute().current();
   if (worker_.jobs(Worker::State::away) > 0) wait = away_since(waits_.compute().since());
-  if (std::optional<data::LoadWait> data = worker_.waiting_for_data())
-    wait = {.kind = Wait::Kind::data,
-            .round = wait.round,
-            .object = std::move(data->what),
-            .lasted = data->lasted};
   const bool disk_counts = departure_.has_last_jobs() || !swarm_->head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = waits_.disk().current();
   if (wait.kind == Wait::Kind::nothing && worker_.paused_since()) wait = away_since(*worker_.paused_since());
@@ -36,7 +31,7 @@ Wait Session::Machine::waiting() const {
   const Wait own = own_work();
   const bool averages = averager_.plan(step_) != nullptr;
   const bool works = own.kind != Wait::Kind::nothing;
-  if (works && (!averages || own.kind == Wait::Kind::computing || own.kind == Wait::Kind::data)) return own;
+  if (works && (!averages || own.kind == Wait::Kind::computing)) return own;
   if (averages && !averager_.complete(step_)) {
     if (Wait wait = wait_for_segments(); !wait.peers.empty()) return wait;
   }

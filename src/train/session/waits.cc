@@ -37,14 +37,7 @@ void OwnWork::dropped(Instant now, std::size_t number) {
   if (number == 0) since_ = now;
 }
 
-swarm::Wait OwnWork::current() const {
-  if (jobs_.empty()) return {};
-  swarm::Wait wait = jobs_.front();
-  if (meter_->total() == 0) return wait;
-  wait.total = meter_->total();
-  wait.done = std::min(meter_->done(), wait.total);
-  return wait;
-}
+swarm::Wait OwnWork::current() const { return jobs_.empty() ? swarm::Wait{} : jobs_.front(); }
 
 Duration OwnWork::usual(swarm::Wait::Kind kind) const {
   const auto found = usual_.find(kind);
@@ -70,7 +63,6 @@ std::optional<swarm::Wait::Unanswered> Waits::unanswered(Instant now, const std:
 }
 
 Duration Waits::told_first_after() const {
-  if (last_.kind == swarm::Wait::Kind::data) return {};
   if (last_.kind != swarm::Wait::Kind::computing) return kNameWaitAfter;
   return std::max(kNameWaitAfter, kUnusualTimes * compute_.usual(last_.kind));
 }
@@ -79,7 +71,7 @@ std::optional<world::Event> Waits::watch(Instant now, Round round, const swarm::
   const bool same = goes_on(last_, wait) && round == round_;
   last_ = wait;
   round_ = round;
-  if (!same) since_ = now - wait.lasted;
+  if (!same) since_ = now;
   if (!same) told_after_ = {};
   if (wait.kind == swarm::Wait::Kind::computing && compute_.since() > since_) {  // another microbatch
     since_ = compute_.since();

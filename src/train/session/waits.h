@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/ids.h"
 #include "base/time.h"
 #include "swarm/wait.h"
-#include "train/session/work_meter.h"
 #include "world/events.h"
 
 namespace tw::train {
@@ -26,7 +24,7 @@ class OwnWork {
   /// A job was dropped, or did nothing; 0: the first one.
   void dropped(Instant now, std::size_t number);
 
-  /// The job under way, with the progress of its meter; empty if there is none.
+  /// The job under way; empty if there is none.
   swarm::Wait current() const;
 
   /// When the job under way, the first one, began.
@@ -40,9 +38,6 @@ class OwnWork {
   /// How long jobs of this kind take, smoothed from the second one on; 0 before one has ended.
   Duration usual(swarm::Wait::Kind kind) const;
 
-  /// Progress of the job under way, if it reports any.
-  const std::shared_ptr<WorkMeter>& meter() const { return meter_; }  // owners: this and the job that runs
-
  private:
   struct Usual {
     Duration took{};
@@ -52,7 +47,6 @@ class OwnWork {
   std::deque<swarm::Wait> jobs_;
   Instant since_{};
   std::map<swarm::Wait::Kind, Usual> usual_;
-  std::shared_ptr<WorkMeter> meter_ = std::make_shared<WorkMeter>();  // owners: this and the job that runs
 };
 
 /// The work of a session, addresses that do not answer, and the times to report its wait. Loop thread only.
@@ -81,8 +75,7 @@ class Waits {
   static constexpr Duration kDialledNoMore = std::chrono::minutes(1);
 
   /// To be called with every tick. An event once `wait` has lasted for 4 s, and again each time it is half as
-  /// long again. A wait for data is reported at once. A microbatch is reported only when it takes three times
-  /// as long as usual.
+  /// long again. A microbatch is reported only when it takes three times as long as usual.
   std::optional<world::Event> watch(Instant now, Round round, const swarm::Wait& wait);
 
  private:

@@ -56,30 +56,16 @@ TEST_F(Telling, leaves_out_microbatches_that_take_their_usual_time) {
   EXPECT_EQ(told(waits.compute().current(), 60s, 80s), (std::vector<double>{78}));
 }
 
-TEST_F(Telling, tells_at_once_of_data_that_is_long_in_coming) {
-  const Wait data{.kind = Wait::Kind::data, .round = 7, .object = "s3://b/a.tar, bytes 0-9", .lasted = 2s};
-  EXPECT_TRUE(told({.kind = Wait::Kind::computing, .round = 7}, 0s, 2s).empty());
-  const auto event = waits.watch(Instant(2s), 7, data);
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->why, "reading data: s3://b/a.tar, bytes 0-9");
-  EXPECT_EQ(event->numbers, (std::vector<std::pair<std::string, double>>{{"seconds", 2}}));
-  EXPECT_EQ(told(data, 2250ms, 20s), (std::vector<double>{6, 10, 15})) << "2 s more than it is known";
-}
-
-TEST(OwnWork, is_the_job_that_runs_with_what_its_meter_says) {
+TEST(OwnWork, is_the_job_that_runs) {
   OwnWork work;
   EXPECT_EQ(work.current().kind, Wait::Kind::nothing);
-  work.submitted(Instant(1s), {.kind = Wait::Kind::evaluating});
+  work.submitted(Instant(1s), {.kind = Wait::Kind::saving});
   work.submitted(Instant(2s), {.kind = Wait::Kind::computing});
   EXPECT_EQ(work.since(), Instant(1s));
-  work.meter()->begin(100);
-  work.meter()->step();
-  EXPECT_EQ(text_of(work.current()), "evaluating the model: 1 of 100 batches");
-  work.meter()->begin(0);
   work.finished(Instant(9s), 8s);
   EXPECT_EQ(work.current().kind, Wait::Kind::computing);
   EXPECT_EQ(work.since(), Instant(9s));
-  EXPECT_EQ(work.usual(Wait::Kind::evaluating), 8s);
+  EXPECT_EQ(work.usual(Wait::Kind::saving), 8s);
 }
 
 TEST(OwnWork, takes_the_first_job_of_a_kind_for_a_warm_up) {

@@ -19,9 +19,6 @@ constexpr Duration kAwayAfter = std::chrono::seconds(1);
 /// The first one compiles and warms up. Where others compute already, nobody waits for that.
 constexpr Duration kFirstStep = std::chrono::seconds(10);
 
-/// A wait for data that lasts longer is named at once: a hanging store is named within 5 s.
-constexpr Duration kNameDataAfter = std::chrono::seconds(2);
-
 /// For callers that do not need the time.
 auto untimed(std::function<void(const Result<Digest>&)> done) {
   return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
@@ -71,12 +68,6 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
                                       }));
 }
 
-std::optional<data::LoadWait> Worker::waiting_for_data() const {
-  if (queue_.empty()) return std::nullopt;
-  std::optional<data::LoadWait> wait = learner_->waiting_for_data();
-  return wait && wait->lasted >= kNameDataAfter ? wait : std::nullopt;
-}
-
 void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone&)> done) {
   TW_CHECK(!is_computing());
   item_ = item;
@@ -93,10 +84,7 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone
       }
       done_.samples += did.samples;
       done_.missing += did.missing ? 1 : 0;
-      done_.news.waited += did.news.waited;
-      if (did.news.waited != Duration{}) done_.news.waited_for = did.news.waited_for;
-      done_.news.skipped.insert(done_.news.skipped.end(), did.news.skipped.begin(), did.news.skipped.end());
-      if (!did.news.stores.empty()) done_.news.stores = did.news.stores;
+      done_.skipped.insert(done_.skipped.end(), did.skipped.begin(), did.skipped.end());
     }
     done(did);
   };
@@ -146,13 +134,12 @@ wire::Presence Worker::presence(Instant now) const {
   if (updates_under_way() >= SessionView::kMostWaitingUpdates) return wire::Presence::full;
   if (paused_since_ || jobs(State::away) > 0 || is_deserted(now) || has_late_update(now))
     return wire::Presence::away;
-  return jobs(State::evaluating) > 0 ? wire::Presence::occupied : wire::Presence::here;
+  return wire::Presence::here;
 }
 
-// Or the copy before it takes long. The engine's own
-// evaluation ends by itself, and its leader can end the run by it.
+// Or the copy before it takes long.
 bool Worker::has_late_update(Instant now) const {
-  if (updates_under_way() == 0 || state() == State::evaluating) return false;
+  if (updates_under_way() == 0) return false;
   const OwnWork& work = surroundings_.waits.compute();
   return now - work.since() > std::max<Duration>(kAwayAfter, kUsualSteps * work.usual(work.current().kind));
 }
@@ -184,12 +171,6 @@ void Worker::restore(Learner::Image image, std::function<void(const Result<Diges
   const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
   learner_->restore(std::move(image),
                     queued<Result<Digest>>(State::restoring, what, untimed(std::move(done))));
-}
-
-void Worker::evaluate(Round round, std::function<void(const Evaluation&, Duration)> done) {
-  const Wait what{.kind = Wait::Kind::evaluating, .round = round};
-  learner_->evaluate(surroundings_.waits.compute().meter(),
-                     queued<Evaluation>(State::evaluating, what, std::move(done)));
 }
 
 Wait Worker::freezing(const wire::Record& record) const {

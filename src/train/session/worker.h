@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "train/learn/learner.h"
 #include "train/session/waits.h"
@@ -26,7 +27,6 @@ class Worker {
     away,       ///< the compute thread belongs to a program and has not come back
     applying,   ///< the update of a round that this peer took part in
     replaying,  ///< the update of a round that it missed
-    evaluating,
     freezing,
     restoring,
   };
@@ -55,8 +55,8 @@ class Worker {
   /// Where the thread is, as others have to know. Its updates decide: they wait for it, or one takes long.
   wire::Presence presence(Instant now) const;
 
-  /// Others do this peer's part: it evaluates, or its thread is away.
-  bool is_elsewhere() const { return paused_since_ || jobs(State::evaluating) + jobs(State::away) > 0; }
+  /// Others do this peer's part: its thread is away.
+  bool is_elsewhere() const { return paused_since_ || jobs(State::away) > 0; }
 
   /// Its owner has announced that the thread is busy, since then.
   std::optional<Instant> paused_since() const { return paused_since_; }
@@ -70,14 +70,6 @@ class Worker {
   // ---- jobs; took: what the job itself took
 
   void initialise(std::function<void(const Digest&)> done);
-
-  /// Samples leased to this peer, without computed ones.
-  void expect(const RangeSet& samples) {
-    if (samples != expected_) learner_->expect(expected_ = samples);
-  }
-
-  /// Samples that the job under way has waited for long enough to report.
-  std::optional<data::LoadWait> waiting_for_data() const;
 
   /// Microbatches that an item may have.
   std::uint64_t grain() const { return learner_->grain(); }
@@ -103,11 +95,9 @@ class Worker {
 
   void restore(Learner::Image image, std::function<void(const Result<Digest>&)> done);
 
-  void evaluate(Round round, std::function<void(const Evaluation&, Duration)> done);
-
   void freeze(const wire::Record& record, std::function<void(const Learner::Image&)> done);
 
-  /// For a joiner, which does not wait for microbatches or evaluations: null when an update came in between.
+  /// For a joiner, which does not wait for microbatches: null when an update came in between.
   void freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done);
 
   // ---- slots
@@ -128,7 +118,7 @@ class Worker {
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;  ///< those whose loss is known
     Instant until{};                 ///< its last microbatch
-    data::LoadNews news{};
+    std::vector<data::MissingSample> skipped{};
     std::uint64_t missing = 0;  ///< items not computed because a sample cannot be read
   };
 
@@ -154,7 +144,6 @@ class Worker {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
   std::deque<State> queue_;
   swarm::WorkItem item_;  ///< while it computes
-  RangeSet expected_;
   std::optional<Instant> paused_since_;
   Round round_ = 0;
   Done done_;

@@ -45,17 +45,6 @@ class WorkerTest : public ::testing::Test {
   Worker worker{std::move(made), {clock, waits, [this] { ++pumped; }, [this] { ++backs; }}};
 };
 
-TEST_F(WorkerTest, tells_of_data_that_a_job_waits_for_once_that_is_long) {
-  learner.late = {"a.tar, bytes 0-9", std::chrono::milliseconds(1900)};
-  worker.open(3);
-  worker.work(item_of(3, 8), [](const WorkDone&) {});
-  EXPECT_FALSE(worker.waiting_for_data());
-  learner.late->lasted = std::chrono::seconds(2);
-  EXPECT_EQ(worker.waiting_for_data(), learner.late);
-  ASSERT_TRUE(learner.run_next());
-  EXPECT_FALSE(worker.waiting_for_data());
-}
-
 TEST_F(WorkerTest, passes_on_which_sample_is_missing) {
   learner.missing = data::MissingSample{5, "a.tar, bytes 0-9: 404"};
   worker.open(3);
@@ -113,22 +102,21 @@ TEST_F(WorkerTest, does_not_count_what_is_of_an_earlier_round) {
 TEST_F(WorkerTest, is_in_the_state_of_the_first_job_of_its_queue) {
   worker.initialise([](const Digest&) {});
   worker.apply({record_of(1), {}}, [](const Digest&, Duration) {});
-  worker.evaluate(1, [](const Evaluation&, Duration) {});
   worker.freeze(record_of(1), [](const Learner::Image&) {});
   worker.replay({.record = record_of(2), .missed = true}, [](const Result<Digest>&) {});
   worker.restore(std::make_shared<const sync::StateImage>(),
                  [](const Result<Digest>&) {});  // owners: the job
   EXPECT_THAT(learner.given,
-              ElementsAre("initialise", "apply 1", "evaluate", "freeze 1 in order", "replay 2", "restore"));
+              ElementsAre("initialise", "apply 1", "freeze 1 in order", "replay 2", "restore"));
   EXPECT_EQ(1U, worker.updates_under_way());
   std::vector<Worker::State> states;
   do {
     states.push_back(worker.state());
   } while (learner.run_next());
-  EXPECT_THAT(states, ElementsAre(Worker::State::initialising, Worker::State::applying,
-                                  Worker::State::evaluating, Worker::State::freezing,
-                                  Worker::State::replaying, Worker::State::restoring, Worker::State::idle));
-  EXPECT_EQ(6, pumped);
+  EXPECT_THAT(states,
+              ElementsAre(Worker::State::initialising, Worker::State::applying, Worker::State::freezing,
+                          Worker::State::replaying, Worker::State::restoring, Worker::State::idle));
+  EXPECT_EQ(5, pumped);
 }
 
 TEST_F(WorkerTest, passes_on_why_a_state_could_not_be_taken) {
@@ -315,12 +303,6 @@ TEST_F(WorkerTest, is_away_while_an_update_takes_longer_than_usual) {
   EXPECT_EQ(wire::Presence::away, worker.presence(clock.time + 4001ms));
   apply(3);
   EXPECT_EQ(wire::Presence::full, worker.presence(clock.time)) << "two means wait";
-}
-
-TEST_F(WorkerTest, is_occupied_by_an_evaluation_of_the_engine_and_then_leads_on) {
-  worker.evaluate(1, [](const Evaluation&, Duration) {});
-  worker.apply({record_of(2), {}}, [](const Digest&, Duration) {});
-  EXPECT_EQ(wire::Presence::occupied, worker.presence(clock.time + std::chrono::hours(1)));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/run/data_doors.h"
+#include "cli/run/store_warnings.h"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "base/time.h"
 #include "cli/commands.h"
 
 namespace tw::cli {
@@ -25,12 +25,6 @@ struct Shown {
 };
 
 }  // namespace
-
-train::DataDoors data_doors(host::Stores& stores, const train::RunOptions& run, int threads) {
-  const train::ShardData& shards = run.data.shards;
-  if (!shards.cache.empty()) stores.keep_in(shards.cache, shards.cache_limit);
-  return {.store = &stores, .now = since_boot, .decoders = std::max(1, threads - 2)};
-}
 
 std::function<void(const std::string&)> warn_of_stores() {
   return [shown = std::make_shared<Shown>()](const std::string& trouble) {  // owners: the copies of this

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/sample.h"
+#include "swarm/leases/work.h"
+
+namespace tw::train {
+
+/// Samples [first, first + count) of the run, counted over all rounds and epochs.
+struct SampleSpan {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+/// The part of a WorkItem that was computed: its first microbatches.
+struct WorkDone {
+  std::uint64_t microbatches = 0;
+  std::uint64_t samples = 0;
+  double loss_sum = 0;                         ///< over these samples
+  std::vector<data::MissingSample> skipped{};  ///< left out: nobody can read them
+  std::string settings{};  ///< that a program wants for the update of this round (wire::Record::settings)
+  std::optional<data::MissingSample> missing{};  ///< this peer cannot read it, so nothing was computed
+};
+
+/// A model with its data, on flat vectors: the program's, the simulator's, or that of a benchmark. All calls
+/// come from one thread at a time, the compute thread.
+class Model {
+ public:
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  virtual ~Model() = default;
+
+  /// Sizes of the tensors that make up the flat vector, in order.
+  virtual std::vector<std::uint64_t> tensor_sizes() const = 0;
+
+  /// The parameters with which the run begins.
+  virtual void initial_parameters(std::span<float> out) = 0;
+
+  /// Adds the gradient of the SUM of the losses of the item's samples, or of its first microbatches.
+  virtual WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
+                        std::span<float> gradient_sum) = 0;
+};
+
+/// Floats of the flat vector.
+std::uint64_t parameter_count(const Model& model);
+
+}  // namespace tw::train
