@@ -16,8 +16,7 @@ struct Array {
   bool operator==(const Array&) const = default;
 };
 
-/// A sample of the data set as one of the run. Random choices (such as a crop of a picture) depend on its
-/// number in the run, so they differ in each epoch.
+/// A sample of the data set as one of the run: it comes again in each epoch.
 struct Pick {
   std::uint64_t index = 0;   ///< in the data set
   std::uint64_t number = 0;  ///< in the run

@@ -28,7 +28,7 @@ void tar(Input& input) {
   const auto rest = input.rest();
   std::string bytes(rest.begin(), rest.end());
   for (const char* field : {"jpg", "png", "npy", "cls", "txt", "json"})
-    (void)data::decode_field(field, bytes, data::FieldUse::input, {.size = 8, .random_crop = true}, piece);
+    (void)data::decode_field(field, bytes, {.size = 8});
   bytes.resize((bytes.size() + 511) / 512 * 512);
   for (std::uint64_t i = 0; i < headers; ++i) seal_header(bytes, i * 512);
   const auto members =

@@ -84,12 +84,12 @@ Result<NpyHead> npy_head(std::string_view bytes) {
 }
 
 template <class From, class To>
-std::vector<To> converted(std::string_view bytes, double scale = 1) {
+std::vector<To> converted(std::string_view bytes) {
   std::vector<To> values(bytes.size() / sizeof(From));
   for (std::size_t i = 0; i < values.size(); ++i) {
     From value;
     std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
-    values[i] = scale == 1 ? static_cast<To>(value) : static_cast<To>(value * scale);
+    values[i] = static_cast<To>(value);
   }
   return values;
 }
@@ -112,7 +112,7 @@ std::vector<float> halves(std::string_view bytes) {
 
 }  // namespace
 
-Result<Array> decode_npy(std::string_view bytes, FieldUse use) {
+Result<Array> decode_npy(std::string_view bytes) {
   auto head = npy_head(bytes);
   if (!head) return head.error();
   const std::string& type = head.value().type;
@@ -134,8 +134,6 @@ Result<Array> decode_npy(std::string_view bytes, FieldUse use) {
     array.values = converted<double, float>(values);
   else if (kind == "f2")
     array.values = halves(values);
-  else if (kind == "u1" && use == FieldUse::input)
-    array.values = converted<std::uint8_t, float>(values, 1.0 / 255);
   else if (kind == "u1" || kind == "b1")
     array.values = converted<std::uint8_t, std::int64_t>(values);
   else if (kind == "i1")
@@ -161,11 +159,10 @@ bool is_decoded(std::string_view field) {
   return std::ranges::find(kDecoded, kind_of(field)) != kDecoded.end();
 }
 
-Result<Array> decode_field(std::string_view field, std::string_view bytes, FieldUse use,
-                           const PictureOptions& picture, std::uint64_t seed) {
+Result<Array> decode_field(std::string_view field, std::string_view bytes, const PictureOptions& picture) {
   const std::string_view kind = kind_of(field);
-  if (kind == "jpg" || kind == "jpeg" || kind == "png") return decode_picture(bytes, picture, seed);
-  if (kind == "npy") return decode_npy(bytes, use);
+  if (kind == "jpg" || kind == "jpeg" || kind == "png") return decode_picture(bytes, picture);
+  if (kind == "npy") return decode_npy(bytes);
   if (kind == "cls" || kind == "id" || kind == "index") return decode_class(bytes);
   if (kind == "json") return decode_json(bytes);
   if (kind == "txt") {

@@ -9,24 +9,20 @@
 
 namespace tw::data {
 
-enum class FieldUse : std::uint8_t { input, target };
-
 /// The values of one field of a sample, by the last part of its name:
 ///   jpg, jpeg, png   float32 [channels, height, width] in [0, 1]; JPEG or PNG, whichever the bytes are
-///   npy              the array: float16, float32 and float64 become float32, integers int64; but uint8 of an
-///                    input becomes float32 in [0, 1], as in IDX files
+///   npy              the array: float16, float32 and float64 become float32, integers int64
 ///   cls, id, index   one int64, shape []
 ///   txt, json        numbers, in JSON also lists of them: int64 where all are whole, else float32
 /// Pure; any thread. The error says what was expected, without the name of the sample.
-Result<Array> decode_field(std::string_view field, std::string_view bytes, FieldUse use,
-                           const PictureOptions& picture, std::uint64_t seed);
+Result<Array> decode_field(std::string_view field, std::string_view bytes, const PictureOptions& picture);
 
 /// "jpg, jpeg, png, ...": the kinds that decode_field() knows.
 std::string decoded_fields();
 bool is_decoded(std::string_view field);
 
 /// Reads a numpy file (NEP 1), versions 1 to 3, in C order and little-endian.
-Result<Array> decode_npy(std::string_view bytes, FieldUse use);
+Result<Array> decode_npy(std::string_view bytes);
 
 /// Reads numbers from JSON: one, or lists of equal lengths (also txt: numbers separated by blanks).
 Result<Array> decode_json(std::string_view bytes);

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <set>
 
 namespace tw::data {
 namespace {
@@ -84,7 +83,7 @@ const std::vector<float>& floats(const Array& array) { return std::get<std::vect
 
 /// The first channels of the first pixels: all that differ in pictures of one color.
 std::vector<int> pixels(const std::string& picture, std::uint32_t channels) {
-  const auto array = decode_picture(picture, {.channels = channels}, 0);
+  const auto array = decode_picture(picture, {.channels = channels});
   if (!array) return {};
   const std::size_t area = array.value().shape[1] * array.value().shape[2];
   const std::size_t step = area == 64 ? 64 : 1;  // a JPEG of one block, of one color
@@ -96,7 +95,7 @@ std::vector<int> pixels(const std::string& picture, std::uint32_t channels) {
 
 /// Empty: it can be decoded.
 std::string why_not(const std::string& picture) {
-  const auto array = decode_picture(picture, {}, 0);
+  const auto array = decode_picture(picture, {});
   return array ? std::string() : array.error().message;
 }
 
@@ -106,48 +105,28 @@ std::string npy(const std::string& type, const std::string& shape, const std::st
 }
 
 TEST(Pictures, of_png_are_channels_of_rows) {
-  const auto picture = decode_field("png", kPng, FieldUse::input, {}, 0);
+  const auto picture = decode_field("png", kPng, {});
   ASSERT_TRUE(picture) << picture.error().message;
   EXPECT_THAT(picture.value().shape, ElementsAre(3, 2, 2));
   EXPECT_THAT(floats(picture.value()), ElementsAre(1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1));
-  const auto grey = decode_field("seg.png", kPng, FieldUse::input, {.channels = 1}, 0);
+  const auto grey = decode_field("seg.png", kPng, {.channels = 1});
   EXPECT_THAT(grey.value().shape, ElementsAre(1, 2, 2));
 }
 
 TEST(Pictures, of_jpeg_are_cut_to_their_middle_and_made_smaller) {
-  const auto whole = decode_field("jpg", kJpeg, FieldUse::input, {}, 0);
+  const auto whole = decode_field("jpg", kJpeg, {});
   ASSERT_TRUE(whole) << whole.error().message;
   EXPECT_THAT(whole.value().shape, ElementsAre(1, 16, 32));
-  const auto small = decode_field("jpg", kJpeg, FieldUse::input, {.size = 4, .channels = 3}, 0);
+  const auto small = decode_field("jpg", kJpeg, {.size = 4, .channels = 3});
   EXPECT_THAT(small.value().shape, ElementsAre(3, 4, 4));
   const std::vector<float>& values = floats(small.value());
   EXPECT_THAT(values[0], FloatNear(0, 0.05F));
   EXPECT_THAT(values[3], FloatNear(1, 0.05F));
 }
 
-TEST(Pictures, are_cut_and_mirrored_by_the_number_of_the_sample_alone) {
-  const PictureOptions options{.size = 4, .random_crop = true, .flip = true};
-  std::set<std::vector<float>> seen;
-  bool mirrored = false;
-  for (std::uint64_t number = 0; number < 20; ++number) {
-    const auto once = decode_field("jpg", kJpeg, FieldUse::input, options, number);
-    EXPECT_EQ(once.value(), decode_field("jpg", kJpeg, FieldUse::input, options, number).value());
-    seen.insert(floats(once.value()));
-    mirrored = mirrored || floats(once.value())[0] > floats(once.value())[3] + 0.5F;
-  }
-  EXPECT_GT(seen.size(), 5U);
-  EXPECT_TRUE(mirrored);
-}
-
-TEST(Pictures, show_a_part_inside_them) {
-  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    const Rectangle part = part_of(300, 200, {.size = 10, .random_crop = true}, seed);
-    ASSERT_GE(part.x, 0);
-    ASSERT_LE(part.x + part.width, 300);
-    ASSERT_LE(part.y + part.height, 200);
-    ASSERT_GE(part.width * part.height, 0.07 * 300 * 200);
-  }
-  EXPECT_EQ(part_of(300, 200, {.size = 10}, 1), (Rectangle{50, 0, 200, 200}));
+TEST(Pictures, show_the_square_in_the_middle) {
+  EXPECT_EQ(part_of(300, 200, {.size = 10}), (Rectangle{50, 0, 200, 200}));
+  EXPECT_EQ(part_of(300, 200, {}), (Rectangle{0, 0, 300, 200}));
 }
 
 TEST(Pictures, have_the_pixels_of_Pillow) {
@@ -187,8 +166,7 @@ TEST(Pictures, with_a_wrong_checksum_are_an_error_and_with_bytes_behind_the_end_
 }
 
 TEST(Pictures, are_known_by_their_bytes_and_refused_by_name) {
-  EXPECT_EQ(decode_field("jpg", kPng, FieldUse::input, {}, 0).value(),
-            decode_field("png", kPng, FieldUse::input, {}, 0).value());
+  EXPECT_EQ(decode_field("jpg", kPng, {}).value(), decode_field("png", kPng, {}).value());
   EXPECT_EQ(why_not("RIFF....WEBPVP8 "), "a WebP file, expected a JPEG or PNG");
   EXPECT_EQ(why_not("GIF89a"), "a GIF file, expected a JPEG or PNG");
   std::string deep = kJpeg, lossless = kJpeg, wide = kPng;
@@ -204,45 +182,36 @@ TEST(Pictures, are_known_by_their_bytes_and_refused_by_name) {
 
 TEST(Npy, becomes_floats_and_integers) {
   const auto bytes = npy("|u1", "(2, 1)", std::string("\xff\x00", 2));
-  const auto input = decode_npy(bytes, FieldUse::input);
-  ASSERT_TRUE(input) << input.error().message;
-  EXPECT_EQ(input.value(), (Array{{2, 1}, std::vector<float>{1, 0}}));
-  EXPECT_EQ(decode_npy(bytes, FieldUse::target).value(), (Array{{2, 1}, std::vector<std::int64_t>{255, 0}}));
-  EXPECT_EQ(decode_npy(npy("<i2", "()", std::string("\xfe\xff", 2)), FieldUse::input).value(),
+  EXPECT_EQ(decode_npy(bytes).value(), (Array{{2, 1}, std::vector<std::int64_t>{255, 0}}));
+  EXPECT_EQ(decode_npy(npy("<i2", "()", std::string("\xfe\xff", 2))).value(),
             (Array{{}, std::vector<std::int64_t>{-2}}));
-  EXPECT_EQ(
-      decode_npy(npy("<f2", "(3,)", std::string("\x00\x3c\x00\xc0\x00\x38", 6)), FieldUse::input).value(),
-      (Array{{3}, std::vector<float>{1, -2, 0.5F}}));
+  EXPECT_EQ(decode_npy(npy("<f2", "(3,)", std::string("\x00\x3c\x00\xc0\x00\x38", 6))).value(),
+            (Array{{3}, std::vector<float>{1, -2, 0.5F}}));
 }
 
 TEST(Npy, that_is_broken_is_an_error) {
-  EXPECT_FALSE(decode_npy("", FieldUse::input));
-  EXPECT_FALSE(decode_npy(npy("", "(2,)", "1234"), FieldUse::input));
-  EXPECT_THAT(decode_npy(npy("<f4", "(2,)", "1234"), FieldUse::input).error().message, HasSubstr("cut off"));
-  EXPECT_THAT(decode_npy(npy("<f4", "(99999999999, 99999999999)", "1234"), FieldUse::input).error().message,
+  EXPECT_FALSE(decode_npy(""));
+  EXPECT_FALSE(decode_npy(npy("", "(2,)", "1234")));
+  EXPECT_THAT(decode_npy(npy("<f4", "(2,)", "1234")).error().message, HasSubstr("cut off"));
+  EXPECT_THAT(decode_npy(npy("<f4", "(99999999999, 99999999999)", "1234")).error().message,
               HasSubstr("cut off"));
-  EXPECT_THAT(decode_npy(npy(">f4", "(1,)", "1234"), FieldUse::input).error().message, HasSubstr(">f4"));
-  EXPECT_THAT(decode_npy(npy("<c8", "(1,)", "12345678"), FieldUse::input).error().message, HasSubstr("<c8"));
+  EXPECT_THAT(decode_npy(npy(">f4", "(1,)", "1234")).error().message, HasSubstr(">f4"));
+  EXPECT_THAT(decode_npy(npy("<c8", "(1,)", "12345678")).error().message, HasSubstr("<c8"));
 }
 
 TEST(Numbers, are_whole_where_all_are) {
-  EXPECT_EQ(decode_field("cls", " 7\n", FieldUse::target, {}, 0).value(),
-            (Array{{}, std::vector<std::int64_t>{7}}));
-  EXPECT_EQ(decode_field("json", "[[1, 2], [3, 4.5]]", FieldUse::target, {}, 0).value(),
+  EXPECT_EQ(decode_field("cls", " 7\n", {}).value(), (Array{{}, std::vector<std::int64_t>{7}}));
+  EXPECT_EQ(decode_field("json", "[[1, 2], [3, 4.5]]", {}).value(),
             (Array{{2, 2}, std::vector<float>{1, 2, 3, 4.5F}}));
-  EXPECT_EQ(decode_field("txt", "1 2\n 3\n", FieldUse::target, {}, 0).value(),
-            (Array{{3}, std::vector<std::int64_t>{1, 2, 3}}));
+  EXPECT_EQ(decode_field("txt", "1 2\n 3\n", {}).value(), (Array{{3}, std::vector<std::int64_t>{1, 2, 3}}));
 }
 
 TEST(Numbers, that_are_none_are_an_error) {
-  EXPECT_EQ(decode_field("cls", "cat", FieldUse::target, {}, 0).error().message,
-            "expected a whole number, found \"cat\"");
+  EXPECT_EQ(decode_field("cls", "cat", {}).error().message, "expected a whole number, found \"cat\"");
   for (const char* bad : {"{}", "[1, [2]]", "[[1], [2, 3]]", "[[[[[[[[[1]]]]]]]]]", "", "nul", "\"a\""})
-    EXPECT_FALSE(decode_field("json", bad, FieldUse::target, {}, 0)) << bad;
-  EXPECT_THAT(decode_field("txt", "a caption", FieldUse::target, {}, 0).error().message,
-              HasSubstr("expected numbers"));
-  EXPECT_THAT(decode_field("mp4", "", FieldUse::input, {}, 0).error().message,
-              HasSubstr("no decoder for .mp4"));
+    EXPECT_FALSE(decode_field("json", bad, {})) << bad;
+  EXPECT_THAT(decode_field("txt", "a caption", {}).error().message, HasSubstr("expected numbers"));
+  EXPECT_THAT(decode_field("mp4", "", {}).error().message, HasSubstr("no decoder for .mp4"));
 }
 
 }  // namespace

@@ -125,14 +125,14 @@ Picture rgb_of_cmyk(const Picture& ink) {
 
 }  // namespace
 
-Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options, std::uint64_t seed) {
+Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options) {
   const auto frame = frame_in(bytes);
   if (!frame) return frame.error();
   const auto [width, height, components] = frame.value();
   if (const Status sized = check_size(width, height); !sized) return sized.error();
   const Jpeg jpeg(tjInitDecompress(), tjDestroy);
   if (!jpeg) return Error{"libturbojpeg cannot be started"};
-  Rectangle part = part_of(width, height, options, seed);
+  Rectangle part = part_of(width, height, options);
   const tjscalingfactor scale = scale_for(part, options.size);
   const int format = components == 4 ? TJPF_CMYK : components == 1 ? TJPF_GRAY : TJPF_RGB;
   Picture picture{static_cast<std::uint32_t>(TJSCALED(static_cast<int>(width), scale)),
@@ -144,7 +144,7 @@ Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options,
   const double x = static_cast<double>(picture.width) / width;
   const double y = static_cast<double>(picture.height) / height;
   part = {part.x * x, part.y * y, part.width * x, part.height * y};
-  return tensor_of(with_channels(std::move(picture), options.channels), part, options, seed);
+  return tensor_of(with_channels(std::move(picture), options.channels), part, options);
 }
 
 }  // namespace tw::data

@@ -9,14 +9,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/prng.h"
 
 namespace tw::data {
 namespace {
-
-constexpr double kLeastArea = 0.08, kWidestRatio = 4.0 / 3.0;
-constexpr int kCropAttempts = 10;
-constexpr std::uint64_t kOfCrop = 1, kOfFlip = 2;
 
 Rectangle middle_of(std::uint32_t width, std::uint32_t height) {
   const double side = std::min(width, height);
@@ -120,38 +115,24 @@ Picture with_channels(Picture picture, std::uint32_t channels) {
   return channels == 1 ? grey_of(picture) : color_of(picture);
 }
 
-Result<Array> decode_picture(std::string_view bytes, const PictureOptions& options, std::uint64_t seed) {
+Result<Array> decode_picture(std::string_view bytes, const PictureOptions& options) {
   if (bytes.empty()) return Error{"an empty file, expected a JPEG or PNG"};
-  if (bytes.starts_with("\xff\xd8")) return decode_jpeg(bytes, options, seed);
-  if (bytes.starts_with("\x89PNG")) return decode_png(bytes, options, seed);
+  if (bytes.starts_with("\xff\xd8")) return decode_jpeg(bytes, options);
+  if (bytes.starts_with("\x89PNG")) return decode_png(bytes, options);
   const std::string_view kind = picture_kind_of(bytes);
   return Error{kind.empty() ? "no JPEG or PNG" : fmt::format("{} file, expected a JPEG or PNG", kind)};
 }
 
-Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options,
-                  std::uint64_t seed) {
+Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options) {
   if (options.size == 0) return {0, 0, static_cast<double>(width), static_cast<double>(height)};
-  if (!options.random_crop) return middle_of(width, height);
-  Prng prng(mix(seed, kOfCrop));
-  for (int attempt = 0; attempt < kCropAttempts; ++attempt) {
-    const double area = (kLeastArea + (1 - kLeastArea) * prng.uniform()) * width * height;
-    const double ratio = std::exp((2 * prng.uniform() - 1) * std::log(kWidestRatio));
-    const double w = std::round(std::sqrt(area * ratio)), h = std::round(std::sqrt(area / ratio));
-    if (w < 1 || h < 1 || w > width || h > height) continue;
-    const double x = std::floor(prng.uniform() * (width - w + 1));
-    return {x, std::floor(prng.uniform() * (height - h + 1)), w, h};
-  }
   return middle_of(width, height);
 }
 
-Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOptions& options,
-                std::uint64_t seed) {
+Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOptions& options) {
   TW_CHECK(picture.bytes.size() == std::size_t{picture.width} * picture.height * picture.channels);
   const std::uint32_t width = options.size == 0 ? picture.width : options.size;
   const std::uint32_t height = options.size == 0 ? picture.height : options.size;
-  const bool flipped = options.flip && Prng(mix(seed, kOfFlip)).chance(0.5);
-  std::vector<Taps> columns = taps_of(part.x, part.width, width, picture.width);
-  if (flipped) std::ranges::reverse(columns);
+  const std::vector<Taps> columns = taps_of(part.x, part.width, width, picture.width);
   const std::vector<Taps> rows = taps_of(part.y, part.height, height, picture.height);
   const std::uint32_t first = rows.front().first;
   const std::size_t end = rows.back().first + rows.back().weights.size();

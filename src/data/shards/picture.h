@@ -28,27 +28,23 @@ struct Rectangle {
 struct PictureOptions {
   std::uint32_t size = 0;      ///< width and height of the tensor; 0: those of the picture
   std::uint32_t channels = 0;  ///< 1: grey, 3: red, green, blue; 0: as they are
-  bool random_crop = false;    ///< a random part (Szegedy et al. 2015); false: the square in the middle
-  bool flip = false;           ///< mirrors every other picture, at random
 };
 
-/// The part of a picture that a model sees. A random part has 8 to 100 % of the area, with sides 3:4 to 4:3.
-Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options,
-                  std::uint64_t seed);
+/// The part of a picture that a model sees: the square in the middle, or all of it.
+Rectangle part_of(std::uint32_t width, std::uint32_t height, const PictureOptions& options);
 
-/// float32 [channels, height, width] in [0, 1]. The seed decides part and flip. Downscaling averages,
+/// float32 [channels, height, width] in [0, 1]. Downscaling averages,
 /// upscaling interpolates. The pixels are those of Pillow: colors as convert("RGB") gives them, grey ones as
 /// convert("L"), without gamma, transparency or the orientation of EXIF; of 16 bits the upper 8 count.
 /// Errors: a file that is damaged, cut off, or of a kind that is not decoded. The kind is that of the bytes.
-Result<Array> decode_picture(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
+Result<Array> decode_picture(std::string_view bytes, const PictureOptions& options);
 
 /// The same for one kind.
-Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
-Result<Array> decode_png(std::string_view bytes, const PictureOptions& options, std::uint64_t seed);
+Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options);
+Result<Array> decode_png(std::string_view bytes, const PictureOptions& options);
 
 /// The same from pixels; `part` in pixels of the picture.
-Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOptions& options,
-                std::uint64_t seed);
+Array tensor_of(const Picture& picture, const Rectangle& part, const PictureOptions& options);
 
 /// Larger pictures are refused: 300 MB of pixels.
 inline constexpr std::uint64_t kMostPixels = 100'000'000;

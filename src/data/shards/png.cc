@@ -78,7 +78,7 @@ class PngReading {
 
 }  // namespace
 
-Result<Array> decode_png(std::string_view bytes, const PictureOptions& options, std::uint64_t seed) {
+Result<Array> decode_png(std::string_view bytes, const PictureOptions& options) {
   PngReading png(bytes);
   if (!png.read_head()) return png.error();
   Picture picture = png.size();
@@ -89,8 +89,8 @@ Result<Array> decode_png(std::string_view bytes, const PictureOptions& options, 
   std::vector<png_bytep> rows(picture.height);
   for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = &picture.bytes[row * row_bytes];
   if (!png.read_pixels(rows)) return png.error();
-  const Rectangle part = part_of(picture.width, picture.height, options, seed);
-  return tensor_of(with_channels(std::move(picture), options.channels), part, options, seed);
+  const Rectangle part = part_of(picture.width, picture.height, options);
+  return tensor_of(with_channels(std::move(picture), options.channels), part, options);
 }
 
 }  // namespace tw::data

@@ -129,7 +129,7 @@ Example ShardReader::decode(const Pick& pick, const std::vector<std::string_view
       example.fields[i] = std::string(content);
       continue;
     }
-    auto decoded = decode_field(name, content, FieldUse::target, options_.picture, pick.number);
+    auto decoded = decode_field(name, content, options_.picture);
     if (!decoded)
       return {.broken = fmt::format("{}, bytes {}-{}: {}", name, place->offset,
                                     place->offset + std::max<std::uint64_t>(1, place->length) - 1,

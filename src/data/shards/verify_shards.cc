@@ -97,7 +97,7 @@ class FieldCheck {
  private:
   void decode(const CheckedField& field, std::string_view bytes) {
     const std::string& name = index_.field_names()[field.place.name];
-    const auto decoded = decode_field(name, bytes, FieldUse::input, {}, 0);
+    const auto decoded = decode_field(name, bytes, {});
     if (decoded) return;
     const ShardIndex::Sample sample = index_.sample(field.sample);
     faults_.push_back(fmt::format("{}: {}.{}: {}", world::shown_object(index_.shards()[sample.shard].object),
