@@ -56,24 +56,6 @@ int token(const TokenArguments& arguments);
 void describe_run(CLI::App& app, RunArguments& arguments);
 int run_program(const RunArguments& arguments);
 
-struct LocalArguments {
-  std::string run_file;
-  std::string peers;
-  std::string out = "tw-out";
-  std::string log_limit = "256MiB";
-  std::vector<std::string> kill;
-  std::vector<std::string> join;
-  std::string threads;
-  std::string usd_per_h, site;
-  std::vector<std::string> set;
-  bool insecure = false;
-  bool json = false;
-  std::string watch;
-};
-
-void describe_local(CLI::App& app, LocalArguments& arguments);
-int local(const LocalArguments& arguments);
-
 struct PredictArguments {
   std::string cluster;
   std::string batch;

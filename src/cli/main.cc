@@ -27,7 +27,6 @@ struct Arguments {
   InitArguments init;
   TokenArguments token;
   RunArguments run;
-  LocalArguments local;
   WatchArguments watch;
   ReportArguments report;
   DataArguments data;
@@ -64,7 +63,6 @@ void describe(CLI::App& app, Arguments& arguments) {
   describe_init(app, arguments.init);
   describe_token(app, arguments.token);
   describe_run(app, arguments.run);
-  describe_local(app, arguments.local);
   describe_watch(app, arguments.watch);
   describe_report(app, arguments.report);
   describe_data(app, arguments.data);
@@ -176,7 +174,6 @@ int run(int count, char** words) {
   if (app.got_subcommand("init")) return init(arguments.init);
   if (app.got_subcommand("token")) return token(arguments.token);
   if (app.got_subcommand("run")) return run_program(arguments.run);
-  if (app.got_subcommand("local")) return local(arguments.local);
   if (app.got_subcommand("doctor")) return doctor(arguments.doctor);
   if (app.got_subcommand("top")) return top(arguments.top);
   if (app.got_subcommand("watch")) return watch(arguments.watch);

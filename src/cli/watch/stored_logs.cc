@@ -17,7 +17,7 @@
 namespace tw::cli {
 namespace {
 
-constexpr std::size_t kAtOnce = 8;
+constexpr std::size_t kFilesAtOnce = 8;
 
 Result<std::vector<std::string>> names_of_logs(world::Files& store, const std::string& folder) {
   auto names = store.list(folder);
@@ -58,7 +58,7 @@ Status fetch_logs(world::Files& store, const std::string& folder, const std::str
     }
   };
   std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < kAtOnce; ++i) threads.emplace_back(fetch_some);
+  for (std::size_t i = 0; i < kFilesAtOnce; ++i) threads.emplace_back(fetch_some);
   threads.clear();
   return failure ? Status(*failure) : Status(Unit{});
 }

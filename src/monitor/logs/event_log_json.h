@@ -17,7 +17,7 @@
 namespace tw::monitor {
 
 /// One line of an event log: the event, its writer and its wall time. Writer 0 drives an experiment from
-/// outside (`tw local`).
+/// outside (`tw run`).
 struct LogEntry {
   PeerId writer;
   std::int64_t unix_nanos = 0;

@@ -54,7 +54,7 @@ void add_to(std::optional<double>& sum, double more, bool is_known) {
 std::map<PeerId, double> machine_hours(const std::vector<std::vector<LogEntry>>& logs) {
   std::map<PeerId, double> hours;
   for (const std::vector<LogEntry>& log : logs) {
-    if (log.empty() || log.front().writer == PeerId{}) continue;  // that of `tw local`
+    if (log.empty() || log.front().writer == PeerId{}) continue;  // that of the launcher
     hours[log.front().writer] += hours_of(log);
   }
   return hours;
