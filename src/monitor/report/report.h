@@ -160,7 +160,7 @@ struct Summary {
   std::vector<MissingEvents> missing;
 };
 
-/// A pure function of the logs (a log for each writer; that of the launcher may be among them). Logs of several
+/// A pure function of the logs (one for each writer; the launcher may have one). Logs of several
 /// machines are put on one time line by their wall clocks; those of one machine share the monotonic clock.
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs);
 
