@@ -224,6 +224,5 @@ def resolve(
         if key in found:
             found[key] = [_FLAGS.get(found[key][0], found[key][0])]
     pairs = [("run_file", text) for text in found.pop("file", [])]
-    pairs += [("model", "own"), ("data.kind", "own")]
     pairs += [(key, text) for key, texts in found.items() for text in texts]
     return Settings(tuple(pairs), threads)

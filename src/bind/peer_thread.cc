@@ -66,7 +66,9 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
   auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
   learner_ = learner.get();
   peer_.emplace(loop_, *executor_, std::move(plan_.links),
-                peer::Front{.shown = this, .over = [this] { loop_.stop(); }, .data = data_uses},
+                peer::Front{.shown = this,
+                            .over = [this] { loop_.stop(); },
+                            .data = [before = data_uses()] { return data_uses(before); }},
                 std::move(learner));
   thread_ = std::thread([this] { run(); });
 }

@@ -122,11 +122,18 @@ AllData& all_data() {
 
 }  // namespace
 
-world::StoreUses data_uses() {
+world::StoreUses data_uses(const world::StoreUses& before) {
   AllData& all = all_data();
   const std::lock_guard lock(all.mutex);
   world::StoreUses uses = all.closed;
   for (const host::Stores* stores : all.open) world::add(uses, stores->uses());
+  for (const auto& [store, use] : before) {
+    world::StoreUse& now = uses[store];
+    now.reads -= use.reads;
+    now.bytes -= use.bytes;
+    now.writes -= use.writes;
+    now.written_bytes -= use.written_bytes;
+  }
   return uses;
 }
 

@@ -44,9 +44,9 @@ class StoreTroubles {
   std::string rest_;
 };
 
-/// What the data that this process has opened asked of stores so far; that of its forks is not known. Any
-/// thread.
-world::StoreUses data_uses();
+/// What the data that this process has opened asked of stores since `before`; that of its forks is not known.
+/// Any thread.
+world::StoreUses data_uses(const world::StoreUses& before = {});
 
 /// An index that a program has opened, and the samples that it reads. One thread at a time.
 class ShardData {

@@ -23,6 +23,8 @@
 #include "launch/command_run.h"
 #include "launch/local/child.h"
 #include "launch/local/gpus.h"
+#include "peer/link_options.h"
+#include "peer/spelling.h"
 #include "plan/input/model_profile_yaml.h"
 #include "plan/model/cluster.h"
 
@@ -120,8 +122,15 @@ Result<std::optional<plan::ModelProfile>> profile_before(const std::string& file
 }
 
 std::vector<std::string> words_of_run(const ProfileArguments& arguments, const std::string& folder) {
-  std::vector<std::string> words{
-      "run", "--out", folder, "--progress", "off", "--set", "checkpoint.folder=none"};
+  std::vector<std::string> words{"run",
+                                 "--out",
+                                 folder,
+                                 "--progress",
+                                 "off",
+                                 "--set",
+                                 "checkpoint.folder=" + folder + "/checkpoints",
+                                 "--set",
+                                 "checkpoint.logs=false"};
   if (!arguments.threads.empty()) words.insert(words.end(), {"--threads", arguments.threads});
   if (!arguments.run_file.empty()) words.push_back(arguments.run_file);
   words.emplace_back("--");
@@ -238,6 +247,8 @@ int profile(const ProfileArguments& arguments) {
   const host::TemporaryFolder folder;
   const std::string logs = folder.path() + "/logs", output = folder.path() + "/output";
   GpuWatch gpus;
+  // The environment may name a run that goes on elsewhere; this one is alone.
+  for (const peer::LinkField& field : peer::link_fields()) unsetenv(peer::variable_of(field.name).c_str());
   auto program = launch::Child::start_self(words_of_run(arguments, logs), output);
   if (!program) return complain(program.error().message, kFailed);
   watch(program.value(), logs, arguments.seconds, gpus);

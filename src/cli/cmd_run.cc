@@ -47,7 +47,8 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       ->capture_default_str();
   for (const peer::LinkField& field : peer::link_fields()) describe_link(*command, field, arguments.links);
   command->get_option("--join")->description(
-      "HOST:PORT of any peer of the run; several are tried; none: start the run. Or ROUND: another process "
+      "HOST:PORT of any peer of the run; several are tried; none: start the run. Or ROUND, with --out: "
+      "another process "
       "is "
       "started when this round begins");
   forget_defaults(arguments.links);

@@ -114,7 +114,7 @@ class SessionStory final : public train::SessionObserver {
   explicit SessionStory(Input& input)
       : input_(input),
         options_(draw(input, material_)),
-        run_(run_digest(options_.run, model_.parameter_count())),
+        run_(run_digest(options_.run, parameter_count(model_))),
         network_(material_),
         session_({clock_, network_, files_, compute_, disk_, events_}, options_, model_, this) {
     material_.segments = 4;

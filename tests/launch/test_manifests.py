@@ -108,9 +108,11 @@ def test_the_script_of_a_machine_hands_tw_its_files_and_keeps_the_token_to_itsel
     tw = tmp_path / "bin/tw"
     tw.parent.mkdir()
     tw.write_text(
-        "#!/bin/sh\necho $$ ${TW_TOKEN-unset} $(stat -c %a token) $(cat token) $(cat run.yaml) -- $*\n"
+        "#!/bin/sh\ncd ~/tradewind/mnist\n"
+        "echo $$ ${TW_TOKEN-unset} $(stat -c %a token) $(cat token) $(cat run.yaml) -- $*\n"
     )
     tw.chmod(0o755)
+    (tmp_path / "sky_workdir").mkdir()
     (tmp_path / "script").write_text(task["run"])
     variables = {"HOME": str(tmp_path), "PATH": f"{tw.parent}:{os.environ['PATH']}", "TW_TOKEN": "word"}
     done = subprocess.run(
@@ -122,9 +124,12 @@ def test_the_script_of_a_machine_hands_tw_its_files_and_keeps_the_token_to_itsel
         check=True,
     )
     shell, told = done.stdout.splitlines()
+    run = tmp_path / "tradewind/mnist"
     assert told.startswith(
-        f"{shell} unset 600 word model: mlp -- train run.yaml --token @token --out out --listen "
+        f"{shell} unset 600 word training: {{seed: 7}} -- run {run}/run.yaml --token @{run}/token --out"
+        f" {run}/out --listen "
     )
+    assert told.endswith(" -- python3 train.py")
 
 
 def test_the_words_of_a_users_program_reach_it_unchanged(tmp_path):

@@ -11,10 +11,7 @@ from tradewind._settings import OWN_KEYS, RUN_KEYS, resolve
 
 
 def pairs(arguments, environment=None):
-    return [pair for pair in resolve(arguments, environment or {}).pairs if pair not in OWN]
-
-
-OWN = [("model", "own"), ("data.kind", "own")]
+    return list(resolve(arguments, environment or {}).pairs)
 
 
 def test_keys_are_those_of_the_run_file():
@@ -45,10 +42,6 @@ def test_options_of_a_peer():
         ("listen", "0.0.0.0:7000"),
         ("insecure", "true"),
     ]
-
-
-def test_a_peer_has_its_own_model_and_data():
-    assert set(OWN) <= set(resolve({}, {}).pairs)
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,8 @@ Result<RunPlan> plan_run(const RunArguments& arguments) {
     return Error{
         "--kill, --join ROUND and --stop: go with a run that begins here, and another option says that its "
         "peers are elsewhere"};
+  if (has_script && !links.id.empty())
+    return Error{fmt::format("--id {}: the peers of a script are numbered from 1; leave it out", links.id)};
   plan.begins = !others.value() && (plan.peers > 1 || has_script);
   return plan;
 }
@@ -255,7 +257,9 @@ Result<launch::Crew::Options> crew_options(const RunPlan& planned, const std::st
   for (std::uint64_t number = 1; number <= plan.peers; ++number)
     options.environments.push_back(environment_of(number, plan, variables.value(), meeting.value()));
   if (alone) options.environments.front().emplace_back(peer::variable_of("no_rejoin"), "1");
-  options.newcomer = environment_of(plan.peers + 1, plan, variables.value(), meeting.value());
+  options.newcomer = [plan, variables = variables.value(), meeting = meeting.value()](std::uint64_t number) {
+    return environment_of(number, plan, variables, meeting);
+  };
   if (plan.begins) options.out_folder = plan.arguments.links.out;
   return options;
 }

@@ -88,7 +88,7 @@ void Crew::act(const Script::Due& due) {
       if (stop.victim == number) stop_by_script(process, stop);
   }
   for (const Round round : due.joins) {
-    add(options_.newcomer, true);
+    add(options_.newcomer(processes_.size() + 1), true);
     options_.say(fmt::format("round {}: process {} is started, which joins", round, processes_.size()));
   }
 }
@@ -168,7 +168,7 @@ void Crew::judge(Process& process, int ending) {
   if (process.was_ended) return;
   const int signal = process.program.ended_by(), code = code_of(process, ending);
   const std::string verdict = process.program.verdict();
-  if (code == 0) ++well_;
+  if (code == 0 && verdict != "left") ++well_;
   if (code == kGoesOn) ++left_;
   if (code == 0 || code == kGoesOn) return;
   if (process.came_later && signal == 0 && (waits(verdict) || verdict == "over")) {

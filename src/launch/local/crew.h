@@ -31,8 +31,9 @@ class Crew {
     bool must_join = false;  ///< one that ends with 0 and never took part has failed; needs a folder
     bool begins = false;     ///< it is all of the run: each start gets an id, and it waits for all of them
     Script script{};         ///< needs `out_folder` unless it is empty
-    std::vector<Variable> newcomer{};  ///< environment of those that the script adds
-    std::string out_folder{};          ///< of the event logs of a crew that begins; empty: none are followed
+    /// The environment of one that the script adds, by its number.
+    std::function<std::vector<Variable>(std::uint64_t number)> newcomer{};
+    std::string out_folder{};  ///< of the event logs of a crew that begins; empty: none are followed
   };
 
   /// The clock outlives this object.

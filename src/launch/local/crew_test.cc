@@ -40,7 +40,10 @@ struct Shown {
                       .must_join = must_join,
                       .begins = begins,
                       .script = script,
-                      .newcomer = {{"NEW", "yes"}},
+                      .newcomer =
+                          [](std::uint64_t) {
+                            return std::vector<Variable>{{"NEW", "yes"}};
+                          },
                       .out_folder = out});
     return crew.run();
   }

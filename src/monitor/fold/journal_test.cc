@@ -50,7 +50,7 @@ TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
   EXPECT_TRUE(spent.is_over());
   EXPECT_EQ(spent.ended, "its budget is spent");
   EXPECT_EQ(spent.money.left_s, 0);
-  EXPECT_TRUE(board_with(50, 1).complete) << "its accuracy is reached";
+  EXPECT_TRUE(board_with(50, 1).complete) << "its last round is decided";
   EXPECT_TRUE(board_with(5, 0).complete) << "it only warns";
 }
 

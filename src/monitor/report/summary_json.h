@@ -8,8 +8,7 @@
 
 namespace tw::monitor {
 
-/// The content of summary.json, indented, with a line end. A value that is not known is null; test_accuracy
-/// is there when the model has one.
+/// The content of summary.json, indented, with a line end. A value that is not known is null.
 std::string to_json(const Summary& summary);
 
 /// Writes DIR/summary.json.

@@ -16,8 +16,7 @@ namespace tw::train {
 /// {"training.rounds", "100"} and win over the file. Paths in the file are relative to it, paths in overrides
 /// to the current folder. An empty path: overrides alone. In the result all paths are absolute.
 ///
-/// An error has one line for each fault, "examples/mnist.yaml:12: optimiser: unknown key; did you mean
-/// "optimizer"?".
+/// An error has one line for each fault, "run.yaml:12: trainning: unknown key; did you mean "training"?".
 Result<RunOptions> read_run_file(const std::string& path,
                                  const std::vector<std::pair<std::string, std::string>>& overrides = {});
 
