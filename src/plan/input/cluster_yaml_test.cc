@@ -93,6 +93,7 @@ TEST(Profile, is_what_was_written) {
   ModelProfile model{
       .name = "net", .params_m = 0.1, .tensors = 8, .microbatch = 64, .data_mb_per_sample = 0.001};
   model.accumulating["cpu"] = {7900, 1.05, "p.yaml"};
+  model.file = "p.yaml";
   const auto read = read_profile("p.yaml", write_profile(model));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value(), model);
