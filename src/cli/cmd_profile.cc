@@ -23,6 +23,7 @@
 #include "launch/command_run.h"
 #include "launch/local/child.h"
 #include "launch/local/gpus.h"
+#include "monitor/terminal/terminal_numbers.h"
 #include "peer/link_options.h"
 #include "peer/spelling.h"
 #include "plan/input/model_profile_yaml.h"
@@ -199,10 +200,10 @@ Status add(const ProfileArguments& arguments, const MeasuredPeer& measured,
   model.accumulating[name] = {measured.samples_per_s, std::max(1.01, measured.spread), arguments.out};
   model.hardware[name] = hardware_words(measured.hardware, used);
   show_aside(
-      fmt::format("{}: {:.4g} samples/s, 80 % of {} rounds within a factor of {:.3g} ({} before them left "
+      fmt::format("{}: {} samples/s, 80 % of {} rounds within a factor of {:.3g} ({} before them left "
                   "out); {:.4g} million parameters, a checkpoint of {:.4g} MB, {:.0f} MB of memory{}; {}",
-                  name, measured.samples_per_s, measured.rounds, measured.spread, measured.warm_up, params_m,
-                  model.state_mb, measured.peak_memory_bytes / kMB,
+                  name, monitor::rate_text(measured.samples_per_s), measured.rounds, measured.spread,
+                  measured.warm_up, params_m, model.state_mb, measured.peak_memory_bytes / kMB,
                   used.empty() ? "" : fmt::format(", {:.0f} MB of the GPU's", gpu_mb), model.hardware[name]));
   return Unit{};
 }
