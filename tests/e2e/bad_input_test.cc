@@ -70,7 +70,7 @@ TEST_F(BadInput, in_the_settings_of_a_peer_is_named_with_what_was_expected) {
   const std::string meets = "run=" + path("run");
   const Complaint table[] = {
       {{"training.ruonds=3"}, 2, {"training.ruonds", "rounds"}},
-      {{"training.microbatch=32"}, 2, {"training.microbatch", "leave it out", "32"}},
+      {{"training.microbatch=32"}, 2, {"training.microbatch", "unknown key"}},
       {{"id=0"}, 2, {"id=0", "id=1"}},
       {{"insecure=true", "join=somewhere"}, 2, {"join=somewhere", "HOST:PORT"}},
       {{"listen=0.0.0.0:7000"}, 2, {"token", "tw init", "insecure=True"}},
@@ -114,7 +114,7 @@ TEST_F(BadInput, that_is_no_regular_file_is_refused_and_never_waited_for) {
     for (const std::string& setting : {"run_file=" + file, "token=@" + file})
       expect_of_peer({{setting}, 2, {file, "cannot be read", kind, "expected a regular file"}});
   }
-  expect({{"predict", path("cluster.yaml")}, 2, {"cluster.yaml", "profile", "it is a pipe"}});
+  expect({{"predict", path("cluster.yaml")}, 2, {"cluster.yaml", "model", "it is a pipe"}});
   expect({{"report", path("logs")}, 2, {"events-1.jsonl", "it is a pipe"}});
 }
 

@@ -77,6 +77,7 @@ TEST_F(Toy, exit_codes_say_how_a_peer_ended) {
 }
 
 TEST_F(Toy, the_example_in_cpp_trains_on_when_a_peer_is_killed) {
+  if (!std::filesystem::exists(TW_EXAMPLE_CPP)) GTEST_SKIP() << "no libtorch";
   if (!std::filesystem::exists("data-cache/mnist")) GTEST_SKIP() << "no MNIST (tools/fetch_data.sh)";
   const auto example = [&](std::uint64_t id, std::vector<std::string> words) {
     words.insert(words.begin(), {"data-cache/mnist", "insecure=true", "out=" + path("out"),
