@@ -7,6 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "average/reduction/geometry.h"
@@ -115,7 +117,9 @@ void PeerThread::invite() {
   narrator.say(options.admission.empty()
                    ? "listening on " + address_
                    : fmt::format("others join with: join={} {}", address_, options.admission));
-  if (!watch.empty()) narrator.say("watch: " + watch);
+  if (watch.empty()) return;
+  std::istringstream lines("watch: " + watch);
+  for (std::string line; std::getline(lines, line);) narrator.say(line);
 }
 
 void PeerThread::run() {
