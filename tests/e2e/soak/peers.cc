@@ -43,8 +43,8 @@ std::vector<std::string> Peers::words(std::uint64_t id, Place place) const {
        setting("listen", testbed_->listen_address(place.host, place.slot)),
        setting("wait_for", options_.members), setting("token", options_.token), setting("progress", "line"),
        setting("training.target_batch_size", kSamplesOfAPeer * options_.members),
-       setting("training.microbatch", 1), setting("training.rounds", kRoundsWithoutEnd),
-       setting("training.codec", "fp16"), setting("checkpoint.every", kBetweenCheckpoints),
+       setting("training.rounds", kRoundsWithoutEnd), setting("training.codec", "fp16"),
+       setting("checkpoint.every", kBetweenCheckpoints),
        setting("checkpoint.folder", fmt::format("{}/checkpoints-{}", disks_->folder(place.host), id))});
   for (std::size_t host = 0; host < options_.members && !places_.empty(); ++host)
     if (place.slot != 0 || host != place.host)
