@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text/number.h"
+#include "base/text/quantity.h"
 #include "base/text/text_file.h"
 #include "base/text/write_file.h"
 #include "cli/arguments/number_option.h"
@@ -199,12 +200,12 @@ Status add(const ProfileArguments& arguments, const MeasuredPeer& measured,
   if (used.empty()) model.cpu_cores = cores_of(arguments);
   model.accumulating[name] = {measured.samples_per_s, std::max(1.01, measured.spread), arguments.out};
   model.hardware[name] = hardware_words(measured.hardware, used);
-  show_aside(
-      fmt::format("{}: {} samples/s, 80 % of {} rounds within a factor of {:.3g} ({} before them left "
-                  "out); {:.4g} million parameters, a checkpoint of {:.4g} MB, {:.0f} MB of memory{}; {}",
-                  name, monitor::rate_text(measured.samples_per_s), measured.rounds, measured.spread,
-                  measured.warm_up, params_m, model.state_mb, measured.peak_memory_bytes / kMB,
-                  used.empty() ? "" : fmt::format(", {:.0f} MB of the GPU's", gpu_mb), model.hardware[name]));
+  show_aside(fmt::format(
+      "{}: {} samples/s, 80 % of {} rounds within a factor of {:.3g} ({} before them left "
+      "out); {} million parameters, a checkpoint of {} MB, {:.0f} MB of memory{}; {}",
+      name, monitor::rate_text(measured.samples_per_s), measured.rounds, measured.spread, measured.warm_up,
+      significant(params_m, 4), significant(model.state_mb, 4), measured.peak_memory_bytes / kMB,
+      used.empty() ? "" : fmt::format(", {:.0f} MB of the GPU's", gpu_mb), model.hardware[name]));
   return Unit{};
 }
 

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <set>
 
+#include "base/text/quantity.h"
 #include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/plan/price_sources.h"
@@ -80,7 +81,7 @@ Result<double> catalog_price(const std::string& price, const std::string& site, 
   const auto offer = price_of_type(at_hand.value().offers, type, place.value(), purchase);
   if (!offer) return Error{option + ": " + offer.error().message};
   const std::int64_t age_s = std::time(nullptr) - offer.value().as_of_unix_s;
-  show_aside(fmt::format("price: {:.4g} USD/h, {} {} ({}, {} old)", offer.value().usd_per_h,
+  show_aside(fmt::format("price: {} USD/h, {} {} ({}, {} old)", significant(offer.value().usd_per_h, 4),
                          market::to_string(purchase), offer.value().vm_type, offer.value().source,
                          market::age_text(age_s)));
   return offer.value().usd_per_h;

@@ -14,12 +14,6 @@ constexpr double kMostGrouped = 1e18;
 
 }  // namespace
 
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
-
 std::string bytes_text(double bytes) {
   if (bytes >= 1e12) return fmt::format("{:.1f} TB", bytes / 1e12);
   if (bytes >= 1e9) return fmt::format("{:.1f} GB", bytes / 1e9);

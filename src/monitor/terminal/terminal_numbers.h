@@ -6,12 +6,10 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/text/quantity.h"
 
 /// Quantities in the words of a terminal's view.
 namespace tw::monitor {
-
-/// "1,510,400"
-std::string grouped(std::uint64_t number);
 
 /// Four digits at most before the unit: "812 kB", "1.2 GB".
 std::string bytes_text(double bytes);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/quantity.h"
+
 namespace tw::plan {
 namespace {
 
@@ -44,9 +46,10 @@ std::string why_it_lost(const Job& job, const Option& other, const Option& ours)
 }
 
 std::string comparison_row(const std::string& name, const Option& one, std::size_t width) {
-  return fmt::format("{:<17} {:<{}} {:>9.4g} {:>8.3g} {:>8.4g} {:>9.4g} {:>8.4g} {:>7.3g}  {}\n", name,
-                     to_string(one.peers), width, one.samples_per_s, one.hours, one.usd, one.usd_per_h,
-                     one.usd_per_million, one.losses, one.verdict);
+  return fmt::format("{:<17} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8} {:>7}  {}\n", name, to_string(one.peers),
+                     width, significant(one.samples_per_s, 4), significant(one.hours, 3),
+                     significant(one.usd, 4), significant(one.usd_per_h, 4),
+                     significant(one.usd_per_million, 4), significant(one.losses, 3), one.verdict);
 }
 
 }  // namespace
@@ -106,8 +109,8 @@ std::string to_text(const Job& job, const Comparison& comparison) {
   }
   text += fmt::format(
       "\nAll rows are priced and timed by the same model; the goal is {}. By what each chose (price limit "
-      "{:.4g} $/h):\n",
-      to_string(job.goal), comparison.usd_per_h);
+      "{} $/h):\n",
+      to_string(job.goal), significant(comparison.usd_per_h, 4));
   for (const MethodRow& row : comparison.rows)
     text += fmt::format("  {}: {}\n", to_string(row.method), row.reason);
   text += "\nAssumptions\n";

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/median.h"
+#include "base/text/quantity.h"
 #include "market/catalog.h"
 #include "plan/advise/alternatives.h"
 #include "plan/model/checkpoint_interval.h"
@@ -36,8 +37,7 @@ struct Limits {
 std::string life_text(const market::LifetimeLaw& law) {
   const double hours = law.expected_h();
   if (!std::isfinite(hours)) return "nobody takes it";
-  return fmt::format("lives {} h on average ({})",
-                     hours < 999.5 ? fmt::format("{:.3g}", hours) : fmt::format("{:.0f}", hours), law.name);
+  return fmt::format("lives {} h on average ({})", significant(hours, 4), law.name);
 }
 
 Limits limits_of(const Job& job) { return {job.deadline_h, job.budget_usd, job.budget_usd_per_h}; }
@@ -431,13 +431,13 @@ void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recomme
     const Candidate& one = market.candidates[i];
     const bool dated = one.offer.as_of_unix_s > 0;
     plan.assumptions.push_back(
-        fmt::format("{}@{}: {:.4g} $/h {}, {}{}{}", machine_name(one.offer), to_string(site_of(one.offer)),
-                    one.usd_per_h, to_string(one.offer.purchase), one.offer.source,
+        fmt::format("{}@{}: {} $/h {}, {}{}{}", machine_name(one.offer), to_string(site_of(one.offer)),
+                    significant(one.usd_per_h, 4), to_string(one.offer.purchase), one.offer.source,
                     dated ? ", " + market::age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
                     dated && is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
-    plan.assumptions.push_back(fmt::format("{}@{}: {:.4g} samples/s, {}; {}", machine_name(one.offer),
-                                           to_string(site_of(one.offer)), one.samples_per_s, one.speed_source,
-                                           life_text(one.lifetimes)));
+    plan.assumptions.push_back(fmt::format("{}@{}: {} samples/s, {}; {}", machine_name(one.offer),
+                                           to_string(site_of(one.offer)), significant(one.samples_per_s, 4),
+                                           one.speed_source, life_text(one.lifetimes)));
   }
   plan.assumptions.push_back(market.data);
   for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
@@ -468,11 +468,12 @@ std::string difference_text(double percent) {
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen) {
   if (other.counts == chosen.counts) return "is the chosen one";
   if (job.deadline_h > 0 && other.hours > job.deadline_h)
-    return fmt::format("misses the deadline by {:.3g} h", other.hours - job.deadline_h);
+    return fmt::format("misses the deadline by {} h", significant(other.hours - job.deadline_h, 3));
   if (job.budget_usd > 0 && other.usd > job.budget_usd)
-    return fmt::format("exceeds the budget by {:.4g} $", other.usd - job.budget_usd);
+    return fmt::format("exceeds the budget by {} $", significant(other.usd - job.budget_usd, 4));
   if (job.budget_usd_per_h > 0 && other.usd_per_h > job.budget_usd_per_h * (1 + 1e-9))
-    return fmt::format("exceeds the budget per hour by {:.3g} $", other.usd_per_h - job.budget_usd_per_h);
+    return fmt::format("exceeds the budget per hour by {} $",
+                       significant(other.usd_per_h - job.budget_usd_per_h, 3));
   const double cost = 100 * (other.usd / chosen.usd - 1);
   const double time = 100 * (other.hours / chosen.hours - 1);
   return fmt::format("{} % cost, {} % time", difference_text(cost), difference_text(time));

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/text/quantity.h"
+
 namespace tw::plan {
 namespace {
 
@@ -69,11 +71,11 @@ class Replanner {
     const std::string name =
         fmt::format("{}@{} {}", group.gpu, to_string(group.site), to_string(group.purchase));
     if (now.offer.source == kNoLongerOffered)
-      replan_.prices.push_back(
-          fmt::format("{}: no longer offered; {:.4g} $/h at the time of the plan", name, group.usd_per_h));
+      replan_.prices.push_back(fmt::format("{}: no longer offered; {} $/h at the time of the plan", name,
+                                           significant(group.usd_per_h, 4)));
     else if (std::abs(now.usd_per_h - group.usd_per_h) > kSamePrice * group.usd_per_h)
-      replan_.prices.push_back(
-          fmt::format("{}: {:.4g} $/h now, {:.4g} when planned", name, now.usd_per_h, group.usd_per_h));
+      replan_.prices.push_back(fmt::format("{}: {} $/h now, {} when planned", name,
+                                           significant(now.usd_per_h, 4), significant(group.usd_per_h, 4)));
   }
 
   /// Counts without the missing machines, taken from the most frequent spot kinds.
@@ -127,9 +129,9 @@ class Replanner {
     if (in_.job.budget_usd > 0) {
       left_.budget_usd = in_.job.budget_usd - replan_.usd_spent;
       if (left_.budget_usd <= 0)
-        return Error{fmt::format("budget_usd {:g}: {:.4g} $ are spent, with {:.3g} % of the samples left",
-                                 in_.job.budget_usd, replan_.usd_spent,
-                                 100 * replan_.samples_left / in_.job.samples)};
+        return Error{fmt::format("budget_usd {:g}: {} $ are spent, with {} % of the samples left",
+                                 in_.job.budget_usd, significant(replan_.usd_spent, 4),
+                                 significant(100 * replan_.samples_left / in_.job.samples, 3))};
     }
     if (in_.job.deadline_h <= 0) return Unit{};
     replan_.hours_left = left_.deadline_h = in_.job.deadline_h - in_.progress.elapsed_h;
@@ -183,8 +185,8 @@ class Replanner {
     if (!plan) return plan.error();
     propose(plan.value().chosen);
     replan_.advice = Advice::safety_net;
-    replan_.reason = fmt::format("{:.3g} h are left; on-demand machines alone need {:.3g} h",
-                                 left_.deadline_h, plan.value().chosen.hours);
+    replan_.reason = fmt::format("{} h are left; on-demand machines alone need {} h",
+                                 significant(left_.deadline_h, 3), significant(plan.value().chosen.hours, 3));
     return replan_;
   }
 
@@ -239,12 +241,11 @@ class Replanner {
                            ? "behind schedule, the plan's machines miss a limit: on-demand machines are added"
                            : "the plan's machines miss a limit";
     } else if (saving <= least) {
-      replan_.reason =
-          fmt::format("a change saves {:.3g} {}, less than the {:.3g} {} that make it worth while", saving,
-                      unit, least, unit);
+      replan_.reason = fmt::format("a change saves {} {}, less than the {} {} that make it worth while",
+                                   significant(saving, 3), unit, significant(least, 3), unit);
     } else {
       replan_.advice = Advice::change;
-      replan_.reason = fmt::format("saves {:.3g} {}", saving, unit);
+      replan_.reason = fmt::format("saves {} {}", significant(saving, 3), unit);
     }
   }
 
@@ -257,14 +258,15 @@ class Replanner {
 
 void add_changes(std::string& text, const char* what, const std::vector<Change>& changes) {
   for (const Change& one : changes)
-    text += fmt::format("  {} {}: {}, {:.4g} $/h each\n", what, to_string({one.peers}),
-                        to_string(one.purchase), one.usd_per_h);
+    text += fmt::format("  {} {}: {}, {} $/h each\n", what, to_string({one.peers}), to_string(one.purchase),
+                        significant(one.usd_per_h, 4));
 }
 
 std::string line_of(const Option& option) {
-  return fmt::format("  {:<11} {}: {:.4g} samples/s, {:.3g} h and {:.4g} $ more, P90 {:.3g} h and {:.4g} $\n",
-                     option.name, to_string(option.peers), option.samples_per_s, option.hours, option.usd,
-                     option.hours_spread.p90, option.usd_spread.p90);
+  return fmt::format("  {:<11} {}: {} samples/s, {} h and {} $ more, P90 {} h and {} $\n", option.name,
+                     to_string(option.peers), significant(option.samples_per_s, 4),
+                     significant(option.hours, 3), significant(option.usd, 4),
+                     significant(option.hours_spread.p90, 3), significant(option.usd_spread.p90, 4));
 }
 
 }  // namespace
@@ -313,14 +315,15 @@ Result<Replan> replan(const ReplanInputs& inputs) { return Replanner(inputs).run
 std::string to_text(const Replan& replan) {
   const RunProgress& at = replan.progress;
   std::string text =
-      fmt::format("{:.4g} samples in {:.3g} h by {} peers ({} lost), {:.4g} $ spent; {:.4g} samples left\n",
-                  at.samples, at.elapsed_h, at.peers, at.losses, replan.usd_spent, replan.samples_left);
+      fmt::format("{} samples in {} h by {} peers ({} lost), {} $ spent; {} samples left\n",
+                  significant(at.samples, 4), significant(at.elapsed_h, 3), at.peers, at.losses,
+                  significant(replan.usd_spent, 4), significant(replan.samples_left, 4));
   if (at.samples_per_s > 0)
-    text += fmt::format("measured {:.4g} samples/s: machines are {:.3g} times as fast as the model says\n",
-                        at.samples_per_s, replan.speed_factor);
+    text += fmt::format("measured {} samples/s: machines are {} times as fast as the model says\n",
+                        significant(at.samples_per_s, 4), significant(replan.speed_factor, 3));
   if (replan.hours_left > 0)
-    text += fmt::format("{:.3g} h to the deadline, {:.3g} h {} schedule\n", replan.hours_left,
-                        std::abs(replan.ahead_h), replan.ahead_h < 0 ? "behind" : "ahead of");
+    text += fmt::format("{} h to the deadline, {} h {} schedule\n", significant(replan.hours_left, 3),
+                        significant(std::abs(replan.ahead_h), 3), replan.ahead_h < 0 ? "behind" : "ahead of");
   for (const std::string& price : replan.prices) text += price + "\n";
   text += fmt::format("\n{}: {}\n", to_string(replan.advice), replan.reason);
   add_changes(text, "add", replan.add);
@@ -330,8 +333,9 @@ std::string to_text(const Replan& replan) {
   if (replan.advice == Advice::done) return text;
   text += line_of(replan.current);
   if (replan.advice != Advice::keep)
-    text += line_of(replan.proposed) + fmt::format("  switching costs {:.3g} $ and {:.2g} h until all work\n",
-                                                   replan.switch_usd, replan.switch_h);
+    text += line_of(replan.proposed) + fmt::format("  switching costs {} $ and {} h until all work\n",
+                                                   significant(replan.switch_usd, 3),
+                                                   significant(replan.switch_h, 2));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/csv.h"
+#include "base/text/quantity.h"
 #include "market/built_in.h"
 #include "plan/methods/choice.h"
 #include "plan/methods/deepvm.h"
@@ -197,12 +198,14 @@ std::string reason_of(Method method, const Found& found, double limit) {
                                   ? fmt::format("single anchor, {} x {}", one.workers, one.worker)
                                   : fmt::format("tiering, {} x {} with {} x {} for checkpoints", one.workers,
                                                 one.worker, one.anchors, one.anchor);
-  const std::string price = fmt::format("{:.4g} of {:.4g} $/h", one.usd_per_h, limit);
+  const std::string price = fmt::format("{} of {} $/h", significant(one.usd_per_h, 4), significant(limit, 4));
   if (method == Method::cost_first) return fmt::format("most machines: {}; {}", cluster, price);
   if (method == Method::performance_first)
-    return fmt::format("highest score ({:.4g}): {}; {}", worker_of(found).flops_score, cluster, price);
-  return fmt::format("FLOPP x {} x K {:.4g} = {:.4g}, score {:.4g}: {}; {}", one.workers, one.scaling_factor,
-                     one.objective, one.score, cluster, price);
+    return fmt::format("highest score ({}): {}; {}", significant(worker_of(found).flops_score, 4), cluster,
+                       price);
+  return fmt::format("FLOPP x {} x K {} = {}, score {}: {}; {}", one.workers,
+                     significant(one.scaling_factor, 4), significant(one.objective, 4),
+                     significant(one.score, 4), cluster, price);
 }
 
 double checkpoint_gib(const MethodTask& task) {
@@ -233,7 +236,9 @@ Result<MethodChoice> choose_by_deepvm(Method method, const MethodTask& task) {
     if (!best || goes_before(method, found, *best)) best = std::move(found);
   }
   if (!any) return Error{"no machine is sold both spot and on-demand at one site, which it needs"};
-  if (!best) return Error{fmt::format("no cluster of two machines or more costs at most {:.4g} $/h", limit)};
+  if (!best)
+    return Error{
+        fmt::format("no cluster of two machines or more costs at most {} $/h", significant(limit, 4))};
   MethodChoice choice{counts_of(task, *best), reason_of(method, *best, limit), {}};
   if (method != Method::cost_first)
     choice.assumptions.push_back(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/number.h"
+#include "base/text/quantity.h"
 #include "plan/methods/choice.h"
 #include "plan/methods/spotdnn.h"
 
@@ -79,11 +80,13 @@ Result<MethodChoice> choose_by_spotdnn(const MethodTask& task) {
   if (!best) return Error{"no run of neighbours among the spot machines of one site is in time by its model"};
   return MethodChoice{
       best->counts,
-      fmt::format("its model, with a parameter server: {:.4g} samples/s, {:.3g} h, {:.4g} $ for the cheapest "
+      fmt::format("its model, with a parameter server: {} samples/s, {} h, {} $ for the cheapest "
                   "in time",
-                  best->plan.samples_per_s, best->plan.time_s / 3600, best->plan.usd),
-      {fmt::format("spotdnn: {:.4g} samples a step and GPU, {:.4g} MB/s a worker, {:.4g} MB/s the server",
-                   step_samples(task.job), model.worker_mb_s, model.server_mb_s)}};
+                  significant(best->plan.samples_per_s, 4), significant(best->plan.time_s / 3600, 3),
+                  significant(best->plan.usd, 4)),
+      {fmt::format("spotdnn: {} samples a step and GPU, {} MB/s a worker, {} MB/s the server",
+                   significant(step_samples(task.job), 4), significant(model.worker_mb_s, 4),
+                   significant(model.server_mb_s, 4))}};
 }
 
 }  // namespace tw::plan

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text/number.h"
+#include "base/text/quantity.h"
 #include "plan/methods/choice.h"
 #include "plan/methods/parameter_server.h"
 #include "plan/methods/transient.h"
@@ -70,11 +71,11 @@ Result<MethodChoice> choose_by_transient(const MethodTask& task) {
   MethodChoice choice{std::vector<int>(all.size()), "", {}};
   choice.counts[best->candidate] = best->workers;
   choice.reason = fmt::format(
-      "its model, with a parameter server and without replacements: {:.3g} h, {:.4g} $ for the cheapest in "
+      "its model, with a parameter server and without replacements: {} h, {} $ for the cheapest in "
       "time",
-      best->hours, best->usd);
-  choice.assumptions.push_back(fmt::format("transient: {:.4g} samples a step and GPU, a server of {} $/h",
-                                           step_samples(task.job), kServerUsdPerH));
+      significant(best->hours, 3), significant(best->usd, 4));
+  choice.assumptions.push_back(fmt::format("transient: {} samples a step and GPU, a server of {} $/h",
+                                           significant(step_samples(task.job), 4), kServerUsdPerH));
   return choice;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text/date.h"
+#include "base/text/quantity.h"
 #include "plan/search/market_space.h"
 
 namespace tw::plan {
@@ -61,15 +62,16 @@ double data_usd_per_sample(const Workload& workload, const DataSource& data, con
 
 std::string data_assumption(const Workload& workload, const DataSource& data) {
   if (!data.store)
-    return fmt::format("data: {:.4g} USD/GB{}, requests not counted", data.usd_per_gb,
+    return fmt::format("data: {} USD/GB{}, requests not counted", significant(data.usd_per_gb, 4),
                        data.named ? "" : " (no data_store is named: the default, Backblaze B2's of 2023)");
   const auto& request = data.store->usd_per_million_reads;
-  return fmt::format(
-      "data: from {}, {}, {}, {:g} samples a request; {}", data.store->name,
-      data.store->site.empty() ? fmt::format("{:.4g} USD/GB", data.store->read_usd_per_gb)
-                               : "by the tariff from there to each site",
-      request ? fmt::format("{:.4g} USD a million requests", *request) : "no price of its requests is known",
-      samples_a_read(workload), data.store->source);
+  return fmt::format("data: from {}, {}, {}, {:g} samples a request; {}", data.store->name,
+                     data.store->site.empty()
+                         ? fmt::format("{} USD/GB", significant(data.store->read_usd_per_gb, 4))
+                         : "by the tariff from there to each site",
+                     request ? fmt::format("{} USD a million requests", significant(*request, 4))
+                             : "no price of its requests is known",
+                     samples_a_read(workload), data.store->source);
 }
 
 std::optional<market::Offer> offer_for(const PeerGroup& group, const Prices& prices) {
@@ -99,9 +101,10 @@ Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, cons
       continue;
     }
     vm += group.count * usd_of_peer(*offer, group.gpu);
-    cost.assumptions.push_back(fmt::format(
-        "{}: {:.4g} USD/h {}, {}{}", name, usd_of_peer(*offer, group.gpu), to_string(offer->purchase),
-        offer->source, offer->as_of_unix_s > 0 ? ", " + date_text(offer->as_of_unix_s) : ""));
+    cost.assumptions.push_back(
+        fmt::format("{}: {} USD/h {}, {}{}", name, significant(usd_of_peer(*offer, group.gpu), 4),
+                    to_string(offer->purchase), offer->source,
+                    offer->as_of_unix_s > 0 ? ", " + date_text(offer->as_of_unix_s) : ""));
   }
   const Estimate& speed = prediction.throughput_sps;
   const Estimate& sent = prediction.sent_mb_per_peer_round;

@@ -11,6 +11,7 @@
 
 #include "base/text/csv.h"
 #include "base/text/number.h"
+#include "base/text/quantity.h"
 #include "base/text/text.h"
 #include "market/built_in.h"
 
@@ -66,8 +67,9 @@ std::string how_to_measure(const ModelProfile& model) {
 
 Speed assumed(const ModelProfile& model, Estimate samples_per_s, const std::string& from) {
   return {samples_per_s,
-          fmt::format("nobody measured it there; assumed from {}, {:.4g} to {:.4g}; on one rented hour: {}",
-                      from, samples_per_s.low, samples_per_s.high, how_to_measure(model)),
+          fmt::format("nobody measured it there; assumed from {}, {} to {}; on one rented hour: {}", from,
+                      significant(samples_per_s.low, 4), significant(samples_per_s.high, 4),
+                      how_to_measure(model)),
           false};
 }
 

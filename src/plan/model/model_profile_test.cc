@@ -58,7 +58,7 @@ TEST(Speed, that_nobody_measured_says_what_is_assumed_and_which_command_measures
   EXPECT_FALSE(by_cores.measured);
   EXPECT_EQ(
       by_cores.source,
-      "nobody measured it there; assumed from 4 cores of a processor, 130 to 3250; on one rented hour: tw "
+      "nobody measured it there; assumed from 4 cores of a processor, 130 to 3,250; on one rented hour: tw "
       "profile -o mine.yaml -- python3 train.py");
   mine.accumulating["T4"] = {100, 1.02, "mine.yaml"};
   EXPECT_EQ(speed_of(mine, "T4", Gpus::built_in()).value().source, "mine.yaml");

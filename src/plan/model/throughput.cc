@@ -12,6 +12,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text/quantity.h"
 #include "plan/model/round_time.h"
 
 namespace tw::plan {
@@ -60,8 +61,8 @@ Result<Speeds> speeds_of(const Workload& workload, const std::vector<PeerGroup>&
     speeds.all.value += speeds.by_group.back();
     errors[group.gpu] += speeds.by_group.back() * std::log(each.high / each.value);
     if (speed.value().measured) continue;
-    speeds.assumptions.push_back(fmt::format("{} on {}: {:.4g} samples/s, {}", model.name, group.gpu,
-                                             each.value, speed.value().source));
+    speeds.assumptions.push_back(fmt::format("{} on {}: {} samples/s, {}", model.name, group.gpu,
+                                             significant(each.value, 4), speed.value().source));
   }
   double variance = 0;
   for (const auto& [gpu, error] : errors) variance += error * error;
@@ -75,8 +76,9 @@ void note_estimated_paths(const std::vector<PeerGroup>& peers, const market::Net
     for (const PeerGroup& b : peers) {
       const market::PathRate path = network.path(network_site(a), network_site(b));
       if (!(a.site < b.site) || path.measured) continue;
-      assumptions.push_back(fmt::format("{} to {}: {:.3g} Mbit/s a stream, {}", to_string(a.site),
-                                        to_string(b.site), path.stream_bytes_per_s * 8 / 1e6, path.source));
+      assumptions.push_back(fmt::format("{} to {}: {} Mbit/s a stream, {}", to_string(a.site),
+                                        to_string(b.site), significant(path.stream_bytes_per_s * 8 / 1e6, 3),
+                                        path.source));
     }
   }
 }

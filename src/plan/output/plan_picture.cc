@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/quantity.h"
+
 namespace tw::plan {
 namespace {
 
@@ -63,10 +65,10 @@ double y_of(const PlanPicture& picture, double usd) {
 }
 
 std::string hint_of(const Option& one) {
-  return fmt::format("{}: {}; {:.3g} h ({:.3g} to {:.3g}), ${:.2f} ({:.2f} to {:.2f}), {:.0f} samples/s{}{}",
-                     one.name, to_string(one.peers), one.hours, one.hours_spread.p10, one.hours_spread.p90,
-                     one.usd, one.usd_spread.p10, one.usd_spread.p90, one.samples_per_s,
-                     one.verdict.empty() ? "" : "; ", one.verdict);
+  return fmt::format("{}: {}; {} h ({} to {}), ${:.2f} ({:.2f} to {:.2f}), {:.0f} samples/s{}{}", one.name,
+                     to_string(one.peers), significant(one.hours, 3), significant(one.hours_spread.p10, 3),
+                     significant(one.hours_spread.p90, 3), one.usd, one.usd_spread.p10, one.usd_spread.p90,
+                     one.samples_per_s, one.verdict.empty() ? "" : "; ", one.verdict);
 }
 
 PlanPicture::Dot dot_of(const PlanPicture& picture, const Option& one, PlanPicture::Role role) {
@@ -192,7 +194,8 @@ PlanPicture picture_of(const Recommendation& plan) {
     if (limits.hold(one)) {
       others.push_back(&one);
     } else {
-      picture.outside.push_back(fmt::format("{} ({:.3g} h, ${:.2f})", one.name, one.hours, one.usd));
+      picture.outside.push_back(
+          fmt::format("{} ({} h, ${:.2f})", one.name, significant(one.hours, 3), one.usd));
     }
   }
   for (const Option& one : plan.front) reach.take(one.hours, one.usd);

@@ -5,29 +5,32 @@
 
 #include <cmath>
 
+#include "base/text/quantity.h"
+
 namespace tw::plan {
 namespace {
 
 std::string row(const char* what, const Estimate& estimate, const char* unit) {
   if (!std::isfinite(estimate.value)) return fmt::format("{:<22}none: nothing is averaged\n", what);
-  std::string text = fmt::format("{:<22}{:>10.4g} {:<12}", what, estimate.value, unit);
-  if (estimate.low < estimate.high) text += fmt::format(" {:.4g} to {:.4g}", estimate.low, estimate.high);
+  std::string text = fmt::format("{:<22}{:>10} {:<12}", what, significant(estimate.value, 4), unit);
+  if (estimate.low < estimate.high)
+    text += fmt::format(" {} to {}", significant(estimate.low, 4), significant(estimate.high, 4));
   while (text.ends_with(' ')) text.pop_back();
   return text + "\n";
 }
 
 std::string read_lines(const ReadRate& reads) {
   if (reads.peer.empty()) return "";
-  return fmt::format("{:<22}{:>10.4g} requests/s\n{:<22}{}\n", "reads", reads.requests_per_s, "",
+  return fmt::format("{:<22}{:>10} requests/s\n{:<22}{}\n", "reads", significant(reads.requests_per_s, 4), "",
                      peer_reads_text(reads));
 }
 
 }  // namespace
 
 std::string peer_reads_text(const ReadRate& reads) {
-  return fmt::format("{} {} {:.4g} Mbit/s while it accumulates, {} {:.4g} Mbit/s that its card carries",
-                     reads.peer, reads.limits() ? "would read" : "reads", reads.mbit_s,
-                     reads.limits() ? "more than the" : "of", reads.card_mbit_s);
+  return fmt::format("{} {} {} Mbit/s while it accumulates, {} {} Mbit/s that its card carries", reads.peer,
+                     reads.limits() ? "would read" : "reads", significant(reads.mbit_s, 4),
+                     reads.limits() ? "more than the" : "of", significant(reads.card_mbit_s, 4));
 }
 
 std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& p,
@@ -39,7 +42,8 @@ std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peer
   text += row("while accumulating", p.local_sps, "samples/s");
   text += row("calculation", p.calc_s, "s a round");
   text += row("averaging", p.comm_s, "s a round");
-  if (p.overlap_s > 0) text += fmt::format("{:<22}{:>10.4g} s of these\n", "  hidden", p.overlap_s);
+  if (p.overlap_s > 0)
+    text += fmt::format("{:<22}{:>10} s of these\n", "  hidden", significant(p.overlap_s, 4));
   text += row("granularity", p.granularity, "");
   text += row("sent by a peer", p.sent_mb_per_peer_round, "MB a round");
   text += read_lines(p.reads);

@@ -5,15 +5,17 @@
 
 #include <algorithm>
 
+#include "base/text/quantity.h"
 #include "plan/output/prediction_text.h"
 
 namespace tw::plan {
 namespace {
 
 std::string row_of(const Option& option, std::size_t width) {
-  return fmt::format("{:<15} {:<{}} {:>9.4g} {:>8.3g} {:>8.4g} {:>9.4g} {:>8.4g}  {}\n", option.name,
-                     to_string(option.peers), width, option.samples_per_s, option.hours, option.usd,
-                     option.usd_per_h, option.usd_per_million, option.verdict);
+  return fmt::format(
+      "{:<15} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", option.name, to_string(option.peers), width,
+      significant(option.samples_per_s, 4), significant(option.hours, 3), significant(option.usd, 4),
+      significant(option.usd_per_h, 4), significant(option.usd_per_million, 4), option.verdict);
 }
 
 constexpr double kNotLookedFor = 1.001e-4;  ///< plan/search/search.h
@@ -29,36 +31,39 @@ std::string search_line(const Recommendation& plan) {
   if (!plan.method.empty()) return fmt::format("Chosen by {}.\n", plan.method);
   if (plan.exact) return "The search was exact: no other plan is better by this model.\n";
   if (plan.gap <= kNotLookedFor) return "No other plan is better by this model by more than 0.01 %.\n";
-  return fmt::format("The search was cut short: no plan is better by more than {:.2g} %.\n", 100 * plan.gap);
+  return fmt::format("The search was cut short: no plan is better by more than {} %.\n",
+                     significant(100 * plan.gap, 2));
 }
 
 std::string spread_lines(const Job& job, const Option& plan) {
   std::string text = fmt::format(
-      "Over 256 scenarios of interruptions and prediction errors ({:.2g} machines are taken on average):\n"
-      "  time  P10 {:.3g} h, P50 {:.3g} h, P90 {:.3g} h\n"
-      "  cost  P10 {:.4g} $, P50 {:.4g} $, P90 {:.4g} $\n",
-      plan.losses, plan.hours_spread.p10, plan.hours_spread.p50, plan.hours_spread.p90, plan.usd_spread.p10,
-      plan.usd_spread.p50, plan.usd_spread.p90);
+      "Over 256 scenarios of interruptions and prediction errors ({} machines are taken on average):\n"
+      "  time  P10 {} h, P50 {} h, P90 {} h\n"
+      "  cost  P10 {} $, P50 {} $, P90 {} $\n",
+      significant(plan.losses, 2), significant(plan.hours_spread.p10, 3),
+      significant(plan.hours_spread.p50, 3), significant(plan.hours_spread.p90, 3),
+      significant(plan.usd_spread.p10, 4), significant(plan.usd_spread.p50, 4),
+      significant(plan.usd_spread.p90, 4));
   if (job.deadline_h > 0 || job.budget_usd > 0)
-    text += fmt::format("  in {:.3g} % of them at most {:.3g} h and {:.4g} $\n", 100 * (1 - job.risk),
-                        plan.risky_hours, plan.risky_usd);
+    text += fmt::format("  in {} % of them at most {} h and {} $\n", significant(100 * (1 - job.risk), 3),
+                        significant(plan.risky_hours, 3), significant(plan.risky_usd, 4));
   return text;
 }
 
 std::string checkpoint_lines(const Recommendation& plan) {
   if (plan.checkpoint_interval_s == 0) return "Checkpoints: no machine of this plan is taken.\n";
   return fmt::format(
-      "A checkpoint of {:.3g} s every {:.0f} s (exact; Young {:.0f} s, Daly {:.0f} s), should all peers be "
-      "lost "
+      "A checkpoint of {} s every {} s (exact; Young {} s, Daly {} s), should all peers be lost "
       "at once\n",
-      plan.checkpoint_s, plan.checkpoint_interval_s, plan.young_s, plan.daly_s);
+      significant(plan.checkpoint_s, 3), significant(plan.checkpoint_interval_s, 4),
+      significant(plan.young_s, 4), significant(plan.daly_s, 4));
 }
 
 std::string read_lines_of(const Recommendation& plan) {
   const ReadRate& reads = plan.chosen.reads;
   if (reads.peer.empty()) return "";
-  return fmt::format("Data: {:.4g} requests/s; {}{}\n", reads.requests_per_s, peer_reads_text(reads),
-                     reads.limits() ? "\nlimit: data" : "");
+  return fmt::format("Data: {} requests/s; {}{}\n", significant(reads.requests_per_s, 4),
+                     peer_reads_text(reads), reads.limits() ? "\nlimit: data" : "");
 }
 
 /// On-demand and owned machines.
@@ -122,8 +127,9 @@ std::string to_text(const Job& job, const Recommendation& plan) {
 }
 
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan) {
-  std::string text = fmt::format("# By `tw plan`: {:.4g} samples/s, {:.3g} h, {:.4g} $ expected.\n",
-                                 plan.chosen.samples_per_s, plan.chosen.hours, plan.chosen.usd);
+  std::string text = fmt::format("# By `tw plan`: {} samples/s, {} h, {} $ expected.\n",
+                                 significant(plan.chosen.samples_per_s, 4), significant(plan.chosen.hours, 3),
+                                 significant(plan.chosen.usd, 4));
   if (!plan.method.empty()) text += fmt::format("# Chosen by {}.\n", plan.method);
   if (!job.run.empty()) text += fmt::format("run: \"{}\"\n", job.run);
   if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);
