@@ -29,7 +29,7 @@ struct Settings {
 
 void describe(CLI::App& app, Settings& settings) {
   sim::WhatIf& what = settings.what;
-  app.add_option("FILE", settings.file, "traces (docs/what_if.md)")->required();
+  app.add_option("FILE", settings.file, "traces (docs/simulation.md)")->required();
   app.add_option("--trace-id", settings.ids, "of the file's traces; a final * means all with this beginning");
   app.add_option("--peers", settings.peers, "spot machines at most")->capture_default_str();
   app.add_option("--hours", settings.hours, "of the trace")->capture_default_str();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The published experiments of Erben et al., VLDB 2024, simulated in their Hivemind configuration and held
-// against what was measured. docs/reproduction.md says how, and where it misses.
+// against what was measured. docs/benchmarks.md says how, and where it misses.
 //   bench_paper FOLDER [--families A,B,C,D] [--rounds 5] [--fit] [--folds 10] [--tradewind STREAMS]
 
 #include <fmt/format.h>

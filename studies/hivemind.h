@@ -7,7 +7,7 @@
 namespace tw::studies {
 
 /// What averaging costs Hivemind beside the wire. The values are fitted to the clean rows of families A to D
-/// and Lambda of the published measurements; docs/reproduction.md has their cross-validated errors.
+/// and Lambda of the published measurements; docs/benchmarks.md has their cross-validated errors.
 struct HivemindCosts {
   /// Time of one peer's processor for each part packed or unpacked; one at a time (one interpreter).
   double handling_s_per_mb = 0.0019;

@@ -64,7 +64,7 @@ std::optional<double> speed_from_baseline(const Reference& reference, const Publ
 std::optional<double> speed_from_others(const Reference& reference, const PublishedRun& run,
                                         const std::string& gpu);
 
-/// Memory passes of speed_from_baseline(), fitted (docs/reproduction.md).
+/// Memory passes of speed_from_baseline(), fitted (docs/benchmarks.md).
 inline constexpr double kAccumulationPasses = 5.6;
 
 /// The simulation of a published configuration; of the row it reads what was run, never what was measured.

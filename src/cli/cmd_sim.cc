@@ -131,7 +131,7 @@ void describe_sim(CLI::App& app, SimArguments& arguments) {
       "A seed decides everything: the same one shows the same run on every machine. Exit codes: 0 nothing "
       "was\n"
       "violated, 1 something was, 2 wrong usage, 130 interrupted (Ctrl-C: tells what there is).\n"
-      "What a scenario can say: docs/scenarios.md. Some lie in tests/scenarios.\n"
+      "What a scenario can say: docs/simulation.md. Some lie in tests/scenarios.\n"
       "\nExamples:\n"
       "  tw sim tests/scenarios/storm.yaml\n"
       "  tw sim tests/scenarios/kills.yaml --seeds 1..10000 --jobs 2 --json | jq .failures\n"

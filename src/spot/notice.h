@@ -12,7 +12,7 @@
 /// Notices: announcements by clouds, schedulers and people that a machine will be taken away. Input: answers
 /// of metadata services (by the Http door), lines of a file, and signals. Output: notices with their
 /// deadlines. Every source is a step machine, which reads no clock and opens no socket (notice_source.h);
-/// peer/ runs them on the loop thread. The session (train/) acts on notices. docs/notices.md lists what each
+/// peer/ runs them on the loop thread. The session (train/) acts on notices. docs/launch.md lists what each
 /// provider announces and when.
 namespace tw::spot {
 

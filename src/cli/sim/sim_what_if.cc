@@ -16,7 +16,7 @@
 namespace tw::cli {
 namespace {
 
-constexpr const char* kGroup = "What if (docs/what_if.md)";
+constexpr const char* kGroup = "What if (docs/simulation.md)";
 constexpr double kMostHours = 8784;  ///< a year
 constexpr double kDefaultHours = 4;  ///< where neither the user nor the trace says how long
 

@@ -224,9 +224,9 @@ TEST(ScenarioReference, has_a_row_for_every_key_and_every_fault) {
 }
 
 TEST(ScenarioReference, is_what_the_documentation_says) {
-  std::ifstream file(std::string(TW_SOURCE_DIR) + "/docs/scenarios.md");
+  std::ifstream file(std::string(TW_SOURCE_DIR) + "/docs/simulation.md");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_TRUE(text.ends_with(scenario_reference())) << "docs/scenarios.md should end with:\n"
+  EXPECT_TRUE(text.ends_with(scenario_reference())) << "docs/simulation.md should end with:\n"
                                                     << scenario_reference();
 }
 

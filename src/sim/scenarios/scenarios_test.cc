@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Replay,
                                          "thin_lines", "uneven"),
                          file_name);
 
-/// Runs beyond those above that have shown a fault of the protocol, or of a law (docs/simulation.md).
+/// Runs beyond those above that have shown a fault of the protocol, or of a law (tests/histories/found.md).
 TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
   const std::map<std::string, std::vector<std::uint64_t>> seeds = {
       {"storm",

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-/// When machines of a spot market came and went, from records of it (docs/what_if.md).
+/// When machines of a spot market came and went, from records of it (docs/simulation.md).
 namespace tw::sim {
 
 /// One machine from its start to its end.

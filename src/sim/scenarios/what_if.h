@@ -14,7 +14,7 @@
 
 /// What happens to a run on machines that come and go: the session code in a World, with machines by a list
 /// of lifetimes (sim/scenarios/trace.h, sim/scenarios/machine_lifetimes.h). What each number means:
-/// docs/what_if.md.
+/// docs/simulation.md.
 namespace tw::sim {
 
 struct WhatIf {

@@ -7,7 +7,7 @@
 
 namespace tw::sim {
 
-/// One object with the numbers of the table (docs/what_if.md), for programs.
+/// One object with the numbers of the table (docs/simulation.md), for programs.
 std::string to_json(const WhatIf& what, const WhatIfReport& report);
 
 /// The data of the page of a what-if (web/sim_page.js), as the inside of an object. machines: in words.
