@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from setuptools import Distribution, setup
+from setuptools import Distribution, find_packages, setup
 from setuptools.command.build_py import build_py
 from wheel.bdist_wheel import bdist_wheel
 
@@ -65,7 +65,7 @@ class WithLibrary(Distribution):
 setup(
     version=version(),
     package_dir={"": "python"},
-    packages=["tradewind"],
+    packages=find_packages("python"),
     package_data={"tradewind": ["py.typed"]},
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForEveryPython},
     distclass=WithLibrary,

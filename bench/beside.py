@@ -233,11 +233,11 @@ def crew_main(arguments):
 
 
 def tradewind_environment(stack, arguments):
-    from tradewind import _launch
+    from tradewind import launch
 
     if arguments.plain:
         return {"TRADEWIND_INSECURE": "1"}
-    found = stack.enter_context(_launch._credential())
+    found = stack.enter_context(launch._credential())
     if "TRADEWIND_INSECURE" in found:
         raise SystemExit("TRADEWIND_PROGRAM has to name tw, which makes the token (or --plain: without TLS)")
     return found

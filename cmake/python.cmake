@@ -5,7 +5,7 @@ find_program(TW_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)  # Debian's
 function(tw_add_python)
   set(package ${PROJECT_BINARY_DIR}/python/tradewind)
   add_custom_target(python ALL
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${package}
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${package}  # modules that are gone
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/python/tradewind ${package}
     COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tradewind> ${package}/
     VERBATIM)

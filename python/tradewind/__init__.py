@@ -11,10 +11,10 @@ docs/python.md has the whole story.
 """
 
 from . import data
-from ._checkpoint import Checkpoint, load_checkpoint
-from ._errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, TradewindWarning, UnsupportedError
-from ._lamb import Lamb
-from ._launch import launch_local
+from .engine.checkpoint import Checkpoint, load_checkpoint
+from .errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, TradewindWarning, UnsupportedError
+from .model.optimizers import Lamb
+from .launch import launch_local
 from ._optimizer import Optimizer
 from ._fit import Summary
 from ._join import join

@@ -10,8 +10,8 @@ from typing import Callable, Dict, List, Optional
 
 import torch
 
-from ._checkpoint import Checkpoint, load_checkpoint
-from ._errors import SettingError, TradewindError
+from .engine.checkpoint import Checkpoint, load_checkpoint
+from .errors import SettingError, TradewindError
 
 _EXAMPLES = """\
 model.safetensors: for safetensors.torch.load_file and other programs; needs `pip install safetensors`.

@@ -16,8 +16,8 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from ._errors import MisuseError
-from ._order import is_accelerates, own_iteration, span_seed
+from .errors import MisuseError
+from .data.order import is_accelerates, own_iteration, span_seed
 
 if TYPE_CHECKING:
     from ._run import Run

@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator
 
-from ._errors import MisuseError, UnsupportedError
+from .errors import MisuseError, UnsupportedError
 from ._trains import Trains
 
 

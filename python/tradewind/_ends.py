@@ -12,7 +12,7 @@ import traceback
 import weakref
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._errors import MisuseError
+from .errors import MisuseError, is_ours
 
 if TYPE_CHECKING:
     from ._run import Run
@@ -43,9 +43,8 @@ def active() -> "Optional[Run]":
 
 def _caller() -> str:
     """file:line outside of this package."""
-    here = os.path.dirname(__file__)
     for frame in reversed(traceback.extract_stack()):
-        if os.path.dirname(frame.filename) != here:
+        if not is_ours(frame.filename):
             return f"{frame.filename}:{frame.lineno}"
     return "?"
 

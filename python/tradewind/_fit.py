@@ -8,7 +8,7 @@ from typing import Any, Callable, ContextManager, List, NamedTuple, Optional, Tu
 
 import torch
 
-from ._order import span_seed
+from .data.order import span_seed
 from ._shard import Samples, to_device
 
 Loss = Callable[[Any, Any], torch.Tensor]

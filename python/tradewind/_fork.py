@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 
-from . import _abi
-from ._errors import MisuseError
+from .engine import abi
+from .errors import MisuseError
 
 _registered = False
 
 
 def _in_child() -> None:
-    library = _abi.loaded_library()
+    library = abi.loaded_library()
     if library is not None:
         library.tw_after_fork()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
-from ._group import Node
+from .loop.node import Node
 from ._run import Run
-from ._settings import resolve
+from .engine.settings import resolve
 
 
 def join(

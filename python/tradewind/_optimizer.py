@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import torch
 
-from ._errors import MisuseError
+from .errors import MisuseError
+from .loop.loop import Closure, Loss
 
 if TYPE_CHECKING:
     from ._run import Run
-
-Loss = Union[torch.Tensor, float]
-Closure = Callable[[], Loss]
 
 
 class Optimizer(torch.optim.Optimizer):

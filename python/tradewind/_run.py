@@ -10,17 +10,17 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from . import _ends, _fork
+from . import _ends
+from . import _fork
 from ._between import Between
-from ._drive import Driver
-from ._engine import Calls, Engine, ModelShape, Peer
-from ._errors import EngineError, MisuseError, TradewindError
-from ._group import Node, NodeDriver, NodeVectors
-from ._loop import Loop, known_samples
-from ._optimizer import Closure, Loss
-from ._settings import Settings
+from .loop.driver import Driver
+from .engine.peer import Calls, Engine, ModelShape, Peer
+from .errors import EngineError, MisuseError, TradewindError
+from .loop.node import Node, NodeDriver, NodeVectors
+from .loop.loop import Closure, Loop, Loss, known_samples
+from .engine.settings import Settings
 from ._shard import Samples
-from ._trained import Trained
+from .model.trained import Trained
 
 # How the engine's word begins for a run that needs no more peers.
 _OVER = ("the run is complete", "the run is over")

@@ -11,11 +11,11 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate, default_convert
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from ._data_facts import content_of
-from ._errors import MisuseError, UnsupportedError
-from ._order import Sampling, Shuffled, is_accelerates, order_of, own_iteration
-from ._warn import warn
-from ._workers import Work, WorkerPool, samples_of
+from .data.order import content_of
+from .errors import MisuseError, UnsupportedError
+from .data.order import Sampling, Shuffled, is_accelerates, order_of, own_iteration
+from .errors import warn
+from .data.workers import Work, WorkerPool, samples_of
 
 if TYPE_CHECKING:
     from ._run import Run

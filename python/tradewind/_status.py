@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
 if TYPE_CHECKING:
-    from ._loop import Loop
+    from .loop.loop import Loop
 
 
 class Status:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 import torch
 
 from ._batches import Batches
-from ._errors import MisuseError
+from .errors import MisuseError
 from ._fit import Gradients, Summary, fit
 from ._fit import Loss as BatchLoss
 from ._shard import Collate, Given, Samples, Shard
 from ._status import Status
-from ._warn import warn
+from .errors import warn
 
 if TYPE_CHECKING:
     from ._run import Run

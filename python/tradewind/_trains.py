@@ -7,14 +7,14 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 import torch
 
-from ._count import whole_samples
-from ._errors import UnsupportedError
-from ._layout import Modules
+from .loop.loop import whole_samples
+from .errors import UnsupportedError
+from .model.layout import Modules
 from ._optimizer import Optimizer
-from ._options import TrainedOptions
-from ._scheduler import RoundScheduler, SchedulerLike
+from .model.trained import TrainedOptions
+from .model.schedule import RoundScheduler, SchedulerLike
 from ._styles import Styles
-from ._trained import Begun, Trained
+from .model.trained import Begun, Trained
 
 
 class Trains(Styles):

@@ -26,7 +26,7 @@ except ImportError:
     from pytorch_lightning.strategies import SingleDeviceStrategy
 
 from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
-from ._errors import UnsupportedError
+from .errors import UnsupportedError
 from ._run import Run
 from ._shard import Given, Shard
 

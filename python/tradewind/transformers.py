@@ -20,10 +20,10 @@ from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
 from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
-from ._errors import SettingError
+from .errors import SettingError
 from ._run import Run
 from ._shard import Given
-from ._warn import warn
+from .errors import warn
 
 _ROUNDS = 100  # of a run that does not say
 

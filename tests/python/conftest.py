@@ -18,7 +18,8 @@ sys.path[:0] = [*SOURCES, str(Path(__file__).parent)]
 
 import tradewind  # noqa: E402
 from fake_engine import FakeEngine  # noqa: E402
-from tradewind import _abi, _settings  # noqa: E402
+from tradewind.engine import abi  # noqa: E402
+from tradewind.engine.settings import resolve  # noqa: E402
 
 
 if INSTALLED and ROOT / "python" in Path(tradewind.__file__).parents:
@@ -37,9 +38,9 @@ os.environ["PYTHONPATH"] = python_path(Path(__file__).parent)
 def has_engine() -> bool:
     """Whether libtradewind.so is there; one that is named has to be."""
     if os.environ.get("TRADEWIND_LIBRARY"):
-        _abi.library()
+        abi.library()
     try:
-        return bool(_abi.library())
+        return bool(abi.library())
     except tradewind.TradewindError:
         return False
 
@@ -55,7 +56,7 @@ class FakeRuns:
         self.runs: List[tradewind.Run] = []
 
     def __call__(self, given: Any = None, **settings: Any) -> tradewind.Run:
-        resolved = _settings.resolve(settings, {})
+        resolved = resolve(settings, {})
 
         def open_engine(pairs: Any, shape: Any, calls: Any) -> FakeEngine:
             self.engines.append(FakeEngine(pairs, shape, calls, given))

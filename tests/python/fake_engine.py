@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine of one peer in numpy, with the calls of tradewind._engine.Peer: unit tests need no library and
+"""An engine of one peer in numpy, with the calls of engine.peer.Peer: unit tests need no library and
 no sockets.
 
 It sums gradients until the target batch size is reached, and updates as docs say of SGD, Adam and AdamW.
@@ -12,15 +12,16 @@ import ctypes
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
-from tradewind import MisuseError, _abi
-from tradewind._engine import Calls, Group, HostTensor, ModelShape, Order, Work
+from tradewind import MisuseError
+from tradewind.engine import abi
+from tradewind.engine.peer import Calls, Group, HostTensor, ModelShape, Order, Work
 
-ENGINE_BUFFERS = {_abi.TW_SGD: 1, _abi.TW_ADAM: 2, _abi.TW_ADAMW: 2, _abi.TW_LAMB: 2}
+ENGINE_BUFFERS = {abi.TW_SGD: 1, abi.TW_ADAM: 2, abi.TW_ADAMW: 2, abi.TW_LAMB: 2}
 
 
 def buffers_of(group: Group) -> int:
     """Moments that the engine keeps for a group."""
-    return ENGINE_BUFFERS.get(group.kind, 0) if group.kind != _abi.TW_SGD or group.momentum else 0
+    return ENGINE_BUFFERS.get(group.kind, 0) if group.kind != abi.TW_SGD or group.momentum else 0
 
 
 def read(tensor: HostTensor) -> np.ndarray:
@@ -29,16 +30,16 @@ def read(tensor: HostTensor) -> np.ndarray:
     if not address:
         return np.zeros(values, np.float32)
     kind = {
-        _abi.TW_FLOAT32: ctypes.c_float,
-        _abi.TW_FLOAT16: ctypes.c_uint16,
-        _abi.TW_BFLOAT16: ctypes.c_uint16,
+        abi.TW_FLOAT32: ctypes.c_float,
+        abi.TW_FLOAT16: ctypes.c_uint16,
+        abi.TW_BFLOAT16: ctypes.c_uint16,
     }[dtype]
     raw = (
         np.ctypeslib.as_array((kind * values).from_address(address)) if values else np.zeros(0, np.float32)
     )
-    if dtype == _abi.TW_FLOAT16:
+    if dtype == abi.TW_FLOAT16:
         return raw.view(np.float16).astype(np.float32)
-    if dtype == _abi.TW_BFLOAT16:
+    if dtype == abi.TW_BFLOAT16:
         return (raw.astype(np.uint32) << 16).view(np.float32)
     return raw.copy()
 
@@ -57,21 +58,21 @@ def power(base: float, exponent: int) -> float:
 def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
     """One update of a range, in place, float32 with double constants as the engine has them."""
     f = np.float32
-    if group.kind == _abi.TW_AVERAGE:
+    if group.kind == abi.TW_AVERAGE:
         p += g
-    elif group.kind == _abi.TW_SGD:
+    elif group.kind == abi.TW_SGD:
         d = g + f(group.weight_decay) * p
         if group.momentum:
             buffers[0][:] = f(group.momentum) * buffers[0] + d
-            d = d + f(group.momentum) * buffers[0] if group.flags & _abi.TW_NESTEROV else buffers[0]
+            d = d + f(group.momentum) * buffers[0] if group.flags & abi.TW_NESTEROV else buffers[0]
         p -= f(group.learning_rate) * d
     else:
-        if group.kind == _abi.TW_ADAM:
+        if group.kind == abi.TW_ADAM:
             g = g + f(group.weight_decay) * p
         m, v = buffers
         m[:] = f(group.beta1) * m + f(1 - group.beta1) * g
         v[:] = f(group.beta2) * v + f(1 - group.beta2) * (g * g)
-        shrink = 1 - group.learning_rate * group.weight_decay if group.kind == _abi.TW_ADAMW else 1.0
+        shrink = 1 - group.learning_rate * group.weight_decay if group.kind == abi.TW_ADAMW else 1.0
         root = f(1 / np.sqrt(1 - power(group.beta2, step)))
         direction = (m * f(1 / (1 - power(group.beta1, step)))) / (np.sqrt(v) * root + f(group.epsilon))
         p[:] = f(shrink) * p - f(group.learning_rate) * direction
@@ -98,7 +99,7 @@ class FakeEngine:
         self.grain = int(self.settings.get("grain", 0)) or self.target
         self.given = given
         total = sum(shape.tensor_sizes)
-        assert shape.groups[0].kind == _abi.TW_UPDATES and shape.groups[0].tensors == 1
+        assert shape.groups[0].kind == abi.TW_UPDATES and shape.groups[0].tensors == 1
         buffers = ENGINE_BUFFERS.get(shape.groups[1].kind, 0)
         sizes = [total] * (1 + buffers)
         if self.BY_GROUP:
@@ -132,11 +133,11 @@ class FakeEngine:
             self._update()
         if self.round >= self.rounds or self.leaving:
             self.order = None
-            return _abi.TW_FINISHED, None
+            return abi.TW_FINISHED, None
         if self.order is None:
             samples = min(self.grain, self.target - self.counted)
             self.order = Order(self.round + 1, samples, self.round * self.target + self.counted)
-        return _abi.TW_GRADIENT, self.order
+        return abi.TW_GRADIENT, self.order
 
     def _begin(self) -> None:
         self.loaded = True
@@ -157,7 +158,7 @@ class FakeEngine:
         self.wanted = ""
         mean = self.sum * np.float32(1 / self.target)
         first = sum(
-            self.shape.tensor_sizes[: sum(g.tensors for g in self.groups if g.kind != _abi.TW_AVERAGE)]
+            self.shape.tensor_sizes[: sum(g.tensors for g in self.groups if g.kind != abi.TW_AVERAGE)]
         )
         counts = self.shape.tensor_sizes[0]
         if self.shape.clip_norm:
@@ -165,7 +166,7 @@ class FakeEngine:
             if norm > self.shape.clip_norm:
                 mean[counts:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
         self.vectors[0][:counts] += mean[:counts] > 1e-6
-        if self.groups[1].kind == _abi.TW_CALLER:
+        if self.groups[1].kind == abi.TW_CALLER:
             held = (ctypes.c_float * first).from_buffer(mean)
             self.calls.update(self.round, held)
             self.vectors[0][first:] += mean[first:]
@@ -205,7 +206,7 @@ class FakeEngine:
                 span = slice(first, first + sizes[number])
                 part = [buffer[first - begin : span.stop - begin] for buffer in buffers]
                 first = span.stop
-                counted = group.kind != _abi.TW_AVERAGE
+                counted = group.kind != abi.TW_AVERAGE
                 if not counted or mean[number - 1] > 1e-6:
                     step = int(self.vectors[0][number - 1]) if counted else 0
                     update_group(group, step, self.vectors[0][span], part, mean[span])
@@ -251,8 +252,8 @@ class FakeEngine:
         self.order = None
         self.barriers += 1
         if self.round >= self.rounds or self.leaving:
-            return _abi.TW_FINISHED
-        return _abi.TW_OK if self.barriers % 2 == 0 else _abi.TW_TIMEOUT
+            return abi.TW_FINISHED
+        return abi.TW_OK if self.barriers % 2 == 0 else abi.TW_TIMEOUT
 
     def vector(self, which: int) -> Any:
         return self.memory[which] if which < len(self.memory) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""src/bind/tradewind*.h against tradewind/_abi.py: every structure, constant and prototype."""
+"""src/bind/tradewind*.h against tradewind/engine/abi.py: every structure, constant and prototype."""
 
 import ctypes
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine
-from tradewind import _abi
+from tradewind.engine import abi
 
 HEADERS = [ROOT / "src/bind" / name for name in ("tradewind.h", "tradewind_data.h", "tradewind_checkpoint.h")]
 
@@ -42,7 +42,7 @@ def ctype(declared):
     if kind in OPAQUE:
         inner = ctypes.c_void_p
         return inner if stars == 1 else ctypes.POINTER(inner)
-    pointed = SCALARS.get(kind) or getattr(_abi, kind)
+    pointed = SCALARS.get(kind) or getattr(abi, kind)
     return ctypes.POINTER(pointed)
 
 
@@ -64,7 +64,7 @@ def callback(field):
 
 @pytest.mark.parametrize("name,fields", list(structs()), ids=[name for name, _ in structs()])
 def test_structures_are_those_of_the_header(name, fields):
-    mine = list(getattr(_abi, name)._fields_)
+    mine = list(getattr(abi, name)._fields_)
     assert len(mine) == len(fields)
     for (my_name, my_type), field in zip(mine, fields):
         if "(*" in field:
@@ -78,7 +78,7 @@ def test_structures_are_those_of_the_header(name, fields):
 
 def test_every_structure_is_bound():
     assert {name for name, _ in structs()} == {
-        name for name in vars(_abi) if re.fullmatch(r"tw_[a-z]+", name)
+        name for name in vars(abi) if re.fullmatch(r"tw_[a-z]+", name)
     }
 
 
@@ -87,7 +87,7 @@ def test_constants_are_those_of_the_header():
     for body in re.findall(r"enum \w+ \{(.*?)\}", header(), re.S):
         theirs.update((name, int(value)) for name, value in re.findall(r"(TW_\w+) = (-?\d+)", body))
     theirs["TW_ABI"] = int(re.search(r"#define TW_ABI (\d+)", HEADERS[0].read_text()).group(1))
-    assert theirs == {name: value for name, value in vars(_abi).items() if name.startswith("TW_")}
+    assert theirs == {name: value for name, value in vars(abi).items() if name.startswith("TW_")}
 
 
 def test_prototypes_are_those_of_the_header():
@@ -95,33 +95,33 @@ def test_prototypes_are_those_of_the_header():
     for result, name, arguments in re.findall(r"TW_API (.*?)(\w+)\(([^()]*)\);", header(), re.S):
         types = [] if arguments.strip() == "void" else [type_and_name(a)[0] for a in arguments.split(",")]
         theirs[name] = (ctype(result.strip()), [ctype(t) for t in types])
-    assert theirs == _abi.PROTOTYPES
+    assert theirs == abi.PROTOTYPES
 
 
 @needs_engine
 def test_the_library_shows_nothing_else():
     symbols = subprocess.run(
-        ["nm", "-D", "--defined-only", str(_abi.library_path())], capture_output=True, text=True
+        ["nm", "-D", "--defined-only", str(abi.library_path())], capture_output=True, text=True
     )
     names = {line.split()[-1] for line in symbols.stdout.splitlines()}
-    assert names == set(_abi.PROTOTYPES)
+    assert names == set(abi.PROTOTYPES)
 
 
 def test_a_missing_library_says_how_to_build_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(_abi, "_loaded", [])
+    monkeypatch.setattr(abi, "_loaded", [])
     monkeypatch.setenv("TRADEWIND_LIBRARY", str(tmp_path / "none.so"))
-    with pytest.raises(_abi.TradewindError, match="make python"):
-        _abi.library()
+    with pytest.raises(abi.TradewindError, match="make python"):
+        abi.library()
     monkeypatch.delenv("TRADEWIND_LIBRARY")
-    monkeypatch.setattr(_abi, "__file__", str(tmp_path / "_abi.py"))
-    with pytest.raises(_abi.TradewindError, match="make python"):
-        _abi.library()
+    monkeypatch.setattr(abi, "__file__", str(tmp_path / "engine" / "abi.py"))
+    with pytest.raises(abi.TradewindError, match="make python"):
+        abi.library()
 
 
 def test_what_is_no_such_library_says_so(monkeypatch, tmp_path):
     other = Path(tmp_path / "libtradewind.so")
     other.write_bytes(b"no library")
-    monkeypatch.setattr(_abi, "_loaded", [])
+    monkeypatch.setattr(abi, "_loaded", [])
     monkeypatch.setenv("TRADEWIND_LIBRARY", str(other))
-    with pytest.raises(_abi.TradewindError, match="make python"):
-        _abi.library()
+    with pytest.raises(abi.TradewindError, match="make python"):
+        abi.library()

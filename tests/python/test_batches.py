@@ -18,8 +18,8 @@ from torch.utils.data import (
     TensorDataset,
 )
 from tradewind import MisuseError
-from tradewind._advice import about_sizes
-from tradewind._count import count_of
+from tradewind.model.advice import about_sizes
+from tradewind.loop.loop import count_of
 
 N = 8
 PICTURES = [torch.zeros(3, 4, 4)] * N

@@ -4,7 +4,8 @@
 import pytest
 import torch
 from models import assert_close, data, loss_of, train, with_batch_norm
-from tradewind import SettingError, _abi
+from tradewind import SettingError
+from tradewind.engine import abi
 
 
 def optimizer(model, kind):
@@ -89,7 +90,7 @@ def test_mean_statistics_are_the_last_group(fake_run):
     run = fake_run(target_batch_size=8)
     run.optimizer(model, optimizer(model, "engine"), batch_size=8)
     run.start()
-    assert fake_run.engines[0].shape.groups[-1].kind == _abi.TW_AVERAGE
+    assert fake_run.engines[0].shape.groups[-1].kind == abi.TW_AVERAGE
     assert fake_run.engines[0].shape.groups[-1].tensors == 2
 
 

@@ -25,7 +25,7 @@ from torch.utils.data import (
     get_worker_info,
 )
 from tradewind import TradewindError, UnsupportedError
-from tradewind._order import Drawn, Shuffled, order_of
+from tradewind.data.order import Drawn, Shuffled, order_of
 
 
 class Numbered(Dataset):
@@ -178,7 +178,7 @@ class Endless(Backwards):
 
 
 def test_a_sampler_without_end_is_refused_by_name(fake_run, monkeypatch):
-    monkeypatch.setattr("tradewind._order._MOST_DRAWN", 1000)
+    monkeypatch.setattr("tradewind.data.order._MOST_DRAWN", 1000)
     with pytest.raises(UnsupportedError, match="Endless gives more than 1000 samples.*run.batches"):
         trained(fake_run, DataLoader(Numbered(), batch_size=8, sampler=Endless(64)))
 

@@ -11,7 +11,8 @@ import torch
 import tradewind
 from conftest import ROOT, python_path
 from models import data, loss_of, mlp
-from tradewind import _abi, _ends, _fork
+from tradewind import _ends, _fork
+from tradewind.engine import abi
 
 NOTICES = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -79,7 +80,7 @@ def test_a_child_cannot_use_the_run_and_the_library_hears_of_it(fake_run, monkey
         def tw_after_fork():
             os.write(writer, b"told. ")
 
-    monkeypatch.setattr(_abi, "_loaded", [Told])
+    monkeypatch.setattr(abi, "_loaded", [Told])
     _fork.watch()
     child = os.fork()
     if child == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tradewind._engine.Peer over a library of Python functions: structures, callbacks, texts, errors."""
+"""tradewind.engine.peer.Peer over a library of Python functions: structures, callbacks, texts, errors."""
 
 import ctypes
 import gc
@@ -8,9 +8,10 @@ import warnings
 
 import pytest
 import torch
-from tradewind import EngineError, MisuseError, SettingError, TradewindWarning, _abi, _engine
-from tradewind._device import flat_tensor
-from tradewind._engine import Group, HostTensor, ModelShape, Order
+from tradewind import EngineError, MisuseError, SettingError, TradewindWarning
+from tradewind.engine import abi
+from tradewind.engine.peer import Group, HostTensor, ModelShape, Order, Peer, Work
+from tradewind.model.memory import flat_tensor
 
 
 class Library:
@@ -19,7 +20,7 @@ class Library:
     def __init__(self):
         self.seen, self.error, self.released, self.closed = {}, b"", [], 0
         self.memory = (ctypes.c_float * 4)(1, 2, 3, 4)
-        self.next_status = _abi.TW_GRADIENT
+        self.next_status = abi.TW_GRADIENT
         self.texts = []
         self.warnings = []
 
@@ -34,17 +35,17 @@ class Library:
         self.calls = calls
         handle._obj.value = 42
         if self.error:
-            return _abi.TW_MISUSE
-        return _abi.TW_OK
+            return abi.TW_MISUSE
+        return abi.TW_OK
 
     def tw_start(self, handle, tensors, count):
         self.seen["initial"] = [
             (tensors[at].data, tensors[at].count, tensors[at].dtype) for at in range(count)
         ]
-        return _abi.TW_OK
+        return abi.TW_OK
 
     def tw_next(self, handle, limit_ms, order):
-        groups = (_abi.tw_group * 1)(_abi.tw_group(tensors=1, learning_rate=1.0))
+        groups = (abi.tw_group * 1)(abi.tw_group(tensors=1, learning_rate=1.0))
         statuses = [
             self.calls.settings(None, 7, b"", groups, 1),
             self.calls.update(None, 7, ctypes.cast(self.memory, ctypes.c_void_p), 4),
@@ -55,18 +56,18 @@ class Library:
             self.calls.warn(None, text)
         self.seen["rate"] = groups[0].learning_rate
         if any(statuses):
-            return _abi.TW_CALLBACK
+            return abi.TW_CALLBACK
         order._obj.round, order._obj.samples, order._obj.first = 8, 5, 30
         return self.next_status
 
     def tw_samples(self, handle, size, block, indices, count):
         indices[:] = [size - block - at for at in range(count)]
-        return _abi.TW_OK
+        return abi.TW_OK
 
     def tw_ahead(self, handle, size, block, indices, count):
         room, count._obj.value = count._obj.value, 2
         indices[:2] = [size * block, room]
-        return _abi.TW_OK
+        return abi.TW_OK
 
     def tw_done(self, handle, gradient):
         given = gradient._obj
@@ -104,15 +105,15 @@ class Library:
 
     def tw_busy(self, handle, why):
         self.seen["busy"] = why
-        return _abi.TW_OK
+        return abi.TW_OK
 
     def tw_leave(self, handle, at_once):
         self.seen["leave"] = at_once
-        return _abi.TW_OK
+        return abi.TW_OK
 
     def tw_drop(self, handle):
         self.error = b"nothing to drop"
-        return _abi.TW_MISUSE
+        return abi.TW_MISUSE
 
 
 class Recorder:
@@ -145,12 +146,12 @@ SHAPE = ModelShape((Group(2, learning_rate=0.5),), (3, 1), (6,), 1.5, "layout ä
 @pytest.fixture
 def library(monkeypatch):
     made = Library()
-    monkeypatch.setattr(_abi, "library", lambda: made)
+    monkeypatch.setattr(abi, "library", lambda: made)
     return made
 
 
 def test_open_passes_settings_and_shape(library):
-    peer = _engine.Peer([("training.rounds", "5"), ("site", "ä")], SHAPE, Recorder())
+    peer = Peer([("training.rounds", "5"), ("site", "ä")], SHAPE, Recorder())
     assert library.seen["settings"] == [(b"training.rounds", b"5"), (b"site", "ä".encode())]
     assert library.seen["groups"] == [0.5] and library.seen["sizes"] == ([3, 1], [6])
     assert library.seen["layout"].decode() == "layout ä" and library.seen["clip"] == 1.5
@@ -162,17 +163,17 @@ def test_open_passes_settings_and_shape(library):
 def test_what_open_refuses_is_a_setting_error(library):
     library.error = b"training.rounds = x: expected a whole number"
     with pytest.raises(SettingError, match="training.rounds"):
-        _engine.Peer([], SHAPE, Recorder())
+        Peer([], SHAPE, Recorder())
 
 
 def test_next_runs_the_callbacks_and_gives_the_order(library):
     calls = Recorder()
-    peer = _engine.Peer([], SHAPE, calls)
-    assert peer.next(100) == (_abi.TW_GRADIENT, Order(8, 5, 30))
+    peer = Peer([], SHAPE, calls)
+    assert peer.next(100) == (abi.TW_GRADIENT, Order(8, 5, 30))
     assert calls.calls == [("settings", 7), ("update", 7, [1, 2, 3, 4]), ("load", 7, True), ("save",)]
     assert library.seen["rate"] == 0.25
-    library.next_status = _abi.TW_TIMEOUT
-    assert peer.next(100) == (_abi.TW_TIMEOUT, None)
+    library.next_status = abi.TW_TIMEOUT
+    assert peer.next(100) == (abi.TW_TIMEOUT, None)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("in the callback"), KeyboardInterrupt()])
@@ -180,15 +181,15 @@ def test_next_runs_the_callbacks_and_gives_the_order(library):
 def test_an_exception_of_a_callback_comes_out_of_next_once(library, error, where):
     calls = Recorder()
     calls.failing, calls.fails_in = error, where
-    peer = _engine.Peer([], SHAPE, calls)
+    peer = Peer([], SHAPE, calls)
     with pytest.raises(type(error)):
         peer.next(100)
     calls.failing = None
-    assert peer.next(100)[0] == _abi.TW_GRADIENT
+    assert peer.next(100)[0] == abi.TW_GRADIENT
 
 
 def test_warnings_of_the_engine_are_those_of_the_package_at_the_line_of_the_program(library):
-    peer = _engine.Peer([], SHAPE, Recorder())
+    peer = Peer([], SHAPE, Recorder())
     library.warnings = ["round 7: no checkpoint: f\u00fcll".encode(), b"the budget is spent"]
     with pytest.warns(TradewindWarning) as warned:
         peer.next(100)
@@ -198,39 +199,39 @@ def test_warnings_of_the_engine_are_those_of_the_package_at_the_line_of_the_prog
 
 
 def test_a_warning_that_is_an_error_comes_out_of_next_and_the_peer_lives(library):
-    peer = _engine.Peer([], SHAPE, Recorder())
+    peer = Peer([], SHAPE, Recorder())
     library.warnings = [b"no checkpoint"]
     with warnings.catch_warnings():
         warnings.simplefilter("error", TradewindWarning)
         with pytest.raises(TradewindWarning, match="no checkpoint"):
             peer.next(100)
     library.warnings = []
-    assert peer.next(100)[0] == _abi.TW_GRADIENT
+    assert peer.next(100)[0] == abi.TW_GRADIENT
 
 
 def test_errors_are_the_engines_sentences(library):
-    peer = _engine.Peer([], SHAPE, Recorder())
+    peer = Peer([], SHAPE, Recorder())
     with pytest.raises(MisuseError, match="nothing to drop"):
         peer.drop()
-    library.next_status, library.error = _abi.TW_FAILED, b"the run is complete"
+    library.next_status, library.error = abi.TW_FAILED, b"the run is complete"
     with pytest.raises(EngineError, match="the run is complete"):
         peer.next(100)
 
 
 def test_done_and_samples(library):
-    peer = _engine.Peer([], SHAPE, Recorder())
+    peer = Peer([], SHAPE, Recorder())
     assert peer.samples(10, 3) == [9, 8, 7]
     assert peer.ahead(10, 4) == [10, 4]
     assert peer.samples(10, 3, 5) == [5, 4, 3] and peer.ahead(10, 4, 2) == [20, 4]
-    library.next_status = _abi.TW_OK
-    assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], _engine.Work(5.0, 5, 8, 2.5, "rate"))
+    library.next_status = abi.TW_OK
+    assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], Work(5.0, 5, 8, 2.5, "rate"))
     assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5, b"rate")
-    library.next_status = _abi.TW_STALE
-    assert not peer.done([], _engine.Work(1.0, 1, 1, 0.0, ""))
+    library.next_status = abi.TW_STALE
+    assert not peer.done([], Work(1.0, 1, 1, 0.0, ""))
 
 
 def test_texts_are_freed_and_read(library):
-    peer = _engine.Peer([], SHAPE, Recorder())
+    peer = Peer([], SHAPE, Recorder())
     assert peer.view() == json.loads('{"round": 3, "waiting": "for ä"}')
     assert [event["phase"] for event in peer.events()] == ["commit", "apply"] and not library.texts
     peer.busy("evaluating")
@@ -242,7 +243,7 @@ def test_texts_are_freed_and_read(library):
 
 
 def test_a_vector_lives_as_long_as_tensors_on_it(library):
-    peer = _engine.Peer([], SHAPE, Recorder())
+    peer = Peer([], SHAPE, Recorder())
     assert peer.vector(1) is None
     view = flat_tensor(peer.vector(0))[1:3]
     peer.close()

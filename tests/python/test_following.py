@@ -9,7 +9,7 @@ import pytest
 import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train, with_batch_norm
 from tradewind import MisuseError, UnsupportedError
-from tradewind._data_facts import content_of
+from tradewind.data.order import content_of
 
 KINDS = {
     "engine": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1),

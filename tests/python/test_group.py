@@ -10,8 +10,9 @@ import tradewind
 from fake_engine import FakeEngine
 from models import assert_close, data, loss_of, train, with_batch_norm
 from torch.nn.parallel import DistributedDataParallel
-from tradewind import _abi, _settings
-from tradewind._group import Node
+from tradewind.engine import abi
+from tradewind.engine.settings import resolve
+from tradewind.loop.node import Node
 
 ROUNDS = 6
 
@@ -28,7 +29,7 @@ def optimizer_of(kind, model):
 
 def rank_main(rank, world, store, kind, results):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-    settings = _settings.resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"}, {})
+    settings = resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"}, {})
     run = tradewind.Run(settings, FakeEngine, node=Node(dist.group.WORLD))
     model = DistributedDataParallel(model_of(kind))
     inner = optimizer_of(kind, model)
@@ -52,7 +53,7 @@ class Complete(FakeEngine):
     """A run that was over before this peer came."""
 
     def next(self, limit_ms):
-        return _abi.TW_FINISHED, None
+        return abi.TW_FINISHED, None
 
     def view(self):
         return {**super().view(), "ended": "the run is complete: 6 rounds – done"}
@@ -60,7 +61,7 @@ class Complete(FakeEngine):
 
 def late_main(rank, world, store, kind, results):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-    settings = _settings.resolve({"progress": "off"}, {})
+    settings = resolve({"progress": "off"}, {})
     run = tradewind.Run(settings, Complete, node=Node(dist.group.WORLD))
     model = model_of(kind)
     run.optimizer(model, optimizer_of(kind, model), batch_size=4)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine
-from tradewind import _abi
+from tradewind.engine import abi
 
 BEFORE = """
 torch.manual_seed(0)
@@ -32,7 +32,7 @@ def readme():
 
 def build_folder():
     """Where all that is installed was built."""
-    folder = Path(_abi.library_path()).parent
+    folder = Path(abi.library_path()).parent
     wanted = ["CMakeCache.txt", "tw", "completions/bash"]
     if not all((folder / name).exists() for name in wanted):
         pytest.skip(f"{folder} has no whole build (make)")
@@ -91,17 +91,17 @@ def pip_line():
 def test_pip_installs_a_fresh_clone_as_the_page_says(tmp_path):
     clone = fresh_clone(tmp_path / "clone")
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "CI")}
-    environment["TRADEWIND_LIBRARY"] = str(_abi.library_path())  # its build takes minutes
+    environment["TRADEWIND_LIBRARY"] = str(abi.library_path())  # its build takes minutes
     done = subprocess.run(pip_line(), shell=True, cwd=clone, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     del environment["TRADEWIND_LIBRARY"]
-    told = "import tradewind; print(tradewind.__file__, tradewind._abi.library().tw_abi())"
+    told = "import tradewind; print(tradewind.__file__, tradewind.engine.abi.library().tw_abi())"
     python = str(clone / ".venv/bin/python")
     found = subprocess.run(
         [python, "-c", told], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
     )
     assert found.returncode == 0, found.stderr
-    assert re.search(rf"\.venv/\S+ {_abi.TW_ABI}$", found.stdout.strip()), found.stdout
+    assert re.search(rf"\.venv/\S+ {abi.TW_ABI}$", found.stdout.strip()), found.stdout
 
 
 def test_the_build_of_pip_and_a_plain_release_make_no_warning_an_error(tmp_path):

@@ -10,13 +10,14 @@ import time
 
 import pytest
 import torch
-from tradewind import MisuseError, SettingError, TradewindError, _ends, _settings, launch_local
-from tradewind._launch import program
+from tradewind import MisuseError, SettingError, TradewindError, _ends, launch_local
+from tradewind.engine.settings import resolve
+from tradewind.launch import program
 
 
 def settings_of(factor):
     value = torch.tensor([factor * int(os.environ["TRADEWIND_ID"])])
-    return value, _settings.resolve({}).pairs
+    return value, resolve({}).pairs
 
 
 def threads():
@@ -80,7 +81,7 @@ def test_each_peer_gets_its_environment_and_gives_its_result(tmp_path):
 @pytest.mark.timeout(60)
 def test_processes_share_the_cores(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("tradewind._launch._cores", lambda: 6)
+    monkeypatch.setattr("tradewind.launch._cores", lambda: 6)
     assert launch_local(threads, peers=2, start="fork") == [("3", 3)] * 2
     assert launch_local(threads, peers=2, start="fork", settings={"threads": 2}) == [("2", 2)] * 2
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
@@ -88,7 +89,7 @@ def test_processes_share_the_cores(monkeypatch):
 
 
 def test_without_the_program_there_is_no_tls(monkeypatch, tmp_path):
-    monkeypatch.setattr("tradewind._launch.program", lambda: None)
+    monkeypatch.setattr("tradewind.launch.program", lambda: None)
     ((value, pairs),) = launch_local(settings_of, 1, peers=1, start="fork", timeout=60)
     assert (
         value == 1 and dict(pairs)["insecure"] == "true" and dict(pairs)["listen"].startswith("127.0.0.1:")
@@ -202,10 +203,10 @@ def test_a_file_that_calls_it_without_a_guard_is_told_to_have_one(tmp_path):
 
 
 def test_a_machine_without_loopback_is_named():
-    source = f"import sys; sys.path[:0] = {sys.path[:1]!r}; import tradewind; tradewind._launch.free_port()"
+    source = f"import sys; sys.path[:0] = {sys.path[:1]!r}; import tradewind; tradewind.launch.free_port()"
     done = subprocess.run(
         ["unshare", "-rn", sys.executable, "-c", source], capture_output=True, text=True, timeout=60
     )
     if "unshare failed" in done.stderr:
         pytest.skip("may not make a network namespace")
-    assert done.returncode == 1 and "tradewind._errors.TradewindError: launch_local(): peers" in done.stderr
+    assert done.returncode == 1 and "tradewind.errors.TradewindError: launch_local(): peers" in done.stderr

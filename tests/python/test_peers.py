@@ -14,8 +14,8 @@ from conftest import needs_engine
 from crew import context, crew_of, free_port
 from fake_engine import update_group
 from models import loss_of, mlp, train
-from tradewind import _abi
-from tradewind._rules import group_of
+from tradewind.engine import abi
+from tradewind.model.optimizers import group_of
 
 pytestmark = [needs_engine, pytest.mark.timeout(100)]
 
@@ -272,7 +272,7 @@ def reference_of_fit(batches, target):
     model = mlp()
     samples = loops.Numbered(64)
     inner = loops.OPTIMIZERS["adamw"](model)
-    groups = [group_of(_abi.TW_ADAMW, group, 2) for group in inner.param_groups]
+    groups = [group_of(abi.TW_ADAMW, group, 2) for group in inner.param_groups]
     tensors = list(model.parameters())
     flat = [np.concatenate([p.detach().numpy().ravel() for p in tensors[at : at + 2]]) for at in (0, 2)]
     moments = [[np.zeros_like(one), np.zeros_like(one)] for one in flat]

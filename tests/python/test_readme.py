@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine
-from tradewind import _abi
+from tradewind.engine import abi
 
 # The demo at half of its size, by variables of the Makefile.
 SMALL_DEMO = {
@@ -32,7 +32,7 @@ def command_blocks():
 @pytest.fixture
 def copy(tmp_path):
     """What the commands need: files as they are, the build and the data by links."""
-    build = Path(_abi.library_path()).parent
+    build = Path(abi.library_path()).parent
     needed = [build / "build.ninja", build / "tw", build / "python/tradewind", ROOT / "data-cache/mnist"]
     if not all(path.exists() for path in needed):
         pytest.skip("no whole build (make), or no data (make setup)")

@@ -7,7 +7,7 @@ import pytest
 import tradewind
 from conftest import ROOT
 from tradewind import SettingError
-from tradewind._settings import OWN_KEYS, RUN_KEYS, resolve
+from tradewind.engine.settings import OWN_KEYS, RUN_KEYS, resolve
 
 
 def pairs(arguments, environment=None):

@@ -10,7 +10,7 @@ import torch
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from tradewind import MisuseError, TradewindError, UnsupportedError
-from tradewind._workers import WorkerPool, _packed
+from tradewind.data.workers import WorkerPool, _packed
 
 
 class Numbers(torch.utils.data.Dataset):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine, python_path
-from tradewind import _launch
-from tradewind._settings import ENVIRONMENT, resolve
+from tradewind import launch
+from tradewind.engine.settings import ENVIRONMENT, resolve
 
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
 
@@ -117,7 +117,7 @@ def test_launch_local_gives_its_processes_the_same_variables(monkeypatch):
         found = {name: pairs[name] for name in pairs if name.startswith(("TRADEWIND_", "OMP_"))}
         address = found.get("TRADEWIND_LISTEN") or found["TRADEWIND_JOIN"]
         port = int(address.split(":")[1])
-        given = _launch._environment(number, 2, port, {"progress": "line", "threads": 3}, None)
+        given = launch._environment(number, 2, port, {"progress": "line", "threads": 3}, None)
         assert {name: found[name] for name in found if name not in credential} == given
 
 

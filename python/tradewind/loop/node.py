@@ -14,10 +14,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import torch
 import torch.distributed as dist
 
-from ._drive import Driver, Handed, Verdict
-from ._engine import Engine, HostTensor, ModelShape, Order, Work
-from ._errors import MisuseError, UnsupportedError
-from ._trained import Trained
+from ..engine.peer import Engine, HostTensor, ModelShape, Order, Work
+from ..errors import MisuseError, UnsupportedError
+from ..model.trained import Trained
+from .driver import Driver, Handed, Verdict
 
 _POLL_S = 0.001
 _NO_SHARD = (

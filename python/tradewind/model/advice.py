@@ -1,16 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loop does to the model beside step(), and the run cannot follow: said once, by name. Thread: the run's."""
+"""What a program had better change, said once each, by name and number: a loss that is a sum, steps of a size that does
+not fit the run, and what a loop does to the model that the run cannot follow.
+"""
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Set, Tuple
+import math
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
-from ._errors import MisuseError
-from ._layout import Layout
-from ._moving import Named, all_modules, is_counter
-from ._warn import warn
+from ..errors import MisuseError, program_frame, warn
+from .layout import Layout, Named, all_modules, is_counter
+
+_SUM = 2  # torch's number of reduction="sum"
+_SAME = ("AliasBackward", "CloneBackward", "ToCopyBackward", "ViewBackward", "SqueezeBackward")
+# Several losses in one sum: each may be a mean.
+_SEVERAL = ("StackBackward", "CatBackward")
+_STEPS = 3
+
+
+def _is_sum(node: Any) -> bool:
+    while node is not None and node.name().startswith(_SAME):
+        node = node.next_functions[0][0]
+    if node is None:
+        return False
+    if getattr(node, "_saved_reduction", None) == _SUM:
+        return True
+    inner = [one for one, _ in node.next_functions if one is not None]
+    if node.name().startswith(("AddBackward", "SubBackward")):  # terms, such as a reconstruction and a penalty
+        return any(getattr(one, "_saved_reduction", None) == _SUM for one in inner)
+    if not node.name().startswith("SumBackward0") or not inner:
+        return False
+    if inner[0].name().startswith(_SEVERAL):
+        return False
+    sizes = getattr(node, "_saved_self_sym_sizes", getattr(node, "_saved_self_sizes", None))
+    if sizes is not None and math.prod(sizes) == 1:
+        return _is_sum(inner[0])
+    return True
+
+
+def is_sum(loss: Any) -> bool:
+    """Whether this loss of a batch was summed over it. False where autograd does not tell (divided later,
+    compiled).
+    """
+    return isinstance(loss, torch.Tensor) and loss.numel() == 1 and _is_sum(loss.grad_fn)
+
+
+def _loss_of_program() -> Optional[torch.Tensor]:
+    """A local of the line that calls step(), by its name."""
+    for name, value in program_frame().f_locals.items():
+        is_one = isinstance(value, torch.Tensor) and value.numel() == 1 and value.grad_fn is not None
+        if is_one and "loss" in name.lower():
+            return value
+    return None
+
+
+class SumLosses:
+    """Looks at the losses of the first steps, and says once that they are sums."""
+
+    def __init__(self) -> None:
+        self._left = _STEPS
+
+    def look(self, loss: Any, samples: int) -> None:
+        """loss: as step() was told; if that is no tensor with a graph, it may stand in the program."""
+        if not self._left or samples < 2:
+            return
+        self._left -= 1
+        told = isinstance(loss, torch.Tensor) and loss.grad_fn is not None
+        if is_sum(loss if told else _loss_of_program()):
+            self._left = 0
+            warn(
+                f"the loss is a sum over the {samples} samples of the batch, and a run takes the gradient for"
+                f" that of their mean: steps are {samples} times as long as meant. Use reduction=\"mean\", or"
+                " divide the loss by the samples."
+            )
+
+
+_LOOK_S = 1.0
+
+
+def about_sizes(target: int, at_once: int, peers: int) -> Optional[str]:
+    """On the samples that a peer takes at once, against the target batch size; None: both fit."""
+    if at_once > target:
+        return (
+            f"target_batch_size={target} is less than the {at_once} samples of a step, so {at_once - target}"
+            f" of them never count: take {max(1, target // peers)} samples at most, or a target_batch_size of"
+            f" {at_once * peers} at least."
+        )
+    busy = -(-target // at_once)
+    if busy < peers:
+        return (
+            f"target_batch_size={target} is {busy} step{'s' if busy > 1 else ''} of {at_once} samples, so"
+            f" {busy} of {peers} peers compute{'' if busy > 1 else 's'} at a time and the others wait: take"
+            f" {max(1, target // peers)} samples at most, or a target_batch_size of {at_once * peers} at"
+            " least."
+        )
+    return None
+
+
+class Advice:
+    """Looks at the run now and then. Thread: the run's."""
+
+    def __init__(self) -> None:
+        self._of_several: List[str] = []
+        self._said_sizes = False
+        self._next_look = 0.0
+
+    def of_several(self, text: str) -> None:
+        """Said once the run has several peers; {peers}: how many."""
+        self._of_several.append(text)
+        self._next_look = 0.0
+
+    def look(self, view: Callable[[], Dict[str, Any]], at_once: int, is_cut: bool) -> None:
+        """at_once: samples of a step; 0: not known yet. is_cut: steps are cut to what a round has left."""
+        if self._said_sizes and not self._of_several or time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK_S
+        seen = view()
+        peers, target = int(seen.get("peers") or 1), int(seen.get("target") or 0)
+        if peers > 1:
+            texts, self._of_several = self._of_several, []
+            for text in texts:
+                warn(text.format(peers=peers))
+        known = target and at_once and not self._said_sizes
+        found = about_sizes(target, min(at_once, target) if is_cut else at_once, peers) if known else None
+        if found is not None:
+            self._said_sizes = True
+            warn(found)
+
 
 _SHOWN = 3
 

@@ -12,11 +12,10 @@ from typing import Dict, List, NamedTuple, Tuple, Union
 
 import torch
 
-from . import _abi
-from ._errors import EngineError, SettingError
-from ._warn import warn
+from . import abi
+from ..errors import EngineError, SettingError, warn
 
-# As _layout.describe() writes them: trained parameters and averaged buffers are the model's, "updates" the engine's.
+# As layout.describe() writes them: trained parameters and averaged buffers are the model's, "updates" the engine's.
 _LINE = re.compile(
     r"(?P<kind>group \d+|buffer|updates): (?P<name>.+) \((?P<shape>[\d, ]*)\) (?P<dtype>b?float\d+)"
 )
@@ -95,12 +94,12 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
 
     SettingError: there is none. EngineError: it cannot be used, or its program did not name its tensors.
     """
-    library = _abi.library()
-    handle, stored = ctypes.c_void_p(), _abi.tw_stored()
+    library = abi.library()
+    handle, stored = ctypes.c_void_p(), abi.tw_stored()
     given = _folder_of(os.fspath(path))
     status = library.tw_checkpoint_open(os.fsencode(given), ctypes.byref(handle), ctypes.byref(stored))
-    if status != _abi.TW_OK:
-        raise (SettingError if status == _abi.TW_MISUSE else EngineError)(_sentence(library))
+    if status != abi.TW_OK:
+        raise (SettingError if status == abi.TW_MISUSE else EngineError)(_sentence(library))
     try:
         for line in (stored.skipped or b"").decode(errors="replace").splitlines():
             warn(f"skipped {line}")
@@ -109,7 +108,7 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
         if not places:
             raise EngineError(f"{given}: its program did not name its tensors (docs/cpp.md says how).")
         flat = torch.empty(sum(place.values for place in places), dtype=torch.float32)
-        if library.tw_checkpoint_values(handle, flat.data_ptr(), flat.numel()) != _abi.TW_OK:
+        if library.tw_checkpoint_values(handle, flat.data_ptr(), flat.numel()) != abi.TW_OK:
             raise EngineError(f"{given}: its tensors are not its parameters: {_sentence(library)}")
     finally:
         library.tw_checkpoint_close(handle)

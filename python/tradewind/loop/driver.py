@@ -7,8 +7,8 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import _abi
-from ._engine import Engine, HostTensor, Order, Work
+from ..engine import abi
+from ..engine.peer import Engine, HostTensor, Order, Work
 
 SLICE_MS = 100
 # Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next,
@@ -50,7 +50,7 @@ class Driver:
         self.order = None
         while self.order is None and not self.finished:
             status, self.order = self.engine.next(SLICE_MS)
-            self.finished = status == _abi.TW_FINISHED
+            self.finished = status == abi.TW_FINISHED
             self._tick()
         self.waited_s += time.monotonic() - began
 
@@ -105,11 +105,11 @@ class Driver:
 
     def barrier(self) -> None:
         """Waits until all live peers have come here, or the run is over. No order is in hand then."""
-        began, status = time.monotonic(), _abi.TW_TIMEOUT
-        while status == _abi.TW_TIMEOUT:
+        began, status = time.monotonic(), abi.TW_TIMEOUT
+        while status == abi.TW_TIMEOUT:
             status = self.engine.barrier(SLICE_MS)
             self._tick()
-        self.order, self.finished = None, status == _abi.TW_FINISHED
+        self.order, self.finished = None, status == abi.TW_FINISHED
         self.waited_s += time.monotonic() - began
 
     def drop(self) -> None:

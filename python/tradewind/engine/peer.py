@@ -13,9 +13,8 @@ from array import array
 from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
-from . import _abi
-from ._errors import CondemnedError, EngineError, MisuseError, SettingError
-from ._warn import warn
+from . import abi
+from ..errors import CondemnedError, EngineError, MisuseError, SettingError, warn
 
 
 class Order(NamedTuple):
@@ -54,7 +53,7 @@ class Group(NamedTuple):
     beta1: float = 0.0
     beta2: float = 0.0
     epsilon: float = 0.0
-    kind: int = _abi.TW_CALLER
+    kind: int = abi.TW_CALLER
     flags: int = 0
 
 
@@ -120,10 +119,10 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def _group_array(groups: Sequence[Group]) -> ctypes.Array[_abi.tw_group]:
-    made = (_abi.tw_group * max(1, len(groups)))()
+def _group_array(groups: Sequence[Group]) -> ctypes.Array[abi.tw_group]:
+    made = (abi.tw_group * max(1, len(groups)))()
     for at, group in enumerate(groups):
-        made[at] = _abi.tw_group(*group)
+        made[at] = abi.tw_group(*group)
     return made
 
 
@@ -131,10 +130,10 @@ def _sizes(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
     return (ctypes.c_uint64 * max(1, len(values)))(*values)
 
 
-def _tensors(tensors: Sequence[HostTensor]) -> ctypes.Array[_abi.tw_tensor]:
+def _tensors(tensors: Sequence[HostTensor]) -> ctypes.Array[abi.tw_tensor]:
     """A tw_tensor is three 64-bit words (the last: dtype and reserved), so one flat array is all of them."""
     words = array("Q", chain.from_iterable(tensors) if tensors else (0, 0, 0))
-    return (_abi.tw_tensor * max(1, len(tensors))).from_buffer(words)
+    return (abi.tw_tensor * max(1, len(tensors))).from_buffer(words)
 
 
 class Peer:
@@ -143,16 +142,16 @@ class Peer:
     """
 
     def __init__(self, settings: Sequence[Tuple[str, str]], model: ModelShape, calls: Calls) -> None:
-        self._library = _abi.library()
+        self._library = abi.library()
         self._calls = calls
         self._raised: Optional[BaseException] = None
-        self._order = _abi.tw_order()
+        self._order = abi.tw_order()
         self._callbacks = self._make_callbacks()
         self._handle = ctypes.c_void_p()
-        pairs = (_abi.tw_setting * max(1, len(settings)))()
+        pairs = (abi.tw_setting * max(1, len(settings)))()
         for at, (key, value) in enumerate(settings):
-            pairs[at] = _abi.tw_setting(key.encode(), value.encode())
-        shape = _abi.tw_model(
+            pairs[at] = abi.tw_setting(key.encode(), value.encode())
+        shape = abi.tw_model(
             _group_array(model.groups),
             len(model.groups),
             _sizes(model.tensor_sizes),
@@ -165,16 +164,16 @@ class Peer:
         status = self._library.tw_open(
             pairs, len(settings), shape, self._callbacks, ctypes.byref(self._handle)
         )
-        if status != _abi.TW_OK:
+        if status != abi.TW_OK:
             raise SettingError(self._sentence())
 
-    def _make_callbacks(self) -> _abi.tw_calls:
+    def _make_callbacks(self) -> abi.tw_calls:
         calls = self._calls
 
         def settings(_: Any, round: int, wanted: bytes, groups: Any, count: int) -> None:
             changed = calls.settings(round, wanted.decode())
             for at, group in enumerate(changed or ()):
-                groups[at] = _abi.tw_group(*group)
+                groups[at] = abi.tw_group(*group)
 
         def update(_: Any, round: int, mean: int, count: int) -> None:
             calls.update(round, (ctypes.c_float * count).from_address(mean))
@@ -188,13 +187,13 @@ class Peer:
         def says(_: Any, text: bytes) -> None:
             warn(text.decode(errors="replace"))
 
-        return _abi.tw_calls(
+        return abi.tw_calls(
             None,
-            _abi.SettingsCall(self._kept(settings)),
-            _abi.UpdateCall(self._kept(update)),
-            _abi.LoadCall(self._kept(load)),
-            _abi.SaveCall(self._kept(save)),
-            _abi.WarnCall(self._kept(says)),
+            abi.SettingsCall(self._kept(settings)),
+            abi.UpdateCall(self._kept(update)),
+            abi.LoadCall(self._kept(load)),
+            abi.SaveCall(self._kept(save)),
+            abi.WarnCall(self._kept(says)),
         )
 
     def _kept(self, call: Any) -> Any:
@@ -220,21 +219,21 @@ class Peer:
             raise raised
         if status >= 0:
             return status
-        raise (MisuseError if status == _abi.TW_MISUSE else EngineError)(self._sentence())
+        raise (MisuseError if status == abi.TW_MISUSE else EngineError)(self._sentence())
 
     def start(self, initial: Sequence[HostTensor]) -> None:
         """Listens, and joins or starts the run. SettingError: a token or an address that is none."""
         status = self._library.tw_start(self._handle, _tensors(initial), len(initial))
-        if status == _abi.TW_MISUSE:
+        if status == abi.TW_MISUSE:
             raise SettingError(self._sentence())
-        if status == _abi.TW_CONDEMNED:
+        if status == abi.TW_CONDEMNED:
             raise CondemnedError(self._sentence())
         self._check(status)
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
         """TW_GRADIENT with an order, TW_TIMEOUT or TW_FINISHED. Raises what a callback raised."""
         status = self._check(self._library.tw_next(self._handle, limit_ms, ctypes.byref(self._order)))
-        if status != _abi.TW_GRADIENT:
+        if status != abi.TW_GRADIENT:
             return status, None
         return status, Order(self._order.round, self._order.samples, self._order.first)
 
@@ -255,9 +254,9 @@ class Peer:
     def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
         """Hands in the gradient of `work.samples` samples; False: too late, nothing was added."""
         tensors = _tensors(gradients)
-        gradient = _abi.tw_gradient(tensors, len(gradients), *work[:4], work.settings.encode() or None)
+        gradient = abi.tw_gradient(tensors, len(gradients), *work[:4], work.settings.encode() or None)
         status = self._library.tw_done(self._handle, ctypes.byref(gradient))
-        return self._check(status) != _abi.TW_STALE
+        return self._check(status) != abi.TW_STALE
 
     def drop(self) -> None:
         """Gives the order back."""
@@ -316,4 +315,4 @@ class Peer:
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._library.tw_close(handle)
-            self._check(_abi.TW_OK)
+            self._check(abi.TW_OK)

@@ -4,23 +4,60 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
-from . import _abi
-from ._buffers import MeanBuffers
-from ._device import Bound, Staging, flat_tensor, host_view, view_of
-from ._engine import Engine, Group, HostTensor, ModelShape
-from ._errors import MisuseError, UnsupportedError
-from ._extra import ExtraState
-from ._finite import all_finite
-from ._foreign import ForeignRule
-from ._layout import Entry, Layout, Modules, collect, describe, modules_of
-from ._options import TrainedOptions
-from ._rules import EngineRule, why_not
-from ._scheduler import Schedule, make_schedulers, refuse_scheduler
-from ._watch import Watch, say_what_changes
+from ..engine import abi
+from ..engine.peer import Engine, Group, HostTensor, ModelShape
+from ..errors import MisuseError, SettingError, UnsupportedError
+from .advice import Watch, say_what_changes
+from .layout import Entry, Layout, Means, Modules, collect, describe, modules_of
+from .memory import Bound, MeanBuffers, Staging, all_finite, flat_tensor, host_view, view_of
+from .optimizers import EngineRule, ForeignRule, why_not
+from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
+from .state import ExtraState
+
+ENGINES = ("auto", "torch", "tradewind")
+BUFFERS = ("mean", "local")
+_COARSE = ("int8", "int4")
+
+
+class TrainedOptions:
+    """Checked options of run.optimizer(); SettingError names a wrong one."""
+
+    def __init__(
+        self,
+        scheduler: SchedulerLike,
+        clip_grad_norm: Optional[float],
+        buffers: str,
+        engine: str,
+        alias: bool,
+    ) -> None:
+        if engine not in ENGINES:
+            raise SettingError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}.")
+        if buffers not in BUFFERS:
+            raise SettingError(f"buffers={buffers!r}: expected one of {', '.join(BUFFERS)}.")
+        if clip_grad_norm is not None and not (clip_grad_norm > 0 and math.isfinite(clip_grad_norm)):
+            raise SettingError(f"clip_grad_norm={clip_grad_norm}: expected a number above 0.")
+        self.scheduler = scheduler
+        self.clip_norm = clip_grad_norm or 0.0
+        self.mean_buffers = buffers == "mean"
+        self.engine = engine
+        self.alias = alias
+
+    def means(self, codec: Optional[str]) -> Means:
+        """What is averaged beside parameters. Copies of the model are with a codec that keeps them near enough."""
+        return Means(self.mean_buffers, self.mean_buffers and codec not in _COARSE)
+
+    def refuse_codec(self, codec: Optional[str]) -> None:
+        """SettingError: a codec whose rounding could make a running variance negative."""
+        if self.mean_buffers and codec in _COARSE:
+            raise SettingError(
+                f'running statistics (BatchNorm) cannot be averaged with codec={codec}: say buffers="local"'
+                " in run.optimizer(), or codec=bf16."
+            )
 
 
 class Begun(NamedTuple):
@@ -101,9 +138,9 @@ class Trained:
         )
 
     def _groups(self) -> Tuple[Group, ...]:
-        groups = (Group(1, kind=_abi.TW_UPDATES), *self._rule.groups())
+        groups = (Group(1, kind=abi.TW_UPDATES), *self._rule.groups())
         if self._layout.buffers:
-            groups += (Group(len(self._layout.buffers), kind=_abi.TW_AVERAGE),)
+            groups += (Group(len(self._layout.buffers), kind=abi.TW_AVERAGE),)
         return groups
 
     def _facts(self) -> List[str]:
@@ -307,7 +344,7 @@ class Trained:
 
     def zero_gradients(self) -> List[HostTensor]:
         """A gradient of zeros."""
-        return [HostTensor(0, count, _abi.TW_FLOAT32) for count in self._layout.tensor_sizes]
+        return [HostTensor(0, count, abi.TW_FLOAT32) for count in self._layout.tensor_sizes]
 
 
 def _updates_of(state: Dict[str, Any]) -> float:

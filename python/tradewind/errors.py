@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exceptions and warnings of this package. Every text is one sentence or two: what was found, what was expected, what to
-do next.
+do next. There is one way to warn: warn(), at the line of the program.
 """
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from types import FrameType
+from typing import Tuple
 
 
 class TradewindError(RuntimeError):
@@ -34,3 +42,29 @@ class TradewindWarning(UserWarning):
 
 class CondemnedError(EngineError):
     """This machine has a preemption notice, so the peer did not join. The run goes on: exit with 75."""
+
+
+_HERE = os.path.dirname(__file__) + os.sep
+
+
+def is_ours(path: str) -> bool:
+    """Whether a file is of this package."""
+    return path.startswith(_HERE)
+
+
+def _first_outside() -> Tuple[FrameType, int]:
+    """The innermost frame that is not this package's, and how many frames it is away from the caller's caller."""
+    frame, count = sys._getframe(2), 1
+    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
+        frame, count = frame.f_back, count + 1
+    return frame, count
+
+
+def program_frame() -> FrameType:
+    """That of the program's line which is under way."""
+    return _first_outside()[0]
+
+
+def warn(text: str) -> None:
+    """One sentence or two. The caller says each thing once."""
+    warnings.warn(text, TradewindWarning, stacklevel=_first_outside()[1] + 1)

@@ -13,7 +13,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from ._errors import TradewindError
+from ..errors import TradewindError
 
 TW_ABI = 7
 
@@ -234,7 +234,7 @@ def library_path() -> Path:
                 f"TRADEWIND_LIBRARY names {named}, which is no file; build it with `make python`."
             )
         return Path(named)
-    beside = Path(__file__).with_name("libtradewind.so")
+    beside = Path(__file__).parents[1] / "libtradewind.so"
     if beside.is_file():
         return beside
     raise TradewindError(

@@ -11,7 +11,7 @@ import os
 from pathlib import PurePath
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ._errors import SettingError
+from ..errors import SettingError
 
 # Keys of the run file (docs/run_file.md) that a program with its own model and data may set.
 RUN_KEYS = (

@@ -14,10 +14,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from ._abi import TW_BFLOAT16, TW_FLOAT16, TW_FLOAT32
-from ._engine import HostTensor
-from ._errors import MisuseError
-from ._layout import Entry
+from ..engine.abi import TW_BFLOAT16, TW_FLOAT16, TW_FLOAT32
+from ..engine.peer import HostTensor
+from ..errors import MisuseError
+from .layout import Entry, Moving
 
 _DTYPES: Dict[torch.dtype, int] = {
     torch.float32: TW_FLOAT32,
@@ -197,3 +197,63 @@ def _moved(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.de
     else:
         what = "lies elsewhere in memory than when the run started"
     return f"{entry.name} {what}: move and convert the model before run.start() or the first step()."
+
+
+def all_finite(gradients: Sequence[torch.Tensor]) -> bool:
+    """Whether the norms are finite: one pass, one wait for each device. Large values may overflow."""
+    by_device: Dict[torch.device, List[torch.Tensor]] = {}
+    for gradient in gradients:
+        by_device.setdefault(gradient.device, []).append(gradient)
+    return all(bool(torch.isfinite(_norms(found)).all()) for found in by_device.values())
+
+
+def _norms(gradients: List[torch.Tensor]) -> torch.Tensor:
+    if hasattr(torch, "_foreach_norm"):
+        norms = torch._foreach_norm(gradients)
+    else:
+        norms = [gradient.norm() for gradient in gradients]
+    return torch.stack([norm.float() for norm in norms])
+
+
+class MeanBuffers:
+    """The buffers of one model and their range of the engine's vector. Thread: the run's."""
+
+    def __init__(self, moving: Sequence[Moving], entries: Sequence[Entry], flat: torch.Tensor) -> None:
+        self._moving = tuple(moving)
+        self._base = [view_of(flat, entry) for entry in entries]
+
+    @torch.no_grad()
+    def differences(self) -> List[torch.Tensor]:
+        """float32 on the host, each in its buffer's shape: what was added since the round. MisuseError: one that
+        has another shape.
+        """
+        found: List[torch.Tensor] = []
+        for one, base in zip(self._moving, self._base):
+            value = one.tensor.detach()
+            if value.shape != base.shape:
+                raise MisuseError(
+                    f"{one.name} has shape {tuple(value.shape)} now, {tuple(base.shape)} when the run started: a"
+                    ' running statistic keeps its shape, or say buffers="local" in run.optimizer().'
+                )
+            found.append(value.to("cpu", torch.float32).contiguous().sub(base))
+        return found
+
+    def infinite(self) -> Optional[str]:
+        """Name of a buffer that has a value which is not finite."""
+        found = (one.name for one in self._moving if not bool(torch.isfinite(one.tensor).all()))
+        return next(found, None)
+
+    @torch.no_grad()
+    def undo(self) -> None:
+        """Running statistics get the round's values."""
+        self._set(copies=False)
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """All get the round's values."""
+        self._set(copies=True)
+
+    def _set(self, copies: bool) -> None:
+        for one, base in zip(self._moving, self._base):
+            if copies or not one.is_copy:
+                one.tensor.detach().copy_(base)

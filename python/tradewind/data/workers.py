@@ -19,7 +19,7 @@ import torch
 import torch.multiprocessing
 import torch.utils.data._utils.worker as torch_worker
 
-from ._errors import TradewindError
+from ..errors import TradewindError
 
 # How often an idle worker looks whether the process that started it still lives.
 _LOOK_S = 1.0

@@ -12,9 +12,9 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Set
 
 import torch
 
-from ._errors import UnsupportedError
-from ._layout import Layout
-from ._settings_text import (
+from ..errors import UnsupportedError, warn
+from .layout import Layout
+from .state import (
     MOST_BYTES,
     PAIRS,
     Plain,
@@ -28,7 +28,6 @@ from ._settings_text import (
     room_of,
     scalars,
 )
-from ._warn import warn
 
 MakeScheduler = Callable[[torch.optim.Optimizer], Any]
 # An object with step(), a function that makes one, several of them, or None.
@@ -98,7 +97,7 @@ class Schedule:
     """Schedulers, and the settings of the optimizer's groups. Thread: the run's.
 
     The run's settings are those after its last round. A loop that sets others wants them for the next update; one
-    peer of the round decides, and all follow it (_settings_text.py).
+    peer of the round decides, and all follow it (state.py).
     """
 
     def __init__(self, layout: Layout, optimizer: torch.optim.Optimizer, schedulers: Sequence[Any]) -> None:

@@ -1,24 +1,201 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any optimizer with a plain step(), run as it is on the mean gradient; its state as bytes of one fixed
-layout.
+"""The rules that update parameters: those that the engine computes, and any other optimizer, run as it is.
 
-The layout is found by one step with zero gradients and lr 0 before the run, which is undone. From then on
-state travels to joiners and checkpoints by that layout; nothing is pickled, so nothing of a peer is
-executed by another.
+The engine computes SGD, Adam, AdamW and Lamb, recognised from the user's torch.optim object, with its groups. Another
+optimizer with a plain step() runs on the mean gradient; its state is bytes of one fixed layout. The layout is found by
+one step with zero gradients and lr 0 before the run, which is undone. From then on state travels to joiners and
+checkpoints by that layout; nothing is pickled, so nothing of a peer is executed by another.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
-from . import _abi
-from ._device import view_of
-from ._engine import Group
-from ._errors import UnsupportedError
-from ._layout import Entry, Layout
+from ..engine import abi
+from ..engine.peer import Group
+from ..errors import UnsupportedError
+from .layout import Entry, Layout
+from .memory import view_of
+
+
+class Lamb(torch.optim.Optimizer):
+    """Adam's direction with decoupled weight decay, scaled per tensor by norm(parameter) / norm(update).
+
+    lr, weight_decay >= 0; betas in [0, 1); eps > 0. A tensor of which a norm is zero takes the plain step.
+    run.optimizer() lets the engine compute it; step() is the same formula in torch, for loops without a run.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+    ) -> None:
+        if lr < 0 or weight_decay < 0 or eps <= 0 or not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(
+                f"Lamb: lr={lr}, betas={betas}, eps={eps}, weight_decay={weight_decay} is out of range."
+            )
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """One update with the gradients in p.grad; returns the closure's loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group)
+        return loss
+
+    def _update(self, parameter: torch.Tensor, group: Any) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = torch.zeros(())
+            state["exp_avg"] = torch.zeros_like(parameter)
+            state["exp_avg_sq"] = torch.zeros_like(parameter)
+        state["step"] += 1
+        step, (beta1, beta2) = state["step"].item(), group["betas"]
+        gradient = parameter.grad
+        assert gradient is not None
+        first = state["exp_avg"].mul_(beta1).add_(gradient, alpha=1 - beta1)
+        second = state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+        denominator = (second / (1 - beta2**step)).sqrt_().add_(group["eps"])
+        update = (first / (1 - beta1**step)).div_(denominator).add_(parameter, alpha=group["weight_decay"])
+        norms = float(parameter.norm()), float(update.norm())
+        trust = norms[0] / norms[1] if norms[0] > 0 and norms[1] > 0 else 1.0
+        parameter.add_(update, alpha=-group["lr"] * trust)
+
+
+_KINDS: Dict[type, int] = {
+    torch.optim.SGD: abi.TW_SGD,
+    torch.optim.Adam: abi.TW_ADAM,
+    torch.optim.AdamW: abi.TW_ADAMW,
+    Lamb: abi.TW_LAMB,
+}
+_STATE_KEYS: Dict[int, Tuple[str, ...]] = {
+    abi.TW_SGD: ("momentum_buffer",),
+    abi.TW_ADAM: ("exp_avg", "exp_avg_sq"),
+    abi.TW_ADAMW: ("exp_avg", "exp_avg_sq"),
+    abi.TW_LAMB: ("exp_avg", "exp_avg_sq"),
+}
+# Options of torch's optimizers that change the formula in a way that the engine has not.
+_NOT_ENGINE = ("maximize", "amsgrad", "differentiable", "decoupled_weight_decay")
+
+
+def why_not(optimizer: torch.optim.Optimizer) -> Optional[str]:
+    """Why the engine cannot compute this optimizer; None: it can."""
+    kind = _KINDS.get(type(optimizer))
+    if kind is None:
+        return f"{type(optimizer).__name__} is none of SGD, Adam, AdamW, tradewind.Lamb"
+    for group in optimizer.param_groups:
+        for option in _NOT_ENGINE:
+            if group.get(option) and not (option == "decoupled_weight_decay" and kind == abi.TW_ADAMW):
+                return f"{option}={group[option]} is not in the engine"
+        if kind == abi.TW_SGD and group["dampening"] != 0:
+            return f"dampening={group['dampening']} is not in the engine"
+    return None
+
+
+def group_of(kind: int, settings: Dict[str, Any], tensors: int) -> Group:
+    """tw_group of one of the optimizer's param_groups, as it is now."""
+    beta1, beta2 = settings.get("betas", (0.0, 0.0))
+    return Group(
+        tensors=tensors,
+        learning_rate=float(settings["lr"]),
+        weight_decay=float(settings["weight_decay"]),
+        momentum=float(settings.get("momentum", 0.0)),
+        beta1=float(beta1),
+        beta2=float(beta2),
+        epsilon=float(settings.get("eps", 0.0)),
+        kind=kind,
+        flags=abi.TW_NESTEROV if settings.get("nesterov") else 0,
+    )
+
+
+class EngineRule:
+    """The user's optimizer, computed by the engine: its state shows the engine's buffers, so state_dict()
+    is true.
+    """
+
+    is_foreign = False
+    state_values = 0
+
+    def __init__(self, optimizer: torch.optim.Optimizer, layout: Layout) -> None:
+        self._optimizer = optimizer
+        self._layout = layout
+        self._kind = _KINDS[type(optimizer)]
+
+    @property
+    def engine_buffers(self) -> int:
+        """Vectors of the engine that have this optimizer's state."""
+        return len(_STATE_KEYS[self._kind])
+
+    def groups(self) -> Tuple[Group, ...]:
+        """As param_groups are now."""
+        return tuple(
+            group_of(self._kind, settings, tensors)
+            for settings, tensors in zip(self._layout.groups, self._layout.group_sizes)
+        )
+
+    def attach(self, buffers: Sequence[torch.Tensor], counts: Sequence[torch.Tensor]) -> None:
+        """Shows the engine's buffers (float32) in the optimizer's state; what the state had is taken over. counts:
+        the updates of each parameter.
+
+        They are as long as the model, one for each moment; or group after group, each as long as its group.
+        Without any (another rank of a node) nothing is shown.
+        """
+        at = 0
+        by_group = self._by_group(buffers)
+        for number, tensors in enumerate(self._layout.group_sizes):
+            entries = self._layout.parameters[at : at + tensors]
+            mine, begins_there = by_group[number]
+            shift = entries[0].first if entries and begins_there else 0
+            for number, entry in enumerate(entries, at):
+                self._show(entry._replace(first=entry.first - shift), mine)
+                if self._kind != abi.TW_SGD:
+                    self._optimizer.state[entry.tensor]["step"] = counts[number]
+            at += tensors
+
+    def _by_group(self, buffers: Sequence[torch.Tensor]) -> List[Tuple[Sequence[torch.Tensor], bool]]:
+        """The buffers of each group, and whether they begin with the group."""
+        keys = _STATE_KEYS[self._kind]
+        total = sum(self._layout.tensor_sizes)
+        if all(buffer.numel() in (0, total) for buffer in buffers) and len(buffers) <= len(keys):
+            return [
+                (buffers if self._has_state(number) else (), False) for number in range(self._group_count)
+            ]
+        left = list(buffers)
+        found: List[Tuple[Sequence[torch.Tensor], bool]] = []
+        for number in range(self._group_count):
+            mine = len(keys) if self._has_state(number) else 0
+            found.append((left[:mine], True))
+            left = left[mine:]
+        return found
+
+    @property
+    def _group_count(self) -> int:
+        return len(self._layout.group_sizes)
+
+    def _has_state(self, number: int) -> bool:
+        settings = self._layout.groups[number]
+        return self._kind != abi.TW_SGD or bool(settings["momentum"])
+
+    def _show(self, entry: Entry, buffers: Sequence[torch.Tensor]) -> None:
+        state = self._optimizer.state[entry.tensor]
+        for key, buffer in zip(_STATE_KEYS[self._kind], buffers):
+            if buffer.numel():
+                had, state[key] = state.get(key), view_of(buffer, entry)
+                if had is not None:
+                    state[key].copy_(had)
+
 
 _ALIGNMENT = 16
 # A smaller share of the samples is none: codecs round.
@@ -107,7 +284,7 @@ class ForeignRule:
 
     def groups(self) -> Tuple[Group, ...]:
         """Groups that say how many tensors they have; the rest is the optimizer's."""
-        return tuple(Group(tensors, kind=_abi.TW_CALLER) for tensors in self._layout.group_sizes)
+        return tuple(Group(tensors, kind=abi.TW_CALLER) for tensors in self._layout.group_sizes)
 
     def update(self, mean: torch.Tensor) -> None:
         """One step() on the mean, float32: shares of the samples that had a gradient, then all values. Gradients in

@@ -9,6 +9,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import pickletools
 import shutil
 import signal
 import socket
@@ -17,14 +18,57 @@ import sys
 import tempfile
 import time
 import traceback
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import torch
 
-from . import _ends, _importable
-from ._errors import MisuseError, SettingError, TradewindError
-from ._settings import as_text, full_key
+from . import _ends
+from .engine.settings import as_text, full_key
+from .errors import MisuseError, SettingError, TradewindError
+
+_FORK = 'or use launch_local(..., start="fork").'
+_IN_A_FILE = f"define it at the top level of a file that the program imports, {_FORK}"
+
+
+def check_importable(fn: Callable[..., Any], args: Tuple[Any, ...]) -> None:
+    """MisuseError names what a new process cannot find, and what helps."""
+    _check(_name(fn), fn, _IN_A_FILE)
+    for number, argument in enumerate(args, 1):
+        _check(f"argument {number} ({type(argument).__name__})", argument, f"make it in the function, {_FORK}")
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__qualname__", None) or type(fn).__name__)
+
+
+def _check(name: str, value: Any, remedy: str) -> None:
+    try:
+        pickled = bytes(ForkingPickler.dumps(value))
+    except Exception as error:  # of any type: it is that of the value
+        raise MisuseError(
+            f"launch_local(): a new process cannot be given {name} ({error}): {remedy}"
+        ) from error
+    if not _main_is_a_file() and _names_main(pickled):
+        raise MisuseError(
+            f"launch_local(): {name} was typed in (a notebook, a prompt, python -c), so a new process cannot"
+            f" find it: {_IN_A_FILE}"
+        )
+
+
+def _main_is_a_file() -> bool:
+    """Whether a new process can run what this one runs as __main__."""
+    main = sys.modules.get("__main__")
+    if getattr(main, "__spec__", None) is not None:
+        return True  # python -m
+    return os.path.isfile(getattr(main, "__file__", None) or "")
+
+
+def _names_main(pickled: bytes) -> bool:
+    """Whether something in it lives in __main__."""
+    return any(str(argument).split(" ")[0] == "__main__" for _, argument, _ in pickletools.genops(pickled))
+
 
 _GRACE_S = 3.0
 _PR_SET_PDEATHSIG = 1
@@ -67,7 +111,7 @@ def launch_local(
         raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
     context = _context(start)
     if start != "fork":
-        _importable.check(fn, args)
+        check_importable(fn, args)
     with _credential() as credential:
         crew = _Crew(context, _wait_for(settings or {}, peers))
         try:

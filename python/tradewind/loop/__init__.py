@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens between two batches: orders of the engine (driver; node, where several processes are one peer) become gradients
+of counted samples (loop). Thread: the one that started the run.
+"""
