@@ -70,7 +70,7 @@ Hours hours_for(const AvailabilityTrace& trace) {
   return {0.5, 0.9};
 }
 
-/// Traces on which greedy is lucky (docs/planner.md); on all others the forecast costs no more.
+/// Traces on which greedy is lucky (bench/results/2026-11-22.md); on all others the forecast costs no more.
 constexpr const char* kAboveGreedy[] = {"cbl-availability-1n-20221026-us-west-2b-k80x1",
                                         "cbl-availability-1n-20221026-us-west-2b-v100x8",
                                         "cbl-availability-16n-20230827-us-west-2a-v100x1",
