@@ -8,6 +8,7 @@ Written: samples/s of the four together and their ratio (medians), and what a ro
 """
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -61,11 +62,13 @@ def peer(rounds, target):
     run = tradewind.join(target_batch_size=target, rounds=rounds, codec="fp16")
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=5e-3))
     began, before = time.monotonic(), 0
-    for pictures, targets in run.batches(loader_of(run._joined_in)):
-        torch.nn.functional.cross_entropy(model(pictures), targets).backward()
-        if opt.step() and before == 0 and run.round >= 5:
-            began, before = time.monotonic(), run.samples
-        opt.zero_grad()
+    loader = loader_of(os.getpid())
+    while not run.finished:
+        for pictures, targets in run.batches(loader):
+            torch.nn.functional.cross_entropy(model(pictures), targets).backward()
+            if opt.step() and before == 0 and run.round >= 5:
+                began, before = time.monotonic(), run.samples
+            opt.zero_grad()
     speed = (run.samples - before) / (time.monotonic() - began)
     run.close()
     return speed

@@ -18,6 +18,7 @@
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
 #include "data/sample_order.h"
+#include "host/system/allocation.h"
 #include "host/system/signal_tap.h"
 #include "host/tcp/fork_guard.h"
 
@@ -167,6 +168,7 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
   std::ranges::copy(peer.settings.warnings, std::back_inserter(links.value().warnings));
+  tw::host::keep_freed_memory();
   peer::look_at_past(links.value(), peer.model.parameters());
   peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());

@@ -205,8 +205,7 @@ constexpr int kNoticeSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 /// Before the libraries are constructed, which takes longer than some notices leave to a container.
 void catch_signals_of_peers(int count, char** words, char**) {
   const std::string_view command = count > 1 ? words[1] : "";
-  if (command == "train" || command == "run" || command == "local")
-    tw::host::catch_early_signals(kNoticeSignals);
+  if (command == "run") tw::host::catch_early_signals(kNoticeSignals);
 }
 
 // The dynamic linker calls functions of this section before any constructor, also before those of libraries.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -40,6 +41,26 @@ TEST(Allocation, of_a_burst_goes_back_to_the_kernel_when_told) {
   EXPECT_GT(resident_bytes() + kBlock * kBlocks / 8, height) << "kept for the next round";
   return_freed_memory();
   EXPECT_LT(resident_bytes() + kBlock * kBlocks / 2, height);
+}
+
+// Of a new process each: what mallopt() sets stays.
+int kept_after_a_large_block() {
+  keep_freed_memory();
+  auto block = std::make_unique<char[]>(kBlock * kBlocks / 8);  // mapped by itself, by default
+  std::memset(block.get(), 1, kBlock * kBlocks / 8);
+  const std::size_t height = resident_bytes();
+  block.reset();
+  return resident_bytes() + kBlock * kBlocks / 16 > height ? 1 : 0;
+}
+
+TEST(AllocationDeathTest, follows_an_environment_that_chooses) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer allocates in its own way";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(kept_after_a_large_block()), testing::ExitedWithCode(1), "");
+  EXPECT_EXIT((setenv("MALLOC_TRIM_THRESHOLD_", "131072", 1), std::exit(kept_after_a_large_block())),
+              testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
