@@ -43,7 +43,7 @@ TEST(Allocation, of_a_burst_goes_back_to_the_kernel_when_told) {
   EXPECT_LT(resident_bytes() + kBlock * kBlocks / 2, height);
 }
 
-// Of a new process each: what mallopt() sets stays.
+// A new process each, since what mallopt() sets stays.
 int kept_after_a_large_block() {
   keep_freed_memory();
   auto block = std::make_unique<char[]>(kBlock * kBlocks / 8);  // mapped by itself, by default
