@@ -67,7 +67,7 @@ def peer(log):
             loss = (model(inputs)[:, 0] - targets).pow(2).mean()
             loss.backward()
             time.sleep(pause_s)
-            order = run._loop.driver.order
+            order = run._life.loop.driver.order
             handed = {"round": order.round, "first": order.first, "indices": indices.tolist()}
             before = run.metrics["dropped"]
             opt.step(loss=loss)

@@ -12,13 +12,20 @@ docs/python.md has the whole story.
 
 from . import data
 from .engine.checkpoint import Checkpoint, load_checkpoint
-from .errors import CondemnedError, DataError, EngineError, MisuseError, SettingError, TradewindError, TradewindWarning, UnsupportedError
-from .model.optimizers import Lamb
+from .errors import (
+    CondemnedError,
+    DataError,
+    EngineError,
+    MisuseError,
+    SettingError,
+    TradewindError,
+    TradewindWarning,
+    UnsupportedError,
+)
 from .launch import launch_local
-from ._optimizer import Optimizer
-from ._fit import Summary
-from ._join import join
-from ._run import Run
+from .loop.styles import Optimizer, Summary
+from .model.optimizers import Lamb
+from .run import Run, join
 
 __all__ = [
     "Checkpoint",

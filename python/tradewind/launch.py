@@ -24,9 +24,9 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from . import _ends
 from .engine.settings import as_text, full_key
 from .errors import MisuseError, SettingError, TradewindError
+from .loop.life import active, not_joined
 
 _FORK = 'or use launch_local(..., start="fork").'
 _IN_A_FILE = f"define it at the top level of a file that the program imports, {_FORK}"
@@ -128,7 +128,7 @@ def _context(start: str) -> Any:
     if start not in multiprocessing.get_all_start_methods():
         raise SettingError(f"launch_local(start={start!r}): expected spawn, forkserver or fork.")
     if start == "fork":
-        run = _ends.active()
+        run = active()
         if run is not None and run.started:
             raise MisuseError(
                 'launch_local(start="fork"): a run is open in this process; close() it, or use "spawn".'
@@ -231,11 +231,11 @@ def _child(
     connection.send_bytes(_BEGUN)
     try:
         # Not send(): torch would share memory that ends with this process.
-        connection.send_bytes(pickle.dumps((True, _Returned(fn(*args), _ends.not_joined()))))
+        connection.send_bytes(pickle.dumps((True, _Returned(fn(*args), not_joined()))))
     except BaseException as error:
         connection.send_bytes(pickle.dumps((False, _failure(error))))
     finally:
-        run = _ends.active()
+        run = active()
         if run is not None:
             run.close()
         connection.close()

@@ -25,10 +25,10 @@ try:
 except ImportError:
     from pytorch_lightning.strategies import SingleDeviceStrategy
 
-from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
+from .data.samples import CountedBatch, Given, counting, usual_size
 from .errors import UnsupportedError
-from ._run import Run
-from ._shard import Given, Shard
+from .loop.styles import SAME_SAMPLES, Shard, shard_of
+from .run import Run
 
 
 class _Leased:
@@ -107,30 +107,29 @@ class Strategy(SingleDeviceStrategy):
         def accumulate() -> int:
             return int(self._trainer().accumulate_grad_batches)
 
-        return _Leased(
-            self._run._shard(dataloader, Given(), accumulate), len(dataloader), accumulate
-        )
+        shard = shard_of(self._run._life, dataloader, Given(), accumulate)
+        return _Leased(shard, len(dataloader), accumulate)
 
     def on_train_start(self) -> None:
         """Joins or starts the run."""
         super().on_train_start()
         each = int(self._trainer().accumulate_grad_batches)
-        self._run._start(None if self._batch_size is None else self._batch_size * each)
+        self._run._life.start(None if self._batch_size is None else self._batch_size * each)
         if self._counted is not None:
-            self._run._advise(SAME_SAMPLES)
+            self._run._life.advise(SAME_SAMPLES)
         if not self._run.is_first:
             self._keep_checkpoints_apart()
 
     def _keep_checkpoints_apart(self) -> None:
         for callback in self._trainer().checkpoint_callbacks:
             if getattr(callback, "dirpath", None):
-                callback.dirpath = os.path.join(callback.dirpath, f"peer-{self._run._peer_number}")
+                callback.dirpath = os.path.join(callback.dirpath, f"peer-{self._run._life.peer_number}")
 
     def batch_to_device(self, batch: Any, device: Optional[Any] = None, dataloader_idx: int = 0) -> Any:
         """As ever; the run counts the batches of training that it did not give."""
         counted = self._counted
         if counted is not None and self.lightning_module is not None and self._trainer().training:
-            self._run._taken(batch, counted.samples.popleft() if counted.samples else None)
+            self._run._life.taken(batch, counted.samples.popleft() if counted.samples else None)
         return super().batch_to_device(batch, device, dataloader_idx)
 
     # Steps.

@@ -19,11 +19,12 @@ import transformers
 from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
-from ._batches import SAME_SAMPLES, CountedBatch, counting, usual_size
-from .errors import SettingError
-from ._run import Run
-from ._shard import Given
-from .errors import warn
+from .data.samples import CountedBatch, Given, counting, usual_size
+from .errors import SettingError, warn
+from .loop.life import Life
+from .loop.styles import SAME_SAMPLES, shard_of
+from .model.trained import Begun
+from .run import Run
 
 _ROUNDS = 100  # of a run that does not say
 
@@ -31,18 +32,18 @@ _ROUNDS = 100  # of a run that does not say
 class _Counted:
     """A loader of an iterable data set, whose batches the run counts."""
 
-    def __init__(self, run: Run, loader: Any) -> None:
-        self._run = run
+    def __init__(self, life: Life, loader: Any) -> None:
+        self._life = life
         self._loader = loader
 
     def __iter__(self) -> Iterator[Any]:
-        run = self._run
-        run._start(usual_size(self._loader))
-        run._advise(SAME_SAMPLES)
+        life = self._life
+        life.start(usual_size(self._loader))
+        life.advise(SAME_SAMPLES)
         for found in counting(self._loader):
             samples, batch = found if isinstance(found, CountedBatch) else (None, found)
-            run._taken(batch, samples)
-            if run.finished:
+            life.taken(batch, samples)
+            if life.finished:
                 return
             yield batch
 
@@ -114,8 +115,8 @@ class RunCallback(DefaultFlowCallback):
 
 def _rounds_of(run: Run) -> int:
     """Those of the run, before its start: a schedule needs them."""
-    said = run._settings.get("training.rounds")
-    if said is None and run._settings.get("run_file") is not None:
+    said = run._life.settings.get("training.rounds")
+    if said is None and run._life.settings.get("run_file") is not None:
         raise SettingError(
             "the run's rounds stand in a run file, and the schedule of transformers needs them before the"
             " start: say tradewind.join(..., rounds=...) too."
@@ -160,8 +161,9 @@ class Trainer(transformers.Trainer):
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is not None:
             state = transformers.TrainerState.load_from_json(os.path.join(checkpoint, "trainer_state.json"))
-            batch = int(self._run._settings.get("training.target_batch_size") or 0)
-            self._run._go_on_from(state.global_step, state.global_step * batch)
+            life = self._run._life
+            batch = int(life.settings.get("training.target_batch_size") or 0)
+            life.trained.begun = Begun(state.global_step, state.global_step * batch)
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers; others do this peer's part meanwhile."""
@@ -174,5 +176,6 @@ class Trainer(transformers.Trainer):
         """
         loader = super().get_train_dataloader()
         if isinstance(self.train_dataset, IterableDataset):
-            return _Counted(self._run, loader)
-        return self._run._shard(loader, Given(), lambda: int(self.args.gradient_accumulation_steps))
+            return _Counted(self._run._life, loader)
+        life = self._run._life
+        return shard_of(life, loader, Given(), lambda: int(self.args.gradient_accumulation_steps))

@@ -24,7 +24,7 @@ def loop(report: Report, every: int, seconds: float = 0.0) -> Any:
         opt.zero_grad()
         loss_of(model, inputs, targets).backward()
         time.sleep(0.02)
-        order, dropped = run._loop.driver.order, run.metrics["dropped"]
+        order, dropped = run._life.loop.driver.order, run.metrics["dropped"]
         applied = opt.step()
         if run.metrics["dropped"] == dropped:
             handed.setdefault(order.round, []).extend(indices.tolist())

@@ -173,7 +173,7 @@ def shard(
             time.sleep(pause_s)
         opt.zero_grad()
         loss_of(model, inputs, targets).backward()
-        order = run._loop.driver.order
+        order = run._life.loop.driver.order
         report(what="batch", round=order.round, indices=indices.tolist())
         opt.step()
     result = {"state": state_of(model), "metrics": run.metrics}
@@ -192,7 +192,7 @@ def in_shards(
             time.sleep(pause_s)
         opt.zero_grad()
         loss_of(model, inputs, targets).backward()
-        handed = {"round": run._loop.driver.order.round, "indices": numbers.tolist()}
+        handed = {"round": run._life.loop.driver.order.round, "indices": numbers.tolist()}
         report(what="batch", at=time.monotonic(), **handed)
         opt.step()
     result = {"state": state_of(model), "round": run.round}

@@ -287,7 +287,7 @@ def test_peers_compare_their_data(fake_run, forty, tmp_path):
         run = fake_run(target_batch_size=20, rounds=1)
         go_through(run, data, batch_size=8)
         run.close()
-        lines = run._loop.driver.engine.shape.layout.splitlines()
+        lines = run._life.loop.driver.engine.shape.layout.splitlines()
         return [line for line in lines if line.startswith("data: ")]
 
     data = tradewind.data.shards(forty)

@@ -25,6 +25,7 @@ from torch.utils.data import (
     get_worker_info,
 )
 from tradewind import TradewindError, UnsupportedError
+from tradewind.data import samples
 from tradewind.data.order import Drawn, Shuffled, order_of
 
 
@@ -360,8 +361,8 @@ def test_persistent_workers_outlive_a_loop(fake_run, persistent):
 
 def test_pin_memory_pins_what_goes_to_a_device(fake_run, monkeypatch):
     pinned = []
-    monkeypatch.setattr("tradewind._shard._has_device", lambda: True)
-    monkeypatch.setattr("tradewind._shard.pin_memory", lambda batch, device: pinned.append(device) or batch)
+    monkeypatch.setattr(samples, "_has_device", lambda: True)
+    monkeypatch.setattr(samples, "pin_memory", lambda batch, device: pinned.append(device) or batch)
     trained(fake_run, DataLoader(Numbered(), batch_size=16, pin_memory=True), rounds=1)
     loader = DataLoader(Numbered(), batch_size=16, pin_memory=True, pin_memory_device="xpu")
     trained(fake_run, loader, rounds=1)

@@ -11,8 +11,8 @@ import torch
 import tradewind
 from conftest import ROOT, python_path
 from models import data, loss_of, mlp
-from tradewind import _ends, _fork
 from tradewind.engine import abi
+from tradewind.loop import life
 
 NOTICES = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -28,8 +28,8 @@ def begun(fake_run, **settings):
 @pytest.fixture
 def default_signals(monkeypatch):
     """As in a program that handles none; its handlers are back afterwards."""
-    monkeypatch.setattr(_ends, "_taken_over", False)
-    monkeypatch.setattr(_ends, "_terminated_at", None)
+    monkeypatch.setattr(life, "_taken_over", False)
+    monkeypatch.setattr(life, "_terminated_at", None)
     before = {number: signal.signal(number, signal.SIG_DFL) for number in NOTICES}
     yield
     for number, handler in before.items():
@@ -81,7 +81,7 @@ def test_a_child_cannot_use_the_run_and_the_library_hears_of_it(fake_run, monkey
             os.write(writer, b"told. ")
 
     monkeypatch.setattr(abi, "_loaded", [Told])
-    _fork.watch()
+    life._watch_forks()
     child = os.fork()
     if child == 0:
         try:
@@ -104,11 +104,11 @@ def test_the_end_of_the_process_says_goodbye():
     code = """
 import torch, tradewind
 from fake_engine import FakeEngine
-import tradewind._run
+import tradewind.loop.life
 class Engine(FakeEngine):
     def close(self):
         print("goodbye")
-tradewind._run.Peer = Engine
+tradewind.loop.life.Peer = Engine
 model = torch.nn.Linear(2, 2)
 run = tradewind.join(rounds=3)
 run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=2)

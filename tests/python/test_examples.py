@@ -25,8 +25,8 @@ PLAIN = [
 WITH_DOUBLE = """
 import runpy, sys
 from fake_engine import FakeEngine
-import tradewind._run
-tradewind._run.Peer = FakeEngine
+import tradewind.loop.life
+tradewind.loop.life.Peer = FakeEngine
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """

@@ -4,7 +4,8 @@
 import torch
 from models import assert_equal, data, loss_of, mlp
 from torch.utils.data import TensorDataset
-from tradewind._fit import Gradients, span_seed
+from tradewind.data.order import span_seed
+from tradewind.loop.styles import Gradients
 
 
 def adamw(model):

@@ -10,9 +10,10 @@ import time
 
 import pytest
 import torch
-from tradewind import MisuseError, SettingError, TradewindError, _ends, launch_local
+from tradewind import MisuseError, SettingError, TradewindError, launch_local
 from tradewind.engine.settings import resolve
 from tradewind.launch import program
+from tradewind.loop import life
 
 
 def settings_of(factor):
@@ -46,7 +47,7 @@ def sleeps(seconds):
 
 def second_is_refused(seconds):
     if os.environ["TRADEWIND_ID"] == "2":
-        _ends.joined("EngineError: another run")
+        life.joined("EngineError: another run")
         return "caught"
     time.sleep(seconds)
 

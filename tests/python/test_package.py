@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types, import time, and the wheel in a virtual environment."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -25,6 +26,47 @@ def test_types_are_right(tmp_path):
 def test_no_module_is_long():
     for path in (ROOT / "python/tradewind").rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 500, path
+
+
+def imports():
+    """(module, module that it imports), by their paths in the package, also for type checkers alone."""
+    package = ROOT / "python/tradewind"
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                for name in [alias.name for alias in node.names]:
+                    found = (folder / f"{name}.py", folder / name / "__init__.py", folder.with_suffix(".py"))
+                    there = next((one for one in found if one.is_file()), folder / "__init__.py")
+                    yield path.relative_to(package), there.relative_to(package)
+
+
+def circle(arrows):
+    """A path that ends where it begins; empty: there is none."""
+    after = {}
+    for begin, end in arrows:
+        after.setdefault(begin, set()).add(end)
+    done = set()
+
+    def walk(node, way):
+        if node in way:
+            return [*way[way.index(node) :], node]
+        found = []
+        if node not in done:
+            found = next(filter(None, (walk(one, [*way, node]) for one in after.get(node, ()))), [])
+            done.add(node)
+        return found
+
+    return next(filter(None, (walk(node, []) for node in list(after))), [])
+
+
+def test_imports_have_no_circle_among_modules_nor_rooms():
+    assert circle([(1, 2), (2, 3), (3, 1)]) == [1, 2, 3, 1] and not circle([(1, 2), (1, 3), (2, 3)])
+    arrows = list(imports())
+    assert not circle(arrows), " -> ".join(map(str, circle(arrows)))
+    rooms = {(begin.parts[0], end.parts[0]) for begin, end in arrows}
+    rooms = [(begin, end) for begin, end in rooms if begin != end]
+    assert not circle(rooms), " -> ".join(circle(rooms))
 
 
 def test_import_loads_nothing_beside_torch_and_the_standard_library():

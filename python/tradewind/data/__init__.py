@@ -4,7 +4,8 @@
     data = tradewind.data.shards("train.twi", fields=("jpg", "cls"), decode=True, image=224)
     for pictures, classes in run.shard(data, batch_size=32): ...      # each sample once an epoch, over all peers
 
-index reads them; order and workers say which samples of any data set a peer reads, and read them.
+index reads them. For any data set, order says which samples a peer reads, workers read them, and samples makes batches of
+them, as a DataLoader would.
 """
 
 from ..errors import DataError

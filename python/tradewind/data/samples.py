@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of the samples leased to this peer: each sample of an epoch is in one record, even if peers die.
+"""Samples of a data set as a DataLoader makes batches of them, and loaders whose batches are counted and in another order
+on each peer.
 """
 
 from __future__ import annotations
 
+import copy
 import random
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, default_collate, default_convert
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    default_collate,
+    default_convert,
+)
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from .data.order import content_of
-from .errors import MisuseError, UnsupportedError
-from .data.order import Sampling, Shuffled, is_accelerates, order_of, own_iteration
-from .errors import warn
-from .data.workers import Work, WorkerPool, samples_of
-
-if TYPE_CHECKING:
-    from ._run import Run
+from ..errors import UnsupportedError, warn
+from .order import Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
+from .workers import Work, WorkerPool, samples_of
 
 _PREFETCH_FACTOR = 2
 # Samples that wait are in memory.
 _MOST_AHEAD = 256
 # So often a sample that a batch has already is drawn before it is taken again.
 _MOST_MET = 100
+_RANDOM = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
 Collate = Callable[[List[Any]], Any]
 
@@ -179,34 +187,99 @@ def to_device(batch: Any, device: torch.device) -> Any:
     return batch
 
 
-class Shard:
-    """The result of run.shard(); iterate it once or again, until the run is over."""
+class CountedBatch(NamedTuple):
+    """A batch, and of how many samples the loader made it."""
 
-    def __init__(self, run: "Run", samples: Samples, batch_size: int, accumulate: Callable[[], int]) -> None:
-        """accumulate: batches of the next step."""
-        self._run = run
-        self._samples = samples
-        self._batch_size = batch_size
-        self._accumulate = accumulate
+    samples: int
+    batch: Any
 
-    def __iter__(self) -> Iterator[Any]:
-        run, samples = self._run, self._samples
-        try:
-            while True:
-                count = self._accumulate()
-                found = run._next_indices(samples, self._batch_size * count)
-                if not found:
-                    samples.close()
-                    return
-                parts = samples.parts(found, self._batch_size, count)
-                ahead = [*sum(parts[1:], []), *samples.order.indices(run._ahead(samples))]
-                taken = 0
-                for part in parts:
-                    batch = samples.batch(part, ahead)
-                    counted = min(len(part), len(found) - taken)
-                    taken += counted
-                    run._part_taken(taken, len(part) - counted)
-                    yield batch
-                    ahead = ahead[len(part) :]
-        finally:
-            samples.rest()
+
+class _Counting:
+    """collate_fn of a loader, which counts."""
+
+    def __init__(self, collate: Any) -> None:
+        self._collate = collate
+
+    def __call__(self, samples: Any) -> CountedBatch:
+        return CountedBatch(len(samples), self._collate(samples))
+
+
+def _twin(loader: Any, **other: Any) -> Any:
+    """The same loader with other attributes; the one given stays as it is. (copy.copy() fails for those of
+    Accelerate, and torch's refuse a change of most attributes.)
+    """
+    twin = object.__new__(type(loader))
+    twin.__dict__.update(loader.__dict__)
+    twin.__dict__.update(other)
+    if "_iterator" in twin.__dict__:
+        twin.__dict__["_iterator"] = None
+    return twin
+
+
+def _base(loader: Any) -> Optional[DataLoader]:
+    """The DataLoader that makes the batches; None: it is another kind."""
+    found = getattr(loader, "base_dataloader", None) if is_accelerates(loader) else loader
+    return found if isinstance(found, DataLoader) and own_iteration(found) is None else None
+
+
+def _with_base(loader: Any, **other: Any) -> Any:
+    base = _base(loader)
+    twin = _twin(base, **other)
+    return twin if base is loader else _twin(loader, base_dataloader=twin)
+
+
+def counting(loader: Any) -> Any:
+    """The loader, with CountedBatch for each batch; itself where it cannot be known how many samples one has."""
+    base = _base(loader)
+    if base is None or base.batch_sampler is None and base.batch_size is None:
+        return loader
+    return _with_base(loader, collate_fn=_Counting(base.collate_fn))
+
+
+def usual_size(loader: Any) -> Optional[int]:
+    """Samples of a batch, if the loader says."""
+    for holder in (loader, getattr(loader, "batch_sampler", None)):
+        size = getattr(holder, "batch_size", None)
+        if isinstance(size, int) and size > 0:
+            return size
+    return None
+
+
+def has_own_part(loader: Any, nodes_ranks: int = 1) -> bool:
+    """Whether a DistributedSampler gives each process samples of its own, beyond those of one node."""
+    for holder in (loader, getattr(loader, "batch_sampler", None)):
+        sampler = getattr(holder, "sampler", None)
+        if isinstance(sampler, DistributedSampler):
+            return bool(sampler.num_replicas > nodes_ranks)
+    return False
+
+
+def reordered(loader: Any, peer: int) -> Optional[Any]:
+    """The loader in an order that this peer alone has; None: it has no random order, or one of its own kind."""
+    base = _base(loader)
+    if base is None:
+        return None
+    batches: Any = base.batch_sampler
+    if batches is not None and type(batches) is not BatchSampler:
+        return None
+    sampler = _reseeded(base.sampler if batches is None else batches.sampler, peer)
+    if sampler is None:
+        return None
+    if batches is None:
+        return _with_base(loader, sampler=sampler)
+    mine = copy.copy(batches)
+    mine.sampler = sampler
+    return _with_base(loader, sampler=sampler, batch_sampler=mine)
+
+
+def _reseeded(sampler: Any, peer: int) -> Optional[Any]:
+    is_one = type(sampler) in _RANDOM or (isinstance(sampler, RandomSampler) and is_accelerates(sampler))
+    if not is_one:
+        return None
+    drawn = torch.empty((), dtype=torch.int64).random_(generator=sampler.generator)
+    seed = span_seed(int(drawn.item()), peer)
+    mine = copy.copy(sampler)
+    mine.generator = torch.Generator().manual_seed(seed)
+    if hasattr(mine, "initial_seed"):
+        mine.initial_seed = seed >> 1
+    return mine

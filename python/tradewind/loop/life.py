@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of this process as a peer: joined, started, over, closed. One run at a time, its signals, forks, and its end with
+the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+import time
+import traceback
+import weakref
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+
+from ..data.order import span_seed
+from ..data.samples import Samples
+from ..engine import abi
+from ..engine.peer import Calls, Engine, ModelShape, Peer
+from ..engine.settings import Settings
+from ..errors import EngineError, MisuseError, UnsupportedError, is_ours, warn
+from ..model.trained import Trained
+from .driver import Driver
+from .loop import Closure, Loop, Loss, known_samples
+from .node import Node, NodeDriver, NodeVectors
+
+# How the engine's word begins for a run that needs no more peers.
+_OVER = ("the run is complete", "the run is over")
+# A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
+_TWICE_S = 1.0
+
+OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
+
+
+class Life:
+    """One peer of a run. Thread: that of the first start, batch or step(); leave(), close() and what it shows: any."""
+
+    def __init__(
+        self, settings: Settings, open_engine: Optional[OpenEngine] = None, node: Optional[Node] = None
+    ) -> None:
+        """node: the processes that are one peer together; None: this one is alone."""
+        self.joined_at = _become_active(self)
+        self.joined_in = os.getpid()
+        self.settings = settings
+        self.node = node
+        self.batch_size: Optional[int] = None  # samples of a step where nothing else tells
+        self.listeners: List[Callable[[Dict[str, Any]], None]] = []
+        self.loop: Optional[Loop] = None  # after the start
+        self._open_engine: OpenEngine = open_engine or Peer
+        self._trained: Optional[Trained] = None
+        self._data_facts: List[str] = []
+        self._thread: Optional[int] = None
+        self._closed = False
+        self._last_view: Dict[str, Any] = {}
+        self._pauses = 0  # that are open, one inside another
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+
+    # What it shows.
+
+    @property
+    def started(self) -> bool:
+        """Whether the run was joined."""
+        return self.loop is not None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over, or this peer has left or closed it."""
+        return self._closed or (self.loop is not None and self.loop.finished)
+
+    @property
+    def view(self) -> Dict[str, Any]:
+        """The engine's view; the last one, after close()."""
+        if self.loop is None or self._closed:
+            return dict(self._last_view)
+        return self.loop.counted_on(self.loop.driver.engine.view())
+
+    @property
+    def round(self) -> int:
+        """The round that the model's parameters are of."""
+        return self.loop.round if self.loop is not None else 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this peer is the first of the run's members."""
+        return bool(self.view.get("first", False))
+
+    @property
+    def ranks(self) -> int:
+        """Processes that are one peer."""
+        ranks: int = 1 if self.node is None else self.node.size
+        return ranks
+
+    @property
+    def peer_number(self) -> Optional[int]:
+        """Number of this peer, after the start; None: in a node not all ranks know it."""
+        return None if self.node is not None else int(self.view.get("id") or 0)
+
+    @property
+    def seed(self) -> int:
+        """That of the run, as the program knows it."""
+        return int(self.settings.get("training.seed") or 1)
+
+    @property
+    def seed_in_hand(self) -> int:
+        """That of the samples in hand, whoever computes them."""
+        assert self.loop is not None and self.loop.driver.order is not None
+        return span_seed(self.seed, self.loop.driver.order.first)
+
+    # Before the start.
+
+    @property
+    def trained(self) -> Trained:
+        """The one model of the run, and its optimizer. MisuseError: there is none yet."""
+        if self._trained is None:
+            raise MisuseError("nothing to train: call run.optimizer(model, optimizer) first.")
+        return self._trained
+
+    @trained.setter
+    def trained(self, trained: Trained) -> None:
+        self._trained = trained
+
+    def refuse_second(self) -> None:
+        """UnsupportedError: there is an optimizer already."""
+        if self._trained is not None:
+            raise UnsupportedError("a run has one optimizer: give it all parameters, in groups.")
+        self.refuse_started("run.optimizer()")
+
+    def uses(self, samples: Samples) -> None:
+        """The data is part of what peers compare, as far as it can name itself."""
+        new = [fact for fact in samples.facts if fact not in self._data_facts]
+        if new and self.started:
+            warn(
+                f"run.shard() after the start: peers did not compare this data ({', '.join(new)}). Call it before the"
+                " first batch, step() or run.start()."
+            )
+        self._data_facts.extend(new)
+
+    def refuse_started(self, call: str) -> None:
+        """MisuseError: too late for it."""
+        if self.loop is not None:
+            raise MisuseError(f"{call} after the start: it has to come before the first batch or step().")
+
+    # The start and the end.
+
+    def start(self, grain: Optional[int]) -> None:
+        """Joins or starts the run, and waits until it wants a gradient. grain: samples of the first step(), if known."""
+        self.guard()
+        if self.loop is not None or self._closed:
+            return
+        trained = self.trained
+        shape = trained.prepare(self.settings.get("training.codec"), self._data_facts)
+        _watch_forks()
+        self._thread = threading.get_ident()
+        driver = self._open(shape, trained, grain)
+        self.loop = Loop(driver, trained, self.batch_size, self._tick)
+        try:
+            initial, alive = trained.initial()
+            driver.start(initial)
+            del alive
+            trained.bind(driver.engine)
+            _heed_signals(self, driver.engine)
+            self.loop.wait()
+            self._refuse_complete()
+            joined(None)
+        except BaseException as error:
+            self.close()
+            joined(f"{type(error).__name__}: {error}")
+            raise
+
+    def _open(self, shape: ModelShape, trained: Trained, grain: Optional[int]) -> Driver:
+        node, pairs = self.node, list(self.settings.pairs)
+        if trained.begun.round:
+            pairs.append(("begun", str(trained.begun.round)))
+        pairs.append(("grain", str((grain or 0) * self.ranks)))
+        if node is None:
+            return Driver(self._open_engine(pairs, shape, trained), self._tick, trained.wanted)
+        if node.rank == 0:
+            engine = self._open_engine(pairs, shape, trained)
+        else:
+            engine = NodeVectors(shape, trained.engine_buffers)
+        return NodeDriver(engine, self._tick, node, trained)
+
+    def _refuse_complete(self) -> None:
+        """EngineError: the run was over before this peer had anything of it, so the model is not the run's."""
+        if self.finished and not self.trained.loads:
+            ended = str(self.view.get("ended") or "")
+            if ended.startswith(_OVER):
+                folder = self.settings.get("checkpoint.folder")
+                anew = f"give another checkpoint.folder than {folder}" if folder else "start it once with anew=True"
+                raise EngineError(f"{ended}. To train anew, {anew}.")
+
+    def leave(self, at_once: bool = False) -> None:
+        """Hands in what is done and leaves after the round."""
+        if self.loop is not None and not self._closed:
+            self.loop.driver.engine.leave(at_once)
+
+    def finish(self) -> None:
+        """Leaves, and waits for it."""
+        if self.loop is not None and not self.finished:
+            self.leave()
+            self.loop.driver.finish()
+
+    def close(self) -> None:
+        """Says goodbye (3 s at most). A second call does nothing, nor does one in a fork."""
+        if self._closed or os.getpid() != self.joined_in:
+            return
+        self._closed = True
+        _released(self)
+        if self.loop is not None:
+            driver = self.loop.driver
+            driver.finished = True
+            try:
+                self._last_view = self.loop.counted_on(driver.engine.view())
+            finally:
+                driver.engine.close()
+
+    def signal(self, number: int) -> None:
+        """A signal came. Any thread."""
+        if self.loop is not None and not self._closed:
+            self.loop.driver.engine.signal(number)
+
+    def guard(self) -> None:
+        """MisuseError: called in a forked child, or by another thread than the one that started the run."""
+        if os.getpid() != self.joined_in:
+            raise MisuseError(
+                f"the run was joined by process {self.joined_in}, this is its fork {os.getpid()}: use the run in the"
+                " process that joined it alone."
+            )
+        if self._thread is not None and threading.get_ident() != self._thread:
+            raise MisuseError(
+                "the run was started by another thread: call step() and take batches on that one alone"
+                " (leave() may be called by any)."
+            )
+
+    def _tick(self) -> None:
+        assert self.loop is not None
+        if self.listeners:
+            for event in self.loop.driver.engine.events():
+                for listener in self.listeners:
+                    listener(event)
+
+    # Steps and batches. After the end they do nothing.
+
+    @property
+    def _going(self) -> Optional[Loop]:
+        """The loop of a run that is under way."""
+        return None if self.finished else self.loop
+
+    def step(self, closure: Optional[Closure], samples: Optional[int], loss: Optional[Loss]) -> Any:
+        """Optimizer.step(), the first of which starts the run."""
+        self.guard()
+        if self.finished:
+            return None if closure is not None else False
+        if self.loop is None:
+            if closure is None:
+                samples = known_samples(samples, 0, self.batch_size)
+            self.start(samples)
+            assert self.loop is not None
+            if closure is None and self.trained.replaced:
+                return self.loop.discard()
+        return self.loop.step(closure, samples, loss)
+
+    def zeroed(self) -> None:
+        """zero_grad() is about to come."""
+        if self._going is not None:
+            self.guard()
+            self._going.zeroed()
+
+    def next_indices(self, samples: Samples, batch_size: int) -> List[int]:
+        """Indices of the next batch, for samples.parts(); none: the run is over."""
+        self.start(batch_size)
+        loop, order = self._going, samples.order
+        return [] if loop is None else loop.next_indices(order.engine_size, batch_size, order.block)
+
+    def ahead(self, samples: Samples) -> List[int]:
+        """Indices of those that come after it, as many as samples reads ahead."""
+        loop, order = self._going, samples.order
+        return [] if loop is None else loop.ahead(order.engine_size, samples.prefetch, order.block)
+
+    def part_taken(self, taken: int, filled: int) -> None:
+        """The program gets a part of this batch (Loop.part_taken)."""
+        if self._going is not None:
+            self._going.part_taken(taken, filled)
+
+    def taken(self, batch: Any, samples: Optional[int] = None) -> None:
+        """The program gets a batch of its own loader; samples: of it, if known."""
+        self.guard()
+        if self._going is not None:
+            self._going.taken(batch, samples)
+
+    def skip(self) -> None:
+        """The program gives up the batch in hand."""
+        self.guard()
+        if self._going is not None:
+            self._going.skip()
+
+    def advise(self, text: str) -> None:
+        """Said when the run has several peers."""
+        if self.loop is not None:
+            self.loop.advice.of_several(text)
+
+    @contextmanager
+    def paused(self, why: str) -> Iterator[None]:
+        """The program does something else. Inside another pause it changes nothing."""
+        self.guard()
+        loop = self._going
+        if loop is None:
+            yield
+            return
+        if not self._pauses:
+            loop.give_back_unused()
+            loop.driver.engine.busy(why)
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses and not self.finished:
+                loop.driver.engine.busy(None)
+                loop.driver.order = None
+
+    def barrier(self) -> None:
+        """Waits for all live peers."""
+        self.guard()
+        if self.node is not None:
+            raise UnsupportedError("run.barrier() in a group: use torch.distributed.barrier() there.")
+        if self.loop is None:
+            raise MisuseError("run.barrier() before the start: call run.start() first.")
+        if not self.finished:
+            self.loop.barrier()
+
+
+# The process.
+
+_active: "Optional[weakref.ReferenceType[Life]]" = None
+_taken_over = False  # its signals
+_terminated_at: Optional[float] = None
+_not_joined: Optional[str] = None
+_forks_watched = False
+
+
+def not_joined() -> Optional[str]:
+    """Why the last run of this process could not be joined; None: it was, or none was tried."""
+    return _not_joined
+
+
+def joined(why_not: Optional[str]) -> None:
+    """A start has ended; None: well."""
+    global _not_joined
+    _not_joined = why_not
+
+
+def active() -> Optional[Life]:
+    """That of this process which is not closed."""
+    return _active() if _active is not None else None
+
+
+def _caller() -> str:
+    """file:line outside of this package."""
+    for frame in reversed(traceback.extract_stack()):
+        if not is_ours(frame.filename):
+            return f"{frame.filename}:{frame.lineno}"
+    return "?"
+
+
+def _become_active(life: Life) -> str:
+    """Where the run was joined. MisuseError: another one is open; a run that is over is closed."""
+    global _active
+    before = active()
+    if before is not None and os.getpid() == before.joined_in:
+        if not before.finished:
+            raise MisuseError(
+                f"a run is open in this process already, joined at {before.joined_at}: close() it first; a"
+                " process is one peer."
+            )
+        before.close()
+    _active = weakref.ref(life)
+    return _caller()
+
+
+def _released(life: Life) -> None:
+    global _active
+    if active() is life:
+        _active = None
+
+
+def _heed_signals(life: Life, engine: Engine) -> None:
+    """SIGTERM, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself.
+
+    The engine hears of them first, since a handler in Python waits until the program's call returns.
+    """
+    global _taken_over
+    if _taken_over or threading.current_thread() is not threading.main_thread():
+        return
+    every = life.settings.get("notices") != "none"
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        if (every or number == signal.SIGTERM) and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _on_signal)
+            engine.heed(number)
+    _taken_over = True
+
+
+def _on_signal(number: int, frame: Any) -> None:
+    """For a handler of the program's own that calls this one, and for ends. The engine tells doubles apart.
+    The third SIGTERM ends the process, whatever its loop is busy with.
+    """
+    global _terminated_at
+    life = active()
+    if life is not None and os.getpid() != life.joined_in and number != signal.SIGTERM:
+        return  # a worker of a DataLoader: its process ends it
+    if life is None or not life.started or os.getpid() != life.joined_in:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        return
+    life.signal(number)
+    if number == signal.SIGTERM:
+        if _terminated_at is None:
+            _terminated_at = time.monotonic()
+        elif time.monotonic() - _terminated_at >= _TWICE_S:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _in_fork() -> None:
+    """Children of a fork (data loader workers) have the engine's sockets: they close them, and can use nothing of it."""
+    library = abi.loaded_library()
+    if library is not None:
+        library.tw_after_fork()
+
+
+def _watch_forks() -> None:
+    global _forks_watched
+    if not _forks_watched:
+        os.register_at_fork(after_in_child=_in_fork)
+        _forks_watched = True
+
+
+@atexit.register
+def _say_goodbye() -> None:
+    life = active()
+    if life is not None:
+        life.close()

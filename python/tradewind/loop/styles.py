@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run gives to its program: an optimizer, and batches of the run's samples (Shard) or of the program's own (Batches); or
+the whole loop (fit).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
+from ..errors import MisuseError
+from .life import Life
+from .loop import Closure, Loss
+
+SAME_SAMPLES = (
+    "run.batches(): the run has {peers} peers, and nothing shows that they train on different samples: use"
+    " run.shard(loader), or a DataLoader with shuffle=True; if each peer has a part of its own, say"
+    " run.batches(loader, distinct=True)."
+)
+
+BatchLoss = Callable[[Any, Any], torch.Tensor]
+Evaluate = Callable[[Any], Any]
+
+# Dynamic scaling of float16 losses, as torch's GradScaler has it.
+_FIRST_SCALE = 65536.0
+_GROWTH_STEPS = 2000
+
+
+class Optimizer(torch.optim.Optimizer):
+    """The user's optimizer, over all peers. param_groups, state and defaults are those of the optimizer
+    inside.
+
+    torch's schedulers, GradScaler, Accelerate and Lightning take it for what it is: a torch.optim.Optimizer.
+    """
+
+    def __init__(self, life: Life, inner: torch.optim.Optimizer) -> None:
+        # Not the base's constructor: it would make groups and state of its own.
+        self._life = life
+        self._inner = inner
+
+    def step(  # type: ignore[override]
+        self,
+        closure: Optional[Closure] = None,
+        *,
+        samples: Optional[int] = None,
+        loss: Optional[Loss] = None,
+    ) -> Any:
+        """Hands in the gradient in p.grad, the mean over `samples` samples, and waits until the next one is
+        wanted.
+
+        samples: what the loop computed since the last step(); not needed with run.shard(), run.batches() or
+        batch_size=. loss: their mean loss, for logs. closure: computes loss and gradient, called once.
+        Returns whether a round was applied meanwhile, or with a closure its loss. Does nothing once the run
+        is over.
+        """
+        return self._life.step(closure, samples, loss)
+
+    def zero_grad(self, *arguments: Any, **named: Any) -> None:
+        """As torch's."""
+        self._life.zeroed()
+        self._inner.zero_grad(*arguments, **named)
+
+    @property
+    def param_groups(self) -> List[Dict[str, Any]]:  # type: ignore[override]
+        """Those of the optimizer inside."""
+        groups: List[Dict[str, Any]] = self._inner.param_groups
+        return groups
+
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        """That of the optimizer inside; of SGD, Adam, AdamW and Lamb views of the engine's buffers."""
+        return self._inner.state
+
+    @property
+    def defaults(self) -> Dict[str, Any]:  # type: ignore[override]
+        """Those of the optimizer inside."""
+        defaults: Dict[str, Any] = self._inner.defaults
+        return defaults
+
+    def state_dict(self) -> Dict[str, Any]:
+        """As torch's."""
+        state: Dict[str, Any] = self._inner.state_dict()
+        return state
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """As torch's, before the start."""
+        if self._life.started:
+            raise MisuseError(
+                "load_state_dict() after the start: the run has the state; load before run.start()."
+            )
+        self._inner.load_state_dict(state_dict)
+
+    def add_param_group(self, param_group: Dict[str, Any]) -> None:
+        """As torch's, before the start."""
+        if self._life.started:
+            raise MisuseError(
+                "add_param_group() after the start: all peers need the same groups before run.start(). Add the"
+                " group before; freeze its parameters with requires_grad_(False) after the start, and thaw them"
+                " when they shall train."
+            )
+        self._inner.add_param_group(param_group)
+
+    def __getattr__(self, name: str) -> Any:
+        # Hooks and counters that torch's constructor would have made.
+        if name in ("_life", "_inner"):
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def __repr__(self) -> str:
+        return f"tradewind.Optimizer of {self._inner!r}"
+
+
+class Shard:
+    """The result of run.shard(); iterate it once or again, until the run is over."""
+
+    def __init__(self, life: Life, samples: Samples, batch_size: int, accumulate: Callable[[], int]) -> None:
+        """accumulate: batches of the next step."""
+        self._life = life
+        self._samples = samples
+        self._batch_size = batch_size
+        self._accumulate = accumulate
+
+    def __iter__(self) -> Iterator[Any]:
+        life, samples = self._life, self._samples
+        try:
+            while True:
+                count = self._accumulate()
+                found = life.next_indices(samples, self._batch_size * count)
+                if not found:
+                    samples.close()
+                    return
+                parts = samples.parts(found, self._batch_size, count)
+                ahead = [*sum(parts[1:], []), *samples.order.indices(life.ahead(samples))]
+                taken = 0
+                for part in parts:
+                    batch = samples.batch(part, ahead)
+                    counted = min(len(part), len(found) - taken)
+                    taken += counted
+                    life.part_taken(taken, len(part) - counted)
+                    yield batch
+                    ahead = ahead[len(part) :]
+        finally:
+            samples.rest()
+
+
+def shard_of(life: Life, data: Any, given: Given, accumulate: Callable[[], int]) -> Shard:
+    """Shard of a data set or DataLoader. MisuseError: its batch size is not known."""
+    samples = Samples(data, given._replace(usual_batch_size=life.batch_size, seed=life.seed))
+    if samples.batch_size is None:
+        raise MisuseError(
+            "no batch size known: run.shard(dataset, batch_size=...), or a DataLoader that has one."
+        )
+    life.uses(samples)
+    return Shard(life, samples, samples.batch_size, accumulate)
+
+
+class Batches:
+    """The result of run.batches(): the loader's batches, counted, epoch after epoch until the run is over."""
+
+    def __init__(self, life: Life, loader: Any, batch_size: Optional[int], distinct: bool) -> None:
+        self._life = life
+        self._loader = loader
+        self._batch_size = batch_size
+        self._distinct = distinct
+
+    def _source(self) -> Any:
+        """The loader to go through, after the start."""
+        life, loader = self._life, self._loader
+        if not self._distinct and not has_own_part(loader, life.ranks):
+            peer = life.peer_number
+            other = reordered(loader, peer) if peer is not None else None
+            if other is None:
+                life.advise(SAME_SAMPLES)
+            else:
+                loader = other
+        return loader if self._batch_size else counting(loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        life, epoch = self._life, 0
+        life.start(self._batch_size or usual_size(self._loader) or life.batch_size)
+        if life.finished:
+            return
+        source = self._source()
+        while not life.finished:
+            sampler: Any = getattr(source, "sampler", None)
+            if hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(epoch)
+            epoch += 1
+            empty = True
+            for found in source:
+                empty = False
+                batch, samples = found, self._batch_size
+                if isinstance(found, CountedBatch):
+                    samples, batch = found
+                life.taken(batch, samples)
+                if life.finished:
+                    return
+                yield batch
+            if empty:
+                raise MisuseError(
+                    "run.batches(): the loader has no batch; a generator can be gone through only once."
+                )
+
+
+class Summary(NamedTuple):
+    """Result of run.fit(): rounds and samples of the run, and steps of this peer. The samples are
+    rounds times the target batch size, less those that were lost too late for their round: the next one took them in place of new ones.
+
+    loss: mean over the samples of all peers in the last round. evaluations: (round, result of evaluate). ended: why.
+    """
+
+    rounds: int
+    samples: int
+    steps: int
+    loss: Optional[float]
+    evaluations: List[Tuple[int, Any]]
+    ended: str
+
+
+class Gradients:
+    """Gradients of batches in p.grad. autocast: dtype of the forward pass; float16 scales the loss."""
+
+    def __init__(self, model: Any, loss: BatchLoss, optimizer: Optimizer, autocast: Optional[torch.dtype]) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self._loss = loss
+        self._autocast = autocast
+        self._scale = _FIRST_SCALE if autocast == torch.float16 else 1.0
+        self._good_steps = 0
+        self._device = next(model.parameters()).device
+
+    def _forward(self) -> ContextManager[Any]:
+        if self._autocast is None:
+            return contextlib.nullcontext()
+        cast: ContextManager[Any] = torch.autocast(self._device.type, dtype=self._autocast)
+        return cast
+
+    def compute(self, batch: Any, seed: int) -> torch.Tensor:
+        """The mean loss of a batch; its gradient is in p.grad. Done again with a smaller scale where
+        float16 ended.
+        """
+        moved = to_device(batch, self._device)
+        while True:
+            torch.manual_seed(seed)
+            self.optimizer.zero_grad()
+            with self._forward():
+                loss = self._loss(self.model, moved)
+            (loss * self._scale if self._scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
+            if self._autocast != torch.float16 or self._unscale():
+                return loss
+
+    def _unscale(self) -> bool:
+        """Whether all gradients are finite, or the scale can become no smaller."""
+        gradients = [
+            p.grad for group in self.optimizer.param_groups for p in group["params"] if p.grad is not None
+        ]
+        for gradient in gradients:
+            gradient.mul_(1 / self._scale)
+        if self._scale > 1 and not all(bool(torch.isfinite(gradient).all()) for gradient in gradients):
+            self._scale, self._good_steps = self._scale / 2, 0
+            return False
+        self._good_steps += 1
+        if self._good_steps == _GROWTH_STEPS:
+            self._scale, self._good_steps = self._scale * 2, 0
+        return True
+
+
+def evaluated(model: Any, evaluate: Evaluate) -> Any:
+    """evaluate(model) in evaluation mode and without gradients; the model trains on after it."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        with torch.no_grad():
+            return evaluate(model)
+    finally:
+        for module in training:
+            module.training = True
+
+
+def fit(
+    life: Life, gradients: Gradients, samples: Samples, evaluate: Optional[Evaluate], every: int
+) -> Summary:
+    """The loop of run.fit()."""
+    steps, batch_size = 0, samples.batch_size or 1
+    evaluations: List[Tuple[int, Any]] = []
+    try:
+        while True:
+            indices = life.next_indices(samples, batch_size)
+            if not indices:
+                break
+            seed = life.seed_in_hand
+            (part,) = samples.parts(indices, batch_size)
+            batch = samples.batch(part, samples.order.indices(life.ahead(samples)))
+            life.part_taken(len(indices), len(part) - len(indices))
+            applied = gradients.optimizer.step(loss=gradients.compute(batch, seed))
+            steps += 1
+            if applied and evaluate is not None and every and life.round % every == 0 and life.is_first:
+                with life.paused("evaluating"):
+                    evaluations.append((life.round, evaluated(gradients.model, evaluate)))
+    finally:
+        samples.close()
+    view = life.view
+    if evaluate is not None and life.is_first and (not evaluations or evaluations[-1][0] != life.round):
+        evaluations.append((life.round, evaluated(gradients.model, evaluate)))
+    samples_done, ended = int(view.get("samples", 0)), str(view.get("ended") or "")
+    return Summary(life.round, samples_done, steps, view.get("loss"), evaluations, ended)
