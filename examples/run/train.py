@@ -23,9 +23,9 @@ def main():
     torch.manual_seed(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     points, arms = spirals(60_000)
-    layers = [torch.nn.Linear(2, 128), torch.nn.ReLU(), torch.nn.Linear(128, 128), torch.nn.ReLU()]
-    model = torch.nn.Sequential(*layers, torch.nn.Linear(128, 3)).to(device)
-    loader = DataLoader(TensorDataset(points, arms), batch_size=64, shuffle=True)
+    layers = [torch.nn.Linear(2, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256), torch.nn.ReLU()]
+    model = torch.nn.Sequential(*layers, torch.nn.Linear(256, 3)).to(device)
+    loader = DataLoader(TensorDataset(points, arms), batch_size=256, shuffle=True)
 
     run = tradewind.join()  # run.yaml has the batch size and the rounds, tw up the rest
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=3e-3))

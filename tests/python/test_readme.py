@@ -74,7 +74,11 @@ def test_the_commands_of_the_readme_do_what_it_says(copy):
         told = run(story, copy)
     finally:
         run("build/tw down spirals || true", copy)  # also where the story stopped before its end
-    assert re.search(r"cpu: [\d,. ]+ samples/s", told) and "2xcpu@onprem:here" in told, told
-    assert "started p1 p2" in told and "run spirals is down" in told, told
+    assert re.search(r"cpu: [\d,. ]+ samples/s", told), told
+    # One machine may be as fast as two: that is for the plan to say, of the machine that the tests run on.
+    machines = re.search(r"chosen +([12])xcpu@onprem:here", told)
+    assert machines, told
+    started = "started p1 p2" if machines[1] == "2" else "started p1"
+    assert started in told and "run spirals is down" in told, told
     assert re.search(r"^parameters +identical", told, re.M), told
     assert not list(copy.glob("examples/run/tradewind-checkpoints")), "tw profile writes no checkpoints"
