@@ -50,12 +50,12 @@ constexpr double kMB = 1e6;
 /// GPUs over the time of the program.
 class GpuWatch {
  public:
-  GpuWatch() : before_(launch::ask_gpus()), most_(before_) {}
+  GpuWatch() : before_(launch::ask_gpus(launch::GpuSources::of_this_machine())), most_(before_) {}
 
   void look() {
     if (before_.empty() || Clock::now() < next_) return;
     next_ = Clock::now() + kAskGpusEvery;
-    const std::vector<launch::Gpu> now = launch::ask_gpus();
+    const std::vector<launch::Gpu> now = launch::ask_gpus(launch::GpuSources::of_this_machine());
     for (std::size_t i = 0; i < std::min(now.size(), most_.size()); ++i)
       most_[i].used_mb = std::max(most_[i].used_mb, now[i].used_mb);
   }

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "cli/arguments/run_arguments.h"
 #include "launch/local/crew.h"
-#include "launch/local/visible_gpus.h"
+#include "launch/local/gpus.h"
 
 /// From the arguments of `tw run` to the processes of a crew.
 namespace tw::cli {
