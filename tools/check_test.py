@@ -296,8 +296,8 @@ class Commit(unittest.TestCase):
 
 
 class Prose(Tree):
-    LONG = "word " * 30 + "word."
-    SHORT = "A " + "word " * 28 + "word."
+    LONG = "a " * 30 + "a."
+    SHORT = "A " + "a " * 28 + "a."
 
     def found(self, text, page="docs/page.md"):
         self.write(page, text)
@@ -317,6 +317,16 @@ class Prose(Tree):
     def test_names_the_line(self):
         self.assertIn("docs/page.md:3: a sentence of 31 words", self.found("A line.\n\n" + self.LONG)[0])
 
+    def test_full_cells(self):
+        self.assertEqual([], self.found("| a | " + "do " * 40 + "| [x](" + "y" * 90 + ") |"))
+        self.assertIn("docs/page.md:2: a cell of 41 words", self.found("| a |\n| b | " + "do " * 41 + "|")[0])
+
+    def test_long_lines(self):
+        for text in ["x" * 140, "| " + "x" * 141 + " |", "[1]: " + "x" * 141]:
+            self.assertEqual([], self.found(text), text)
+        for text in ["x" * 141, "    " + "x" * 137, "```\n" + "x" * 141 + "\n```"]:
+            self.assertEqual(1, len(self.found(text)), text)
+
     def test_sentences_without_a_noun(self):
         for text in ["Who sends pays.", "A rule. Of 57 bugs 46 were found.", "- Whoever pays", "*Who* pays"]:
             self.assertEqual(1, len(self.found(text)), text)
@@ -334,7 +344,7 @@ class Prose(Tree):
         for text in ["    ", "| ", "![", "[1]: ", "<!-- "]:
             self.assertEqual([], self.found("Text:\n\n" + text + self.LONG), text)
         self.assertEqual([], self.found("```\n" + self.LONG + "\n```\n"))
-        self.assertEqual([], self.found("A " + "`several words`" + " word" * 28 + "."))
+        self.assertEqual([], self.found("A " + "`several words`" + " a" * 28 + "."))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ void describe_machines(CLI::App& command, WhatIfArguments& a) {
       ->check(number_within(0, kMostHours));
   add("--from", a.from_h, "hour of the trace at which the run begins")->check(number_within(0, kMostHours));
   add("--speed", a.speed, "so many hours of the trace in one of the run")->check(number_within(1e-3, 1e6));
-  add("--notice-s", a.notice_s, "how long before it goes a machine is told; 0: it vanishes")
+  add("--notice-s", a.notice_s, "how long before it goes a machine gets its notice; 0: it vanishes")
       ->check(number_within(0, 86400));
   add("--start-s", a.start_s, "from a machine's coming to its process")->check(number_within(0, 86400));
   add("--zones", a.zones, "with --lifetimes: the machines are spread over so many")->check(CLI::Range(1, 64));
@@ -96,7 +96,7 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
   add("--tbs", a.what.target_batch_size, "samples of a round")->check(number_within(1, 1e9));
   add("--microbatch", a.what.microbatch, "samples")->check(number_within(1, 1 << 20));
   add("--codec", a.codec, "of gradients on the wire")->check(CLI::IsMember(names_of_codecs()));
-  add("--link-mbit", a.what.link_mbit, "line of a machine")->check(number_within(1e-3, 1e7));
+  add("--link-mbit", a.what.link_mbit, "bandwidth of a machine")->check(number_within(1e-3, 1e7));
   add("--rtt-ms", a.what.rtt_ms, "between machines")->check(number_within(1e-3, 1e5));
   add("--usd-per-h", a.what.usd_per_h, "of a spot machine")->check(number_within(0, 1e6));
   add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "of an anchor")->check(number_within(0, 1e6));

@@ -149,7 +149,7 @@ constexpr std::array kMetrics = {
            [](const Board& b, const Emit& emit) {
              each_peer(b, emit, [](const BoardPeer& peer) { return peer.wait ? 1.0 : 0.0; });
            }},
-    Metric{"tw_peer_notice", "gauge", "peer, site", "1 once the peer was told that its machine goes",
+    Metric{"tw_peer_notice", "gauge", "peer, site", "1 once the peer has a notice that its machine goes",
            [](const Board& b, const Emit& emit) {
              each_peer(b, emit, [](const BoardPeer& peer) { return peer.notice ? 1.0 : 0.0; });
            }},
