@@ -38,7 +38,11 @@ export function simPage(app, data) {
   app.append(
     bar.element,
     h("main", {}, tilesOf(report), capacityPart(report), lossesPart(report), strength.element),
-    h("footer", {}, "The protocol's own code on a virtual network. What each number means: docs/simulation.md"),
+    h(
+      "footer",
+      {},
+      "The protocol's own code on a virtual network. What each number means: docs/simulation.md",
+    ),
   );
   document.title = `what-if: ${data.machines} · tradewind`;
   themeSwitch(bar.theme, strength.restyle);
