@@ -150,7 +150,7 @@ TEST(Topology, hosts_have_names_and_addresses_by_site) {
 }
 
 TEST(TopologyReference, is_what_the_docs_show) {
-  std::ifstream file(TW_SOURCE_DIR "/docs/testing.md");
+  std::ifstream file(TW_SOURCE_DIR "/bench/wan/README.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});
   EXPECT_THAT(page, HasSubstr(topology_reference()));
 }

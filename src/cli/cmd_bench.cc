@@ -97,7 +97,7 @@ void describe_bench(CLI::App& app, BenchArguments& arguments) {
   command->add_option("--codec", arguments.codec, "what crosses the wire: fp32, fp16, bf16, int8, int4")
       ->capture_default_str();
   command->add_option("--wan", arguments.topology,
-                      "TOPOLOGY: a peer on each host of this emulated network (docs/testing.md; needs root)");
+                      "TOPOLOGY: a peer on each host of this emulated network (bench/wan; needs root)");
   command->add_option("--vs", arguments.versus,
                       "gloo,gloo-ring,openmpi,butterfly: the same vector with these, in turns (make bench "
                       "builds them; butterfly: always fp16)");
