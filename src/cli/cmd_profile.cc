@@ -43,6 +43,7 @@ constexpr milliseconds kLookEvery{500};
 constexpr seconds kAskGpusEvery{3};
 /// A program of its own may need the end of a round to leave.
 constexpr seconds kLeaves{10};
+constexpr seconds kBeginsWithin{30};
 /// What a program has to hold on a GPU to be one that uses it.
 constexpr double kUsed_mb = 64;
 constexpr double kMB = 1e6;
@@ -158,10 +159,18 @@ int rounds_in(const std::string& folder) {
 void watch(launch::Child& program, const std::string& folder, double lasts_s, GpuWatch& gpus) {
   ProgressLine line;
   std::optional<Clock::time_point> warm;
+  auto patience = Clock::now() + kBeginsWithin;
   while (!program.ending()) {
     std::this_thread::sleep_for(kLookEvery);
     gpus.look();
     const int rounds = rounds_in(folder);
+    if (rounds == 0 && Clock::now() > patience) {
+      show_aside(fmt::format(
+          "no round yet after {} s; rounds begin with tradewind.join() and the first opt.step() of "
+          "the program; Ctrl-C ends it",
+          kBeginsWithin.count()));
+      patience = Clock::time_point::max();
+    }
     if (rounds >= kWarmUpRounds && !warm) warm = Clock::now();
     const double since_s = warm ? std::chrono::duration<double>(Clock::now() - *warm).count() : 0;
     if (since_s >= lasts_s && rounds >= kWarmUpRounds + kLeastRounds) return;
