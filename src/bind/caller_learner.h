@@ -19,6 +19,7 @@ struct HandIn {
   std::span<const tw_tensor> gradients;
   double weight = 0;
   train::WorkDone done;
+  std::size_t threads = 1;
 };
 
 /// The program as a model: its tensors, its first parameters, and the results that it hands in.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "base/text/printable.h"
 #include "codec/codec.h"
 #include "train/learn/optimizer_kernels.h"
@@ -54,9 +56,8 @@ train::OptimizerOptions options_of(const tw_group& group) {
           .weight_decay = group.weight_decay};
 }
 
-train::  /// with_momentum: as it began.
-    GroupStep
-    step_of(const tw_group& group, bool with_momentum) {
+/// with_momentum: as it began.
+train::GroupStep step_of(const tw_group& group, bool with_momentum) {
   train::GroupStep step{.learning_rate = group.learning_rate};
   if (group.kind == TW_SGD && with_momentum) step.momentum = group.momentum;
   if (group.kind != TW_SGD) {
@@ -129,8 +130,8 @@ class WithVectors : public train::Optimizer {
 
 class EngineOptimizer final : public WithVectors {
  public:
-  explicit EngineOptimizer(const CallerModel& model)
-      : WithVectors(model.state_sizes), engine_(make_optimizer(model.rules, model.clip_norm)) {}
+  EngineOptimizer(const CallerModel& model, std::size_t threads)
+      : WithVectors(model.state_sizes), engine_(make_optimizer(model.rules, model.clip_norm, threads)) {}
 
   using train::Optimizer::apply;
 
@@ -152,20 +153,23 @@ class EngineOptimizer final : public WithVectors {
 /// tw_calls.update, with the mean as one vector.
 class OwnOptimizer final : public WithVectors {
  public:
-  OwnOptimizer(const CallerModel& model, const Callbacks& callbacks)
+  OwnOptimizer(const CallerModel& model, const Callbacks& callbacks, std::size_t threads)
       : WithVectors(model.state_sizes),
         callbacks_(callbacks),
         clip_norm_(model.clip_norm),
         counts_(values_of(model, TW_UPDATES)),
         own_(counts_ + values_of(model, TW_CALLER)),
-        mean_(model.parameters()) {}
+        mean_(model.parameters()),
+        threads_(threads_for(mean_.size(), threads)) {}
 
   using train::Optimizer::apply;
 
   void apply(std::span<float> parameters, const train::MeanGradient& mean, std::uint64_t step,
              std::span<const train::GroupStep>) override {
-    mean([this](std::size_t first, std::span<const float> piece) {
-      std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
+    in_parallel(threads_, mean.parts, [&](std::size_t i) {
+      mean.read(i, [this](std::size_t first, std::span<const float> piece) {
+        std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
+      });
     });
     const std::span<float> own = std::span(mean_).first(own_);
     clip(own.subspan(counts_));
@@ -190,6 +194,7 @@ class OwnOptimizer final : public WithVectors {
   std::uint64_t counts_;  // the first values: updates of each tensor
   std::uint64_t own_;     // they, and those that the program itself updates
   std::vector<float> mean_;
+  std::size_t threads_;
 };
 
 }  // namespace
@@ -309,31 +314,60 @@ bool has_not_finite(const std::byte* values, std::uint64_t count, Bits exponent)
   return false;
 }
 
-bool has_not_finite(const tw_tensor& tensor) {
-  const auto* const bytes = static_cast<const std::byte*>(tensor.data);
-  if (bytes == nullptr) return false;
-  if (tensor.dtype == TW_FLOAT32) return has_not_finite<std::uint32_t>(bytes, tensor.count, 0x7f800000);
-  const std::uint16_t exponent = tensor.dtype == TW_FLOAT16 ? 0x7c00 : 0x7f80;
-  return has_not_finite<std::uint16_t>(bytes, tensor.count, exponent);
+bool has_not_finite(std::uint32_t dtype, const std::byte* bytes, std::uint64_t count) {
+  if (dtype == TW_FLOAT32) return has_not_finite<std::uint32_t>(bytes, count, 0x7f800000);
+  const std::uint16_t exponent = dtype == TW_FLOAT16 ? 0x7c00 : 0x7f80;
+  return has_not_finite<std::uint16_t>(bytes, count, exponent);
+}
+
+/// What one thread does at once.
+struct TensorPart {
+  std::size_t tensor;
+  std::uint64_t first, count;  ///< values of the tensor
+  std::uint64_t place;         ///< of the first one in the flat vector
+  const std::byte* bytes;
+};
+
+/// Of the tensors that have values, in their order.
+std::vector<TensorPart> parts_of(std::span<const tw_tensor> tensors) {
+  constexpr std::uint64_t kMost = 1 << 16;
+  std::vector<TensorPart> parts;
+  std::uint64_t place = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const tw_tensor& tensor = tensors[i];
+    const auto* const bytes = static_cast<const std::byte*>(tensor.data);
+    for (std::uint64_t first = 0; bytes != nullptr && first < tensor.count; first += kMost)
+      parts.push_back({i, first, std::min(kMost, tensor.count - first), place + first,
+                       bytes + encoded_bytes(codec_of(tensor.dtype), first)});
+    place += tensor.count;
+  }
+  return parts;
 }
 
 }  // namespace
 
-std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors) {
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    if (has_not_finite(tensors[i])) return i;
-  return std::nullopt;
+std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors, std::size_t threads) {
+  const std::vector<TensorPart> parts = parts_of(tensors);
+  std::atomic<std::size_t> first = tensors.size();
+  in_parallel(threads, parts.size(), [&](std::size_t i) {
+    const TensorPart& part = parts[i];
+    if (part.tensor >= first || !has_not_finite(tensors[part.tensor].dtype, part.bytes, part.count)) return;
+    for (std::size_t before = first;
+         part.tensor < before && !first.compare_exchange_weak(before, part.tensor);) {
+    }
+  });
+  return first < tensors.size() ? std::optional(first.load()) : std::nullopt;
 }
 
-void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum) {
-  for (const tw_tensor& tensor : tensors) {
-    const std::span<float> part = sum.first(tensor.count);
-    sum = sum.subspan(tensor.count);
-    if (tensor.data == nullptr) continue;
-    const codec::Codec codec = codec_of(tensor.dtype);
-    const auto* const bytes = static_cast<const std::byte*>(tensor.data);
-    decode_add(codec, {bytes, encoded_bytes(codec, tensor.count)}, weight, part);
-  }
+void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum,
+                 std::size_t threads) {
+  const std::vector<TensorPart> parts = parts_of(tensors);
+  in_parallel(threads, parts.size(), [&](std::size_t i) {
+    const TensorPart& part = parts[i];
+    const codec::Codec codec = codec_of(tensors[part.tensor].dtype);
+    decode_add(codec, {part.bytes, encoded_bytes(codec, part.count)}, weight,
+               sum.subspan(part.place, part.count));
+  });
 }
 
 // ---- callbacks
@@ -365,10 +399,10 @@ void Callbacks::warn(const std::string& line) const {
   fmt::print(stderr, "tradewind: {}\n", printable_line(line));
 }
 
-std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model,
-                                                        const Callbacks& callbacks) {
-  if (model.updates_itself()) return std::make_unique<OwnOptimizer>(model, callbacks);
-  return std::make_unique<EngineOptimizer>(model);
+std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks,
+                                                        std::size_t threads) {
+  if (model.updates_itself()) return std::make_unique<OwnOptimizer>(model, callbacks, threads);
+  return std::make_unique<EngineOptimizer>(model, threads);
 }
 
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {

@@ -37,10 +37,11 @@ Result<CallerModel> read_model(const tw_model& model);
 Status check_tensors(const CallerModel& model, std::span<const tw_tensor> tensors);
 
 /// The first one with a value that is not finite. The tensors are those that check_tensors accepts.
-std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors);
+std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors, std::size_t threads = 1);
 
 /// sum += weight x value, tensor after tensor. The tensors are those that check_tensors accepts.
-void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum);
+void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum,
+                 std::size_t threads = 1);
 
 /// A callback asked for the end.
 struct CallbackFailed : std::exception {
@@ -72,7 +73,8 @@ class Callbacks {
 };
 
 /// The optimizer of the engine, or the program's own, with the program's vectors beside its buffers.
-std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks);
+std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks,
+                                                        std::size_t threads);
 
 /// Hooks of a TrainState with that optimizer.
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);

@@ -54,9 +54,9 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
   // owners: see state()
-  state_ = std::make_shared<train::TrainState>(work_, session.run,
-                                               make_caller_optimizer(plan_.model, plan_.callbacks),
-                                               hooks_of(plan_.model, plan_.callbacks));
+  state_ = std::make_shared<train::TrainState>(
+      work_, session.run, make_caller_optimizer(plan_.model, plan_.callbacks, plan_.threads),
+      hooks_of(plan_.model, plan_.callbacks));
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
   executor_ = std::make_unique<host::CallerExecutor>(loop_, failed);
   beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);

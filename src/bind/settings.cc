@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,20 +25,34 @@ bool is_of_the_run(const std::string& key) {
   return key.find('.') != std::string::npos || train::find_run_field(key) != nullptr;
 }
 
-Status take_grain(const std::string& text, Settings& settings) {
-  const auto grain = parse_count(peer::spelled(kPython, "grain"), text, {.least = 0});
-  if (!grain) return grain.error();
-  settings.grain = grain.value();
-  return Unit{};
-}
+/// What the program says of itself.
+struct OfTheProgram {
+  std::uint64_t grain = 1;
+  std::uint64_t threads = 1;
+  std::uint64_t begun = 0;  ///< rounds that it did in a run before; they count for training.rounds
 
-/// Rounds that the program did in a run before; they count for training.rounds.
-Status take_begun(const std::string& text, std::uint64_t& begun) {
-  const auto rounds = parse_count(peer::spelled(kPython, "begun"), text, {});
-  if (!rounds) return rounds.error();
-  begun = rounds.value();
-  return Unit{};
-}
+  struct Field {
+    const char* key;
+    std::uint64_t OfTheProgram::*value;
+    std::uint64_t least;
+  };
+
+  static constexpr std::array<Field, 3> kFields{{{"grain", &OfTheProgram::grain, 0},
+                                                 {"threads", &OfTheProgram::threads, 1},
+                                                 {"begun", &OfTheProgram::begun, 1}}};
+
+  /// False: the key is another's.
+  Result<bool> take(const std::string& key, const std::string& text) {
+    for (const Field& field : kFields) {
+      if (key != field.key) continue;
+      const auto count = parse_count(peer::spelled(kPython, field.key), text, {.least = field.least});
+      if (!count) return count.error();
+      this->*field.value = count.value();
+      return true;
+    }
+    return false;
+  }
+};
 
 /// Running statistics may be small differences of large numbers; a block of int8 could turn their sign.
 Status check_codec(const train::RunOptions& run, const CallerModel& model) {
@@ -54,7 +70,7 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   Settings settings;
   std::string file;
   Pairs of_the_run;
-  std::uint64_t begun = 0;
+  OfTheProgram of_the_program;
   Pairs pairs;
   for (const tw_setting& setting : given) {
     if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
@@ -66,10 +82,10 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   for (const auto& [key, value] : all.value()) {
     if (key == "run_file") {
       file = value;
-    } else if (key == "grain") {
-      if (const Status taken = take_grain(value, settings); !taken) return taken.error();
-    } else if (key == "begun") {
-      if (const Status taken = take_begun(value, begun); !taken) return taken.error();
+    } else if (const auto taken = of_the_program.take(key, value); !taken) {
+      return taken.error();
+    } else if (taken.value()) {
+      continue;
     } else if (is_of_the_run(key)) {
       of_the_run.emplace_back(key, value);
     } else if (const Status known = peer::assign(settings.links, key, value, kPython); !known) {
@@ -79,11 +95,13 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   auto run = train::read_run_file(file, of_the_run);
   if (!run) return run.error();
   settings.run = std::move(run).value();
-  if (settings.run.rounds <= begun)
+  if (settings.run.rounds <= of_the_program.begun)
     return Error{
         fmt::format("training.rounds {}: the program's own state is of round {} already; give more rounds",
-                    settings.run.rounds, begun)};
-  settings.run.rounds -= begun;
+                    settings.run.rounds, of_the_program.begun)};
+  settings.run.rounds -= of_the_program.begun;
+  settings.grain = of_the_program.grain;
+  settings.threads = of_the_program.threads;
   settings.run.layout = model.layout;
   settings.run.clip_norm = model.clip_norm;
   if (const Status fits = check_codec(settings.run, model); !fits) return fits.error();

@@ -19,12 +19,13 @@ struct Settings {
   train::RunOptions run;
   peer::LinkOptions links;
   std::vector<std::string> warnings{};  ///< for the user
-  std::uint64_t grain = 1;  ///< samples that the program computes at once, at the beginning; 0: not known
+  std::uint64_t grain = 1;    ///< samples that the program computes at once, at the beginning; 0: not known
+  std::uint64_t threads = 1;  ///< that gradients are added and updates made on, at most
 };
 
-/// Keys of the run file, of a peer's links, "run_file" and "grain"; what is not given comes from TRADEWIND_*
-/// of the environment, where `tw run` puts its options. The error is one message that names the key in the
-/// program's spelling.
+/// Keys of the run file, of a peer's links, "run_file", "grain" and "threads"; what is not given comes from
+/// TRADEWIND_* of the environment, where `tw run` puts its options. The error is one message that names the
+/// key in the program's spelling.
 Result<Settings> read_settings(std::span<const tw_setting> given, const CallerModel& model);
 
 }  // namespace tw::bind

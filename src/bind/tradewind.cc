@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bind/boundary.h"
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
@@ -41,6 +42,8 @@ struct tw_peer {
   RangeSet ahead{};           ///< samples that will follow them, as far as known
   std::optional<data::SampleOrder> samples{};
   std::uint64_t dataset_size = 0, block = 0;  ///< of `samples`
+
+  std::size_t work_threads() const { return threads_for(model.parameters(), settings.threads); }
 };
 
 namespace {
@@ -173,9 +176,10 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());
   add_tensors(initial, 1, parameters);
-  auto thread = std::make_unique<PeerThread>(
-      PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(), peer.settings.grain},
-      std::move(parameters));
+  auto thread =
+      std::make_unique<PeerThread>(PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(),
+                                                    peer.settings.grain, peer.settings.threads},
+                                   std::move(parameters));
   if (const auto address = thread->started(); !address) {
     failed(address.error().message);
     return thread->view().ending == peer::Ending::notice ? TW_CONDEMNED : TW_FAILED;
@@ -261,7 +265,7 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
     if (gradient == nullptr || gradient->gradients == nullptr) return misuse("a null pointer");
     const std::span<const tw_tensor> given(gradient->gradients, gradient->gradient_count);
     if (const Status fits = check_tensors(peer->model, given); !fits) return misuse(fits.error().message);
-    if (const auto bad = first_not_finite(given); bad)
+    if (const auto bad = first_not_finite(given, peer->work_threads()); bad)
       return misuse(fmt::format("the gradient of tensor {} is not finite", *bad));
     const std::uint64_t samples = gradient->samples, most = peer->in_hand.count();
     if (samples == 0 || samples > most)
@@ -273,7 +277,7 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
     peer->thread->learner().set_grain(std::max(gradient->had, samples));
     train::WorkDone done{samples, samples, gradient->loss_sum};
     done.settings = settings;
-    return hand_in(*peer, {given, gradient->weight, std::move(done)});
+    return hand_in(*peer, {given, gradient->weight, std::move(done), peer->work_threads()});
   });
 }
 

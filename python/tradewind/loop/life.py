@@ -177,6 +177,7 @@ class Life:
         if trained.begun.round:
             pairs.append(("begun", str(trained.begun.round)))
         pairs.append(("grain", str((grain or 0) * self.ranks)))
+        pairs.append(("threads", str(torch.get_num_threads())))
         if node is None:
             return Driver(self._open_engine(pairs, shape, trained), self._tick, trained.wanted)
         if node.rank == 0:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "train/learn/optimizer_kernels.h"
 
 namespace tw::train {
@@ -209,7 +210,8 @@ std::uint64_t sum_of_sizes(const std::vector<std::uint64_t>& sizes) {
 
 class GroupedOptimizer : public Optimizer {
  public:
-  GroupedOptimizer(const std::vector<ParameterGroup>& groups, double clip_norm) : clip_norm_(clip_norm) {
+  GroupedOptimizer(const std::vector<ParameterGroup>& groups, double clip_norm, std::size_t threads)
+      : clip_norm_(clip_norm) {
     TW_CHECK(clip_norm >= 0);
     for (const ParameterGroup& group : groups) {
       TW_CHECK(group.size == sum_of_sizes(group.tensor_sizes));
@@ -220,6 +222,7 @@ class GroupedOptimizer : public Optimizer {
       if (!averages(group.options.kind)) tensors_ += group.tensor_sizes.size();
     }
     TW_CHECK(shares_.empty() || shares_.size() >= tensors_);
+    threads_ = threads_for(size_, threads);
   }
 
   void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
@@ -228,18 +231,21 @@ class GroupedOptimizer : public Optimizer {
     TW_CHECK(groups.size() == 1 || groups.size() == groups_.size());
     for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].settings = groups[groups.size() == 1 ? 0 : i];
     spans_.clear();
-    if (shares_.empty()) plan(step, {});
+    take_shares(mean, parameters);
+    plan(step, parameters.first(shares_.size()));
     const std::optional<float> scale = clipping(mean);
-    mean([&](std::size_t first, std::span<const float> piece) {
-      const std::size_t counts = take_shares(first, piece, parameters);
-      cut(first + counts, piece.subspan(counts),
-          [&](const Span& span, std::size_t at, std::span<const float> part) {
-            update(span, parameters.subspan(at, part.size()), {at, part, scale});
-          });
+    in_parallel(threads_, mean.parts, [&](std::size_t i) {
+      mean.read(i, [&](std::size_t first, std::span<const float> piece) {
+        cut(first, piece, [&](const Span& span, std::size_t at, std::span<const float> part) {
+          update(span, parameters.subspan(at, part.size()), {at, part, scale});
+        });
+      });
     });
-    for (const Span& span : spans_)
+    in_parallel(threads_, spans_.size(), [&](std::size_t i) {
+      const Span& span = spans_[i];
       span.group->rule->finish(span.now, parameters.subspan(span.first, span.size),
                                span.first - span.group->first);
+    });
   }
 
   std::vector<std::span<float>> state() override {
@@ -278,17 +284,18 @@ class GroupedOptimizer : public Optimizer {
     std::optional<float> scale;
   };
 
-  /// Takes what of the piece says which tensors have a gradient, and counts their updates; how many values
-  /// that is. Pieces come in their order: the spans are planned when all of it is here.
-  std::size_t take_shares(std::size_t first, std::span<const float> piece, std::span<float> counts) {
-    if (first >= shares_.size()) return 0;
-    const std::size_t taken = std::min(piece.size(), shares_.size() - first);
-    for (std::size_t i = first; i < first + taken; ++i) {
-      shares_[i] = piece[i - first];
-      if (shares_[i] > kLeastShare) counts[i] += 1;
+  /// Takes the shares, with which the mean begins, and counts the updates of each tensor.
+  void take_shares(const MeanGradient& mean, std::span<float> counts) {
+    std::size_t taken = 0;
+    for (std::size_t part = 0; taken < shares_.size(); ++part) {
+      TW_CHECK(part < mean.parts);
+      mean.read(part, [&](std::size_t first, std::span<const float> piece) {
+        for (std::size_t i = first; i < std::min(first + piece.size(), shares_.size()); ++i, ++taken) {
+          shares_[i] = piece[i - first];
+          if (shares_[i] > kLeastShare) counts[i] += 1;
+        }
+      });
     }
-    if (first + taken == shares_.size()) plan(0, counts);
-    return taken;
   }
 
   /// The spans of this step. counts: the updates of each tensor, this one included; empty: each has `step`.
@@ -339,15 +346,20 @@ class GroupedOptimizer : public Optimizer {
   /// What the gradient is multiplied by; nothing where it is short enough.
   std::optional<float> clipping(const MeanGradient& mean) const {
     if (clip_norm_ == 0) return std::nullopt;
-    SumLanes lanes{};
-    mean([&](std::size_t first, std::span<const float> piece) {
-      for (const Group& group : groups_) {
-        const std::size_t from = std::max(first, group.first);
-        const std::size_t to = std::min(first + piece.size(), group.first + group.size);
-        if (from < to && group.clipped()) add_squares(from, piece.subspan(from - first, to - from), lanes);
-      }
+    std::vector<SumLanes> squares(mean.parts);
+    in_parallel(threads_, mean.parts, [&](std::size_t i) {
+      mean.read(i, [&](std::size_t first, std::span<const float> piece) {
+        for (const Group& group : groups_) {
+          const std::size_t from = std::max(first, group.first);
+          const std::size_t to = std::min(first + piece.size(), group.first + group.size);
+          if (from < to && group.clipped())
+            add_squares(from, piece.subspan(from - first, to - from), squares[i]);
+        }
+      });
     });
-    const double norm = std::sqrt(sum_of_lanes(lanes));
+    double sum = 0;  // in the order of the parts
+    for (const SumLanes& part : squares) sum += sum_of_lanes(part);
+    const double norm = std::sqrt(sum);
     if (norm <= clip_norm_) return std::nullopt;
     return static_cast<float>(clip_norm_ / (norm + 1e-6));
   }
@@ -366,6 +378,7 @@ class GroupedOptimizer : public Optimizer {
   }
 
   double clip_norm_;
+  std::size_t threads_ = 1;
   std::uint64_t size_ = 0;
   std::vector<Group> groups_;
   std::vector<float> shares_;  // of the samples that had a gradient, for each tensor; empty: all have
@@ -380,8 +393,9 @@ ParameterGroup one_group(const OptimizerOptions& options, std::vector<std::uint6
   return {size, std::move(tensor_sizes), options};
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm) {
-  return std::make_unique<GroupedOptimizer>(groups, clip_norm);
+std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm,
+                                          std::size_t threads) {
+  return std::make_unique<GroupedOptimizer>(groups, clip_norm, threads);
 }
 
 }  // namespace tw::train

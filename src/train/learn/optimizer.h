@@ -60,21 +60,27 @@ struct GroupStep {
   std::optional<double> weight_decay = {};
 };
 
-/// Receives a mean gradient, one piece after the other; `first` is the place of its first value. Places rise
-/// from piece to piece.
+/// Receives a part of a mean gradient, one piece after the other; `first` is the place of its first value.
+/// Places rise from piece to piece.
 using TakePiece = std::function<void(std::size_t first, std::span<const float> piece)>;
-using MeanGradient = std::function<void(const TakePiece& take)>;
 
-/// Updates flat parameters in place. The same bits on every machine: only + - * / sqrt in a fixed order, no
-/// fused multiply-add. Compute thread only.
+/// A mean gradient. Its parts are consecutive, and the same on every peer. Several threads read different
+/// parts at once, each part as often as wanted.
+struct MeanGradient {
+  std::size_t parts = 1;
+  std::function<void(std::size_t part, const TakePiece& take)> read;
+};
+
+/// Updates flat parameters in place. The same bits on every machine and on any number of threads: only
+/// + - * / sqrt in a fixed order, no fused multiply-add. Called on the compute thread.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update with the mean gradient; the pieces do not affect the result. It is decoded once, or twice if
-  /// its norm has a limit: decoding again costs less than the memory of a copy. `step` counts from 1 (the
-  /// round); with OptimizerKind::updates each tensor has its own. `groups`: one for each group, or one for
-  /// all of them.
+  /// One update with the mean gradient; the pieces of a part do not affect the result. It is decoded once, or
+  /// twice if its norm has a limit: decoding again costs less than the memory of a copy. `step` counts from 1
+  /// (the round); with OptimizerKind::updates each tensor has its own. `groups`: one for each group, or one
+  /// for all of them.
   virtual void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
                      std::span<const GroupStep> groups) = 0;
 
@@ -92,7 +98,9 @@ class Optimizer {
 };
 
 /// clip_norm: largest L2 norm of the mean gradient over all groups but averages; a longer one is
-/// multiplied by clip_norm / (norm + 1e-6), as by torch.nn.utils.clip_grad_norm_. 0: no limit.
-std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm = 0);
+/// multiplied by clip_norm / (norm + 1e-6), as by torch.nn.utils.clip_grad_norm_. 0: no limit. threads: of a
+/// large update, at most.
+std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm = 0,
+                                          std::size_t threads = 1);
 
 }  // namespace tw::train

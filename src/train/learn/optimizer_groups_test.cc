@@ -214,14 +214,14 @@ std::vector<float> draw_values(std::size_t count, Prng& prng) {
 
 /// The gradient in pieces of any length.
 MeanGradient in_pieces(const std::vector<float>& gradient, std::uint64_t seed) {
-  return [&gradient, seed](const TakePiece& take) {
-    Prng prng(seed);
-    for (std::size_t first = 0; first < gradient.size();) {
-      const std::size_t size = std::min<std::size_t>(gradient.size() - first, prng.below(3000));
-      take(first, std::span(gradient).subspan(first, size));
-      first += size;
-    }
-  };
+  return {1, [&gradient, seed](std::size_t, const TakePiece& take) {
+            Prng prng(seed);
+            for (std::size_t first = 0; first < gradient.size();) {
+              const std::size_t size = std::min<std::size_t>(gradient.size() - first, prng.below(3000));
+              take(first, std::span(gradient).subspan(first, size));
+              first += size;
+            }
+          }};
 }
 
 /// The buffers as the header lays them out.
@@ -362,14 +362,11 @@ TEST(Optimizer, asks_for_the_mean_once_and_twice_where_its_norm_has_a_limit) {
     int asked = 0;
     const std::vector<float> gradient = {3, 4};
     std::vector<float> parameters = {0, 0};
-    make_optimizer({one_group({}, {2})}, clip_norm)
-        ->apply(
-            parameters,
-            [&](const TakePiece& take) {
-              ++asked;
-              take(0, gradient);
-            },
-            1, 0.1);
+    const auto counted = [&](std::size_t, const TakePiece& take) {
+      ++asked;
+      take(0, gradient);
+    };
+    make_optimizer({one_group({}, {2})}, clip_norm)->apply(parameters, {1, counted}, 1, 0.1);
     EXPECT_EQ(asked, clip_norm == 0 ? 1 : 2);
   }
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/parallel.h"
 #include "base/prng.h"
 
 namespace tw::train {
@@ -21,7 +22,7 @@ constexpr std::array<std::array<float, kSize>, 3> kGradients = {
 constexpr std::array<double, 3> kLearningRates = {0.1, 0.05, 0.2};
 
 MeanGradient whole(std::span<const float> gradient) {
-  return [gradient](const TakePiece& take) { take(0, gradient); };
+  return {1, [gradient](std::size_t, const TakePiece& take) { take(0, gradient); }};
 }
 
 /// kStart under the three kGradients gives these parameters after each step.
@@ -164,13 +165,38 @@ TEST(Optimizer, takes_the_same_step_however_the_gradient_is_cut) {
     for (std::uint64_t step = 1; step <= 3; ++step) {
       const std::vector<float> gradient = random_values(43, prng);
       one->apply(parameters, whole(gradient), step, 0.01);
-      const auto cut = [&](const TakePiece& take) {
+      const auto cut = [&](std::size_t, const TakePiece& take) {
         for (std::size_t first = 0; first < 43; first += 17)
           take(first, std::span(gradient).subspan(first, std::min<std::size_t>(17, 43 - first)));
       };
-      other->apply(copy, cut, step, 0.01);
+      other->apply(copy, {1, cut}, step, 0.01);
     }
     EXPECT_EQ(parameters, copy) << static_cast<int>(options.kind);
+  }
+}
+
+TEST(Optimizer, takes_the_same_step_on_any_number_of_threads) {
+  constexpr std::size_t kMany = 3 * kWorthAThread, kPart = 65536, kCounts = 2;
+  for (const OptimizerOptions& options : kAllKinds) {
+    const std::vector<ParameterGroup> groups = {one_group({.kind = OptimizerKind::updates}, {kCounts}),
+                                                one_group(options, {kMany - 1000, 1000 - kCounts})};
+    const auto one = make_optimizer(groups, 1), other = make_optimizer(groups, 1, 3);
+    Prng prng(5);
+    std::vector<float> parameters = random_values(kMany, prng);
+    std::fill_n(parameters.begin(), kCounts, 0.0F);
+    std::vector<float> copy = parameters;
+    for (std::uint64_t step = 1; step <= 2; ++step) {
+      std::vector<float> gradient = random_values(kMany, prng);
+      std::fill_n(gradient.begin(), kCounts, 1.0F);
+      const auto part = [&](std::size_t i, const TakePiece& take) {
+        const std::size_t first = i * kPart;
+        take(first, std::span(gradient).subspan(first, std::min(kPart, kMany - first)));
+      };
+      one->apply(parameters, {kMany / kPart, part}, step, 0.01);
+      other->apply(copy, {kMany / kPart, part}, step, 0.01);
+    }
+    EXPECT_TRUE(parameters == copy) << static_cast<int>(options.kind);
+    EXPECT_EQ(parameters[0], 2);
   }
 }
 

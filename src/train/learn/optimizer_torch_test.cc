@@ -106,8 +106,8 @@ TEST(Optimizer, steps_like_pytorch) {
     std::vector<float> parameters = {1.5F, -2.25F, 3.0F, -0.75F, 1.0F, 2.0F, -1.25F, 4.0F};
     for (std::size_t step = 0; step < gradients.size(); ++step) {
       const std::vector<float> gradient(gradients[step].begin(), gradients[step].end());
-      const auto whole = [&](const TakePiece& take) { take(0, gradient); };
-      optimizer->apply(parameters, whole, step + 1, group_steps(one, step));
+      const auto whole = [&](std::size_t, const TakePiece& take) { take(0, gradient); };
+      optimizer->apply(parameters, {1, whole}, step + 1, group_steps(one, step));
       const Values& expected = table.at(one.name).at(step);
       for (std::size_t i = 0; i < expected.size(); ++i) {
         ASSERT_NEAR(parameters[i], expected[i], 2e-6 * std::abs(expected[i]))

@@ -72,23 +72,22 @@ Digest TrainState::apply(Round round, const average::Geometry& geometry, std::sp
                          const std::string& wanted) {
   TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
   const codec::Codec codec = codec_of_mean(run_.codec);
-  const auto decoded = [&](const TakePiece& take) {
+  const auto decoded = [&](std::size_t segment, const TakePiece& take) {
     std::array<float, kPiece> piece;  // stays in the first-level cache
-    for (std::uint64_t s = 0; s < mean.size(); ++s) {
-      for (std::uint64_t first = 0; first < geometry.size(s); first += kPiece) {
-        const auto values = std::span(piece).first(std::min<std::size_t>(kPiece, geometry.size(s) - first));
-        const auto encoded =
-            mean[s].bytes().subspan(encoded_bytes(codec, first), encoded_bytes(codec, values.size()));
-        TW_CHECK(decode(codec, encoded, values));
-        take(geometry.first(s) + first, values);
-      }
+    for (std::uint64_t first = 0; first < geometry.size(segment); first += kPiece) {
+      const auto values =
+          std::span(piece).first(std::min<std::size_t>(kPiece, geometry.size(segment) - first));
+      const auto encoded =
+          mean[segment].bytes().subspan(encoded_bytes(codec, first), encoded_bytes(codec, values.size()));
+      TW_CHECK(decode(codec, encoded, values));
+      take(geometry.first(segment) + first, values);
     }
   };
   const std::vector<GroupStep> settings = hooks_.settings
                                               ? hooks_.settings(round, wanted)
                                               : std::vector<GroupStep>{{.learning_rate = run_.learning_rate}};
   const auto alone = change();
-  optimizer_->apply(parameters_, decoded, round, settings);
+  optimizer_->apply(parameters_, {mean.size(), decoded}, round, settings);
   if (hooks_.changed) hooks_.changed(round, false);
   return digest_of(std::span<const float>(parameters_));
 }
