@@ -12,7 +12,6 @@
 #include "host/store/store_files.h"
 #include "host/system/temporary_folder.h"
 #include "monitor/logs/event_log_json.h"
-#include "monitor/report/cost.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/summary_json.h"
@@ -74,8 +73,21 @@ Result<Logs> read_logs(const std::string& folder) {
   return Error{std::move(message)};
 }
 
-int export_run(const Exports& exports, const std::vector<std::vector<monitor::LogEntry>>& logs,
-               const PeerPrices& prices) {
+std::vector<PeerId> writers_of(const Logs& logs) {
+  std::vector<PeerId> writers;
+  for (const std::vector<monitor::LogEntry>& log : logs)
+    if (!log.empty() && log.front().writer != PeerId{}) writers.push_back(log.front().writer);
+  return writers;
+}
+
+/// The price of a plan goes before those that events tell.
+void forget_prices(Logs& logs) {
+  for (std::vector<monitor::LogEntry>& log : logs)
+    for (monitor::LogEntry& entry : log)
+      std::erase_if(entry.event.numbers, [](const auto& number) { return number.first == "usd_per_h"; });
+}
+
+int export_run(const Exports& exports, const Logs& logs, const PeerPrices& prices) {
   const auto written = write_exports(exports, logs, {.usd_per_h = prices});
   if (!written) return complain(written.error().message, kFailed);
   for (const std::string& path : written.value()) print_out("{}\n", path);
@@ -91,17 +103,13 @@ int report(const ReportArguments& arguments) {
         "of "
         "the two",
         kUsage);
-  const auto logs = read_logs(arguments.folder);
+  auto logs = read_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
-  monitor::Summary summary = summarize(logs.value());
-  std::vector<PeerId> peers;
-  for (const monitor::PeerSummary& peer : summary.peers) peers.push_back(peer.id);
-  const auto prices = prices_for(arguments.folder, arguments.plan, peers);
+  const auto prices = prices_for(arguments.folder, arguments.plan, writers_of(logs.value()));
   if (!prices) return complain(prices.error().message, kUsage);
+  if (!arguments.plan.empty()) forget_prices(logs.value());
   if (arguments.exports.any()) return export_run(arguments.exports, logs.value(), prices.value());
-  if (!arguments.plan.empty())
-    for (monitor::PeerSummary& peer : summary.peers) peer.usd_per_h.reset();
-  tell_cost(summary, prices.value());
+  const monitor::Summary summary = summarize(logs.value(), {.usd_per_h = prices.value()});
   print_out("{}", arguments.json ? to_json(summary) : render(summary));
   return kDone;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peer/live_journal.h"
 
-#include "monitor/report/report.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::peer {
 namespace {

@@ -75,10 +75,10 @@ TEST_F(Sim, replays_a_seed_exactly_and_writes_the_event_logs_of_a_real_run) {
   const std::string first = run({"sim", scenario, "--seed", "3", "--trace", "--out", path("out")}, 0);
   const monitor::Summary summary_of_first = summary();
   EXPECT_EQ(run({"sim", scenario, "--seed", "3", "--trace", "--out", path("out")}, 0), first);
-  EXPECT_EQ(summary().peers, summary_of_first.peers);
+  EXPECT_EQ(summary().board.peers, summary_of_first.board.peers);
   EXPECT_EQ(summary().rounds, 8U);
   EXPECT_TRUE(summary().identical) << summary().difference;
-  EXPECT_GE(summary().peers.size(), 4U);
+  EXPECT_GE(summary().board.peers.size(), 4U);
   EXPECT_NE(run({"report", path("out")}, 0).find("identical on all peers in every round"), std::string::npos);
   std::ofstream(path("out/thesis.txt")) << "mine";
   EXPECT_EQ(run({"sim", scenario, "--seed", "3", "--trace", "--out", path("out")}, 2), "");

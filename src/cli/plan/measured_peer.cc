@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/median.h"
-#include "monitor/report/report.h"
 
 namespace tw::cli {
 namespace {

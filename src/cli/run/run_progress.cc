@@ -5,43 +5,36 @@
 #include <filesystem>
 
 #include "cli/plan/own_lives.h"
-#include "monitor/report/held_history.h"
-#include "monitor/report/history.h"
+#include "monitor/fold/journal.h"
 
 namespace tw::cli {
 namespace {
 
 constexpr int kRecentRounds = 20;
 
-/// Rounds that were committed and say how many samples the run has.
-std::vector<const monitor::RoundFacts*> committed(const monitor::RunHistory& history) {
-  std::vector<const monitor::RoundFacts*> rounds;
-  for (const auto& [number, round] : history.rounds)
-    if (round.committed && round.samples_total > 0) rounds.push_back(&round);
-  return rounds;
-}
-
-void take_rounds(const monitor::RunHistory& history, plan::RunProgress& progress) {
-  const auto rounds = committed(history);
+/// By the rounds that say how many samples the run has.
+void take_rounds(std::vector<monitor::BoardRound> rounds, plan::RunProgress& progress) {
+  std::erase_if(rounds, [](const monitor::BoardRound& round) {
+    return !round.committed_s || round.samples_total == 0;
+  });
   if (rounds.empty()) return;
-  const monitor::RoundFacts& last = *rounds.back();
+  const monitor::BoardRound& last = rounds.back();
   progress.samples = static_cast<double>(last.samples_total);
   const std::size_t back = std::min<std::size_t>(rounds.size() - 1, kRecentRounds);
-  const monitor::RoundFacts& before = *rounds[rounds.size() - 1 - back];
-  const double seconds = to_seconds(*last.committed - *before.committed);
+  const monitor::BoardRound& before = rounds[rounds.size() - 1 - back];
+  const double seconds = *last.committed_s - *before.committed_s;
   if (seconds > 0)
     progress.samples_per_s = static_cast<double>(last.samples_total - before.samples_total) / seconds;
 }
 
-void take_peers(const monitor::RunHistory& history, plan::RunProgress& progress) {
+void take_peers(const monitor::Journal& journal, plan::RunProgress& progress) {
   int at_the_end = 0;
-  for (const auto& [id, peer] : history.peers) {
-    if (!peer.stayed()) continue;
+  for (const auto& [id, peer] : journal.peers().all()) {
+    if (!monitor::Peers::stayed(peer.standing, journal.rounds().last())) continue;
     ++at_the_end;
-    progress.peers += peer.stopped ? 0 : 1;
+    progress.peers += peer.standing.stopped_s ? 0 : 1;
   }
   if (progress.peers == 0) progress.peers = at_the_end;
-  progress.losses = static_cast<int>(history.losses.size());
 }
 
 }  // namespace
@@ -55,10 +48,12 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
   progress.elapsed_h =
       std::max(0.0, static_cast<double>(now_unix_s) - static_cast<double>(begun) / 1e9) / 3600;
-  const monitor::RunHistory history =
-      gather_history(entries, monitor::HeldHistory(entries).dropped_entries());
-  take_rounds(history, progress);
-  take_peers(history, progress);
+  const monitor::Journal journal = journal_of(logs);
+  const monitor::Board board = journal.board();
+  take_rounds(board.rounds, progress);
+  take_peers(journal, progress);
+  progress.losses = static_cast<int>(std::ranges::count(
+      board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));
   for (const market::Lived& life : lives_of(std::move(entries))) progress.peer_hours += life.hours;
   return progress;
 }

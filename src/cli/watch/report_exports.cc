@@ -15,7 +15,6 @@
 #include "monitor/export/board_csv.h"
 #include "monitor/export/chrome_trace_json.h"
 #include "monitor/export/tensorboard.h"
-#include "monitor/report/history.h"
 #include "monitor/report/used_samples.h"
 
 namespace tw::cli {

@@ -8,7 +8,6 @@
 #include "base/median.h"
 #include "base/text/fields.h"
 #include "base/text/number.h"
-#include "monitor/report/report.h"
 
 namespace tw::launch {
 

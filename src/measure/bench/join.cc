@@ -15,7 +15,7 @@
 #include "measure/bench/bench_peer.h"
 #include "measure/bench/pump.h"
 #include "measure/bench/watch.h"
-#include "monitor/report/report.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::measure {
 namespace {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "monitor/report/report.h"
 
 namespace tw::measure {
 namespace {

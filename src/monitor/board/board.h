@@ -111,6 +111,8 @@ struct BoardRound {
   std::optional<double> calc_s, comm_s;         ///< durations, as its leader saw them
   std::optional<double> bound_share;            ///< least time of this averaging by bandwidth / comm_s
   std::uint64_t samples = 0;                    ///< in the mean
+  std::uint64_t samples_total = 0;              ///< of the run after it; 0: not known
+  std::uint64_t carried = 0;                    ///< left over by the round before
   std::vector<PeerId> contributors;
   std::vector<LeftOut> left_out;
   std::optional<double> loss;  ///< of the batch

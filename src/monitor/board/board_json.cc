@@ -89,6 +89,8 @@ void visit(auto& on, Of<BoardRound> auto& round) {
   on("comm_s", round.comm_s);
   on("bound_share", round.bound_share);
   on("samples", round.samples);
+  on("samples_total", round.samples_total);
+  on("carried", round.carried);
   on("contributors", round.contributors);
   on("left_out", round.left_out);
   on("loss", round.loss);

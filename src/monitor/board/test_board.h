@@ -74,6 +74,8 @@ inline Board full_board() {
                    .comm_s = 1,
                    .bound_share = 0.93,
                    .samples = 512,
+                   .samples_total = 6144,
+                   .carried = 32,
                    .contributors = {PeerId{1}},
                    .left_out = {{.peer = PeerId{2}, .why = "silent"}},
                    .loss = 0.25}};

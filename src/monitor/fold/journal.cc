@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "monitor/fold/money.h"
-#include "monitor/report/held_history.h"
-#include "monitor/report/history.h"
-#include "monitor/report/report.h"
+#include "monitor/logs/held_history.h"
 
 namespace tw::monitor {
 namespace {
@@ -29,11 +27,14 @@ std::optional<double> goodput_of(const std::vector<BoardSpan>& spans, const std:
 }  // namespace
 
 Journal::Journal(JournalOptions options)
-    : options_(std::move(options)), peers_(options_.lane_rounds), links_(options_.egress) {}
+    : options_(std::move(options)),
+      peers_(options_.lane_rounds),
+      rounds_(options_.whole ? ~std::size_t{0} : Board::kMostRounds),
+      links_(options_.egress) {}
 
 void Journal::take_news(const Peers::News& news) {
   if (news.interruption) interruptions_.push_back(*news.interruption);
-  if (interruptions_.size() > Board::kMostInterruptions) interruptions_.pop_front();
+  if (!options_.whole && interruptions_.size() > Board::kMostInterruptions) interruptions_.pop_front();
   if (news.rewound) rounds_.rewind(*news.rewound);
 }
 
@@ -44,18 +45,23 @@ void Journal::take_start(const Seen& seen) {
   budget_drains_ = seen.count("budget_drains") != 0;
 }
 
-void Journal::take(const LogEntry& entry, bool dropped) {
+std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   const Seen seen{entry, clocks_.seconds(entry)};
   newest_s_ = std::max(newest_s_, seen.at_s);
-  if (dropped) return peers_.take_time(seen);
+  if (dropped) {
+    peers_.take_time(seen);
+    return std::nullopt;
+  }
   const bool from_lost = peers_.is_lost(entry.writer);
-  take_news(peers_.take(seen));
-  if (entry.writer == PeerId{}) return;
+  const Peers::News news = peers_.take(seen);
+  take_news(news);
+  if (entry.writer == PeerId{}) return news.interruption;
   if (entry.event.phase == world::Phase::start) take_start(seen);
   rounds_.take(seen, from_lost);
   ledger_.take(seen, from_lost);
   own_ledgers_[entry.writer].take(seen, from_lost);
   links_.take(seen);
+  return news.interruption;
 }
 
 void Journal::take(PeerId from, const wire::Status& status, double at_s) {
@@ -67,7 +73,7 @@ void Journal::take(PeerId from, const wire::Status& status, double at_s) {
   links_.take(from, status, at_s);
 }
 
-wire::LedgerWord Journal::ledger() const {
+wire::LedgerWord Journal::whole_ledger() const {
   wire::LedgerWord sum = ledger_.word();
   if (gone_before_) add(gone_before_->ledger, sum);
   for (const auto& [peer, told] : told_ledgers_) add(told.word(), sum);
@@ -122,7 +128,7 @@ Board Journal::board(double now_s) const {
   board.speed = rounds_.speed();
   board.speed.goodput = goodput_of(board.spans, board.rounds);
   board.interruptions = interruptions();
-  board.ledger = ledger_of(ledger(), board.samples);
+  board.ledger = ledger_of(whole_ledger(), board.samples);
   board.links = links_.board(board.now_s, [this](PeerId peer) {
     const auto found = peers_.all().find(peer);
     return found != peers_.all().end() && !found->second.is_gone();

@@ -15,8 +15,7 @@
 #include "monitor/fold/seen.h"
 #include "monitor/logs/event_log_json.h"
 
-/// From events to the board. What `tw report` computes from whole logs (monitor/report/report.h), a journal
-/// knows at any time: the same samples, contributions, losses, hours, and whether parameters are identical.
+/// From events to the board.
 namespace tw::monitor {
 
 struct JournalOptions {
@@ -24,18 +23,20 @@ struct JournalOptions {
   std::map<PeerId, double> usd_per_h = {};
   EgressPrice egress = usual_egress_price;
   std::size_t lane_rounds = Board::kMostLaneRounds;  ///< of which there are spans
+  bool whole = false;                                ///< keeps all rounds and interruptions, not the newest
   std::optional<double> budget_usd = {};             ///< nothing: what the newest start event tells
 };
 
 /// Takes the events of a run in the order of time: those of all logs, on one time line by monitor::merge, or
-/// those of its own peer as they happen. Pure; loop thread only; bounded by the peers of the run and by
-/// Board::kMost... Taking an event is cheap; the cost of a board grows with its size.
+/// those of its own peer as they happen. Pure; loop thread only; unless whole, bounded by the peers of the
+/// run and by Board::kMost... Taking an event is cheap; the cost of a board grows with its size.
 class Journal {
  public:
   explicit Journal(JournalOptions options = {});
 
-  /// dropped: it is about a round that the run dropped (HeldHistory): only the time of its peer counts.
-  void take(const LogEntry& entry, bool dropped = false);
+  /// The interruption that the event tells of, if any. dropped: the event is about a round that the run
+  /// dropped (HeldHistory), and only the time of its peer counts.
+  std::optional<Interruption> take(const LogEntry& entry, bool dropped = false);
 
   /// A status of another peer, received at this time (seconds since 1970, by the local clock).
   void take(PeerId from, const wire::Status& status, double at_s);
@@ -49,12 +50,19 @@ class Journal {
   /// Rounds::loss.
   std::optional<double> loss() const { return rounds_.loss(); }
 
+  const Peers& peers() const { return peers_; }
+
+  const Rounds& rounds() const { return rounds_; }
+
+  /// By the events of all peers.
+  const Ledger& ledger() const { return ledger_; }
+
  private:
   void take_start(const Seen& seen);
   void take_news(const Peers::News& news);
   wire::GoneWord gone_beside(PeerId self) const;
   wire::LedgerWord ledger_of_peer(PeerId peer) const;
-  wire::LedgerWord ledger() const;
+  wire::LedgerWord whole_ledger() const;
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
   void judge_end(Board& board) const;

@@ -33,7 +33,7 @@ class Company {
   std::map<PeerId, Journal> journals_;
 };
 
-Story two_peers() {
+Story story_of_two() {
   Story story;
   story.add(1, 0.5,
             {.phase = Phase::start,
@@ -51,7 +51,7 @@ Story two_peers() {
 }
 
 TEST(JournalStatus, of_another_peer_shows_it_as_its_own_log_does) {
-  Story story = two_peers();
+  Story story = story_of_two();
   for (const std::uint64_t peer : {1, 2}) story.apply(peer, 5.1, 5, to_string(Digest{5, 7}));
   story.add(2, 5.2, {.phase = Phase::accumulate, .round = 5});
   story.add(2, 5.6,
@@ -99,7 +99,7 @@ TEST(JournalStatus, of_another_peer_shows_it_as_its_own_log_does) {
 }
 
 TEST(JournalStatus, tells_of_all_rounds_since_the_last_word) {
-  Story story = two_peers();
+  Story story = story_of_two();
   for (Round round = 5; round <= 12; ++round) {
     const double t = 5 + 0.25 * static_cast<double>(round - 5);
     for (const std::uint64_t peer : {1, 2}) {
@@ -157,7 +157,7 @@ TEST(JournalStatus, of_a_run_that_goes_on_after_its_end_is_not_complete) {
 }
 
 TEST(JournalStatus, tells_where_samples_went) {
-  Story story = two_peers();
+  Story story = story_of_two();
   story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
   story.add(2, 5.2,
             {.phase = Phase::reissue, .round = 5, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
@@ -178,7 +178,7 @@ TEST(JournalStatus, tells_where_samples_went) {
 }
 
 TEST(JournalStatus, passes_on_the_ledger_of_those_that_are_gone) {
-  Story story = two_peers();
+  Story story = story_of_two();
   story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
   story.add(2, 5.2,
             {.phase = Phase::reissue, .round = 5, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
@@ -189,7 +189,7 @@ TEST(JournalStatus, passes_on_the_ledger_of_those_that_are_gone) {
 }
 
 TEST(JournalStatus, gives_lanes_to_peers_without_a_log) {
-  Company company(two_peers());
+  Company company(story_of_two());
   company.hear(1, 2, 5.9);
   double computing_s = 0, averaging_s = 0;
   for (const BoardSpan& span : company.of(1).board(kEpochS + 6).spans) {
@@ -208,8 +208,8 @@ TEST(JournalStatus, shows_other_parameters_at_once) {
   story.apply(2, 3.5, 2, to_string(Digest{1, 2}));
   Company company(story);
   EXPECT_EQ(company.of(1).board().identical, false) << "two digests in its own log";
-  Story good = two_peers();
-  Story other = two_peers();
+  Story good = story_of_two();
+  Story other = story_of_two();
   good.apply(1, 5.2, 5, to_string(Digest{1, 1}));
   other.apply(2, 5.2, 5, to_string(Digest{1, 2}));
   Company first(good), second(other);
@@ -219,7 +219,7 @@ TEST(JournalStatus, shows_other_parameters_at_once) {
 }
 
 TEST(JournalStatus, brings_back_a_peer_that_was_counted_out) {
-  Story story = two_peers();
+  Story story = story_of_two();
   story.add(1, 5.6, {.phase = Phase::lost, .round = 5, .peer = PeerId{2}, .why = "silent"});
   story.add(2, 9, {.phase = Phase::accumulate, .round = 7});
   Company company(story);
@@ -231,7 +231,7 @@ TEST(JournalStatus, brings_back_a_peer_that_was_counted_out) {
 }
 
 TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
-  Story story = two_peers();
+  Story story = story_of_two();
   story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
   // Peer 1 has the log of both; peer 3 comes later and hears of it.
   Journal first = journal_of(story.logs());
@@ -246,7 +246,7 @@ TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
 }
 
 TEST(JournalStatus, does_not_count_itself_among_those_that_are_gone) {
-  Story story = two_peers();
+  Story story = story_of_two();
   story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
   const Journal journal = journal_of(story.logs());
   Journal late;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "monitor/report/report.h"
-
 namespace tw::monitor {
 
 void Ledger::take_reissue(const Seen& seen) {
@@ -44,10 +42,19 @@ void Ledger::take(const Seen& seen, bool from_lost) {
   }
 }
 
-wire::LedgerWord Ledger::word() const {
+std::uint64_t Ledger::again() const {
   std::uint64_t again = again_before_;
   for (const auto& [where, microbatches] : again_) again += microbatches;
-  return {.again = again * microbatch_,
+  return again;
+}
+
+std::optional<std::uint64_t> Ledger::again_of(Round round, PeerId peer) const {
+  const auto found = again_.find({round, peer});
+  return found == again_.end() ? std::nullopt : std::optional(found->second);
+}
+
+wire::LedgerWord Ledger::word() const {
+  return {.again = again() * microbatch_,
           .handed_over = handed_over_,
           .skipped = skipped_before_ + skipped_.size()};
 }

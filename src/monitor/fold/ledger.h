@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -21,6 +22,15 @@ class Ledger {
 
   /// What its events tell.
   wire::LedgerWord word() const;
+
+  /// Microbatches leased again.
+  std::uint64_t again() const;
+
+  /// The part of a peer that was lost in this round; nothing: no event tells it.
+  std::optional<std::uint64_t> again_of(Round round, PeerId peer) const;
+
+  /// Samples of a microbatch; 0: not known.
+  std::uint64_t microbatch() const { return microbatch_; }
 
  private:
   static constexpr std::size_t kMostOpen = 4096;  ///< that leaders may report again

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "market/tariffs.h"
-#include "monitor/report/report.h"
 #include "world/event_table.h"
 
 namespace tw::monitor {

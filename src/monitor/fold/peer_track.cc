@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "monitor/report/report.h"
-
 namespace tw::monitor {
 
 using world::Phase;

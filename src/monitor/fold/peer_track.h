@@ -16,8 +16,8 @@
 
 namespace tw::monitor {
 
-/// The hours of a peer's processes, one after the other, as monitor::machine_hours counts them: from the
-/// first sign of a process to its stop, or to its last sign.
+/// The hours of a peer's processes, one after the other, from the first
+/// sign of a process to its stop, or to its last sign. They have no start-up and shutdown of a machine.
 class Uptime {
  public:
   /// starts, stops: this is the first, or the last, sign of its process.
@@ -78,7 +78,8 @@ struct Standing {
   bool left = false;        ///< it left by itself, according to a record
   bool superseded = false;  ///< others resumed from a checkpoint without it
 
-  bool stayed() const { return first_round && !lost_round && !left && !superseded; }
+  /// Peers close their links when a run ends, and one that looks a moment longer may take that for a loss.
+  bool ended_itself(Round lost, Round last) const { return stopped_s && !killed && lost > last; }
 };
 
 /// The stages of a peer's rounds, from its own events.

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "monitor/report/report.h"
-
 namespace tw::monitor {
 namespace {
 
@@ -33,8 +31,12 @@ bool Peers::is_lost(PeerId peer) const {
 bool Peers::ended_itself(const Interruption& loss, Round last) const {
   const auto found = tracks_.find(loss.peer);
   if (loss.kind != Interruption::Kind::lost || found == tracks_.end()) return false;
-  const Standing& standing = found->second.standing;
-  return standing.stopped_s && !standing.killed && loss.round > last;
+  return found->second.standing.ended_itself(loss.round, last);
+}
+
+bool Peers::stayed(const Standing& standing, Round last) {
+  const bool lost = standing.lost_round && !standing.ended_itself(*standing.lost_round, last);
+  return standing.first_round && !lost && !standing.left && !standing.superseded;
 }
 
 void Peers::rewind(Round to) {

@@ -37,6 +37,9 @@ class Peers {
   /// A loss that did not happen: the peer's own log says that it ended after the last round.
   bool ended_itself(const Interruption& loss, Round last) const;
 
+  /// It neither left nor was lost, or only after the last round.
+  static bool stayed(const Standing& standing, Round last);
+
  private:
   PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer, lane_rounds_).first->second; }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/rounds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
-
-#include "monitor/report/report.h"
 
 namespace tw::monitor {
 
@@ -63,7 +63,8 @@ void Rounds::take_commit(const Seen& seen) {
   }
   last_ = std::max(last_, event.round);
   if (event.round >= last_) complete_ = seen.count("last") != 0;  // a run that ended may go on later
-  round.samples_total = std::max(round.samples_total, seen.count("samples_total"));
+  round.shown.samples_total = std::max(round.shown.samples_total, seen.count("samples_total"));
+  round.shown.carried = std::max(round.shown.carried, seen.count("carried"));
   if (round.leader == seen.writer())
     take_times(round, number_in(event, "calc_s"), number_in(event, "comm_s"));
   const std::uint64_t samples = seen.count("samples");
@@ -95,23 +96,25 @@ void Rounds::take_loss(Track& round, double loss, std::uint64_t samples) {
 void Rounds::take_digest(PeerId peer, Round number, const std::string& record, const std::string& digest) {
   if (digest.empty()) return;
   applied_ = true;
-  const std::string& first = track(number).digests.try_emplace(record, digest).first->second;
-  if (first != digest && !differing_) differing_ = {number, peer};
+  const Parameters came{peer, digest};
+  const Parameters& known = track(number).digests.try_emplace(record, came).first->second;
+  if (known.digest != digest && !differing_) differing_ = {number, known, came};
 }
 
 /// A status does not tell the record: the parameters are those after one of the records of this round.
 void Rounds::take_told_digest(PeerId peer, Round number, const std::string& digest) {
   applied_ = true;
-  const auto& digests = track(number).digests;
-  const bool known = digests.empty() ||
-                     std::ranges::any_of(digests, [&](const auto& after) { return after.second == digest; });
-  if (digests.empty()) track(number).digests.emplace("", digest);
-  if (!known && !differing_) differing_ = {number, peer};
+  auto& digests = track(number).digests;
+  const Parameters came{peer, digest};
+  if (digests.empty()) digests.emplace("", came);
+  const bool known =
+      std::ranges::any_of(digests, [&](const auto& after) { return after.second.digest == digest; });
+  if (!known && !differing_) differing_ = {number, digests.begin()->second, came};
 }
 
 /// The peer takes the state of others: what it had is of no run any more.
 void Rounds::falls_behind(PeerId peer) {
-  if (differing_ && differing_->peer == peer) differing_.reset();
+  if (differing_ && differing_->came.peer == peer) differing_.reset();
 }
 
 void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
@@ -128,7 +131,7 @@ void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
   if (!is_known(last.round)) return;
   Track& round = track(last.round);
   if (round.shown.begun_s == 0) round.shown.begun_s = at_s - last.begun_ago_s;
-  round.samples_total = std::max(round.samples_total, last.samples_total);
+  round.shown.samples_total = std::max(round.shown.samples_total, last.samples_total);
   if (last.leads) take_times(round, last.calc_s, last.comm_s);
 }
 
@@ -188,17 +191,17 @@ void Rounds::take(const Seen& seen, bool from_lost) {
     default:
       break;
   }
-  while (tracks_.size() > Board::kMostRounds) tracks_.erase(tracks_.begin());
-  while (given_up_.size() > Board::kMostRounds) given_up_.erase(given_up_.begin());
+  while (tracks_.size() > most_) tracks_.erase(tracks_.begin());
+  while (given_up_.size() > most_) given_up_.erase(given_up_.begin());
 }
 
 std::optional<std::uint64_t> Rounds::batch_of(const Track& track) const {
   const Round number = track.shown.round;
   const auto before = tracks_.find(number - 1);
-  const std::uint64_t sum_before = before == tracks_.end() ? 0 : before->second.samples_total;
+  const std::uint64_t sum_before = before == tracks_.end() ? 0 : before->second.shown.samples_total;
   const bool known = number == 1 || sum_before > 0;
-  if (!known || track.samples_total <= sum_before) return std::nullopt;
-  return track.samples_total - sum_before;
+  if (!known || track.shown.samples_total <= sum_before) return std::nullopt;
+  return track.shown.samples_total - sum_before;
 }
 
 std::vector<BoardRound> Rounds::board() const {
@@ -218,7 +221,7 @@ std::vector<BoardRound> Rounds::board() const {
 
 std::uint64_t Rounds::samples() const {
   const auto found = tracks_.find(last_);
-  return found == tracks_.end() ? 0 : found->second.samples_total;
+  return found == tracks_.end() ? 0 : found->second.shown.samples_total;
 }
 
 std::optional<double> Rounds::loss() const {
@@ -239,7 +242,7 @@ BoardSpeed Rounds::speed() const {
   std::size_t seen = 0;
   for (auto at = tracks_.rbegin(); at != tracks_.rend() && seen <= kSpeedRounds; ++at) {
     const Track& round = at->second;
-    if (!round.shown.committed_s || round.samples_total == 0) continue;
+    if (!round.shown.committed_s || round.shown.samples_total == 0) continue;
     if (newest == nullptr) newest = &round;
     oldest = &round;
     if (seen++ == kSpeedRounds || !round.shown.calc_s || !round.shown.comm_s) continue;
@@ -249,11 +252,18 @@ BoardSpeed Rounds::speed() const {
   if (comm_s > 0) speed.granularity = calc_s / comm_s;
   if (newest == oldest) return speed;
   const double seconds = *newest->shown.committed_s - *oldest->shown.committed_s;
-  const auto samples = static_cast<double>(newest->samples_total - oldest->samples_total);
+  const auto samples = static_cast<double>(newest->shown.samples_total - oldest->shown.samples_total);
   if (seconds > 0 && samples > 0) speed.samples_per_s = samples / seconds;
   return speed;
 }
 
 std::optional<bool> Rounds::identical() const { return applied_ ? std::optional(!differing_) : std::nullopt; }
+
+std::string Rounds::difference() const {
+  if (!differing_) return {};
+  const auto& [round, known, came] = *differing_;
+  return fmt::format("after round {}, peer {} has {} and peer {} has {}", round, to_string(known.peer),
+                     known.digest, to_string(came.peer), came.digest);
+}
 
 }  // namespace tw::monitor

@@ -17,6 +17,9 @@ namespace tw::monitor {
 /// The rounds of a run: times, samples, contributors and digests of the parameters.
 class Rounds {
  public:
+  /// most: that are kept, the newest ones.
+  explicit Rounds(std::size_t most = Board::kMostRounds) : most_(most) {}
+
   /// from_lost: others count its writer out.
   void take(const Seen& seen, bool from_lost);
 
@@ -26,7 +29,7 @@ class Rounds {
   /// Rounds after this one are repeated: the first time does not count.
   void rewind(Round to);
 
-  /// The newest Board::kMostRounds, oldest first.
+  /// Oldest first.
   std::vector<BoardRound> board() const;
 
   /// Last committed; 0: none.
@@ -44,21 +47,28 @@ class Rounds {
   /// All peers that applied a round have the same parameters. Nothing: none was applied.
   std::optional<bool> identical() const;
 
+  /// "after round 4, peer 1 has 0a and peer 2 has 0b": the first parameters that differ; empty: none do.
+  std::string difference() const;
+
   bool complete() const { return complete_; }
 
  private:
+  struct Parameters {
+    PeerId peer;  ///< that told them first
+    std::string digest;
+  };
+
   struct Track {
     BoardRound shown;
     std::optional<PeerId> leader;   ///< last peer that reported to lead, else the first to commit
     bool led = false;               ///< leader is from a lead event
     std::uint64_t own_samples = 0;  ///< sum of the peers' own reports
-    std::uint64_t samples_total = 0;
     std::optional<double> bound_s;  ///< as its leader computed
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;
-    std::map<std::string, std::string> digests;  ///< of the parameters after it, by record
-    std::string record;                          ///< that its first committer had; empty: not known
-    std::set<PeerId> committed_by;               ///< and not given up since
+    std::map<std::string, Parameters> digests;  ///< of the parameters after it, by record
+    std::string record;                         ///< that its first committer had; empty: not known
+    std::set<PeerId> committed_by;              ///< and not given up since
   };
 
   static constexpr std::size_t kSpeedRounds = 10;
@@ -81,6 +91,7 @@ class Rounds {
   void take_loss(Track& round, double loss, std::uint64_t samples);
   void take_lost(Round round, PeerId peer, const std::string& why);
 
+  std::size_t most_;
   std::map<Round, Track> tracks_;
   /// Rounds whose only committer was started again, as far as that is known by then: the others may commit
   /// the same record later, and the part of the former process is known from nobody else.
@@ -90,7 +101,7 @@ class Rounds {
 
   struct Difference {
     Round round = 0;
-    PeerId peer;  ///< that came with it
+    Parameters known, came;
   };
 
   std::optional<Difference> differing_;  ///< the first one

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/seen.h"
 
-#include "monitor/report/report.h"
-
 namespace tw::monitor {
 
 std::uint64_t Seen::count(std::string_view name) const {

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/median.h"
 #include "base/text/text_file.h"
 
 namespace tw::monitor {
@@ -155,7 +156,24 @@ Status parse_lines(const std::string& path, std::string& text, std::uint64_t& li
   return Unit{};
 }
 
+/// Wall time minus monotonic time; the median, because the wall clock may be set while a run goes on.
+std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
+  const auto offset = [](const LogEntry& entry) {
+    return entry.unix_nanos - entry.event.at.time_since_epoch().count();
+  };
+  const std::int64_t first = offset(log.front());
+  std::vector<double> later;  // nanoseconds since 1970 are more than a double holds
+  for (const LogEntry& entry : log) later.push_back(static_cast<double>(offset(entry) - first));
+  return first + static_cast<std::int64_t>(median(std::move(later)));
+}
+
 }  // namespace
+
+std::optional<double> number_in(const world::Event& event, std::string_view name) {
+  for (const auto& [known, value] : event.numbers)
+    if (known == name) return value;
+  return std::nullopt;
+}
 
 std::string calendar_time(std::int64_t unix_nanos) {
   const std::int64_t millis = unix_nanos / 1'000'000;
@@ -388,6 +406,25 @@ Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& fo
     logs.push_back(std::move(log).value());
   }
   return logs;
+}
+
+std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs) {
+  std::vector<LogEntry> all;
+  std::optional<std::int64_t> first_offset_ns;
+  for (const std::vector<LogEntry>& log : logs) {
+    if (log.empty()) continue;
+    const std::int64_t offset_ns = clock_offset_ns(log);
+    if (!first_offset_ns) first_offset_ns = offset_ns;
+    const Duration apart(offset_ns - *first_offset_ns);
+    const bool same_clock = std::chrono::abs(apart) < std::chrono::seconds(1);
+    for (LogEntry entry : log) {
+      if (!same_clock) entry.event.at += apart;
+      all.push_back(std::move(entry));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const LogEntry& a, const LogEntry& b) { return a.event.at < b.event.at; });
+  return all;
 }
 
 }  // namespace tw::monitor

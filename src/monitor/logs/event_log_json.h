@@ -5,6 +5,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -31,6 +32,9 @@ std::string to_json_line(const LogEntry& entry);
 
 /// The inverse. Errors say what is missing or of the wrong kind.
 Result<LogEntry> parse_json_line(const std::string& line);
+
+/// The measurement of that name.
+std::optional<double> number_in(const world::Event& event, std::string_view name);
 
 /// "2026-01-31T12:00:00.000Z"
 std::string calendar_time(std::int64_t unix_nanos);
@@ -119,5 +123,10 @@ Result<std::vector<LogEntry>> read_event_log(const std::string& path);
 /// All logs of a folder, or of its subfolder "logs" if only that one has logs, a log each; or the one log.
 /// Errors: no such folder, no log in it, a broken line.
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log);
+
+/// All logs on one time line: a log whose wall clock runs apart from its monotonic clock by another amount
+/// than that of the first log (by more than a second: another machine, or a restart of it) is shifted by the
+/// difference.
+std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs);
 
 }  // namespace tw::monitor

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "monitor/report/report.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/report/cost.h"
-
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 
 namespace tw::monitor {
@@ -25,33 +26,37 @@ TEST(Cost, hours_last_from_the_start_of_each_process_to_its_stop_or_last_line) {
   // The machine was started anew meanwhile: its clock begins at 0.
   const Log rebooted = {at_hour(6, 3, Phase::start), at_hour(7, 3, Phase::apply),
                         at_hour(0.5, 3, Phase::start), at_hour(0.75, 3, Phase::apply)};
+  std::map<PeerId, double> hours;
+  for (const BoardPeer& peer : summarize({local, stopped, killed_and_back, rebooted, {}}).board.peers)
+    hours[peer.peer] = peer.usage.hours;
   const std::map<PeerId, double> expected = {{PeerId{1}, 2}, {PeerId{2}, 1.5}, {PeerId{3}, 1.25}};
-  EXPECT_EQ(machine_hours({local, stopped, killed_and_back, rebooted, {}}), expected);
+  EXPECT_EQ(hours, expected);
 }
 
-/// Peers 1 to 4 had 10, 2, 4 hours and a log that is not here; 900 samples count, 100 were given out again.
-Summary summary() {
-  Summary made;
-  made.samples = 900;
-  made.leavings.microbatches_again = 10;
-  made.leavings.samples_again = 100;
-  for (const auto& [id, hours] : {std::pair{1, 10}, {2, 2}, {3, 4}})
-    made.peers.push_back({.id = PeerId{static_cast<std::uint64_t>(id)}, .hours = hours});
-  made.peers.push_back({.id = PeerId{4}});
-  made.cost.machine_hours = 16;
-  return made;
+/// Peers 1 to 3 ran for 10, 2 and 4 hours; no event of peer 4 is here. 900 samples count, 100 were given out
+/// again.
+std::vector<Log> logs(bool says_microbatch = true) {
+  std::vector<Log> logs;
+  for (const auto& [id, hours] : {std::pair{1U, 10}, {2U, 2}, {3U, 4}}) {
+    Log& log = logs.emplace_back(Log{at_hour(0, id, Phase::start), at_hour(hours, id, Phase::stop)});
+    if (id != 1) continue;
+    if (says_microbatch) log[0].event.numbers = {{"microbatch", 10}};
+    LogEntry lost = at_hour(1, id, Phase::lost), reissue = at_hour(1, id, Phase::reissue);
+    LogEntry commit = at_hour(2, id, Phase::commit);
+    lost.event.peer = reissue.event.peer = PeerId{4};
+    reissue.event.numbers = {{"microbatches", 10}};
+    commit.event.round = 1;
+    commit.event.numbers = {{"samples", 900}, {"samples_total", 900}};
+    log.insert(log.begin() + 1, {lost, reissue, commit});
+  }
+  return logs;
 }
 
 TEST(Cost, is_that_of_the_hours_whose_price_is_known) {
-  Summary told = summary();
-  tell_cost(told, {{PeerId{1}, 0.5}, {PeerId{2}, 0}, {PeerId{4}, 7}});
-  EXPECT_EQ(told.peers[0].usd, 5);
-  EXPECT_EQ(told.peers[1].usd, 0) << "owned";
-  EXPECT_EQ(told.peers[2].usd, std::nullopt);
-  EXPECT_EQ(told.peers[3].usd, std::nullopt) << "nobody knows its hours";
-  EXPECT_EQ(told.cost.usd, 5);
-  EXPECT_EQ(told.cost.priced_hours, 12);
-  EXPECT_EQ(told.cost.usd_again, 0.5) << "a tenth of all samples that were leased";
+  const Summary told = summarize(logs(), {.usd_per_h = {{PeerId{1}, 0.5}, {PeerId{2}, 0}, {PeerId{4}, 7}}});
+  EXPECT_EQ(told.board.money.usd(), 5);
+  EXPECT_EQ(told.board.money.priced_hours, 12) << "peer 2 is owned";
+  EXPECT_EQ(told.usd_again(), 0.5) << "a tenth of all samples that were leased";
   const std::string text = render(told);
   for (const char* part : {"machine hours  16.000\n",
                            "cost           5.00 USD for 12.000 hours; of the other 4.000 no price is known\n",
@@ -60,10 +65,9 @@ TEST(Cost, is_that_of_the_hours_whose_price_is_known) {
 }
 
 TEST(Cost, says_nothing_of_money_where_no_price_is_known) {
-  Summary told = summary();
-  tell_cost(told, {{PeerId{9}, 1}});
-  EXPECT_EQ(told.cost.usd, std::nullopt);
-  EXPECT_EQ(told.cost.usd_again, std::nullopt);
+  const Summary told = summarize(logs(), {.usd_per_h = {{PeerId{9}, 1}}});
+  EXPECT_EQ(told.board.money.usd(), std::nullopt);
+  EXPECT_EQ(told.usd_again(), std::nullopt);
   EXPECT_EQ(render(told).find("USD"), std::string::npos) << render(told);
 }
 
@@ -74,26 +78,24 @@ LogEntry traffic(std::uint64_t writer, world::Event event) {
 
 Summary of_reads(const char* store) {
   const std::string name = store;
-  Summary told;
-  tell_traffic(
-      told,
-      {traffic(1, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}}}),
-       traffic(2, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
-       traffic(1, {.phase = Phase::traffic, .numbers = {{"from:" + name, 1e9}, {"asked:" + name, 1000}}}),
-       traffic(2, {.phase = Phase::traffic, .numbers = {{"from:" + name, 2e9}, {"asked:" + name, 2000}}})});
-  return told;
+  return summarize(
+      {{traffic(1, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}}}),
+        traffic(2, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
+        traffic(1, {.phase = Phase::traffic, .numbers = {{"from:" + name, 1e9}, {"asked:" + name, 1000}}}),
+        traffic(2, {.phase = Phase::traffic, .numbers = {{"from:" + name, 2e9}, {"asked:" + name, 2000}}})}});
 }
 
 TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
   const Summary told = of_reads("s3:us-east-1");
-  ASSERT_EQ(told.stores.size(), 1U);
-  const StoreTraffic& s3 = told.stores[0].read;
+  const std::vector<StoreUsed> stores = stores_of(told.board.links);
+  ASSERT_EQ(stores.size(), 1U);
+  const StoreTraffic& s3 = stores[0].read;
   EXPECT_EQ(s3.bytes, 3'000'000'000U);
   EXPECT_EQ(s3.requests, 3000U);
   EXPECT_NEAR(s3.usd.value(), 2 * 0.09, 1e-12) << "nothing within the region";
   EXPECT_NEAR(s3.requests_usd.value(), 3000 * 0.4e-6, 1e-12);
-  EXPECT_EQ(told.cost.egress_usd, s3.usd);
-  EXPECT_EQ(told.cost.requests_usd, s3.requests_usd);
+  EXPECT_EQ(told.egress_usd(), s3.usd);
+  EXPECT_EQ(told.requests_usd(), s3.requests_usd);
   EXPECT_NE(
       render(told).find("read from      s3:us-east-1: 3.00 GB (0.18 USD), 3000 requests (0.0012 USD)\n"),
       std::string::npos)
@@ -101,36 +103,35 @@ TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
 }
 
 TEST(Cost, of_copies_in_a_store_is_that_of_writes_and_of_what_leaves_the_peers_provider) {
-  Summary told;
-  tell_traffic(told, {traffic(1, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
-                      traffic(1, {.phase = Phase::traffic,
-                                  .numbers = {{"into:s3:us-east-1", 1e9}, {"wrote:s3:us-east-1", 1000}}})});
-  ASSERT_EQ(told.stores.size(), 1U);
-  const StoreTraffic& written = told.stores[0].written;
+  const Summary told =
+      summarize({{traffic(1, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
+                  traffic(1, {.phase = Phase::traffic,
+                              .numbers = {{"into:s3:us-east-1", 1e9}, {"wrote:s3:us-east-1", 1000}}})}});
+  const std::vector<StoreUsed> stores = stores_of(told.board.links);
+  ASSERT_EQ(stores.size(), 1U);
+  const StoreTraffic& written = stores[0].written;
   EXPECT_EQ(written.bytes, 1'000'000'000U);
   EXPECT_EQ(written.usd, usual_egress_price("gcp:us-central1:b", "aws:us-east-1:a"));
   EXPECT_GT(written.usd.value(), 0);
   EXPECT_NEAR(written.requests_usd.value(), 1000 * 5e-6, 1e-12);
   EXPECT_NE(render(told).find("written to     s3:us-east-1: 1.00 GB ("), std::string::npos) << render(told);
-  EXPECT_EQ(told.cost.egress_usd, written.usd);
+  EXPECT_EQ(told.egress_usd(), written.usd);
 }
 
 TEST(Cost, of_a_store_without_a_price_is_not_nothing) {
   const Summary told = of_reads("my.host:9000");
-  EXPECT_EQ(told.cost.egress_usd, std::nullopt);
-  EXPECT_EQ(told.cost.requests_usd, std::nullopt);
+  EXPECT_EQ(told.egress_usd(), std::nullopt);
+  EXPECT_EQ(told.requests_usd(), std::nullopt);
   EXPECT_NE(render(told).find("my.host:9000: 3.00 GB (price not known), 3000 requests (price not known)\n"),
             std::string::npos)
       << render(told);
-  EXPECT_EQ(Summary{}.cost.egress_usd, 0) << "no traffic costs nothing";
 }
 
 TEST(Cost, of_what_was_given_out_again_is_unknown_where_its_samples_are) {
-  Summary told = summary();
-  told.leavings.samples_again = {};
-  tell_cost(told, {{PeerId{1}, 0.5}, {PeerId{2}, 0.5}, {PeerId{3}, 0.5}});
-  EXPECT_EQ(told.cost.usd, 8);
-  EXPECT_EQ(told.cost.usd_again, std::nullopt);
+  const Summary told =
+      summarize(logs(false), {.usd_per_h = {{PeerId{1}, 0.5}, {PeerId{2}, 0.5}, {PeerId{3}, 0.5}}});
+  EXPECT_EQ(told.board.money.usd(), 8);
+  EXPECT_EQ(told.usd_again(), std::nullopt);
   EXPECT_NE(render(told).find("cost           8.00 USD\n"), std::string::npos) << render(told);
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/text/printable.h"
-#include "monitor/report/report.h"
 
 namespace tw::monitor {
 namespace {

@@ -4,56 +4,205 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/median.h"
-#include "monitor/report/cost.h"
-#include "monitor/report/history.h"
 
 namespace tw::monitor {
-
 namespace {
+
+using world::Phase;
 
 /// Undisturbed rounds on each side that give the usual time of a round.
 constexpr std::size_t kNeighbours = 5;
 
-/// From one commit to the next: the time line has no gap and no overlap, whatever each peer does meanwhile.
-struct Stretch {
-  Round round = 0;
-  Instant begin, end;
-  bool disturbed = false;
+/// What only the events tell of an interruption of the board. Takes each event after the journal.
+class Aftermath {
+ public:
+  /// came: the interruption that the journal found in the event; from_lost: its writer counted as lost
+  /// before.
+  void take(const LogEntry& entry, const std::optional<Interruption>& came, const Journal& journal,
+            bool from_lost);
 
-  bool meets(Instant from, Instant to) const { return begin <= to && from < end; }
+  /// Fills in what it knows of the interruptions that are on the board.
+  void tell(Summary& summary) const;
+
+ private:
+  struct Loss {
+    Interruption on_board;
+    Instant at;     ///< on_board.at_s
+    Instant begun;  ///< killed, or last sign of life
+    Instant detected;
+    LostPeer told;
+  };
+
+  struct Arrival {
+    Interruption on_board;
+    std::optional<Instant> since;
+    bool accumulates = false;
+    JoinedPeer told;
+  };
+
+  struct Notice {
+    Instant at;
+    bool goes = false;
+    GivenNotice told;
+  };
+
+  void take_sign_of_life(const LogEntry& entry, const std::optional<Interruption>& came);
+  void take_loss(const LogEntry& entry, const std::optional<Interruption>& came);
+  void take_handover(const LogEntry& entry);
+  void take_notice(const LogEntry& entry);
+  void take_stop(const LogEntry& entry);
+
+  std::map<PeerId, Instant> since_;  ///< its launch, or its return after it was lost
+  std::vector<Loss> losses_;
+  std::vector<Arrival> arrivals_;
+  std::vector<Notice> notices_;
+  std::vector<HandOver> handovers_;
+  std::set<Round> disturbed_;  ///< a peer joined, left or was lost
+  bool insecure_ = false;
 };
 
-std::vector<Stretch> stretches(const RunHistory& history) {
-  std::vector<Stretch> result;
-  std::optional<Instant> before;
-  for (const auto& [number, round] : history.rounds) {
-    if (!round.committed) continue;
-    const std::optional<Instant> begin = before ? before : round.begun;
-    if (begin)
-      result.push_back(
-          {.round = number, .begin = *begin, .end = *round.committed, .disturbed = round.disturbed});
-    before = round.committed;
+/// A peer that was launched by a driver begins then, not with its first event.
+void Aftermath::take_sign_of_life(const LogEntry& entry, const std::optional<Interruption>& came) {
+  const world::Event& event = entry.event;
+  const bool by_driver = entry.writer == PeerId{};
+  if (by_driver && (event.phase != Phase::start || !event.peer)) return;
+  since_.try_emplace(by_driver ? *event.peer : entry.writer, event.at);
+  if (came && came->kind == Interruption::Kind::joined) {
+    const auto since = since_.find(came->peer);
+    arrivals_.push_back({*came,
+                         since == since_.end() ? std::nullopt : std::optional(since->second),
+                         false,
+                         {.peer = came->peer, .round = came->round, .seconds = {}}});
   }
-  for (Stretch& stretch : result)
-    for (const LossFacts& loss : history.losses)
-      if (stretch.meets(loss.begun, loss.detected)) stretch.disturbed = true;
+  for (Arrival& arrival : arrivals_) {
+    if (arrival.told.peer != entry.writer) continue;
+    if (event.phase == Phase::accumulate && !arrival.accumulates) {
+      arrival.accumulates = true;
+      arrival.told.round = event.round;
+    }
+    const bool contributes = event.phase == Phase::commit && number_in(event, "samples").value_or(0) > 0;
+    if (!arrival.since) arrival.since = event.at;
+    if (contributes && !arrival.told.seconds) arrival.told.seconds = to_seconds(event.at - *arrival.since);
+  }
+}
+
+/// A kill, or the first word of others about a loss begins one; the first word may come after the kill, and
+/// need not have the time of silence.
+void Aftermath::take_loss(const LogEntry& entry, const std::optional<Interruption>& came) {
+  const world::Event& event = entry.event;
+  const auto silent_s = number_in(event, "silent_s");
+  const Instant last_sign = silent_s ? event.at - from_seconds(*silent_s) : event.at;
+  if (came) {
+    const bool killed = event.phase == Phase::kill;
+    losses_.push_back({*came,
+                       event.at,
+                       last_sign,
+                       killed ? kNever : event.at,
+                       {.peer = came->peer,
+                        .round = came->round,
+                        .detected_s = silent_s,
+                        .extra_s = {},
+                        .why = came->detail,
+                        .microbatches_again = {}}});
+    since_.erase(came->peer);
+    return;
+  }
+  const auto loss = std::ranges::find(losses_.rbegin(), losses_.rend(), *event.peer,
+                                      [](const Loss& l) { return l.told.peer; });
+  if (loss == losses_.rend() || loss->told.detected_s) return;
+  if (loss->detected == kNever) {
+    loss->detected = event.at;
+    loss->told.round = event.round;
+    loss->told.why = event.why;
+  } else if (silent_s && event.round == loss->told.round) {
+    loss->begun = std::min(loss->detected, last_sign);
+  } else {
+    return;
+  }
+  loss->told.detected_s = to_seconds(loss->detected - loss->begun);
+}
+
+void Aftermath::take_handover(const LogEntry& entry) {
+  const Seen seen{entry};
+  handovers_.push_back({.peer = entry.writer,
+                        .round = entry.event.round,
+                        .to = *entry.event.peer,
+                        .samples = seen.count("samples"),
+                        .bytes = seen.count("bytes"),
+                        .took_s = number_in(entry.event, "took_s"),
+                        .round_left_s = number_in(entry.event, "round_left_s")});
+}
+
+void Aftermath::take_notice(const LogEntry& entry) {
+  const world::Event& event = entry.event;
+  const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
+  notices_.push_back({event.at,
+                      goes,
+                      {.peer = entry.writer,
+                       .round = event.round,
+                       .source = event.source,
+                       .kind = std::string(name_of(event.cause)),
+                       .deadline_s = number_in(event, "deadline_s"),
+                       .used_s = {}}});
+}
+
+void Aftermath::take_stop(const LogEntry& entry) {
+  for (Notice& notice : notices_)
+    if (notice.goes && notice.told.peer == entry.writer && !notice.told.used_s)
+      notice.told.used_s = to_seconds(entry.event.at - notice.at);
+}
+
+void Aftermath::take(const LogEntry& entry, const std::optional<Interruption>& came, const Journal& journal,
+                     bool from_lost) {
+  const world::Event& event = entry.event;
+  take_sign_of_life(entry, came);
+  const bool disturbs = came && came->kind != Interruption::Kind::notice && event.phase != Phase::handover;
+  if (disturbs || event.phase == Phase::join) disturbed_.insert(event.round);
+  if (event.phase == Phase::stop) take_stop(entry);
+  if (event.phase == Phase::start && number_in(event, "insecure")) insecure_ = true;
+  if (event.phase == Phase::notice) take_notice(entry);
+  if (event.phase == Phase::handover && event.peer) take_handover(entry);
+  if (!event.peer || from_lost) return;
+  if (event.phase == Phase::kill || event.phase == Phase::lost) take_loss(entry, came);
+  for (Loss& loss : losses_)
+    if (loss.told.peer == *event.peer && loss.told.round == event.round)
+      loss.told.microbatches_again = journal.ledger().again_of(event.round, *event.peer);
+}
+
+/// Rounds of the board that follow one another: each takes from the commit of the one before to its own.
+struct Stretch {
+  Round round = 0;
+  double begin_s = 0, end_s = 0;
+
+  bool meets(double from_s, double to_s) const { return begin_s <= to_s && from_s < end_s; }
+};
+
+std::vector<Stretch> stretches(const std::vector<BoardRound>& rounds) {
+  std::vector<Stretch> result;
+  std::optional<double> before_s;
+  for (const BoardRound& round : rounds) {
+    if (!round.committed_s) continue;
+    result.push_back({round.round, before_s.value_or(round.begun_s), *round.committed_s});
+    before_s = round.committed_s;
+  }
   return result;
 }
 
-std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const LossFacts& loss) {
-  if (loss.detected == kNever) return std::nullopt;
-  double taken_s = 0;
-  double count = 0;
+std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const Stretch& loss,
+                                    const auto& is_disturbed) {
+  double taken_s = 0, count = 0;
   std::vector<double> before_s, after_s;
   for (const Stretch& round : rounds) {
-    const double duration_s = to_seconds(round.end - round.begin);
-    if (round.meets(loss.begun, loss.detected)) {
+    const double duration_s = round.end_s - round.begin_s;
+    if (round.meets(loss.begin_s, loss.end_s)) {
       taken_s += duration_s;
       count += 1;
-    } else if (!round.disturbed) {
-      (round.end <= loss.begun ? before_s : after_s).push_back(duration_s);
+    } else if (!is_disturbed(round)) {
+      (round.end_s <= loss.begin_s ? before_s : after_s).push_back(duration_s);
     }
   }
   if (before_s.size() > kNeighbours) before_s.erase(before_s.begin(), before_s.end() - kNeighbours);
@@ -63,43 +212,37 @@ std::optional<double> extra_seconds(const std::vector<Stretch>& rounds, const Lo
   return taken_s - count * median(std::move(before_s));
 }
 
-void sum_up_samples(const RunHistory& history, Summary& summary) {
-  std::optional<Instant> begin, end;
-  std::uint64_t before = 0;
-  Round last = 0;
-  for (const auto& [number, round] : history.rounds) {
-    if (round.begun && !begin) begin = round.begun;
-    if (!round.committed) continue;
-    // A log that begins in the middle of a run does not say what was there before, only what its peers added.
-    const bool known = number == 1 || before > 0;
-    summary.samples +=
-        known && round.samples_total > before ? round.samples_total - before : round.own_samples;
-    summary.samples_carried = summary.samples_carried.value_or(0) + round.carried;
-    before = round.samples_total;
-    if (summary.rounds > 0) summary.unlogged_rounds += number - last - 1;
-    last = number;
-    ++summary.rounds;
-    end = round.committed;
+void Aftermath::tell(Summary& summary) const {
+  const Board& board = summary.board;
+  const auto is_there = [&](const Interruption& one) {
+    return std::ranges::find(board.interruptions, one) != board.interruptions.end();
+  };
+  const auto stretch_of = [](const Loss& loss) {
+    const auto on_board = [&](Instant at) { return loss.on_board.at_s + to_seconds(at - loss.at); };
+    const Instant end = loss.detected == kNever ? loss.begun : loss.detected;
+    return Stretch{loss.told.round, on_board(loss.begun), on_board(end)};
+  };
+  const auto is_disturbed = [&](const Stretch& round) {
+    return disturbed_.contains(round.round) || std::ranges::any_of(losses_, [&](const Loss& loss) {
+             const Stretch lost = stretch_of(loss);
+             return is_there(loss.on_board) && round.meets(lost.begin_s, lost.end_s);
+           });
+  };
+  const std::vector<Stretch> rounds = stretches(board.rounds);
+  summary.lost.clear();
+  summary.joined.clear();
+  for (const Loss& loss : losses_) {
+    if (!is_there(loss.on_board)) continue;
+    summary.lost.push_back(loss.told);
+    if (loss.detected != kNever)
+      summary.lost.back().extra_s = extra_seconds(rounds, stretch_of(loss), is_disturbed);
   }
-  if (begin && end && *end > *begin)
-    summary.samples_per_s = static_cast<double>(summary.samples) / to_seconds(*end - *begin);
-}
-
-void average_phases(const RunHistory& history, Summary& summary) {
-  double calc_s = 0, comm_s = 0, count = 0;
-  for (const auto& [number, round] : history.rounds) {
-    if (!round.committed || !round.leader) continue;
-    const auto calc = round.calc_s.find(*round.leader);
-    const auto comm = round.comm_s.find(*round.leader);
-    if (calc == round.calc_s.end() || comm == round.comm_s.end()) continue;
-    calc_s += calc->second;
-    comm_s += comm->second;
-    count += 1;
-  }
-  if (count == 0) return;
-  summary.calc_s = calc_s / count;
-  summary.comm_s = comm_s / count;
-  if (comm_s > 0) summary.granularity = calc_s / comm_s;
+  for (const Arrival& arrival : arrivals_)
+    if (is_there(arrival.on_board)) summary.joined.push_back(arrival.told);
+  summary.notices.clear();
+  for (const Notice& notice : notices_) summary.notices.push_back(notice.told);
+  summary.handovers = handovers_;
+  summary.insecure = insecure_;
 }
 
 /// The peer came back on another machine, where it began another log.
@@ -111,180 +254,183 @@ bool goes_on_elsewhere(const std::vector<LogEntry>& log, const std::vector<std::
 }
 
 /// Logs that end while those of other peers go on, without a loss of their writer.
-void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const RunHistory& history,
+void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const Journal& journal,
                              Summary& summary) {
-  Round last = 0;
+  const Round last = summary.board.round;
   std::int64_t end_unix_nanos = 0;
-  for (const auto& [number, round] : history.rounds)
-    if (round.committed) last = number;
   for (const std::vector<LogEntry>& log : logs)
     if (!log.empty()) end_unix_nanos = std::max(end_unix_nanos, log.back().unix_nanos);
+  const auto& peers = journal.peers().all();
   for (const std::vector<LogEntry>& log : logs) {
-    const auto peer = log.empty() ? history.peers.end() : history.peers.find(log.back().writer);
-    if (peer == history.peers.end() || log.back().event.round + 1 >= last) continue;
-    if (goes_on_elsewhere(log, logs)) continue;
-    if (!peer->second.stayed() || peer->second.stopped || peer->second.killed) continue;
+    const auto peer = log.empty() ? peers.end() : peers.find(log.back().writer);
+    if (peer == peers.end() || log.back().event.round + 1 >= last) continue;
+    const Standing& standing = peer->second.standing;
+    if (!Peers::stayed(standing, last) || standing.stopped_s || goes_on_elsewhere(log, logs)) continue;
     summary.missing.push_back(
         {.peer = peer->first,
          .events = {},
          .from_unix_nanos = log.back().unix_nanos,
-         .to_unix_nanos = std::max(end_unix_nanos, log.back().unix_nanos),
+         .to_unix_nanos = end_unix_nanos,
          .why = fmt::format("its log ends in round {} without a stop, other logs go on to round {}",
                             log.back().event.round, last)});
   }
 }
 
-bool lacks_events(const Summary& summary, PeerId peer) {
-  return std::ranges::any_of(summary.missing, [&](const MissingEvents& gap) { return gap.peer == peer; });
-}
-
-/// Where two peers have other parameters after one record; empty: nowhere.
-std::string first_difference(const RunHistory& history) {
-  for (const auto& [number, round] : history.rounds) {
-    for (const auto& [record, digests] : round.digests) {
-      const auto& [first_peer, first_digest] = *digests.begin();
-      for (const auto& [peer, digest] : digests)
-        if (digest != first_digest)
-          return fmt::format("after round {}, peer {} has {} and peer {} has {}", number,
-                             to_string(first_peer), first_digest, to_string(peer), digest);
-    }
+void sum_up_rounds(Summary& summary) {
+  const std::vector<BoardRound>& rounds = summary.board.rounds;
+  std::uint64_t before = 0, samples = 0, carried = 0;
+  Round last = 0;
+  summary.rounds = 0;
+  for (const BoardRound& round : rounds) {
+    if (round.loss && !summary.board.loss) summary.loss = round.loss;
+    if (!round.committed_s) continue;
+    // Logs that begin in the middle of a run do not say what was there before, only what their peers added.
+    const bool known = round.round == 1 || before > 0;
+    samples += known && round.samples_total > before ? round.samples_total - before : round.samples;
+    carried += round.carried;
+    before = round.samples_total;
+    if (summary.rounds > 0) summary.unlogged_rounds += round.round - last - 1;
+    last = round.round;
+    ++summary.rounds;
+    const double seconds = *round.committed_s - rounds.front().begun_s;
+    if (seconds > 0) summary.samples_per_s = static_cast<double>(samples) / seconds;
   }
-  return {};
+  summary.samples = samples;
+  if (summary.rounds > 0) summary.samples_carried = carried;
 }
 
-bool has_parameters(const RoundFacts& round, PeerId peer) {
-  return std::ranges::any_of(round.digests, [&](const auto& after) {
-    return std::ranges::any_of(after.second, [&](const auto& one) { return one.first == peer; });
-  });
-}
-
-void compare_parameters(const RunHistory& history, Summary& summary) {
-  summary.difference = first_difference(history);
-  std::optional<Round> common;
-  for (const auto& [id, peer] : history.peers)
-    if (peer.stayed() && !peer.digest.empty())
-      common = std::min(common.value_or(peer.digest_round), peer.digest_round);
-  const bool applied = std::any_of(history.rounds.begin(), history.rounds.end(),
-                                   [](const auto& round) { return !round.second.digests.empty(); });
-  summary.identical = applied && summary.difference.empty();
-  if (!common || !summary.identical) return;
-  for (const auto& [id, peer] : history.peers) {
-    if (!peer.stayed() || !summary.identical || lacks_events(summary, id)) continue;
-    if (has_parameters(history.rounds.at(*common), id)) continue;
-    summary.difference = fmt::format("peer {} has no parameters of round {}", to_string(id), *common);
-    summary.identical = false;
+void price(const std::vector<BoardPeer>& peers, DroppedRounds& dropped) {
+  for (const BoardPeer& peer : peers) {
+    const auto spent = dropped.spent.find(peer.peer);
+    if (peer.usd_per_h && spent != dropped.spent.end())
+      dropped.usd = dropped.usd.value_or(0) + to_seconds(spent->second) / 3600 * *peer.usd_per_h;
   }
+}
+
+/// Means of the rounds of which both times are known.
+void average_phases(Summary& summary) {
+  double calc_s = 0, comm_s = 0, count = 0;
+  for (const BoardRound& round : summary.board.rounds) {
+    if (!round.committed_s || !round.calc_s || !round.comm_s) continue;
+    calc_s += *round.calc_s;
+    comm_s += *round.comm_s;
+    count += 1;
+  }
+  if (count == 0) return;
+  summary.calc_s = calc_s / count;
+  summary.comm_s = comm_s / count;
+}
+
+/// Nothing is known of a sum with an unknown part.
+void add_to(std::optional<double>& sum, double more, bool is_known) {
+  if (!is_known)
+    sum.reset();
+  else if (sum)
+    *sum += more;
+}
+
+/// Nothing where some links count and the price of none of them is known.
+std::optional<double> known_part(double usd, const std::vector<BoardLink>& links, const auto& counts,
+                                 const auto& is_priced) {
+  const auto unknown = [&](const BoardLink& link) { return counts(link) && !is_priced(link); };
+  const auto known = [&](const BoardLink& link) { return counts(link) && is_priced(link); };
+  if (std::ranges::any_of(links, unknown) && std::ranges::none_of(links, known)) return std::nullopt;
+  return usd;
 }
 
 }  // namespace
 
-std::optional<double> number_in(const world::Event& event, std::string_view name) {
-  for (const auto& [known, value] : event.numbers)
-    if (known == name) return value;
-  return std::nullopt;
+std::optional<double> Summary::granularity() const {
+  return comm_s.value_or(0) > 0 ? std::optional(*calc_s / *comm_s) : std::nullopt;
 }
 
-namespace {
-
-GivenNotice given(const NoticeFacts& notice) {
-  const world::Event& told = notice.told;
-  GivenNotice result{.peer = notice.peer,
-                     .round = told.round,
-                     .source = told.source,
-                     .kind = std::string(name_of(told.cause)),
-                     .deadline_s = number_in(told, "deadline_s"),
-                     .used_s = {}};
-  const bool goes = told.cause == world::Cause::preempt || told.cause == world::Cause::maintenance;
-  if (goes && notice.stopped) result.used_s = to_seconds(*notice.stopped - told.at);
-  return result;
+std::optional<double> Summary::usd_again() const {
+  const std::optional<double> usd = board.money.usd();
+  if (!usd || !samples_again || samples == 0) return std::nullopt;
+  const auto again = static_cast<double>(*samples_again);
+  return *usd * again / (static_cast<double>(samples) + again);
 }
 
-std::uint64_t count_in(const world::Event& event, std::string_view name) {
-  const double count = number_in(event, name).value_or(0);
-  return count >= 0 && count < 0x1p53 ? static_cast<std::uint64_t>(count) : 0;
+std::optional<double> Summary::egress_usd() const {
+  return known_part(
+      board.money.egress_usd, board.links, [](const BoardLink& link) { return link.bytes > 0; },
+      [](const BoardLink& link) { return link.usd_per_gb.has_value(); });
 }
 
-void tell_of_leavings(const RunHistory& history, Summary& summary) {
-  for (const HandOverFacts& handover : history.handovers) {
-    summary.handovers.push_back({.peer = handover.peer,
-                                 .round = handover.told.round,
-                                 .to = *handover.told.peer,
-                                 .samples = count_in(handover.told, "samples"),
-                                 .bytes = count_in(handover.told, "bytes"),
-                                 .took_s = number_in(handover.told, "took_s"),
-                                 .round_left_s = number_in(handover.told, "round_left_s")});
-    summary.leavings.samples_handed_over += summary.handovers.back().samples;
+std::optional<double> Summary::requests_usd() const {
+  return known_part(
+      board.money.requests_usd, board.links, [](const BoardLink& link) { return link.requests > 0; },
+      [](const BoardLink& link) { return link.requests_usd.has_value(); });
+}
+
+std::vector<StoreUsed> stores_of(const std::vector<BoardLink>& links) {
+  std::map<std::string, StoreUsed> stores;
+  for (const BoardLink& link : links) {
+    if (link.store.empty()) continue;
+    StoreUsed& store = stores[link.store];
+    store.store = link.store;
+    StoreTraffic& traffic = link.reads_store() ? store.read : store.written;
+    traffic.bytes += link.bytes;
+    traffic.requests += link.requests;
+    add_to(traffic.usd, link.usd, link.usd_per_gb.has_value());
+    add_to(traffic.requests_usd, link.requests_usd.value_or(0), link.requests_usd.has_value());
   }
-  std::uint64_t& again = summary.leavings.microbatches_again;
-  for (const auto& [where, microbatches] : history.given_out_again) again += microbatches;
-  if (again == 0 || history.microbatch)
-    summary.leavings.samples_again = again * history.microbatch.value_or(0);
+  std::vector<StoreUsed> used;
+  for (auto& [name, store] : stores) used.push_back(std::move(store));
+  return used;
 }
 
-std::optional<std::uint64_t> given_out_again(const RunHistory& history, const LossFacts& loss) {
-  const auto found = history.given_out_again.find({loss.round, loss.peer});
-  return found == history.given_out_again.end() ? std::nullopt : std::optional(found->second);
+Summary summary_of(Board board) {
+  Summary summary;
+  summary.rounds = board.round;
+  summary.samples = board.samples;
+  summary.samples_per_s = board.speed.samples_per_s;
+  summary.samples_again = board.ledger.again;
+  summary.loss = board.loss;
+  summary.identical = board.identical.value_or(false);
+  for (const Interruption& one : board.interruptions) {
+    if (one.kind == Interruption::Kind::lost)
+      summary.lost.push_back({one.peer, one.round, {}, {}, one.detail, {}});
+    if (one.kind == Interruption::Kind::joined) summary.joined.push_back({one.peer, one.round, {}});
+  }
+  for (const BoardPeer& peer : board.peers) {
+    if (!peer.notice) continue;
+    const auto& deadline_s = peer.notice->deadline_s;
+    summary.notices.push_back(
+        {.peer = peer.peer,
+         .round = peer.round,
+         .source = peer.notice->source,
+         .kind = peer.notice->kind,
+         .deadline_s = deadline_s ? std::optional(*deadline_s - peer.notice->told_s) : std::nullopt,
+         .used_s = {}});
+  }
+  summary.board = std::move(board);
+  average_phases(summary);
+  return summary;
 }
 
-/// Mean over the newest batch of which peers told it.
-std::optional<double> loss_of(const RunHistory& history) {
-  for (auto round = history.rounds.rbegin(); round != history.rounds.rend(); ++round)
-    if (const RoundFacts& facts = round->second; facts.loss_samples > 0)
-      return facts.loss_sum / static_cast<double>(facts.loss_samples);
-  return std::nullopt;
-}
-
-}  // namespace
-
-Summary summarize(const std::vector<std::vector<LogEntry>>& logs) {
+Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {
   const std::vector<LogEntry> entries = merge(logs);
   const HeldHistory held(entries);
-  const RunHistory history = gather_history(entries, held.dropped_entries());
-  Summary summary;
+  options.whole = true;
+  Journal journal(std::move(options));
+  Aftermath aftermath;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const bool dropped = held.dropped_entries().at(i), from_lost = journal.peers().is_lost(entries[i].writer);
+    const std::optional<Interruption> came = journal.take(entries[i], dropped);
+    if (!dropped) aftermath.take(entries[i], came, journal, from_lost);
+  }
+  Summary summary = summary_of(journal.board());
+  aftermath.tell(summary);
+  sum_up_rounds(summary);
+  summary.difference = journal.rounds().difference();
+  summary.microbatches_again = journal.ledger().again();
+  if (summary.microbatches_again > 0 && journal.ledger().microbatch() == 0) summary.samples_again.reset();
   summary.dropped = held.dropped_rounds();
-  tell_traffic(summary, entries);
+  for (DroppedRounds& dropped : summary.dropped) price(summary.board.peers, dropped);
   for (const std::vector<LogEntry>& log : logs)
     for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
-  add_logs_that_end_early(logs, history, summary);
-  sum_up_samples(history, summary);
-  average_phases(history, summary);
-  compare_parameters(history, summary);
-  summary.samples_skipped = history.skipped.size();
-  summary.insecure = history.insecure;
-  summary.loss = loss_of(history);
-  const std::map<PeerId, double> hours = machine_hours(logs);
-  for (const auto& [id, peer] : history.peers) {
-    std::uint64_t samples = 0;
-    for (const auto& [round, count] : peer.contributed) samples += count;
-    const auto own_hours = hours.find(id);
-    if (own_hours != hours.end()) summary.cost.machine_hours += own_hours->second;
-    summary.peers.push_back(
-        {.id = id,
-         .rounds = peer.contributed.size(),
-         .samples = samples,
-         .digest = peer.digest,
-         .bytes_sent = peer.bytes_sent,
-         .bytes_received = peer.bytes_received,
-         .hours = own_hours == hours.end() ? std::nullopt : std::optional(own_hours->second),
-         .usd_per_h = peer.usd_per_h,
-         .usd = {}});
-  }
-  const std::vector<Stretch> rounds = stretches(history);
-  for (const LossFacts& loss : history.losses)
-    summary.lost.push_back({.peer = loss.peer,
-                            .round = loss.round,
-                            .detected_s = loss.detected_s,
-                            .extra_s = extra_seconds(rounds, loss),
-                            .why = loss.why,
-                            .microbatches_again = given_out_again(history, loss)});
-  for (const ArrivalFacts& arrival : history.arrivals) {
-    std::optional<double> seconds;
-    if (arrival.since && arrival.contributed) seconds = to_seconds(*arrival.contributed - *arrival.since);
-    summary.joined.push_back({.peer = arrival.peer, .round = arrival.round, .seconds = seconds});
-  }
-  for (const NoticeFacts& notice : history.notices) summary.notices.push_back(given(notice));
-  tell_of_leavings(history, summary);
-  for (const auto& [peer, round] : history.departures) summary.left.push_back({.peer = peer, .round = round});
+  add_logs_that_end_early(logs, journal, summary);
   return summary;
 }
 

@@ -4,31 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "monitor/board/board.h"
+#include "monitor/fold/journal.h"
 #include "monitor/logs/event_log_json.h"
-#include "monitor/report/held_history.h"
+#include "monitor/logs/held_history.h"
 #include "monitor/report/missing.h"
-#include "world/events.h"
 
+/// What `tw report` and summary.json tell: the board, and what only whole logs know.
 namespace tw::monitor {
 
-/// Where a value is optional, the logs do not hold what it would take to know it.
-struct PeerSummary {
-  PeerId id;
-  std::uint64_t rounds = 0;   ///< to which it contributed
-  std::uint64_t samples = 0;  ///< in records that it saw committed
-  std::string digest;         ///< of the last parameters that it logged
-  std::optional<std::uint64_t> bytes_sent, bytes_received;
-  std::optional<double> hours;      ///< machine_hours(); nothing: its log is not here
-  std::optional<double> usd_per_h;  ///< as its events tell
-  std::optional<double> usd;        ///< of these hours
-
-  bool operator==(const PeerSummary&) const = default;
-};
-
+/// Optional values are those that the board of a running peer does not have.
 struct LostPeer {
   PeerId peer;
   Round round = 0;
@@ -53,13 +41,6 @@ struct JoinedPeer {
   std::optional<double> seconds;  ///< from its launch (or return) to the commit of its first contribution
 
   bool operator==(const JoinedPeer&) const = default;
-};
-
-struct LeftPeer {
-  PeerId peer;
-  Round round = 0;
-
-  bool operator==(const LeftPeer&) const = default;
 };
 
 /// What a peer was told of its machine.
@@ -87,16 +68,51 @@ struct HandOver {
   bool operator==(const HandOver&) const = default;
 };
 
-/// What peers had done or taken when they went.
-struct Leavings {
-  std::uint64_t samples_handed_over = 0;
+struct Summary {
+  Board board;
+  std::uint64_t rounds = 0;              ///< committed, in some log
+  std::uint64_t unlogged_rounds = 0;     ///< between them, in no log; their samples count
+  std::uint64_t samples = 0;             ///< in committed rounds
+  double samples_per_s = 0;              ///< from the first accumulation to the last commit
+  std::optional<double> calc_s, comm_s;  ///< means per round, as its leader saw them
+  std::optional<double> loss;            ///< of the last batch
+  /// Every round that was applied gave the same parameters on all peers that applied it. False when none was.
+  bool identical = false;
+  std::string difference;            ///< the first digests that differ, in words
+  std::vector<LostPeer> lost;        ///< by time
+  std::vector<JoinedPeer> joined;    ///< by time
+  std::vector<GivenNotice> notices;  ///< by time
+
+  // Only whole logs tell these.
+  std::vector<HandOver> handovers;  ///< by time
+  /// That rounds left to the next one, which took them in place of new ones: so many fewer than `rounds`
+  /// whole batches are `samples`.
+  std::optional<std::uint64_t> samples_carried;
   /// Microbatches of peers that were lost or shut out: done, under way or only leased. A log does not tell
   /// which.
   std::uint64_t microbatches_again = 0;
-  std::optional<std::uint64_t> samples_again;  ///< in them, at most; nothing: the logs do not say how many
+  std::optional<std::uint64_t> samples_again;  ///< in them, at most; nothing: no log says how many
+  bool insecure = false;                       ///< some peer went without TLS (--insecure)
+  std::vector<DroppedRounds> dropped;          ///< in no other count but that of hours and their cost
+  /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
+  std::vector<MissingEvents> missing;
 
-  bool operator==(const Leavings&) const = default;
+  std::optional<double> granularity() const;
+
+  /// The part of the cost for samples_again: their share of all that were leased.
+  std::optional<double> usd_again() const;
+
+  /// Cost of traffic, and of requests to stores. Nothing: there was some, and no price of it is known.
+  std::optional<double> egress_usd() const;
+  std::optional<double> requests_usd() const;
 };
+
+/// The summary of a running peer.
+Summary summary_of(Board board);
+
+/// The summary of whole logs, one for each writer; the launcher may have one. They are put on one
+/// time line by their wall clocks; those of one machine share the monotonic clock. Pure.
+Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {});
 
 struct StoreTraffic {
   std::uint64_t bytes = 0, requests = 0;
@@ -114,57 +130,7 @@ struct StoreUsed {
   bool operator==(const StoreUsed&) const = default;
 };
 
-/// What the run cost, as far as prices are known (tell_cost()): as Money of the board.
-struct Cost {
-  double machine_hours = 0;   ///< of all peers whose logs are here
-  double priced_hours = 0;    ///< of those whose price is known
-  std::optional<double> usd;  ///< machines and traffic
-  /// The traffic alone, by the built-in tariffs, and requests to stores alone: the part whose price is known.
-  /// Nothing: there was some, and no price of it is known.
-  std::optional<double> egress_usd = 0, requests_usd = 0;
-  /// The part of usd for samples that were given out again, at most: their share of all that were leased.
-  std::optional<double> usd_again;
-
-  bool operator==(const Cost&) const = default;
-};
-
-/// What the event logs of a run say, all of it recomputable from them.
-struct Summary {
-  std::uint64_t rounds = 0;           ///< committed, in some log
-  std::uint64_t unlogged_rounds = 0;  ///< between them, in no log; their samples count
-  std::uint64_t samples = 0;          ///< in committed rounds
-  std::uint64_t samples_skipped = 0;  ///< of these: the run went on without them
-  /// That rounds left to the next one, which took them in place of new ones: so many fewer than `rounds`
-  /// whole batches are `samples`. Nothing: the logs are not here.
-  std::optional<std::uint64_t> samples_carried;
-  double samples_per_s = 0;              ///< from the first accumulation to the last commit
-  std::optional<double> loss;            ///< of the last batch
-  std::optional<double> calc_s, comm_s;  ///< means per round, as its leader saw them
-  std::optional<double> granularity;     ///< calc_s / comm_s
-  std::vector<PeerSummary> peers;        ///< by id
-  /// Every round that was applied gave the same parameters on all peers that applied it, and those that were
-  /// there to the end have the last round that is common to them. False when nothing was applied.
-  bool identical = false;
-  bool insecure = false;             ///< some peer went without TLS (--insecure)
-  std::string difference;            ///< the first digests that differ, in words
-  std::vector<LostPeer> lost;        ///< by time
-  std::vector<JoinedPeer> joined;    ///< by time
-  std::vector<LeftPeer> left;        ///< on their own will, by time
-  std::vector<GivenNotice> notices;  ///< by time
-  std::vector<HandOver> handovers;   ///< by time
-  Leavings leavings;
-  std::vector<DroppedRounds> dropped;  ///< in no other count but that of hours and their cost
-  Cost cost;
-  std::vector<StoreUsed> stores;  ///< by name
-  /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
-  std::vector<MissingEvents> missing;
-};
-
-/// A pure function of the logs (one for each writer; the launcher may have one). Logs of several
-/// machines are put on one time line by their wall clocks; those of one machine share the monotonic clock.
-Summary summarize(const std::vector<std::vector<LogEntry>>& logs);
-
-/// The measurement of that name.
-std::optional<double> number_in(const world::Event& event, std::string_view name);
+/// By name.
+std::vector<StoreUsed> stores_of(const std::vector<BoardLink>& links);
 
 }  // namespace tw::monitor

@@ -18,16 +18,16 @@ std::string quantity(double bytes) {
   return fmt::format("{:.0f} kB", bytes / 1e3);
 }
 
-std::string traffic(const PeerSummary& peer) {
-  if (!peer.bytes_sent || !peer.bytes_received) return "";
-  return fmt::format("{:>12}{:>12}", quantity(static_cast<double>(*peer.bytes_sent)),
-                     quantity(static_cast<double>(*peer.bytes_received)));
+std::string traffic(const BoardUsage& usage) {
+  if (usage.bytes_sent == 0 && usage.bytes_received == 0) return "";
+  return fmt::format("{:>12}{:>12}", quantity(static_cast<double>(usage.bytes_sent)),
+                     quantity(static_cast<double>(usage.bytes_received)));
 }
 
 std::string render_phases(const Summary& summary) {
   if (!summary.calc_s || !summary.comm_s) return "";
   const std::string share =
-      summary.granularity ? fmt::format("{:.2f}", *summary.granularity) : "no communication";
+      summary.granularity() ? fmt::format("{:.2f}", *summary.granularity()) : "no communication";
   return line("granularity", fmt::format("{} (calculation {:.3f} s, communication {:.3f} s a round)", share,
                                          *summary.calc_s, *summary.comm_s));
 }
@@ -65,16 +65,17 @@ std::string render_handover(const HandOver& handover) {
   return line("handover", text);
 }
 
-std::string render_leavings(const Leavings& leavings, const Cost& cost) {
+std::string render_leavings(const Summary& summary) {
   std::string text;
-  if (leavings.samples_handed_over > 0)
-    text += line("saved", fmt::format("{} samples, handed over", leavings.samples_handed_over));
-  if (leavings.microbatches_again == 0) return text;
+  if (summary.board.ledger.handed_over > 0)
+    text += line("saved", fmt::format("{} samples, handed over", summary.board.ledger.handed_over));
+  if (summary.microbatches_again == 0) return text;
   const std::string samples =
-      leavings.samples_again ? fmt::format(", at most {} samples", *leavings.samples_again) : "";
-  const std::string usd = cost.usd_again ? fmt::format(" ({} USD)", usd_number(*cost.usd_again)) : "";
+      summary.samples_again ? fmt::format(", at most {} samples", *summary.samples_again) : "";
+  const auto again_usd = summary.usd_again();
+  const std::string usd = again_usd ? fmt::format(" ({} USD)", usd_number(*again_usd)) : "";
   return text + line("again", fmt::format("{} microbatches of lost peers, done or only leased to them{}{}",
-                                          leavings.microbatches_again, samples, usd));
+                                          summary.microbatches_again, samples, usd));
 }
 
 std::string render_dropped(const DroppedRounds& dropped) {
@@ -84,17 +85,17 @@ std::string render_dropped(const DroppedRounds& dropped) {
                           calendar_time(dropped.ended_unix_nanos), usd));
 }
 
-std::string render_cost(const Cost& cost) {
-  const std::string text = line("machine hours", fmt::format("{:.3f}", cost.machine_hours));
-  if (!cost.usd) return text;
-  const double unpriced_hours = cost.machine_hours - cost.priced_hours;
+std::string render_cost(const Money& money) {
+  const std::string text = line("machine hours", fmt::format("{:.3f}", money.machine_hours));
+  if (!money.usd()) return text;
+  const double unpriced_hours = money.machine_hours - money.priced_hours;
   const std::string rest = unpriced_hours > 1e-6
                                ? fmt::format(" for {:.3f} hours; of the other {:.3f} no price is known",
-                                             cost.priced_hours, unpriced_hours)
+                                             money.priced_hours, unpriced_hours)
                                : "";
   const std::string traffic =
-      cost.egress_usd.value_or(0) > 0 ? fmt::format(" ({} for traffic)", usd_number(*cost.egress_usd)) : "";
-  return text + line("cost", fmt::format("{} USD{}{}", usd_number(*cost.usd), traffic, rest));
+      money.egress_usd > 0 ? fmt::format(" ({} for traffic)", usd_number(money.egress_usd)) : "";
+  return text + line("cost", fmt::format("{} USD{}{}", usd_number(*money.usd()), traffic, rest));
 }
 
 /// Requests cost fractions of a cent for a long time.
@@ -132,8 +133,8 @@ std::string render(const Summary& summary) {
         line("carried", fmt::format("{} samples, lost too late for their round: the next one took them in "
                                     "place of new ones",
                                     *summary.samples_carried));
-  if (summary.samples_skipped > 0)
-    text += line("skipped", fmt::format("{} samples that could not be had", summary.samples_skipped));
+  if (summary.board.ledger.skipped > 0)
+    text += line("skipped", fmt::format("{} samples that could not be had", summary.board.ledger.skipped));
   if (summary.loss) text += line("loss", fmt::format("{:.4f}", *summary.loss));
   text += render_phases(summary);
   if (summary.insecure)
@@ -143,20 +144,21 @@ std::string render(const Summary& summary) {
   for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
   for (const GivenNotice& notice : summary.notices) text += render_notice(notice);
   for (const HandOver& handover : summary.handovers) text += render_handover(handover);
-  for (const LeftPeer& left : summary.left)
-    text += line("left", fmt::format("peer {} in round {}", to_string(left.peer), left.round));
-  text += render_leavings(summary.leavings, summary.cost);
+  for (const Interruption& one : summary.board.interruptions)
+    if (one.kind == Interruption::Kind::left)
+      text += line("left", fmt::format("peer {} in round {}", to_string(one.peer), one.round));
+  text += render_leavings(summary);
   for (const DroppedRounds& dropped : summary.dropped) text += render_dropped(dropped);
-  for (const StoreUsed& used : summary.stores) text += render_store(used);
-  text += render_cost(summary.cost);
+  for (const StoreUsed& used : stores_of(summary.board.links)) text += render_store(used);
+  text += render_cost(summary.board.money);
   for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));
   text += render_identity(summary);
 
   text += fmt::format("\n{:<22}{:>8}{:>12}{:>12}{:>12}  {}\n", "peer", "rounds", "samples", "sent",
                       "received", "final parameters");
-  for (const PeerSummary& peer : summary.peers)
-    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", to_string(peer.id), peer.rounds, peer.samples,
-                        traffic(peer), peer.digest);
+  for (const BoardPeer& peer : summary.board.peers)
+    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", to_string(peer.peer), peer.rounds, peer.samples,
+                        traffic(peer.usage), peer.digest);
   return text;
 }
 

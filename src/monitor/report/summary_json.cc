@@ -31,6 +31,21 @@ Json of_store(const StoreTraffic& traffic) {
               {"requests_usd", or_null(traffic.requests_usd)}};
 }
 
+/// Null where no event of the peer is known, or none that tells of its bytes.
+Json of_peer(const BoardPeer& peer) {
+  const BoardUsage& usage = peer.usage;
+  const bool has_bytes = usage.bytes_sent + usage.bytes_received > 0, has_hours = peer.heard_s > 0;
+  const auto usd_of = [&](double usd_per_h) { return Json(usd_per_h * usage.hours); };
+  return Json{{"id", peer.peer.value},
+              {"rounds", peer.rounds},
+              {"samples", peer.samples},
+              {"digest", peer.digest},
+              {"bytes_sent", has_bytes ? Json(usage.bytes_sent) : Json(nullptr)},
+              {"bytes_received", has_bytes ? Json(usage.bytes_received) : Json(nullptr)},
+              {"hours", has_hours ? Json(usage.hours) : Json(nullptr)},
+              {"usd", has_hours && peer.usd_per_h ? usd_of(*peer.usd_per_h) : Json(nullptr)}};
+}
+
 void add_what_left(Json& json, const Summary& summary) {
   json["handovers"] = all(summary.handovers, [](const HandOver& handover) {
     return Json{{"peer", handover.peer.value},
@@ -41,17 +56,18 @@ void add_what_left(Json& json, const Summary& summary) {
                 {"took_s", or_null(handover.took_s)},
                 {"round_left_s", or_null(handover.round_left_s)}};
   });
-  json["samples_handed_over"] = summary.leavings.samples_handed_over;
-  json["microbatches_again"] = summary.leavings.microbatches_again;
-  json["samples_again"] = or_null(summary.leavings.samples_again);
-  json["machine_hours"] = summary.cost.machine_hours;
-  json["priced_hours"] = summary.cost.priced_hours;
-  json["usd"] = or_null(summary.cost.usd);
-  json["egress_usd"] = or_null(summary.cost.egress_usd);
-  json["requests_usd"] = or_null(summary.cost.requests_usd);
-  json["usd_again"] = or_null(summary.cost.usd_again);
-  if (!summary.stores.empty())
-    json["stores"] = all(summary.stores, [](const StoreUsed& used) {
+  const Money& money = summary.board.money;
+  json["samples_handed_over"] = summary.board.ledger.handed_over;
+  json["microbatches_again"] = summary.microbatches_again;
+  json["samples_again"] = or_null(summary.samples_again);
+  json["machine_hours"] = money.machine_hours;
+  json["priced_hours"] = money.priced_hours;
+  json["usd"] = or_null(money.usd());
+  json["egress_usd"] = or_null(summary.egress_usd());
+  json["requests_usd"] = or_null(summary.requests_usd());
+  json["usd_again"] = or_null(summary.usd_again());
+  if (const std::vector<StoreUsed> stores = stores_of(summary.board.links); !stores.empty())
+    json["stores"] = all(stores, [](const StoreUsed& used) {
       return Json{{"store", used.store}, {"read", of_store(used.read)}, {"written", of_store(used.written)}};
     });
 }
@@ -78,23 +94,14 @@ std::string to_json(const Summary& summary) {
   Json json;
   json["rounds"] = summary.rounds;
   json["samples"] = summary.samples;
-  json["samples_skipped"] = summary.samples_skipped;
+  json["samples_skipped"] = summary.board.ledger.skipped;
   json["samples_carried"] = or_null(summary.samples_carried);
   json["samples_per_s"] = summary.samples_per_s;
   json["loss"] = or_null(summary.loss);
-  json["granularity"] = or_null(summary.granularity);
+  json["granularity"] = or_null(summary.granularity());
   json["calc_s"] = or_null(summary.calc_s);
   json["comm_s"] = or_null(summary.comm_s);
-  json["peers"] = all(summary.peers, [](const PeerSummary& peer) {
-    return Json{{"id", peer.id.value},
-                {"rounds", peer.rounds},
-                {"samples", peer.samples},
-                {"digest", peer.digest},
-                {"bytes_sent", or_null(peer.bytes_sent)},
-                {"bytes_received", or_null(peer.bytes_received)},
-                {"hours", or_null(peer.hours)},
-                {"usd", or_null(peer.usd)}};
-  });
+  json["peers"] = all(summary.board.peers, of_peer);
   json["identical"] = summary.identical;
   json["insecure"] = summary.insecure;
   if (!summary.difference.empty()) json["difference"] = summary.difference;
@@ -109,9 +116,10 @@ std::string to_json(const Summary& summary) {
   json["joined"] = all(summary.joined, [](const JoinedPeer& joined) {
     return Json{{"peer", joined.peer.value}, {"round", joined.round}, {"seconds", or_null(joined.seconds)}};
   });
-  json["left"] = all(summary.left, [](const LeftPeer& left) {
-    return Json{{"peer", left.peer.value}, {"round", left.round}};
-  });
+  json["left"] = Json::array();
+  for (const Interruption& one : summary.board.interruptions)
+    if (one.kind == Interruption::Kind::left)
+      json["left"].push_back({{"peer", one.peer.value}, {"round", one.round}});
   json["notices"] = all(summary.notices, [](const GivenNotice& notice) {
     return Json{{"peer", notice.peer.value},
                 {"round", notice.round},

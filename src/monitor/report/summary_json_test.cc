@@ -10,20 +10,20 @@ Summary some_summary() {
   Summary summary;
   summary.rounds = 12;
   summary.samples = 6144;
-  summary.samples_skipped = 3;
+  summary.board.ledger = {.handed_over = 512, .skipped = 3};
   summary.samples_carried = 32;
   summary.samples_per_s = 1024.5;
   summary.calc_s = 0.5;
   summary.identical = true;
-  summary.peers = {{.id = PeerId{1ULL << 63},
-                    .rounds = 12,
-                    .samples = 3072,
-                    .digest = "00ff",
-                    .bytes_sent = 17,
-                    .bytes_received = {},
-                    .hours = 2.5,
-                    .usd = 1.25}};
-  summary.cost = {.machine_hours = 4.5, .priced_hours = 2.5, .usd = 1.25, .usd_again = {}};
+  summary.board.peers = {{.peer = PeerId{1ULL << 63},
+                          .heard_s = 1000,
+                          .rounds = 12,
+                          .samples = 3072,
+                          .usage = {.hours = 2.5, .bytes_sent = 17, .bytes_received = 19},
+                          .digest = "00ff",
+                          .usd_per_h = 0.5},
+                         {.peer = PeerId{2}, .usd_per_h = 0.5}};
+  summary.board.money = {.machine_hours = 4.5, .priced_hours = 2.5, .machines_usd = 1.25};
   summary.lost = {
       {.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed", .microbatches_again = 5}};
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
@@ -36,7 +36,7 @@ Summary some_summary() {
                         .bytes = 1000000,
                         .took_s = 1.5,
                         .round_left_s = {}}};
-  summary.leavings = {.samples_handed_over = 512, .microbatches_again = 5, .samples_again = {}};
+  summary.microbatches_again = 5;
   return summary;
 }
 
@@ -57,9 +57,19 @@ constexpr const char* kAllKeys = R"({
       "samples": 3072,
       "digest": "00ff",
       "bytes_sent": 17,
-      "bytes_received": null,
+      "bytes_received": 19,
       "hours": 2.5,
       "usd": 1.25
+    },
+    {
+      "id": 2,
+      "rounds": 0,
+      "samples": 0,
+      "digest": "",
+      "bytes_sent": null,
+      "bytes_received": null,
+      "hours": null,
+      "usd": null
     }
   ],
   "identical": true,
@@ -149,8 +159,8 @@ TEST(SummaryJson, that_cannot_be_written_names_the_path) {
 
 TEST(SummaryJson, of_stores_without_a_price_has_null) {
   Summary summary = some_summary();
-  summary.stores = {{"my.host", {.bytes = 7, .requests = 3000, .usd = {}, .requests_usd = 0.5}, {}}};
-  summary.cost.egress_usd = {};
+  summary.board.links = {{.from = "my.host", .to = "here", .bytes = 7, .store = "my.host", .requests = 3000}};
+  summary.board.links[0].requests_usd = 0.5;
   const std::string json = to_json(summary);
   for (const char* part : {"\"egress_usd\": null", "\"requests\": 3000", "\"store\": \"my.host\"",
                            "\"usd\": null", "\"requests_usd\": 0.5"})

@@ -9,7 +9,6 @@
 
 #include "base/range_text.h"
 #include "base/text/number.h"
-#include "monitor/report/report.h"
 #include "world/event_table.h"
 
 namespace tw::monitor {

@@ -12,7 +12,7 @@
 #include "base/range_set.h"
 #include "base/result.h"
 #include "monitor/logs/event_log_json.h"
-#include "monitor/report/held_history.h"
+#include "monitor/logs/held_history.h"
 
 /// Which samples a run used, by the records in its logs.
 namespace tw::monitor {

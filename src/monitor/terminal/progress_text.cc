@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text/duration.h"
-#include "monitor/report/report.h"
+#include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
 

@@ -7,7 +7,6 @@
 
 #include "monitor/board/board_extract.h"
 #include "monitor/board/board_json.h"
-#include "monitor/board/board_summary.h"
 #include "monitor/export/chrome_trace_json.h"
 #include "monitor/export/metrics.h"
 #include "monitor/report/summary_json.h"
@@ -24,7 +23,7 @@ std::string extract_json(const Board& board) { return to_json(extract_of(board))
 
 std::string whole_json(const Board& board) { return to_json(board); }
 
-std::string summary_of_board(const Board& board) { return to_json(summary_of(board)); }
+std::string summary_json(const Board& board) { return to_json(summary_of(board)); }
 
 }  // namespace
 
@@ -54,7 +53,7 @@ WebContent WebRoutes::content(const std::string& path, const std::string& query,
     return {.type = kJsonType, .body = text("all", now, whole_json)};
   if (path == "/board.json") return {.type = kJsonType, .body = text(path, now, extract_json)};
   if (path == "/metrics") return {.type = std::string(kMetricsType), .body = text(path, now, metrics_text)};
-  if (path == "/summary.json") return {.type = kJsonType, .body = text(path, now, summary_of_board)};
+  if (path == "/summary.json") return {.type = kJsonType, .body = text(path, now, summary_json)};
   if (path == "/trace.json") return {.type = kJsonType, .body = text(path, now, chrome_trace)};
   return {
       .status = 404,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "monitor/report/report.h"
+#include "monitor/logs/event_log_json.h"
 #include "swarm/ballots/quorum.h"
 
 namespace tw::sim {

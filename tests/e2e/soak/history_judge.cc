@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "monitor/report/report.h"
-
 namespace tw::soak {
 
 void HistoryJudge::see(const monitor::LogEntry& entry) {

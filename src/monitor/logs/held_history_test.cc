@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/report/held_history.h"
+#include "monitor/logs/held_history.h"
 
 #include <gtest/gtest.h>
 
 #include "monitor/fold/journal.h"
-#include "monitor/report/cost.h"
-#include "monitor/report/history.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/test_story.h"
@@ -126,8 +124,7 @@ TEST_F(Forked, parameters_after_one_record_are_compared) {
 
 TEST_F(Forked, what_was_dropped_is_told_with_its_samples_time_and_price) {
   fork();
-  Summary summary = summarize(story.logs());
-  tell_cost(summary, {});
+  const Summary summary = summarize(story.logs());
   ASSERT_EQ(summary.dropped.size(), 1U);
   const DroppedRounds& dropped = summary.dropped.front();
   EXPECT_EQ(to_string(dropped), "rounds 11 to 40 were dropped (1920 samples of peer 3)");

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/report/held_history.h"
+#include "monitor/logs/held_history.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
-
-#include "monitor/report/report.h"
 
 namespace tw::monitor {
 namespace {
