@@ -96,6 +96,10 @@ void Swarm::on_close(Instant now, PeerId peer, const std::string& why) {
   settle();
 }
 
+void Swarm::listens_at(const std::string& address) { options_.self.address = address; }
+
+void Swarm::on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_life(now, peer); }
+
 void Swarm::on_refused(Instant now, const std::string& address) { membership_.on_refused(now, address); }
 
 std::uint64_t Swarm::held_bytes() const {

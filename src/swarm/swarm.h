@@ -31,6 +31,8 @@ class Swarm {
 
   Swarm(Options options, Instant now);
 
+  void listens_at(const std::string& address);  ///< others reach this peer there; before all other calls
+
   // ---- from the network
   void on_open(Instant now, const wire::Member& peer, const wire::Marks& marks = {});
   void on_close(Instant now, PeerId peer, const std::string& why);
@@ -42,10 +44,8 @@ class Swarm {
   void on_message(Instant now, PeerId from, const wire::Message& message);
   /// `caller` was refused: its id is taken. The member with that id (else the only founder) gets its place.
   void on_taken(Instant now, const wire::Member& caller, bool founds = false);
-
   /// A byte of the peer arrived, bulk data included.
-  void on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_life(now, peer); }
-
+  void on_sign_of_life(Instant now, PeerId peer);
   void step(Instant now);
 
   Instant next_step() const { return times_.next_tick; }

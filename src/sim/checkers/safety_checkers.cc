@@ -8,7 +8,7 @@
 #include "base/range_text.h"
 #include "swarm/ballots/lineage.h"
 #include "swarm/ballots/quorum.h"
-#include "train/session/counted_time.h"
+#include "train/session/meters/counted_time.h"
 #include "wire/frame.h"
 
 namespace tw::sim {

@@ -544,7 +544,7 @@ Survivor World::survivor(const Node& seen) const {
   return survivor;
 }
 
-train::HeldSizes World::held_sizes() const {
+HeldSizes World::held_sizes() const {
   const average::Geometry geometry{options_.model.parameters, options_.segment_length};
   const std::uint64_t state_bytes =
       3 * sizeof(float) * geometry.length;  // an optimizer has two buffers at most

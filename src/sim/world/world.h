@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/prng.h"
 #include "sim/checkers/checkers.h"
+#include "sim/checkers/held_bytes.h"
 #include "sim/checkers/ledger.h"
 #include "sim/faults/rare_sites.h"
 #include "sim/faults/tamper.h"
@@ -26,7 +27,6 @@
 #include "sim/world/store.h"
 #include "sim/world/topology.h"
 #include "sim/world/trainer.h"
-#include "train/session/held_bytes.h"
 #include "train/session/session.h"
 
 namespace tw::sim {
@@ -213,7 +213,7 @@ class World {
   void look();
   void look_at(Node& node);
   Survivor survivor(const Node& node) const;
-  train::HeldSizes held_sizes() const;
+  HeldSizes held_sizes() const;
   void on_event(PeerId peer, const world::Event& event);
   void on_sent(const Frame& frame);
   std::map<std::string, std::uint64_t> given_by(const Node& sender) const;

@@ -12,6 +12,8 @@ namespace {
 bool may_follow(Departure::Stage before, Departure::Stage next) {
   using Stage = Departure::Stage;
   switch (before) {
+    case Stage::before:
+      return next == Stage::running || next == Stage::ended;
     case Stage::running:
       return next != Stage::lingering;
     case Stage::draining:
@@ -63,6 +65,8 @@ bool Departure::linger(Instant now, bool missing, Instant asked) {
 }
 
 void Departure::end(std::string reason, bool failed) {
+  if (ended()) return;
+  ends_();
   complete_ = !failed && (at_the_end() || !asked_);
   go_to(Stage::ended);
   reason_ = std::move(reason);

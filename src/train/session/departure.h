@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/time.h"
 
@@ -13,6 +15,7 @@ namespace tw::train {
 class Departure {
  public:
   enum class Stage {
+    before,  ///< its part has not begun
     running,
     draining,    ///< told to leave: contributes its work, and leaves after the round
     last_round,  ///< the update of the last round is applied; its checkpoint may be under way
@@ -24,7 +27,15 @@ class Departure {
   static constexpr Duration kLinger = std::chrono::seconds(3);
   static constexpr Duration kMostLinger = std::chrono::seconds(30);
 
+  /// ends: called once, just before the end.
+  explicit Departure(std::function<void()> ends) : ends_(std::move(ends)) {}
+
   Stage stage() const { return stage_; }
+
+  void begin() { go_to(Stage::running); }
+
+  /// Neither before begin() nor after the end.
+  bool is_under_way() const { return stage_ != Stage::before && !ended(); }
 
   bool ended() const { return stage_ == Stage::ended; }
 
@@ -57,7 +68,7 @@ class Departure {
   /// of one. True once there is no peer to wait for. Only at_the_end(), without last jobs.
   bool linger(Instant now, bool missing, Instant asked = {});
 
-  /// failed: the peer cannot go on. Call once.
+  /// failed: the peer cannot go on. The first end counts.
   void end(std::string reason, bool failed);
 
   /// It was asked to leave, and may have ended since.
@@ -74,7 +85,8 @@ class Departure {
  private:
   void go_to(Stage next);
 
-  Stage stage_ = Stage::running;
+  std::function<void()> ends_;
+  Stage stage_ = Stage::before;
   bool asked_ = false;
   Instant deadline_ = kNever;
   int last_jobs_ = 0;

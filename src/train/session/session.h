@@ -1,123 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/rarely.h"
-#include "swarm/wait.h"
 #include "train/learn/learner.h"
 #include "train/learn/model.h"
-#include "train/run/run.h"
-#include "wire/record.h"
-#include "wire/status.h"
-#include "world/clock.h"
-#include "world/events.h"
-#include "world/executor.h"
-#include "world/files.h"
-#include "world/network.h"
-#include "world/store.h"
+#include "train/session/alarm.h"
+#include "train/session/core.h"
+#include "train/session/recovery.h"
+#include "train/session/rounds.h"
+#include "train/session/saving.h"
+#include "train/session/search/linking.h"
+#include "train/session/search/resumption.h"
+#include "train/session/session_options.h"
+#include "train/session/wait_reason.h"
 
 namespace tw::train {
 
-/// The doors of one peer. All outlive the session.
-struct Doors {
-  world::Clock& clock;
-  world::Network& network;
-  world::Files& files;
-  world::Executor& compute;
-  world::Executor& disk;
-  world::EventSink& events;
-  /// Use of stores until now by files and events; empty: none.
-  std::function<world::StoreUses()> stores{};
-};
-
-/// Whether the run had begun before this process started.
-enum class Past {
-  unknown,  ///< decided by a checkpoint of the run, if there is one
-  begun,    ///< the run had begun: other peers may live (--rejoin, an event log of the run)
-  over,     ///< no peer of the run can be reached any more
-};
-
-struct SessionOptions {
-  PeerId self;
-  /// Drawn at random when the process starts: distinguishes it from any other process with the same id.
-  std::uint64_t incarnation = 0;
-  std::string site;     ///< Member::site
-  bool anchor = false;  ///< on an on-demand or owned machine: leads first, copies checkpoints
-  std::string listen = "127.0.0.1:0";
-  std::vector<std::string> join;  ///< addresses of peers
-  /// It listens at the first address of the token: it begins the run if nobody at the others knows of one.
-  bool listens_first = false;
-  std::uint32_t wait_for = 1;  ///< the first peer begins round 1 when this many peers are linked
-  /// A peer that founds() and has a past waits for the others, up to the patience of the run, before it
-  /// resumes or begins alone.
-  Past past = Past::unknown;
-  std::string past_found;                  ///< sign that it had begun, for people
-  Round past_rounds = 0;                   ///< that this peer has seen of the run, by its own event log
-  bool anew = false;                       ///< begin the run anew, whatever checkpoints there are
-  std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/reduction/geometry.h)
-  std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
-  std::uint64_t grain = 1;                 ///< microbatches that the engine's own learner does at once
-  /// Bandwidth is probed (average/bandwidth/probe.h) for vectors of at least this many bytes on the wire:
-  /// shorter ones are fast at any bandwidth.
-  std::uint64_t probe_from = 1024 * 1024;
-  RunOptions run;
-  Rarely rarely;  ///< simulation alone
-
-  /// This peer starts (or resumes) the run; all others wait for it.
-  bool founds() const { return join.empty() || listens_first; }
-};
-
-/// State of a session, for progress displays. Plain values.
-struct SessionView {
-  Round round = 0;            ///< last one committed on this peer
-  std::uint64_t samples = 0;  ///< of the run, committed
-  PeerId leader;
-  swarm::Wait waiting;    ///< awaited peers and reason, or own work; text_of() has the words
-  bool finished = false;  ///< the run has ended, or this peer has left
-  std::string ended;      ///< reason of the end, once finished
-  std::string failure;    ///< why the session cannot go on; empty without a failure
-  bool complete = false;  ///< finished because the run is complete
-  /// The failure: no peer of a run that had begun before was reached; another start may reach one.
-  bool may_try_again = false;
-  /// The failure: nothing is left of a run that had begun. Another start fails, too, until a person decides.
-  bool nothing_is_left = false;
-  /// Means that wait for the compute thread; that of the run's last round is kept beside them.
-  std::size_t waiting_updates = 0;
-  static constexpr std::size_t kMostWaitingUpdates = 2;
-  /// Memory held because of messages of others; held_bytes_limit() of train/session/held_bytes.h is its
-  /// bound.
-  std::uint64_t held_bytes = 0;
-};
-
-/// Sees every decision; for checkers and progress displays. Called on the loop thread.
-class SessionObserver {
- public:
-  virtual ~SessionObserver() = default;
-
-  /// The record is decided and this peer knows it (before it is applied).
-  virtual void on_commit(const wire::Record& record) = 0;
-
-  /// Parameters after the record's update; also after a state transfer, with restored = true.
-  virtual void on_applied(const wire::Record& record, const Digest& parameters, bool restored) = 0;
-
-  /// A member of the last record sent its status (Session::tell).
-  virtual void on_status(PeerId, const wire::Status&) {}
-};
-
 /// One peer of a run, from greeting to leaving: the public C++ interface. It runs as long as its doors
 /// deliver events, on the loop thread; the model is called only on the compute executor.
-class Session {
+///
+/// Inside it is a router: messages, time and finished jobs go to the object whose subject they are, and what
+/// the swarm decides goes to them as actions. Then turns are taken until none brings anything (pump).
+class Session final : private world::NetworkEvents {
  public:
   /// With the engine's own learner (train/learn/engine_learner.h).
   Session(Doors doors, SessionOptions options, Model& model, SessionObserver* observer = nullptr);
   Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
           SessionObserver* observer = nullptr);
-  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Listens and joins or starts the run. An error (address in use, unreadable checkpoint folder) leaves
   /// nothing behind. Returns the address at which others reach this peer.
@@ -149,7 +64,7 @@ class Session {
   SessionView view() const;
 
   /// view().finished, for a caller that looks often.
-  bool finished() const;
+  bool finished() const { return core_.departure.ended(); }
 
   /// Members of the last record.
   std::vector<wire::Member> members() const;
@@ -157,11 +72,60 @@ class Session {
   /// Those of them that are linked, beside this peer.
   std::vector<PeerId> company() const;
 
-  const ModelSize& size() const;
+  const ModelSize& size() const { return core_.worker.size(); }
 
  private:
-  class Machine;
-  std::unique_ptr<Machine> machine_;
+  world::Admission admit(const Frame& hello) override { return linking_.admit(hello); }
+
+  void on_open(PeerId peer, const Frame& hello) override;
+  void on_message(PeerId from, Frame frame) override;
+  void on_close(PeerId peer, const std::string& why) override;
+  void on_refused(const std::string& address, const world::DialFailure& failure) override;
+  std::optional<Frame> next_bulk(PeerId to) override;
+
+  void report_start();
+  void route(PeerId from, wire::Message message, std::size_t payload);
+  void link_is_gone(PeerId peer, const std::string& why);
+  void forget_link(PeerId peer);
+  bool is_member(PeerId peer) const;
+  void hang_up_on(PeerId from, const std::string& nonsense);
+  void refuse(const average::Averager::Refused& refused);
+
+  void pump();
+  bool do_what_swarm_asks();
+  bool take_turn();
+  bool open_round();
+  void flush();
+  void arm();
+  void on_timer();
+
+  void act(const swarm::Dial& dial) { core_.network.connect(dial.address); }
+
+  void act(const swarm::Hangup& hangup);
+  void act(const swarm::Reduce& reduce);
+
+  void act(const swarm::Committed& committed) { rounds_.act(committed); }
+
+  void act(const swarm::CatchUp& catch_up);
+
+  void act(const swarm::SendAgain& again) { rounds_.act(again); }
+
+  void act(const swarm::HandOver& order) { rounds_.act(order); }
+
+  void act(const swarm::Ended& ended);
+  void finish_when_done();
+  bool is_drained() const;
+  void before_end();
+
+  Core core_;
+  Saving saving_;
+  Recovery recovery_;
+  Rounds rounds_;
+  Resumption resumption_;
+  Linking linking_;
+  WaitReason wait_reason_;
+  Alarm alarm_;
+  bool pumping_ = false;
 };
 
 }  // namespace tw::train

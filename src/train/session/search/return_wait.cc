@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session/return_wait.h"
+#include "train/session/search/return_wait.h"
 
 #include "base/check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session/held_bytes.h"
+#include "sim/checkers/held_bytes.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 #include "sync/donor.h"
 #include "sync/fetch.h"
 
-namespace tw::train {
+namespace tw::sim {
 namespace {
 
 constexpr std::uint64_t kPlace = sizeof(Blob) + sizeof(Digest);  // of one piece, beside its bytes
@@ -57,4 +57,4 @@ std::uint64_t held_bytes_limit(const HeldSizes& s) {
          s.peers * (swarm::Roster::kEntryBytes + swarm::Swarm::kNotesBytes);
 }
 
-}  // namespace tw::train
+}  // namespace tw::sim

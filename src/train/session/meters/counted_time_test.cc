@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session/counted_time.h"
+#include "train/session/meters/counted_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session/peer_search.h"
+#include "train/session/search/peer_search.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tw::train {
+namespace tw::sim {
 
 /// Sizes that decide how much memory a session may hold for other peers.
 struct HeldSizes {
@@ -19,4 +19,4 @@ struct HeldSizes {
 /// Averager, Donor, Fetch and Swarm allow.
 std::uint64_t held_bytes_limit(const HeldSizes& sizes);
 
-}  // namespace tw::train
+}  // namespace tw::sim

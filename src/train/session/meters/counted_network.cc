@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session/counted_network.h"
+#include "train/session/meters/counted_network.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/session/held_elsewhere.h"
+#include "train/session/search/held_elsewhere.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 #include "base/ids.h"
 #include "base/time.h"
-#include "train/session/held_elsewhere.h"
-#include "train/session/return_wait.h"
+#include "train/session/search/held_elsewhere.h"
+#include "train/session/search/return_wait.h"
 #include "wire/link_messages.h"
 #include "world/network.h"
 

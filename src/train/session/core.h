@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "average/reduction/geometry.h"
+#include "swarm/swarm.h"
+#include "train/run/run_facts.h"
+#include "train/session/departure.h"
+#include "train/session/meters/counted_network.h"
+#include "train/session/meters/counted_time.h"
+#include "train/session/session_options.h"
+#include "train/session/waits.h"
+#include "train/session/worker.h"
+
+namespace tw::train {
+
+/// What all objects of a session share: the doors that it uses all the time, the decisions (Swarm), the queue
+/// to the learner (Worker), its waits, and its stage (Departure). Session owns it, and it outlives the
+/// others.
+struct Core {
+  /// Calls to the session, on the loop thread.
+  struct Calls {
+    std::function<void()> then;  ///< a job is done
+    std::function<void()> back;  ///< the compute thread was away
+    std::function<void()> ends;  ///< Departure
+  };
+
+  Core(const Doors& doors, SessionOptions of_session, std::unique_ptr<Learner> learner,
+       SessionObserver* sees_decisions, const Calls& calls);
+
+  wire::Member self() const { return {options.self, address, options.incarnation, options.site}; }
+
+  void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
+
+  CountedTime clock;
+  CountedNetwork network;
+  StampedEvents events;
+  const std::function<world::StoreUses()> stores;  ///< Doors::stores
+  const SessionOptions options;
+  SessionObserver* const observer;  ///< null: none
+  Waits waits;
+  Worker worker;
+  const average::Geometry geometry;
+  const RunFacts facts;
+  swarm::Swarm swarm;
+  Departure departure;
+  std::string address;  ///< at which others reach this peer; empty until start()
+  Round round = 0;      ///< under way here; 0: none
+};
+
+/// For the log: after which record a peer has its state. begins: a history begins anew with it.
+std::vector<std::pair<std::string, std::string>> texts_of_record(const wire::Record& record, bool begins);
+
+/// As the options say, or else as is usual.
+average::Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length);
+
+}  // namespace tw::train

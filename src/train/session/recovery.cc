@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/recovery.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "swarm/ballots/quorum.h"
+
+namespace tw::train {
+namespace {
+
+sync::Replica::Options replica_options(const SessionOptions& options, const average::Geometry& geometry,
+                                       const ModelSize& size) {
+  const codec::Codec codec = codec_of_mean(options.run.codec);
+  sync::Replica::Options replica{.fetch = {.run = run_digest(options.run, geometry.length)},
+                                 .rarely = options.rarely};
+  replica.fetch.state = {size.state_bytes, options.chunk_bytes};
+  replica.fetch.mean = {encoded_bytes(codec, geometry), encoded_bytes(codec, geometry.segment_length)};
+  replica.fetch.rarely = options.rarely;
+  return replica;
+}
+
+}  // namespace
+
+Recovery::Recovery(Core& core, Checkpoints& checkpoints)
+    : core_(core),
+      checkpoints_(checkpoints),
+      replica_(replica_options(core.options, core.geometry, core.worker.size())) {}
+
+std::vector<PeerId> Recovery::sources() const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, incarnation] : core_.swarm.roster().following()) peers.push_back(peer);
+  return peers;
+}
+
+sync::Replica::Others Recovery::others() const {
+  return {sources(), core_.swarm.best_told(), core_.swarm.anchors()};
+}
+
+// ---- taking
+
+void Recovery::begin_from_seed() {
+  core_.worker.initialise([this](const Digest& parameters) {
+    replica_.begin(parameters);
+    core_.swarm.fresh(core_.clock.now(), parameters);
+  });
+}
+
+void Recovery::resume(sync::StateImage checkpoint) {
+  checkpoints_.resumed(checkpoint.record);
+  checkpoint.record = swarm::restarted(checkpoint.record, {core_.self()});
+  checkpoint.record.last = false;
+  TW_CHECK(core_.swarm.peer_state() == wire::PeerState::fresh);
+  returning_.resume();
+  replica_.resume(core_.clock.now());
+  restore(std::move(checkpoint), world::Cause::checkpoint, {});
+}
+
+void Recovery::catch_up(bool differs) {
+  if (returning_.stage() == ReturnWait::Stage::waiting) returning_.end();
+  core_.departure.catch_up();
+  using Behind = sync::Replica::Behind;
+  replica_.catch_up(core_.clock.now(), differs ? Behind::differs : Behind::rounds,
+                    core_.worker.stands_ready(), others());
+}
+
+void Recovery::settle_when_ready() {
+  if (replica_.state() == sync::Replica::State::settling && core_.worker.stands_ready())
+    replica_.settled(core_.clock.now(), others());
+}
+
+// The same mean gives other parameters on this machine: fetching the state again would not help.
+bool Recovery::computes_other_bits() {
+  const auto rounds = replica_.differed(core_.swarm.head()->round);
+  if (!rounds) return false;
+  core_.departure.end(
+      fmt::format(
+          "after the same means this peer had other parameters than the leader in rounds {}: its "
+          "program changes them between rounds, or its optimizer computes other bits on this machine; "
+          "use one of the engine's (sgd, adam, adamw, lamb), or the same hardware and versions everywhere",
+          fmt::join(*rounds, ", ")),
+      true);
+  return true;
+}
+
+bool Recovery::go_on_catching_up() {
+  for (const sync::BadSource& refusal : replica_.take_refusals()) {
+    core_.refuse(world::Cause::message, refusal.peer, refusal.why);
+  }
+  if (!replica_.is_catching_up()) return false;
+  const Instant now = core_.clock.now();
+  sync::Replica::Next next = replica_.next(now, others());
+  if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
+    restore(std::move(taken->image), world::Cause::none,
+            {{"offer_s", to_seconds(taken->offer)}, {"transfer_s", to_seconds(taken->transfer)}});
+  } else if (auto* missed = std::get_if<sync::Replica::TakeMean>(&next)) {
+    replay(std::move(missed->mean));
+  } else if (std::holds_alternative<sync::Replica::GoOn>(next)) {
+    go_on_from(*replica_.tip());
+  }
+  core_.swarm.catching_up(now, replica_.progress_of_catching_up());
+  if (!replica_.is_too_slow()) return !std::holds_alternative<std::monostate>(next);
+  core_.departure.end(
+      "this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
+          " times the others went on faster than what they decided came here",
+      true);
+  return false;
+}
+
+// from: none, other peers.
+void Recovery::restore(sync::StateImage image, world::Cause from, Numbers parts) {
+  const auto shared =
+      std::make_shared<const sync::StateImage>(std::move(image));  // owners: the job, and its `done`
+  core_.worker.restore(shared, [this, shared, from,
+                                parts = std::move(parts)](const Result<Digest>& parameters) {
+    if (!parameters.ok()) {
+      core_.events.emit(
+          {.phase = world::Phase::refuse, .round = shared->record.round, .why = parameters.error().message});
+      if (returning_.stage() == ReturnWait::Stage::resuming)
+        return core_.departure.end(parameters.error().message, true);
+      return replica_.take_again(core_.clock.now(), others());
+    }
+    world::Event event{core_.clock.now(), world::Phase::restore, shared->record.round};
+    event.why = from == world::Cause::checkpoint ? "from checkpoint" : "from other peers";
+    event.cause = from;
+    event.digest = to_string(parameters.value());
+    event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
+                     {"took_s", to_seconds(core_.clock.now() - replica_.since())}};
+    event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
+    event.texts = texts_of_record(shared->record, from == world::Cause::checkpoint);
+    core_.events.emit(event);
+    if (core_.observer != nullptr) core_.observer->on_applied(shared->record, parameters.value(), true);
+    if (from == world::Cause::none) checkpoints_.took_state(shared->record);
+    go_on_from({shared->record, parameters.value()});
+  });
+}
+
+void Recovery::replay(sync::FetchedMean mean) {
+  core_.worker.replay(
+      {.record = mean.record, .mean = std::move(mean.segments), .missed = true},
+      [this, record = mean.record](const Result<Digest>& parameters) {
+        if (!parameters.ok()) {
+          core_.events.emit(
+              {.phase = world::Phase::refuse, .round = record.round, .why = parameters.error().message});
+          return replica_.take_again(core_.clock.now(), others());
+        }
+        world::Event event{core_.clock.now(), world::Phase::apply, record.round};
+        event.digest = to_string(parameters.value());
+        event.texts = texts_of_record(record, false);
+        core_.events.emit(event);
+        if (core_.observer != nullptr) core_.observer->on_applied(record, parameters.value(), false);
+        go_on_from({record, parameters.value()});
+      });
+}
+
+void Recovery::go_on_from(const sync::Replica::Tip& tip) {
+  if (returning_.stage() == ReturnWait::Stage::resuming) {
+    returning_.end();
+    if (core_.swarm.peer_state() == wire::PeerState::syncing)
+      return;  // others were found meanwhile: their state will arrive
+  }
+  const Instant now = core_.clock.now();
+  if (!replica_.come_to(now, tip, others())) return;
+  if (!core_.departure.ended()) core_.departure.stand_at(tip.record.last);
+  core_.swarm.begin(now, tip.record, tip.parameters);
+}
+
+// This peer has the state, and no member is left to decide the next record. It waits for the microbatch under
+// way, so that it is one step: no decision of the round that it leaves comes between.
+bool Recovery::can_begin_anew() const {
+  const bool has_state =
+      replica_.state() == sync::Replica::State::current && core_.worker.updates_under_way() == 0;
+  return has_state && !core_.worker.is_computing() &&
+         !goes_before(core_.swarm.best_told(), rank_of(replica_.tip()->record));
+}
+
+void Recovery::begin_anew() {
+  TW_CHECK(can_begin_anew() && core_.round == 0);
+  // The current round has the number of the first round of the new history: drop its sums.
+  core_.worker.forget_sums();
+  const sync::Replica::Tip anew{swarm::begun_anew(replica_.tip()->record, {core_.self()}),
+                                replica_.tip()->parameters};
+  world::Event event{core_.clock.now(), world::Phase::restore, anew.record.round};
+  event.why = "from its own state: no member of the run was reached for " +
+              std::to_string(static_cast<int>(to_seconds(core_.options.run.patience))) + " s";
+  event.cause = world::Cause::anew;
+  event.digest = to_string(anew.parameters);
+  event.texts = texts_of_record(anew.record, true);
+  core_.events.emit(event);
+  if (core_.observer != nullptr) core_.observer->on_applied(anew.record, anew.parameters, true);
+  go_on_from(anew);
+}
+
+// ---- giving
+
+void Recovery::serve_images() {
+  const std::optional<wire::Record> wanted = replica_.wants_image();
+  if (!wanted) return;
+  const auto copied = [this, of = *replica_.tip()](const Learner::Image& image) {
+    const bool other = image && of.parameters != Digest{} && image->parameters != of.parameters;
+    if (!other) return replica_.give(image);
+    // A busy program may have other values in its model meanwhile, such as averaged ones to evaluate.
+    if (replica_.tip()->record != of.record) return replica_.give(nullptr);
+    core_.worker.freeze(of.record, [this](const Learner::Image& later) { replica_.give(later); });
+  };
+  core_.worker.freeze_soon(*wanted, copied);
+}
+
+void Recovery::let_chunks_go(Instant lines_are_free_at) {
+  if (replica_.holds_chunks() && core_.clock.now() >= lines_are_free_at) replica_.let_chunks_go();
+}
+
+}  // namespace tw::train

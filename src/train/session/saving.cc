@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/saving.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace tw::train {
+
+Saving::Saving(Core& core, const Doors& doors, std::function<void()> then)
+    : core_(core),
+      checkpoints_(core.options.run.checkpoint,
+                   {to_string(core.options.self), core.facts.words(), core.options.anchor},
+                   {core.clock, doors.files, doors.disk, core.waits, std::move(then)}) {}
+
+void Saving::after_round(const wire::Record& record) {
+  const bool first = !record.members.empty() && record.members.front().is(core_.self());
+  if (first && checkpoints_.is_due(record) && core_.swarm.anchors().empty() && checkpoints_.asks_for_anchor())
+    core_.events.emit(
+        {.phase = world::Phase::copy,
+         .round = record.round,
+         .why = "checkpoint.to is set, but no peer is an anchor (tw run --role anchor): nothing is copied",
+         .cause = world::Cause::failed});
+  copy(false);
+  if (checkpoints_.is_due(record)) save(record);
+}
+
+void Saving::save(const wire::Record& record) {
+  if (record.last) core_.departure.begin_last_job();
+  core_.worker.freeze(record, [this, record](const Learner::Image& image) {
+    checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
+      report(world::Phase::checkpoint, record, saved, took);
+      copy(record.last);
+      if (record.last) core_.departure.finish_last_job();
+    });
+  });
+}
+
+void Saving::report(world::Phase phase, const wire::Record& record, const Status& saved, Duration took) {
+  core_.events.emit({.phase = phase,
+                     .round = record.round,
+                     .why = saved.ok() ? "" : saved.error().message,
+                     .numbers = {{"took_s", to_seconds(took)}},
+                     .digest = saved.ok() ? to_string(digest_of(record)) : "",
+                     .cause = saved.ok() ? world::Cause::none : world::Cause::failed});
+}
+
+/// awaited: the run ends with it.
+void Saving::copy(bool awaited) {
+  if (!checkpoints_.copy_is_due()) return;
+  if (awaited) core_.departure.begin_last_job();
+  checkpoints_.copy(core_.facts.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
+    if (!copied.ok()) {
+      report(world::Phase::copy, {.round = core_.round}, copied.error(), took);
+    } else if (copied.value()) {
+      report(world::Phase::copy, *copied.value(), Unit{}, took);
+    }
+    if (awaited) core_.departure.finish_last_job();
+  });
+}
+
+/// No member stays. Where all leave at once, the first of them is the last.
+bool Saving::is_last_to_leave() const {
+  bool before_self = true;
+  for (const wire::Member& member : core_.swarm.head()->members) {
+    const bool is_self = member.is(core_.self());
+    before_self = before_self && !is_self;
+    if (is_self || !core_.swarm.roster().is_open(member)) continue;
+    if (before_self || !core_.swarm.stances().of(member.peer).leaving) return false;
+  }
+  return true;
+}
+
+bool Saving::saves_before_it_leaves(const std::string& why) {
+  const std::optional<wire::Record>& head = core_.swarm.head();
+  TW_CHECK(head);
+  if (!is_last_to_leave() || !checkpoints_.lacks(*head)) return false;
+  core_.worker.freeze(*head, [this, record = *head, why](const Learner::Image& image) {
+    checkpoints_.save(image, [this, record, why](const Status& saved, Duration took) {
+      report(world::Phase::checkpoint, record, saved, took);
+      core_.departure.end(why, false);
+    });
+  });
+  return true;
+}
+
+}  // namespace tw::train

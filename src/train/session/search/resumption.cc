@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/session/search/resumption.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "swarm/ballots/quorum.h"
+#include "wire/frame.h"
+
+namespace tw::train {
+namespace {
+
+std::string complete_text(Round round, const std::string& end) {
+  return fmt::format(
+      "the run is complete: its checkpoint is that of the last round, {}; to go on from there, "
+      "raise what ended it ({})",
+      round, end);
+}
+
+std::string places_of(const CheckpointOptions& places) {
+  if (places.folder.empty()) return "no folder: checkpoint.folder is none";
+  return places.folder + (places.to.empty() ? "" : " and " + places.to);
+}
+
+constexpr const char* kAnew = "once with anew (--anew; in Python anew=True or TRADEWIND_ANEW=1)";
+
+}  // namespace
+
+Resumption::Resumption(Core& core, Checkpoints& checkpoints, Recovery& recovery)
+    : core_(core), checkpoints_(checkpoints), recovery_(recovery), held_(core.options.run.patience) {}
+
+// ---- what is left of the run from before this process
+
+void Resumption::tick() {
+  const Instant now = core_.clock.now();
+  ReturnWait& returning = recovery_.returning();
+  const bool fresh = core_.swarm.peer_state() == wire::PeerState::fresh;
+  if (returning.stage() == ReturnWait::Stage::waiting) fresh ? ask_for_checkpoints(now) : returning.end();
+  if (!returning.is_over(now) || lets_another_resume(now)) return;
+  ReturnWait::Rest rest = returning.give_up();
+  if (rest.checkpoint) return resume(std::move(rest.checkpoint->image));
+  if (!rest.trouble.empty()) return core_.departure.end(rest.trouble, true);
+  core_.swarm.go_on_alone(now);
+}
+
+/// What to say if neither a peer with the state nor a checkpoint is found. Empty: no log shows rounds of it.
+std::string Resumption::lost_text() const {
+  if (core_.options.past_rounds == 0) return {};
+  return fmt::format(
+      "{} rounds of this run are lost ({}): no peer with its state was reached, and no "
+      "checkpoint is in {}. To train again from round 1, start this peer {}",
+      core_.options.past_rounds, core_.options.past_found, places_of(core_.options.run.checkpoint), kAnew);
+}
+
+bool Resumption::has_lost_the_run() const {
+  return core_.options.past_rounds > 0 && core_.departure.failed() && core_.departure.reason() == lost_text();
+}
+
+void Resumption::begin() {
+  if (core_.options.anew) return set_checkpoints_aside();
+  if (core_.options.past == Past::begun) {
+    recovery_.returning().begin(core_.clock.now(), core_.options.run.patience, core_.options.past_found);
+  }
+  if (!checkpoints_.are_kept()) return found_no_checkpoint();
+  recovery_.replica().load();
+  checkpoints_.load(core_.facts.digest(), [this](Checkpoints::Loaded& loaded) { found_checkpoints(loaded); });
+}
+
+/// The run begins anew: nobody resumes what there is.
+void Resumption::set_checkpoints_aside() {
+  if (!checkpoints_.are_kept()) return recovery_.begin_from_seed();
+  recovery_.replica().load();
+  checkpoints_.set_aside(core_.facts.digest(), [this](const Status& moved) {
+    if (core_.departure.ended()) return;
+    recovery_.replica().loaded_nothing();
+    if (!moved) return core_.departure.end(moved.error().message, true);
+    if (core_.swarm.peer_state() == wire::PeerState::fresh) recovery_.begin_from_seed();
+  });
+}
+
+void Resumption::found_no_checkpoint() {
+  const std::string lost = lost_text();
+  if (!lost.empty() && core_.options.past == Past::over) return core_.departure.end(lost, true);
+  ReturnWait& returning = recovery_.returning();
+  if (!lost.empty() && returning.stage() == ReturnWait::Stage::waiting) returning.keep_trouble(lost);
+  wait_for_others({});
+  recovery_.begin_from_seed();
+}
+
+void Resumption::found_checkpoints(Checkpoints::Loaded& loaded) {
+  if (core_.departure.ended()) return;
+  recovery_.replica().loaded_nothing();
+  if (loaded.ok() && loaded.value()) return take_checkpoint(std::move(*loaded.value()));
+  if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found meanwhile
+  if (!loaded.ok()) {
+    if (core_.options.past == Past::over) return core_.departure.end(loaded.error().message, true);
+    recovery_.returning().keep_trouble(loaded.error().message);
+    wait_for_others("whether it has checkpoints is not known: " + loaded.error().message);
+  } else {
+    found_no_checkpoint();
+  }
+}
+
+// A run that has ended goes on when what ended it was changed.
+bool Resumption::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
+  const wire::Record& record = loaded.image.record;
+  return !record.last ||
+         (record.round < core_.options.run.rounds && loaded.words.end != core_.facts.words().end);
+}
+
+/// The checkpoint is that of a run that is complete. Where nobody chose its folder, the same command is a new
+/// run, unless something says that it was started again.
+void Resumption::stand_at_the_end(Round round) {
+  if (!core_.options.run.checkpoint.is_usual || core_.options.past == Past::begun)
+    return core_.departure.end(complete_text(round, core_.facts.words().end), false);
+  core_.events.emit(
+      {.phase = world::Phase::checkpoint,
+       .round = round,
+       .why =
+           fmt::format("the run was complete in round {}, and begins again: its checkpoints in {} get names "
+                       "that end with .old",
+                       round, places_of(core_.options.run.checkpoint)),
+       .cause = world::Cause::skipped});
+  set_checkpoints_aside();
+}
+
+void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
+  const wire::Record& record = loaded.image.record;
+  for (const std::string& skipped : loaded.skipped) {
+    core_.events.emit({.phase = world::Phase::checkpoint,
+                       .round = record.round,
+                       .why = skipped,
+                       .cause = world::Cause::skipped});
+  }
+  if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
+  if (!goes_on_after(loaded)) return stand_at_the_end(record.round);
+  std::vector<wire::Member> others = record.members;
+  std::erase_if(others, [this](const wire::Member& member) { return member.address == core_.address; });
+  core_.swarm.seek(others);
+  const bool waited =
+      core_.options.past == Past::begun && recovery_.returning().stage() == ReturnWait::Stage::off;
+  if (waited || core_.options.past == Past::over) return resume(std::move(loaded.image));
+  recovery_.returning().keep(std::move(loaded));
+  wait_for_others("its checkpoints are in " + places_of(core_.options.run.checkpoint));
+}
+
+/// found: a sign besides the options that the run had begun; empty: none.
+void Resumption::wait_for_others(std::string found) {
+  const Instant now = core_.clock.now();
+  ReturnWait& returning = recovery_.returning();
+  if (returning.stage() == ReturnWait::Stage::off && core_.options.past == Past::unknown && !found.empty())
+    returning.begin(now, core_.options.run.patience, std::move(found));
+  if (returning.stage() == ReturnWait::Stage::waiting)
+    core_.events.emit(
+        {.phase = world::Phase::wait, .why = text_of(returning.waiting(now)), .numbers = {{"seconds", 0}}});
+}
+
+// ---- what the peers hold that wait together
+
+void Resumption::ask_for_checkpoints(Instant now) {
+  for (const PeerId peer : held_.due(now, core_.swarm.roster().open_peers()))
+    core_.network.send(peer, encode(wire::AskCheckpoint{}));
+}
+
+/// The wait for the others is over: the newest checkpoint of all goes on. True while another peer is to
+/// resume, or may have to.
+bool Resumption::lets_another_resume(Instant now) {
+  HeldElsewhere& held = held_;
+  if (held.awaits_answers(now)) return true;
+  const auto heir = held.heir(now, recovery_.returning().checkpoint());
+  if (!heir) return false;
+  if (heir->is_due) core_.network.send(heir->peer, encode(wire::AskCheckpoint{digest_of(heir->record)}));
+  return true;
+}
+
+bool Resumption::on_message(PeerId from, const wire::Message& message) {
+  if (const auto* ask = std::get_if<wire::AskCheckpoint>(&message)) {
+    answer(from, *ask);
+  } else if (const auto* held = std::get_if<wire::HeldCheckpoint>(&message)) {
+    if (!held->record || held->record->run == core_.facts.digest()) held_.on_answer(from, *held);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Nothing while it is busy with its beginning: it is asked again.
+void Resumption::answer(PeerId from, const wire::AskCheckpoint& ask) {
+  const bool free = core_.swarm.peer_state() == wire::PeerState::fresh &&
+                    core_.worker.state() == Worker::State::idle &&
+                    core_.waits.disk().current().kind == swarm::Wait::Kind::nothing;
+  if (!free) return;
+  if (!checkpoints_.are_kept() || core_.options.founds())
+    return core_.network.send(from, encode(wire::HeldCheckpoint{}));
+  checkpoints_.load(core_.facts.digest(), [this, from, ask](Checkpoints::Loaded& loaded) {
+    if (core_.departure.ended() || core_.swarm.peer_state() != wire::PeerState::fresh) return;
+    wire::HeldCheckpoint held;
+    if (loaded.ok() && loaded.value() && goes_on_after(*loaded.value())) {
+      held = {loaded.value()->image.record, loaded.value()->origin};
+      if (ask.resume == digest_of(*held.record)) return resume(std::move(loaded.value()->image));
+    }
+    core_.network.send(from, encode(held));
+  });
+}
+
+void Resumption::resume(sync::StateImage checkpoint) {
+  if (core_.options.run.checkpoint.is_usual && core_.options.past != Past::begun)
+    core_.events.emit(
+        {.phase = world::Phase::warn,
+         .round = checkpoint.record.round,
+         .why = fmt::format(
+             "goes on from the checkpoint of round {} in {}; to train again from round 1, start it {}",
+             checkpoint.record.round, places_of(core_.options.run.checkpoint), kAnew)});
+  recovery_.resume(std::move(checkpoint));
+}
+
+}  // namespace tw::train

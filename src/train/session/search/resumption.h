@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "train/session/checkpoints.h"
+#include "train/session/core.h"
+#include "train/session/recovery.h"
+#include "train/session/search/held_elsewhere.h"
+
+namespace tw::train {
+
+/// What is left of the run from before this process: its checkpoints, those of the peers that wait with it,
+/// and what to do where neither is found. Loop thread only.
+///
+/// Whoever founds begins a history only while no other peer was found (PeerState::fresh), and resumes only
+/// after the others had the patience of the run to come, if the run had begun before.
+class Resumption {
+ public:
+  /// All outlive it.
+  Resumption(Core& core, Checkpoints& checkpoints, Recovery& recovery);
+
+  /// This peer founds: it resumes, waits for others, or begins from the seed.
+  void begin();
+
+  void tick();
+
+  /// False, without effect, for a message that is not about checkpoints.
+  bool on_message(PeerId from, const wire::Message& message);
+
+  /// The peer that is to resume, told by this one.
+  std::optional<PeerId> awaited() const { return held_.awaited(); }
+
+  /// It ended since nothing is left of a run that had begun.
+  bool has_lost_the_run() const;
+
+ private:
+  std::string lost_text() const;
+  void set_checkpoints_aside();
+  void found_checkpoints(Checkpoints::Loaded& loaded);
+  void found_no_checkpoint();
+  void take_checkpoint(sync::LoadedCheckpoint loaded);
+  bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
+  void stand_at_the_end(Round round);
+  void wait_for_others(std::string found);
+  void ask_for_checkpoints(Instant now);
+  bool lets_another_resume(Instant now);
+  void answer(PeerId from, const wire::AskCheckpoint& ask);
+  void resume(sync::StateImage checkpoint);
+
+  Core& core_;
+  Checkpoints& checkpoints_;
+  Recovery& recovery_;
+  HeldElsewhere held_;  ///< by the linked peers
+};
+
+}  // namespace tw::train
