@@ -24,7 +24,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from .engine.settings import as_text, full_key
+from .engine.settings import as_text, resolve
 from .errors import MisuseError, SettingError, TradewindError
 from .loop.life import active, not_joined
 
@@ -110,6 +110,7 @@ def launch_local(
     if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
         raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
     context = _context(start)
+    resolve(settings or {})
     if start != "fork":
         check_importable(fn, args)
     with _credential() as credential:
@@ -182,7 +183,7 @@ def _credential() -> Iterator[Dict[str, str]]:
 
 
 def _wait_for(settings: Mapping[str, Any], peers: int) -> int:
-    found = next((settings[name] for name in settings if full_key(name) == "wait_for"), None)
+    found = next((settings[name] for name in settings if name == "wait_for"), None)
     return peers if found is None else int(found)
 
 
@@ -194,7 +195,7 @@ def _environment(
     number: int, peers: int, port: int, settings: Mapping[str, Any], out: Any
 ) -> Dict[str, str]:
     """As `tw run` gives them (src/cli/run/run_crew.cc): more threads than cores stand in each other's way."""
-    texts = {full_key(name): as_text(name, value) for name, value in settings.items() if value is not None}
+    texts = {name: as_text(name, value) for name, value in settings.items() if value is not None}
     wait_for, progress = texts.pop("wait_for", str(peers)), texts.pop("progress", "auto")
     found = {"TRADEWIND_ID": str(number + 1), "TRADEWIND_PROGRESS": progress if number == 0 else "off"}
     if number == 0:

@@ -20,13 +20,11 @@ from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
 from .data.samples import CountedBatch, Given, counting, usual_size
-from .errors import SettingError, warn
+from .errors import warn
 from .loop.life import Life
 from .loop.styles import SAME_SAMPLES, shard_of
 from .model.trained import Begun
 from .run import Run
-
-_ROUNDS = 100  # of a run that does not say
 
 
 class _Counted:
@@ -113,17 +111,6 @@ class RunCallback(DefaultFlowCallback):
             )
 
 
-def _rounds_of(run: Run) -> int:
-    """Those of the run, before its start: a schedule needs them."""
-    said = run._life.settings.get("training.rounds")
-    if said is None and run._life.settings.get("run_file") is not None:
-        raise SettingError(
-            "the run's rounds stand in a run file, and the schedule of transformers needs them before the"
-            " start: say tradewind.join(..., rounds=...) too."
-        )
-    return int(said or _ROUNDS)
-
-
 class Trainer(transformers.Trainer):
     """Options of run.optimizer() are given as run_options."""
 
@@ -135,7 +122,7 @@ class Trainer(transformers.Trainer):
         if clip:
             self._run_options.setdefault("clip_grad_norm", clip)
         self.args.max_grad_norm = 0.0
-        self.args.max_steps = _rounds_of(run)
+        self.args.max_steps = int(run._life.settings.values["training.rounds"])
         self.args.ignore_data_skip = True  # the run knows which samples come next
         if self.args.load_best_model_at_end:
             warn(
@@ -162,7 +149,7 @@ class Trainer(transformers.Trainer):
         if checkpoint is not None:
             state = transformers.TrainerState.load_from_json(os.path.join(checkpoint, "trainer_state.json"))
             life = self._run._life
-            batch = int(life.settings.get("training.target_batch_size") or 0)
+            batch = int(life.settings.values["training.target_batch_size"])
             life.trained.begun = Begun(state.global_step, state.global_step * batch)
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:

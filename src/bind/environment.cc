@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <variant>
 
 #include "base/text/text.h"
 #include "peer/link_options.h"
@@ -32,10 +31,8 @@ std::string truth(const std::string& text) {
 }
 
 std::vector<std::string> texts_of(const peer::LinkField& field, const std::string& value) {
-  peer::LinkOptions kinds;
-  const auto kind = field.place(kinds);
-  if (std::holds_alternative<std::vector<std::string>*>(kind)) return parts_of(value, ',');
-  if (std::holds_alternative<bool*>(kind)) return {truth(value)};
+  if (peer::takes_several(field)) return parts_of(value, ',');
+  if (peer::is_flag(field)) return {truth(value)};
   return {value};
 }
 

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text/fields.h"
 #include "base/text/option.h"
 #include "bind/environment.h"
 #include "host/system/environment.h"
@@ -23,6 +25,34 @@ constexpr peer::Spelling kPython = peer::Spelling::python;
 
 bool is_of_the_run(const std::string& key) {
   return key.find('.') != std::string::npos || train::find_run_field(key) != nullptr;
+}
+
+/// "rounds" is training.rounds. A key that takes one value is there once.
+Result<Pairs> pairs_of(std::span<const tw_setting> given) {
+  Pairs pairs;
+  for (const tw_setting& setting : given) {
+    if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
+    const std::string key = train::whole_run_key(setting.key);
+    const peer::LinkField* link = peer::find_link_field(key);
+    const bool takes_several = link != nullptr && peer::takes_several(*link);
+    if (!takes_several && std::ranges::find(pairs, key, &Pairs::value_type::first) != pairs.end())
+      return Error{fmt::format("{}: given twice", key)};
+    pairs.emplace_back(key, setting.value);
+  }
+  return pairs;
+}
+
+/// With the nearest name that there is.
+Error unknown_setting(const std::string& key) {
+  std::vector<std::string> known;
+  for (const FieldRow& row : train::run_rows({})) {
+    known.push_back(row.key.substr(row.key.find('.') + 1));
+    known.push_back(row.key);
+  }
+  for (const peer::LinkField& field : peer::link_fields()) known.emplace_back(field.name);
+  const std::string meant = did_you_mean(key, known);
+  return Error{fmt::format("there is no setting {}{}", key,
+                           meant.empty() ? "; docs/python.md lists all settings" : meant)};
 }
 
 /// What the program says of itself.
@@ -66,17 +96,14 @@ Status check_codec(const train::RunOptions& run, const CallerModel& model) {
 
 }  // namespace
 
-Result<Settings> read_settings(std::span<const tw_setting> given, const CallerModel& model) {
+Result<Settings> read_settings(std::span<const tw_setting> given) {
   Settings settings;
   std::string file;
   Pairs of_the_run;
   OfTheProgram of_the_program;
-  Pairs pairs;
-  for (const tw_setting& setting : given) {
-    if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
-    pairs.emplace_back(setting.key, setting.value);
-  }
-  auto all = with_environment(std::move(pairs), host::environment_value);
+  auto pairs = pairs_of(given);
+  if (!pairs) return pairs.error();
+  auto all = with_environment(std::move(pairs).value(), host::environment_value);
   if (!all) return all.error();
   settings.warnings = let_rejoin_win(all.value(), host::environment_value);
   for (const auto& [key, value] : all.value()) {
@@ -88,8 +115,10 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
       continue;
     } else if (is_of_the_run(key)) {
       of_the_run.emplace_back(key, value);
-    } else if (const Status known = peer::assign(settings.links, key, value, kPython); !known) {
-      return known.error();
+    } else if (peer::find_link_field(key) == nullptr) {
+      return unknown_setting(key);
+    } else if (const Status right = peer::assign(settings.links, key, value, kPython); !right) {
+      return right.error();
     }
   }
   auto run = train::read_run_file(file, of_the_run);
@@ -102,10 +131,13 @@ Result<Settings> read_settings(std::span<const tw_setting> given, const CallerMo
   settings.run.rounds -= of_the_program.begun;
   settings.grain = of_the_program.grain;
   settings.threads = of_the_program.threads;
+  return settings;
+}
+
+Status adapt(Settings& settings, const CallerModel& model) {
   settings.run.layout = model.layout;
   settings.run.clip_norm = model.clip_norm;
-  if (const Status fits = check_codec(settings.run, model); !fits) return fits.error();
-  return settings;
+  return check_codec(settings.run, model);
 }
 
 }  // namespace tw::bind

@@ -23,9 +23,15 @@ struct Settings {
   std::uint64_t threads = 1;  ///< that gradients are added and updates made on, at most
 };
 
-/// Keys of the run file, of a peer's links, "run_file", "grain" and "threads"; what is not given comes from
-/// TRADEWIND_* of the environment, where `tw run` puts its options. The error is one message that names the
-/// key in the program's spelling.
-Result<Settings> read_settings(std::span<const tw_setting> given, const CallerModel& model);
+/// Keys of the run file, of a peer's links, "run_file", "grain", "threads" and "begun"; what is not given
+/// comes from TRADEWIND_* of the environment, where `tw run` puts its options. The error is one message that
+/// names the key in the program's spelling.
+Result<Settings> read_settings(std::span<const tw_setting> given);
+
+/// Adds what the model says of the run; an error names a setting that does not fit it.
+Status adapt(Settings& settings, const CallerModel& model);
+
+/// All settings with their values now, as tw_settings gives them.
+std::string to_json(const Settings& settings);
 
 }  // namespace tw::bind

@@ -197,6 +197,18 @@ uint32_t tw_abi(void) { return TW_ABI; }
 
 const char* tw_version(void) { return TW_VERSION; }
 
+char* tw_settings(const tw_setting* given, size_t count) {
+  char* text = nullptr;
+  without_throwing([&] {  // in a fork, too: nothing of the engine is needed
+    if (given == nullptr && count > 0) return misuse("a null pointer");
+    const auto read = read_settings({given, count});
+    if (!read) return misuse(read.error().message);
+    text = copy_of(to_json(read.value()));
+    return int{TW_OK};
+  });
+  return text;
+}
+
 int tw_open(const tw_setting* settings, size_t count, const tw_model* model, const tw_calls* calls,
             tw_peer** peer) {
   return guarded([&] {
@@ -207,8 +219,9 @@ int tw_open(const tw_setting* settings, size_t count, const tw_model* model, con
     const Callbacks callbacks(calls);
     if (given.value().updates_itself() && !callbacks.has_update())
       return misuse("an optimizer of the program's own needs tw_calls.update");
-    auto read = read_settings({settings, count}, given.value());
+    auto read = read_settings({settings, count});
     if (!read) return misuse(read.error().message);
+    if (const Status fits = adapt(read.value(), given.value()); !fits) return misuse(fits.error().message);
     *peer = new tw_peer{std::move(given).value(), callbacks, std::move(read).value()};
     return int{TW_OK};
   });

@@ -17,7 +17,6 @@
  * to be one thread, from tw_start on; tw_leave, tw_heed, tw_signal, tw_busy, tw_view, tw_events: any.
  *
  * Units. Vectors are float32. Counts are values or samples, never bytes. Times are milliseconds.
- *
  * Errors. A negative status is an error; tw_last_error() has the sentence for people. Nothing is thrown, and
  * no function ends the process. Strings are UTF-8.
  */
@@ -32,7 +31,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 7
+#define TW_ABI 8
 
 enum tw_status {
   TW_OK = 0,
@@ -57,15 +56,17 @@ typedef struct tw_peer tw_peer;
 
 /* ---- the model */
 
-/* A setting of the run file ("training.rounds") or of the peer ("listen", "join", "token", "run",
- * "bootstrap", "insecure", "site", "role", "id", "out", "log_limit", "wait_for", "rejoin", "no_rejoin",
- * "notices", "grace", "watch", "usd_per_h", "progress"), as text; "join" may be repeated. What is not given
- * comes from the environment of `tw run`: TRADEWIND_WAIT_FOR, ...; TRADEWIND_SET (KEY=VALUE;...),
- * TRADEWIND_RUN. */
+/* A setting of the run file ("training.rounds", or "rounds") or of the peer ("listen"), as text; "join" may be
+ * repeated; "run_file" is the file. What is not given comes from the environment of `tw run`:
+ * TRADEWIND_WAIT_FOR, ...; TRADEWIND_SET (KEY=VALUE;...), TRADEWIND_RUN. */
 typedef struct {
   const char* key;
   const char* value;
 } tw_setting;
+
+/* All settings as these, the environment and the run file make them: a JSON list of objects of texts: key,
+ * value, default, expected (what may stand there), meaning, variable. Null: one is wrong. Any thread. */
+TW_API char* tw_settings(const tw_setting* given, size_t count);
 
 enum tw_kind {
   TW_SGD = 0,

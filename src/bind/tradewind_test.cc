@@ -428,6 +428,35 @@ TEST(Tradewind, takes_what_is_not_given_from_the_environment_that_tw_run_makes) 
   EXPECT_EQ(program.rounds.size(), 5U);
 }
 
+/// tw_settings with these settings; empty: one is wrong.
+std::string all_settings(std::vector<tw_setting> given) {
+  char* text = tw_settings(given.data(), given.size());
+  const std::string all = text != nullptr ? text : "";
+  tw_free(text);
+  return all;
+}
+
+TEST(Tradewind, lists_all_settings_with_their_values_and_what_may_stand_there) {
+  const Exported wait("TRADEWIND_WAIT_FOR", "3");
+  const std::string all = all_settings({{"rounds", "7"}, {"join", "a:1"}, {"join", "b:2"}});
+  EXPECT_THAT(all, HasSubstr(R"({"key":"training.rounds","value":"7","default":"100",)"
+                             R"("expected":"a whole number from 1","meaning":"updates until the run ends",)"
+                             R"("variable":""})"));
+  EXPECT_THAT(all, HasSubstr(R"({"key":"wait_for","value":"3","default":"1","expected":"a text",)"));
+  EXPECT_THAT(all, HasSubstr(R"({"key":"join","value":"a:1,b:2","default":"","expected":"texts",)"));
+  EXPECT_THAT(all, HasSubstr(R"("variable":"TRADEWIND_RUN_FOLDER"})"));
+}
+
+TEST(Tradewind, lists_no_settings_where_one_is_wrong) {
+  EXPECT_EQ("", all_settings({{"rounds", "7"}, {"training.rounds", "8"}}));
+  EXPECT_EQ("training.rounds: given twice", error());
+  EXPECT_EQ("", all_settings({{"roundz", "7"}}));
+  EXPECT_EQ("there is no setting roundz; did you mean \"rounds\"?", error());
+  EXPECT_EQ("", all_settings({{"rounds", "0"}}));
+  EXPECT_THAT(error(), HasSubstr("expected a whole number from 1"));
+  EXPECT_EQ("", all_settings({{"site", nullptr}}));
+}
+
 TEST(Tradewind, tells_tw_run_where_its_peer_stands) {
   const host::TemporaryFolder folder;
   const std::string file = folder.path() + "/verdict";

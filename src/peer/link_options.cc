@@ -106,6 +106,24 @@ std::string meaning_of(const LinkField& field, Spelling spelling) {
   return text;
 }
 
+std::string value_of(const LinkField& field, LinkOptions options) {
+  const Place place = field.place(options);
+  if (auto* const* on = std::get_if<bool*>(&place)) return **on ? "1" : "";
+  if (auto* const* list = std::get_if<std::vector<std::string>*>(&place))
+    return fmt::format("{}", fmt::join(**list, ","));
+  return **std::get_if<std::string*>(&place);
+}
+
+bool takes_several(const LinkField& field) {
+  LinkOptions scratch;
+  return std::holds_alternative<std::vector<std::string>*>(field.place(scratch));
+}
+
+bool is_flag(const LinkField& field) {
+  LinkOptions scratch;
+  return std::holds_alternative<bool*>(field.place(scratch));
+}
+
 Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling) {
   const LinkField* field = find_link_field(name);
   if (field == nullptr) return unknown_option(name, spelling);

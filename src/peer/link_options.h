@@ -53,6 +53,13 @@ const LinkField* find_link_field(std::string_view name);
 
 std::string meaning_of(const LinkField& field, Spelling spelling);
 
+/// The value as the option's variable has it: a list with commas, a flag as 1; empty: not given, and no default.
+std::string value_of(const LinkField& field, LinkOptions options);
+
+/// Whether it may be given several times.
+bool takes_several(const LinkField& field);
+bool is_flag(const LinkField& field);
+
 /// Stores a value: lists append it, others are replaced; flags take true or false. Errors: an unknown name,
 /// with the nearest one; neither true nor false.
 Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling);

@@ -56,7 +56,7 @@ class FakeRuns:
         self.runs: List[tradewind.Run] = []
 
     def __call__(self, given: Any = None, **settings: Any) -> tradewind.Run:
-        resolved = resolve(settings, {})
+        resolved = resolve(settings)
 
         def open_engine(pairs: Any, shape: Any, calls: Any) -> FakeEngine:
             self.engines.append(FakeEngine(pairs, shape, calls, given))

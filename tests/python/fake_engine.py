@@ -93,9 +93,10 @@ class FakeEngine:
         calls: Calls,
         given: Optional[Tuple[int, List[np.ndarray]]] = None,
     ) -> None:
-        self.settings, self.shape, self.calls = dict(settings), shape, calls
-        self.target = int(self.settings.get("training.target_batch_size", 512))
-        self.rounds = int(self.settings.get("training.rounds", 100)) - int(self.settings.get("begun", 0))
+        self.settings = {key.split(".")[-1]: value for key, value in settings}
+        self.shape, self.calls = shape, calls
+        self.target = int(self.settings.get("target_batch_size", 512))
+        self.rounds = int(self.settings.get("rounds", 100)) - int(self.settings.get("begun", 0))
         self.grain = int(self.settings.get("grain", 0)) or self.target
         self.given = given
         total = sum(shape.tensor_sizes)

@@ -29,7 +29,7 @@ def optimizer_of(kind, model):
 
 def rank_main(rank, world, store, kind, results):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-    settings = resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"}, {})
+    settings = resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"})
     run = tradewind.Run(settings, FakeEngine, node=Node(dist.group.WORLD))
     model = DistributedDataParallel(model_of(kind))
     inner = optimizer_of(kind, model)
@@ -61,7 +61,7 @@ class Complete(FakeEngine):
 
 def late_main(rank, world, store, kind, results):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
-    settings = resolve({"progress": "off"}, {})
+    settings = resolve({"progress": "off"})
     run = tradewind.Run(settings, Complete, node=Node(dist.group.WORLD))
     model = model_of(kind)
     run.optimizer(model, optimizer_of(kind, model), batch_size=4)

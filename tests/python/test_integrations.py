@@ -8,7 +8,6 @@ from conftest import needs_engine
 from crew import crew_of
 from models import data, loss_of, mlp
 from torch.utils.data import DataLoader, TensorDataset
-from tradewind import SettingError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.timeout(300)]
 
@@ -82,11 +81,10 @@ def test_steps_and_epochs_of_transformers_are_those_of_the_run(fake_run, tmp_pat
     assert trainer.state.epoch == pytest.approx(96 / 40)
 
 
-def test_a_schedule_of_transformers_needs_the_rounds(fake_run, tmp_path):
+def test_a_schedule_of_transformers_has_the_rounds_of_the_run_file(fake_run, tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text("training: {rounds: 500}\n")
-    with pytest.raises(SettingError, match="rounds stand in a run file.*rounds="):
-        transformers_trainer(fake_run(file=str(file)), tmp_path)
+    assert transformers_trainer(fake_run(file=str(file)), tmp_path).args.max_steps == 500
 
 
 def test_lora_with_its_empty_group_trains(fake_run, tmp_path):

@@ -18,7 +18,7 @@ from tradewind.loop import life
 
 def settings_of(factor):
     value = torch.tensor([factor * int(os.environ["TRADEWIND_ID"])])
-    return value, resolve({}).pairs
+    return value, resolve({}).values
 
 
 def threads():
@@ -71,12 +71,12 @@ def test_each_peer_gets_its_environment_and_gives_its_result(tmp_path):
         timeout=60,
     )
     assert [value for value, _ in results] == [10, 20]
-    first, second = (dict(pairs) for _, pairs in results[:2])
+    first, second = (values for _, values in results[:2])
     assert first["training.rounds"] == "5" and first["training.codec"] == "int8"
     assert first["wait_for"] == "2" and first["id"] == "1" and first["out"] == str(tmp_path)
     assert first["progress"] == "line" and second["progress"] == "off"
-    assert second["join"] == first["listen"] and "listen" not in second
-    assert ("run" in first) == (program() is not None) and ("insecure" in first) == (program() is None)
+    assert second["join"] == first["listen"] and not second["listen"]
+    assert bool(first["run"]) == (program() is not None) and bool(first["insecure"]) == (program() is None)
 
 
 @pytest.mark.timeout(60)
@@ -91,9 +91,9 @@ def test_processes_share_the_cores(monkeypatch):
 
 def test_without_the_program_there_is_no_tls(monkeypatch, tmp_path):
     monkeypatch.setattr("tradewind.launch.program", lambda: None)
-    ((value, pairs),) = launch_local(settings_of, 1, peers=1, start="fork", timeout=60)
+    ((value, values),) = launch_local(settings_of, 1, peers=1, start="fork", timeout=60)
     assert (
-        value == 1 and dict(pairs)["insecure"] == "true" and dict(pairs)["listen"].startswith("127.0.0.1:")
+        value == 1 and values["insecure"] == "1" and values["listen"].startswith("127.0.0.1:")
     )
 
 

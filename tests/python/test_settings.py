@@ -1,47 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of join() and the environment."""
 
-import re
-
 import pytest
 import tradewind
 from conftest import ROOT
 from tradewind import SettingError
-from tradewind.engine.settings import OWN_KEYS, RUN_KEYS, resolve
+from tradewind.engine.settings import OWN_KEYS, resolve, rows
+
+# Variables beside those of the library's table.
+OF_FILES = """\
+| `TRADEWIND_RUN` | the first one, `file` |  | the run file |
+| `TRADEWIND_SET` | keys of the run file |  | `KEY=VALUE;KEY=VALUE`, as `rounds=5;training.codec=int8` |
+"""
+OF_PYTHON = """\
+| `TRADEWIND_THREADS` | `threads` |  | threads of PyTorch, and of the engine's optimizers |
+| `TRADEWIND_LIBRARY` | |  | another `libtradewind.so` |
+| `TRADEWIND_PROGRAM` | |  | the `tw` with which `launch_local` starts processes |
+"""
 
 
-def pairs(arguments, environment=None):
-    return list(resolve(arguments, environment or {}).pairs)
+def test_the_table_of_the_docs_is_that_of_the_library():
+    table = "| variable | argument of `join` | default | meaning |\n|---|---|---|---|\n" + OF_FILES
+    for row in rows([]):
+        if row["variable"]:
+            default = f"`{row['default']}`" if row["default"] else ""
+            table += f"| `{row['variable']}` | `{row['key']}` | {default} | {row['meaning']} |\n"
+    table += OF_PYTHON
+    assert table in (ROOT / "docs/python.md").read_text(), f"docs/python.md should have:\n{table}"
 
 
-def test_keys_are_those_of_the_run_file():
-    rows = re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "docs/run_file.md").read_text(), flags=re.M)
-    assert set(RUN_KEYS) <= set(rows)
-    left_out = {key for key in rows if key not in RUN_KEYS and not {key, key.split(".")[0]} & set(OWN_KEYS)}
-    assert not left_out
+def test_keys_that_the_program_decides_are_none_of_the_library():
+    assert not {row["key"] for row in rows([])} & set(OWN_KEYS)
 
 
 def test_arguments_are_looked_up_by_their_last_part():
-    assert pairs({"target_batch_size": 4096, "rounds": 500}) == [
-        ("training.target_batch_size", "4096"),
-        ("training.rounds", "500"),
-    ]
-    assert pairs({"training.codec": "int8", "checkpoint.every": 5, "norm_cap": 1e-3}) == [
-        ("training.codec", "int8"),
-        ("checkpoint.every", "5"),
-        ("training.norm_cap", "0.001"),
-    ]
+    values = resolve({"target_batch_size": 4096, "rounds": 500}).values
+    assert values["training.target_batch_size"] == "4096" and values["training.rounds"] == "500"
+    values = resolve({"training.codec": "int8", "checkpoint.every": 5, "norm_cap": 1e-3}).values
+    assert values["training.codec"] == "int8" and values["checkpoint.every"] == "5"
+    assert values["training.norm_cap"] == "0.001" and values["training.rounds"] == "100"
 
 
-def test_options_of_a_peer():
-    found = pairs({"join": ["a:1", "b:2"], "listen": "0.0.0.0:7000", "insecure": True, "file": "run.yaml"})
-    assert found == [
-        ("run_file", "run.yaml"),
+def test_options_of_a_peer(tmp_path):
+    (tmp_path / "run.yaml").write_text("training: {rounds: 7, seed: 3}\n")
+    given = {"join": ["a:1", "b:2"], "listen": "0.0.0.0:7000", "insecure": True, "file": "run.yaml"}
+    settings = resolve({**given, "seed": 4})
+    assert settings.pairs == (
         ("join", "a:1"),
         ("join", "b:2"),
         ("listen", "0.0.0.0:7000"),
         ("insecure", "true"),
-    ]
+        ("run_file", "run.yaml"),
+        ("seed", "4"),
+    )
+    values = settings.values
+    assert values["join"] == "a:1,b:2" and values["insecure"] == "1" and not values["rejoin"]
+    assert values["training.rounds"] == "7" and values["training.seed"] == "4"
 
 
 @pytest.mark.parametrize(
@@ -53,20 +67,22 @@ def test_options_of_a_peer():
         ({"optimizer.kind": "sgd"}, "optimizer.kind cannot be set here.*run.optimizer"),
         ({"microbatch": 8}, "microbatch cannot be set here.*batch_size"),
         ({"schedule.learning_rate": 1}, "scheduler="),
-        ({"rounds": 3, "training.rounds": 4}, "training.rounds is given twice"),
+        ({"rounds": 3, "training.rounds": 4}, "training.rounds: given twice"),
+        ({"file": "none.yaml"}, "none.yaml"),
         ({"rounds": [3]}, "expected a text, a number"),
         ({"threads": 0}, "whole number from 1"),
     ],
 )
 def test_what_is_wrong_is_named(arguments, text):
     with pytest.raises(SettingError, match=text):
-        resolve(arguments, {})
+        resolve(arguments)
 
 
-def test_the_environment_stands_for_arguments():
+def test_the_environment_stands_for_arguments(monkeypatch, tmp_path):
+    (tmp_path / "a.yaml").write_text("training: {codec: fp16}\n")
     environment = {
         "TRADEWIND_RUN": "a.yaml",
-        "TRADEWIND_SET": "rounds=5; training.codec=fp16",
+        "TRADEWIND_SET": "rounds=5; training.seed=6",
         "TRADEWIND_JOIN": "a:1,b:2",
         "TRADEWIND_RUN_FOLDER": "folder",
         "TRADEWIND_INSECURE": "1",
@@ -74,33 +90,36 @@ def test_the_environment_stands_for_arguments():
         "TRADEWIND_THREADS": "2",
         "TRADEWIND_PROGRESS": "off",
     }
-    assert pairs({}, environment) == [
-        ("run_file", "a.yaml"),
-        ("training.rounds", "5"),
-        ("training.codec", "fp16"),
-        ("join", "a:1"),
-        ("join", "b:2"),
-        ("run", "folder"),
-        ("insecure", "true"),
-        ("wait_for", "3"),
-        ("progress", "off"),
-    ]
-    assert resolve({}, environment).threads == 2
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    settings = resolve({"rounds": 5, "insecure": True})
+    assert settings.pairs == (("rounds", "5"), ("insecure", "true")) and settings.threads == 2
+    expected = {
+        "training.rounds": "5",
+        "training.codec": "fp16",
+        "training.seed": "6",
+        "join": "a:1,b:2",
+        "run": "folder",
+        "insecure": "1",
+        "wait_for": "3",
+        "progress": "off",
+    }
+    assert {key: settings.values[key] for key in expected} == expected
 
 
-def test_argument_and_environment_may_agree_but_not_differ():
-    assert pairs(
-        {"rounds": 5, "insecure": True}, {"TRADEWIND_SET": "rounds=5", "TRADEWIND_INSECURE": "1"}
-    ) == [
-        ("training.rounds", "5"),
-        ("insecure", "true"),
-    ]
-    with pytest.raises(SettingError, match="rounds is 6 as argument and 5 in TRADEWIND_SET"):
-        resolve({"rounds": 6}, {"TRADEWIND_SET": "rounds=5"})
-    with pytest.raises(SettingError, match="file is a.yaml as argument and b.yaml in TRADEWIND_RUN"):
-        resolve({"file": "a.yaml"}, {"TRADEWIND_RUN": "b.yaml"})
-    with pytest.raises(SettingError, match="KEY=VALUE"):
-        resolve({}, {"TRADEWIND_SET": "rounds"})
+@pytest.mark.parametrize(
+    "arguments,variable,value,text",
+    [
+        ({"rounds": 6}, "TRADEWIND_SET", "rounds=5", "rounds is 6 in the program and 5 in TRADEWIND"),
+        ({"file": "a"}, "TRADEWIND_RUN", "b", "run_file is a in the program and b in TRADEWIND_RUN"),
+        ({"threads": 2}, "TRADEWIND_THREADS", "3", "threads is 2 in the program and 3 in TRADEWIND_THREADS"),
+        ({}, "TRADEWIND_SET", "rounds", "KEY=VALUE"),
+    ],
+)
+def test_argument_and_environment_may_not_differ(monkeypatch, arguments, variable, value, text):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingError, match=text):
+        resolve(arguments)
 
 
 def test_join_says_what_is_unknown_and_opens_nothing():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, needs_engine, python_path
 from tradewind import launch
-from tradewind.engine.settings import ENVIRONMENT, resolve
+from tradewind.engine.settings import resolve, rows
 
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
 
@@ -70,7 +70,7 @@ PRINT = "import os, sys; print(os.environ['TRADEWIND_VERDICT'] != '', sys.argv[1
 
 
 @pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
-def test_every_option_is_a_variable_that_the_package_knows(tmp_path):
+def test_every_option_is_a_variable_that_the_package_knows(tmp_path, monkeypatch):
     (tmp_path / "run.yaml").write_text("model: own\n")
     options = (
         "--join a:1 --join b:2 --listen c:3 --out logs --log-limit 9MiB --id 7 --wait-for 2 --site aws:us:a"
@@ -92,12 +92,14 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path):
     for of_others in ("TRADEWIND_VERDICT", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"):
         found.pop(of_others, None)
     others = {"TRADEWIND_ANEW", "TRADEWIND_INSECURE", "TRADEWIND_NO_REJOIN", "TRADEWIND_RUN_FOLDER"}
-    assert set(found) | others == {
-        *ENVIRONMENT,
-        "TRADEWIND_SET",
-    }
-    settings = dict(resolve({}, found).pairs)
-    assert settings["rejoin"] == "true" and settings["grace"] == "9s" and settings["join"] == "b:2"
+    of_options = {row["variable"] for row in rows([]) if row["variable"]}
+    assert set(found) | others == of_options | {"TRADEWIND_RUN", "TRADEWIND_SET", "TRADEWIND_THREADS"}
+    (tmp_path / "run.yaml").write_text("training: {codec: fp16}\n")
+    for name, value in found.items():
+        monkeypatch.setenv(name, value)
+    settings = resolve({}).values
+    assert settings["rejoin"] == "1" and settings["grace"] == "9s" and settings["join"] == "a:1,b:2"
+    assert settings["training.codec"] == "fp16" and resolve({}).threads == 3
     assert settings["training.rounds"] == "5" and settings["log_limit"] == "9MiB"
 
 

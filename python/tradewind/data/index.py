@@ -46,30 +46,21 @@ class ShardReader:
         self._library = abi.library()
         self._lock = threading.Lock()
         self.process = os.getpid()
-        pairs = (abi.tw_setting * len(settings))()
-        for at, (key, value) in enumerate(settings):
-            pairs[at] = abi.tw_setting(os.fsencode(key), os.fsencode(value))
+        pairs = abi.setting_array(settings)
         handle = ctypes.c_void_p()
         if self._library.tw_data_open(pairs, len(settings), ctypes.byref(handle)) != abi.TW_OK:
-            raise SettingError(self._sentence())
+            raise SettingError(abi.last_error(self._library))
         self._handle: Optional[ctypes.c_void_p] = handle
         # At the end of the interpreter nothing is waited for.
         self._end = weakref.finalize(self, self._library.tw_data_close, handle)
         self._end.atexit = False
         self.facts: Dict[str, Any] = self._json(self._library.tw_data_facts(handle))
 
-    def _sentence(self) -> str:
-        text: bytes = self._library.tw_last_error()
-        return text.decode(errors="replace")
-
     def _json(self, address: Optional[int]) -> Dict[str, Any]:
         if not address:
-            raise DataError(self._sentence())
-        try:
-            found: Dict[str, Any] = json.loads(ctypes.string_at(address).decode(errors="replace"))
-            return found
-        finally:
-            self._library.tw_free(address)
+            raise DataError(abi.last_error(self._library))
+        found: Dict[str, Any] = json.loads(abi.take_text(self._library, address))
+        return found
 
     def _opened(self) -> ctypes.c_void_p:
         if self._handle is None:
@@ -86,7 +77,7 @@ class ShardReader:
         numbers = (ctypes.c_uint64 * max(1, len(samples)))(*samples)
         with self._lock:
             if self._library.tw_data_expect(self._opened(), numbers, len(samples)) != abi.TW_OK:
-                raise DataError(self._sentence())
+                raise DataError(abi.last_error(self._library))
 
     def read(self, samples: Sequence[int]) -> List[Tuple[str, List[Any]]]:
         """Key and fields of each. DataError: one of them cannot be had."""
@@ -103,16 +94,12 @@ class ShardReader:
                 )
                 self._say_warnings()
             if status != abi.TW_OK:
-                raise DataError(self._sentence())
+                raise DataError(abi.last_error(self._library))
             return [self._sample(values[at : at + each]) for at in range(0, len(values), each)]
 
     def _say_warnings(self) -> None:
-        address = self._library.tw_data_warnings(self._opened())
-        if not address:
-            return
-        texts = ctypes.string_at(address).decode(errors="replace").splitlines()
-        self._library.tw_free(address)
-        for text in texts:
+        texts = abi.take_text(self._library, self._library.tw_data_warnings(self._opened()))
+        for text in texts.splitlines():
             warn(text)
 
     @staticmethod

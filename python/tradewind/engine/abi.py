@@ -11,11 +11,11 @@ import ctypes
 import os
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 7
+TW_ABI = 8
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -188,6 +188,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_last_error": (c_char_p, []),
     "tw_abi": (c_uint32, []),
     "tw_version": (c_char_p, []),
+    "tw_settings": (c_void_p, [POINTER(tw_setting), c_size_t]),
     "tw_open": (
         c_int,
         [POINTER(tw_setting), c_size_t, POINTER(tw_model), POINTER(tw_calls), POINTER(c_void_p)],
@@ -270,3 +271,27 @@ def library() -> ctypes.CDLL:
 def loaded_library() -> Optional[ctypes.CDLL]:
     """The library if library() was called before; loads nothing."""
     return _loaded[0] if _loaded else None
+
+
+def last_error(library: Any) -> str:
+    """The sentence of the call that failed just now."""
+    text: bytes = library.tw_last_error()
+    return text.decode(errors="replace")
+
+
+def take_text(library: Any, address: Optional[int]) -> str:
+    """A text that the library gives away; empty where there is none."""
+    if not address:
+        return ""
+    try:
+        return ctypes.string_at(address).decode(errors="replace")
+    finally:
+        library.tw_free(address)
+
+
+def setting_array(pairs: Sequence[Tuple[str, str]]) -> ctypes.Array[tw_setting]:
+    """Keys and texts for the library; never of length 0."""
+    made = (tw_setting * max(1, len(pairs)))()
+    for at, (key, value) in enumerate(pairs):
+        made[at] = tw_setting(os.fsencode(key), os.fsencode(value))
+    return made

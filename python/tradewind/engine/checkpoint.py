@@ -80,11 +80,6 @@ def _folder_of(path: str) -> str:
     return path
 
 
-def _sentence(library: ctypes.CDLL) -> str:
-    text: bytes = library.tw_last_error()
-    return text.decode(errors="replace")
-
-
 def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
     """The model in a checkpoint: a dict of tensors in host memory, each with its name, shape and dtype.
 
@@ -99,7 +94,7 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
     given = _folder_of(os.fspath(path))
     status = library.tw_checkpoint_open(os.fsencode(given), ctypes.byref(handle), ctypes.byref(stored))
     if status != abi.TW_OK:
-        raise (SettingError if status == abi.TW_MISUSE else EngineError)(_sentence(library))
+        raise (SettingError if status == abi.TW_MISUSE else EngineError)(abi.last_error(library))
     try:
         for line in (stored.skipped or b"").decode(errors="replace").splitlines():
             warn(f"skipped {line}")
@@ -109,7 +104,7 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
             raise EngineError(f"{given}: its program did not name its tensors (docs/cpp.md says how).")
         flat = torch.empty(sum(place.values for place in places), dtype=torch.float32)
         if library.tw_checkpoint_values(handle, flat.data_ptr(), flat.numel()) != abi.TW_OK:
-            raise EngineError(f"{given}: its tensors are not its parameters: {_sentence(library)}")
+            raise EngineError(f"{given}: its tensors are not its parameters: {abi.last_error(library)}")
     finally:
         library.tw_checkpoint_close(handle)
     _fill(checkpoint, places, flat)

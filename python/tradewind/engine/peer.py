@@ -148,9 +148,6 @@ class Peer:
         self._order = abi.tw_order()
         self._callbacks = self._make_callbacks()
         self._handle = ctypes.c_void_p()
-        pairs = (abi.tw_setting * max(1, len(settings)))()
-        for at, (key, value) in enumerate(settings):
-            pairs[at] = abi.tw_setting(key.encode(), value.encode())
         shape = abi.tw_model(
             _group_array(model.groups),
             len(model.groups),
@@ -161,11 +158,12 @@ class Peer:
             model.clip_norm,
             model.layout.encode(),
         )
+        pairs = abi.setting_array(settings)
         status = self._library.tw_open(
             pairs, len(settings), shape, self._callbacks, ctypes.byref(self._handle)
         )
         if status != abi.TW_OK:
-            raise SettingError(self._sentence())
+            raise SettingError(abi.last_error(self._library))
 
     def _make_callbacks(self) -> abi.tw_calls:
         calls = self._calls
@@ -209,25 +207,21 @@ class Peer:
 
         return status
 
-    def _sentence(self) -> str:
-        text: bytes = self._library.tw_last_error()
-        return text.decode(errors="replace")
-
     def _check(self, status: int) -> int:
         raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
         if status >= 0:
             return status
-        raise (MisuseError if status == abi.TW_MISUSE else EngineError)(self._sentence())
+        raise (MisuseError if status == abi.TW_MISUSE else EngineError)(abi.last_error(self._library))
 
     def start(self, initial: Sequence[HostTensor]) -> None:
         """Listens, and joins or starts the run. SettingError: a token or an address that is none."""
         status = self._library.tw_start(self._handle, _tensors(initial), len(initial))
         if status == abi.TW_MISUSE:
-            raise SettingError(self._sentence())
+            raise SettingError(abi.last_error(self._library))
         if status == abi.TW_CONDEMNED:
-            raise CondemnedError(self._sentence())
+            raise CondemnedError(abi.last_error(self._library))
         self._check(status)
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
@@ -281,12 +275,7 @@ class Peer:
         return values
 
     def _text(self, address: Optional[int]) -> str:
-        if not address:
-            return ""
-        try:
-            return ctypes.string_at(address).decode(errors="replace")
-        finally:
-            self._library.tw_free(address)
+        return abi.take_text(self._library, address)
 
     def view(self) -> Dict[str, Any]:
         """round, samples, peers, leader, waiting, finished, ended, failure, address, member, ..."""

@@ -102,8 +102,8 @@ class Life:
 
     @property
     def seed(self) -> int:
-        """That of the run, as the program knows it."""
-        return int(self.settings.get("training.seed") or 1)
+        """That of the run."""
+        return int(self.settings.values["training.seed"])
 
     @property
     def seed_in_hand(self) -> int:
@@ -153,7 +153,7 @@ class Life:
         if self.loop is not None or self._closed:
             return
         trained = self.trained
-        shape = trained.prepare(self.settings.get("training.codec"), self._data_facts)
+        shape = trained.prepare(self.settings.values["training.codec"], self._data_facts)
         _watch_forks()
         self._thread = threading.get_ident()
         driver = self._open(shape, trained, grain)
@@ -191,7 +191,7 @@ class Life:
         if self.finished and not self.trained.loads:
             ended = str(self.view.get("ended") or "")
             if ended.startswith(_OVER):
-                folder = self.settings.get("checkpoint.folder")
+                folder = self.settings.values["checkpoint.folder"]
                 anew = f"give another checkpoint.folder than {folder}" if folder else "start it once with anew=True"
                 raise EngineError(f"{ended}. To train anew, {anew}.")
 
@@ -398,7 +398,7 @@ def _heed_signals(life: Life, engine: Engine) -> None:
     global _taken_over
     if _taken_over or threading.current_thread() is not threading.main_thread():
         return
-    every = life.settings.get("notices") != "none"
+    every = life.settings.values["notices"] != "none"
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         if (every or number == signal.SIGTERM) and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _on_signal)

@@ -172,14 +172,20 @@ std::string expected_at(const Row& row, Target& defaults) {
   return std::visit(Expected{row.bounds}, row.place(defaults));
 }
 
-/// All keys with their values, defaults and meaning, as a Markdown table.
+/// All keys, with what may stand there and their values in `target`.
 template <class Expected, class Written, class Row, class Target>
-std::string reference_of(std::span<const Row> table, Target defaults) {
+std::vector<FieldRow> rows_of(std::span<const Row> table, Target target) {
   std::vector<FieldRow> rows;
   for (const Row& row : table)
-    rows.push_back({key_of(row), expected_at<Expected>(row, defaults),
-                    std::visit(Written{row.unit}, row.place(defaults)), row.meaning});
-  return reference_of(rows);
+    rows.push_back({key_of(row), expected_at<Expected>(row, target),
+                    std::visit(Written{row.unit}, row.place(target)), row.meaning});
+  return rows;
+}
+
+/// The same as a Markdown table.
+template <class Expected, class Written, class Row, class Target>
+std::string reference_of(std::span<const Row> table, Target defaults) {
+  return reference_of(rows_of<Expected, Written, Row>(table, defaults));
 }
 
 /// Stores a value; returns the complaint about it, or an empty string.

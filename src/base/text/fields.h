@@ -75,7 +75,7 @@ std::string unknown_key(std::string_view written, const std::vector<KnownKey>& k
 /// A row of a reference of fields, as Markdown.
 struct FieldRow {
   std::string key, expected;
-  std::string written;  ///< the default as it would be written; empty: none
+  std::string written;  ///< the value, in a reference the default, as it would be written; empty: none
   std::string_view meaning;
 };
 

@@ -204,10 +204,14 @@ std::string unknown_run_key(std::string_view section, std::string_view name) {
   return unknown_field<RunField>(kFields, section, name);
 }
 
+std::vector<FieldRow> run_rows(const RunOptions& options) {
+  return rows_of<Expectation, Written, RunField>(kFields, options);
+}
+
 std::string run_file_reference() {
   const std::string program = program_reference();
   const std::size_t rows = program.find('\n', program.find('\n') + 1) + 1;  // below the head
-  return reference_of<Expectation, Written, RunField>(kFields, RunOptions()) + program.substr(rows);
+  return reference_of(run_rows(RunOptions())) + program.substr(rows);
 }
 
 }  // namespace tw::train

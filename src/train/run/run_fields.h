@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/text/field_table.h"
 #include "train/run/run.h"
@@ -38,6 +39,9 @@ std::optional<std::string> absolute_path(const RunField& field, const GivenValue
 /// The complaint about a key that is not in the table, with the nearest name that is. section: empty at the
 /// top.
 std::string unknown_run_key(std::string_view section, std::string_view name);
+
+/// All keys that a program may set, with their values in these options.
+std::vector<FieldRow> run_rows(const RunOptions& options);
 
 /// All keys with their values, defaults and meaning, as a Markdown table.
 std::string run_file_reference();
