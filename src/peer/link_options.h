@@ -53,7 +53,7 @@ const LinkField* find_link_field(std::string_view name);
 
 std::string meaning_of(const LinkField& field, Spelling spelling);
 
-/// The value as the option's variable has it: a list with commas, a flag as 1; empty: not given, and no default.
+/// The value as the option's variable has it: a list with commas, a flag as 1; empty: none, nor a default.
 std::string value_of(const LinkField& field, LinkOptions options);
 
 /// Whether it may be given several times.
