@@ -32,7 +32,7 @@ std::string to_json(const Settings& settings) {
                     {"value", value_of(field, settings.links)},
                     {"default", value_of(field, {})},
                     {"expected", expectation(field)},
-                    {"meaning", meaning_of(field, peer::Spelling::python)},
+                    {"meaning", field.meaning},
                     {"variable", peer::variable_of(field.name)}});
   return rows.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

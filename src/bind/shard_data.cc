@@ -12,7 +12,7 @@
 
 #include "base/text/fields.h"
 #include "base/text/option.h"
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 
 namespace tw::bind {
 namespace {

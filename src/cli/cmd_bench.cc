@@ -88,54 +88,52 @@ Result<measure::ReduceOptions> options_of(const BenchArguments& arguments) {
 }  // namespace
 
 void describe_bench(CLI::App& app, BenchArguments& arguments) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure on this machine");
+  CLI::App* bench = app.add_subcommand("bench", "Measure averaging and joining on this machine");
   bench->require_subcommand(1);
-  CLI::App* command = bench->add_subcommand("reduce", "How long peers take to average a vector");
+  bench->footer("docs/benchmarks.md has the results.");
+  CLI::App* command = bench->add_subcommand("reduce", "Measure how long peers take to average a vector");
   command->add_option("--peers", arguments.peers, "processes, 2 to 64; default: 2, or the hosts of TOPOLOGY");
-  command->add_option("--bytes", arguments.bytes, "of the vector of floats, such as 64MiB or 256MB")
+  command->add_option("--bytes", arguments.bytes, "size of the vector of floats, such as 64MiB or 256MB")
       ->capture_default_str();
   command->add_option("--codec", arguments.codec, "what crosses the wire: fp32, fp16, bf16, int8, int4")
       ->capture_default_str();
   command->add_option("--wan", arguments.topology,
-                      "TOPOLOGY: a peer on each host of this emulated network (bench/wan; needs root)");
+                      "TOPOLOGY: emulate this network, a peer on each host (needs root)");
   command->add_option("--vs", arguments.versus,
-                      "gloo,gloo-ring,openmpi,butterfly: the same vector with these, in turns (make bench "
-                      "builds them; butterfly: always fp16)");
+                      "gloo,gloo-ring,openmpi,butterfly: measure these in turns (make bench)");
   command->add_option("--streams", arguments.streams,
-                      "at most so many data streams between two peers; default: as many as help");
+                      "data streams between two peers at most; default: as many as help");
   command
       ->add_option("--sites", arguments.sites,
-                   "auto, flat or tree: whether hosts of one site of TOPOLOGY are averaged first")
+                   "auto, flat or tree: whether each site of TOPOLOGY averages first")
       ->capture_default_str();
-  command->add_option("--rounds", arguments.rounds, "that are measured, in each turn")->capture_default_str();
-  command->add_option("--warm-up", arguments.warm_up, "rounds before them")->capture_default_str();
-  command->add_option("--turns", arguments.turns, "how often everything is started anew")
+  command->add_option("--rounds", arguments.rounds, "measured rounds of each turn")->capture_default_str();
+  command->add_option("--warm-up", arguments.warm_up, "rounds before the measured ones")
       ->capture_default_str();
-  command->add_option(
-      "--kill", arguments.kill,
-      "PEER@FRACTION or leader@FRACTION: SIGKILL in one more round, when so much of the usual "
-      "time has passed since its call");
+  command->add_option("--turns", arguments.turns, "how often all processes start anew")
+      ->capture_default_str();
+  command->add_option("--kill", arguments.kill,
+                      "PEER@FRACTION or leader@FRACTION: SIGKILL at this part of one more round");
   command->add_option("--stop", arguments.stop,
-                      "the same with SIGSTOP; SIGCONT once the others have the round");
-  command->add_option(
-      "--disturb", arguments.disturb,
-      "busy@20s, link@20s or stop@20s: two busy loops, the links of the first site at a tenth, or "
-      "SIGSTOP of the last peer, for so long; then six more rounds");
+                      "like --kill, with SIGSTOP; SIGCONT once the others have the round");
+  command->add_option("--disturb", arguments.disturb,
+                      "busy@20s, link@20s or stop@20s: disturb six more rounds");
   command->add_flag("--tls", arguments.tls,
-                    "of tradewind's links, as in a run; the systems of --vs have none");
+                    "encrypt tradewind's links, as in a run; the systems of --vs never do");
   command->add_flag("--json", arguments.json, "print JSON on stdout; docs/benchmarks.md has the keys");
   command->footer(
-      "Starts the peers, each a process with a whole session: members, leases, plan, averaging, commit. "
-      "Their\n"
-      "model has a known gradient and costs nothing; filling the vectors and updates are not measured.\n"
-      "  seconds    from the plan's call (or the release of the round, if that is later) until the last "
-      "peer\n"
-      "             holds the whole mean; median\n"
-      "  bound      with --wan what its hosts and sites can send and receive: no all-reduce is faster; on "
-      "the\n"
-      "             loopback as many bytes with plain sockets, in turns\n"
+      "Starts the peers, each a process with a whole session: members, leases, plan, averaging, commit.\n"
+      "Their model has a known gradient and costs nothing; filling the vectors and updates are not\n"
+      "measured.\n"
+      "  seconds    from the plan's call (or the release of the round, if that is later) until the last\n"
+      "             peer holds the whole mean; median\n"
+      "  bound      with --wan what its hosts and sites can send and receive: no all-reduce is faster; on\n"
+      "             the loopback as many bytes with plain sockets, in turns\n"
       "  CPU s/GB   of all peers, from call to commit, for each GB that they sent\n"
-      "\nExamples:\n"
+      "--kill counts from the call, in units of the usual time. --disturb: busy runs two busy loops, link\n"
+      "cuts the links of the first site to a tenth, stop sends SIGSTOP to the last peer.\n"
+      "\n"
+      "Examples:\n"
       "  tw bench reduce --peers 2 --bytes 256MB\n"
       "  tw bench reduce --peers 4 --codec fp16 --vs gloo,openmpi --turns 3\n"
       "  tw bench reduce --wan hetero4 --vs gloo,openmpi --turns 3\n"

@@ -37,13 +37,14 @@ Result<measure::JoinOptions> join_options_of(const BenchJoinArguments& arguments
 }  // namespace
 
 void describe_bench_join(CLI::App& bench, BenchJoinArguments& arguments) {
-  CLI::App* command = bench.add_subcommand("join", "How long a peer takes to join a run, part by part");
-  command->add_option("--bytes", arguments.bytes, "of the state: parameters and both moments of AdamW")
+  CLI::App* command =
+      bench.add_subcommand("join", "Measure how long a peer takes to join a run, part by part");
+  command->add_option("--bytes", arguments.bytes, "size of the state: parameters and both moments of AdamW")
       ->capture_default_str();
-  command->add_option("--peers", arguments.peers, "that train before it comes")->capture_default_str();
+  command->add_option("--peers", arguments.peers, "peers that train before it comes")->capture_default_str();
   command->add_option("--work-ms", arguments.work, "sleep of a microbatch; a round has four for each peer")
       ->capture_default_str();
-  command->add_option("--turns", arguments.turns, "how often everything is started anew")
+  command->add_option("--turns", arguments.turns, "how often all processes start anew")
       ->capture_default_str();
   command->add_flag("--json", arguments.json, "print JSON on stdout; docs/benchmarks.md has the keys");
   command->footer(

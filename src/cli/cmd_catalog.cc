@@ -216,33 +216,32 @@ int update(const CatalogArguments& arguments) {
 
 void describe_catalog(CLI::App& app, CatalogArguments& arguments) {
   CLI::App* command =
-      app.add_subcommand("catalog", "Show prices and lifetimes of machines, and fetch new prices");
+      app.add_subcommand("catalog", "List prices and lifetimes of machines; fetch new prices");
   command->require_subcommand(1);
-  CLI::App* list = command->add_subcommand("list", "Offers by price of a GPU, with source and age");
+  CLI::App* list = command->add_subcommand("list", "List offers by price of a GPU, with source and age");
   list->add_option("--gpu", arguments.gpu, "T4, A100-80GB, ...; none: machines without one");
-  list->add_flag("--spot", arguments.spot, "spot machines alone");
-  list->add_flag("--on-demand", arguments.on_demand, "on-demand machines alone");
-  list->add_flag("--owned", arguments.owned, "own hosts alone");
+  list->add_flag("--spot", arguments.spot, "only spot machines");
+  list->add_flag("--on-demand", arguments.on_demand, "only on-demand machines");
+  list->add_flag("--owned", arguments.owned, "only your own hosts");
   list->add_option("--provider", arguments.provider, "aws, azure, gcp, lambda, ...");
   list->add_option("--region", arguments.region, "us-west-2, ...");
   list->add_option("--limit", arguments.limit, "rows to show")->capture_default_str();
-  list->add_flag("--csv", arguments.csv, "all that fits, as a CSV that --offers reads");
-  list->add_flag("--json", arguments.json,
-                 "all that fits, as an array of objects with the age of each price");
-  list->add_flag("--left-out", arguments.left_out, "rows of catalogs that are no offers, and why");
+  list->add_flag("--csv", arguments.csv, "print all matches as a CSV that --offers reads");
+  list->add_flag("--json", arguments.json, "print all matches as JSON, with the age of each price");
+  list->add_flag("--left-out", arguments.left_out, "show the rows of catalogs that are no offers, and why");
   describe_market(*list, arguments.market);
   list->footer(
       "\nExamples:\n  tw catalog list --gpu T4 --spot\n  tw catalog list --provider gcp --region us-west1\n"
       "  tw catalog list --offers hosts.csv --owned");
-  CLI::App* update = command->add_subcommand("update", "Fetch the tables that SkyPilot publishes");
-  update->add_option("CLOUD", arguments.clouds, "as in SkyPilot; default: aws azure gcp lambda");
-  update->add_option("--from", arguments.from, fmt::format("address; default: {}", kPublicCatalogs));
+  CLI::App* update = command->add_subcommand("update", "Fetch the price tables that SkyPilot publishes");
+  update->add_option("CLOUD", arguments.clouds, "names as in SkyPilot; default: aws azure gcp lambda");
+  update->add_option("--from", arguments.from,
+                     "address of the tables; default: those that SkyPilot publishes");
   update->add_option("--into", arguments.into, "folder; default: ~/.cache/tradewind/catalogs");
   update->footer("\nExamples:\n  tw catalog update\n  tw catalog update aws runpod");
-  CLI::App* lifetimes = command->add_subcommand("lifetimes", "How long spot machines live");
-  lifetimes->add_option("LAW", arguments.law, "one of those it lists, or exponential:MEAN_H; default: all");
-  lifetimes
-      ->add_option("--learn", arguments.learn, "folder with event logs of a run of yours; may be repeated")
+  CLI::App* lifetimes = command->add_subcommand("lifetimes", "Show how long spot machines live");
+  lifetimes->add_option("LAW", arguments.law, "a listed law, or exponential:MEAN_H; default: all");
+  lifetimes->add_option("--learn", arguments.learn, "folder with event logs of your run; may be repeated")
       ->allow_extra_args(false);
   lifetimes->footer(
       "\nExamples:\n  tw catalog lifetimes\n  tw catalog lifetimes gcp-v100-us-west1 --learn tw-out");

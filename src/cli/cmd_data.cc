@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text/option.h"
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 #include "base/text/text.h"
 #include "cli/arguments/data_arguments.h"
 #include "cli/commands.h"
@@ -167,44 +167,44 @@ int verify_data(const DataArguments& arguments) {
 }  // namespace
 
 void describe_data(CLI::App& app, DataArguments& arguments) {
-  CLI::App* data = app.add_subcommand("data", "Samples in tar files, here or in object stores");
+  CLI::App* data = app.add_subcommand("data", "Index, list, verify and pack shards of samples");
   data->require_subcommand(1);
-  CLI::App* index = data->add_subcommand("index", "Look at shards and write down where each sample lies");
+  CLI::App* index = data->add_subcommand("index", "Index shards: write down where each sample lies");
   index
-      ->add_option(
-          "SHARD", arguments.shards,
-          "tar files: paths, or URLs with file, http, https, s3, gs or az; {000..127} stands for all "
-          "numbers, a name with / at its end for all tar files there (a folder, or s3)")
+      ->add_option("SHARD", arguments.shards,
+                   "tar files, URLs, ranges {000..127}, or folders that end with /")
       ->required();
   index->add_option("-o,--out", arguments.out, "the .twi file to write")->required();
   index->add_flag("--contents", arguments.contents,
-                  "read all bytes and keep their digests: copies in other places have the same identity");
+                  "digest all bytes, so that copies elsewhere have the same identity");
   index->footer(
+      "A SHARD is a path, or a URL with file, http, https, s3, gs or az. {000..127} stands for all\n"
+      "numbers; a name with / at its end for all tar files there (a folder, or s3).\n"
+      "\n"
       "Examples:\n"
       "  tw data index 's3://bucket/train-{000000..000127}.tar' -o train.twi\n"
       "  tw data index shards/ -o train.twi");
-  CLI::App* list = data->add_subcommand("ls", "What an index says");
+  CLI::App* list = data->add_subcommand("ls", "List the samples of an index");
   list->add_option("INDEX.twi", arguments.index, "the index")->required();
-  list->add_option("--limit", arguments.limit, "samples that are shown; without it 20");
+  list->add_option("--limit", arguments.limit, "samples to show (20)");
   list->footer("Example:\n  tw data ls train.twi --limit 3");
-  CLI::App* verify = data->add_subcommand("verify", "Read all that an index names, and decode it");
+  CLI::App* verify = data->add_subcommand("verify", "Read and decode every sample of an index");
   verify->add_option("INDEX.twi", arguments.index, "the index")->required();
   verify->footer("Example:\n  tw data verify train.twi");
-  CLI::App* pack = data->add_subcommand("pack", "Write samples into shards, in an order by chance");
-  pack->add_option(
-          "SOURCE", arguments.source,
-          "a folder: files with one name but for what follows its first dot are a sample; or a file with "
-          "lines PATH,CLASS; or - for such lines on stdin")
+  CLI::App* pack = data->add_subcommand("pack", "Write samples into shards, in a random order");
+  pack->add_option("SOURCE", arguments.source,
+                   "folder with samples, a file with lines PATH,CLASS, or - for stdin")
       ->required();
   pack->add_option("-o,--out", arguments.out, "the begin of the names: OUT-000000.tar; also s3://BUCKET/NAME")
       ->required();
-  pack->add_option("--shard-size", arguments.shard_size, "of a shard, about; without it 256MiB");
-  pack->add_option("--seed", arguments.seed, "decides the order; without it 1");
-  pack->add_flag("--force", arguments.force, "removes shards of this name that are there");
-  pack->add_flag(
-      "--classes", arguments.classes,
-      "the folders in SOURCE are classes, numbered by their names: each sample gets its number as .cls");
+  pack->add_option("--shard-size", arguments.shard_size, "size of a shard, about (256MiB)");
+  pack->add_option("--seed", arguments.seed, "decides the order (1)");
+  pack->add_flag("--force", arguments.force, "replace existing shards of this name");
+  pack->add_flag("--classes", arguments.classes,
+                 "the folders in SOURCE are classes; each sample gets its number as .cls");
   pack->footer(
+      "The files of a folder that share a name up to its first dot are one sample.\n"
+      "\n"
       "Examples:\n"
       "  tw data pack pictures/ --classes -o shards/train\n"
       "  tw data pack list.csv -o s3://bucket/train");

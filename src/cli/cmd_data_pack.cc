@@ -11,7 +11,7 @@
 
 #include "base/text/number.h"
 #include "base/text/option.h"
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 #include "base/text/text.h"
 #include "base/text/text_file.h"
 #include "cli/arguments/data_arguments.h"

@@ -100,30 +100,27 @@ Status check_addresses(const DoctorArguments& arguments) {
 }  // namespace
 
 void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "Tell what on this machine would hurt a run, and the remedy");
-  command->add_option(
-      "TOKEN|PROFILE.yaml", arguments.words,
-      "a token or @FILE, whose addresses are dialed; a file of tw profile, whose model has to fit");
+  CLI::App* command = app.add_subcommand("doctor", "Check this machine for problems before a run");
+  command->add_option("TOKEN|PROFILE.yaml", arguments.words,
+                      "token or @FILE with addresses to dial; profile of tw profile");
   command->add_option("--plan", arguments.plan, "PLAN.yaml: how many peers, and where they are");
   command->add_option("--site", arguments.site, "PROVIDER:REGION[:ZONE] of this machine");
-  command->add_option(
-      "--probe", arguments.probe,
-      "HOST:PORT of a machine where tw net probe --listen runs: clock, bandwidth, and whether it "
-      "can dial this one");
-  command->add_option("--listen", arguments.listen, "HOST:PORT of this machine, which the probe dials");
-  command->add_option("--folder", arguments.folder, "for checkpoints");
+  command->add_option("--probe", arguments.probe,
+                      "HOST:PORT of tw net probe --listen: checks clock, bandwidth, dialing");
+  command->add_option("--listen", arguments.listen, "HOST:PORT of this machine that the probe dials");
+  command->add_option("--folder", arguments.folder, "folder for checkpoints");
   command->add_flag("--insecure", arguments.insecure, "the probe runs with --insecure, without tokens");
   command->add_flag("--json", arguments.json, "{\"hurts\", \"findings\": [{check, verdict, text, remedy}]}");
   command->footer(
-      "One line each: ok, note (not known, or worth a look) or will hurt, with its remedy. All cores are "
-      "busy\n"
-      "for half a second, or twice where that looks bad; a file of the size of a checkpoint, at most 256 "
-      "MiB, is written and removed.\n"
+      "One line each: ok, note (not known, or worth a look) or will hurt, with its remedy. All cores are\n"
+      "busy for half a second, or twice where that looks bad; a file of the size of a checkpoint, at most\n"
+      "256 MiB, is written and removed.\n"
       "Exit codes: 0 nothing will hurt, 1 something will, 2 wrong usage.\n"
-      "\nExamples:\n  tw doctor\n  tw doctor @token profile.yaml --plan PLAN.yaml\n"
-      "  tw net probe --site gcp:us-west1 --token @token --listen 10.0.0.5:7100   (on another machine, "
-      "then)\n"
+      "\n"
+      "Examples:\n"
+      "  tw doctor\n"
+      "  tw doctor @token profile.yaml --plan PLAN.yaml\n"
+      "  tw net probe --site gcp:us-west1 --token @token --listen 10.0.0.5:7100   # on another machine\n"
       "  tw doctor @token --site onprem:eu --probe 10.0.0.5:7100 --listen 192.0.2.7:7000");
 }
 

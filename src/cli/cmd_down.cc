@@ -37,7 +37,7 @@ Result<OpenRun> open_run(const std::string& state, const std::string& run) {
 }
 
 void describe_state(CLI::App& command, std::string& state) {
-  command.add_option("--state", state, "folder of the states of runs; default: ~/.local/state/tradewind");
+  command.add_option("--state", state, "folder of run states; default: ~/.local/state/tradewind");
 }
 
 /// Peers whose logs were collected and that no plan has any more, by number.
@@ -78,13 +78,13 @@ std::string collected_log(const launch::Deployment& deployment, std::uint32_t nu
 }  // namespace
 
 void describe_down(CLI::App& app, DownArguments& arguments) {
-  CLI::App* command = app.add_subcommand("down", "Stop all peers of a run that tw up started");
-  command->add_option("RUN", arguments.run, "its name")->required();
+  CLI::App* command = app.add_subcommand("down", "Stop the peers of a run that tw up started");
+  command->add_option("RUN", arguments.run, "name of the run")->required();
   describe_state(*command, arguments.state);
   command->footer(
       "Peers hand in what is done and leave within the grace of tw up; then they are killed. Logs and\n"
-      "checkpoints stay, tokens on other machines go. A tw up --keep of this run ends too. tw up starts the\n"
-      "run again.\n"
+      "checkpoints stay, tokens on other machines go. A tw up --keep of this run ends too. tw up starts\n"
+      "the run again.\n"
       "\nExamples:\n  tw down mnist");
 }
 
@@ -109,9 +109,9 @@ int down(const DownArguments& arguments) {
 }
 
 void describe_status(CLI::App& app, StatusArguments& arguments) {
-  CLI::App* command = app.add_subcommand("status", "How the peers of a run are that tw up started");
-  command->add_option("RUN", arguments.run, "its name")->required();
-  command->add_flag("--json", arguments.json, "one object instead of a table");
+  CLI::App* command = app.add_subcommand("status", "Show the state of a run's peers");
+  command->add_option("RUN", arguments.run, "name of the run")->required();
+  command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
   describe_state(*command, arguments.state);
   command->footer(
       "States: unknown (cannot be asked), absent, waiting, running, leaving, left (75: it comes back), done\n"
@@ -142,8 +142,8 @@ int status(const StatusArguments& arguments) {
 }
 
 void describe_logs(CLI::App& app, LogsArguments& arguments) {
-  CLI::App* command = app.add_subcommand("logs", "What the peers of a run printed, also those that are gone");
-  command->add_option("RUN", arguments.run, "its name")->required();
+  CLI::App* command = app.add_subcommand("logs", "Print the output of a run's peers");
+  command->add_option("RUN", arguments.run, "name of the run")->required();
   command->add_option("PEER", arguments.peer, "p1 or 1; default: all");
   describe_state(*command, arguments.state);
   command->footer("\nExamples:\n  tw logs mnist\n  tw logs mnist p3");

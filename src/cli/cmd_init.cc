@@ -26,15 +26,15 @@ std::string name_of_folder(const std::string& folder) {
 }  // namespace
 
 void describe_init(CLI::App& app, InitArguments& arguments) {
-  CLI::App* command = app.add_subcommand("init", "Make a run folder: the key that lets peers into a run");
-  command->add_option("FOLDER", arguments.folder, "is made; none that holds a run is replaced")->required();
-  command->add_option("--name", arguments.name, "of the run, for people; default: the name of the folder");
+  CLI::App* command = app.add_subcommand("init", "Create a run folder with the key that admits peers");
+  command->add_option("FOLDER", arguments.folder, "new folder; one that holds a run is not replaced")
+      ->required();
+  command->add_option("--name", arguments.name, "name of the run; default: the name of the folder");
   command->footer(
-      "In FOLDER: ca.key, which makes tokens and stays here; ca.crt; token, with which peers on this "
-      "machine\n"
-      "take part for 30 days (tw run --run FOLDER). No peer and no server needs the key while the run "
-      "lasts.\n"
-      "\nExamples:\n"
+      "FOLDER gets ca.key, which makes tokens and stays here; ca.crt; and token, with which peers on this\n"
+      "machine take part for 30 days (tw run --run FOLDER). No peer and no server needs the key later.\n"
+      "\n"
+      "Examples:\n"
       "  tw init myrun\n"
       "  tw init myrun --name words-eu");
 }

@@ -120,34 +120,36 @@ int probe(const NetArguments& arguments) {
 }  // namespace
 
 void describe_net(CLI::App& app, NetArguments& arguments) {
-  CLI::App* command = app.add_subcommand("net", "Show how fast sites reach each other, and measure it");
+  CLI::App* command = app.add_subcommand("net", "Show or measure bandwidth between sites");
   command->require_subcommand(1);
-  CLI::App* show = command->add_subcommand("show", "Round trips and rates between sites, with their sources");
+  command->footer("docs/planner.md says how a plan uses them.");
+  CLI::App* show =
+      command->add_subcommand("show", "Show round trips and bandwidths between sites, with their sources");
   show->add_option("SITE", arguments.words, "PROVIDER:REGION[:ZONE]; none: all measured pairs");
   show->add_option("--streams", arguments.streams, "TCP streams of a link")->capture_default_str();
   show->add_option("--profile", arguments.profile,
-                   "FILE.csv of tw net probe, which comes before what is built in");
+                   "FILE.csv of tw net probe; overrides the built-in network");
   show->footer("\nExamples:\n  tw net show\n  tw net show gcp:us-west1 aws:us-west-2 onprem:eu --streams 8");
-  CLI::App* probe = command->add_subcommand("probe", "Measure what the links of a run carry between hosts");
-  probe->add_option("HOST:PORT", arguments.words, "the hosts that listen: one or two of each site");
+  CLI::App* probe = command->add_subcommand("probe", "Measure bandwidth between hosts");
+  probe->add_option("HOST:PORT", arguments.words, "hosts that listen: one or two of each site");
   probe->add_option("--site", arguments.site, "PROVIDER:REGION[:ZONE] of this host")->required();
-  probe->add_option("--listen", arguments.listen, "HOST:PORT: answer others, and measure for them");
-  probe->add_option("--ms", arguments.ms, "time for a pair of sites, both directions at once")
+  probe->add_option("--listen", arguments.listen, "HOST:PORT: answer other hosts, and measure for them");
+  probe->add_option("--ms", arguments.ms, "time for each pair of sites, both directions at once")
       ->capture_default_str();
   probe->add_option("--out", arguments.out, "FILE.csv for the profile; default: stdout");
-  probe->add_option("--token", arguments.token, "of the run, or @FILE");
+  probe->add_option("--token", arguments.token, "TOKEN or @FILE of the run");
   probe->add_option("--run", arguments.run, "run folder, as for tw run");
   probe->add_flag("--insecure", arguments.insecure, "no TLS and no token, on all hosts");
   probe->footer(
-      "It uses the transport of a run, beside the run: first --listen on the hosts, then measure from any "
-      "host.\n"
+      "First start it with --listen on the hosts, then measure from any host. It uses the transport of a\n"
+      "run, beside the run.\n"
       "\nExamples:\n"
       "  tw net probe --site gcp:us-west1 --listen 10.0.0.5:7100 --token @token\n"
       "  tw net probe --site onprem:eu 10.0.0.5:7100 10.1.0.5:7100 --token @token --out network.csv");
 }
 
-int run_net(const NetArguments& arguments, bool probing) {
-  return probing ? probe(arguments) : show(arguments);
+int run_net(const NetArguments& arguments, const std::string& command) {
+  return command == "probe" ? probe(arguments) : show(arguments);
 }
 
 }  // namespace tw::cli

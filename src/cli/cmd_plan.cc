@@ -2,22 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 
 #include "base/text/write_file.h"
 #include "cli/commands.h"
-#include "cli/plan/own_lives.h"
-#include "cli/plan/plan_replay.h"
 #include "cli/plan/price_age.h"
-#include "cli/plan/replan_now.h"
-#include "cli/run/run_progress.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
 #include "host/system/calendar.h"
 #include "plan/advise/comparison.h"
-#include "plan/advise/replan.h"
 #include "plan/output/plan_picture.h"
 #include "plan/output/recommendation_text.h"
 
@@ -41,48 +35,12 @@ Status write_files(const plan::Job& job, const plan::MarketSpace& market, const 
 }
 
 Result<plan::Job> job_of(const PlanArguments& arguments) {
-  const auto text = read_text("JOB", arguments.job);
-  if (!text) return text.error();
-  auto job = plan::read_job(arguments.job, text.value());
-  if (!job) return job.error();
+  auto job = read_job_file(arguments.job);
+  if (!job) return job;
   if (arguments.point > 0 && job.value().goal != plan::Goal::pareto)
     return Error{"--point: expected with goal: pareto in JOB.yaml alone"};
   job.value().front_point = arguments.point;
-  const std::filesystem::path file = std::filesystem::absolute(arguments.job).lexically_normal();
-  job.value().file = file.string();
-  if (!job.value().run.empty())
-    job.value().run = (file.parent_path() / job.value().run).lexically_normal().string();
   return job;
-}
-
-/// With the machines of the plan that is followed, if one is.
-Result<plan::MarketSpace> market_of(const PlanArguments& arguments, const plan::Job& job,
-                                    const std::vector<plan::PlannedGroup>& plan) {
-  const auto workload = workload_of(job, arguments.job);
-  if (!workload) return workload.error();
-  const auto at_hand = price_sources(arguments.market);
-  if (!at_hand) return at_hand.error();
-  const auto network = network_at_hand(arguments.profile);
-  if (!network) return network.error();
-  std::vector<market::Offer> offers = at_hand.value().offers;
-  for (market::Offer& gone : offers_of(plan, offers)) offers.push_back(std::move(gone));
-  std::vector<market::Lived> seen;
-  for (const std::string& folder : arguments.learn) {
-    const auto lives = lives_in(folder);
-    if (!lives) return lives.error();
-    seen.insert(seen.end(), lives.value().begin(), lives.value().end());
-  }
-  const plan::Knowledge knowledge{.network = network.value()};
-  auto market = plan::market_space({.job = job,
-                                    .workload = workload.value(),
-                                    .offers = offers,
-                                    .knowledge = knowledge,
-                                    .tariffs = market::Tariffs::built_in(),
-                                    .seen = std::move(seen),
-                                    .idle_anchors = arguments.compare || !arguments.method.empty() ||
-                                                    !std::all_of(plan.begin(), plan.end(), plan::trains)});
-  if (!market) return Error{arguments.job + ": " + market.error().message};
-  return market;
 }
 
 Result<plan::Recommendation> plan_of(const PlanArguments& arguments, const plan::Job& job,
@@ -108,7 +66,8 @@ int plan_job(const PlanArguments& arguments) {
     return complain("--method " + plan::parse_method(arguments.method).error().message, kUsage);
   const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
-  const auto market = market_of(arguments, job.value(), {});
+  const auto market =
+      market_for(arguments.job, job.value(), arguments.sources, {}, !arguments.method.empty());
   if (!market) return complain(market.error().message, kUsage);
   const auto plan = plan_of(arguments, job.value(), market.value());
   if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
@@ -124,7 +83,7 @@ int plan_job(const PlanArguments& arguments) {
 int compare_methods(const PlanArguments& arguments) {
   const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
-  const auto market = market_of(arguments, job.value(), {});
+  const auto market = market_for(arguments.job, job.value(), arguments.sources, {}, true);
   if (!market) return complain(market.error().message, kUsage);
   const auto rows = plan::compare(job.value(), market.value(), host::now_unix_s());
   if (!rows) return complain(arguments.job + ": " + rows.error().message, kFailed);
@@ -132,75 +91,32 @@ int compare_methods(const PlanArguments& arguments) {
   return kDone;
 }
 
-int replan_job(const PlanArguments& arguments) {
-  const ReplanAnswer next = replan_now(arguments);
-  if (!next.replan) return complain(next.replan.error().message, next.code);
-  print_out("{}", arguments.json ? to_json(next.replan.value()) : to_text(next.replan.value()));
-  return next.code;
-}
-
 }  // namespace
 
-ReplanAnswer replan_now(const PlanArguments& arguments) {
-  const auto job = job_of(arguments);
-  if (!job) return {job.error(), kUsage};
-  const auto text = read_text("--plan", arguments.plan);
-  if (!text) return {text.error(), kUsage};
-  const auto plan = plan::read_plan_file(arguments.plan, text.value());
-  if (!plan) return {plan.error(), kUsage};
-  const auto progress = progress_in(arguments.now, host::now_unix_s());
-  if (!progress) return {progress.error(), kUsage};
-  const auto market = market_of(arguments, job.value(), plan.value());
-  if (!market) return {market.error(), kUsage};
-  auto next = plan::replan({.job = job.value(),
-                            .market = market.value(),
-                            .plan = plan.value(),
-                            .progress = progress.value(),
-                            .now_unix_s = host::now_unix_s()});
-  if (!next) return {Error{arguments.job + ": " + next.error().message}, kFailed};
-  return {std::move(next), kDone};
-}
-
 void describe_plan(CLI::App& app, PlanArguments& arguments) {
-  CLI::App* command = app.add_subcommand("plan", "Tell where to train, with how many of which machines");
-  command->add_option("JOB", arguments.job, "YAML: model, samples, goal, limits (docs/planner.md)");
-  command->add_flag("--json", arguments.json, "one object instead of a table");
-  command->add_option("--out", arguments.out, "folder for PLAN.yaml, plan.html and plan.svg (.)");
-  command->add_option("--now", arguments.now,
-                      "folder or event log of the run under way: keep the machines of --plan, or change?");
-  command->add_option("--plan", arguments.plan, "PLAN.yaml that the run follows");
-  command->add_option("--learn", arguments.learn,
-                      "folders of runs on such spot machines: how long they lived corrects the laws");
-  command->add_option("--profile", arguments.profile, "network rows of your own, by tw net probe");
-  command->add_option("--method", arguments.method,
-                      "plan by a publication's rule: deepvm, spotdnn, transient (Li et al.), cost-first or "
-                      "performance-first");
-  command->add_flag("--compare", arguments.compare,
-                    "a row for each of them beside our plan, by one model; writes no files");
-  command->add_option("--point", arguments.point, "of goal: pareto: plan for this row of the front")
+  CLI::App* command = app.add_subcommand("plan", "Choose machines for a job by price and speed");
+  command->add_option("JOB", arguments.job, "YAML: model, samples, goal, limits (docs/planner.md)")
+      ->required();
+  command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
+  command->add_option("--out", arguments.out, "folder for PLAN.yaml, plan.html and plan.svg")
+      ->capture_default_str();
+  command->add_option("--point", arguments.point, "with goal: pareto: plan for this row of the front")
       ->check(CLI::PositiveNumber);
-  describe_market(*command, arguments.market);
-  describe_replay(*command, arguments.replay);
+  CLI::Option* method = command->add_option("--method", arguments.method,
+                                            "deepvm, spotdnn, transient, cost-first or performance-first");
+  command->add_flag("--compare", arguments.compare, "compare all methods with our plan; write no files")
+      ->excludes(method);
+  describe_sources(*command, arguments.sources);
   command->footer(
-      "How the plan is found, and when not to believe it: docs/planner.md\n"
-      "Exit codes: 0 planned, 1 no plan keeps the limits or a file cannot be written, 2 wrong usage or "
+      "How a plan is found, what the methods are, when not to believe it: docs/planner.md\n"
+      "Exit codes: 0 planned, 1 no plan keeps the limits or a file cannot be written, 2 wrong usage or\n"
       "input.\n"
-      "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan job.yaml --now tw-out --plan PLAN.yaml\n  tw "
-      "plan examples/plan.yaml --compare\n  tw plan --replay availability.csv --work-h 24 "
-      "--deadline-h 30");
+      "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan examples/plan.yaml --method deepvm\n"
+      "  tw plan examples/plan.yaml --compare");
 }
 
 int plan(const PlanArguments& arguments) {
-  if (arguments.job.empty() == arguments.replay.trace.empty())
-    return complain("plan: expected JOB.yaml or --replay TRACE; see: tw plan --help", kUsage);
-  if (arguments.now.empty() != arguments.plan.empty() || (arguments.job.empty() && !arguments.now.empty()))
-    return complain("plan: expected JOB.yaml --now FOLDER --plan PLAN.yaml, all three", kUsage);
-  const int ways = static_cast<int>(arguments.compare) + static_cast<int>(!arguments.method.empty()) +
-                   static_cast<int>(!arguments.now.empty() || arguments.job.empty());
-  if (ways > 1) return complain("--compare, --method, --now, --replay: expected at most one of them", kUsage);
-  if (arguments.compare) return compare_methods(arguments);
-  if (!arguments.now.empty()) return replan_job(arguments);
-  return arguments.job.empty() ? replay_traces(arguments.replay, arguments.json) : plan_job(arguments);
+  return arguments.compare ? compare_methods(arguments) : plan_job(arguments);
 }
 
 }  // namespace tw::cli

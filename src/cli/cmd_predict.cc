@@ -59,16 +59,14 @@ int predict_batch(const PredictArguments& arguments) {
 }  // namespace
 
 void describe_predict(CLI::App& app, PredictArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("predict", "Tell how fast a cluster would train, what limits it, and what it costs");
+  CLI::App* command = app.add_subcommand("predict", "Predict speed, bottleneck and cost of a cluster");
   command->add_option("CLUSTER", arguments.cluster, "YAML: model, tbs, peers and more (docs/planner.md)");
-  command->add_option("--batch", arguments.batch, "instead: CSV with the columns exp_id,model,tbs,peers");
-  command->add_option(
-      "--pattern", arguments.pattern,
-      "tradewind (default), tradewind-sites, hivemind (default with --batch), ring or parameter-server");
+  command->add_option("--batch", arguments.batch,
+                      "CSV with the columns exp_id,model,tbs,peers, instead of CLUSTER");
+  command->add_option("--pattern", arguments.pattern,
+                      "tradewind, tradewind-sites, hivemind, ring or parameter-server");
   command->add_flag("--json", arguments.json, "one object instead of a table");
-  command->add_option("--html", arguments.html,
-                      "FILE: the prediction as a page, with sliders; beside the table");
+  command->add_option("--html", arguments.html, "FILE: write the prediction as a page with sliders");
   command->footer(
       "With --batch a row is printed for each row; the columns ..._low and ..._high are the 80 % range.\n"
       "Exit codes: 0 predicted, 1 a file cannot be written, 2 wrong usage or input.\n"

@@ -221,34 +221,31 @@ Status add(const ProfileArguments& arguments, const MeasuredPeer& measured,
 }  // namespace
 
 void describe_profile(CLI::App& app, ProfileArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("profile", "Measure a program on this machine, for tw plan and tw predict");
+  CLI::App* command = app.add_subcommand("profile", "Measure your program on this machine, for tw plan");
   command->add_option("RUN.yaml", arguments.run_file,
-                      "what tradewind.join() reads; none: the program says it");
+                      "run file that tradewind.join() reads; default: the program sets it");
   command->add_option("-o,--out", arguments.out,
-                      "the profile; a machine is added to one that is there; default: stdout");
-  command->add_option(
-      "--name", arguments.name,
-      "of this machine in lists of peers; default: that of the GPU which the program uses, else cpu");
-  command->add_option("--seconds", arguments.seconds, "to measure, after the first rounds")
+                      "profile to write; adds this machine to an existing one; default: stdout");
+  command->add_option("--name", arguments.name,
+                      "name of this machine in lists of peers; default: its GPU, or cpu");
+  command->add_option("--seconds", arguments.seconds, "time to measure, after the first rounds")
       ->check(number_within(0.01, 86400))
       ->capture_default_str();
-  command->add_option("--threads", arguments.threads, "threads of the program, as TRADEWIND_THREADS");
+  command->add_option("--threads", arguments.threads, "threads of the program (TRADEWIND_THREADS)");
   command
       ->add_option("--data-mb-per-sample", arguments.data_mb_per_sample,
-                   "what a sample reads from a data store that charges for it")
+                   "MB that a sample reads from a store that charges for it")
       ->check(number_within(0, 1e6));
   command->footer(
-      "The command comes after --. It runs as the only peer, without checkpoints, and is told to leave when "
-      "enough "
-      "rounds are\nmeasured. `model: model.yaml` in JOB.yaml or CLUSTER.yaml reads the profile. GPUs are "
-      "those that "
-      "nvidia-smi or\nrocm-smi names, and of which the program takes memory.\n"
-      "Exit codes: 0 measured, 1 too few rounds or the file cannot be written, 2 wrong usage; that of the "
-      "program "
-      "where it\nfails.\n"
-      "\nExamples:\n  tw profile -o model.yaml -- python3 train.py\n"
-      "  tw profile -o model.yaml --name T4 run.yaml -- python3 train.py   (adds this machine)");
+      "The command comes after --. It runs as the only peer, without checkpoints, and leaves when enough\n"
+      "rounds are measured. `model: model.yaml` in JOB.yaml or CLUSTER.yaml reads the profile. GPUs are\n"
+      "those that nvidia-smi or rocm-smi names, and whose memory the program uses.\n"
+      "Exit codes: 0 measured, 1 too few rounds or the file cannot be written, 2 wrong usage; that of the\n"
+      "program where it fails.\n"
+      "\n"
+      "Examples:\n"
+      "  tw profile -o model.yaml -- python3 train.py\n"
+      "  tw profile -o model.yaml --name T4 run.yaml -- python3 train.py   # adds this machine");
 }
 
 int profile(const ProfileArguments& arguments) {

@@ -19,40 +19,38 @@
 namespace tw::cli {
 
 void describe_report(CLI::App& app, ReportArguments& arguments) {
-  CLI::App* command = app.add_subcommand("report", "Tell what happened in a run, from its event logs");
+  CLI::App* command = app.add_subcommand("report", "Summarize a run from its event logs");
   command
-      ->add_option(
-          "LOGS", arguments.folder,
-          "folder with events-*.jsonl, of all peers or of some, or one log; or the s3://BUCKET/PREFIX of "
-          "checkpoint.to, whose logs are fetched")
+      ->add_option("LOGS", arguments.folder,
+                   "folder with event logs, one log, or s3://BUCKET/PREFIX of checkpoint.to")
       ->required();
   command->add_option("--plan", arguments.plan,
-                      "PLAN.yaml with the one price of all machines; default: the prices that the logs tell, "
-                      "else those of the run that tw up keeps in LOGS or above it");
-  command->add_option(
-      "--trace", arguments.exports.trace,
-      "write FILE in Chrome's trace format: Perfetto, speedscope and chrome://tracing open it");
+                      "PLAN.yaml with the one price of all machines; default: the prices in the logs");
+  command->add_option("--trace", arguments.exports.trace,
+                      "write FILE in Chrome's trace format, for Perfetto or speedscope");
   command->add_option("--csv", arguments.exports.csv,
-                      "write rounds.csv, peers.csv, interruptions.csv and links.csv into this folder");
+                      "write CSV tables of rounds, peers, interruptions and links into this folder");
   command->add_option("--tensorboard", arguments.exports.tensorboard,
                       "write an event file for TensorBoard into this folder");
-  command->add_option("--html", arguments.exports.html,
-                      "write the page of the run into this FILE, with its data: to read without a server");
+  command->add_option("--html", arguments.exports.html, "write FILE: a page of the run that needs no server");
   command->add_option("--samples", arguments.exports.samples,
-                      "write which samples each round used, and by whom, into this CSV FILE; fails when a "
-                      "sample was used twice");
-  command->add_flag("--json", arguments.json, "what summary.json holds");
+                      "write FILE.csv: the samples of each round; fails if one was used twice");
+  command->add_flag("--json", arguments.json, "print summary.json");
   command->footer(
-      "The run may be over, killed or still going on. Logs of several machines: copy them into one "
-      "folder. Those that peers copied to checkpoint.to: s3://BUCKET/PREFIX.\n"
-      "Money: hours in the logs by the price of each machine (tw run --usd-per-h), and bytes between sites "
-      "by their tariffs, where these are known.\n"
+      "The run may be over, killed or still going on. Copy the logs of several machines into one folder.\n"
+      "Cost: hours in the logs by the price of each machine (tw run --usd-per-h, tw up, --plan), and bytes\n"
+      "between sites by their tariffs, where these are known.\n"
       "--trace, --csv, --tensorboard, --html and --samples name what they wrote, and print no report.\n"
-      "\nExamples:\n  tw report tw-out\n  tw report tw-out --json | jq .lost\n"
-      "  tw report ~/.local/state/tradewind/mnist/logs\n  tw report s3://bucket/run\n  tw report logs --plan "
-      "PLAN.yaml\n"
+      "\n"
+      "Examples:\n"
+      "  tw report tw-out\n"
+      "  tw report tw-out --json | jq .lost\n"
+      "  tw report ~/.local/state/tradewind/mnist/logs\n"
+      "  tw report s3://bucket/run\n"
+      "  tw report logs --plan PLAN.yaml\n"
       "  tw report tw-out --trace run.json --csv tables --tensorboard runs/tw\n"
-      "  tw report tw-out --html run.html\n  tw report tw-out --samples samples.csv");
+      "  tw report tw-out --html run.html\n"
+      "  tw report tw-out --samples samples.csv");
 }
 
 namespace {

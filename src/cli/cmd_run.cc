@@ -35,55 +35,45 @@ int report_on(const std::string& out, int code) {
 }  // namespace
 
 void describe_run(CLI::App& app, RunArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("run", "Run a program of yours, such as a Python loop, as one or more peers");
+  CLI::App* command = app.add_subcommand("run", "Train with your program: start it as one or more peers");
   command->add_option("RUN.yaml", arguments.run_file,
-                      "what tradewind.join() reads; none: the program says it");
-  command
-      ->add_option(
-          "--peers", arguments.peers,
-          "how many processes begin on this machine, 1 to 64; gpus: one for each GPU, which sees that one "
-          "alone")
+                      "run file that tradewind.join() reads; default: the program sets it");
+  command->add_option("--peers", arguments.peers, "processes to start, 1 to 64; gpus: one for each GPU")
       ->capture_default_str();
   for (const peer::LinkField& field : peer::link_fields()) describe_link(*command, field, arguments.links);
   command->get_option("--join")->description(
-      "HOST:PORT of any peer of the run; several are tried; none: start the run. Or ROUND, with --out: "
-      "another process "
-      "is "
-      "started when this round begins");
+      "HOST:PORT of any peer of the run; or ROUND: start one more process then");
   forget_defaults(arguments.links);
-  command->add_option("--threads", arguments.threads, "threads of the program, as TRADEWIND_THREADS");
-  command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
-  command
-      ->add_option("--restarts", arguments.restarts,
-                   "how often a process that a signal ended is started again")
+  command->add_option("--threads", arguments.threads, "threads of the program (TRADEWIND_THREADS)");
+  command->add_option("--set", arguments.set, "KEY=VALUE, overrides the run file")->allow_extra_args(false);
+  command->add_option("--restarts", arguments.restarts, "how often to restart a process that a signal ended")
       ->capture_default_str();
   command
       ->add_option("--kill", arguments.kill,
-                   "PEER@ROUND or leader@ROUND: SIGKILL in the middle of this round; peers count from 1")
+                   "PEER@ROUND or leader@ROUND: SIGKILL during this round; peers count from 1")
       ->allow_extra_args(false);
   command
       ->add_option("--stop", arguments.stop,
-                   "PEER@ROUND[:SECONDS] or leader@...: SIGSTOP in the middle of this round, SIGCONT after "
-                   "10 s, or so many")
+                   "PEER@ROUND[:SECONDS] or leader@...: SIGSTOP, then SIGCONT (10 s)")
       ->allow_extra_args(false);
+  for (const char* fault : {"--kill", "--stop", "--restarts"}) command->get_option(fault)->group("Faults");
+  for (const char* link :
+       {"--join", "--listen", "--wait-for", "--bootstrap", "--token", "--run", "--insecure"})
+    command->get_option(link)->group("Links");
   command->footer(
-      "The command comes after --. Each option becomes a variable of its environment (docs/python.md): "
-      "--wait-for 4 is\nTRADEWIND_WAIT_FOR=4. There is no rank and no world size: a process that dies is a "
-      "peer that is lost, and the\nothers go on. Of several processes the first has --listen and --watch; "
-      "each "
-      "has OMP_NUM_THREADS, its share of the\ncores.\n"
-      "--kill, --join ROUND and --stop follow the event logs of --out. A second start with the same --out "
-      "resumes the run\nfrom its checkpoints; --anew begins from round 1.\n"
-      "SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and SIGUSR2 go to all: the first lets them leave after the round, "
-      "the others\nare notices. 3 s after the second SIGINT, or a SIGTERM a second after the first, they are "
-      "killed.\n"
-      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, or "
-      "parameters "
-      "differ; 2:\nnothing is left of the run); 75 when they left on a notice and the run goes on; 0 when "
-      "those "
-      "that signals ended\nwere not the last.\n"
-      "\nExamples:\n"
+      "The command comes after --. Each option becomes a variable of its environment (docs/python.md):\n"
+      "--wait-for 4 is TRADEWIND_WAIT_FOR=4. There is no rank and no world size: a process that dies is a\n"
+      "lost peer, and the others go on. The first process has --listen and --watch; each has its share of\n"
+      "the cores in OMP_NUM_THREADS. A second start with the same --out resumes the run from its\n"
+      "checkpoints; --anew begins from round 1.\n"
+      "SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and SIGUSR2 go to all processes: SIGINT lets them leave after the\n"
+      "round, the others are notices. 3 s after the second SIGINT, or a SIGTERM a second after the first,\n"
+      "they are killed.\n"
+      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, or\n"
+      "parameters differ; 2: nothing is left of the run); 75 when they left on a notice and the run goes\n"
+      "on; 0 when those that signals ended were not the last.\n"
+      "\n"
+      "Examples:\n"
       "  tw run --peers 2 -- python3 train.py\n"
       "  tw run --peers 4 --out logs run.yaml -- python3 train.py --width 256\n"
       "  tw run --peers 4 --out logs --kill 2@30 --join 45 -- python3 train.py\n"

@@ -111,28 +111,23 @@ int what_if_of_seed(const SimArguments& arguments) {
 }  // namespace
 
 void describe_sim(CLI::App& app, SimArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("sim", "Run the protocol in a hostile virtual world, many times over");
-  command->add_option("SCENARIO.yaml", arguments.scenario, "the world, and what goes wrong in it");
-  command->add_option("--seeds", arguments.seeds, "A..B: the runs, one for each seed; default: 1..100");
-  command->add_option("--jobs", arguments.jobs,
-                      "seeds that run at the same time; default: the cores of this machine");
-  command->add_flag("--once", arguments.once,
-                    "run each seed once; else twice, and the histories are compared");
+  CLI::App* command = app.add_subcommand("sim", "Simulate runs with faults, by seed");
+  command->add_option("SCENARIO.yaml", arguments.scenario, "the simulated network, machines and faults");
+  command->add_option("--seeds", arguments.seeds, "A..B: one run for each seed; default: 1..100");
+  command->add_option("--jobs", arguments.jobs, "seeds that run in parallel; default: the number of cores");
+  command->add_flag("--once", arguments.once, "run each seed once, without comparing two histories");
   command->add_flag("--json", arguments.json, "results as JSON on stdout");
-  command->add_option("--seed", arguments.seed, "N: this seed alone");
-  command->add_flag("--trace", arguments.trace, "with --seed: print all that happens");
-  command->add_option("--out", arguments.out,
-                      "with --trace: folder for the event logs, as of a real run; one of before is emptied");
-  command->add_option("--html", arguments.html,
-                      "FILE: with --trace-spot or --lifetimes: the results as a page, beside the table");
+  command->add_option("--seed", arguments.seed, "run this seed only");
+  command->add_flag("--trace", arguments.trace, "with --seed: print every event");
+  command->add_option("--out", arguments.out, "with --trace: folder for event logs like those of a real run");
+  command->add_option("--html", arguments.html, "FILE: write the what-if results as a page");
   describe_what_if(*command, arguments.what_if);
   command->footer(
-      "A seed decides everything: the same one shows the same run on every machine. Exit codes: 0 nothing "
-      "was\n"
-      "violated, 1 something was, 2 wrong usage, 130 interrupted (Ctrl-C: tells what there is).\n"
-      "What a scenario can say: docs/simulation.md. Some lie in tests/scenarios.\n"
-      "\nExamples:\n"
+      "A seed decides everything: it gives the same run on every machine.\n"
+      "Exit codes: 0 no law was violated, 1 one was, 2 wrong usage, 130 interrupted (Ctrl-C: prints what\n"
+      "there is). What a scenario can contain: docs/simulation.md; examples: tests/scenarios.\n"
+      "\n"
+      "Examples:\n"
       "  tw sim tests/scenarios/storm.yaml\n"
       "  tw sim tests/scenarios/kills.yaml --seeds 1..10000 --jobs 2 --json | jq .failures\n"
       "  tw sim tests/scenarios/storm.yaml --seed 17 --trace --out trace && tw report trace\n"

@@ -52,23 +52,20 @@ void warn_of_open_output() {
 }  // namespace
 
 void describe_token(CLI::App& app, TokenArguments& arguments) {
-  CLI::App* command = app.add_subcommand("token", "Print a token, with which a peer takes part in a run");
-  command->add_option("FOLDER", arguments.folder, "what `tw init` made")->required();
-  command->add_option("--expires", arguments.expires, "days, hours or minutes: 30d, 12h, 45m; links live on")
+  CLI::App* command = app.add_subcommand("token", "Print a token that admits a peer to a run");
+  command->add_option("FOLDER", arguments.folder, "folder that tw init made")->required();
+  command->add_option("--expires", arguments.expires, "lifetime, such as 30d, 12h or 45m; open links stay")
       ->capture_default_str();
-  command
-      ->add_option("--role", arguments.role,
-                   "peer, anchor (stays to the end) or observer (sees the run, does not train)")
+  command->add_option("--role", arguments.role, "peer; anchor: stays to the end; observer: watches only")
       ->capture_default_str();
   command
       ->add_option("--address", arguments.addresses,
-                   "HOST:PORT of a peer, which the new one dials; several may be given")
+                   "HOST:PORT of a peer that the new one dials; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--out", arguments.out,
-                      "new file for the token, which its owner alone may read; default: stdout");
+  command->add_option("--out", arguments.out, "new file, readable by its owner only; default: stdout");
   command->footer(
-      "The token is one line and a secret: whoever has it can take part until it expires, on any number of\n"
-      "machines. Give it in a file where others can see the command line (tw run --token @FILE).\n"
+      "The token is one line and a secret: it admits any number of machines until it expires. Where others\n"
+      "can see the command line, give it in a file (tw run --token @FILE).\n"
       "\nExamples:\n"
       "  tw token myrun --address 10.0.0.5:7000\n"
       "  tw token myrun --address 10.0.0.5:7000 --expires 12h --out token; scp -p token spot-vm:\n"

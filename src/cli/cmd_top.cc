@@ -155,28 +155,29 @@ Result<monitor::Board> first_board(host::Loop& loop, BoardFeed& feed, bool& stop
 }  // namespace
 
 void describe_top(CLI::App& app, TopArguments& arguments) {
-  CLI::App* command = app.add_subcommand("top", "Show a run in a terminal, while it lives or from its logs");
+  CLI::App* command = app.add_subcommand("top", "Show a run in the terminal");
   command
       ->add_option("LOGS|ADDRESS", arguments.where,
-                   "folder with events-*.jsonl, one log, or HOST:PORT of a peer that runs with --watch")
+                   "folder with event logs, one log, or HOST:PORT of a peer with --watch")
       ->required();
   command->add_option("--plan", arguments.plan,
-                      "PLAN.yaml with the one price of all machines; default: the prices of the run that tw "
-                      "up keeps in LOGS or above it");
+                      "PLAN.yaml with the one price of all machines; default: that of tw up");
   command->add_option("--token", arguments.token, "TOKEN or @FILE of the run, for https://ADDRESS");
   command->add_option("--pin", arguments.pin,
-                      "sha256//... of the key of the certificate at https://ADDRESS, as its peer prints it");
-  command->add_flag("--once", arguments.once, "print once and end: for scripts, without control sequences");
+                      "sha256//... key of the certificate of ADDRESS, as its peer prints it");
+  command->add_flag("--once", arguments.once, "print once and exit: for scripts, without control sequences");
   command->footer(
       "Keys: q or Ctrl-C quits; i, s, v, d order the peers by id, state, speed or USD; arrows, j, k, space\n"
-      "and page keys scroll. NO_COLOR=1: no colours. --once prints as wide as the terminal, else as "
-      "$COLUMNS\n"
-      "says, else 120 columns.\n"
+      "and page keys scroll. NO_COLOR=1: no colours. --once prints as wide as the terminal, else as\n"
+      "$COLUMNS says, else 120 columns.\n"
       "Exit codes: 0 quit or printed, 1 there is no board (unreadable log, no answer), 2 wrong usage or no\n"
       "terminal, 130 Ctrl-C or another signal.\n"
-      "\nExamples:\n  tw top tw-out\n  tw top 127.0.0.1:8080\n"
-      "  tw top https://10.0.0.5:8443 --token @observer --pin sha256//Zm9v...=\n  ssh -t vm tw top "
-      "127.0.0.1:8080\n"
+      "\n"
+      "Examples:\n"
+      "  tw top tw-out\n"
+      "  tw top 127.0.0.1:8080\n"
+      "  tw top https://10.0.0.5:8443 --token @observer --pin sha256//Zm9v...=\n"
+      "  ssh -t vm tw top 127.0.0.1:8080\n"
       "  tw top tw-out --once | head -3");
 }
 

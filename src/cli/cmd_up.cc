@@ -41,42 +41,39 @@ int up_once(const UpArguments& arguments, const LaunchRequest& request, const la
 }  // namespace
 
 void describe_up(CLI::App& app, UpArguments& arguments) {
-  CLI::App* command = app.add_subcommand("up", "Start the peers of a plan, and what a new plan changes");
-  command->add_option("PLAN.yaml", arguments.plan, "by tw plan")->required();
+  CLI::App* command = app.add_subcommand("up", "Start the peers of a plan, or apply a changed plan");
+  command->add_option("PLAN.yaml", arguments.plan, "plan that tw plan wrote")->required();
   command
       ->add_option("--on", arguments.on,
                    fmt::format("what starts them: {}", fmt::join(launch::engine_names(), ", ")))
       ->required();
   command->add_option("--hosts", arguments.hosts,
-                      "of ssh: a file with a line for each machine (docs/launch.md)");
+                      "with ssh: file with a line for each machine (docs/launch.md)");
   command->add_option("--run-file", arguments.run_file, "RUN.yaml; default: run: of the plan");
   command->add_option("--name", arguments.name,
-                      "of the run, for the other commands; default: of the run file");
+                      "name of the run for other commands; default: that of the run file");
   command->add_option("--run", arguments.run_folder,
-                      "folder of tw init, whose key makes the tokens; default: a key for this run");
-  command->add_option("--set", arguments.set, "KEY=VALUE, wins over the run file")->allow_extra_args(false);
-  command->add_option("--with", arguments.with, "KEY=VALUE, a setting of the engine (docs/launch.md)")
+                      "folder of tw init whose key makes the tokens; default: a new key");
+  command->add_option("--set", arguments.set, "KEY=VALUE, overrides the run file")->allow_extra_args(false);
+  command->add_option("--with", arguments.with, "KEY=VALUE, setting of the engine (docs/launch.md)")
       ->allow_extra_args(false);
-  command->add_option("--ssh-config", arguments.ssh_config, "of ssh: a file of settings; default: none");
-  command->add_option("--image", arguments.image, "of skypilot and k8s: a container image with tw");
+  command->add_option("--ssh-config", arguments.ssh_config, "with ssh: file of settings; default: none");
+  command->add_option("--image", arguments.image, "with skypilot and k8s: container image that has tw");
   command->add_option("--program", arguments.program, "path of another tw to start; default: this one");
-  command->add_option("--grace", arguments.grace, "how long a peer has to leave in")->capture_default_str();
-  command->add_option("--state", arguments.state,
-                      "folder of the states of runs; default: ~/.local/state/tradewind");
-  command->add_flag("--keep", arguments.keep,
-                    "watch: start again what ended, collect logs, follow prices (needs job: of the plan)");
-  command->add_flag("--ask", arguments.ask, "with --keep: change the plan only after a yes");
-  command->add_option("--every", arguments.every, "with --keep: the time between two looks")
+  command->add_option("--grace", arguments.grace, "time that a peer has to leave")->capture_default_str();
+  command->add_option("--state", arguments.state, "folder of run states; default: ~/.local/state/tradewind");
+  command->add_flag("--keep", arguments.keep, "stay: restart ended peers, collect logs, follow prices");
+  command->add_flag("--ask", arguments.ask, "with --keep: ask before the plan changes");
+  command->add_option("--every", arguments.every, "with --keep: time between two checks")
       ->capture_default_str();
   describe_market(*command, arguments.market);
-  command->add_flag(
-      "--check", arguments.check,
-      "copy the program of program:, set the machines up, look whether it can run; start nothing");
+  command->add_flag("--check", arguments.check,
+                    "set the machines up and check that the program can run; start nothing");
   command->add_flag("--dry-run", arguments.dry_run, "print files and commands, without secrets; do nothing");
   command->footer(
-      "A second tw up changes nothing while all peers run, and starts those that do not. With another plan "
-      "it\n"
-      "adds and removes the difference. Tokens go as files of mode 0600, never on a command line.\n"
+      "A second tw up changes nothing while all peers run, and starts those that do not. With another\n"
+      "plan it adds and removes the difference. Tokens go as files of mode 0600, never on a command\n"
+      "line.\n"
       "\nExamples:\n"
       "  tw up PLAN.yaml --on local\n"
       "  tw up PLAN.yaml --on ssh --hosts hosts.txt\n"

@@ -57,33 +57,29 @@ void open_browser(const std::string& url) {
 }  // namespace
 
 void describe_watch(CLI::App& app, WatchArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("watch", "Show a run to browsers and Prometheus, from its logs or a peer");
+  CLI::App* command = app.add_subcommand("watch", "Show a run in the browser and to Prometheus");
   command
-      ->add_option(
-          "LOGS|ADDRESS", arguments.what,
-          "folder with events-*.jsonl, of a run that goes on or is over; or HOST:PORT of a peer with "
-          "--watch, to show what it shows to many")
+      ->add_option("LOGS|ADDRESS", arguments.what,
+                   "folder with event logs, or HOST:PORT of a peer with --watch")
       ->required();
-  command->add_option("--listen", arguments.listen, "HOST:PORT; port 0: any free one")->capture_default_str();
-  command->add_option("--token", arguments.token,
-                      "TOKEN or @FILE of the run: beyond this machine its holders may see; shown to ADDRESS "
-                      "where that is https://; default: the token in LOGS, if one is there");
+  command->add_option("--listen", arguments.listen, "HOST:PORT to serve on; port 0: any free one")
+      ->capture_default_str();
+  command->add_option("--token", arguments.token, "TOKEN or @FILE of the run; default: the token in LOGS");
   command->add_option("--pin", arguments.pin,
-                      "sha256//... of the key of the certificate at https://ADDRESS, as its peer prints it");
-  command
-      ->add_option("--name", arguments.names, "by which browsers may call this server, besides its address")
+                      "sha256//... key of the certificate of ADDRESS, as its peer prints it");
+  command->add_option("--name", arguments.names, "another name by which browsers may call this server")
       ->allow_extra_args(false);
-  command->add_option("--plan", arguments.plan, "PLAN.yaml with the one price of all machines, as tw report");
+  command->add_option("--plan", arguments.plan, "PLAN.yaml with the one price of all machines");
   command->add_option("--tensorboard", arguments.tensorboard,
                       "folder for a TensorBoard event file that grows with the run");
   command->add_flag("--open", arguments.open, "open a browser (xdg-open)");
   command->footer(
-      "Ends with Ctrl-C. Shows, and changes nothing. Pages: /, /events, /board.json, /metrics, "
-      "/summary.json,\n"
-      "/trace.json (docs/watch.md).\n"
-      "Exit codes: 0 ended by Ctrl-C, 2 wrong usage, no such logs, or --listen is not to be had.\n"
-      "\nExamples:\n"
+      "Ends with Ctrl-C. Shows, and changes nothing. Pages: /, /events, /board.json, /metrics,\n"
+      "/summary.json, /trace.json (docs/watch.md). The token admits browsers on other machines, and is sent\n"
+      "to ADDRESS where that is https://.\n"
+      "Exit codes: 0 ended by Ctrl-C, 2 wrong usage, no such logs, or --listen cannot be bound.\n"
+      "\n"
+      "Examples:\n"
       "  tw watch tw-out --open\n"
       "  tw watch ~/.local/state/tradewind/mnist --listen 127.0.0.1:8080\n"
       "  tw watch tw-out --tensorboard boards\n"

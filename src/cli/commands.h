@@ -7,7 +7,7 @@
 
 #include "cli/arguments/look_arguments.h"
 #include "cli/arguments/run_arguments.h"
-#include "cli/plan/plan_replay.h"
+#include "cli/plan/plan_sources.h"
 #include "cli/plan/price_sources.h"
 #include "cli/sim/sim_what_if.h"
 #include "launch/local/child.h"
@@ -183,19 +183,40 @@ struct PlanArguments {
   std::string job;
   std::string out = ".";
   int point = 0;
-  std::string now;   ///< folder or log of the run under way
-  std::string plan;  ///< its PLAN.yaml
-  std::string profile;
-  std::vector<std::string> learn;
   std::string method;  ///< of the literature; empty: the search
   bool compare = false;
   bool json = false;
-  MarketArguments market;
-  ReplayArguments replay;
+  PlanSources sources;
 };
 
 void describe_plan(CLI::App& app, PlanArguments& arguments);
 int plan(const PlanArguments& arguments);
+
+struct ReplanArguments {
+  std::string plan;  ///< PLAN.yaml of the run, which names its job
+  std::string logs;  ///< folder or log of the run
+  bool json = false;
+  PlanSources sources;
+};
+
+void describe_replan(CLI::App& app, ReplanArguments& arguments);
+int replan(const ReplanArguments& arguments);
+
+struct ReplayArguments {
+  std::string trace;
+  std::string only;
+  std::string work_h = "48";
+  std::string deadline_h = "64";
+  std::string change_over_s = "720";
+  std::string machines;
+  std::string spot_usd_h = "0.3";
+  std::string on_demand_usd_h = "1";
+  std::string every_h = "24";
+  bool json = false;
+};
+
+void describe_replay(CLI::App& app, ReplayArguments& arguments);
+int replay(const ReplayArguments& arguments);
 
 struct NetArguments {
   std::vector<std::string> words;  ///< sites, or addresses
@@ -211,6 +232,7 @@ struct NetArguments {
 };
 
 void describe_net(CLI::App& app, NetArguments& arguments);
-int run_net(const NetArguments& arguments, bool probing);
+/// command: "show" or "probe".
+int run_net(const NetArguments& arguments, const std::string& command);
 
 }  // namespace tw::cli

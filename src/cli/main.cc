@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
+#include <functional>
+#include <map>
 #include <new>
 #include <sstream>
 #include <string_view>
@@ -38,6 +40,8 @@ struct Arguments {
   BenchArguments bench;
   CatalogArguments catalog;
   PlanArguments plan;
+  ReplanArguments replan;
+  ReplayArguments replay;
   NetArguments net;
   UpArguments up;
   DownArguments down;
@@ -46,42 +50,11 @@ struct Arguments {
   std::string shell;
 };
 
-void describe(CLI::App& app, Arguments& arguments) {
-  app.name("tw");
-  app.set_version_flag("--version", kVersion);
-  app.require_subcommand(1);
-  app.footer(
-      "Examples:\n"
-      "  tw run --peers 4 --kill 2@10 --join 20 --out tw-out -- python3 train.py\n"
-      "  tw watch tw-out --open\n"
-      "  tw report tw-out\n"
-      "  tw sim tests/scenarios/storm.yaml\n"
-      "  tw plan examples/plan.yaml\n"
-      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage, 75 a peer left "
-      "on a notice and "
-      "its run goes on, 130 interrupted.");
-  describe_init(app, arguments.init);
-  describe_token(app, arguments.token);
-  describe_run(app, arguments.run);
-  describe_watch(app, arguments.watch);
-  describe_report(app, arguments.report);
-  describe_data(app, arguments.data);
-  describe_top(app, arguments.top);
-  describe_doctor(app, arguments.doctor);
-  describe_sim(app, arguments.sim);
-  describe_predict(app, arguments.predict);
-  describe_profile(app, arguments.profile);
-  describe_bench(app, arguments.bench);
-  describe_catalog(app, arguments.catalog);
-  describe_plan(app, arguments.plan);
-  describe_up(app, arguments.up);
-  describe_status(app, arguments.status);
-  describe_logs(app, arguments.logs);
-  describe_down(app, arguments.down);
-  describe_net(app, arguments.net);
-  CLI::App* completion = app.add_subcommand("completion", "A script that completes tw's command line");
-  completion->add_option("SHELL", arguments.shell, "bash or zsh")->required();
-  completion->footer("Examples:\n  source <(tw completion bash)\n  tw completion zsh > \"${fpath[1]}/_tw\"");
+/// Each command with what runs it.
+using Runs = std::map<const CLI::App*, std::function<int()>>;
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
 int print_completion(const CLI::App& app, const std::string& shell) {
@@ -98,8 +71,7 @@ int print_completion(const CLI::App& app, const std::string& shell) {
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   return names;
 }
 
@@ -141,24 +113,87 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::string message = name.empty() ? "" : unknown_argument(command);
   if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
+  if (const auto at = message.find(" excludes ");
+      error.get_name() == "ExcludesError" && at != std::string::npos)
+    message.replace(at, std::string_view(" excludes ").size(), " does not go with ");
   show_aside(fmt::format("{}\nsee: tw{} --help", message, name));
   return kUsage;
 }
 
+void describe_completion(CLI::App& app, std::string& shell) {
+  CLI::App* command = app.add_subcommand("completion", "Print a completion script for bash or zsh");
+  command->add_option("SHELL", shell, "bash or zsh")->required();
+  command->footer("Examples:\n  source <(tw completion bash)\n  tw completion zsh > \"${fpath[1]}/_tw\"");
+}
+
+/// The groups of the help, in its order.
+void add_commands(CLI::App& app, Arguments& all, Runs& runs) {
+  const char* group = "";
+  const auto add = [&](auto describe_it, auto& arguments, auto run) {
+    describe_it(app, arguments);
+    CLI::App* command = app.get_subcommand(commands_of(app).back()->get_name());
+    command->group(group);
+    runs[command] = [run, &arguments] { return run(arguments); };
+  };
+  /// A command that has its own: run gets the name of the chosen one.
+  const auto with_parts = [&app](auto run) {
+    return [&app, run](const auto& arguments) { return run(arguments, chosen_command(app).get_name()); };
+  };
+  group = "Train";
+  add(describe_run, all.run, run_program);
+  add(describe_init, all.init, init);
+  add(describe_token, all.token, token);
+  add(describe_up, all.up, up);
+  add(describe_down, all.down, down);
+  add(describe_data, all.data, with_parts(run_data));
+  group = "Plan";
+  add(describe_plan, all.plan, plan);
+  add(describe_replan, all.replan, replan);
+  add(describe_predict, all.predict, predict);
+  add(describe_profile, all.profile, profile);
+  add(describe_catalog, all.catalog, with_parts(run_catalog));
+  add(describe_net, all.net, with_parts(run_net));
+  add(describe_replay, all.replay, replay);
+  group = "Watch";
+  add(describe_watch, all.watch, watch);
+  add(describe_top, all.top, top);
+  add(describe_status, all.status, status);
+  add(describe_logs, all.logs, logs);
+  add(describe_report, all.report, report);
+  group = "Test";
+  add(describe_doctor, all.doctor, doctor);
+  add(describe_sim, all.sim, sim);
+  add(describe_bench, all.bench, with_parts(run_bench));
+  group = "Shell";
+  add(describe_completion, all.shell,
+      [&app](const std::string& shell) { return print_completion(app, shell); });
+}
+
 int run(int count, char** words) {
+  CLI::App app("Train deep-learning models on machines that come and go.", "tw");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
   Arguments arguments;
-  CLI::App app("Train deep-learning models on machines that come and go.");
-  describe(app, arguments);
-  const std::vector<std::string> commands = command_names(app);
+  Runs runs;
+  add_commands(app, arguments, runs);
+  app.footer(
+      "Examples:\n"
+      "  tw run --peers 4 --kill 2@10 --join 20 --out tw-out -- python3 train.py\n"
+      "  tw watch tw-out --open\n"
+      "  tw report tw-out\n"
+      "  tw sim tests/scenarios/storm.yaml\n"
+      "  tw plan examples/plan.yaml\n"
+      "\n`tw COMMAND --help` tells more. Exit codes: 0 done, 1 the run failed, 2 wrong usage,\n"
+      "75 a peer left on a notice and its run goes on, 130 interrupted.");
   if (count < 2) {
     show_aside(app.help());
     return kUsage;
   }
+  const std::vector<std::string> commands = command_names(app);
   const std::string first = words[1];
   if (!first.starts_with('-') && std::find(commands.begin(), commands.end(), first) == commands.end()) {
-    return complain(fmt::format("{}: no such command; there are {}{}", first, fmt::join(commands, ", "),
-                                did_you_mean(first, commands)),
-                    kUsage);
+    const std::string meant = did_you_mean(first, commands);
+    return complain(fmt::format("{}: no such command{}\nsee: tw --help", first, meant), kUsage);
   }
   // `tw run ... -- COMMAND`: what comes after is the user's.
   const auto end = std::find(words, words + count, std::string_view("--"));
@@ -171,27 +206,7 @@ int run(int count, char** words) {
   } catch (const CLI::ParseError& error) {
     return explain(app, error);
   }
-  if (app.got_subcommand("init")) return init(arguments.init);
-  if (app.got_subcommand("token")) return token(arguments.token);
-  if (app.got_subcommand("run")) return run_program(arguments.run);
-  if (app.got_subcommand("doctor")) return doctor(arguments.doctor);
-  if (app.got_subcommand("top")) return top(arguments.top);
-  if (app.got_subcommand("watch")) return watch(arguments.watch);
-  if (app.got_subcommand("sim")) return sim(arguments.sim);
-  if (app.got_subcommand("predict")) return predict(arguments.predict);
-  if (app.got_subcommand("profile")) return profile(arguments.profile);
-  if (app.got_subcommand("bench")) return run_bench(arguments.bench, chosen_command(app).get_name());
-  if (app.got_subcommand("catalog")) return run_catalog(arguments.catalog, chosen_command(app).get_name());
-  if (app.got_subcommand("plan")) return plan(arguments.plan);
-  if (app.got_subcommand("up")) return up(arguments.up);
-  if (app.got_subcommand("status")) return status(arguments.status);
-  if (app.got_subcommand("logs")) return logs(arguments.logs);
-  if (app.got_subcommand("down")) return down(arguments.down);
-  if (app.got_subcommand("data")) return run_data(arguments.data, chosen_command(app).get_name());
-  if (app.got_subcommand("completion")) return print_completion(app, arguments.shell);
-  if (app.got_subcommand("net"))
-    return run_net(arguments.net, app.get_subcommand("net")->got_subcommand("probe"));
-  return report(arguments.report);
+  return runs.at(app.get_subcommands().front())();
 }
 
 }  // namespace

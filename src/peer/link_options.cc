@@ -16,64 +16,42 @@ using Place = LinkField::Place;
 constexpr LinkField kLinkFields[] = {
     {"join", "HOST:PORT of any peer of the run; several are tried; none: start the run",
      [](LinkOptions& o) -> Place { return &o.join; }},
-    {"listen",
-     "HOST:PORT where others reach this peer, port 0: any free one; none: it only dials (behind NAT); "
-     "default: "
-     "a free port, on this machine alone when those it joins are here too",
+    {"listen", "HOST:PORT for other peers, port 0: any free one; none: this peer only dials",
      [](LinkOptions& o) -> Place { return &o.listen; }},
-    {"out",
-     "folder for the event log and, by default, checkpoints; none: terminal only, and tradewind-checkpoints",
+    {"out", "folder for the event log and, by default, checkpoints",
      [](LinkOptions& o) -> Place { return &o.out; }},
-    {"log_limit",
-     "the most that the event log takes of the disk; beyond it the middle of the log goes, never its "
-     "beginning",
+    {"log_limit", "size of the event log at most; its middle is dropped, never its beginning",
      [](LinkOptions& o) -> Place { return &o.log_limit; }},
-    {"id", "number of this peer, never used before in the run; default: by chance",
+    {"id", "number of this peer, unused in the run before; default: random",
      [](LinkOptions& o) -> Place { return &o.id; }},
-    {"wait_for", "the first peer begins when so many peers are there",
+    {"wait_for", "number of peers at which the first one begins",
      [](LinkOptions& o) -> Place { return &o.wait_for; }},
-    {"site",
-     "PROVIDER:REGION:ZONE where this peer is; peers with the same one are averaged first where that pays "
-     "(training.sites); none: a site of its own",
+    {"site", "PROVIDER:REGION:ZONE of this peer; peers of one site share a LAN",
      [](LinkOptions& o) -> Place { return &o.site; }},
-    {"role",
-     "peer, or anchor: a machine that stays; anchors lead first, are asked for the state first, and copy "
-     "checkpoints away (checkpoint.to); default: that of the token",
+    {"role", "peer, or anchor: a machine that stays; default: that of the token",
      [](LinkOptions& o) -> Place { return &o.role; }},
-    {"token", "TOKEN or @FILE, from `tw token`: lets this peer in, and names peers to join",
+    {"token", "TOKEN or @FILE, from tw token: admits this peer and names peers to join",
      [](LinkOptions& o) -> Place { return &o.token; }},
-    {"bootstrap", "HOST[:PORT] of any peer, as it prints it: finds the peers of the run through it (UDP)",
+    {"bootstrap", "HOST[:PORT] of any peer, as it prints it: finds the others over UDP",
      [](LinkOptions& o) -> Place { return &o.bootstrap; }},
-    {"run", "folder of `tw init`, for its token", [](LinkOptions& o) -> Place { return &o.run_folder; }},
-    {"rejoin",
-     "the run has begun before: wait for its peers, up to training.patience, before it goes on alone; as it "
-     "is when {out} or the checkpoint folder holds a log or checkpoint of the run",
+    {"run", "folder of tw init, for its token", [](LinkOptions& o) -> Place { return &o.run_folder; }},
+    {"rejoin", "the run has begun before: wait for its peers before going on alone",
      [](LinkOptions& o) -> Place { return &o.rejoin; }},
     {"no_rejoin", "no peer of the run is alive: resume or begin at once",
      [](LinkOptions& o) -> Place { return &o.no_rejoin; }},
-    {"anew",
-     "begin the run from round 1, whatever the folders hold: its checkpoints get names that end with .old; "
-     "for "
-     "one start of each peer, not for a command that is started again",
+    {"anew", "begin from round 1 and set old checkpoints aside; not for restarts",
      [](LinkOptions& o) -> Place { return &o.anew; }},
-    {"notices",
-     "who says that this machine goes: auto (the cloud that its firmware names), aws, gcp, azure, file:PATH, "
-     "signal (SIGTERM, SIGUSR1 and SIGUSR2 alone, which are notices with all of these), none",
+    {"notices", "source of preemption notices: auto, aws, gcp, azure, file:PATH, signal, none",
      [](LinkOptions& o) -> Place { return &o.notices; }},
-    {"grace", "how long a notice without a deadline of its own lasts: from the signal to the kill",
+    {"grace", "how long a notice without a deadline lasts: from the signal to the kill",
      [](LinkOptions& o) -> Place { return &o.grace; }},
-    {"watch",
-     "HOST:PORT where browsers and Prometheus see the run, such as 127.0.0.1:8080, port 0: any free one; "
-     "beyond this machine over TLS, to holders of a token",
+    {"watch", "HOST:PORT where browsers and Prometheus see the run, such as 127.0.0.1:8080",
      [](LinkOptions& o) -> Place { return &o.watch; }},
-    {"usd_per_h",
-     "price of this machine, USD an hour, for the cost of the run; or catalog[:TYPE]: that of its type at "
-     "{site} "
-     "by the catalogs (tw run); `tw up` gives that of its plan",
+    {"usd_per_h", "price of this machine, USD an hour; or catalog[:TYPE]: look it up",
      [](LinkOptions& o) -> Place { return &o.usd_per_h; }},
-    {"progress", "lines on stderr about rounds and peers: auto (on a terminal), line, off",
+    {"progress", "progress lines on stderr: auto (on a terminal), line, off",
      [](LinkOptions& o) -> Place { return &o.progress; }},
-    {"insecure", "no TLS and no token, on all peers: anybody on the network can read and change the run",
+    {"insecure", "no TLS and no token, on all peers: anybody can read and change the run",
      [](LinkOptions& o) -> Place { return &o.insecure; }},
 };
 
@@ -94,16 +72,6 @@ std::span<const LinkField> link_fields() { return kLinkFields; }
 const LinkField* find_link_field(std::string_view name) {
   const auto found = std::ranges::find(kLinkFields, name, &LinkField::name);
   return found == std::end(kLinkFields) ? nullptr : &*found;
-}
-
-std::string meaning_of(const LinkField& field, Spelling spelling) {
-  std::string text(field.meaning);
-  for (const LinkField& other : kLinkFields) {
-    const std::string mark = fmt::format("{{{}}}", other.name);
-    if (const std::size_t at = text.find(mark); at != std::string::npos)
-      text.replace(at, mark.size(), spelled(spelling, other.name).name);
-  }
-  return text;
 }
 
 std::string value_of(const LinkField& field, LinkOptions options) {

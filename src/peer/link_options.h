@@ -40,8 +40,8 @@ struct LinkOptions {
 struct LinkField {
   using Place = std::variant<std::string*, std::vector<std::string>*, bool*>;
 
-  std::string_view name;     ///< "wait_for"
-  std::string_view meaning;  ///< names of other options are in braces: {out}
+  std::string_view name;  ///< "wait_for"
+  std::string_view meaning;
   Place (*place)(LinkOptions&);
 };
 
@@ -50,8 +50,6 @@ std::span<const LinkField> link_fields();
 
 /// nullptr: no such option.
 const LinkField* find_link_field(std::string_view name);
-
-std::string meaning_of(const LinkField& field, Spelling spelling);
 
 /// The value as the option's variable has it: a list with commas, a flag as 1; empty: none, nor a default.
 std::string value_of(const LinkField& field, LinkOptions options);

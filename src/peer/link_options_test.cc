@@ -68,13 +68,5 @@ TEST(LinkOptions, that_are_on_or_off_are_true_or_false) {
   EXPECT_EQ(set(options, "rejoin", "maybe").error().message, "rejoin=maybe: expected true or false");
 }
 
-TEST(LinkOptions, explain_themselves_in_the_words_of_their_front) {
-  const LinkField& rejoin = *find_link_field("rejoin");
-  EXPECT_THAT(meaning_of(rejoin, Spelling::command_line), testing::HasSubstr("as it is when --out or the"));
-  EXPECT_THAT(meaning_of(rejoin, Spelling::python), testing::HasSubstr("as it is when out or the"));
-  for (const LinkField& field : link_fields())
-    EXPECT_THAT(meaning_of(field, Spelling::python), testing::Not(testing::HasSubstr("{"))) << field.name;
-}
-
 }  // namespace
 }  // namespace tw::peer

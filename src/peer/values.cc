@@ -10,7 +10,7 @@
 #include "base/text/duration.h"
 #include "base/text/fields.h"
 #include "base/text/number.h"
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 #include "host/address.h"
 #include "wire/record.h"
 

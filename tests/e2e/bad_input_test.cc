@@ -105,7 +105,7 @@ TEST_F(BadInput, that_is_no_regular_file_is_refused_and_never_waited_for) {
         {"predict", file},
         {"predict", "--batch", file},
         {"plan", file},
-        {"plan", "--replay", file},
+        {"replay", file},
         {"net", "show", "--profile", file},
         {"catalog", "list", "--offers", file},
     };
@@ -138,7 +138,7 @@ TEST_F(BadInput, with_numbers_beyond_all_bounds_is_named_with_its_line) {
         << "provider,region,gpu,gpus,purchase,usd_per_h\na,b,T4," << gpus << ",owned,1\n";
     expect({{"catalog", "list", "--offers", path("offers.csv")}, 2, {"offers.csv:2: gpus " + gpus, "1024"}});
   }
-  expect({{"plan", "--replay", path("spot.csv"), "--work-h", "inf"}, 2, {"--work-h inf", "a number from"}});
+  expect({{"replay", path("spot.csv"), "--work-h", "inf"}, 2, {"--work-h inf", "a number from"}});
 }
 
 TEST_F(BadInput, never_reaches_the_terminal_as_control_characters) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 
+#include <sstream>
+
 #include "e2e/program.h"
 #include "monitor/report/report_text.h"
 
@@ -48,6 +50,41 @@ TEST_F(Output, that_cannot_be_written_is_no_success) {
   }
   EXPECT_EQ(shell(R"("$@" >&-)", {"catalog", "list"}, "closed.txt"), 1);
   EXPECT_THAT(content_of(path("closed.txt")), HasSubstr("cannot write the output: Bad file descriptor"));
+}
+
+/// The completion of zsh has the text of every command and option.
+TEST_F(Output, explains_each_command_and_option_in_less_than_80_characters) {
+  Program program({"completion", "zsh"}, {.output = path("zsh.txt")});
+  ASSERT_EQ(program.wait(), 0);
+  std::istringstream lines(content_of(path("zsh.txt")));
+  std::size_t texts = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t quote = line.find('\''), colon = line.find(':', quote);
+    if (!line.starts_with("        '") || colon == std::string::npos) continue;
+    EXPECT_LT(line.size() - colon - 2, 80U) << line;
+    ++texts;
+  }
+  EXPECT_GT(texts, 150U);
+}
+
+TEST_F(Output, of_the_help_has_groups_and_lines_of_at_most_110_characters) {
+  Program program({"--help"}, {.output = path("help.txt")});
+  ASSERT_EQ(program.wait(), 0);
+  const std::string help = content_of(path("help.txt"));
+  for (const char* group : {"\nTrain:\n", "\nPlan:\n", "\nWatch:\n", "\nTest:\n"})
+    EXPECT_THAT(help, HasSubstr(group));
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 110U) << line;
+}
+
+TEST_F(Output, names_the_nearest_command_and_option_after_a_typo) {
+  Program command({"repot", path("run")}, {.output = path("command.txt")});
+  EXPECT_EQ(command.wait(), 2);
+  EXPECT_THAT(content_of(path("command.txt")), HasSubstr("repot: no such command; did you mean \"report\"?"));
+  Program option({"plan", "job.yaml", "--methd", "deepvm"}, {.output = path("option.txt")});
+  EXPECT_EQ(option.wait(), 2);
+  EXPECT_THAT(content_of(path("option.txt")),
+              HasSubstr("tw plan: unknown argument --methd; did you mean \"--method\"?"));
 }
 
 TEST_F(Output, that_nobody_reads_to_its_end_ends_the_program_without_a_word) {

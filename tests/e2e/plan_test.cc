@@ -19,7 +19,8 @@ class Plan : public ProgramTest {
           "provider,region,gpu,gpus,purchase,usd_per_h\nlambda,us,T4,1,on-demand,1\n"
           "lambda,us,A10,1,on-demand,0.2\n");
     write("PLAN.yaml",
-          "peers:\n  - {site: \"lambda:us\", vm: \"\", gpu: \"T4\", count: 2, purchase: on-demand, "
+          "job: job.yaml\npeers:\n"
+          "  - {site: \"lambda:us\", vm: \"\", gpu: \"T4\", count: 2, purchase: on-demand, "
           "usd_per_h: 1}\n");
   }
 
@@ -28,8 +29,7 @@ class Plan : public ProgramTest {
   nlohmann::json next(const std::string& samples) {
     write("job.yaml",
           "model: model.yaml\ntbs: 256\nsamples: " + samples + "\nproviders: [lambda]\npeers_max: 4\n");
-    Program program({"plan", path("job.yaml"), "--now", path("out"), "--plan", path("PLAN.yaml"), "--offers",
-                     path("offers.csv"), "--json"},
+    Program program({"replan", path("PLAN.yaml"), path("out"), "--offers", path("offers.csv"), "--json"},
                     {.output = path("plan.json"), .separate_errors = path("errors.txt")});
     EXPECT_EQ(program.wait(60s), 0) << content_of(path("errors.txt"));
     return nlohmann::json::parse(content_of(path("plan.json")), nullptr, false);

@@ -187,7 +187,7 @@ TEST_F(PlannerTest, a_method_that_is_none_or_has_no_choice_is_an_error_of_one_li
   EXPECT_THAT(late.output(), HasSubstr("spotdnn: no run of neighbours"));
   Program both = tw({"plan", job, "--method", "spotdnn", "--compare"});
   EXPECT_EQ(both.wait(), 2);
-  EXPECT_THAT(both.output(), HasSubstr("expected at most one of them"));
+  EXPECT_THAT(both.output(), HasSubstr("tw plan: --method does not go with --compare"));
 }
 
 }  // namespace

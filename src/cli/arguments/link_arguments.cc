@@ -8,7 +8,7 @@
 namespace tw::cli {
 void describe_link(CLI::App& command, const peer::LinkField& field, peer::LinkOptions& links) {
   const std::string name = peer::spelled(peer::Spelling::command_line, field.name).name;
-  const std::string meaning = peer::meaning_of(field, peer::Spelling::command_line);
+  const std::string meaning(field.meaning);
   const auto place = field.place(links);
   if (auto* const* on = std::get_if<bool*>(&place)) command.add_flag(name, **on, meaning);
   if (auto* const* list = std::get_if<std::vector<std::string>*>(&place))

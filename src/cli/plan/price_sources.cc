@@ -125,11 +125,10 @@ void add_built_in(PriceSources& market, const std::set<std::string>& clouds) {
 
 void describe_market(CLI::App& command, MarketArguments& arguments) {
   command
-      .add_option("--offers", arguments.offers, "FILE.csv with offers and hosts of your own; may be repeated")
+      .add_option("--offers", arguments.offers, "FILE.csv with your own offers and hosts; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--catalog", arguments.catalog,
-                     "folder with CLOUD/vms.csv, or built-in; default: SkyPilot's and what tw catalog update "
-                     "fetched");
+                     "folder with CLOUD/vms.csv, or built-in; default: the newest catalogs");
 }
 
 std::string catalog_folder() {

@@ -11,7 +11,7 @@ struct ReplanAnswer {
   int code = kDone;  ///< exit code
 };
 
-/// The answer of `tw plan --now`.
-ReplanAnswer replan_now(const PlanArguments& arguments);
+/// The answer of `tw replan`.
+ReplanAnswer replan_now(const ReplanArguments& arguments);
 
 }  // namespace tw::cli

@@ -210,10 +210,9 @@ class Keeper {
     replan_at_ = loop_.now() + kReplanEvery;
     const launch::RunState& state = store.state();
     if (state.job_file.empty()) return;
-    const auto next = replan_now(PlanArguments{.job = state.job_file,
-                                               .now = state.deployment.folder + "/logs",
-                                               .plan = state.plan_file,
-                                               .market = arguments_.market})
+    const auto next = replan_now({.plan = state.plan_file,
+                                  .logs = state.deployment.folder + "/logs",
+                                  .sources = {.market = arguments_.market}})
                           .replan;
     if (!next) return warn(next.error().message);
     show_news(fmt::format("plan: {}: {}", plan::to_string(next.value().advice), next.value().reason));

@@ -64,22 +64,22 @@ void describe_machines(CLI::App& command, WhatIfArguments& a) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return command.add_option(name, value, text)->group(kGroup)->capture_default_str();
   };
-  add("--trace-spot", a.trace_file, "CSV: when spot machines came and went, instead of a scenario");
-  add("--trace-id", a.trace_id, "of the file's traces; a final * means all with this beginning");
-  add("--lifetimes", a.lifetimes, "instead of a trace: measured lifetimes, such as gcp-v100-us-central1");
+  add("--trace-spot", a.trace_file, "CSV: when spot machines came and went");
+  add("--trace-id", a.trace_id, "trace of the file; a final * matches all with this prefix");
+  add("--lifetimes", a.lifetimes, "measured lifetimes instead of a trace, such as gcp-v100-us-central1");
   add("--peers", a.peers, "spot machines at most")->check(CLI::Range(1, 1024));
-  add("--anchors", a.what.anchors, "machines that never go")->check(CLI::Range(0, 1024));
-  add("--hours", a.hours, "of the run; default: to the end of the trace, 4 without one")
+  add("--anchors", a.what.anchors, "machines that are never taken")->check(CLI::Range(0, 1024));
+  add("--hours", a.hours, "length of the run; 0: to the end of the trace, or 4")
       ->check(number_within(0, kMostHours));
   add("--from", a.from_h, "hour of the trace at which the run begins")->check(number_within(0, kMostHours));
-  add("--speed", a.speed, "so many hours of the trace in one of the run")->check(number_within(1e-3, 1e6));
-  add("--notice-s", a.notice_s, "how long before it goes a machine gets its notice; 0: it vanishes")
-      ->check(number_within(0, 86400));
-  add("--start-s", a.start_s, "from a machine's coming to its process")->check(number_within(0, 86400));
-  add("--zones", a.zones, "with --lifetimes: the machines are spread over so many")->check(CLI::Range(1, 64));
+  add("--speed", a.speed, "hours of the trace in one hour of the run")->check(number_within(1e-3, 1e6));
+  add("--notice-s", a.notice_s, "notice before a machine is taken; 0: none")->check(number_within(0, 86400));
+  add("--start-s", a.start_s, "time from a new machine to its process")->check(number_within(0, 86400));
+  add("--zones", a.zones, "with --lifetimes: zones of the machines")->check(CLI::Range(1, 64));
   add("--shocks-per-day", a.shocks_per_day, "with --lifetimes: shortages of a zone")
       ->check(number_within(0, 1000));
-  add("--shock-share", a.shock_share, "of the zone's machines that go at once")->check(number_within(0, 1));
+  add("--shock-share", a.shock_share, "share of a zone's machines that a shortage takes")
+      ->check(number_within(0, 1));
 }
 
 void describe_work(CLI::App& command, WhatIfArguments& a) {
@@ -91,17 +91,18 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
       ->group(kGroup)
       ->check(number_within(1e-3, 1e7))
       ->default_str("25");
-  add("--model-mb", a.model_mb, "instead: megabytes of the model in fp32")->check(number_within(0, 4e7));
-  add("--samples-per-s", a.what.samples_per_s, "of one machine")->check(number_within(1e-6, 1e9));
-  add("--tbs", a.what.target_batch_size, "samples of a round")->check(number_within(1, 1e9));
-  add("--microbatch", a.what.microbatch, "samples")->check(number_within(1, 1 << 20));
-  add("--codec", a.codec, "of gradients on the wire")->check(CLI::IsMember(names_of_codecs()));
+  add("--model-mb", a.model_mb, "size of the model in fp32, instead of --parameters-m")
+      ->check(number_within(0, 4e7));
+  add("--samples-per-s", a.what.samples_per_s, "speed of one machine")->check(number_within(1e-6, 1e9));
+  add("--tbs", a.what.target_batch_size, "target batch size: samples of a round")
+      ->check(number_within(1, 1e9));
+  add("--microbatch", a.what.microbatch, "samples of a microbatch")->check(number_within(1, 1 << 20));
+  add("--codec", a.codec, "encoding of gradients on the wire")->check(CLI::IsMember(names_of_codecs()));
   add("--link-mbit", a.what.link_mbit, "bandwidth of a machine")->check(number_within(1e-3, 1e7));
-  add("--rtt-ms", a.what.rtt_ms, "between machines")->check(number_within(1e-3, 1e5));
-  add("--usd-per-h", a.what.usd_per_h, "of a spot machine")->check(number_within(0, 1e6));
-  add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "of an anchor")->check(number_within(0, 1e6));
-  add("--egress-usd-per-gb", a.what.egress_usd_per_gb, "of all that machines send")
-      ->check(number_within(0, 1e6));
+  add("--rtt-ms", a.what.rtt_ms, "round trip between machines")->check(number_within(1e-3, 1e5));
+  add("--usd-per-h", a.what.usd_per_h, "price of a spot machine")->check(number_within(0, 1e6));
+  add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "price of an anchor")->check(number_within(0, 1e6));
+  add("--egress-usd-per-gb", a.what.egress_usd_per_gb, "price of all traffic")->check(number_within(0, 1e6));
 }
 
 /// The simulated machines, in a line.

@@ -8,7 +8,7 @@
 
 #include "base/text/fields.h"
 #include "base/text/number.h"
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 #include "measure/testbed/baselines.h"
 
 namespace tw::measure {

@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/child.h"
 #include "measure/bench/bench_peer.h"

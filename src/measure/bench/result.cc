@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/text/size.h"
+#include "base/text/quantity.h"
 #include "launch/local/child.h"
 #include "measure/bench/arguments.h"
 

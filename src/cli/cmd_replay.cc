@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan/plan_replay.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +7,7 @@
 #include "base/text/number.h"
 #include "base/text/option.h"
 #include "cli/commands.h"
+#include "cli/plan/price_sources.h"
 #include "cli/terminal/terminal.h"
 #include "plan/output/replay_table.h"
 
@@ -54,30 +53,37 @@ Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
 
 }  // namespace
 
-void describe_replay(CLI::App& command, ReplayArguments& arguments) {
-  command.add_option("--replay", arguments.trace,
-                     "instead of JOB: CSV trace_id,t_seconds,available; what policies would have paid");
-  command.add_option("--trace", arguments.only, "only this trace_id");
-  command.add_option("--work-h", arguments.work_h, "hours that all machines work (48)");
-  command.add_option("--deadline-h", arguments.deadline_h, "(64)");
-  command.add_option("--change-over-s", arguments.change_over_s,
-                     "from a decision to work, lost work included (720)");
-  command.add_option("--machines", arguments.machines, "(as many as the trace has at most)");
-  command.add_option("--spot-usd-h", arguments.spot_usd_h, "of a machine (0.3)");
-  command.add_option("--on-demand-usd-h", arguments.on_demand_usd_h, "of a machine (1)");
-  command.add_option("--every-h", arguments.every_h, "the job begins so often along the trace (24)");
+void describe_replay(CLI::App& app, ReplayArguments& arguments) {
+  CLI::App* command = app.add_subcommand("replay", "Compare spot policies on a trace of availability");
+  command->add_option("TRACE.csv", arguments.trace, "CSV with the columns trace_id,t_seconds,available")
+      ->required();
+  command->add_option("--trace", arguments.only, "only this trace_id");
+  const auto add = [&](const char* name, std::string& value, const char* text) {
+    command->add_option(name, value, text)->capture_default_str();
+  };
+  add("--work-h", arguments.work_h, "hours that all machines work");
+  add("--deadline-h", arguments.deadline_h, "hours until the job must be done");
+  add("--change-over-s", arguments.change_over_s, "seconds from a decision to work, lost work included");
+  add("--machines", arguments.machines, "number of machines; default: the most of the trace");
+  add("--spot-usd-h", arguments.spot_usd_h, "price of a spot machine");
+  add("--on-demand-usd-h", arguments.on_demand_usd_h, "price of an on-demand machine");
+  add("--every-h", arguments.every_h, "hours between two starts of the job along the trace");
+  command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
+  command->footer(
+      "Simulates a job with a deadline under each policy (docs/planner.md).\n"
+      "\nExamples:\n  tw replay availability.csv --work-h 24 --deadline-h 30");
 }
 
-int replay_traces(const ReplayArguments& arguments, bool json) {
+int replay(const ReplayArguments& arguments) {
   const auto task = task_of(arguments);
   if (!task) return complain(task.error().message, kUsage);
-  const auto text = read_text("--replay", arguments.trace);
+  const auto text = read_text("TRACE.csv", arguments.trace);
   if (!text) return complain(text.error().message, kUsage);
   const auto traces = plan::read_availability(arguments.trace, text.value());
   if (!traces) return complain(traces.error().message, kUsage);
   const auto table = replay_table(task.value(), traces.value());
   if (!table) return complain(table.error().message, kUsage);
-  print_out("{}", json ? to_json(table.value()) : to_text(table.value()));
+  print_out("{}", arguments.json ? to_json(table.value()) : to_text(table.value()));
   return kDone;
 }
 
