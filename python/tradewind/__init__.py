@@ -10,8 +10,9 @@
 docs/python.md has the whole story.
 """
 
-from . import data
-from .engine.checkpoint import Checkpoint, load_checkpoint
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
 from .errors import (
     CondemnedError,
     DataError,
@@ -22,10 +23,14 @@ from .errors import (
     TradewindWarning,
     UnsupportedError,
 )
-from .launch import launch_local
-from .loop.styles import Optimizer, Summary
-from .model.optimizers import Lamb
-from .run import Run, join
+
+if TYPE_CHECKING:
+    from . import data
+    from .engine.checkpoint import Checkpoint, load_checkpoint
+    from .launch import launch_local
+    from .loop.styles import Optimizer, Summary
+    from .model.optimizers import Lamb
+    from .run import Run, join
 
 __all__ = [
     "Checkpoint",
@@ -46,3 +51,36 @@ __all__ = [
     "launch_local",
     "load_checkpoint",
 ]
+
+# What needs PyTorch, and its module, which is imported when it is first asked for: the package brings `tw`, which is of use
+# without PyTorch.
+_NEEDS_TORCH = {
+    "Checkpoint": ".engine.checkpoint",
+    "Lamb": ".model.optimizers",
+    "Optimizer": ".loop.styles",
+    "Run": ".run",
+    "Summary": ".loop.styles",
+    "join": ".run",
+    "launch_local": ".launch",
+    "load_checkpoint": ".engine.checkpoint",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name != "data" and name not in _NEEDS_TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(_NEEDS_TORCH.get(name, ".data"), __name__)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            f"tradewind.{name} needs PyTorch 1.11 or newer, which is not installed: pip install torch"
+        ) from error
+    value = module if name == "data" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import traceback
@@ -156,10 +157,11 @@ def free_port() -> int:
 
 
 def program() -> Optional[str]:
-    """The program `tw`: TRADEWIND_PROGRAM, beside this package or its build folder, or on the PATH."""
+    """The program `tw`: TRADEWIND_PROGRAM, beside this package or its build folder, where pip put it, or on the PATH."""
     named = os.environ.get("TRADEWIND_PROGRAM")
     here = Path(__file__).resolve().parent
-    for candidate in (here / "tw", here.parents[1] / "tw", here.parents[1] / "build" / "tw"):
+    installed = Path(sysconfig.get_path("scripts"))
+    for candidate in (here / "tw", here.parents[1] / "tw", here.parents[1] / "build" / "tw", installed / "tw"):
         if named is None and candidate.is_file():
             return str(candidate)
     return named or shutil.which("tw")

@@ -95,7 +95,7 @@ def test_pip_installs_a_fresh_clone_as_the_page_says(tmp_path):
     done = subprocess.run(pip_line(), shell=True, cwd=clone, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     del environment["TRADEWIND_LIBRARY"]
-    told = "import tradewind; print(tradewind.__file__, tradewind.engine.abi.library().tw_abi())"
+    told = "import tradewind.engine.abi; print(tradewind.__file__, tradewind.engine.abi.library().tw_abi())"
     python = str(clone / ".venv/bin/python")
     found = subprocess.run(
         [python, "-c", told], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60

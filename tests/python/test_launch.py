@@ -204,7 +204,7 @@ def test_a_file_that_calls_it_without_a_guard_is_told_to_have_one(tmp_path):
 
 
 def test_a_machine_without_loopback_is_named():
-    source = f"import sys; sys.path[:0] = {sys.path[:1]!r}; import tradewind; tradewind.launch.free_port()"
+    source = f"import sys; sys.path[:0] = {sys.path[:1]!r}; import tradewind.launch as l; l.free_port()"
     done = subprocess.run(
         ["unshare", "-rn", sys.executable, "-c", source], capture_output=True, text=True, timeout=60
     )

@@ -23,6 +23,36 @@ def test_types_are_right(tmp_path):
     assert found.returncode == 0, found.stdout
 
 
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # as if it were not installed
+import tradewind
+print(sorted(set(tradewind.__all__) - set(dir(tradewind))), tradewind.SettingError.__name__)
+try:
+    tradewind.join
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_the_package_is_imported_without_torch_until_that_is_needed():
+    found = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines() == [
+        "[] SettingError",
+        "tradewind.join needs PyTorch 1.11 or newer, which is not installed: pip install torch",
+    ]
+
+
+def test_all_names_of_the_package_are_there():
+    import tradewind
+
+    assert all(hasattr(tradewind, name) for name in tradewind.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'joyn'"):
+        tradewind.joyn
+
+
 def test_no_module_is_long():
     for path in (ROOT / "python/tradewind").rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 500, path
