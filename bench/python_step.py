@@ -4,7 +4,7 @@
 
     PYTHONPATH=build/python /usr/bin/python3 bench/python_step.py --millions 25 --repeats 7
 
-Both train a transformer on the CPU, four microbatches an update, AdamW. Written: samples/s of each and their
+Both train a transformer on the CPU, or with --device cuda on a GPU in bfloat16, AdamW. Written: samples/s of each and their
 ratio (medians), the time of a step() without an update, and memory beyond the bare loop (VmHWM).
 """
 
@@ -15,8 +15,6 @@ import statistics
 import subprocess
 import sys
 import time
-
-MICROBATCHES = 4
 
 
 def make_model(millions):
@@ -37,15 +35,18 @@ def measure(mode, arguments):
 
     torch.set_num_threads(arguments.threads)
     model, width = make_model(arguments.millions)
+    device = torch.device(arguments.device)
+    model.to(device)
     inner = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    samples = arguments.samples
-    inputs = torch.randn(samples, arguments.tokens // samples, width)
+    samples, microbatches = arguments.samples, arguments.microbatches
+    inputs = torch.randn(samples, arguments.tokens // samples, width).to(device)
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     opt, run = inner, None
     if mode == "run":
         import tradewind
 
         run = tradewind.join(
-            target_batch_size=samples * MICROBATCHES,
+            target_batch_size=samples * microbatches,
             rounds=arguments.rounds + 1,
             codec=arguments.codec,
             insecure=True,
@@ -55,24 +56,28 @@ def measure(mode, arguments):
         opt = run.optimizer(model, inner, batch_size=samples)
         run.start()
     step_s, began = [], time.monotonic()
-    for at in range((arguments.rounds + 1) * MICROBATCHES):
-        if at == MICROBATCHES:
+    for at in range((arguments.rounds + 1) * microbatches):
+        if at == microbatches:
+            wait()
             began = time.monotonic()
-        loss = model(inputs).pow(2).mean()
-        (loss if run else loss / MICROBATCHES).backward()
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            loss = model(inputs).float().pow(2).mean()
+        (loss if run else loss / microbatches).backward()
         if run:
+            wait()
             before = time.monotonic()
             if not opt.step():
                 step_s.append(time.monotonic() - before)
             opt.zero_grad()
-        elif at % MICROBATCHES == MICROBATCHES - 1:
+        elif at % microbatches == microbatches - 1:
             opt.step()
             opt.zero_grad()
+    wait()
     seconds = time.monotonic() - began
     with open("/proc/self/status") as status:
         peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     found = {
-        "samples_s": arguments.rounds * MICROBATCHES * samples / seconds,
+        "samples_s": arguments.rounds * microbatches * samples / seconds,
         "peak_mib": peak,
         "step_ms": 1e3 * statistics.median(step_s) if step_s else 0.0,
         "parameters": sum(p.numel() for p in model.parameters()),
@@ -97,10 +102,12 @@ def main():
     parser.add_argument("--millions", type=int, choices=[1, 25, 125], default=25)
     parser.add_argument("--tokens", type=int, default=1024, help="of a microbatch")
     parser.add_argument("--samples", type=int, default=8, help="of a microbatch")
+    parser.add_argument("--microbatches", type=int, default=4, help="of a round")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--codec", default="fp32")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--mode", choices=["bare", "run"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.mode:

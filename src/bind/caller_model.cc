@@ -328,7 +328,7 @@ struct TensorPart {
   const std::byte* bytes;
 };
 
-/// Of the tensors that have values, in their order.
+/// Parts of the tensors that have values, in their order.
 std::vector<TensorPart> parts_of(std::span<const tw_tensor> tensors) {
   constexpr std::uint64_t kMost = 1 << 16;
   std::vector<TensorPart> parts;
