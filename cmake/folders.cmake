@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# One library and one test program for each folder of src/, linked as the layer table in ARCHITECTURE.md allows.
+# One library and one test program for each folder of src/, linked as src/layers.txt allows.
 
-# Sets VARIABLE to the folders in the order of the table, and for each LAYER_<folder> to the folders it may include.
+# Sets VARIABLE to the folders in the order of the file, and for each LAYER_<folder> to the folders it may include.
 function(tw_read_layers variable)
-  set(table ${PROJECT_SOURCE_DIR}/ARCHITECTURE.md)
-  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
-  file(STRINGS ${table} rows REGEX "^\\| `[a-z]+` ")
+  set(file ${PROJECT_SOURCE_DIR}/src/layers.txt)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(STRINGS ${file} lines REGEX "^[^#]")
   set(folders "")
-  foreach(row IN LISTS rows)
-    string(REGEX MATCH "^\\| `([a-z]+)` +\\|[^|]*\\| *([a-z ]*[a-z]) *\\|" matched "${row}")
-    if(NOT matched)
-      message(FATAL_ERROR "ARCHITECTURE.md: this row of the layer table is not `folder` | what it holds | folders: ${row}")
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "^([a-z]+): ([a-z ]*[a-z])$")
+      message(FATAL_ERROR "src/layers.txt: this line is not `folder: folders`: ${line}")
     endif()
     set(folder ${CMAKE_MATCH_1})
     string(REPLACE " " ";" below "${CMAKE_MATCH_2}")

@@ -14,13 +14,11 @@ TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS)]
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 LAYERS = """
-| folder | holds | may include |
-|---|---|---|
-| `base` | ids | nothing |
-| `world` | doors | base |
-| `train` | training | base |
-| `host` | sockets | world base |
-| `cli` | commands | all |
+base: nothing
+world: base
+train: base
+host: world base
+cli: all
 """
 
 
@@ -40,7 +38,7 @@ class Tree(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.root = Path(scratch.name)
-        self.write("ARCHITECTURE.md", LAYERS)
+        self.write("src/layers.txt", LAYERS)
         self.write("tools/style_exceptions.txt", "")
 
     def write(self, path, text):
@@ -239,13 +237,13 @@ class Style(Tree):
         self.assertEqual(2, len(list(style_tool.check(self.root))))
         self.assertEqual(1, len(list(prose_tool.check(self.root))))
         other = Path(self.root).resolve() / "clone"
-        pages = ["README.md", "ARCHITECTURE.md", "tools/style_exceptions.txt"]
+        pages = ["README.md", "src/layers.txt", "tools/style_exceptions.txt"]
         for path in ["PLAN.yaml", "src/base/new.cc", *pages]:
             (other / path).parent.mkdir(parents=True, exist_ok=True)
             (other / path).write_text((self.root / path).read_text())
         git = ["git", "-C", str(other)]
         subprocess.run([*git, "init", "-q"], check=True)
-        subprocess.run([*git, "add", "ARCHITECTURE.md", "src"], check=True)
+        subprocess.run([*git, "add", "src"], check=True)
         self.assertEqual(["src/base/new.cc"], [p.path for p in style_tool.check(other)])
         self.assertEqual([], list(prose_tool.check(other)))
 

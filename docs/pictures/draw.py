@@ -131,7 +131,7 @@ def draw_round():
 
 # ---- the rooms
 
-ROW = re.compile(r"^\| `([a-z]+)` +\|([^|]*)\| *([a-z ]*[a-z]) *\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `([a-z]+)` +\|([^|]*)\|$", re.MULTILINE)
 COLUMNS = {"cli": 2, "measure": 1, "sim": 3, "train": 3, "launch": 5.5, "peer": 4.5, "bind": 4,
            "plan": 0, "average": 2, "sync": 3, "data": 4, "monitor": 5, "spot": 1,
            "market": 1, "swarm": 3, "host": 6, "codec": 2, "world": 3, "wire": 4, "base": 3}
@@ -139,13 +139,15 @@ BOX, GAP_X, GAP_Y, LEFT, TOP = (180, 98), 14, 44, 20, 20
 
 
 def read_layers():
-    """Folder -> (what it holds, the folders it may include), as in the table of ARCHITECTURE.md."""
-    layers = {}
-    for folder, holds, below in ROW.findall((ROOT / "ARCHITECTURE.md").read_text()):
-        layers[folder] = holds.replace("`", "").strip(), {"nothing": set(), "all": set(layers)}.get(below, set(below.split()))
-    lost = sorted(set(layers) ^ set(COLUMNS))
+    """Folder -> (what it holds, by ARCHITECTURE.md; the folders it may include, by src/layers.txt)."""
+    holds, layers = dict(ROW.findall((ROOT / "ARCHITECTURE.md").read_text())), {}
+    lines = [line for line in (ROOT / "src/layers.txt").read_text().splitlines() if not line.startswith("#")]
+    for folder, below in (line.split(": ") for line in lines):
+        under = {"nothing": set(), "all": set(layers)}.get(below, set(below.split()))
+        layers[folder] = holds.get(folder, "").replace("`", "").strip(), under
+    lost = sorted((set(layers) ^ set(COLUMNS)) | (set(layers) - set(holds)))
     if lost:
-        sys.exit(f"draw.py: COLUMNS and the table of ARCHITECTURE.md differ in: {' '.join(lost)}")
+        sys.exit(f"draw.py: COLUMNS, ARCHITECTURE.md and src/layers.txt differ in: {' '.join(lost)}")
     return layers
 
 
