@@ -78,7 +78,7 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
 PeerThread::~PeerThread() {
   // One that has ended takes the time of its farewell: the others' copies of its last words, and its cloud.
   post([](peer::Peer& peer) {
-    if (peer.ending() == peer::Ending::none) peer.leave_at_once();
+    if (peer.ending() == train::Ending::none) peer.leave_at_once();
   });
   thread_.join();
   over_ = true;
@@ -152,16 +152,12 @@ void PeerThread::run() {
   executor_->stop();
 }
 
-void PeerThread::say_end() {
-  verdict_.end({.ending = peer_->ending(),
-                .unreached = peer_->view().may_try_again,
-                .unsaved = !peer_->unsaved().empty()});
-}
+void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->unsaved().empty()); }
 
 void PeerThread::look() {
   for (const int signal : host::take_tapped_signals())
     if (const auto notice = notice_of(signal)) peer_->take(*notice);
-  const bool stands = peer_->ending() == peer::Ending::none && !peer_->pass_barrier();
+  const bool stands = peer_->ending() == train::Ending::none && !peer_->pass_barrier();
   View view{.session = peer_->view(),
             .self = peer_->options().session.self,
             .address = address_,
@@ -184,7 +180,7 @@ void PeerThread::look() {
     view.granularity = shared_.view.granularity;
     shared_.view = std::move(view);
   }
-  if (peer_->ending() == peer::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+  if (peer_->ending() == train::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
 }
 
 void PeerThread::emit(const world::Event& event) {
@@ -236,7 +232,7 @@ void PeerThread::tell_order(const data::SampleOrder& order) {
 
 void PeerThread::arrive_at_barrier() {
   post([](peer::Peer& peer) {
-    if (peer.ending() == peer::Ending::none) peer.arrive_at_barrier();
+    if (peer.ending() == train::Ending::none) peer.arrive_at_barrier();
   });
 }
 

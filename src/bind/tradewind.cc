@@ -182,7 +182,7 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
                                    std::move(parameters));
   if (const auto address = thread->started(); !address) {
     failed(address.error().message);
-    return thread->view().ending == peer::Ending::notice ? TW_CONDEMNED : TW_FAILED;
+    return thread->view().ending == train::Ending::notice ? TW_CONDEMNED : TW_FAILED;
   }
   peer.thread = std::move(thread);
   peer.compute = std::this_thread::get_id();

@@ -12,14 +12,14 @@ void Verdict::begin() {
 
 /// A peer that never had a part in the run is "joining" to the end, unless another start would fare no
 /// better.
-std::string_view Verdict::word_of(const End& end) const {
-  using peer::Ending;
-  if (end.ending == Ending::lost) return "lost";
-  if (end.ending == Ending::left && end.unreached) return "unreached";
-  if (begun_ && end.ending == Ending::complete && end.unsaved) return "unsaved";
-  if (begun_) return end.ending == Ending::none ? "left" : name_of(end.ending);
-  if (end.ending == Ending::complete) return "over";
-  return end.ending == Ending::notice ? "condemned" : "joining";
+std::string_view Verdict::word_of(train::Ending ending, bool unsaved) const {
+  using train::Ending;
+  if (ending == Ending::lost) return "lost";
+  if (ending == Ending::unreached) return "unreached";
+  if (begun_ && ending == Ending::complete && unsaved) return "unsaved";
+  if (begun_) return ending == Ending::none ? "left" : name_of(ending);
+  if (ending == Ending::complete) return "over";
+  return ending == Ending::notice ? "condemned" : "joining";
 }
 
 void Verdict::say(std::string_view word) {

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "peer/peer.h"
-#include "train/session/session.h"
+#include "train/session/departure.h"
 
 namespace tw::bind {
-
-/// How the peer's part in its run ended.
-struct End {
-  peer::Ending ending = peer::Ending::none;
-  bool unreached = false;  ///< no peer of a run that had begun before was reached
-  bool unsaved = false;    ///< the last checkpoint is missing
-};
 
 /// Says in a file, in one word, where the peer stands, for `tw run` (launch/local/verdict.h). Loop thread.
 class Verdict {
@@ -28,10 +19,11 @@ class Verdict {
   /// The peer has the state and asks for work.
   void begin();
 
-  void end(const End& end) { say(word_of(end)); }
+  /// unsaved: the last checkpoint is missing.
+  void end(train::Ending ending, bool unsaved) { say(word_of(ending, unsaved)); }
 
  private:
-  std::string_view word_of(const End& end) const;
+  std::string_view word_of(train::Ending ending, bool unsaved) const;
   void say(std::string_view word);
 
   std::string file_;

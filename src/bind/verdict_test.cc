@@ -9,7 +9,7 @@
 namespace tw::bind {
 namespace {
 
-using peer::Ending;
+using train::Ending;
 
 struct Told {
   host::TemporaryFolder folder;
@@ -18,8 +18,8 @@ struct Told {
 
   std::string word() const { return read_text_file(file).value(); }
 
-  std::string at_the_end(const End& end) {
-    verdict.end(end);
+  std::string at_the_end(Ending ending, bool unsaved = false) {
+    verdict.end(ending, unsaved);
     return word();
   }
 };
@@ -30,37 +30,34 @@ TEST(Verdict, says_where_a_peer_stands) {
   EXPECT_EQ("joining", told.word());
   told.verdict.begin();
   EXPECT_EQ("begun", told.word());
-  EXPECT_EQ("complete", told.at_the_end({.ending = Ending::complete}));
+  EXPECT_EQ("complete", told.at_the_end(Ending::complete));
 }
 
 TEST(Verdict, says_how_a_peer_ended_that_had_a_part_in_its_run) {
-  const std::pair<End, const char*> cases[] = {
-      {{.ending = Ending::complete}, "complete"}, {{.ending = Ending::complete, .unsaved = true}, "unsaved"},
-      {{.ending = Ending::notice}, "notice"},     {{.ending = Ending::interrupted}, "interrupted"},
-      {{.ending = Ending::left}, "left"},         {{.ending = Ending::failed}, "failed"},
-      {{.ending = Ending::lost}, "lost"},
+  const std::pair<Ending, const char*> cases[] = {
+      {Ending::complete, "complete"}, {Ending::notice, "notice"}, {Ending::interrupted, "interrupted"},
+      {Ending::left, "left"},         {Ending::failed, "failed"}, {Ending::lost, "lost"},
   };
-  for (const auto& [end, word] : cases) {
+  for (const auto& [ending, word] : cases) {
     Told told;
     told.verdict.begin();
-    EXPECT_EQ(word, told.at_the_end(end));
+    EXPECT_EQ(word, told.at_the_end(ending));
   }
+  Told told;
+  told.verdict.begin();
+  EXPECT_EQ("unsaved", told.at_the_end(Ending::complete, true));
 }
 
 TEST(Verdict, says_of_a_peer_that_had_no_part_whether_another_start_may_help) {
-  const std::pair<End, const char*> cases[] = {
-      {{.ending = Ending::complete}, "over"},
-      {{.ending = Ending::notice}, "condemned"},
-      {{.ending = Ending::left, .unreached = true}, "unreached"},
-      {{.ending = Ending::lost}, "lost"},
-      {{.ending = Ending::left}, "joining"},
-      {{.ending = Ending::failed}, "joining"},
-      {{.ending = Ending::interrupted}, "joining"},
+  const std::pair<Ending, const char*> cases[] = {
+      {Ending::complete, "over"},       {Ending::notice, "condemned"}, {Ending::unreached, "unreached"},
+      {Ending::lost, "lost"},           {Ending::left, "joining"},     {Ending::failed, "joining"},
+      {Ending::interrupted, "joining"},
   };
-  for (const auto& [end, word] : cases) {
+  for (const auto& [ending, word] : cases) {
     Told told;
     told.verdict.join();
-    EXPECT_EQ(word, told.at_the_end(end));
+    EXPECT_EQ(word, told.at_the_end(ending));
   }
 }
 

@@ -20,7 +20,7 @@ struct View {
   std::string failure;  ///< of the session or of the process
   std::string unsaved;  ///< Peer::unsaved
   std::string refused;  ///< Peer::refused
-  peer::Ending ending = peer::Ending::none;
+  train::Ending ending = train::Ending::none;
   std::uint64_t peers = 0;
   bool member = false;
   bool first = false;          ///< of the last record's members

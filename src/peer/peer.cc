@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <utility>
 
@@ -21,7 +20,8 @@
 namespace tw::peer {
 namespace {
 
-constexpr Duration kLookAtSelfEvery = std::chrono::milliseconds(10);
+/// How late a refusal that was counted, or trouble with the log, is reported.
+constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 /// What a machine has to say of itself before it joins: a metadata service answers within milliseconds, but
 /// the first answer of Azure may take two minutes.
 constexpr Duration kFirstLook = std::chrono::seconds(3);
@@ -51,12 +51,6 @@ world::Cause cause_of(spot::NoticeKind kind) {
 }
 
 }  // namespace
-
-std::string_view name_of(Ending ending) {
-  constexpr std::array<std::string_view, 7> kNames = {"",     "complete", "notice", "interrupted",
-                                                      "left", "failed",   "lost"};
-  return kNames.at(static_cast<std::size_t>(ending));
-}
 
 Peer::Peer(host::Loop& loop, Options options, Front front)
     : loop_(loop),
@@ -92,12 +86,17 @@ train::Doors Peer::doors(world::Executor& compute) {
           .compute = compute,
           .disk = disk_,
           .events = *this,
-          .stores = [this] {
-            world::StoreUses uses = files_.uses();
-            world::add(uses, log_.uses());
-            if (front_.data) world::add(uses, front_.data());
-            return uses;
-          }};
+          .stores =
+              [this] {
+                world::StoreUses uses = files_.uses();
+                world::add(uses, log_.uses());
+                if (front_.data) world::add(uses, front_.data());
+                return uses;
+              },
+          .ended =
+              [this] {
+                if (front_.over) loop_.post(life_.tie(front_.over));
+              }};
 }
 
 Result<std::string> Peer::start() {
@@ -110,18 +109,18 @@ Result<std::string> Peer::start() {
         "there are no checkpoints, and this machine may be taken away: if all peers go at once, the run is "
         "lost; give checkpoint.folder");
   if (const spot::Notice* notice = condemned()) {
-    stage_ = Stage::withdrawn;
+    session_->leave(train::Ending::notice);
     return Error{
         fmt::format("does not join, because this machine is about to go: {}", text_of(*notice, loop_.now()))};
   }
-  if (stage_ == Stage::withdrawn) return Error{"does not join, because it was told to leave"};
+  if (finished()) return Error{failure().empty() ? "does not join, because it was told to leave" : failure()};
   const std::string& copies = options_.session.run.checkpoint.to;
   if (host::is_s3(copies))  // better now than when the first checkpoint is done
     if (const Status usable = files_.make_folder(copies); !usable) return usable.error();
   Result<std::string> address = session_->start();
   if (!address) return address;
   address_ = address.value();
-  stage_ = Stage::started;
+  has_started_ = true;
   for (const spot::Notice& notice : notices_) act_on(notice);
   if (options_.directory && !address_.empty()) options_.directory->announce(loop_, address_);
   at(loop_.now(), &Peer::look);
@@ -179,7 +178,7 @@ void Peer::heed(const spot::Notice& notice) {
   if (notice.deadline != kNever) event.numbers = {{"deadline_s", to_seconds(notice.deadline - now)}};
   emit(event);
   notices_.push_back(notice);
-  if (stage_ >= Stage::started) act_on(notice);
+  if (has_started_) act_on(notice);
 }
 
 void Peer::act_on(const spot::Notice& notice) {
@@ -197,35 +196,22 @@ void Peer::act_on(const spot::Notice& notice) {
 
 void Peer::take(spot::Signal signal) {
   const spot::Signals::Said said = signals_.take(signal, loop_.now());
+  const train::Ending as = signals_.interrupted() ? train::Ending::interrupted : train::Ending::left;
   switch (said.meaning) {
     case spot::Signals::Meaning::nothing:
       return;
     case spot::Signals::Meaning::leave:
-      return leave();
+      return session_->leave(as);
     case spot::Signals::Meaning::notice:
       return heed(said.notice);
     case spot::Signals::Meaning::leave_at_once:
-      return leave_at_once();
+      return leave_at_once(as);
   }
 }
 
-void Peer::leave() {
-  if (stage_ >= Stage::leaving) return;
-  if (stage_ < Stage::started) {
-    stage_ = Stage::withdrawn;
-    return;
-  }
-  stage_ = Stage::leaving;
-  if (condemned() == nullptr) session_->leave();
-}
-
-void Peer::leave_at_once() {
-  if (stage_ == Stage::leaves_at_once) return;
-  leave();
-  if (stage_ == Stage::withdrawn) return;
-  stage_ = Stage::leaves_at_once;
-  session_->leave();
-  end();
+void Peer::leave_at_once(train::Ending as) {
+  leaves_at_once_ = has_started_;
+  session_->leave_at_once(as);
 }
 
 void Peer::tell_order(const data::SampleOrder& order) {
@@ -263,34 +249,13 @@ bool Peer::pass_barrier() {
   return true;
 }
 
-Ending Peer::ending() const {
-  if (failure_.empty() && view().may_try_again) return Ending::left;
-  if (failure_.empty() && view().nothing_is_left) return Ending::lost;
-  if (!failure().empty()) return Ending::failed;
-  const bool cut_short = stage_ == Stage::withdrawn || stage_ == Stage::leaves_at_once;
-  if (!session_->finished() && !cut_short) return Ending::none;
-  if (view().complete) return Ending::complete;
-  if (signals_.interrupted()) return Ending::interrupted;
-  return condemned() != nullptr ? Ending::notice : Ending::left;
-}
-
-void Peer::fail(const std::string& why) {
-  TW_CHECK(!why.empty());
-  failure_ = why;
-  end();
-}
-
-std::string Peer::failure() const { return failure_.empty() ? view().failure : failure_; }
-
 std::string Peer::meeting_point() const {
   if (!options_.directory || address_.empty()) return "";
   return to_string(host::Address{host::parse_address(address_).value().host, options_.directory->port()});
 }
 
 void Peer::farewell() {
-  const std::string failed = failure();
-  const std::string why = failed.empty() ? view().ended : failed;
-  const auto at_once = [this] { return stage_ == Stage::leaves_at_once; };
+  const auto at_once = [this] { return leaves_at_once_; };
   if (!at_once()) {
     for (const wire::Member& member : session_->members()) network_.close(member.peer);
     const auto said = [this] { return network_.flushed() && (!watch_ || !watch_->says_goodbye()); };
@@ -301,7 +266,7 @@ void Peer::farewell() {
   emit({.at = loop_.now(),
         .phase = world::Phase::stop,
         .round = view().round,
-        .why = why,
+        .why = view().ended,
         .numbers = {{"bytes_sent", static_cast<double>(bytes.sent)},
                     {"bytes_received", static_cast<double>(bytes.received)}}});
   log_.finish(at_once);
@@ -366,8 +331,7 @@ void Peer::at(Instant when, void (Peer::*call)()) {
 void Peer::look() {
   log_.look();
   for (const world::Event& refusals : refusals_.due(loop_.now())) tell(refusals);
-  if (session_->finished()) return end();
-  at(loop_.now() + kLookAtSelfEvery, &Peer::look);
+  if (!finished()) at(loop_.now() + kLookEvery, &Peer::look);
 }
 
 void Peer::tell_others() {
@@ -392,10 +356,6 @@ void Peer::return_memory() {
 
 void Peer::warn(const std::string& line) {
   tell({.at = loop_.now(), .phase = world::Phase::warn, .round = view().round, .why = line});
-}
-
-void Peer::end() const {
-  if (front_.over) front_.over();
 }
 
 }  // namespace tw::peer

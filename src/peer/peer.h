@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -35,23 +34,9 @@ namespace tw::peer {
 struct Front {
   world::EventSink* shown = nullptr;  ///< the events that the log gets, for people; Phase::warn says warnings
   train::SessionObserver* decisions = nullptr;
-  std::function<void()> over{};              ///< finished() holds, or it must end at once: stop the loop
+  std::function<void()> over{};              ///< finished() holds: stop the loop. Never from inside a call
   std::function<world::StoreUses()> data{};  ///< what the program's own reads asked of stores so far
 };
-
-/// How the part of a peer in its run ended.
-enum class Ending {
-  none,         ///< it has not
-  complete,     ///< because the run is complete
-  notice,       ///< on a notice, or it did not join because of one: the run goes on, the peer may come back
-  interrupted,  ///< by a person (SIGINT)
-  left,         ///< by the program around it, or no peer of a run that had begun before was reached
-  failed,
-  lost,  ///< failed: nothing is left of the run, so that another start fails, too, until a person decides
-};
-
-/// "complete"; empty for none.
-std::string_view name_of(Ending ending);
 
 /// One peer on a real machine: the session and its doors. Everything on the loop thread, which its owner
 /// runs: start(), the loop until Front::over, farewell(). Loop, executor and model outlive it. The loop
@@ -69,18 +54,18 @@ class Peer final : public world::EventSink {
   Result<std::string> start();
 
   /// Contributes its work and leaves after the round; a second call has no effect.
-  void leave();
+  void leave() { session_->leave(); }
 
-  /// Calls Front::over from inside; farewell() then does not wait.
-  void leave_at_once();
+  /// farewell() then does not wait.
+  void leave_at_once(train::Ending as = train::Ending::left);
 
   /// A signal arrived: a notice, or one of the two above.
   void take(spot::Signal signal);
 
-  Ending ending() const;
+  train::Ending ending() const { return view().ending; }
 
   /// All its work is finished: it was not told to leave at once.
-  bool finished_work() const { return stage_ != Stage::leaves_at_once; }
+  bool finished_work() const { return !leaves_at_once_; }
 
   /// The program around it uses the compute thread itself: Session::pause.
   void pause(bool paused) { session_->pause(paused); }
@@ -103,15 +88,15 @@ class Peer final : public world::EventSink {
   std::vector<wire::Member> members() const { return session_->members(); }
 
   /// Something outside the session failed: the peer ends. why: not empty.
-  void fail(const std::string& why);
+  void fail(const std::string& why) { session_->fail(why); }
 
   /// The run has ended, or this peer has left or failed.
-  bool finished() const { return !failure_.empty() || session_->finished(); }
+  bool finished() const { return session_->finished(); }
 
   train::SessionView view() const { return session_->view(); }
 
   /// Why it could not go on; empty without a failure.
-  std::string failure() const;
+  std::string failure() const { return view().failure; }
 
   /// Why the newest checkpoint that was due is not where it was promised; empty: it is.
   const std::string& unsaved() const { return troubles_.unsaved(); }
@@ -142,14 +127,6 @@ class Peer final : public world::EventSink {
   void emit(const world::Event& event) override;
 
  private:
-  enum class Stage {
-    before,     ///< it joins
-    withdrawn,  ///< it was told to leave before it had joined
-    started,
-    leaving,
-    leaves_at_once,
-  };
-
   Peer(host::Loop& loop, Options options, Front front);
 
   train::Doors doors(world::Executor& compute);
@@ -159,7 +136,7 @@ class Peer final : public world::EventSink {
   void add_size(world::Event& event) const;
   void log_is_not_copied(const std::string& why);
   void at(Instant when, void (Peer::*call)());
-  void look();  // now and then: is it over?
+  void look();  // now and then
   void tell_others();
   void watch_for_notices();
   void heed(const spot::Notice& notice);
@@ -167,7 +144,6 @@ class Peer final : public world::EventSink {
   const spot::Notice* condemned() const;
   void return_memory();
   void warn(const std::string& line);
-  void end() const;
 
   host::Loop& loop_;
   Options options_;
@@ -178,10 +154,10 @@ class Peer final : public world::EventSink {
   monitor::Troubles troubles_;
   PeerLog log_;
   std::string address_;
-  std::string failure_;  ///< of this process, outside the session
   spot::Signals signals_;
   std::vector<spot::Notice> notices_;  ///< notices so far; the session gets them once it has started
-  Stage stage_ = Stage::before;
+  bool has_started_ = false;
+  bool leaves_at_once_ = false;
   LiveJournal live_;
   host::TcpNetwork network_;
   host::ThreadExecutor disk_;

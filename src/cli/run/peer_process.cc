@@ -44,17 +44,18 @@ int PeerProcess::run() {
 
 int PeerProcess::exit_code() const {
   switch (peer_.ending()) {
-    case peer::Ending::complete:
+    case train::Ending::complete:
       return peer_.unsaved().empty() ? kDone : kFailed;
-    case peer::Ending::notice:
-    case peer::Ending::left:
+    case train::Ending::notice:
+    case train::Ending::left:
+    case train::Ending::unreached:
       return kGoesOn;
-    case peer::Ending::interrupted:
+    case train::Ending::interrupted:
       return kInterrupted;
-    case peer::Ending::lost:
+    case train::Ending::lost:
       return kUsage;  // no launcher starts it again
-    case peer::Ending::none:
-    case peer::Ending::failed:
+    case train::Ending::none:
+    case train::Ending::failed:
       break;
   }
   return kFailed;

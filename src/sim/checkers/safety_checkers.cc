@@ -88,7 +88,7 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
   for (const Survivor& survivor : survivors) {
     if (!survivor.view.finished || !survivor.view.failure.empty())
       continue;  // L1 and failures tell about those
-    if (died_out && !survivor.view.complete) continue;
+    if (died_out && survivor.view.ending != train::Ending::complete) continue;
     const auto head = heads_.find(survivor.peer);
     const wire::Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);
     // Where two processes have one id, the other one may be the member.

@@ -130,7 +130,7 @@ TEST(I2, excuses_a_peer_that_left_from_a_round_which_only_the_dead_knew_to_be_de
     j.commit(kAnn, one);
     j.apply(kAnn, one, {2, 2});
     Survivor bob = finished(kBob);
-    bob.view.complete = complete;
+    bob.view.ending = complete ? train::Ending::complete : train::Ending::left;
     j.checker.on_end({&bob, 1});
     EXPECT_EQ(j.story.verdict().empty(), !complete) << "it says that it has the whole run";
   }

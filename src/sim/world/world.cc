@@ -98,6 +98,7 @@ struct World::Node {
   std::optional<train::SessionView> farewell;  ///< of a session that came to its end
   std::shared_ptr<Tamper> tamper;              // owners: this and the network's outgoing side
   std::optional<world::Phase> phase;
+  bool is_told_to_leave = false;
   Instant last_progress{};
   Duration stopped_then{};  ///< process.stopped_for() at last_progress
 };
@@ -401,8 +402,9 @@ void World::become_calm() {
 void World::leave(PeerId peer, Duration notice) {
   Node& leaving = node(peer);
   note(fmt::format("{} gets a notice", peer.value));
-  leaving.process.enter([&leaving, notice] {  // later, where it is stopped
-    if (notice == Duration{}) return leaving.session->leave();
+  const bool again = std::exchange(leaving.is_told_to_leave, true);
+  leaving.process.enter([&leaving, notice, again] {  // later, where it is stopped
+    if (notice == Duration{}) return again ? leaving.session->leave_at_once() : leaving.session->leave();
     leaving.session->leave_within(notice - kKeptInHand);
   });
 }
@@ -546,8 +548,7 @@ Survivor World::survivor(const Node& seen) const {
 
 HeldSizes World::held_sizes() const {
   const average::Geometry geometry{options_.model.parameters, options_.segment_length};
-  const std::uint64_t state_bytes =
-      3 * sizeof(float) * geometry.length;  // an optimizer has two buffers at most
+  const std::uint64_t state_bytes = 3 * sizeof(float) * geometry.length;  // an optimizer has two buffers
   return {.vector_bytes = encoded_bytes(codec_of_mean(options_.run.codec), geometry),
           .segments = geometry.segments(),
           .state_bytes = state_bytes,

@@ -2,6 +2,7 @@
 #include "train/session/departure.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -34,18 +35,19 @@ void Departure::go_to(Stage next) {
   stage_ = next;
 }
 
-bool Departure::ask_to_leave() {
-  TW_CHECK(!ended());
-  if (std::exchange(asked_, true)) return false;
-  if (!at_the_end()) go_to(Stage::draining);
-  return true;
+bool Departure::ask_to_leave(Ending as) {
+  TW_CHECK(!ended() && as != Ending::none && as < Ending::complete);
+  const bool first = asked_as_ == Ending::none;
+  asked_as_ = std::max(asked_as_, as);
+  if (first && stage_ == Stage::running) go_to(Stage::draining);
+  return first;
 }
 
 void Departure::stand_at(bool last) {
   if (last) {
     go_to(Stage::last_round);
   } else {
-    go_to(asked_ ? Stage::draining : Stage::running);
+    go_to(asked_as_ != Ending::none ? Stage::draining : Stage::running);
   }
 }
 
@@ -64,13 +66,29 @@ bool Departure::linger(Instant now, bool missing, Instant asked) {
   return !missing || now - heard > kLinger || now - lingers_since_ > kMostLinger;
 }
 
-void Departure::end(std::string reason, bool failed) {
-  if (ended()) return;
-  ends_();
-  complete_ = !failed && (at_the_end() || !asked_);
-  go_to(Stage::ended);
+// Whoever was asked to leave, but saw the last round, ended with the run.
+void Departure::end(std::string reason) {
+  const bool with_the_run = at_the_end() || asked_as_ == Ending::none;
+  if (!ended()) end_as(with_the_run ? Ending::complete : asked_as_, std::move(reason));
+}
+
+void Departure::fail(std::string reason, Ending as) {
+  TW_CHECK(is_failure(as));
+  if (!is_failure(ending_)) end_as(as, std::move(reason));
+}
+
+void Departure::end_as(Ending ending, std::string reason) {
+  const bool first = !ended();
+  if (first) go_to(Stage::ended);
+  ending_ = ending;
   reason_ = std::move(reason);
-  failed_ = failed;
+  if (first) ends_();
+}
+
+std::string_view name_of(Ending ending) {
+  constexpr std::array<std::string_view, 8> kNames = {"",         "left", "notice", "interrupted",
+                                                      "complete", "left", "failed", "lost"};
+  return kNames.at(static_cast<std::size_t>(ending));
 }
 
 }  // namespace tw::train

@@ -4,11 +4,29 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/time.h"
 
 namespace tw::train {
+
+/// How the part of a peer in its run ended.
+enum class Ending {
+  none,         ///< it has not
+  left,         ///< the program around it wanted so
+  notice,       ///< on a notice, or it did not join because of one: the run goes on, the peer may come back
+  interrupted,  ///< a person wanted so (SIGINT)
+  complete,     ///< the run is complete
+  unreached,    ///< failed: no peer of a run that had begun before was reached; another start may reach one
+  failed,
+  lost,  ///< failed: nothing is left of the run, so that another start fails, too, until a person decides
+};
+
+constexpr bool is_failure(Ending ending) { return ending >= Ending::unreached; }
+
+/// "complete"; empty for none; "left" for unreached.
+std::string_view name_of(Ending ending);
 
 /// How a peer's part in its run ends: it was told to leave, the last round is over, or it cannot go on. Loop
 /// thread only; times are those of CountedTime.
@@ -27,7 +45,7 @@ class Departure {
   static constexpr Duration kLinger = std::chrono::seconds(3);
   static constexpr Duration kMostLinger = std::chrono::seconds(30);
 
-  /// ends: called once, just before the end.
+  /// ends: called once, when it ended.
   explicit Departure(std::function<void()> ends) : ends_(std::move(ends)) {}
 
   Stage stage() const { return stage_; }
@@ -42,8 +60,9 @@ class Departure {
   /// The last round is applied, and no better history has appeared since.
   bool at_the_end() const { return stage_ == Stage::last_round || stage_ == Stage::lingering; }
 
-  /// The user wants to leave, for the first time (true) or once more. Not after the end.
-  bool ask_to_leave();
+  /// It has to leave, asked for the first time (true) or once more; as: left, notice or interrupted. Of
+  /// several reasons the one that stands last in Ending counts. Not after the end.
+  bool ask_to_leave(Ending as);
 
   /// Sets the deadline of leaving; the earliest counts.
   void leave_by(Instant deadline) { deadline_ = std::min(deadline_, deadline); }
@@ -68,32 +87,30 @@ class Departure {
   /// of one. True once there is no peer to wait for. Only at_the_end(), without last jobs.
   bool linger(Instant now, bool missing, Instant asked = {});
 
-  /// failed: the peer cannot go on. The first end counts.
-  void end(std::string reason, bool failed);
+  /// With the run, or because it was asked to leave. The first end counts.
+  void end(std::string reason);
 
-  /// It was asked to leave, and may have ended since.
-  bool asked_to_leave() const { return asked_; }
+  /// It cannot go on. Counts even after end(): what was promised then is not done.
+  void fail(std::string reason, Ending as = Ending::failed);
+
+  /// Decided once, at the end.
+  Ending ending() const { return ending_; }
 
   /// Empty before the end.
   const std::string& reason() const { return reason_; }
 
-  bool failed() const { return failed_; }
-
-  /// It ended with the run, not before it.
-  bool complete() const { return complete_; }
-
  private:
   void go_to(Stage next);
+  void end_as(Ending ending, std::string reason);
 
   std::function<void()> ends_;
   Stage stage_ = Stage::before;
-  bool asked_ = false;
+  Ending asked_as_ = Ending::none;
   Instant deadline_ = kNever;
   int last_jobs_ = 0;
   Instant lingers_since_{};
   std::string reason_;
-  bool failed_ = false;
-  bool complete_ = false;
+  Ending ending_ = Ending::none;
 };
 
 }  // namespace tw::train

@@ -76,13 +76,11 @@ void Recovery::settle_when_ready() {
 bool Recovery::computes_other_bits() {
   const auto rounds = replica_.differed(core_.swarm.head()->round);
   if (!rounds) return false;
-  core_.departure.end(
-      fmt::format(
-          "after the same means this peer had other parameters than the leader in rounds {}: its "
-          "program changes them between rounds, or its optimizer computes other bits on this machine; "
-          "use one of the engine's (sgd, adam, adamw, lamb), or the same hardware and versions everywhere",
-          fmt::join(*rounds, ", ")),
-      true);
+  core_.departure.fail(fmt::format(
+      "after the same means this peer had other parameters than the leader in rounds {}: its "
+      "program changes them between rounds, or its optimizer computes other bits on this machine; "
+      "use one of the engine's (sgd, adam, adamw, lamb), or the same hardware and versions everywhere",
+      fmt::join(*rounds, ", ")));
   return true;
 }
 
@@ -103,10 +101,9 @@ bool Recovery::go_on_catching_up() {
   }
   core_.swarm.catching_up(now, replica_.progress_of_catching_up());
   if (!replica_.is_too_slow()) return !std::holds_alternative<std::monostate>(next);
-  core_.departure.end(
+  core_.departure.fail(
       "this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
-          " times the others went on faster than what they decided came here",
-      true);
+      " times the others went on faster than what they decided came here");
   return false;
 }
 
@@ -120,7 +117,7 @@ void Recovery::restore(sync::StateImage image, world::Cause from, Numbers parts)
       core_.events.emit(
           {.phase = world::Phase::refuse, .round = shared->record.round, .why = parameters.error().message});
       if (returning_.stage() == ReturnWait::Stage::resuming)
-        return core_.departure.end(parameters.error().message, true);
+        return core_.departure.fail(parameters.error().message);
       return replica_.take_again(core_.clock.now(), others());
     }
     world::Event event{core_.clock.now(), world::Phase::restore, shared->record.round};

@@ -295,11 +295,10 @@ bool Rounds::report_averaging() {
 
 void Rounds::own_contribution_is_unfit(const average::Reduction::Unfit& unfit) {
   if (unfit.why == wire::StallCause::not_finite) {
-    return core_.departure.end(
+    return core_.departure.fail(
         fmt::format("the gradient of round {} is not finite: the training has diverged (a lower "
                     "learning rate?) or the data holds such values",
-                    step_.round),
-        true);
+                    step_.round));
   }
   const std::string what = fmt::format(
       "the gradient of round {} has a norm of at least {:.6g} per sample, beyond training.norm_cap {:g}",
@@ -308,11 +307,10 @@ void Rounds::own_contribution_is_unfit(const average::Reduction::Unfit& unfit) {
     return core_.events.emit(
         {.phase = Phase::refuse, .round = step_.round, .why = what + ": the round goes on without it"});
   }
-  core_.departure.end(
+  core_.departure.fail(
       what +
-          ", and too few other peers remain for the round to go on without it: the training has diverged "
-          "(a lower learning rate?), or the cap is too small for this model",
-      true);
+      ", and too few other peers remain for the round to go on without it: the training has diverged "
+      "(a lower learning rate?), or the cap is too small for this model");
 }
 
 void Rounds::report_stall() {

@@ -78,7 +78,7 @@ bool Saving::saves_before_it_leaves(const std::string& why) {
   core_.worker.freeze(*head, [this, record = *head, why](const Learner::Image& image) {
     checkpoints_.save(image, [this, record, why](const Status& saved, Duration took) {
       report(world::Phase::checkpoint, record, saved, took);
-      core_.departure.end(why, false);
+      core_.departure.end(why);
     });
   });
   return true;

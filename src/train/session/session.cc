@@ -29,16 +29,16 @@ Session::Session(Doors doors, SessionOptions options, Model& model, SessionObser
 
 Session::Session(Doors doors, SessionOptions options, std::unique_ptr<Learner> learner,
                  SessionObserver* observer)
-    : core_(doors, std::move(options), std::move(learner), observer,
-            {.then = [this] { pump(); },
-             .back = [this] { rounds_.on_back(); },
-             .ends = [this] { before_end(); }}),
+    : core_(
+          doors, std::move(options), std::move(learner), observer,
+          {.then = [this] { pump(); }, .back = [this] { rounds_.on_back(); }, .ends = [this] { on_end(); }}),
       saving_(core_, doors, [this] { pump(); }),
       recovery_(core_, saving_.checkpoints()),
       rounds_(core_, recovery_, saving_),
       resumption_(core_, saving_.checkpoints(), recovery_),
       linking_(core_),
       wait_reason_(core_, linking_, recovery_, resumption_, rounds_),
+      ended_(doors.ended),
       alarm_(core_.clock, [this] { on_timer(); }) {}
 
 Result<std::string> Session::start() {
@@ -230,8 +230,7 @@ void Session::on_timer() {
   rounds_.tick();
   wait_reason_.watch();
   finish_when_done();
-  if (!finished() && core_.departure.is_overdue(now))
-    core_.departure.end("left at the end of its notice", false);
+  if (!finished() && core_.departure.is_overdue(now)) core_.departure.end("left at the end of its notice");
   linking_.tick();
   if (!finished()) resumption_.tick();
   if (!finished() && linking_.is_alone_for_good() && recovery_.can_begin_anew()) {
@@ -264,8 +263,8 @@ void Session::act(const swarm::Ended& ended) {
   const std::optional<wire::Record>& head = core_.swarm.head();
   const bool has_state =
       recovery_.replica().state() == sync::Replica::State::current && head && head->round > 0;
-  if (ended.failed || !has_state || !saving_.saves_before_it_leaves(ended.why))
-    core_.departure.end(ended.why, ended.failed);
+  if (ended.failed) return core_.departure.fail(ended.why);
+  if (!has_state || !saving_.saves_before_it_leaves(ended.why)) core_.departure.end(ended.why);
 }
 
 // ---- the end
@@ -281,7 +280,7 @@ void Session::finish_when_done() {
   const bool needed =
       std::ranges::any_of(missing, [this](PeerId peer) { return core_.swarm.roster().fetches(peer); });
   if (core_.departure.linger(now, !missing.empty(), needed ? now : recovery_.replica().asked_at()))
-    core_.departure.end(is_drained() ? "the run is over: its budget is spent" : "the run is complete", false);
+    core_.departure.end(is_drained() ? "the run is over: its budget is spent" : "the run is complete");
 }
 
 /// Its budget is spent before its last round.
@@ -291,25 +290,34 @@ bool Session::is_drained() const {
   return early && run.budget.usd && run.budget.action == BudgetAction::drain;
 }
 
-// Called by Departure, once, just before the end.
-void Session::before_end() {
+// Called by Departure, once.
+void Session::on_end() {
   flush();
   rounds_.stop_probe();
   rounds_.report_traffic(true);
+  if (ended_) ended_();
 }
 
-void Session::leave() {
-  if (!core_.departure.is_under_way()) return;
-  if (!core_.departure.ask_to_leave()) return core_.departure.end("left at once", false);
+void Session::leave(Ending as) {
+  if (finished()) return;
+  const bool first = core_.departure.ask_to_leave(as);
+  if (!core_.departure.is_under_way()) return core_.departure.end("left before it had joined");
+  if (!first) return;
   core_.swarm.leave(core_.clock.now());
   pump();
 }
 
+void Session::leave_at_once(Ending as) {
+  if (finished()) return;
+  leave(as);
+  core_.departure.end("left at once");
+}
+
 void Session::leave_within(Duration time) {
-  if (!core_.departure.is_under_way()) return;
+  if (!core_.departure.is_under_way()) return leave(Ending::notice);
   const Instant now = core_.clock.now();
   core_.departure.leave_by(now + time);
-  core_.departure.ask_to_leave();
+  core_.departure.ask_to_leave(Ending::notice);
   core_.swarm.leave(now, now + time);
   pump();
 }
@@ -373,10 +381,8 @@ SessionView Session::view() const {
   if (head && head->last && view.waiting_updates > 0) --view.waiting_updates;
   view.finished = finished();
   view.ended = core_.departure.reason();
-  view.complete = core_.departure.complete();
-  view.may_try_again = linking_.may_try_again();
-  view.nothing_is_left = resumption_.has_lost_the_run();
-  if (core_.departure.failed()) view.failure = core_.departure.reason();
+  view.ending = core_.departure.ending();
+  if (is_failure(view.ending)) view.failure = core_.departure.reason();
   return view;
 }
 

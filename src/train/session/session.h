@@ -38,9 +38,13 @@ class Session final : private world::NetworkEvents {
   /// nothing behind. Returns the address at which others reach this peer.
   Result<std::string> start();
 
-  /// Contributes the finished work and leaves after the round; then finished(). The second call leaves at
-  /// once.
-  void leave();
+  /// Contributes the finished work and leaves after the round; then finished(). Before start(): at once. as:
+  /// left or interrupted.
+  void leave(Ending as = Ending::left);
+  void leave_at_once(Ending as = Ending::left);
+
+  /// Something outside failed, such as a job: the session cannot go on.
+  void fail(std::string why) { core_.departure.fail(std::move(why)); }
 
   /// The machine is taken away after `time`: by then the work is in the round, or another peer has it.
   /// finished() as early as possible. The earliest end of several calls counts.
@@ -115,7 +119,7 @@ class Session final : private world::NetworkEvents {
   void act(const swarm::Ended& ended);
   void finish_when_done();
   bool is_drained() const;
-  void before_end();
+  void on_end();
 
   Core core_;
   Saving saving_;
@@ -124,6 +128,7 @@ class Session final : private world::NetworkEvents {
   Resumption resumption_;
   Linking linking_;
   WaitReason wait_reason_;
+  std::function<void()> ended_;  ///< Doors::ended
   Alarm alarm_;
   bool pumping_ = false;
 };

@@ -9,6 +9,7 @@
 #include "base/rarely.h"
 #include "swarm/wait.h"
 #include "train/run/run.h"
+#include "train/session/departure.h"
 #include "wire/record.h"
 #include "wire/status.h"
 #include "world/clock.h"
@@ -30,6 +31,7 @@ struct Doors {
   world::EventSink& events;
   /// Use of stores until now by files and events; empty: none.
   std::function<world::StoreUses()> stores{};
+  std::function<void()> ended{};  ///< called once, when the session has ended: SessionView::ending
 };
 
 /// Whether the run had begun before this process started.
@@ -78,11 +80,7 @@ struct SessionView {
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< reason of the end, once finished
   std::string failure;    ///< why the session cannot go on; empty without a failure
-  bool complete = false;  ///< finished because the run is complete
-  /// The failure: no peer of a run that had begun before was reached; another start may reach one.
-  bool may_try_again = false;
-  /// The failure: nothing is left of a run that had begun. Another start fails, too, until a person decides.
-  bool nothing_is_left = false;
+  Ending ending = Ending::none;
   /// Means that wait for the compute thread; that of the run's last round is kept beside them.
   std::size_t waiting_updates = 0;
   static constexpr std::size_t kMostWaitingUpdates = 2;

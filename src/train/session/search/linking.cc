@@ -112,7 +112,7 @@ void Linking::on_open(PeerId peer, const wire::Hello& greeting) {
 
 void Linking::tick() {
   if (const std::optional<std::string> why = search_.gives_up(core_.clock.now(), situation()))
-    core_.departure.end(*why, true);
+    core_.departure.fail(*why, search_.may_try_again() ? Ending::unreached : Ending::failed);
 }
 
 PeerSearch::Situation Linking::situation() const {
@@ -154,14 +154,13 @@ void Linking::was_rejected(const std::string& address, const Refusal& refusal) {
   const Instant now = core_.clock.now();
   search_.was_rejected(now, address, refusal);
   if (search_.is_final(now, address, refusal, situation())) {
-    core_.departure.end("cannot join " + address + ": " + refusal.words, true);
+    core_.departure.fail("cannot join " + address + ": " + refusal.words);
   } else if (refusal.code == Refusal::Code::taken && !situation().linked &&
              search_.is_replaced(now, others_of_last_majority())) {
-    core_.departure.end(
+    core_.departure.fail(
         fmt::format("another process takes part under the id of this one, which stood still or was cut "
                     "off: {} answers: {}",
-                    address, refusal.words),
-        true);
+                    address, refusal.words));
   }
 }
 

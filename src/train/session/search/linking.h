@@ -38,8 +38,6 @@ class Linking {
   /// Time until it gives up; nothing while a peer is linked.
   std::optional<Duration> left() const { return search_.left(core_.clock.now()); }
 
-  bool may_try_again() const { return search_.may_try_again(); }
-
  private:
   PeerSearch::Situation situation() const;
   world::Refusal turned_away(world::Refusal refusal);

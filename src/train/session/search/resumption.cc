@@ -41,7 +41,8 @@ void Resumption::tick() {
   if (!returning.is_over(now) || lets_another_resume(now)) return;
   ReturnWait::Rest rest = returning.give_up();
   if (rest.checkpoint) return resume(std::move(rest.checkpoint->image));
-  if (!rest.trouble.empty()) return core_.departure.end(rest.trouble, true);
+  if (!rest.trouble.empty())
+    return core_.departure.fail(rest.trouble, rest.trouble == lost_text() ? Ending::lost : Ending::failed);
   core_.swarm.go_on_alone(now);
 }
 
@@ -52,10 +53,6 @@ std::string Resumption::lost_text() const {
       "{} rounds of this run are lost ({}): no peer with its state was reached, and no "
       "checkpoint is in {}. To train again from round 1, start this peer {}",
       core_.options.past_rounds, core_.options.past_found, places_of(core_.options.run.checkpoint), kAnew);
-}
-
-bool Resumption::has_lost_the_run() const {
-  return core_.options.past_rounds > 0 && core_.departure.failed() && core_.departure.reason() == lost_text();
 }
 
 void Resumption::begin() {
@@ -75,14 +72,14 @@ void Resumption::set_checkpoints_aside() {
   checkpoints_.set_aside(core_.facts.digest(), [this](const Status& moved) {
     if (core_.departure.ended()) return;
     recovery_.replica().loaded_nothing();
-    if (!moved) return core_.departure.end(moved.error().message, true);
+    if (!moved) return core_.departure.fail(moved.error().message);
     if (core_.swarm.peer_state() == wire::PeerState::fresh) recovery_.begin_from_seed();
   });
 }
 
 void Resumption::found_no_checkpoint() {
   const std::string lost = lost_text();
-  if (!lost.empty() && core_.options.past == Past::over) return core_.departure.end(lost, true);
+  if (!lost.empty() && core_.options.past == Past::over) return core_.departure.fail(lost, Ending::lost);
   ReturnWait& returning = recovery_.returning();
   if (!lost.empty() && returning.stage() == ReturnWait::Stage::waiting) returning.keep_trouble(lost);
   wait_for_others({});
@@ -95,7 +92,7 @@ void Resumption::found_checkpoints(Checkpoints::Loaded& loaded) {
   if (loaded.ok() && loaded.value()) return take_checkpoint(std::move(*loaded.value()));
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found meanwhile
   if (!loaded.ok()) {
-    if (core_.options.past == Past::over) return core_.departure.end(loaded.error().message, true);
+    if (core_.options.past == Past::over) return core_.departure.fail(loaded.error().message);
     recovery_.returning().keep_trouble(loaded.error().message);
     wait_for_others("whether it has checkpoints is not known: " + loaded.error().message);
   } else {
@@ -114,7 +111,7 @@ bool Resumption::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
 /// run, unless something says that it was started again.
 void Resumption::stand_at_the_end(Round round) {
   if (!core_.options.run.checkpoint.is_usual || core_.options.past == Past::begun)
-    return core_.departure.end(complete_text(round, core_.facts.words().end), false);
+    return core_.departure.end(complete_text(round, core_.facts.words().end));
   core_.events.emit(
       {.phase = world::Phase::checkpoint,
        .round = round,

@@ -32,9 +32,6 @@ class Resumption {
   /// The peer that is to resume, told by this one.
   std::optional<PeerId> awaited() const { return held_.awaited(); }
 
-  /// It ended since nothing is left of a run that had begun.
-  bool has_lost_the_run() const;
-
  private:
   std::string lost_text() const;
   void set_checkpoints_aside();
