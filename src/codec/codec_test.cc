@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "base/prng.h"
 #include "codec/blocks.h"
 #include "codec/kernels.h"
@@ -211,6 +212,12 @@ std::vector<std::uint32_t> decoded(const Trial& t, const std::vector<std::byte>&
     bits.push_back(weight != nullptr && std::isnan(value) ? ~0U : std::bit_cast<std::uint32_t>(value));
   }
   return bits;
+}
+
+TEST(Kernels, are_all_those_that_the_processor_has) {
+  const CpuFeatures features = cpu_features();
+  const std::string fastest = features.avx512 ? "avx512" : features.avx2 ? "avx2" : "reference";
+  EXPECT_EQ(kernel_sets().back().name, fastest);
 }
 
 TEST(Kernels, give_the_same_bits_at_any_length_and_alignment) {

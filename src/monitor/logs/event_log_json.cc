@@ -366,7 +366,8 @@ Status EventLogTail::take_lines(std::vector<LogEntry>& entries) {
   const std::string path = log_part_path(path_, part_);
   if (!file_.is_open()) file_.open(path, std::ios::binary);
   if (!file_.is_open()) return Unit{};
-  file_.clear();  // of the end of the file, where the last call stopped
+  file_.clear();                  // of the end of the file, where the last call stopped
+  file_.seekg(0, std::ios::cur);  // which the buffer of libc++ remembers too, until it is moved
   rest_.append(std::istreambuf_iterator<char>(file_), std::istreambuf_iterator<char>());
   return parse_lines(path, rest_, lines_, entries);
 }
