@@ -39,7 +39,7 @@ endif()
 # Files of a folder are compiled eight at a time, for most of the time goes into headers: a cold build takes a seventh of the
 # CPU time. So a name in an anonymous namespace is used once in a folder. -DCMAKE_UNITY_BUILD=OFF compiles file by file.
 option(CMAKE_UNITY_BUILD "compile several files at once" ON)
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8 CACHE STRING "files of a folder that are compiled at once")
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC takes a source that another one includes for a header, whose types should not hang on an anonymous namespace.
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")

@@ -96,6 +96,8 @@ struct DhtDirectory::Node {
   }
 };
 
+bool DhtDirectory::available() { return true; }
+
 Result<std::unique_ptr<DhtDirectory>> DhtDirectory::open(Identity identity, std::uint16_t udp_port) {
   auto node = std::make_unique<Node>();
   for (const std::uint16_t port : {udp_port, std::uint16_t{0}}) {

@@ -25,6 +25,9 @@ class DhtDirectory {
     const Tls& tls;
   };
 
+  /// Whether this build has OpenDHT (TW_DHT); the others open none.
+  static bool available();
+
   /// Over UDP; a port that is taken, or 0, means any free one.
   static Result<std::unique_ptr<DhtDirectory>> open(Identity identity, std::uint16_t udp_port);
 

@@ -19,6 +19,18 @@
 #include <vector>
 
 namespace tw::host {
+
+std::string authority_file(const Environment& environment) {
+  std::string named = environment("SSL_CERT_FILE");
+  if (!named.empty()) return named;
+  // Debian, Ubuntu, Alpine; RHEL, Fedora, Amazon; SUSE; Arch. A system's libcurl knows its own, ours knows
+  // none.
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (access(file, R_OK) == 0) return file;
+  return "";
+}
+
 namespace {
 
 using world::HttpAnswer;
@@ -89,6 +101,8 @@ CURL* Exchange::prepare(bool follows_redirects) {
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
+  if (const std::string authorities = authority_file(); !authorities.empty())
+    curl_easy_setopt(curl, CURLOPT_CAINFO, authorities.c_str());
   if (!request_.pin.empty()) {
     curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, request_.pin.c_str());
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);

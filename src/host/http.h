@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
+#include "host/system/environment.h"
 #include "world/http.h"
 
 namespace tw::host {
@@ -19,6 +20,10 @@ struct HttpLimits {
   Duration patience = std::chrono::seconds(120);
   std::size_t most_bytes = std::size_t{256} << 20;
 };
+
+/// The file of certificates of authorities that servers are checked against: SSL_CERT_FILE, or where this
+/// system keeps its own; empty: none was found.
+std::string authority_file(const Environment& environment = environment_value);
 
 /// GET over http or https, redirects followed; blocks. An error names the address and the failure of the
 /// transfer; an answer other than 200 is no error.

@@ -9,6 +9,7 @@
 #include <asio.hpp>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -115,6 +116,13 @@ class HttpDoor : public testing::Test {
   std::unique_ptr<CurlHttp> http = std::make_unique<CurlHttp>(loop);
   std::vector<std::optional<Result<HttpAnswer>>> answered;
 };
+
+TEST(AuthorityFile, is_the_one_that_the_user_names_or_that_of_the_system) {
+  EXPECT_EQ(authority_file([](const std::string&) { return std::string("/my/authorities.pem"); }),
+            "/my/authorities.pem");
+  const std::string systems = authority_file([](const std::string&) { return std::string(); });
+  EXPECT_TRUE(systems.empty() || std::filesystem::file_size(systems) > 0) << systems;
+}
 
 TEST_F(HttpDoor, sends_method_headers_and_body_and_gives_the_whole_answer) {
   server.answers["/a?b=c"] = "HTTP/1.1 401 No\r\nETag: \"e1\"\r\nContent-Length: 4\r\n\r\nbody";

@@ -262,14 +262,17 @@ Status LinkReader::use_token(const wire::Token& token) {
 
 /// Opens the directory if it is needed, and adds its peers to the addresses to join.
 Status LinkReader::find_peers(const wire::Token& token) {
-  const bool open_to_others =
-      !given_.listen.empty() && given_.listen != "none" && !is_loopback(given_.listen);
+  const bool open_to_others = host::DhtDirectory::available() && !given_.listen.empty() &&
+                              given_.listen != "none" && !is_loopback(given_.listen);
   if (given_.bootstrap.empty() && !open_to_others) return Unit{};
   auto bootstrap = host::parse_address(given_.bootstrap);
   if (!bootstrap) bootstrap = host::parse_address(fmt::format("{}:{}", given_.bootstrap, kUsualPort));
   if (!given_.bootstrap.empty() && !bootstrap)
     return Error{fmt::format("{}: expected HOST or HOST:PORT, such as {}:{}",
                              option("bootstrap").with(given_.bootstrap), "10.0.0.5", kUsualPort)};
+  if (!host::DhtDirectory::available() && !given_.bootstrap.empty())
+    return Error{fmt::format("{}: this build lacks OpenDHT; give the address of a peer instead: {}",
+                             option("bootstrap").name, option("join").with("HOST:PORT"))};
   const auto listen = host::parse_address(given_.listen);
   auto directory =
       host::DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0});

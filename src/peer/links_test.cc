@@ -230,6 +230,14 @@ TEST_F(ReadLinks, name_an_option_that_is_missing) {
          "bootstrap: peers that find each other this way need a token (token or run); give join");
 }
 
+TEST_F(ReadLinks, refuse_to_bootstrap_in_a_build_without_a_directory) {
+  if (host::DhtDirectory::available()) GTEST_SKIP() << "this build has OpenDHT";
+  expect({.token = token(), .bootstrap = "10.0.0.5"},
+         "--bootstrap: this build lacks OpenDHT; give the address of a peer instead: --join HOST:PORT",
+         "bootstrap: this build lacks OpenDHT; give the address of a peer instead: join=HOST:PORT");
+  EXPECT_EQ(read({.listen = "0.0.0.0:0", .token = token()}).directory, nullptr) << "it may still listen";
+}
+
 TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {
   const std::string no_token =
       "what was given is no token: it does not begin with tw1-; expected the line that `tw token` printed";
