@@ -74,10 +74,10 @@ std::vector<world::Event> Swarm::take_events_until(Round round) {
 
 const Stances& Swarm::stances() const { return membership_.stances(); }
 
-std::set<PeerId> Swarm::anchors() const {
-  std::set<PeerId> anchors = roster().anchors();
-  if (options_.anchor) anchors.insert(options_.self.peer);
-  return anchors;
+std::set<PeerId> Swarm::anchors() const { return anchors_of(membership_, options_); }
+
+Leading::View Swarm::view() const {
+  return {now_, options_, history_, membership_, acceptor_, part_, farewell_, last_round_};
 }
 
 void Swarm::on_open(Instant now, const Member& peer, const wire::Marks& marks) {
@@ -103,7 +103,7 @@ void Swarm::on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_l
 void Swarm::on_refused(Instant now, const std::string& address) { membership_.on_refused(now, address); }
 
 std::uint64_t Swarm::held_bytes() const {
-  return membership_.held_bytes() + (lead_ ? lead_->notes() : 0) * Membership::kNoteBytes;
+  return membership_.held_bytes() + (leads() ? leading_.lead()->notes() : 0) * Membership::kNoteBytes;
 }
 
 void Swarm::on_message(Instant now, PeerId from, const wire::Message& message) {
@@ -374,7 +374,7 @@ void Swarm::tell_peer_state() {
   const PeerId self = options_.self.peer;
   const wire::Heartbeat own = heartbeat_to(self);
   membership_.on_own_heartbeat(own);
-  if (lead_) lead_->on_heartbeat(self, own);
+  if (Lead* lead = leading_.lead()) lead->on_heartbeat(self, own);
   for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
 }
 
@@ -470,29 +470,13 @@ Wait Swarm::wait_for_the_beginning() const {
   return wait;
 }
 
-// This peer should lead but does not yet: another one may still do so.
-Wait Swarm::wait_to_lead() const {
-  Wait wait{Wait::Kind::takeover, {}, head()->round + 1, acceptor_.promised()};
-  if (yields_lead()) {
-    wait.peers.push_back(next_leader()->peer);
-    return wait;
-  }
-  const Member& owner = ballot_owner(head()->members, acceptor_.promised());
-  if (!owner.is(options_.self)) wait.peers.push_back(owner.peer);
-  for (const Member& m : head()->members) {
-    if (wait.peers.empty() && membership_.presumed_live(now_, m.peer)) wait.peers.push_back(m.peer);
-  }
-  if (wait.peers.empty()) wait.peers = {options_.self.peer};
-  return wait;
-}
-
 Wait Swarm::waiting() const {
-  if (lead_) return lead_->waiting();
+  if (leads()) return leading_.lead()->waiting();
   if (farewell_.stage() != Farewell::Stage::none)
     return {Wait::Kind::custody, {farewell_.order().to}, head()->round + 1};
   if (!head()) return wait_for_the_beginning();
   const std::optional<PeerId> leads = leader();
-  if (leads == options_.self.peer) return wait_to_lead();
+  if (leads == options_.self.peer) return wait_to_lead(view());
   if (std::vector<PeerId> missing = membership_.missing_for_a_majority(members()); !missing.empty())
     return {Wait::Kind::majority, std::move(missing), head()->round};
   Wait wait{Wait::Kind::members, {}, head()->round + 1};

@@ -12,7 +12,7 @@
 #include "swarm/ballots/acceptor.h"
 #include "swarm/ballots/history.h"
 #include "swarm/ballots/last_round.h"
-#include "swarm/lead.h"
+#include "swarm/leading.h"
 #include "swarm/leases/work.h"
 #include "swarm/members/farewell.h"
 #include "swarm/members/membership.h"
@@ -96,7 +96,7 @@ class Swarm {
   void catching_up(Instant now, const wire::CatchingUp& how);
 
   /// The present round is the last one (takes effect where this peer leads).
-  void end_run() { end_run_ = true; }
+  void end_run() { leading_.end_run(); }
 
   // ---- views
   wire::PeerState peer_state() const { return part_.peer_state(); }
@@ -106,10 +106,12 @@ class Swarm {
   /// Leader of the round under way: its first live member, or the owner of the ballot that is followed.
   std::optional<PeerId> leader() const;
 
-  bool leads() const { return lead_.has_value(); }
+  bool leads() const { return leading_.lead() != nullptr; }
 
   /// Lower bound in seconds of averaging by its own plan; 0 if no bandwidth is known or another peer leads.
-  double least_reduce_s(const wire::Plan& plan) const { return lead_ ? lead_->least_reduce_s(plan) : 0; }
+  double least_reduce_s(const wire::Plan& plan) const {
+    return leads() ? leading_.lead()->least_reduce_s(plan) : 0;
+  }
 
   /// True when the sum in this slot is that of these microbatches.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
@@ -182,15 +184,11 @@ class Swarm {
   void tell_peer_state();
   std::set<PeerId> in_front() const;
   Wait wait_for_the_beginning() const;
-  Wait wait_to_lead() const;
   void settle();  // own messages, the leader's part, and what follows from both
-  void leave_a_lost_lead();
   void drive_lead();
   void hold_back();
   void consider_leading();
-  Reluctance reluctance(const wire::Member& member) const;
-  std::optional<wire::Member> next_leader() const;
-  bool yields_lead() const;
+  Leading::View view() const;
   void hand_over_when_idle();
   void go_early();
   void consider_leaving();
@@ -230,7 +228,6 @@ class Swarm {
   TellingTimes times_;
   Part part_;
   Farewell farewell_;
-  bool end_run_ = false;
   bool run_is_over_ = false;  // a peer told of its last record
   History history_;
   Membership membership_;
@@ -238,9 +235,7 @@ class Swarm {
   LastRound last_round_;
   Work work_{0};
   Acceptor acceptor_;
-  std::optional<Lead> lead_;
-  std::uint64_t lead_knows_ = 0;  // version of the roster that lead_ has seen
-  Instant lead_again_at_{};
+  Leading leading_;
   std::deque<wire::Message> own_messages_;
   wire::Outbox messages_;
   std::vector<Action> actions_;

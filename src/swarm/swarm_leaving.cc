@@ -57,34 +57,6 @@ void Swarm::consider_leaving() {
   ask_owner(Ended{"left"});
 }
 
-// ---- its lead goes to another one
-
-// A leader has to know the parameters of its round: a peer whose thread is away comes last.
-Reluctance Swarm::reluctance(const wire::Member& member) const {
-  const Stance& stance = membership_.stances().of(member.peer);
-  if (stance.presence >= wire::Presence::away) return Reluctance::does_not_follow;
-  return stance.outlook == Outlook::steady ? Reluctance::none : Reluctance::may_go;
-}
-
-// The first member that is here, among those of the least reluctance.
-std::optional<wire::Member> Swarm::next_leader() const {
-  std::optional<wire::Member> next;
-  for (const wire::Member& m : head()->members) {
-    if (!is_here(m) && !membership_.presumed_live(now_, m.peer)) continue;
-    if (!next || reluctance(m) < reluctance(*next)) next = m;
-  }
-  return next;
-}
-
-// Yields only to a member that is known to be here.
-bool Swarm::yields_lead() const {
-  const Reluctance own = reluctance(options_.self);
-  if (own == Reluctance::none) return false;
-  return std::ranges::any_of(head()->members, [&](const wire::Member& m) {
-    return !m.is(options_.self) && is_here(m) && reluctance(m) < own;
-  });
-}
-
 // ---- what it did goes to another one
 
 void Swarm::receive(PeerId from, const wire::HandOver& order) {

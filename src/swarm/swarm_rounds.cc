@@ -13,10 +13,6 @@ namespace tw::swarm {
 namespace {
 
 using wire::PeerState;
-using namespace std::chrono_literals;
-
-/// After another member took the lead, this one waits this long before it tries again.
-constexpr Duration kYield = 2s;
 
 }  // namespace
 
@@ -25,7 +21,7 @@ constexpr Duration kYield = 2s;
 
 void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
   const wire::Heartbeat heartbeat = membership_.on_heartbeat(now_, from, told, history_);
-  if (lead_) lead_->on_heartbeat(from, heartbeat);
+  if (Lead* lead = leading_.lead()) lead->on_heartbeat(from, heartbeat);
   if (membership_.take_resend(now_, from)) ask_owner(SendAgain{from});
   const bool has_history =
       heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
@@ -49,8 +45,7 @@ void Swarm::receive(PeerId from, const wire::Progress& progress) {
   if (waits_for_the_beginning &&
       (options_.founders_parameters || progress.parameters == *history_.parameters()))
     membership_.on_fresh(from);
-  if (!lead_) return;
-  lead_->on_progress(membership_.process(from), progress);
+  if (Lead* lead = leading_.lead()) lead->on_progress(membership_.process(from), progress);
 }
 
 bool Swarm::may_follow(PeerId from, Ballot ballot) {
@@ -109,7 +104,7 @@ void Swarm::do_what_counts(PeerId leader, const wire::Contribution& own) {
 }
 
 void Swarm::receive(PeerId from, const wire::Vote& vote) {
-  if (lead_ && of_this_round(vote.step.round)) lead_->on_vote(from, vote);
+  if (leads() && of_this_round(vote.step.round)) leading_.lead()->on_vote(from, vote);
 }
 
 void Swarm::receive(PeerId from, const wire::Prepare& prepare) {
@@ -121,10 +116,11 @@ void Swarm::receive(PeerId from, const wire::Prepare& prepare) {
 }
 
 void Swarm::receive(PeerId from, const wire::Promise& promise) {
-  if (!lead_ || !of_this_round(promise.progress.round) || !is_sound(promise.progress, options_.lease)) return;
+  if (!leads() || !of_this_round(promise.progress.round) || !is_sound(promise.progress, options_.lease))
+    return;
   const auto& plan = promise.accepted;
   if (plan && !fault_of(plan->plan.draft, *head(), options_.lease).empty()) return;
-  lead_->on_promise(from, promise);
+  leading_.lead()->on_promise(from, promise);
 }
 
 void Swarm::receive(PeerId from, const wire::StallReport& report) {
@@ -134,11 +130,11 @@ void Swarm::receive(PeerId from, const wire::StallReport& report) {
     if (membership_.take_resend(now_, from)) ask_owner(SendAgain{from});
     return;
   }
-  if (lead_) lead_->on_report(from, report);
+  if (Lead* lead = leading_.lead()) lead->on_report(from, report);
 }
 
 void Swarm::receive(PeerId from, const wire::Failures& failures) {
-  if (lead_ && is_sound(failures, options_.lease)) lead_->on_failures(from, failures);
+  if (leads() && is_sound(failures, options_.lease)) leading_.lead()->on_failures(from, failures);
 }
 
 // From a peer that followed the run longer than this one, or as long; or from this one as the leader.
@@ -147,7 +143,7 @@ void Swarm::receive(PeerId from, const wire::Stop& stop) {
       from == options_.self.peer || !takes_part() || names(members(), membership_.process(from));
   if (part_.ended() || !counts || (head() && stop.round <= head()->round)) return;
   part_.end();
-  lead_.reset();
+  leading_.end();
   ask_owner(Ended{printable_line(stop.why.substr(0, 2 * wire::kMostFailureBytes)), true});
 }
 
@@ -231,7 +227,7 @@ void Swarm::on_taken(Instant now, const wire::Member& caller, bool founds) {
 }
 
 void Swarm::adopt(const wire::Record& record) {
-  TW_CHECK(!lead_);
+  TW_CHECK(!leads());
   turn_away_squatters(record.members);
   begin_round(history_.begin(record));
 }
@@ -247,7 +243,7 @@ void Swarm::begin_round(bool again) {
   }
   part_.follow(member);
   TW_CHECK(part_.is_member() == member);
-  lead_.reset();
+  leading_.end();
   last_round_.begin_round();
   acceptor_.begin_round(again);
   if (!again) farewell_.begin_round();
@@ -256,7 +252,7 @@ void Swarm::begin_round(bool again) {
     return;
   }
   work_ = Work(record.round + 1);
-  lead_again_at_ = {};
+  leading_.begin_round();
 }
 
 // A leader leaves such a peer out of its plans, so that no plan tells it. The mean of the round would not
@@ -268,7 +264,7 @@ bool Swarm::differs_from(const wire::Record& next) const {
 void Swarm::out_of_step(std::string why, bool differs) {
   if (peer_state() == PeerState::syncing || part_.ended()) return;
   part_.fall_behind();
-  lead_.reset();
+  leading_.end();
   tell_peer_state();
   ask_owner(CatchUp{std::move(why), differs});
 }
@@ -294,14 +290,7 @@ void Swarm::found_when_all_are_here() {
 // ---- leading
 // --------------------------------------------------------------------------------------------------
 
-std::optional<PeerId> Swarm::leader() const {
-  if (!head() || head()->members.empty()) return std::nullopt;
-  const wire::Member& owner = ballot_owner(head()->members, acceptor_.promised());
-  if (is_here(owner)) return owner.peer;
-  const auto first = std::find_if(head()->members.begin(), head()->members.end(),
-                                  [&](const wire::Member& m) { return is_here(m); });
-  return first == head()->members.end() ? std::nullopt : std::optional(first->peer);
-}
+std::optional<PeerId> Swarm::leader() const { return leader_of(history_, membership_, acceptor_); }
 
 // A joiner gets work once all peers that reduce it can be reached.
 bool Swarm::is_knotted() const {
@@ -309,73 +298,41 @@ bool Swarm::is_knotted() const {
 }
 
 void Swarm::consider_leading() {
-  if (lead_ || part_.ended() || !part_.is_member() || now_ < lead_again_at_ || head()->last) return;
-  if (farewell_.gave_seat()) return;
-  const std::optional<wire::Member> first = next_leader();
-  // Members that promised to follow this peer wait for it, whichever others are here.
-  const bool awaited = acceptor_.promised() > 0 && !yields_lead() &&
-                       ballot_owner(head()->members, acceptor_.promised()).is(options_.self);
-  const bool its_turn = first && first->is(options_.self);
-  if (!its_turn && !awaited) return;
-  const bool is_first = its_turn && first->is(head()->members.front());
-  const Ballot ballot = acceptor_.bid(head()->members, options_.self, is_first);
-  // A run that begins anew from a checkpoint waits for company like one that begins from nothing.
-  const std::uint32_t wait_for = part_.outset() == Part::Outset::awaits_company ? options_.wait_for : 0;
-  lead_.emplace(Lead::Options{options_.self, options_.lease, options_.segments, options_.rounds, wait_for,
-                              options_.patience, last_round_.expected(), options_.shares, options_.rarely,
-                              last_round_.shares(), options_.sum_bytes, membership_.stances()},
-                *head(), ballot, now_);
+  const std::optional<Ballot> ballot = leading_.consider(view(), acceptor_);
+  if (!ballot) return;
   world::Event event{now_, world::Phase::lead, head()->round + 1};
-  event.numbers = {{"ballot", ballot}};
+  event.numbers = {{"ballot", *ballot}};
   events_.push_back(std::move(event));
-  lead_knows_ = roster().version();
-  lead_->hold_back_for(membership_.held_back_for());
-  lead_->set_anchors(anchors());
-  lead_->set_live(now_, membership_.live());
-  if (ballot == 0) send_progress();
-}
-
-void Swarm::leave_a_lost_lead() {
-  if (lead_ && lead_->has_not_called() && yields_lead()) lead_.reset();
-  if (!lead_ || (acceptor_.promised() <= lead_->ballot() && !lead_->resigned())) return;
-  // A lead that resigned in no time would do so again: a peer that decides alone hears nothing new meanwhile.
-  const bool in_no_time = lead_->began_at() == now_;
-  if (!lead_->resigned() || in_no_time) lead_again_at_ = now_ + kYield;
-  acceptor_.outbid(lead_->outbid());
-  lead_.reset();
+  if (*ballot == 0) send_progress();
 }
 
 // Every member keeps this list, so that a new leader knows since when joiners are waited for.
 void Swarm::hold_back() {
   const std::vector<PeerId> added = membership_.hold_back(now_);
-  if (!lead_) return;
+  if (!leads()) return;
   for (PeerId peer : added) {
     events_.push_back({now_, world::Phase::wait, head()->round + 1, peer,
                        "no leases go out before it has the state of the run"});
   }
-  lead_->hold_back_for(membership_.held_back_for());
+  leading_.lead()->hold_back_for(membership_.held_back_for());
 }
 
 void Swarm::drive_lead() {
   hold_back();
-  if (!lead_) return;
-  if (end_run_) lead_->end_run();
-  if (std::exchange(lead_knows_, roster().version()) != roster().version()) {
-    lead_->set_anchors(anchors());
-    lead_->set_live(now_, membership_.live());
-  }
-  lead_->step(now_);
-  for (wire::Envelope& envelope : lead_->take_messages()) send(envelope.to, std::move(envelope.message));
-  for (world::Event& event : lead_->take_events()) events_.push_back(std::move(event));
-  if (!lead_->hopeless().empty()) {
-    const wire::Stop stop{head()->round + 1, lead_->hopeless()};
+  if (!leads()) return;
+  leading_.step(view());
+  Lead& lead = *leading_.lead();
+  for (wire::Envelope& envelope : lead.take_messages()) send(envelope.to, std::move(envelope.message));
+  for (world::Event& event : lead.take_events()) events_.push_back(std::move(event));
+  if (!lead.hopeless().empty()) {
+    const wire::Stop stop{head()->round + 1, lead.hopeless()};
     broadcast(stop);
     return receive(options_.self.peer, stop);
   }
-  if (!lead_->committed()) return;
-  TW_CHECK(history_.is_next(lead_->committed()->round));
-  const wire::Commit commit{*lead_->committed()};
-  lead_.reset();
+  if (!lead.committed()) return;
+  TW_CHECK(history_.is_next(lead.committed()->round));
+  const wire::Commit commit{*lead.committed()};
+  leading_.end();
   broadcast(commit);
   send(options_.self.peer, commit);
 }
@@ -388,10 +345,10 @@ void Swarm::settle() {
       own_messages_.pop_front();
       dispatch(options_.self.peer, message);
     }
-    leave_a_lost_lead();
+    leading_.leave_a_lost_one(view(), acceptor_);
     consider_leading();
     drive_lead();
-  } while (!own_messages_.empty() || (lead_ && lead_->resigned()));
+  } while (!own_messages_.empty() || (leads() && leading_.lead()->resigned()));
   hand_over_when_idle();
   consider_leaving();
 }
