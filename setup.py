@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds libtradewind.so with CMake and packs it beside the Python package: one wheel for every Python.
+"""Builds libtradewind.so and tw with CMake and packs them into the Python package: one wheel for every Python.
 
-TRADEWIND_LIBRARY names a library that is built already; TRADEWIND_BUILD another build folder than build/.
+TRADEWIND_LIBRARY names a library that is built already, beside tw or without it; TRADEWIND_BUILD another build folder than build/.
 """
 
 import os
@@ -15,8 +15,9 @@ from setuptools.command.build_py import build_py
 from wheel.bdist_wheel import bdist_wheel
 
 ROOT = Path(__file__).resolve().parent
-TARGET = "tradewind"
+TARGETS = ["tradewind", "tw"]
 LIBRARY = "libtradewind.so"
+PROGRAM = "tw"
 
 
 def version():
@@ -36,7 +37,7 @@ def built_library():
         # Whose compiler it is nobody knows: a warning must not end the installation, wherever it runs.
         options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF"]
         subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), *options], check=True)
-    subprocess.run(["cmake", "--build", str(folder), "--target", TARGET], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", *TARGETS], check=True)
     return next(folder.rglob(LIBRARY))
 
 
@@ -45,7 +46,11 @@ class BuildWithLibrary(build_py):
         super().run()
         package = Path(self.build_lib) / "tradewind"
         package.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(built_library(), package / LIBRARY)
+        library = built_library()
+        shutil.copy2(library, package / LIBRARY)
+        program = library.with_name(PROGRAM)
+        if program.is_file():
+            shutil.copy2(program, package / PROGRAM)
 
 
 class WheelForEveryPython(bdist_wheel):

@@ -17,6 +17,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 PORT = 7000
@@ -237,10 +238,12 @@ def tradewind_environment(stack, arguments):
 
     if arguments.plain:
         return {"TRADEWIND_INSECURE": "1"}
-    found = stack.enter_context(launch._credential())
-    if "TRADEWIND_INSECURE" in found:
+    tw = launch.program()
+    if tw is None:
         raise SystemExit("TRADEWIND_PROGRAM has to name tw, which makes the token (or --plain: without TLS)")
-    return found
+    folder = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "run")
+    subprocess.run([tw, "init", folder], check=True, stdout=subprocess.DEVNULL)
+    return {"TRADEWIND_RUN_FOLDER": folder}
 
 
 def measured(arguments, engine, model, strike):

@@ -129,7 +129,9 @@ def test_a_wheel_installs_offline_in_a_virtual_environment(tmp_path):
         [*pip, "wheel", *options, "-w", str(tmp_path), str(ROOT)], env=environment, check=True, cwd=tmp_path
     )
     (wheel,) = tmp_path.glob("tradewind-*.whl")
-    assert "-py3-none-" in wheel.name and "tradewind/libtradewind.so" in zipfile.ZipFile(wheel).namelist()
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "-py3-none-" in wheel.name and "tradewind/libtradewind.so" in names
+    assert ("tradewind/tw" in names) == abi.library_path().with_name("tw").is_file()
     subprocess.run([*pip, "install", "--ignore-installed", *options, str(wheel)], check=True, cwd=tmp_path)
     environment.pop("TRADEWIND_LIBRARY")
     environment.pop("PYTHONPATH", None)
