@@ -71,7 +71,7 @@ setup(
     version=version(),
     package_dir={"": "python"},
     packages=find_packages("python"),
-    package_data={"tradewind": ["py.typed"]},
+    package_data={"tradewind": ["py.typed"], "tradewind.demo": ["digits.gz"]},
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForEveryPython},
     distclass=WithLibrary,
 )
