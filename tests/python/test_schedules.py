@@ -8,7 +8,7 @@ import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train
 from torch.optim import lr_scheduler
 from tradewind import UnsupportedError
-from tradewind.model.state import Settings
+from tradewind.model.schedule import Settings
 
 MAKERS = {
     "lambda": lambda o: lr_scheduler.LambdaLR(o, lambda round_: 0.9**round_),

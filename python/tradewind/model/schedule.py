@@ -8,37 +8,31 @@ groups (lr, betas, initial_lr, ...), since many schedulers compute the next rate
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Set
+import operator
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 
 from ..errors import UnsupportedError, warn
 from .layout import Layout
-from .state import (
-    MOST_BYTES,
-    PAIRS,
-    Plain,
-    Settings,
-    applied,
-    difference,
-    first_differences,
-    group_facts,
-    plain_groups,
-    plain_value,
-    room_of,
-    scalars,
-)
+from .state import LENGTH_BYTES, PAIRS, capacity_for, plain_value, read_text, scalars, write_text
 
 MakeScheduler = Callable[[torch.optim.Optimizer], Any]
 # An object with step(), a function that makes one, several of them, or None.
 SchedulerLike = Any
 
+# Plain settings of each group, without its parameters.
+Plain = List[Dict[str, Any]]
+
+# Settings that schedulers move, and where the optimizer keeps what the program said.
+_SCHEDULED = {"lr": "initial_lr", "momentum": None, "betas": None}
+_OWN = ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
+# The engine takes no longer text (tradewind.h).
+_MOST_BYTES = 4000
 # Keys of schedulers that say how far they are, which travels with the state.
 _PROGRESS = {"last_epoch", "_step_count", "T_cur", "T_i", "_last_lr", "verbose", "_initial_step", "_is_initial"}
-_LENGTH_BYTES = 8
 # Rounds in which what a loop wants may come too late.
 _PATIENCE = 3
-_ROOM_BYTES = 1024
 
 
 def make_schedulers(scheduler: SchedulerLike, optimizer: torch.optim.Optimizer) -> List[Any]:
@@ -93,11 +87,108 @@ def _like(current: Any, plain: Any) -> Any:
     return plain
 
 
+def plain_groups(groups: Sequence[Dict[str, Any]]) -> Plain:
+    """Settings of the groups now. UnsupportedError names the key of what no peer can get."""
+    return [
+        {
+            key: plain_value(value, f"param_groups[{at}].{key}")
+            for key, value in group.items()
+            if key != "params" and not callable(value)
+        }
+        for at, group in enumerate(groups)
+    ]
+
+
+class Settings:
+    """Notices cheaply that groups have the very settings that they had at mark()."""
+
+    def __init__(self, groups: Sequence[Dict[str, Any]]) -> None:
+        self._groups = groups
+        self._marked: Optional[List[Any]] = None
+
+    def _now(self) -> List[Any]:
+        return [value for group in self._groups for key, value in group.items() if key != "params"]
+
+    def mark(self) -> None:
+        """Their settings now; those that may change in place are never the same."""
+        values = self._now()
+        self._marked = values if all(map(_is_fixed, values)) else None
+
+    @property
+    def are_as_marked(self) -> bool:
+        """False where that is not known."""
+        if self._marked is None:
+            return False
+        values = self._now()
+        return len(values) == len(self._marked) and all(map(operator.is_, values, self._marked))
+
+
+def _is_fixed(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_fixed, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _as_given(group: Dict[str, Any], key: str, optimizer: torch.optim.Optimizer, scheduled: bool) -> Any:
+    """A setting as the program gave it: schedulers and loops have moved what a process goes on from."""
+    if key == "lr" and "initial_lr" in group:
+        return group["initial_lr"]
+    if key in _SCHEDULED and (scheduled or optimizer.state):
+        return optimizer.defaults.get(key, group[key])
+    return group[key]
+
+
+def group_facts(
+    groups: Sequence[Dict[str, Any]], optimizer: torch.optim.Optimizer, scheduled: bool
+) -> Iterator[str]:
+    """"lr: 0.1", or "lr of group 1: 0.1" where groups differ."""
+    for key in sorted({key for group in groups for key in group} - {"params", *_OWN}):
+        values = [
+            plain_value(_as_given(group, key, optimizer, scheduled), key) if key in group else None
+            for group in groups
+        ]
+        if all(value == values[0] for value in values):
+            yield f"{key}: {values[0]}"
+        else:
+            yield from (f"{key} of group {at}: {value}" for at, value in enumerate(values))
+
+
+def difference(agreed: Plain, mine: Plain) -> str:
+    """What mine has beside agreed: {"lr": [of each group], ...}, one value where it is that of all; empty: nothing."""
+    found: Dict[str, Any] = {}
+    for key in sorted({key for group in mine for key in group}):
+        values = [group.get(key) for group in mine]
+        if values != [group.get(key) for group in agreed]:
+            same = all(value == values[0] for value in values)
+            found[key] = {"all": values[0]} if same else values
+    return json.dumps(found, separators=(",", ":")) if found else ""
+
+
+def applied(agreed: Plain, text: str) -> Plain:
+    """agreed with what difference() said."""
+    settings = [dict(group) for group in agreed]
+    for key, values in (json.loads(text) if text else {}).items():
+        of_each = [values["all"]] * len(settings) if isinstance(values, dict) else values
+        for group, value in zip(settings, of_each):
+            group[key] = value
+    return settings
+
+
+def first_differences(mine: Plain, theirs: Plain) -> Iterator[Tuple[int, str, Any, Any]]:
+    """(group, key, own value, theirs): the first group of each key that differs."""
+    seen = set()
+    for number, (own, other) in enumerate(zip(mine, theirs)):
+        for key in sorted(own):
+            if key not in seen and own[key] != other.get(key):
+                seen.add(key)
+                yield number, key, own[key], other.get(key)
+
+
 class Schedule:
     """Schedulers, and the settings of the optimizer's groups. Thread: the run's.
 
     The run's settings are those after its last round. A loop that sets others wants them for the next update; one
-    peer of the round decides, and all follow it (state.py).
+    peer of the round decides, and all follow it (difference(), applied()).
     """
 
     def __init__(self, layout: Layout, optimizer: torch.optim.Optimizer, schedulers: Sequence[Any]) -> None:
@@ -110,14 +201,11 @@ class Schedule:
         self._wish = ""  # of this loop, which the last round's record does not have
         self._asked = False
         self._ignored = 0  # rounds in which it was told and not followed
-        needed = _LENGTH_BYTES + 2 * room_of(json.loads(self.text()))
-        self._capacity = (needed // _ROOM_BYTES + 2) * _ROOM_BYTES
+        self._capacity = capacity_for(self.text())
 
     @property
     def state_values(self) -> int:
-        """float32 values that hold the state: twice what it takes at the most, and 1 KiB or more. The same on peers
-        that begin at different places of the schedule.
-        """
+        """float32 values that hold the state."""
         return self._capacity // 4
 
     def facts(self) -> List[str]:
@@ -140,11 +228,11 @@ class Schedule:
         text = difference(self._agreed, plain_groups(self._groups))
         if not text:
             self._settings.mark()
-        if len(text.encode()) <= MOST_BYTES:
+        if len(text.encode()) <= _MOST_BYTES:
             return text
         self._tell_once(
             "settings",
-            f"the settings that this loop changes by hand take {len(text.encode())} bytes, {MOST_BYTES} travel: the"
+            f"the settings that this loop changes by hand take {len(text.encode())} bytes, {_MOST_BYTES} travel: the"
             " run goes on without them. Give the schedule to run.optimizer(scheduler=).",
         )
         return ""
@@ -211,26 +299,23 @@ class Schedule:
 
     def save(self, vector: torch.Tensor, begun: Sequence[int]) -> None:
         """Writes the state to float32 [state_values]."""
-        content = self.text(begun).encode()
-        framed = len(content).to_bytes(_LENGTH_BYTES, "little") + content
-        if len(framed) > self._capacity:
+        text = self.text(begun).encode()
+        if len(text) > self._capacity - LENGTH_BYTES:
             raise UnsupportedError(
-                f"the state of the schedulers has grown to {len(content)} bytes, room for {self._capacity}"
+                f"the state of the schedulers has grown to {len(text)} bytes, room for {self._capacity}"
                 " was made at the start: it must not grow without end."
             )
-        written = vector.view(torch.uint8)
-        written[: len(framed)].copy_(torch.tensor(list(framed), dtype=torch.uint8))
-        written[len(framed) :].zero_()
+        content = vector.view(torch.uint8)
+        content[write_text(text, content) :].zero_()
 
     def load(self, vector: torch.Tensor) -> Optional[List[int]]:
         """Reads the state from float32 [state_values]. Rounds and samples of a run before; None: it is zeros, since
         nothing was written yet.
         """
-        content = vector.view(torch.uint8).numpy().tobytes()
-        length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-        if length == 0:
+        text = read_text(vector.view(torch.uint8))
+        if not text:
             return None
-        state = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])
+        state = json.loads(text)
         self._agreed, self._wish = state["groups"], ""
         self._set(self._agreed)
         for scheduler, plain in zip(self._schedulers, state["schedulers"]):

@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of an optimizer's groups (learning rates, decay, ...) as plain values and texts, which peers compare and
-send. An object of numbers, texts and lists is plain.
+"""State that a loop keeps itself (an EMA, a queue, a counter), as part of the run's: bytes of one fixed layout. And the plain
+values, JSON, of which that state and the schedule's are made.
+
+The values are nested dicts, lists and tuples of tensors, numbers, texts and None. Nothing is pickled.
 """
 
 from __future__ import annotations
 
 import json
-import operator
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
 from ..errors import MisuseError, UnsupportedError
 
-# Plain settings of each group, without its parameters.
-Plain = List[Dict[str, Any]]
+Save = Callable[[], Any]
+Load = Callable[[Any], Any]
+AfterRound = Callable[[], Any]
 
+LENGTH_BYTES = 8
+_ROOM_BYTES = 1024
+_ALIGNMENT = 16
+_TENSOR, _TUPLE = "\0tensor", "\0tuple"
 PAIRS = "\0pairs"
-# The engine takes no longer text (tradewind.h).
-MOST_BYTES = 4000
 # -2.2250738585072014e-308 has 24.
 _MOST_NUMBER = 25
-# Settings that schedulers move, and where the optimizer keeps what the program said.
-_SCHEDULED = {"lr": "initial_lr", "momentum": None, "betas": None}
-_OWN = ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
 
 
 def plain_value(value: Any, where: str) -> Any:
@@ -52,48 +53,6 @@ def _plain_dict(value: Dict[Any, Any], where: str) -> Any:
     return {PAIRS: [[plain_value(key, where), plain_value(item, f"{where}[{key!r}]")] for key, item in pairs]}
 
 
-def plain_groups(groups: Sequence[Dict[str, Any]]) -> Plain:
-    """Settings of the groups now. UnsupportedError names the key of what no peer can get."""
-    return [
-        {
-            key: plain_value(value, f"param_groups[{at}].{key}")
-            for key, value in group.items()
-            if key != "params" and not callable(value)
-        }
-        for at, group in enumerate(groups)
-    ]
-
-
-class Settings:
-    """Notices cheaply that groups have the very settings that they had at mark()."""
-
-    def __init__(self, groups: Sequence[Dict[str, Any]]) -> None:
-        self._groups = groups
-        self._marked: Optional[List[Any]] = None
-
-    def _now(self) -> List[Any]:
-        return [value for group in self._groups for key, value in group.items() if key != "params"]
-
-    def mark(self) -> None:
-        """Their settings now; those that may change in place are never the same."""
-        values = self._now()
-        self._marked = values if all(map(_is_fixed, values)) else None
-
-    @property
-    def are_as_marked(self) -> bool:
-        """False where that is not known."""
-        if self._marked is None:
-            return False
-        values = self._now()
-        return len(values) == len(self._marked) and all(map(operator.is_, values, self._marked))
-
-
-def _is_fixed(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_fixed, value))
-    return value is None or isinstance(value, (bool, int, float, str))
-
-
 def scalars(plain: Any, path: str = "") -> Iterator[Tuple[str, Any]]:
     """("milestones.0", 3) of each number and text in a plain value."""
     if isinstance(plain, dict):
@@ -115,69 +74,26 @@ def room_of(plain: Any) -> int:
     return max(_MOST_NUMBER, len(json.dumps(plain)) if isinstance(plain, str) else 0)
 
 
-def _as_given(group: Dict[str, Any], key: str, optimizer: torch.optim.Optimizer, scheduled: bool) -> Any:
-    """A setting as the program gave it: schedulers and loops have moved what a process goes on from."""
-    if key == "lr" and "initial_lr" in group:
-        return group["initial_lr"]
-    if key in _SCHEDULED and (scheduled or optimizer.state):
-        return optimizer.defaults.get(key, group[key])
-    return group[key]
+def capacity_for(text: str, more: int = 0) -> int:
+    """Bytes for a plain value as JSON and `more`: twice what the value takes at the most, and 1 KiB or more. The same on
+    peers that begin at different places.
+    """
+    needed = LENGTH_BYTES + 2 * room_of(json.loads(text)) + more
+    return (needed // _ROOM_BYTES + 2) * _ROOM_BYTES
 
 
-def group_facts(
-    groups: Sequence[Dict[str, Any]], optimizer: torch.optim.Optimizer, scheduled: bool
-) -> Iterator[str]:
-    """"lr: 0.1", or "lr of group 1: 0.1" where groups differ."""
-    for key in sorted({key for group in groups for key in group} - {"params", *_OWN}):
-        values = [
-            plain_value(_as_given(group, key, optimizer, scheduled), key) if key in group else None
-            for group in groups
-        ]
-        if all(value == values[0] for value in values):
-            yield f"{key}: {values[0]}"
-        else:
-            yield from (f"{key} of group {at}: {value}" for at, value in enumerate(values))
+def write_text(text: bytes, content: torch.Tensor) -> int:
+    """Puts a text, with its length before it, to the beginning of uint8 [bytes]; where it ends."""
+    framed = len(text).to_bytes(LENGTH_BYTES, "little") + text
+    content[: len(framed)].copy_(torch.tensor(list(framed), dtype=torch.uint8))
+    return len(framed)
 
 
-def difference(agreed: Plain, mine: Plain) -> str:
-    """What mine has beside agreed: {"lr": [of each group], ...}, one value where it is that of all; empty: nothing."""
-    found: Dict[str, Any] = {}
-    for key in sorted({key for group in mine for key in group}):
-        values = [group.get(key) for group in mine]
-        if values != [group.get(key) for group in agreed]:
-            same = all(value == values[0] for value in values)
-            found[key] = {"all": values[0]} if same else values
-    return json.dumps(found, separators=(",", ":")) if found else ""
-
-
-def applied(agreed: Plain, text: str) -> Plain:
-    """agreed with what difference() said."""
-    settings = [dict(group) for group in agreed]
-    for key, values in (json.loads(text) if text else {}).items():
-        of_each = [values["all"]] * len(settings) if isinstance(values, dict) else values
-        for group, value in zip(settings, of_each):
-            group[key] = value
-    return settings
-
-
-def first_differences(mine: Plain, theirs: Plain) -> Iterator[Tuple[int, str, Any, Any]]:
-    """(group, key, own value, theirs): the first group of each key that differs."""
-    seen = set()
-    for number, (own, other) in enumerate(zip(mine, theirs)):
-        for key in sorted(own):
-            if key not in seen and own[key] != other.get(key):
-                seen.add(key)
-                yield number, key, own[key], other.get(key)
-
-
-Save = Callable[[], Any]
-Load = Callable[[Any], Any]
-AfterRound = Callable[[], Any]
-
-_LENGTH_BYTES = 8
-_ROOM_BYTES = 1024
-_ALIGNMENT = 16
-_TENSOR, _TUPLE = "\0tensor", "\0tuple"
+def read_text(content: torch.Tensor) -> bytes:
+    """What write_text() put there; empty: nothing yet."""
+    length = int.from_bytes(content[:LENGTH_BYTES].numpy().tobytes(), "little")
+    text: bytes = content[LENGTH_BYTES : LENGTH_BYTES + length].numpy().tobytes()
+    return text
 
 
 def _outline(value: Any, path: str, tensors: List[torch.Tensor]) -> Any:
@@ -245,8 +161,7 @@ class ExtraState:
         if not self._parts:
             return []
         outline, tensors = self._now()
-        needed = _LENGTH_BYTES + 2 * room_of(json.loads(outline)) + sum(map(_bytes, tensors))
-        self._capacity = (needed // _ROOM_BYTES + 2) * _ROOM_BYTES
+        self._capacity = capacity_for(outline, sum(map(_bytes, tensors)))
         return list(_facts(json.loads(outline)))
 
     @property
@@ -263,7 +178,7 @@ class ExtraState:
         """Writes it to float32 [state_values]."""
         outline, tensors = self._now()
         text = outline.encode()
-        begin = _LENGTH_BYTES + -(-len(text) // _ALIGNMENT) * _ALIGNMENT
+        begin = LENGTH_BYTES + -(-len(text) // _ALIGNMENT) * _ALIGNMENT
         size = begin + sum(map(_bytes, tensors))
         if size > self._capacity:
             raise UnsupportedError(
@@ -271,8 +186,7 @@ class ExtraState:
                 " have its full size when the run starts."
             )
         content = vector.view(torch.uint8)
-        framed = len(text).to_bytes(_LENGTH_BYTES, "little") + text
-        content[: len(framed)].copy_(torch.tensor(list(framed), dtype=torch.uint8))
+        write_text(text, content)
         for tensor in tensors:
             values = tensor.to("cpu").contiguous().view(-1).view(torch.uint8)
             content[begin : begin + values.numel()].copy_(values)
@@ -281,11 +195,10 @@ class ExtraState:
     def load(self, vector: torch.Tensor) -> None:
         """Gives what a vector holds to the program; zeros: nothing was written yet."""
         content = vector.view(torch.uint8)
-        length = int.from_bytes(bytes(content[:_LENGTH_BYTES].tolist()), "little")
-        if not length:
+        outline = read_text(content)
+        if not outline:
             return
-        outline = bytes(content[_LENGTH_BYTES : _LENGTH_BYTES + length].tolist()).decode()
-        at = [_LENGTH_BYTES + -(-length // _ALIGNMENT) * _ALIGNMENT]
+        at = [LENGTH_BYTES + -(-len(outline) // _ALIGNMENT) * _ALIGNMENT]
         for (_, load, _), part in zip(self._parts, json.loads(outline)):
             load(_built(part, content, at))
 
