@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import webbrowser
 from pathlib import Path
 from typing import List, Optional
 
-from ..launch import free_port, program
+from ..launch import program
 
 _PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 110, 20, 30
 _STORY = """\
@@ -22,6 +23,13 @@ In round {killed} one of them is killed (SIGKILL), as a spot machine may be; the
 In round {joined} another one starts; it gets the model from the others and takes part.
 Watch them: {page}
 """
+
+
+def _free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port: int = server.getsockname()[1]
+        return port
 
 
 def _open_later(page: str) -> None:
@@ -57,7 +65,7 @@ def main(words: Optional[List[str]] = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="tradewind-demo-"))
     results = folder / "results"
     results.mkdir()
-    page = f"http://127.0.0.1:{free_port()}/"
+    page = f"http://127.0.0.1:{_free_port()}/"
     print(_STORY.format(peers=_PEERS, killed=_KILLED_IN, joined=_JOINED_IN, page=page), flush=True)
     if not arguments.no_open:
         _open_later(page)
