@@ -176,7 +176,7 @@ class Style(Tree):
     def test_members_and_booleans_of_a_class(self):
         function = "  int f() const {\n    if (a0_ > 0) { a1_ = 1; }\n    return a0_;\n  }\n"
         members = function + "".join(f"  int a{i}_ = 0;\n" for i in range(19))
-        self.quiet("class Peer {\n" + members + "  std::vector<int> b_{}, *c;\n};\n")
+        self.quiet("class Peer {\n" + members + "  std::vector<int> b_{};\n};\n")
         self.fires("members", "class Peer {\n" + members + "  int b_, c_{};\n};\n")
         calls = "  std::shared_ptr<int> b_ = std::make_shared<int>(0);  // owners: one\n  int c_ = f(g(1));\n"
         self.fires("members", "class Peer {\n" + members + calls + "};\n")
@@ -184,8 +184,12 @@ class Style(Tree):
         self.fires("members", "class Peer {\n" + members + two + "};\n")
         self.quiet("class Peer {\n" + members + "};\nclass Other {\n" + members + "};\n")
         self.quiet("struct Options {\n" + "  bool a = false;\n" * 30 + "};\n")
-        booleans = "class Peer {\n  bool a_ = false;\n  mutable bool b_, c_{};\n"
-        self.quiet(booleans + "  bool is_a() const { return a_; }\n};\n")
+        plain = "struct State {\n" + "  int a = 0;\n" * 20
+        self.quiet(plain + "  void add(int more = {}) { a += more; }\n  void drop(int most);\n};\n")
+        self.fires("members", plain + "  const std::map<int, int> b;\n  void drop(int most);\n};\n")
+        self.quiet(plain + "  int b;\n  static void fields(auto& self, auto&& f) { f(self.a); }\n};\n")
+        booleans = "class Peer {\n  bool a_ = false;\n  mutable bool b_, c;\n  bool is_a() const { return a_; }\n"
+        self.quiet(booleans + "};\n")
         self.fires("booleans", booleans + "  std::atomic<bool> d_ = false;\n};\n")
 
     def test_shared_ptr_names_its_owners(self):

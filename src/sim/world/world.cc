@@ -15,6 +15,7 @@ namespace tw::sim {
 namespace {
 
 constexpr Duration kLookInterval = std::chrono::milliseconds(200);
+const VirtualEvents::Watch kNoTap = [](PeerId, const world::Event&) {};
 constexpr std::uint64_t kMostPeers = 10000;
 
 // Arbitrary order, so that nothing can lean on ids that grow with age; the last digits count.
@@ -76,7 +77,7 @@ struct World::Node {
         compute(process, Pace{.weight_per_s = made.samples_per_s}, mix(world.options_.seed, 2 * id.value)),
         disk(process, Pace{.least = std::chrono::milliseconds(1)},
              mix(world.options_.seed, 2 * id.value + 1)),
-        events(id, world.history_, played == Part::twin ? world.no_tap_ : world.tap_),
+        events(id, world.history_, played == Part::twin ? kNoTap : world.tap_),
         trainer(world.model_of(id)),
         witness(world, id) {}
 
@@ -110,7 +111,6 @@ World::World(const WorldOptions& options)
       history_(options.keep_lines),
       checkers_(make_checkers(rules_of(options), ledger_, options.checkers).value()),
       tap_([this](PeerId peer, const world::Event& event) { on_event(peer, event); }),
-      no_tap_([](PeerId, const world::Event&) {}),
       rare_(mix(options.seed, 3)) {
   network_.set_bulk_scale(options.bulk_scale);
   network_.tap([this](const Frame& frame) { on_sent(frame); });

@@ -234,7 +234,6 @@ class World {
   std::vector<Violation> violations_;  ///< that are no checker's
   VirtualEvents::Watch watch_;
   VirtualEvents::Watch tap_;  ///< on_event
-  VirtualEvents::Watch no_tap_;
   RareSites rare_;
   bool calm_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;  ///< every process that ever was, by port number
