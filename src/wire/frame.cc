@@ -36,6 +36,12 @@ class Writer {
     (put(fields), ...);
   }
 
+  /// Names are for other formats.
+  template <std::size_t N, class Field>
+  void operator()(const char (&)[N], const Field& field) {
+    put(field);
+  }
+
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
@@ -100,6 +106,11 @@ class Reader {
     (get(fields), ...);
   }
 
+  template <std::size_t N, class Field>
+  void operator()(const char (&)[N], Field& field) {
+    get(field);
+  }
+
   bool finished() const { return !failed_ && rest_.empty(); }
 
  private:
@@ -131,7 +142,7 @@ class Reader {
 
   void get(StallCause& value) { get_enum(value, StallCause::send_again); }
 
-  void get(Doing& value) { get_enum(value, Doing::left); }
+  void get(Doing& value) { get_enum(value, Doing::lost); }
 
   void get(Outlook& value) { get_enum(value, Outlook::leaves); }
 

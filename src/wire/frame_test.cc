@@ -20,6 +20,11 @@ class Filler {
 
   void operator()(auto&... fields) { (fill(fields), ...); }
 
+  template <std::size_t N>
+  void operator()(const char (&)[N], auto& field) {
+    fill(field);
+  }
+
  private:
   template <std::unsigned_integral T>
   void fill(T& value) {
@@ -34,7 +39,7 @@ class Filler {
 
   void fill(StallCause& value) { value = static_cast<StallCause>(prng_.below(7)); }
 
-  void fill(Doing& value) { value = static_cast<Doing>(prng_.below(7)); }
+  void fill(Doing& value) { value = static_cast<Doing>(prng_.below(8)); }
 
   void fill(Outlook& value) { value = static_cast<Outlook>(prng_.below(3)); }
 

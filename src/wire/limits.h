@@ -9,7 +9,7 @@
 /// message that names more than a round can have.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 19;
+inline constexpr std::uint32_t kProtocolVersion = 20;
 
 // ---- frames: refused before anything is allocated for them
 inline constexpr std::size_t kMaxHeadBytes = 1 << 20;
@@ -31,15 +31,11 @@ inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot 
 inline constexpr std::size_t kMostSlowPairs = 64;       ///< pairs of a peer, slower than its bandwidth
 
 // ---- what a peer tells of itself once a second
-inline constexpr std::size_t kMostHardwareBytes = 96;
-inline constexpr std::size_t kMostWaitBytes = 200;  ///< what it waits for, in words
-inline constexpr std::size_t kMostWaitPeers = 8;
-inline constexpr std::size_t kMostSentSites = 16;
-inline constexpr std::size_t kMostStores = 4;
-inline constexpr std::size_t kMostNoticeBytes = 16;  ///< source and kind, each
-inline constexpr std::size_t kMostShares = 16;       ///< its parts of the last rounds
-inline constexpr std::size_t kMostLeftOut = 8;       ///< of a round
-inline constexpr std::size_t kMostWhyBytes = 80;     ///< of each that was left out
+inline constexpr std::size_t kMostRowText = 200;    ///< any text
+inline constexpr std::size_t kMostRows = 32;        ///< any list
+inline constexpr std::size_t kMostToldRounds = 16;  ///< the last ones
+inline constexpr std::size_t kMostLeftOut = 8;      ///< of a round
+inline constexpr std::size_t kMostWhyBytes = 80;    ///< of each that was left out
 
 // ---- tokens and announcements
 inline constexpr std::size_t kMostTokenAddresses = 16;

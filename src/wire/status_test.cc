@@ -13,47 +13,53 @@ namespace {
 
 Status usual() {
   Status status;
-  status.site = "aws:us-east-1:a";
-  status.hardware = "AMD EPYC 7B13, 8 cores";
-  status.doing = Doing::computing;
-  status.round = 12;
-  status.last = {.round = 11, .begun_ago_s = 9, .called_ago_s = 3, .committed_ago_s = 1};
-  status.shares = {{.round = 11, .committed_ago_s = 1, .samples = 64, .loss = 2.3}};
-  status.sent = {{"aws:us-east-1:a", 1000}, {"gcp:us-west1:b", 2000}};
-  status.stores = {{"s3:us-east-1", 30, 1'000'000, 20, 2'000'000}};
-  status.usd_per_h = 0.25;
+  status.now_s = 1'767'225'600;
+  status.peer = {.peer = PeerId{7},
+                 .site = "aws:us-east-1:a",
+                 .hardware = "AMD EPYC 7B13, 8 cores",
+                 .state = Doing::computing,
+                 .since_s = status.now_s - 1,
+                 .round = 12,
+                 .digest = "a4147034a6a32c6d4b901ae6044dea4b",
+                 .digest_round = 11,
+                 .usd_per_h = 0.25};
+  status.rounds = {{.round = 11,
+                    .begun_s = status.now_s - 9,
+                    .called_s = status.now_s - 3,
+                    .committed_s = status.now_s - 1,
+                    .samples = 64,
+                    .contributors = {PeerId{7}},
+                    .loss = 2.3}};
+  status.links = {{.from = "aws:us-east-1:a", .to = "gcp:us-west1:b", .bytes = 2000},
+                  {.from = "s3:us-east-1", .to = "aws:us-east-1:a", .bytes = 1000, .store = "s3:us-east-1"}};
   return status;
 }
 
 TEST(Status, takes_a_few_hundred_bytes) {
   EXPECT_TRUE(is_sound(usual()));
-  EXPECT_LE(encode(usual()).size(), 470U);
+  EXPECT_LE(encode(usual()).size(), 700U);
 }
 
 TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::pair<const char*, std::function<void(Status&)>>> cases = {
-      {"a long site", [](Status& s) { s.site.assign(65, 'x'); }},
-      {"a long hardware", [](Status& s) { s.hardware.assign(97, 'x'); }},
-      {"many sites", [](Status& s) { s.sent.resize(17); }},
-      {"a long site of receivers", [](Status& s) { s.sent[0].site.assign(65, 'x'); }},
-      {"no number", [&](Status& s) { s.samples_per_s = nan; }},
-      {"a negative age", [](Status& s) { s.last.called_ago_s = -1; }},
-      {"endless hours", [](Status& s) { s.usage.hours = std::numeric_limits<double>::infinity(); }},
-      {"a negative price", [](Status& s) { s.usd_per_h = -0.1; }},
-      {"a loss that is no number", [&](Status& s) { s.shares[0].loss = nan; }},
-      {"many rounds", [](Status& s) { s.shares.resize(17); }},
-      {"many that were left out", [](Status& s) { s.shares[0].left_out.resize(9); }},
+      {"a long site", [](Status& s) { s.peer.site.assign(201, 'x'); }},
+      {"many links", [](Status& s) { s.links.resize(33); }},
+      {"a long name of a link", [](Status& s) { s.links[0].to.assign(201, 'x'); }},
+      {"no number", [&](Status& s) { s.peer.samples_per_s = nan; }},
+      {"a negative time", [](Status& s) { s.rounds[0].begun_s = -1; }},
+      {"endless hours", [](Status& s) { s.peer.usage.hours = std::numeric_limits<double>::infinity(); }},
+      {"a loss that is no number", [&](Status& s) { s.rounds[0].loss = nan; }},
+      {"many that were left out", [](Status& s) { s.rounds[0].left_out.resize(33); }},
       {"a long reason",
        [](Status& s) {
-         s.shares[0].left_out = {{PeerId{1}, std::string(81, 'x')}};
+         s.rounds[0].left_out = {{PeerId{1}, std::string(201, 'x')}};
        }},
       {"cost of the gone", [](Status& s) { s.gone.machines_usd = -1; }},
-      {"a line that takes more than all", [&](Status& s) { s.line.up_mbit_s = nan; }},
-      {"a long wait", [](Status& s) { s.wait = {.text = std::string(201, 'x')}; }},
-      {"a wait for many", [](Status& s) { s.wait = {.text = "x", .peers = std::vector<PeerId>(9)}; }},
-      {"a long notice", [](Status& s) { s.notice = {.source = std::string(17, 'x')}; }},
-      {"a deadline that is no number", [&](Status& s) { s.notice = {.deadline_in_s = nan}; }},
+      {"a line that takes more than all", [&](Status& s) { s.peer.up_mbit_s = nan; }},
+      {"a long wait", [](Status& s) { s.peer.wait = {.text = std::string(201, 'x')}; }},
+      {"a wait for many", [](Status& s) { s.peer.wait = {.text = "x", .peers = std::vector<PeerId>(33)}; }},
+      {"a deadline that is no number", [&](Status& s) { s.peer.notice = {.deadline_s = nan}; }},
   };
   for (const auto& [what, spoil] : cases) {
     Status status = usual();
@@ -62,10 +68,27 @@ TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
   }
 }
 
-TEST(Status, may_have_a_deadline_that_has_passed) {
+TEST(Status, that_is_cut_is_sound) {
   Status status = usual();
-  status.notice = {.source = "aws", .kind = "preempt", .told_ago_s = 40, .deadline_in_s = -10};
+  status.peer.hardware.assign(1000, 'x');
+  status.rounds[0].left_out.resize(100);
+  EXPECT_FALSE(is_sound(status));
+  cut(status);
   EXPECT_TRUE(is_sound(status));
+  EXPECT_EQ(status.peer.site, usual().peer.site);
+}
+
+TEST(Status, moves_its_times_to_another_clock_but_no_durations) {
+  Status status = usual();
+  status.rounds[0].calc_s = 6;
+  status.peer.notice = {.source = "aws", .kind = "preempt", .told_s = 1000, .deadline_s = 1030};
+  const Status later = moved(status, 100);
+  EXPECT_EQ(later.peer.since_s, status.peer.since_s + 100);
+  EXPECT_EQ(later.peer.heard_s, 0) << "not known";
+  EXPECT_EQ(later.peer.notice->deadline_s, 1130);
+  EXPECT_EQ(later.rounds[0].committed_s, *status.rounds[0].committed_s + 100);
+  EXPECT_EQ(later.rounds[0].calc_s, 6);
+  EXPECT_EQ(moved(later, -100), status);
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ class Maker {
 
   void operator()(auto&... fields) { (fill(fields), ...); }
 
+  template <std::size_t N>
+  void operator()(const char (&)[N], auto& field) {
+    fill(field);
+  }
+
  private:
   void fill(std::uint64_t& value) { value = input_.one_in(3) ? material_.round() : input_.number(); }
 
@@ -54,7 +59,7 @@ class Maker {
 
   void fill(wire::StallCause& value) { value = static_cast<wire::StallCause>(input_.below(9)); }
 
-  void fill(wire::Doing& value) { value = static_cast<wire::Doing>(input_.below(7)); }
+  void fill(wire::Doing& value) { value = static_cast<wire::Doing>(input_.below(8)); }
 
   void fill(wire::ObjectKind& value) { value = static_cast<wire::ObjectKind>(input_.below(2)); }
 

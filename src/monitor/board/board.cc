@@ -5,12 +5,6 @@
 
 namespace tw::monitor {
 
-std::string_view name_of(PeerState state) {
-  constexpr std::array<std::string_view, 8> kNames = {"starting", "computing", "averaging", "applying",
-                                                      "fetching", "leaving",   "left",      "lost"};
-  return kNames.at(static_cast<std::size_t>(state));
-}
-
 std::string_view name_of(Interruption::Kind kind) {
   constexpr std::array<std::string_view, 5> kNames = {"joined", "notice", "handed_over", "left", "lost"};
   return kNames.at(static_cast<std::size_t>(kind));

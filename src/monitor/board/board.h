@@ -7,118 +7,22 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "wire/board_rows.h"
 
 /// What a run does and costs, at one moment: the one state that the page, `tw top`, the metrics and the
-/// exports print. Plain values, no door. Times are seconds since 1970; bytes are those of messages, without
-/// framing.
+/// exports print. Plain values, no door. Rows that peers tell each other are in wire/board_rows.h. Times are
+/// seconds since 1970; bytes are those of messages, without framing.
 namespace tw::monitor {
 
-enum class PeerState {
-  starting,   ///< it has a process, but no state of the run yet
-  computing,  ///< it accumulates gradients
-  averaging,  ///< from the call to the commit
-  applying,   ///< the update, or other work of its own between two rounds
-  fetching,   ///< the state of the run, from others or from a checkpoint
-  leaving,    ///< it has a notice or was told to leave
-  left,       ///< on its own will, or the run is complete
-  lost,       ///< others declared it lost
-};
-
-std::string_view name_of(PeerState state);
-
-struct BoardNotice {
-  std::string source;  ///< "aws"
-  std::string kind;    ///< "preempt"
-  double told_s = 0;
-  std::optional<double> deadline_s;  ///< nothing: no deadline
-
-  bool operator==(const BoardNotice&) const = default;
-};
-
-/// What a peer waits for, in the words of swarm::text_of.
-struct BoardWait {
-  std::string text;
-  double since_s = 0;
-  std::vector<PeerId> peers;  ///< awaited peers; none: own work, or no peer is known
-
-  bool operator==(const BoardWait&) const = default;
-};
-
-/// Resources used by a peer's processes.
-struct BoardUsage {
-  double hours = 0;
-  double cpu_s = 0;
-  std::uint64_t peak_memory = 0;  ///< bytes
-  std::uint64_t bytes_sent = 0, bytes_received = 0;
-
-  bool operator==(const BoardUsage&) const = default;
-};
-
-struct BoardPeer {
-  PeerId peer;
-  std::string site;      ///< provider:region:zone; empty: not known
-  std::string hardware;  ///< in words; empty: not known
-  bool anchor = false;
-  PeerState state = PeerState::starting;
-  double since_s = 0;  ///< in this state
-  double heard_s = 0;  ///< time of its last sign of life
-  Round round = 0;     ///< round that it works at
-  std::uint64_t rounds = 0,
-                samples = 0;  ///< rounds that it contributed to, and its samples in them; committed
-  double samples_per_s = 0;   ///< over its last rounds
-  BoardUsage usage;
-  std::string digest;  ///< of its parameters after digest_round
-  Round digest_round = 0;
-  std::optional<BoardNotice> notice;
-  std::optional<BoardWait> wait;
-  std::optional<double> usd_per_h;  ///< nothing: not known
-  std::string ended;                ///< why it left or is lost
-
-  bool operator==(const BoardPeer&) const = default;
-};
-
-/// Traffic from one site to another, of all peers; or from a store to a site, or from a site to a store.
-struct BoardLink {
-  std::string from, to;
-  std::uint64_t bytes = 0;
-  double mbit_s = 0;  ///< over the last ten seconds of the run or more
-  /// The lesser of what all peers of `from` can send and all of `to` take, as far as measured.
-  std::optional<double> bound_mbit_s;
-  std::optional<double> usd_per_gb;  ///< nothing: not known
-  double usd = 0;                    ///< of the bytes
-  std::string store;                 ///< the end that is a store; empty: both are sites
-  std::uint64_t requests = 0;  ///< to read from the store; or to write into it or list it, by the direction
-  std::optional<double> requests_usd;  ///< nothing: not known, or no store
-
-  bool reads_store() const { return !store.empty() && from == store; }
-
-  bool writes_store() const { return !store.empty() && to == store; }
-
-  bool operator==(const BoardLink&) const = default;
-};
-
-struct LeftOut {
-  PeerId peer;
-  std::string why;
-
-  bool operator==(const LeftOut&) const = default;
-};
-
-struct BoardRound {
-  Round round = 0;
-  double begun_s = 0;
-  std::optional<double> called_s, committed_s;  ///< nothing: not yet
-  std::optional<double> calc_s, comm_s;         ///< durations, as its leader saw them
-  std::optional<double> bound_share;            ///< least time of this averaging by bandwidth / comm_s
-  std::uint64_t samples = 0;                    ///< in the mean
-  std::uint64_t samples_total = 0;              ///< of the run after it; 0: not known
-  std::uint64_t carried = 0;                    ///< left over by the round before
-  std::vector<PeerId> contributors;
-  std::vector<LeftOut> left_out;
-  std::optional<double> loss;  ///< of the batch
-
-  bool operator==(const BoardRound&) const = default;
-};
+using PeerState = wire::Doing;
+using wire::BoardLink;
+using wire::BoardNotice;
+using wire::BoardPeer;
+using wire::BoardRound;
+using wire::BoardUsage;
+using wire::BoardWait;
+using wire::LeftOut;
+using wire::SampleLedger;
 
 /// One stretch of a peer's time, for lanes. Those of a peer do not overlap.
 struct BoardSpan {
@@ -127,6 +31,15 @@ struct BoardSpan {
   PeerState state = PeerState::computing;
   double from_s = 0, to_s = 0;
   std::string why;  ///< awaited peers meanwhile, if it reported them
+
+  static void fields(auto& self, auto&& field) {
+    field("peer", self.peer);
+    field("round", self.round);
+    field("state", self.state);
+    field("from_s", self.from_s);
+    field("to_s", self.to_s);
+    field("why", self.why);
+  }
 
   bool operator==(const BoardSpan&) const = default;
 };
@@ -141,23 +54,27 @@ struct Interruption {
   PeerId peer;
   std::string detail;  ///< in words
 
+  static void fields(auto& self, auto&& field) {
+    field("kind", self.kind);
+    field("at_s", self.at_s);
+    field("round", self.round);
+    field("peer", self.peer);
+    field("detail", self.detail);
+  }
+
   bool operator==(const Interruption&) const = default;
 };
 
 std::string_view name_of(Interruption::Kind kind);
 
-/// Every sample that was leased is in one of these.
-struct SampleLedger {
-  std::uint64_t committed = 0;    ///< computed, and in means
-  std::uint64_t handed_over = 0;  ///< of these: by peers that left
-  std::uint64_t again = 0;        ///< leased again, at most
-  std::uint64_t skipped = 0;      ///< skipped by the run: they add nothing to a mean
-
-  bool operator==(const SampleLedger&) const = default;
-};
-
 struct UsdRange {
   double low = 0, likely = 0, high = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("low", self.low);
+    field("likely", self.likely);
+    field("high", self.high);
+  }
 
   bool operator==(const UsdRange&) const = default;
 };
@@ -177,6 +94,20 @@ struct Money {
     return machines_usd ? std::optional(*machines_usd + egress_usd + requests_usd) : std::nullopt;
   }
 
+  static void fields(auto& self, auto&& field) {
+    field("machine_hours", self.machine_hours);
+    field("priced_hours", self.priced_hours);
+    field("machines_usd", self.machines_usd);
+    field("egress_usd", self.egress_usd);
+    field("requests_usd", self.requests_usd);
+    field("usd_per_h", self.usd_per_h);
+    field("usd_per_million", self.usd_per_million);
+    field("forecast", self.forecast);
+    field("left_s", self.left_s);
+    field("budget_usd", self.budget_usd);
+    field.computed("usd", self.usd());
+  }
+
   bool operator==(const Money&) const = default;
 };
 
@@ -185,6 +116,12 @@ struct BoardSpeed {
   double samples_per_s = 0;
   std::optional<double> goodput;      ///< share of the peers' time that went into samples that count, 0 to 1
   std::optional<double> granularity;  ///< computing time / communication time
+
+  static void fields(auto& self, auto&& field) {
+    field("samples_per_s", self.samples_per_s);
+    field("goodput", self.goodput);
+    field("granularity", self.granularity);
+  }
 
   bool operator==(const BoardSpeed&) const = default;
 };
@@ -213,6 +150,26 @@ struct Board {
   static constexpr std::size_t kMostRounds = 10'000;
   static constexpr std::size_t kMostLaneRounds = 12;
   static constexpr std::size_t kMostInterruptions = 1'000;
+
+  static void fields(auto& self, auto&& field) {
+    field("run", self.run);
+    field("now_s", self.now_s);
+    field("round", self.round);
+    field("last_round", self.last_round);
+    field("samples", self.samples);
+    field("speed", self.speed);
+    field("loss", self.loss);
+    field("identical", self.identical);
+    field("complete", self.complete);
+    field("ended", self.ended);
+    field("peers", self.peers);
+    field("links", self.links);
+    field("rounds", self.rounds);
+    field("spans", self.spans);
+    field("interruptions", self.interruptions);
+    field("ledger", self.ledger);
+    field("money", self.money);
+  }
 
   bool operator==(const Board&) const = default;
 };

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <concepts>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,156 +14,6 @@ namespace tw::monitor {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// A struct of the board, to be read or to be written.
-template <class T, class Struct>
-concept Of = std::same_as<std::remove_const_t<T>, Struct>;
-
-void visit(auto& on, Of<BoardNotice> auto& notice) {
-  on("source", notice.source);
-  on("kind", notice.kind);
-  on("told_s", notice.told_s);
-  on("deadline_s", notice.deadline_s);
-}
-
-void visit(auto& on, Of<BoardWait> auto& wait) {
-  on("text", wait.text);
-  on("since_s", wait.since_s);
-  on("peers", wait.peers);
-}
-
-void visit(auto& on, Of<BoardUsage> auto& usage) {
-  on("hours", usage.hours);
-  on("cpu_s", usage.cpu_s);
-  on("peak_memory", usage.peak_memory);
-  on("bytes_sent", usage.bytes_sent);
-  on("bytes_received", usage.bytes_received);
-}
-
-void visit(auto& on, Of<BoardPeer> auto& peer) {
-  on("peer", peer.peer);
-  on("site", peer.site);
-  on("hardware", peer.hardware);
-  on("anchor", peer.anchor);
-  on("state", peer.state);
-  on("since_s", peer.since_s);
-  on("heard_s", peer.heard_s);
-  on("round", peer.round);
-  on("rounds", peer.rounds);
-  on("samples", peer.samples);
-  on("samples_per_s", peer.samples_per_s);
-  on("usage", peer.usage);
-  on("digest", peer.digest);
-  on("digest_round", peer.digest_round);
-  on("notice", peer.notice);
-  on("wait", peer.wait);
-  on("usd_per_h", peer.usd_per_h);
-  on("ended", peer.ended);
-}
-
-void visit(auto& on, Of<BoardLink> auto& link) {
-  on("from", link.from);
-  on("to", link.to);
-  on("bytes", link.bytes);
-  on("mbit_s", link.mbit_s);
-  on("bound_mbit_s", link.bound_mbit_s);
-  on("usd_per_gb", link.usd_per_gb);
-  on("usd", link.usd);
-  on("store", link.store);
-  on("requests", link.requests);
-  on("requests_usd", link.requests_usd);
-}
-
-void visit(auto& on, Of<LeftOut> auto& left_out) {
-  on("peer", left_out.peer);
-  on("why", left_out.why);
-}
-
-void visit(auto& on, Of<BoardRound> auto& round) {
-  on("round", round.round);
-  on("begun_s", round.begun_s);
-  on("called_s", round.called_s);
-  on("committed_s", round.committed_s);
-  on("calc_s", round.calc_s);
-  on("comm_s", round.comm_s);
-  on("bound_share", round.bound_share);
-  on("samples", round.samples);
-  on("samples_total", round.samples_total);
-  on("carried", round.carried);
-  on("contributors", round.contributors);
-  on("left_out", round.left_out);
-  on("loss", round.loss);
-}
-
-void visit(auto& on, Of<BoardSpan> auto& span) {
-  on("peer", span.peer);
-  on("round", span.round);
-  on("state", span.state);
-  on("from_s", span.from_s);
-  on("to_s", span.to_s);
-  on("why", span.why);
-}
-
-void visit(auto& on, Of<Interruption> auto& interruption) {
-  on("kind", interruption.kind);
-  on("at_s", interruption.at_s);
-  on("round", interruption.round);
-  on("peer", interruption.peer);
-  on("detail", interruption.detail);
-}
-
-void visit(auto& on, Of<SampleLedger> auto& ledger) {
-  on("committed", ledger.committed);
-  on("handed_over", ledger.handed_over);
-  on("again", ledger.again);
-  on("skipped", ledger.skipped);
-}
-
-void visit(auto& on, Of<UsdRange> auto& range) {
-  on("low", range.low);
-  on("likely", range.likely);
-  on("high", range.high);
-}
-
-void visit(auto& on, Of<Money> auto& money) {
-  on("machine_hours", money.machine_hours);
-  on("priced_hours", money.priced_hours);
-  on("machines_usd", money.machines_usd);
-  on("egress_usd", money.egress_usd);
-  on("requests_usd", money.requests_usd);
-  on("usd_per_h", money.usd_per_h);
-  on("usd_per_million", money.usd_per_million);
-  on("forecast", money.forecast);
-  on("left_s", money.left_s);
-  on("budget_usd", money.budget_usd);
-  on.computed("usd", money.usd());
-}
-
-void visit(auto& on, Of<BoardSpeed> auto& speed) {
-  on("samples_per_s", speed.samples_per_s);
-  on("goodput", speed.goodput);
-  on("granularity", speed.granularity);
-}
-
-void visit(auto& on, Of<Board> auto& board) {
-  on("run", board.run);
-  on("now_s", board.now_s);
-  on("round", board.round);
-  on("last_round", board.last_round);
-  on("samples", board.samples);
-  on("speed", board.speed);
-  on("loss", board.loss);
-  on("identical", board.identical);
-  on("complete", board.complete);
-  on("ended", board.ended);
-  on("peers", board.peers);
-  on("links", board.links);
-  on("rounds", board.rounds);
-  on("spans", board.spans);
-  on("interruptions", board.interruptions);
-  on("ledger", board.ledger);
-  on("money", board.money);
-}
 
 struct Writer {
   Json& object;
@@ -205,7 +54,7 @@ struct Writer {
   static Json json_of(const Struct& value) {
     Json object = Json::object();
     Writer writer{object};
-    visit(writer, value);
+    Struct::fields(value, writer);
     return object;
   }
 };
@@ -312,7 +161,7 @@ struct Reader {
     expect(json.is_object(), where, "an object");
     if (!error.empty()) return;
     Reader inner{json, where, error};
-    visit(inner, value);
+    Struct::fields(value, inner);
     inner.refuse_others();
   }
 

@@ -64,17 +64,18 @@ std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   return news.interruption;
 }
 
-void Journal::take(PeerId from, const wire::Status& status, double at_s) {
+void Journal::take(PeerId from, const wire::Status& told, double at_s) {
+  const wire::Status status = wire::moved(told, at_s - told.now_s);
   newest_s_ = std::max(newest_s_, at_s);
   if (!gone_before_) gone_before_ = status.gone;
   take_news(peers_.take(from, status, at_s));
-  rounds_.take(from, status, at_s);
+  rounds_.take(from, status);
   told_ledgers_[from].take(status.ledger);
   links_.take(from, status, at_s);
 }
 
-wire::LedgerWord Journal::whole_ledger() const {
-  wire::LedgerWord sum = ledger_.word();
+SampleLedger Journal::whole_ledger() const {
+  SampleLedger sum = ledger_.word();
   if (gone_before_) add(gone_before_->ledger, sum);
   for (const auto& [peer, told] : told_ledgers_) add(told.word(), sum);
   return sum;
@@ -129,14 +130,49 @@ Board Journal::board(double now_s) const {
   board.speed.goodput = goodput_of(board.spans, board.rounds);
   board.interruptions = interruptions();
   board.ledger = ledger_of(whole_ledger(), board.samples);
-  board.links = links_.board(board.now_s, [this](PeerId peer) {
-    const auto found = peers_.all().find(peer);
-    return found != peers_.all().end() && !found->second.is_gone();
-  });
-  board.money = money_of(board, gone_before_.value_or(wire::GoneWord{}),
+  board.links = links_.board(board.now_s, board.peers);
+  board.money = money_of(board, gone_before_.value_or(wire::GonePeers{}),
                          options_.budget_usd ? options_.budget_usd : budget_usd_);
   judge_end(board);
   return board;
+}
+
+SampleLedger Journal::ledger_of_peer(PeerId peer) const {
+  SampleLedger sum;
+  if (const auto own = own_ledgers_.find(peer); own != own_ledgers_.end()) add(own->second.word(), sum);
+  if (const auto told = told_ledgers_.find(peer); told != told_ledgers_.end()) add(told->second.word(), sum);
+  return sum;
+}
+
+wire::GonePeers Journal::gone_beside(PeerId self) const {
+  wire::GonePeers sum = gone_before_.value_or(wire::GonePeers{});
+  for (const auto& [id, track] : peers_.all()) {
+    if (id == self || !track.is_gone()) continue;
+    const BoardPeer peer = priced(track.board(newest_s_));
+    sum.hours += peer.usage.hours;
+    add(ledger_of_peer(id), sum.ledger);
+    const Links::Usd usd = links_.usd_of(id);
+    sum.egress_usd += usd.bytes;
+    sum.requests_usd += usd.requests;
+    if (!peer.usd_per_h) continue;
+    sum.priced_hours += peer.usage.hours;
+    sum.machines_usd += peer.usage.hours * *peer.usd_per_h;
+  }
+  return sum;
+}
+
+wire::Status Journal::status(PeerId self, double now_s) const {
+  wire::Status status;
+  status.now_s = now_s;
+  const auto own = peers_.all().find(self);
+  if (own == peers_.all().end()) return status;
+  status.peer = priced(own->second.board(now_s));
+  status.rounds = own->second.stages.rounds(now_s);
+  status.links = links_.links_of(self);
+  status.ledger = ledger_of_peer(self);
+  status.gone = gone_beside(self);
+  wire::cut(status);
+  return status;
 }
 
 Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {

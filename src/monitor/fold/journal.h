@@ -60,9 +60,9 @@ class Journal {
  private:
   void take_start(const Seen& seen);
   void take_news(const Peers::News& news);
-  wire::GoneWord gone_beside(PeerId self) const;
-  wire::LedgerWord ledger_of_peer(PeerId peer) const;
-  wire::LedgerWord whole_ledger() const;
+  wire::GonePeers gone_beside(PeerId self) const;
+  SampleLedger ledger_of_peer(PeerId peer) const;
+  SampleLedger whole_ledger() const;
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
   void judge_end(Board& board) const;
@@ -74,9 +74,9 @@ class Journal {
   Rounds rounds_;
   Ledger ledger_;                              ///< by all events: two leaders of a round may say the same
   std::map<PeerId, Ledger> own_ledgers_;       ///< by the events of each
-  std::map<PeerId, ToldLedger> told_ledgers_;  ///< by the word of others, which have no log here
+  std::map<PeerId, ToldLedger> told_ledgers_;  ///< of others, which have no log here
   Links links_;
-  std::optional<wire::GoneWord> gone_before_;  ///< as the first status said
+  std::optional<wire::GonePeers> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
   std::string run_;
   std::optional<Round> last_round_;

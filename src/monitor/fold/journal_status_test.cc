@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "base/digest.h"
 #include "monitor/fold/journal.h"
 #include "monitor/report/test_story.h"
 
@@ -264,8 +265,8 @@ TEST(JournalStatus, cuts_long_texts_between_characters) {
   why += "\xc3\xa4\xc3\xa4";
   story.add(1, 1, {.phase = Phase::wait, .round = 1, .why = why, .numbers = {{"seconds", 1}}});
   const wire::Status status = journal_of(story.logs()).status(PeerId{1}, kEpochS + 1);
-  ASSERT_TRUE(status.wait);
-  EXPECT_EQ(status.wait->text, std::string(199, 'x'));
+  ASSERT_TRUE(status.peer.wait);
+  EXPECT_EQ(status.peer.wait->text, std::string(199, 'x'));
   EXPECT_TRUE(is_sound(status));
 }
 

@@ -53,32 +53,32 @@ std::optional<std::uint64_t> Ledger::again_of(Round round, PeerId peer) const {
   return found == again_.end() ? std::nullopt : std::optional(found->second);
 }
 
-wire::LedgerWord Ledger::word() const {
-  return {.again = again() * microbatch_,
-          .handed_over = handed_over_,
+SampleLedger Ledger::word() const {
+  return {.handed_over = handed_over_,
+          .again = again() * microbatch_,
           .skipped = skipped_before_ + skipped_.size()};
 }
 
-void add(const wire::LedgerWord& word, wire::LedgerWord& sum) {
+void add(const SampleLedger& word, SampleLedger& sum) {
   sum.again += word.again;
   sum.handed_over += word.handed_over;
   sum.skipped += word.skipped;
 }
 
-void ToldLedger::take(const wire::LedgerWord& word) {
+void ToldLedger::take(const SampleLedger& word) {
   const bool is_another =
       word.again < now_.again || word.handed_over < now_.handed_over || word.skipped < now_.skipped;
   if (is_another) add(now_, ended_);
   now_ = word;
 }
 
-wire::LedgerWord ToldLedger::word() const {
-  wire::LedgerWord sum = ended_;
+SampleLedger ToldLedger::word() const {
+  SampleLedger sum = ended_;
   add(now_, sum);
   return sum;
 }
 
-SampleLedger ledger_of(const wire::LedgerWord& word, std::uint64_t samples) {
+SampleLedger ledger_of(const SampleLedger& word, std::uint64_t samples) {
   // Those of a round that is not committed yet may be told already.
   const std::uint64_t skipped = std::min(samples, word.skipped);
   return {.committed = samples - skipped,

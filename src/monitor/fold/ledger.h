@@ -9,7 +9,6 @@
 
 #include "monitor/board/board.h"
 #include "monitor/fold/seen.h"
-#include "wire/status.h"
 
 namespace tw::monitor {
 
@@ -21,7 +20,7 @@ class Ledger {
   void take(const Seen& seen, bool from_lost);
 
   /// What its events tell.
-  wire::LedgerWord word() const;
+  SampleLedger word() const;
 
   /// Microbatches leased again.
   std::uint64_t again() const;
@@ -52,17 +51,17 @@ class Ledger {
 class ToldLedger {
  public:
   /// Words come in the order of time; one with a lower count comes from another process.
-  void take(const wire::LedgerWord& word);
+  void take(const SampleLedger& word);
 
-  wire::LedgerWord word() const;
+  SampleLedger word() const;
 
  private:
-  wire::LedgerWord ended_, now_;
+  SampleLedger ended_, now_;
 };
 
-void add(const wire::LedgerWord& word, wire::LedgerWord& sum);
+void add(const SampleLedger& word, SampleLedger& sum);
 
 /// The ledger of a run whose rounds took so many samples.
-SampleLedger ledger_of(const wire::LedgerWord& word, std::uint64_t samples);
+SampleLedger ledger_of(const SampleLedger& word, std::uint64_t samples);
 
 }  // namespace tw::monitor

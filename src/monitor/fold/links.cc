@@ -61,11 +61,6 @@ void Links::take(const Seen& seen) {
     for (auto& [store, ways] : sender.stores)
       for (Way* way : ways.all()) end(*way);
   }
-  const auto up = number_in(event, "up_mbit_s"), down = number_in(event, "down_mbit_s");
-  if (up || down) {
-    wire::LineWord& line = senders_[seen.writer()].line;
-    line = {.up_mbit_s = up.value_or(line.up_mbit_s), .down_mbit_s = down.value_or(line.down_mbit_s)};
-  }
   if (event.phase == world::Phase::traffic) tell_of_traffic(senders_[seen.writer()], seen);
 }
 
@@ -89,15 +84,15 @@ void Links::take(PeerId from, const wire::Status& status, double at_s) {
   const auto [found, is_new] = senders_.try_emplace(from);
   Sender& sender = found->second;
   if (is_new) sender.began_s = at_s;
-  if (!status.site.empty()) sender.site = status.site;
-  sender.line = status.line;
-  for (const wire::SiteBytes& sent : status.sent) tell(sender, sender.ways[sent.site], sent.bytes, at_s);
-  for (const wire::StoreWord& use : status.stores) {
-    StoreWays& ways = sender.stores[use.store];
-    tell(sender, ways.bytes, use.bytes, at_s);
-    tell(sender, ways.reads, use.reads, at_s);
-    tell(sender, ways.written_bytes, use.written_bytes, at_s);
-    tell(sender, ways.writes, use.writes, at_s);
+  if (!status.peer.site.empty()) sender.site = status.peer.site;
+  for (const BoardLink& link : status.links) {
+    if (link.store.empty()) {
+      tell(sender, sender.ways[link.to], link.bytes, at_s);
+      continue;
+    }
+    StoreWays& ways = sender.stores[link.store];
+    tell(sender, link.reads_store() ? ways.bytes : ways.written_bytes, link.bytes, at_s);
+    tell(sender, link.reads_store() ? ways.reads : ways.writes, link.requests, at_s);
   }
 }
 
@@ -133,22 +128,22 @@ std::optional<double> Links::Price::of_requests(std::uint64_t requests) const {
   return *usd_per_million_requests * static_cast<double>(requests) / 1e6;
 }
 
-std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::function<bool(PeerId)>& runs) const {
+std::map<std::string, Links::SiteLine> Links::lines_by_site(const std::vector<BoardPeer>& peers) {
   std::map<std::string, SiteLine> lines;
   const auto add = [](std::optional<double>& sum, double mbit_s) {
     if (mbit_s <= 0) sum.reset();
     if (sum) *sum += mbit_s;
   };
-  for (const auto& [peer, sender] : senders_) {
-    if (!runs(peer)) continue;
-    SiteLine& line = lines[sender.site];
-    add(line.up_mbit_s, sender.line.up_mbit_s);
-    add(line.down_mbit_s, sender.line.down_mbit_s);
+  for (const BoardPeer& peer : peers) {
+    if (peer.state == PeerState::left || peer.state == PeerState::lost) continue;
+    SiteLine& line = lines[peer.site];
+    add(line.up_mbit_s, peer.up_mbit_s);
+    add(line.down_mbit_s, peer.down_mbit_s);
   }
   return lines;
 }
 
-std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerId)>& runs) const {
+std::vector<BoardLink> Links::board(double now_s, const std::vector<BoardPeer>& peers) const {
   std::map<std::pair<std::string, std::string>, BoardLink> links;
   for (const auto& [peer, sender] : senders_) {
     for (const Flow& flow : flows_of(sender)) {
@@ -162,7 +157,7 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
     }
   }
   std::vector<BoardLink> board;
-  const auto lines = lines_by_site(runs);
+  const auto lines = lines_by_site(peers);
   for (auto& [ends, link] : links) {
     const auto from = lines.find(link.from), to = lines.find(link.to);
     if (from != lines.end() && to != lines.end())
@@ -176,30 +171,20 @@ std::vector<BoardLink> Links::board(double now_s, const std::function<bool(PeerI
   return board;
 }
 
-wire::LineWord Links::line_of(PeerId peer) const {
+std::vector<BoardLink> Links::links_of(PeerId peer) const {
+  std::vector<BoardLink> links;
   const auto found = senders_.find(peer);
-  return found == senders_.end() ? wire::LineWord{} : found->second.line;
-}
-
-std::vector<wire::SiteBytes> Links::sent_by(PeerId peer) const {
-  std::vector<wire::SiteBytes> sent;
-  const auto found = senders_.find(peer);
-  if (found == senders_.end()) return sent;
-  for (const auto& [to, way] : found->second.ways) sent.push_back({to, way.total()});
-  return sent;
-}
-
-std::vector<wire::StoreWord> Links::stores_of(PeerId peer) const {
-  std::vector<wire::StoreWord> used;
-  const auto found = senders_.find(peer);
-  if (found == senders_.end()) return used;
-  for (const auto& [store, ways] : found->second.stores)
-    used.push_back({.store = store,
-                    .reads = ways.reads.total(),
-                    .bytes = ways.bytes.total(),
-                    .writes = ways.writes.total(),
-                    .written_bytes = ways.written_bytes.total()});
-  return used;
+  if (found == senders_.end()) return links;
+  for (const Flow& flow : flows_of(found->second)) {
+    BoardLink& link = links.emplace_back();
+    link.from = flow.from;
+    link.to = flow.to;
+    link.bytes = flow.bytes.total();
+    link.store = flow.store;
+    if (flow.requests != nullptr) link.requests = flow.requests->total();
+  }
+  std::ranges::stable_sort(links, std::greater{}, &BoardLink::bytes);
+  return links;
 }
 
 Links::Usd Links::usd_of(PeerId peer) const {

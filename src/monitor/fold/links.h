@@ -38,16 +38,11 @@ class Links {
   void take(const Seen& seen);
   void take(PeerId from, const wire::Status& status, double at_s);
 
-  /// runs: whether the bandwidth of this peer still counts.
-  std::vector<BoardLink> board(double now_s, const std::function<bool(PeerId)>& runs) const;
+  /// The bandwidth of the peers that run bounds the links.
+  std::vector<BoardLink> board(double now_s, const std::vector<BoardPeer>& peers) const;
 
-  wire::LineWord line_of(PeerId peer) const;
-
-  /// Bytes that this peer sent, by the site of the receivers.
-  std::vector<wire::SiteBytes> sent_by(PeerId peer) const;
-
-  /// This peer's use of stores.
-  std::vector<wire::StoreWord> stores_of(PeerId peer) const;
+  /// The traffic of this peer alone, without prices and rates; the links with the most bytes first.
+  std::vector<BoardLink> links_of(PeerId peer) const;
 
   struct Usd {
     double bytes = 0, requests = 0;
@@ -77,7 +72,6 @@ class Links {
 
   struct Sender {
     std::string site;
-    wire::LineWord line;              ///< of all its links together
     std::map<std::string, Way> ways;  ///< by site of the receivers
     std::map<std::string, StoreWays> stores;
     double began_s = 0;  ///< its process
@@ -114,7 +108,7 @@ class Links {
     std::optional<double> up_mbit_s = 0, down_mbit_s = 0;
   };
 
-  std::map<std::string, SiteLine> lines_by_site(const std::function<bool(PeerId)>& runs) const;
+  static std::map<std::string, SiteLine> lines_by_site(const std::vector<BoardPeer>& peers);
 
   EgressPrice price_;
   std::map<PeerId, Sender> senders_;

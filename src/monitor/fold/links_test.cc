@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 namespace tw::monitor {
 namespace {
 
@@ -28,16 +26,9 @@ class LinkStory {
          {.phase = Phase::traffic, .numbers = {{"from:" + store, bytes}, {"asked:" + store, requests}}});
   }
 
-  std::vector<BoardLink> board(double now_s) const {
-    return links.board(now_s, [this](PeerId peer) { return !gone.contains(peer); });
-  }
+  std::vector<BoardLink> board(double now_s) const { return links.board(now_s, peers); }
 
-  void line(std::uint64_t peer, double up_mbit_s, double down_mbit_s) {
-    take(peer, 1,
-         {.phase = Phase::traffic, .numbers = {{"up_mbit_s", up_mbit_s}, {"down_mbit_s", down_mbit_s}}});
-  }
-
-  std::set<PeerId> gone{};
+  std::vector<BoardPeer> peers{};
   Links links{[](const std::string& from, const std::string& to) -> std::optional<double> {
     if (from.empty() || to.empty()) return std::nullopt;
     return from == to ? 0 : 0.1;
@@ -49,6 +40,21 @@ class LinkStory {
     links.take({entry, t});
   }
 };
+
+BoardLink read_from(const char* store, std::uint64_t bytes, std::uint64_t requests) {
+  return {.from = store, .to = kEast, .bytes = bytes, .store = store, .requests = requests};
+}
+
+BoardLink written_to(const char* store, std::uint64_t bytes, std::uint64_t requests) {
+  return {.from = kEast, .to = store, .bytes = bytes, .store = store, .requests = requests};
+}
+
+wire::Status status_with(std::vector<BoardLink> links) {
+  wire::Status status;
+  status.peer.site = kEast;
+  status.links = std::move(links);
+  return status;
+}
 
 TEST(Links, add_up_what_peers_of_a_site_sent) {
   LinkStory story;
@@ -87,7 +93,8 @@ TEST(Links, go_on_counting_after_a_restart) {
   story.start(1, 50, kEast);
   story.sent(1, 60, kWest, 7);
   EXPECT_EQ(story.board(60)[0].bytes, 107U);
-  EXPECT_EQ(story.links.sent_by(PeerId{1}), (std::vector<wire::SiteBytes>{{kWest, 107}}));
+  EXPECT_EQ(story.links.links_of(PeerId{1}),
+            (std::vector<BoardLink>{{.from = kEast, .to = kWest, .bytes = 107}}));
 }
 
 TEST(Links, come_from_stores_with_their_requests) {
@@ -107,14 +114,12 @@ TEST(Links, come_from_stores_with_their_requests) {
   EXPECT_DOUBLE_EQ(board[0].usd, 0.4);
   EXPECT_DOUBLE_EQ(board[0].requests_usd.value(), 2.5 * usual_request_prices("b2").reads.value());
   EXPECT_DOUBLE_EQ(story.links.usd_of(PeerId{1}).requests, 0.5 * usual_request_prices("b2").reads.value());
-  EXPECT_EQ(story.links.stores_of(PeerId{2}),
-            (std::vector<wire::StoreWord>{{.store = "b2", .reads = 2'000'000, .bytes = 3'000'000'000}}));
+  EXPECT_EQ(story.links.links_of(PeerId{2}), (std::vector{read_from("b2", 3'000'000'000, 2'000'000)}));
 }
 
 TEST(Links, take_what_others_tell_of_their_stores) {
   LinkStory story;
-  wire::Status status{.site = kEast, .stores = {{"my.host", 7, 100}}};
-  story.links.take(PeerId{1}, status, 10);
+  story.links.take(PeerId{1}, status_with({read_from("my.host", 100, 7)}), 10);
   const std::vector<BoardLink> board = story.board(10);
   ASSERT_EQ(board.size(), 1U);
   EXPECT_EQ(board[0].requests, 7U);
@@ -124,9 +129,8 @@ TEST(Links, take_what_others_tell_of_their_stores) {
 
 TEST(Links, to_a_store_are_beside_those_from_it) {
   LinkStory story;
-  const wire::StoreWord use{
-      .store = "r2", .reads = 10, .bytes = 5, .writes = 2'000'000, .written_bytes = 1'000'000'000};
-  story.links.take(PeerId{1}, {.site = kEast, .stores = {use}}, 10);
+  const std::vector use{written_to("r2", 1'000'000'000, 2'000'000), read_from("r2", 5, 10)};
+  story.links.take(PeerId{1}, status_with(use), 10);
   const std::vector<BoardLink> board = story.board(10);
   ASSERT_EQ(board.size(), 2U);
   const BoardLink& written = board[0].reads_store() ? board[1] : board[0];
@@ -136,14 +140,13 @@ TEST(Links, to_a_store_are_beside_those_from_it) {
   EXPECT_DOUBLE_EQ(written.requests_usd.value(), 9);
   EXPECT_DOUBLE_EQ(written.usd, 0.1);
   EXPECT_NEAR(story.links.usd_of(PeerId{1}).bytes, 0.1, 1e-8);
-  EXPECT_EQ(story.links.stores_of(PeerId{1}), (std::vector<wire::StoreWord>{use}));
+  EXPECT_EQ(story.links.links_of(PeerId{1}), use);
 }
 
 TEST(Links, to_a_site_with_the_name_of_a_store_keep_the_requests_of_the_store) {
   LinkStory story;
-  const wire::StoreWord use{.store = "r2", .writes = 1'000'000, .written_bytes = 1'000'000'000};
-  story.links.take(PeerId{1}, {.site = kEast, .stores = {use}}, 10);
-  story.links.take(PeerId{2}, {.site = kEast, .sent = {{"r2", 2'000'000'000}}}, 10);
+  story.links.take(PeerId{1}, status_with({written_to("r2", 1'000'000'000, 1'000'000)}), 10);
+  story.links.take(PeerId{2}, status_with({{.from = kEast, .to = "r2", .bytes = 2'000'000'000}}), 10);
   const std::vector<BoardLink> board = story.board(10);
   ASSERT_EQ(board.size(), 1U);
   EXPECT_EQ(board[0].store, "r2");
@@ -154,16 +157,12 @@ TEST(Links, to_a_site_with_the_name_of_a_store_keep_the_requests_of_the_store) {
 TEST(Links, to_a_store_add_up_over_processes) {
   LinkStory story;
   const auto tell = [&](double at_s, std::uint64_t writes) {
-    story.links.take(
-        PeerId{1}, {.site = kEast, .stores = {{.store = "r2", .writes = writes, .written_bytes = 9}}}, at_s);
+    story.links.take(PeerId{1}, status_with({written_to("r2", 9, writes)}), at_s);
   };
   tell(10, 4);
   story.start(1, 11, kEast);
   tell(20, 3);
-  const std::vector<wire::StoreWord> used = story.links.stores_of(PeerId{1});
-  ASSERT_EQ(used.size(), 1U);
-  EXPECT_EQ(used[0].writes, 7U);
-  EXPECT_EQ(used[0].written_bytes, 18U);
+  EXPECT_EQ(story.links.links_of(PeerId{1}), std::vector{written_to("r2", 18, 7)});
   ASSERT_EQ(story.board(20).size(), 1U) << "nothing was read";
 }
 
@@ -188,14 +187,20 @@ TEST(Links, are_bounded_by_the_lines_of_the_peers_that_run) {
   for (const std::uint64_t peer : {1, 2}) story.start(peer, 0, kEast);
   story.start(3, 0, kWest);
   story.sent(1, 20, kWest, 1e9);
-  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "no line is known";
-  story.line(1, 100, 200);
-  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "one line of the east is not known";
-  story.line(3, 0, 150);
+  story.peers = {{.peer = PeerId{1}, .site = kEast}, {.peer = PeerId{2}, .site = kEast}};
+  story.peers.push_back({.peer = PeerId{3}, .site = kWest});
+  const auto line = [&](std::size_t peer, double up_mbit_s, double down_mbit_s) {
+    story.peers[peer - 1].up_mbit_s = up_mbit_s;
+    story.peers[peer - 1].down_mbit_s = down_mbit_s;
+  };
+  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "no bandwidth is known";
+  line(1, 100, 200);
+  EXPECT_FALSE(story.board(21)[0].bound_mbit_s) << "that of a peer in the east is not known";
+  line(3, 0, 150);
   EXPECT_EQ(story.board(21)[0].bound_mbit_s, 150) << "what the west takes bounds it whatever the east sends";
-  story.line(2, 300, 400);
+  line(2, 300, 400);
   EXPECT_EQ(story.board(21)[0].bound_mbit_s, 150) << "what the west takes";
-  story.gone = {PeerId{2}};
+  story.peers[1].state = PeerState::lost;
   EXPECT_EQ(story.board(21)[0].bound_mbit_s, 100) << "what the east sends";
 }
 

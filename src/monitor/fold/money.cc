@@ -12,7 +12,7 @@ constexpr std::size_t kFewestDurations = 3;
 constexpr std::size_t kForecastRounds = 50;
 constexpr double kTail = 0.1;  ///< of the durations, on each side
 
-void add_machines(const Board& board, const wire::GoneWord& gone, Money& money) {
+void add_machines(const Board& board, const wire::GonePeers& gone, Money& money) {
   double usd = gone.machines_usd;
   money.machine_hours = gone.hours;
   money.priced_hours = gone.priced_hours;
@@ -77,7 +77,7 @@ void forecast(const Board& board, Money& money) {
 
 }  // namespace
 
-Money money_of(const Board& board, const wire::GoneWord& gone, std::optional<double> budget_usd) {
+Money money_of(const Board& board, const wire::GonePeers& gone, std::optional<double> budget_usd) {
   Money money;
   money.budget_usd = budget_usd;
   add_machines(board, gone, money);

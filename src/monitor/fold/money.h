@@ -14,6 +14,6 @@ namespace tw::monitor {
 ///
 /// The forecast adds the present hourly cost of machines and traffic for the remaining rounds. Each takes the
 /// median of the last ones (likely), the tenth shortest of a hundred (low) or the tenth longest (high).
-Money money_of(const Board& board, const wire::GoneWord& gone, std::optional<double> budget_usd);
+Money money_of(const Board& board, const wire::GonePeers& gone, std::optional<double> budget_usd);
 
 }  // namespace tw::monitor

@@ -2,6 +2,8 @@
 #include "monitor/fold/peer_track.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace tw::monitor {
 
@@ -10,30 +12,10 @@ using world::Phase;
 namespace {
 
 /// Rounds this old were told already.
-constexpr double kTellSharesS = 3;
+constexpr double kTellRoundsS = 3;
 
 /// What a peer told once a second does not hold any more when it has said nothing for so long.
 constexpr double kSilentS = 5;
-
-PeerState state_of(wire::Doing doing) {
-  switch (doing) {
-    case wire::Doing::starting:
-      return PeerState::starting;
-    case wire::Doing::computing:
-      return PeerState::computing;
-    case wire::Doing::averaging:
-      return PeerState::averaging;
-    case wire::Doing::applying:
-      return PeerState::applying;
-    case wire::Doing::fetching:
-      return PeerState::fetching;
-    case wire::Doing::leaving:
-      return PeerState::leaving;
-    case wire::Doing::left:
-      return PeerState::left;
-  }
-  return PeerState::starting;
-}
 
 }  // namespace
 
@@ -101,51 +83,41 @@ void Stages::take(const Seen& seen) {
 
 void Stages::take_commit(const Seen& seen) {
   const world::Event& event = seen.event();
-  last_ = {.round = event.round,
-           .begun_ago_s = begun_s_,
-           .called_ago_s = std::max(called_s_, begun_s_),
-           .committed_ago_s = seen.at_s,
-           .calc_s = number_in(event, "calc_s").value_or(0),
-           .comm_s = number_in(event, "comm_s").value_or(0),
-           .leads = std::ranges::find(led_, event.round) != led_.end(),
-           .samples_total = seen.count("samples_total")};
   // A round that is committed again, after a return to a checkpoint, is told again.
-  while (!shares_.empty() && shares_.back().round >= event.round) shares_.pop_back();
-  shares_.push_back({.round = event.round,
-                     .committed_ago_s = seen.at_s,
-                     .samples = seen.count("samples"),
-                     .loss = number_in(event, "loss"),
-                     .left_out = std::move(left_out_[event.round])});
+  while (!rounds_.empty() && rounds_.back().round >= event.round) rounds_.pop_back();
+  BoardRound& part = rounds_.emplace_back();
+  part.round = event.round;
+  part.begun_s = begun_s_;
+  part.called_s = std::max(called_s_, begun_s_);
+  part.committed_s = seen.at_s;
+  if (std::ranges::find(led_, event.round) != led_.end()) {
+    part.calc_s = number_in(event, "calc_s");
+    part.comm_s = number_in(event, "comm_s");
+  }
+  part.samples = seen.count("samples");
+  part.samples_total = seen.count("samples_total");
+  if (part.samples > 0) part.contributors = {seen.writer()};
+  part.left_out = std::move(left_out_[event.round]);
+  part.loss = number_in(event, "loss");
   left_out_.erase(left_out_.begin(), left_out_.upper_bound(event.round));
-  if (shares_.size() > wire::kMostShares) shares_.pop_front();
+  if (rounds_.size() > wire::kMostToldRounds) rounds_.pop_front();
 }
 
 void Stages::take_lost(const Seen& seen) {
   const world::Event& event = seen.event();
   if (!event.peer) return;
-  const auto committed = std::ranges::find(shares_, event.round, &wire::ShareWord::round);
-  std::vector<wire::LeftOutWord>& out =
-      committed != shares_.end() ? committed->left_out : left_out_[event.round];
-  if (std::ranges::find(out, *event.peer, &wire::LeftOutWord::peer) == out.end())
-    out.push_back({*event.peer, event.why});
+  const auto committed = std::ranges::find(rounds_, event.round, &BoardRound::round);
+  std::vector<LeftOut>& out = committed != rounds_.end() ? committed->left_out : left_out_[event.round];
+  const bool known = std::ranges::find(out, *event.peer, &LeftOut::peer) != out.end();
+  if (!known && out.size() < wire::kMostLeftOut)
+    out.push_back({*event.peer, wire::cut_text(event.why, wire::kMostWhyBytes)});
 }
 
-std::vector<wire::ShareWord> Stages::shares(double now_s) const {
-  std::vector<wire::ShareWord> told;
-  for (const wire::ShareWord& share : shares_) {
-    const double age_s = std::max(0.0, now_s - share.committed_ago_s);
-    if (age_s > kTellSharesS && &share != &shares_.back()) continue;
-    told.push_back(share);
-    told.back().committed_ago_s = age_s;
-  }
+std::vector<BoardRound> Stages::rounds(double now_s) const {
+  std::vector<BoardRound> told;
+  for (const BoardRound& part : rounds_)
+    if (now_s - *part.committed_s <= kTellRoundsS || &part == &rounds_.back()) told.push_back(part);
   return told;
-}
-
-wire::RoundWord Stages::last(double now_s) const {
-  wire::RoundWord last = last_;
-  for (double* time : {&last.begun_ago_s, &last.called_ago_s, &last.committed_ago_s})
-    *time = last.round == 0 ? 0 : std::max(0.0, now_s - *time);
-  return last;
 }
 
 bool PeerTrack::is_gone() const {
@@ -190,6 +162,8 @@ void PeerTrack::take_usage(const Seen& seen) {
   if (const auto cpu_s = number_in(seen.event(), "cpu_s")) usage.cpu_s = ended_.cpu_s + *cpu_s;
   if (number_in(seen.event(), "peak_memory"))
     usage.peak_memory = std::max(ended_.peak_memory, seen.count("peak_memory"));
+  if (const auto up = number_in(seen.event(), "up_mbit_s")) shown_.up_mbit_s = *up;
+  if (const auto down = number_in(seen.event(), "down_mbit_s")) shown_.down_mbit_s = *down;
   take("bytes_sent", ended_.bytes_sent, usage.bytes_sent);
   take("bytes_received", ended_.bytes_received, usage.bytes_received);
 }
@@ -259,51 +233,35 @@ void PeerTrack::take(const Seen& seen) {
   }
 }
 
-void PeerTrack::take_stages(const wire::RoundWord& last, double at_s) {
-  if (last.round == 0 || last.round <= told_round_) return;
+void PeerTrack::take_stages(const BoardRound& last) {
+  if (last.round <= told_round_) return;
   told_round_ = last.round;
-  lane.enter(leaves_ ? PeerState::leaving : PeerState::computing, last.round, at_s - last.begun_ago_s);
-  lane.enter(leaves_ ? PeerState::leaving : PeerState::averaging, last.round, at_s - last.called_ago_s);
-  lane.enter(leaves_ ? PeerState::leaving : PeerState::applying, last.round, at_s - last.committed_ago_s);
+  const auto enter = [&](PeerState state, double at_s) {
+    lane.enter(leaves_ ? PeerState::leaving : state, last.round, at_s);
+  };
+  enter(PeerState::computing, last.begun_s);
+  enter(PeerState::averaging, last.called_s.value_or(last.begun_s));
+  enter(PeerState::applying, last.committed_s.value_or(last.begun_s));
 }
 
 void PeerTrack::take(const wire::Status& status, double at_s) {
-  shown_.heard_s = std::max(shown_.heard_s, at_s);
-  if (!status.site.empty()) shown_.site = status.site;
-  if (!status.hardware.empty()) shown_.hardware = status.hardware;
-  shown_.anchor = status.anchor;
-  shown_.round = status.round;
-  shown_.usage = {.hours = 0,
-                  .cpu_s = status.usage.cpu_s,
-                  .peak_memory = status.usage.peak_memory,
-                  .bytes_sent = status.usage.bytes_sent,
-                  .bytes_received = status.usage.bytes_received};
-  if (status.parameters) {
-    shown_.digest = to_string(status.parameters->digest);
-    shown_.digest_round = status.parameters->round;
-  }
-  if (status.usd_per_h) shown_.usd_per_h = status.usd_per_h;
-  uptime.set_hours(status.usage.hours);
-  contributions.set(status.rounds, status.samples, status.samples_per_s);
-  shown_.notice.reset();
-  if (const auto& notice = status.notice) {
-    shown_.notice = {.source = notice->source,
-                     .kind = notice->kind,
-                     .told_s = at_s - notice->told_ago_s,
-                     .deadline_s = {}};
-    if (notice->deadline_in_s) shown_.notice->deadline_s = at_s + *notice->deadline_in_s;
-  }
-  leaves_ = status.doing == wire::Doing::leaving;
-  if (!is_gone()) {
-    take_stages(status.last, at_s);
-    lane.enter(state_of(status.doing), status.round, at_s - status.since_ago_s);
-  }
-  shown_.wait.reset();
-  if (!status.wait) return;
-  shown_.wait = {
-      .text = status.wait->text, .since_s = at_s - status.wait->since_ago_s, .peers = status.wait->peers};
+  const BoardPeer before = std::exchange(shown_, status.peer);
+  shown_.peer = before.peer;
+  shown_.heard_s = std::max(before.heard_s, at_s);
+  shown_.ended = before.ended;
+  if (shown_.site.empty()) shown_.site = before.site;
+  if (shown_.hardware.empty()) shown_.hardware = before.hardware;
+  if (!shown_.usd_per_h) shown_.usd_per_h = before.usd_per_h;
+  if (shown_.digest.empty())
+    std::tie(shown_.digest, shown_.digest_round) = std::tie(before.digest, before.digest_round);
+  uptime.set_hours(shown_.usage.hours);
+  contributions.set(shown_.rounds, shown_.samples, shown_.samples_per_s);
+  leaves_ = shown_.state == PeerState::leaving;
   wait_ends_s_ = at_s + kSilentS;
-  if (!is_gone()) lane.wait(status.wait->text);
+  if (is_gone()) return;
+  if (!status.rounds.empty()) take_stages(status.rounds.back());
+  lane.enter(shown_.state, shown_.round, shown_.since_s);
+  if (shown_.wait) lane.wait(shown_.wait->text);
 }
 
 BoardPeer PeerTrack::board(double now_s) const {

@@ -87,19 +87,15 @@ class Stages {
  public:
   void take(const Seen& seen);
 
-  /// The last round that it committed; its ages at this moment.
-  wire::RoundWord last(double now_s) const;
-
-  /// Its part of the last rounds, the newest last; ages at this moment.
-  std::vector<wire::ShareWord> shares(double now_s) const;
+  /// Its part of the last rounds, the newest last; their times of calculation and communication if it led.
+  std::vector<BoardRound> rounds(double now_s) const;
 
  private:
   void take_commit(const Seen& seen);
   void take_lost(const Seen& seen);
 
-  wire::RoundWord last_;                                      ///< ages are times since 1970
-  std::deque<wire::ShareWord> shares_;                        ///< ages are times since 1970
-  std::map<Round, std::vector<wire::LeftOutWord>> left_out_;  ///< of rounds that are not committed yet
+  std::deque<BoardRound> rounds_;
+  std::map<Round, std::vector<LeftOut>> left_out_;  ///< of rounds that are not committed yet
   double begun_s_ = 0, called_s_ = 0;
   std::array<Round, 2> led_{};  ///< the newest rounds that it led: the next one begins before a commit
 };
@@ -116,7 +112,7 @@ class PeerTrack {
   /// An event of its own.
   void take(const Seen& seen);
 
-  /// A status of this peer.
+  /// A status of this peer; its times are by the clock here.
   void take(const wire::Status& status, double at_s);
 
   /// Others count it out, or it has gone.
@@ -146,7 +142,7 @@ class PeerTrack {
   void take_notice(const Seen& seen);
   void take_wait(const Seen& seen);
   void enter(PeerState state, const Seen& seen);
-  void take_stages(const wire::RoundWord& last, double at_s);
+  void take_stages(const BoardRound& last);
 
   PeerState doing_ = PeerState::computing;  ///< as it last reported, also while others count it as lost
   BoardPeer shown_;                         ///< as far as events tell it

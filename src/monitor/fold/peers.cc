@@ -120,13 +120,13 @@ Peers::News Peers::take(PeerId from, const wire::Status& status, double at_s) {
   News news;
   PeerTrack& peer = track(from);
   Standing& standing = peer.standing;
-  if (!standing.first_round && status.round > 0) standing.first_round = status.round;
-  if (standing.lost_round && status.round > *standing.lost_round) {
+  if (!standing.first_round && status.peer.round > 0) standing.first_round = status.peer.round;
+  if (standing.lost_round && status.peer.round > *standing.lost_round) {
     standing.lost_round.reset();
-    peer.back(status.round, at_s);
+    peer.back(status.peer.round, at_s);
     news.interruption = {.kind = Interruption::Kind::joined,
                          .at_s = at_s,
-                         .round = status.round,
+                         .round = status.peer.round,
                          .peer = from,
                          .detail = "is back"};
   }

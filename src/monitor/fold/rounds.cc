@@ -117,38 +117,40 @@ void Rounds::falls_behind(PeerId peer) {
   if (differing_ && differing_->came.peer == peer) differing_.reset();
 }
 
-void Rounds::take(PeerId from, const wire::Status& status, double at_s) {
-  if (status.doing == wire::Doing::fetching) falls_behind(from);
-  if (const auto& own = status.parameters;
-      own && is_known(own->round) && status.doing != wire::Doing::fetching)
-    take_told_digest(from, own->round, to_string(own->digest));
-  const wire::RoundWord& last = status.last;
-  if (last.round < told_[from]) {  // it does rounds once more
-    told_[from] = last.round;
-    gives_up(from, last.round);
+void Rounds::take(PeerId from, const wire::Status& status) {
+  const BoardPeer& peer = status.peer;
+  const bool fetches = peer.state == PeerState::fetching;
+  if (fetches) falls_behind(from);
+  if (!fetches && !peer.digest.empty() && is_known(peer.digest_round))
+    take_told_digest(from, peer.digest_round, peer.digest);
+  const Round last = status.rounds.empty() ? 0 : status.rounds.back().round;
+  if (last < told_[from]) {  // it does rounds once more
+    told_[from] = last;
+    gives_up(from, last);
   }
-  for (const wire::ShareWord& share : status.shares) take_share(from, share, at_s);
-  if (!is_known(last.round)) return;
-  Track& round = track(last.round);
-  if (round.shown.begun_s == 0) round.shown.begun_s = at_s - last.begun_ago_s;
-  round.shown.samples_total = std::max(round.shown.samples_total, last.samples_total);
-  if (last.leads) take_times(round, last.calc_s, last.comm_s);
+  for (const BoardRound& part : status.rounds) take_part(from, part);
+  if (!is_known(last)) return;
+  const BoardRound& part = status.rounds.back();
+  Track& round = track(last);
+  if (round.shown.begun_s == 0) round.shown.begun_s = part.begun_s;
+  round.shown.samples_total = std::max(round.shown.samples_total, part.samples_total);
+  take_times(round, part.calc_s, part.comm_s);
 }
 
-void Rounds::take_share(PeerId from, const wire::ShareWord& share, double at_s) {
-  const bool is_next = share.round > 0 && (last_ == 0 || share.round == last_ + 1);
-  if (!is_known(share.round) && !is_next) return;
-  Track& round = track(share.round);
-  if (!round.shown.committed_s) round.shown.committed_s = at_s - share.committed_ago_s;
-  last_ = std::max(last_, share.round);
-  for (const wire::LeftOutWord& out : share.left_out) take_lost(share.round, out.peer, out.why);
-  if (share.round <= told_[from]) return;
-  told_[from] = share.round;
+void Rounds::take_part(PeerId from, const BoardRound& part) {
+  const bool is_next = part.round > 0 && (last_ == 0 || part.round == last_ + 1);
+  if (!is_known(part.round) && !is_next) return;
+  Track& round = track(part.round);
+  if (!round.shown.committed_s) round.shown.committed_s = part.committed_s;
+  last_ = std::max(last_, part.round);
+  for (const LeftOut& out : part.left_out) take_lost(part.round, out.peer, out.why);
+  if (part.round <= told_[from]) return;
+  told_[from] = part.round;
   round.committed_by.insert(from);
-  round.own_samples += share.samples;
-  if (share.loss) take_loss(round, *share.loss, share.samples);
+  round.own_samples += part.samples;
+  if (part.loss) take_loss(round, *part.loss, part.samples);
   std::vector<PeerId>& contributors = round.shown.contributors;
-  if (share.samples > 0 && std::ranges::find(contributors, from) == contributors.end())
+  if (part.samples > 0 && std::ranges::find(contributors, from) == contributors.end())
     contributors.push_back(from);
 }
 

@@ -23,8 +23,8 @@ class Rounds {
   /// from_lost: others count its writer out.
   void take(const Seen& seen, bool from_lost);
 
-  /// The last round that a peer committed, and its parameters, from a status.
-  void take(PeerId from, const wire::Status& status, double at_s);
+  /// A peer's part of the last rounds, and its parameters.
+  void take(PeerId from, const wire::Status& status);
 
   /// Rounds after this one are repeated: the first time does not count.
   void rewind(Round to);
@@ -80,7 +80,7 @@ class Rounds {
 
   bool is_known(Round round) const { return round > 0 && tracks_.contains(round); }
 
-  void take_share(PeerId from, const wire::ShareWord& share, double at_s);
+  void take_part(PeerId from, const BoardRound& part);
   void take_commit(const Seen& seen);
   void take_digest(PeerId peer, Round round, const std::string& record, const std::string& digest);
   void take_told_digest(PeerId peer, Round round, const std::string& digest);
