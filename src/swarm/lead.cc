@@ -9,6 +9,8 @@
 #include "swarm/ballots/quorum.h"
 #include "swarm/ballots/validation.h"
 #include "swarm/leases/batch.h"
+#include "swarm/shares/shares.h"
+#include "swarm/shares/sites.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {
@@ -120,7 +122,7 @@ void Lead::take_in(PeerId joiner) {
   if (rarely(options_.rarely, "lead.take_nobody_in")) return;
   Plan plan = *proposed();
   plan.participants.push_back(joiner);
-  options_.shares.mend(plan, options_.segments, participants(plan));
+  mend_sites(plan, options_.segments, participants(plan));
   plan.draft.members = status_.next_members();
   propose_again(std::move(plan));
 }
@@ -194,7 +196,7 @@ void Lead::serve_sealed(Plan plan, const std::set<PeerId>& keepers) {
     if (++keeper == keepers.end()) keeper = keepers.begin();
   }
   std::erase_if(plan.participants, [&](PeerId peer) { return !counts(peer); });
-  options_.shares.mend(plan, options_.segments, participants(plan));
+  mend_sites(plan, options_.segments, participants(plan));
   propose(std::move(plan));
 }
 
@@ -272,12 +274,11 @@ void Lead::call() {
   plan.participants = status_.participants();
   if (proposed()) called_ = proposed();
   if (!called_) {
-    plan.shares = options_.shares.cut(options_.segments, participants(plan), options_.shares_before);
-    options_.shares.plant(plan, participants(plan));
+    divide(plan, options_.segments, participants(plan), options_.shares_before, options_.division);
   } else if (called_->sites.empty()) {
     plan.shares = reowned(called_->shares, plan);
   } else {
-    options_.shares.follow(plan, *called_, participants(plan));
+    divide_as_before(plan, *called_, participants(plan));
   }
   for (wire::Share& share : plan.shares) share.sealed = false;
   relieved_ = false;
@@ -307,7 +308,7 @@ std::vector<wire::Share> Lead::reowned(const std::vector<wire::Share>& before, c
     if (std::find(owning.begin(), owning.end(), share.owner) == owning.end())
       gone.add(Range{share.first, share.count});
   }
-  return options_.shares.move(before, gone, participants(plan));
+  return moved(before, gone, participants(plan));
 }
 
 void Lead::propose(Plan plan, bool again) {
@@ -364,7 +365,7 @@ void Lead::propose_without_majority() {
         plan.participants.push_back(m.peer);
     }
     plan.draft.members = std::move(here);
-    options_.shares.mend(plan, options_.segments, participants(plan));
+    mend_sites(plan, options_.segments, participants(plan));
   }
   propose(std::move(plan));
 }

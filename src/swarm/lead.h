@@ -10,10 +10,10 @@
 #include "base/rarely.h"
 #include "base/time.h"
 #include "swarm/ballots/proposer.h"
-#include "swarm/ballots/share_rules.h"
 #include "swarm/leases/hand_overs.h"
 #include "swarm/leases/leasing.h"
 #include "swarm/members/peer_status.h"
+#include "swarm/shares/division.h"
 #include "swarm/straggler_policy.h"
 #include "swarm/wait.h"
 #include "wire/outbox.h"
@@ -33,7 +33,7 @@ class Lead {
     std::uint32_t wait_for = 0;  ///< give no leases before this many peers are here
     Duration patience{};
     Duration expected_reduce{};  ///< recent time from call to commit
-    ShareRules shares;
+    DivisionOptions division{};
     Rarely rarely{};
     std::vector<wire::Share> shares_before{};  ///< of the last round
     std::uint64_t sum_bytes = 0;               ///< of a gradient sum that is handed over
@@ -72,7 +72,7 @@ class Lead {
 
   /// Lower bound in seconds of averaging by this plan; 0 when no bandwidth is known.
   double least_reduce_s(const wire::Plan& plan) const {
-    return options_.shares.seconds(plan, participants(plan));
+    return seconds_of(plan, options_.division.bytes, participants(plan));
   }
 
   void step(Instant now);

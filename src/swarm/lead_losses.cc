@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "swarm/lead.h"
+#include "swarm/shares/shares.h"
 
 namespace tw::swarm {
 namespace {
@@ -156,7 +157,7 @@ Duration Lead::expected_reduce(const wire::Plan& plan) const {
   std::set<PeerId> senders;
   for (const wire::Contribution& c : plan.draft.contributors) senders.insert(c.peer);
   const std::size_t members = std::max<std::size_t>(1, status_.present().size());
-  const Duration demanded = from_seconds(options_.shares.seconds(plan, participants(plan)));
+  const Duration demanded = from_seconds(least_reduce_s(plan));
   return swarm::expected_reduce(options_.expected_reduce, demanded, senders.size(), members);
 }
 
@@ -174,7 +175,7 @@ void Lead::relieve(PeerId slow, const RangeSet& moves) {
   }
   if (moves.empty() || std::ranges::none_of(participants, &Participant::owns)) return;
   wire::Plan plan = *proposed();
-  plan.shares = options_.shares.move(plan.shares, moves, participants);
+  plan.shares = moved(plan.shares, moves, participants);
   for (wire::Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
   relieved_ = true;
   world::Event event{now_, world::Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};

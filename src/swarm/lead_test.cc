@@ -719,7 +719,7 @@ TEST(Lead, leaves_to_the_next_round_what_a_leader_had_that_died_after_its_call) 
 }
 
 TEST(Lead, opens_a_slot_when_it_takes_over_after_a_call_that_nobody_voted_for) {
-  Council council({.leader = 2, .ballot = 1});
+  Council council({.leader = 2, .ballot = 1, .division = {.sites = SiteUse::flat}});
   council.lose(1);
   council.works.at(3).lease(0, RangeSet(Range{0, 5}));
   while (council.works.at(3).begin()) council.works.at(3).finish(1);

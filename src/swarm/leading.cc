@@ -62,7 +62,7 @@ std::optional<Ballot> Leading::consider(const View& view, Acceptor& acceptor) {
   const std::uint32_t wait_for =
       view.part.outset() == Part::Outset::awaits_company ? view.options.wait_for : 0;
   lead_.emplace(Lead::Options{self, view.options.lease, view.options.segments, view.options.rounds, wait_for,
-                              view.options.patience, view.last_round.expected(), view.options.shares,
+                              view.options.patience, view.last_round.expected(), view.options.division,
                               view.options.rarely, view.last_round.shares(), view.options.sum_bytes,
                               view.membership.stances()},
                 head, ballot, view.now);

@@ -4,6 +4,7 @@
 #include "swarm/ballots/quorum.h"
 #include "swarm/ballots/test_records.h"
 #include "swarm/ballots/validation.h"
+#include "swarm/shares/shares.h"
 #include "swarm/swarm.h"
 #include "wire/frame.h"
 
@@ -34,13 +35,12 @@ class Follower {
     options.segments = 12;
     options.rounds = 100;
     options.patience = 10s;
-    options.shares = equal_share_rules();
     return options;
   }
 
   Plan plan(Ballot ballot = 0, std::uint32_t version = 1) const {
     Plan plan{ballot, version};
-    plan.shares = equal_share_rules().cut(12, {{PeerId{1}}, {PeerId{2}}, {PeerId{3}}}, {});
+    plan.shares = equal_shares(12, {PeerId{1}, PeerId{2}, PeerId{3}});
     plan.draft = {kRun, 7, digest_of(head), head.members};
     plan.draft.contributors = {{PeerId{1}, 0, 32, RangeSet(Range{0, 8})},
                                {PeerId{2}, 0, 32, RangeSet(Range{8, 8})}};

@@ -8,8 +8,8 @@
 #include "base/digest.h"
 #include "base/rarely.h"
 #include "base/time.h"
-#include "swarm/ballots/share_rules.h"
 #include "swarm/leases/lease_book.h"
+#include "swarm/shares/division.h"
 #include "wire/record.h"
 
 namespace tw::swarm {
@@ -33,7 +33,7 @@ struct SwarmOptions {
   std::uint64_t grain = 1;  ///< microbatches that this peer computes at once, initially
   Round rounds = 0;
   Duration patience{};
-  ShareRules shares;
+  DivisionOptions division{};
   std::uint64_t sum_bytes = 0;  ///< size of a gradient sum that a leaving peer hands over
   Rarely rarely{};
 };

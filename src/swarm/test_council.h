@@ -34,16 +34,15 @@ class Council {
     std::uint32_t wait_for = 0;
     Duration patience = 10s;
     Duration expected_reduce = 2s;
-    double demanded_s = 0;  ///< by the bandwidths
     std::map<std::uint64_t, std::string> sites{};
-    ShareRules shares = equal_share_rules();
+    DivisionOptions division{};
   };
 
   explicit Council(const Setup& setup)
       : sites(setup.sites),
         head(head_of(members_of(setup))),
         lead({member(setup.leader), setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
-              setup.expected_reduce, rules(setup)},
+              setup.expected_reduce, setup.division},
              head, setup.ballot, kStart) {
     for (const std::uint64_t id : setup.members) {
       live.emplace(PeerId{id}, 0);
@@ -158,7 +157,6 @@ class Council {
     return ids;
   }
 
-  std::vector<Participant> participants{};  ///< of the last cut of shares
   std::map<std::uint64_t, std::string> sites;
   wire::Record head;
   Lead lead;
@@ -179,18 +177,6 @@ class Council {
   std::vector<world::Event> events{};
 
  private:
-  ShareRules rules(const Setup& setup) {
-    ShareRules rules = setup.shares;
-    const double demanded_s = setup.demanded_s;
-    rules.cut = [this, cut = rules.cut](std::uint64_t segments, const std::vector<Participant>& all,
-                                        const std::vector<wire::Share>& before) {
-      participants = all;
-      return cut(segments, all, before);
-    };
-    rules.seconds = [demanded_s](const wire::Plan&, const std::vector<Participant>&) { return demanded_s; };
-    return rules;
-  }
-
   void carry() {
     for (const wire::Envelope& envelope : lead.take_messages()) {
       const std::uint64_t id = envelope.to.value;

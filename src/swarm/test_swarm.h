@@ -45,7 +45,6 @@ class Pool {
     options.founder = id == *setup_.token.begin();
     for (const std::uint64_t named : setup_.token)
       if (named != id) options.bootstrap.push_back(member(named).address);
-    options.shares = equal_share_rules();
     options.self.incarnation = ++incarnations_[id];
     peers_[id] = {.swarm = std::make_unique<Swarm>(options, now_)};
     at(id).fresh(now_, digest_of(std::string("seed")));

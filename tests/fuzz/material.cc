@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "average/bandwidth/shares.h"
-#include "average/reduction/sites.h"
+#include "swarm/shares/shares.h"
+#include "swarm/shares/sites.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {
@@ -330,14 +330,14 @@ wire::Plan make_plan(Input& input, const Material& material) {
                                        count * material.microbatch, RangeSet(Range{first, count})});
     plan.participants.push_back(material.peers[i]);
   }
-  plan.shares = average::equal_shares(material.segments, plan.participants);
+  plan.shares = swarm::equal_shares(material.segments, plan.participants);
   if (input.one_in(2)) {
     std::vector<swarm::Participant> participants;
     for (const PeerId peer : plan.participants) {
       participants.push_back(
           {.peer = peer, .site = input.one_in(4) ? "" : std::string(1 + input.below(2), 's')});
     }
-    average::divide_into_sites(plan, material.segments, participants);
+    swarm::divide_into_sites(plan, material.segments, participants);
   }
   return plan;
 }

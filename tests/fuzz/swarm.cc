@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "average/reduction/division.h"
 #include "base/check.h"
 #include "fuzz/material.h"
 #include "fuzz/target.h"
 #include "swarm/ballots/quorum.h"
+#include "swarm/shares/division.h"
 #include "wire/frame.h"
 
 namespace tw::fuzz {
@@ -46,7 +46,7 @@ class SwarmStory {
     options.segments = material.segments;
     options.rounds = 3 + input.below(3);
     options.patience = 5s;
-    options.shares = share_rules({1 << 20, 1 << 20}, average::SiteUse::automatic);
+    options.division.bytes = {1 << 20, 1 << 20};
     return options;
   }
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "average/bandwidth/shares.h"
+#include "swarm/shares/shares.h"
 #include "wire/frame.h"
 #include "wire/limits.h"
 
@@ -55,7 +55,7 @@ std::optional<Layout> Layout::of(const wire::Plan& plan, std::uint64_t segments,
   Layout layout;
   layout.self_ = self;
   const std::set<PeerId> participants(plan.participants.begin(), plan.participants.end());
-  const bool sound = participants.size() == plan.participants.size() && covers(plan.shares, segments);
+  const bool sound = participants.size() == plan.participants.size() && swarm::covers(plan.shares, segments);
   if (!sound || !all_within(plan.shares, participants)) return std::nullopt;
   layout.roots_ = by_segment(plan.shares, &wire::Share::owner);
   layout.closed_ = by_segment(plan.shares, &wire::Share::sealed);
@@ -65,7 +65,7 @@ std::optional<Layout> Layout::of(const wire::Plan& plan, std::uint64_t segments,
 
 std::optional<Layout::Site> Layout::site_of(const wire::SitePlan& plan, std::uint64_t segments) {
   const std::set<PeerId> members(plan.members.begin(), plan.members.end());
-  const bool sound = members.empty() ? plan.shares.empty() : covers(plan.shares, segments);
+  const bool sound = members.empty() ? plan.shares.empty() : swarm::covers(plan.shares, segments);
   if (!sound || !all_within(plan.shares, members)) return std::nullopt;
   return Site{plan.members, by_segment(plan.shares, &wire::Share::owner),
               by_segment(plan.shares, &wire::Share::sealed)};

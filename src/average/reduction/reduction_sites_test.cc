@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "average/bandwidth/shares.h"
-#include "average/reduction/division.h"
-#include "average/reduction/sites.h"
 #include "average/reduction/test_cluster.h"
+#include "swarm/shares/division.h"
+#include "swarm/shares/shares.h"
+#include "swarm/shares/sites.h"
 
 namespace tw::average {
 namespace {
@@ -35,11 +35,11 @@ void plant_any_tree(wire::Plan& plan, std::uint64_t segments, Prng& prng) {
     for (const PeerId peer : site.members) {
       if (owners.empty() || prng.chance(0.7)) owners.push_back(peer);
     }
-    site.shares = equal_shares(segments, owners);
+    site.shares = swarm::equal_shares(segments, owners);
   }
   plan.shares.clear();
   for (std::uint64_t s = 0; s < segments; ++s) {
-    append(plan.shares, {plan.participants[prng.below(plan.participants.size())], s, 1, false});
+    swarm::append(plan.shares, {plan.participants[prng.below(plan.participants.size())], s, 1, false});
   }
   for (wire::Contribution& c : plan.draft.contributors) {
     for (const std::uint32_t k : peopled) {
@@ -59,7 +59,7 @@ struct World {
       cluster.give(slots.back());
     }
     plan = cluster.plan(1, slots, {});
-    divide_into_sites(plan, segments(), participants());
+    swarm::divide_into_sites(plan, segments(), participants());
   }
 
   std::uint64_t segments() const { return setup.geometry.segments(); }
@@ -83,7 +83,7 @@ struct World {
   void call_again() {
     const wire::Plan before = plan;
     plan = cluster.plan(before.version + 1, slots, {});
-    divide_as_before(plan, before, participants());
+    swarm::divide_as_before(plan, before, participants());
     cluster.call(plan);
   }
 
@@ -164,7 +164,7 @@ TEST(ReductionOverSites, adds_again_only_at_the_site_of_a_contributor_that_died)
     world.slots.emplace_back(PeerId{5}, 1);  // no other peer has to take over the shares of peer 5
     world.cluster.give(world.slots.back());
     world.plan = world.cluster.plan(1, world.slots, {});
-    divide_into_sites(world.plan, world.segments(), world.participants());
+    swarm::divide_into_sites(world.plan, world.segments(), world.participants());
     world.call_and_run_some();
     world.slots.pop_back();  // one contribution of peer 5 is lost, not the peer
     world.call_again();
@@ -221,7 +221,7 @@ TEST(ReductionOverSites, lets_another_peer_take_the_place_of_one_that_voted_with
       if (share.sealed) share.owner = PeerId{1};
     }
     sealed.participants = world.cluster.alive();
-    mend_sites(sealed, world.segments(), world.participants());
+    swarm::mend_sites(sealed, world.segments(), world.participants());
     world.cluster.call(sealed);
     world.cluster.run();
     ASSERT_TRUE(world.cluster.all_have_the_mean_of(sealed));
@@ -248,7 +248,7 @@ TEST(ReductionOverSites, ends_at_the_last_plan_whatever_plans_came_before) {
         if (slots.empty() || prng.chance(0.7)) slots.push_back(slot);
       }
       plan = cluster.plan(static_cast<std::uint32_t>(version), prng.chance(0.4) ? all : slots,
-                          equal_shares(setup.geometry.segments(), cluster.alive()));
+                          swarm::equal_shares(setup.geometry.segments(), cluster.alive()));
       const bool as_before =
           version > 1 && plan.draft.contributors.size() == before.draft.contributors.size();
       if (as_before && prng.chance(0.5)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "average/bandwidth/shares.h"
 #include "average/reduction/test_cluster.h"
+#include "swarm/shares/shares.h"
 
 namespace tw::average {
 namespace {
@@ -36,7 +36,7 @@ TEST(Reduction, everybody_gets_the_reference_mean_bit_for_bit) {
       if (id.value == 1 || cluster.prng().chance(0.7)) owners.push_back(id);
     }
     for (const auto& slot : slots) cluster.give(slot);
-    const Plan plan = cluster.plan(1, slots, equal_shares(setup.geometry.segments(), owners));
+    const Plan plan = cluster.plan(1, slots, swarm::equal_shares(setup.geometry.segments(), owners));
     cluster.call(plan);
     cluster.run();
     ASSERT_TRUE(cluster.all_have_the_mean_of(plan));
@@ -54,7 +54,7 @@ TEST(Reduction, recomputes_sealed_segments_without_the_contributor_that_died_and
     const std::vector<Cluster::Slot> slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{3}, 0}, {PeerId{4}, 0}};
     for (const auto& slot : slots) cluster.give(slot);
     // Peer 4 owns nothing, so that its death moves no share.
-    const auto shares = equal_shares(setup.geometry.segments(), peers_without(cluster, 4));
+    const auto shares = swarm::equal_shares(setup.geometry.segments(), peers_without(cluster, 4));
     const Plan before = cluster.plan(1, slots, shares);
     cluster.call(before);
     cluster.run(cluster.prng().below(8 * setup.geometry.segments() + 10));
@@ -75,7 +75,7 @@ TEST(Reduction, counts_a_contributor_that_died_after_all_its_segments_arrived) {
     Cluster cluster(setup);
     const std::vector<Cluster::Slot> slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{3}, 0}};
     for (const auto& slot : slots) cluster.give(slot);
-    const auto shares = equal_shares(setup.geometry.segments(), {PeerId{1}, PeerId{2}});
+    const auto shares = swarm::equal_shares(setup.geometry.segments(), {PeerId{1}, PeerId{2}});
     const Plan before = cluster.plan(1, slots, shares);
     cluster.call(before);
     cluster.run();
@@ -96,11 +96,12 @@ TEST(Reduction, sends_the_share_of_an_owner_that_died_to_its_successors_and_noth
     // Peer 4 owns a share but contributes nothing: the set stays when it dies.
     const std::vector<Cluster::Slot> slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{3}, 0}};
     for (const auto& slot : slots) cluster.give(slot);
-    const Plan before = cluster.plan(1, slots, equal_shares(setup.geometry.segments(), cluster.alive()));
+    const Plan before =
+        cluster.plan(1, slots, swarm::equal_shares(setup.geometry.segments(), cluster.alive()));
     cluster.call(before);
     cluster.run(cluster.prng().below(8 * setup.geometry.segments() + 10));
     cluster.die(4);
-    const Plan after = cluster.plan(2, slots, reown(before.shares, cluster.alive()));
+    const Plan after = cluster.plan(2, slots, swarm::reown(before.shares, cluster.alive()));
     cluster.call(after);
     cluster.run();
     ASSERT_TRUE(cluster.all_have_the_mean_of(after));
@@ -118,12 +119,13 @@ TEST(Reduction, survives_the_death_of_a_peer_that_contributes_and_owns) {
     std::vector<Cluster::Slot> slots;
     for (const PeerId id : cluster.alive()) slots.emplace_back(id, 0);
     for (const auto& slot : slots) cluster.give(slot);
-    const Plan before = cluster.plan(1, slots, equal_shares(setup.geometry.segments(), cluster.alive()));
+    const Plan before =
+        cluster.plan(1, slots, swarm::equal_shares(setup.geometry.segments(), cluster.alive()));
     cluster.call(before);
     cluster.run(cluster.prng().below(4 * n * setup.geometry.segments() + 10));
     cluster.die(n);
     slots.pop_back();
-    const Plan after = cluster.plan(2, slots, reown(before.shares, cluster.alive()));
+    const Plan after = cluster.plan(2, slots, swarm::reown(before.shares, cluster.alive()));
     cluster.call(after);
     cluster.run();
     ASSERT_TRUE(cluster.all_have_the_mean_of(after));
@@ -137,14 +139,15 @@ TEST(Reduction, adds_the_slots_that_replace_a_lost_contribution) {
     Cluster cluster(setup);
     std::vector<Cluster::Slot> slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{3}, 0}};
     for (const auto& slot : slots) cluster.give(slot);
-    const Plan before = cluster.plan(1, slots, equal_shares(setup.geometry.segments(), cluster.alive()));
+    const Plan before =
+        cluster.plan(1, slots, swarm::equal_shares(setup.geometry.segments(), cluster.alive()));
     cluster.call(before);
     cluster.run(cluster.prng().below(12 * setup.geometry.segments() + 10));
     cluster.die(3);
     slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{1}, 1}, {PeerId{2}, 3}};
     cluster.give(slots[2]);
     cluster.give(slots[3]);
-    const Plan after = cluster.plan(2, slots, reown(before.shares, cluster.alive()));
+    const Plan after = cluster.plan(2, slots, swarm::reown(before.shares, cluster.alive()));
     cluster.call(after);
     cluster.run();
     ASSERT_TRUE(cluster.all_have_the_mean_of(after));
@@ -161,14 +164,14 @@ TEST(Reduction, a_voter_serves_the_mean_it_voted_for_without_any_contribution) {
     const std::vector<Cluster::Slot> slots = {{PeerId{1}, 0}, {PeerId{2}, 0}, {PeerId{3}, 0}, {PeerId{4}, 0}};
     for (const auto& slot : slots) cluster.give(slot);
     const std::uint64_t segments = setup.geometry.segments();
-    const Plan voted = cluster.plan(1, slots, equal_shares(segments, cluster.alive()));
+    const Plan voted = cluster.plan(1, slots, swarm::equal_shares(segments, cluster.alive()));
     cluster.call(voted);
     while (!cluster.at(1).complete()) ASSERT_TRUE(cluster.step());
     cluster.die(3);
     cluster.die(4);
     const bool detour = seed % 2 == 0;
     if (detour) {
-      const Plan other = cluster.plan(2, {slots[0], slots[1]}, reown(voted.shares, cluster.alive()));
+      const Plan other = cluster.plan(2, {slots[0], slots[1]}, swarm::reown(voted.shares, cluster.alive()));
       cluster.call(other);
       cluster.run(cluster.prng().below(6 * segments + 4));
     }
@@ -197,7 +200,7 @@ TEST(Reduction, ends_at_the_last_plan_whatever_plans_came_before) {
     }
     for (const auto& slot : all) cluster.give(slot);
     Prng& prng = cluster.prng();
-    Plan plan = cluster.plan(1, all, equal_shares(setup.geometry.segments(), cluster.alive()));
+    Plan plan = cluster.plan(1, all, swarm::equal_shares(setup.geometry.segments(), cluster.alive()));
     cluster.call(plan);
     const int plans = static_cast<int>(2 + prng.below(6));
     for (int version = 2; version <= plans; ++version) {
@@ -213,9 +216,9 @@ TEST(Reduction, ends_at_the_last_plan_whatever_plans_came_before) {
         if (owners.empty() || prng.chance(0.7)) owners.push_back(id);
       }
       const bool last = version == plans;
-      plan = cluster.plan(
-          static_cast<std::uint32_t>(version), slots,
-          prng.chance(0.5) ? reown(plan.shares, owners) : equal_shares(setup.geometry.segments(), owners));
+      plan = cluster.plan(static_cast<std::uint32_t>(version), slots,
+                          prng.chance(0.5) ? swarm::reown(plan.shares, owners)
+                                           : swarm::equal_shares(setup.geometry.segments(), owners));
       std::vector<PeerId> told;
       for (const PeerId id : cluster.alive()) {
         if (last || prng.chance(0.6)) told.push_back(id);

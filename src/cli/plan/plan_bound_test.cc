@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "average/bandwidth/bound.h"
 #include "base/prng.h"
 #include "plan/model/round_time.h"
+#include "swarm/shares/bound.h"
 
 /// plan/ may not see average/, and counts peers by groups: both must mean the same bound.
 namespace tw::cli {
@@ -57,7 +57,7 @@ TEST(PlanBound, is_that_of_averaging) {
     const Testbed b = testbed(random);
     const plan::Workload workload{.model = {.params_m = 100}, .bytes_per_param = 2, .streams = 1};
     const double planned = wire_seconds(workload, b.peers, b.network);
-    EXPECT_NEAR(planned, average::bound_seconds(200'000'000, b.participants), 1e-6 * planned)
+    EXPECT_NEAR(planned, swarm::bound_seconds(200'000'000, b.participants), 1e-6 * planned)
         << "seed " << seed << ": " << to_string(b.peers);
   }
 }

@@ -32,11 +32,11 @@ Result<codec::Codec> parse_codec(const std::string& text) {
                            did_you_mean(text, codec::kCodecNames))};
 }
 
-Result<average::SiteUse> parse_site_use(const std::string& text) {
-  const auto found = std::ranges::find(average::kSiteUseNames, text);
-  if (found != average::kSiteUseNames.end())
-    return static_cast<average::SiteUse>(found - average::kSiteUseNames.begin());
-  return Error{fmt::format("--sites {}: expected {}", text, fmt::join(average::kSiteUseNames, ", "))};
+Result<swarm::SiteUse> parse_site_use(const std::string& text) {
+  const auto found = std::ranges::find(swarm::kSiteUseNames, text);
+  if (found != swarm::kSiteUseNames.end())
+    return static_cast<swarm::SiteUse>(found - swarm::kSiteUseNames.begin());
+  return Error{fmt::format("--sites {}: expected {}", text, fmt::join(swarm::kSiteUseNames, ", "))};
 }
 
 Result<Disturbance> parse_disturbance(const std::string& option, const std::string& text,

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "average/reduction/division.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "swarm/shares/division.h"
 
 /// Values of the command line of `tw bench reduce`, from text.
 namespace tw::measure {
@@ -22,7 +22,7 @@ Result<std::uint64_t> parse_bytes(const std::string& option, const std::string& 
 Result<codec::Codec> parse_codec(const std::string& text);
 
 /// "auto", "flat", "tree".
-Result<average::SiteUse> parse_site_use(const std::string& text);
+Result<swarm::SiteUse> parse_site_use(const std::string& text);
 
 /// A disturbance of one peer in the middle of one round.
 struct Disturbance {

@@ -67,7 +67,7 @@ TEST(Trouble, has_a_kind_and_a_length) {
 }
 
 TEST(SiteUse, has_a_name) {
-  EXPECT_EQ(parse_site_use("tree").value(), average::SiteUse::tree);
+  EXPECT_EQ(parse_site_use("tree").value(), swarm::SiteUse::tree);
   EXPECT_TRUE(says(parse_site_use("on").error().message, "--sites on: expected auto, flat, tree"));
 }
 

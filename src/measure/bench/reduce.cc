@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "average/bandwidth/bound.h"
 #include "average/reduction/geometry.h"
 #include "codec/codec.h"
 #include "host/system/temporary_folder.h"
@@ -15,6 +14,7 @@
 #include "measure/testbed/crew.h"
 #include "measure/testbed/testbed.h"
 #include "measure/testbed/trouble.h"
+#include "swarm/shares/bound.h"
 
 namespace tw::measure {
 namespace {
@@ -73,7 +73,7 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground
   std::vector<std::string> more;
   if (options.streams != 0) more = {"--streams", std::to_string(options.streams)};
   more.insert(more.end(),
-              {"--sites", std::string(average::kSiteUseNames[static_cast<std::size_t>(options.sites)])});
+              {"--sites", std::string(swarm::kSiteUseNames[static_cast<std::size_t>(options.sites)])});
   Crew crew({.hosts = ground.hosts,
              .bytes = options.bytes,
              .codec = options.codec,
@@ -225,7 +225,7 @@ Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say&
   if (!taken) return taken;
   fill(result, options, totals);
   result.bound_s =
-      average::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(totals.pumped)));
+      swarm::bound_seconds(wire_bytes(options), loopback_lines(result.peers, median(totals.pumped)));
   result.bound_cpu_s_per_gb = median(totals.pump_cpu);
   return Unit{};
 }

@@ -25,7 +25,7 @@ struct ReduceOptions {
   Round turns = 1;
   std::uint64_t streams = 0;  ///< 0: as many as help
   bool tls = false;           ///< of tradewind's peers; the others have none
-  average::SiteUse sites = average::SiteUse::automatic;
+  swarm::SiteUse sites = swarm::SiteUse::automatic;
   std::vector<std::string> baselines;
   std::optional<Disturbance> disturbance;
   std::optional<TroubleTime> trouble;

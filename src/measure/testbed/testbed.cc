@@ -11,10 +11,10 @@
 #include <iterator>
 #include <thread>
 
-#include "average/bandwidth/bound.h"
 #include "base/time.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/child.h"
+#include "swarm/shares/bound.h"
 
 namespace tw::measure {
 namespace {
@@ -47,9 +47,9 @@ Result<std::string> ask_wan(const std::string& topology, const std::vector<std::
 }  // namespace
 
 double bound_seconds(std::uint64_t wire_bytes, const TestbedPlan& plan) {
-  const double by_cards = average::bound_seconds(wire_bytes, plan.cards);
+  const double by_cards = swarm::bound_seconds(wire_bytes, plan.cards);
   return plan.fences.size() < 2 ? by_cards
-                                : std::max(by_cards, average::bound_seconds(wire_bytes, plan.fences));
+                                : std::max(by_cards, swarm::bound_seconds(wire_bytes, plan.fences));
 }
 
 Result<Testbed> Testbed::up(const std::string& topology, std::size_t hosts) {

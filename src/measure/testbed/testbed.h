@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "swarm/ballots/share_rules.h"
+#include "swarm/shares/participant.h"
 
 /// Where the processes of `tw bench reduce` run.
 namespace tw::measure {

@@ -182,7 +182,7 @@ Lines lines_of(const Workload& workload, const std::vector<PeerGroup>& peers,
   return lines;
 }
 
-/// The same bound as average/bandwidth/bound.h, with equal shares within a group. Rows are linear in the
+/// The same bound as swarm/shares/bound.h, with equal shares within a group. Rows are linear in the
 /// shares times z, z = 1 / seconds.
 double flat_seconds_per_byte(const std::vector<int>& peers, const Lines& lines) {
   const std::size_t z = peers.size();

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "average/bandwidth/bound.h"
 #include "sim/scenarios/test_world.h"
 #include "sim/world/world.h"
+#include "swarm/shares/bound.h"
 
 /// How long averaging takes on lines of known capacity, and what is made of lines that change and of peers
 /// that stop, in mid-round.
@@ -59,7 +59,7 @@ class Averaging {
   /// It is not looked at any more.
   void forget(PeerId peer) { forgotten_.insert(peer); }
 
-  double bound_s() const { return average::bound_seconds(static_cast<std::uint64_t>(kBytes), lines_); }
+  double bound_s() const { return swarm::bound_seconds(static_cast<std::uint64_t>(kBytes), lines_); }
 
   /// These lines carry so much of what they do, from the call of one round to that of another one.
   void slow_down(const std::vector<std::size_t>& places, double factor, Round from, Round to) {

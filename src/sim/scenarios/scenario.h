@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "average/reduction/division.h"
 #include "base/digest.h"
 #include "base/time.h"
 #include "codec/codec.h"
@@ -15,6 +14,7 @@
 #include "sim/faults/faults.h"
 #include "sim/scenarios/between.h"
 #include "sim/world/topology.h"
+#include "swarm/shares/division.h"
 #include "train/learn/optimizer.h"
 #include "train/run/run.h"
 
@@ -29,7 +29,7 @@ struct WorkloadSpec {
   Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
   std::vector<codec::Codec> codecs{codec::kCodecs.begin(), codec::kCodecs.end()};  ///< one is drawn
   double exact_batches = 0.5;                                                      ///< chance
-  std::vector<average::SiteUse> averaging{average::SiteUse::automatic};            ///< one is drawn
+  std::vector<swarm::SiteUse> averaging{swarm::SiteUse::automatic};                ///< one is drawn
   std::vector<train::Rounding> roundings{train::Rounding::nearest,
                                          train::Rounding::stochastic};  ///< of int8; one is drawn
   std::vector<train::OptimizerKind> optimizers{train::OptimizerKind::adamw,

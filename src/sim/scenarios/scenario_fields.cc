@@ -35,7 +35,7 @@ struct CheckerNames {
 
 using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
                            std::vector<codec::Codec>*, std::vector<train::Rounding>*,
-                           std::vector<average::SiteUse>*, std::vector<train::OptimizerKind>*, CheckerNames>;
+                           std::vector<swarm::SiteUse>*, std::vector<train::OptimizerKind>*, CheckerNames>;
 
 constexpr NumberUnit kMilli{.over = 1000};
 constexpr NumberUnit kMbit{.times = 125'000};

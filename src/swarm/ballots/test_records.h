@@ -21,61 +21,6 @@ inline std::vector<wire::Member> members(const std::vector<std::uint64_t>& ids) 
   return all;
 }
 
-inline std::vector<PeerId> owners_of(const std::vector<Participant>& participants) {
-  std::vector<PeerId> all;
-  for (const Participant& participant : participants) {
-    if (participant.owns) all.push_back(participant.peer);
-  }
-  return all;
-}
-
-inline std::vector<wire::Share> equal_shares(std::uint64_t segments, const std::vector<PeerId>& owners) {
-  std::vector<wire::Share> shares;
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    const std::uint64_t first = segments * i / owners.size();
-    shares.push_back({owners[i], first, segments * (i + 1) / owners.size() - first});
-  }
-  return shares;
-}
-
-/// The same shares, but these segments are this owner's, and not sealed.
-inline std::vector<wire::Share> moved_to(PeerId owner, const RangeSet& segments,
-                                         const std::vector<wire::Share>& before) {
-  std::vector<wire::Share> shares;
-  for (const wire::Share& share : before) {
-    for (std::uint64_t s = share.first; s < share.first + share.count; ++s) {
-      const bool moves = segments.contains(s);
-      const wire::Share now{moves ? owner : share.owner, s, 1, share.sealed && !moves};
-      const bool same =
-          !shares.empty() && shares.back().owner == now.owner && shares.back().sealed == now.sealed;
-      if (same) {
-        ++shares.back().count;
-      } else {
-        shares.push_back(now);
-      }
-    }
-  }
-  return shares;
-}
-
-/// Equal shares; those of owners that are gone fall to the first. No sites.
-inline ShareRules equal_share_rules() {
-  ShareRules rules;
-  rules.cut = [](std::uint64_t segments, const std::vector<Participant>& participants,
-                 const std::vector<wire::Share>&) { return equal_shares(segments, owners_of(participants)); };
-  rules.move = [](const std::vector<wire::Share>& before, const RangeSet& segments,
-                  const std::vector<Participant>& participants) {
-    return segments.empty() ? before : moved_to(owners_of(participants).front(), segments, before);
-  };
-  rules.seconds = [](const wire::Plan&, const std::vector<Participant>&) { return 0.0; };
-  rules.plant = [](wire::Plan&, const std::vector<Participant>&) {};
-  rules.follow = [](wire::Plan& plan, const wire::Plan& before, const std::vector<Participant>&) {
-    plan.shares = before.shares;
-  };
-  rules.mend = [](wire::Plan&, std::uint64_t, const std::vector<Participant>&) {};
-  return rules;
-}
-
 /// Each microbatch below `count` in exactly one contribution, and samples that add up to the record's.
 inline ::testing::AssertionResult covers_the_batch(const wire::Record& record, std::uint64_t count) {
   RangeSet all;

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "average/reduction/division.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "swarm/shares/division.h"
 #include "train/learn/optimizer.h"
 
 namespace tw::train {
@@ -65,7 +65,7 @@ struct RunOptions {
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// The rounding error of a contribution is added to a later one; nothing: if codec is int8 or int4.
   std::optional<bool> error_feedback;
-  average::SiteUse sites = average::SiteUse::automatic;
+  swarm::SiteUse sites = swarm::SiteUse::automatic;
   /// Work of a peer that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;
   double norm_cap = 0;  ///< largest L2 norm, per sample, of a contribution; 0 = none

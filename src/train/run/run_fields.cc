@@ -29,9 +29,9 @@ struct CopyPlace {
   std::string* at;
 };
 
-using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                           Duration*, codec::Codec*, Rounding*, average::SiteUse*, BudgetAction*, ShelfPlace,
-                           CopyPlace>;
+using Place =
+    std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
+                 Duration*, codec::Codec*, Rounding*, swarm::SiteUse*, BudgetAction*, ShelfPlace, CopyPlace>;
 
 }  // namespace
 

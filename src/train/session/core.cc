@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session/core.h"
 
-#include "average/reduction/division.h"
+#include "swarm/shares/division.h"
 
 namespace tw::train {
 namespace {
@@ -24,9 +24,9 @@ swarm::SwarmOptions swarm_options(const SessionOptions& options, const RunFacts&
   swarm.grain = grain;
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
-  swarm.shares = share_rules(
-      {encoded_bytes(run.codec, geometry.length), encoded_bytes(codec_of_mean(run.codec), geometry.length)},
-      run.sites);
+  swarm.division = {{.contribution = encoded_bytes(run.codec, geometry.length),
+                     .mean = encoded_bytes(codec_of_mean(run.codec), geometry.length)},
+                    run.sites};
   swarm.sum_bytes = geometry.length * sizeof(float);
   swarm.rarely = options.rarely;
   return swarm;

@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "base/check.h"
-#include "swarm/ballots/share_rules.h"
+#include "swarm/shares/participant.h"
 #include "wire/messages.h"
 
-namespace tw::average {
+namespace tw::swarm {
 
 /// Traffic between each two participants of a plan, in encoded means.
 class PlanTraffic {
  public:
   /// Each contribution of the plan is one vector. `contribution`: its length on the wire, in means. A plan
   /// without shares sends nothing.
-  PlanTraffic(const wire::Plan& plan, const std::vector<swarm::Participant>& participants,
-              double contribution = 1);
+  PlanTraffic(const wire::Plan& plan, const std::vector<Participant>& participants, double contribution = 1);
 
   /// By their positions among the participants.
   double from_to(std::size_t i, std::size_t j) const {
@@ -34,9 +33,9 @@ class PlanTraffic {
  private:
   void add(PeerId from, PeerId to, double vectors);
 
-  std::vector<swarm::Participant> participants_;
+  std::vector<Participant> participants_;
   std::map<PeerId, std::size_t> places_;
   std::vector<double> sent_;
 };
 
-}  // namespace tw::average
+}  // namespace tw::swarm

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/bandwidth/shares.h"
+#include "swarm/shares/shares.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "average/bandwidth/bound.h"
 #include "base/check.h"
+#include "swarm/shares/bound.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
 
-using swarm::Participant;
 using wire::Share;
 
 /// Shares change only for a larger gain: bandwidth is measured to a few percent.
@@ -174,4 +173,4 @@ bool covers(const std::vector<Share>& shares, std::uint64_t segments) {
   return next == segments;
 }
 
-}  // namespace tw::average
+}  // namespace tw::swarm

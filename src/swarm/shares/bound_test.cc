@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/bandwidth/bound.h"
+#include "swarm/shares/bound.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,8 @@
 #include "base/prng.h"
 #include "base/simplex.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
-
-using swarm::Participant;
 
 Participant participant(std::uint64_t id, double up, double down) {
   return {PeerId{id}, true, 1, {up, down, {}}};
@@ -250,4 +248,4 @@ TEST(Bound, with_slow_pairs_is_the_best_that_any_shares_reach) {
 }
 
 }  // namespace
-}  // namespace tw::average
+}  // namespace tw::swarm

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/reduction/sites.h"
+#include "swarm/shares/sites.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
-#include "average/bandwidth/shares.h"
-#include "average/reduction/division.h"
-#include "average/reduction/layout.h"
-#include "average/reduction/traffic.h"
 #include "base/prng.h"
+#include "swarm/shares/division.h"
+#include "swarm/shares/shares.h"
+#include "swarm/shares/traffic.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
 
-using swarm::Participant;
 using ::testing::ElementsAre;
 using wire::Plan;
 
@@ -47,8 +46,19 @@ std::map<PeerId, std::uint64_t> counts(const std::vector<wire::Share>& shares) {
   return by_owner;
 }
 
+/// Shares cover the vector and belong to participants, each of which is in one site.
 bool is_sound(const Plan& plan, std::uint64_t segments) {
-  return Layout::of(plan, segments, PeerId{1}).has_value();
+  std::vector<PeerId> members;
+  const auto covered = [&](const std::vector<wire::Share>& shares, const std::vector<PeerId>& peers) {
+    return covers(shares, segments) && std::ranges::all_of(shares, [&](const wire::Share& share) {
+             return std::ranges::find(peers, share.owner) != peers.end();
+           });
+  };
+  for (const wire::SitePlan& site : plan.sites) {
+    if (site.members.empty() ? !site.shares.empty() : !covered(site.shares, site.members)) return false;
+    members.insert(members.end(), site.members.begin(), site.members.end());
+  }
+  return covered(plan.shares, plan.participants) && std::ranges::is_permutation(members, plan.participants);
 }
 
 const std::vector<Participant> kThreeAndTwo = {participant(1, "b"), participant(2, "a"), participant(3, "b"),
@@ -252,9 +262,7 @@ TEST(PlanTraffic, takes_the_time_of_the_line_that_is_busy_longest) {
 
 Plan cut(SiteUse use, const std::vector<Participant>& participants) {
   Plan plan = plan_of(participants);
-  const swarm::ShareRules rules = share_rules({1, 1}, use);
-  plan.shares = rules.cut(60, participants, {});
-  rules.plant(plan, participants);
+  divide(plan, 60, participants, {}, {.sites = use});
   return plan;
 }
 
@@ -293,4 +301,4 @@ TEST(Sites, of_a_plan_that_is_malformed_stay_so) {
 }
 
 }  // namespace
-}  // namespace tw::average
+}  // namespace tw::swarm

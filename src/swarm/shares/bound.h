@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "swarm/ballots/share_rules.h"
+#include "swarm/shares/participant.h"
 
-namespace tw::average {
+namespace tw::swarm {
 
 /// Parts of a vector whose sum is 1, one for each participant, and the least time of averaging with them.
 ///
@@ -22,17 +22,17 @@ struct Split {
 /// - 1) / sum b). The part of i is in proportion to T b_i - 1, or to 0.85 T b_i - 1 if the slowest peer
 /// decides and others have much to spare: a peer with little to spare gets nothing. Rates of single pairs
 /// count where they bind, unless there are so many participants (hundreds) that each pair carries little.
-Split best_split(std::vector<swarm::Participant> participants);
+Split best_split(std::vector<Participant> participants);
 
 /// T*: the least time in which any shares can average a vector of this encoded size. 0 when no bandwidth is
 /// known.
-double bound_seconds(std::uint64_t bytes, const std::vector<swarm::Participant>& participants);
+double bound_seconds(std::uint64_t bytes, const std::vector<Participant>& participants);
 
 /// Unknown bandwidths become the median of the known ones of their site, or of all, but no more than that of
 /// the same peer in the other direction. False when none is known.
-bool fill_in_lines(std::vector<swarm::Participant>& participants);
+bool fill_in_lines(std::vector<Participant>& participants);
 
 /// Time of averaging with these parts; 0 when no bandwidth is known.
-double seconds_per_byte(const std::vector<double>& parts, std::vector<swarm::Participant> participants);
+double seconds_per_byte(const std::vector<double>& parts, std::vector<Participant> participants);
 
-}  // namespace tw::average
+}  // namespace tw::swarm

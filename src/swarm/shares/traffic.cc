@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/reduction/traffic.h"
+#include "swarm/shares/traffic.h"
 
 #include <algorithm>
 
-#include "average/bandwidth/bound.h"
+#include "swarm/shares/bound.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
 
 std::vector<wire::SitePlan> sites_of(const wire::Plan& plan) {
@@ -24,7 +24,7 @@ void each_overlap(const std::vector<wire::Share>& a, const std::vector<wire::Sha
 
 }  // namespace
 
-PlanTraffic::PlanTraffic(const wire::Plan& plan, const std::vector<swarm::Participant>& participants,
+PlanTraffic::PlanTraffic(const wire::Plan& plan, const std::vector<Participant>& participants,
                          double contribution)
     : participants_(participants), sent_(participants.size() * participants.size()) {
   for (std::size_t i = 0; i < participants.size(); ++i) places_[participants[i].peer] = i;
@@ -70,7 +70,7 @@ double PlanTraffic::between_sites() const {
 }
 
 double PlanTraffic::seconds_per_byte() const {
-  std::vector<swarm::Participant> participants = participants_;
+  std::vector<Participant> participants = participants_;
   if (!fill_in_lines(participants)) return 0;
   double seconds = 0;
   for (std::size_t i = 0; i < participants.size(); ++i) {
@@ -90,4 +90,4 @@ double PlanTraffic::seconds_per_byte() const {
   return seconds;
 }
 
-}  // namespace tw::average
+}  // namespace tw::swarm

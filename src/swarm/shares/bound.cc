@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/bandwidth/bound.h"
+#include "swarm/shares/bound.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +12,8 @@
 #include "base/median.h"
 #include "base/simplex.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
-
-using swarm::Participant;
 
 /// Most numbers in the tableau: beyond it, rates of pairs are ignored.
 constexpr std::size_t kMostNumbers = 300'000;
@@ -216,4 +214,4 @@ double seconds_per_byte(const std::vector<double>& parts, std::vector<Participan
   return Lines(participants).seconds(parts);
 }
 
-}  // namespace tw::average
+}  // namespace tw::swarm

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/reduction/sites.h"
+#include "swarm/shares/sites.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "average/bandwidth/bound.h"
-#include "average/bandwidth/shares.h"
 #include "base/check.h"
+#include "swarm/shares/bound.h"
+#include "swarm/shares/shares.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
 
-using swarm::Participant;
 using wire::Plan;
 using wire::Share;
 using wire::SitePlan;
@@ -292,4 +291,4 @@ void mend_sites(Plan& plan, std::uint64_t segments, const std::vector<Participan
   }
 }
 
-}  // namespace tw::average
+}  // namespace tw::swarm

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "average/bandwidth/shares.h"
+#include "swarm/shares/shares.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "average/bandwidth/bound.h"
 #include "base/prng.h"
+#include "swarm/shares/bound.h"
 
-namespace tw::average {
+namespace tw::swarm {
 namespace {
 
 using wire::Share;
@@ -75,8 +75,8 @@ TEST(Shares, only_those_of_owners_that_are_gone_move) {
   }
 }
 
-std::vector<swarm::Participant> some_participants(Prng& prng, std::uint64_t most) {
-  std::vector<swarm::Participant> participants;
+std::vector<Participant> some_participants(Prng& prng, std::uint64_t most) {
+  std::vector<Participant> participants;
   for (const PeerId peer : some_peers(prng, most)) {
     const double rate = 1e6 * (1 + prng.uniform() * 100);
     participants.push_back(
@@ -89,7 +89,7 @@ std::vector<swarm::Participant> some_participants(Prng& prng, std::uint64_t most
 TEST(Shares, weighted_ones_cover_everything_and_are_the_best_parts_in_whole_segments) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Prng prng(seed);
-    const std::vector<swarm::Participant> participants = some_participants(prng, 9);
+    const std::vector<Participant> participants = some_participants(prng, 9);
     const std::uint64_t segments = prng.below(100);
     const std::vector<Share> shares = weighted_shares(segments, participants);
     ASSERT_EQ(shares, weighted_shares(segments, participants)) << "seed " << seed;
@@ -105,7 +105,7 @@ TEST(Shares, weighted_ones_cover_everything_and_are_the_best_parts_in_whole_segm
 
 TEST(Shares, of_a_tiny_line_are_none) {
   const wire::Bandwidth fast{1e8, 1e8, {}}, tiny{1e3, 1e3, {}};
-  const std::vector<swarm::Participant> participants = {
+  const std::vector<Participant> participants = {
       {PeerId{1}, true, 1, fast}, {PeerId{2}, true, 1, tiny}, {PeerId{3}, true, 1, fast}};
   const std::vector<Share> expected = {{PeerId{1}, 0, 500}, {PeerId{3}, 500, 500}};
   EXPECT_EQ(weighted_shares(1000, participants), expected);
@@ -113,7 +113,7 @@ TEST(Shares, of_a_tiny_line_are_none) {
 
 TEST(Shares, change_only_when_it_pays) {
   const auto participants = [](double third) {
-    std::vector<swarm::Participant> all;
+    std::vector<Participant> all;
     for (const double rate : {1e8, 1e8, third, 1e8}) {
       all.push_back({PeerId{all.size() + 1}, true, 1, {rate, rate, {}}});
     }
@@ -123,13 +123,13 @@ TEST(Shares, change_only_when_it_pays) {
   before[2].sealed = true;
   EXPECT_EQ(weighted_shares(1000, participants(0.97e8), before), weighted_shares(1000, participants(1e8)));
   EXPECT_EQ(weighted_shares(1000, participants(0.8e8), before), weighted_shares(1000, participants(0.8e8)));
-  std::vector<swarm::Participant> without = participants(0.97e8);
+  std::vector<Participant> without = participants(0.97e8);
   without[2].owns = false;
   EXPECT_EQ(owned(weighted_shares(1000, without, before), PeerId{3}), 0U);
 }
 
 TEST(Shares, that_move_go_to_whom_has_room) {
-  std::vector<swarm::Participant> participants;
+  std::vector<Participant> participants;
   for (const double rate : {1e8, 2e7, 1e8, 1e8})
     participants.push_back({PeerId{participants.size() + 1}, true, 1, {rate, rate, {}}});
   const std::vector<Share> before = equal_shares(400, {PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}});
@@ -148,7 +148,7 @@ TEST(Shares, a_moved_share_is_not_sealed_and_the_others_stay_so) {
 
 TEST(Shares, single_segments_move_and_the_others_stay) {
   const std::vector<Share> before = {{PeerId{1}, 0, 4, true}, {PeerId{2}, 4, 6}};
-  const std::vector<swarm::Participant> participants = {{PeerId{1}}, {PeerId{2}, false}, {PeerId{3}}};
+  const std::vector<Participant> participants = {{PeerId{1}}, {PeerId{2}, false}, {PeerId{3}}};
   RangeSet segments(Range{2, 1});
   segments.add(Range{7, 50});
   const std::vector<Share> after = {{PeerId{1}, 0, 2, true}, {PeerId{1}, 2, 1}, {PeerId{1}, 3, 1, true},
@@ -169,4 +169,4 @@ TEST(Shares, gaps_overlaps_and_overhangs_do_not_cover) {
 }
 
 }  // namespace
-}  // namespace tw::average
+}  // namespace tw::swarm
