@@ -1,108 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of `tw predict` for the pattern tradewind (src/plan/model/round_time.cc, docs/planner.md): what a round
-// takes by calculation and averaging. web/test compares it with what the program prints.
+// What a run would do with other peers, bandwidth and batches, from what it measured of itself: its averaging in
+// proportion to the bytes that a peer sends (docs/planner.md).
 
 const SHARE_OF_BOUND = 0.98;
 const ROUND_S = 0.02;
 const PROCESSOR_S_PER_GB = 0.98;
-const ROUND_TRIPS = 4;
 const UPDATE_S_PER_M_PARAMS = (7 * 4e6) / 10e9;
-
-/// The largest value of the last variable where rows * v <= limits, v >= 0, limits >= 0: the simplex method,
-/// by Bland's rule. rows: [{factors, limit}].
-export function largestLast(rows) {
-  const n = rows[0].factors.length;
-  const m = rows.length;
-  const table = rows.map((row, i) => [...row.factors, ...rows.map((_, j) => (i === j ? 1 : 0)), row.limit]);
-  const aim = new Array(n + m + 1).fill(0);
-  aim[n - 1] = -1;
-  for (let steps = 0; steps < 10000; ++steps) {
-    const column = aim.findIndex((value, i) => i < n + m && value < -1e-12);
-    if (column < 0) return aim[n + m];
-    let leaving = -1;
-    for (let i = 0; i < m; ++i) {
-      if (table[i][column] <= 1e-12) continue;
-      const ratio = table[i][n + m] / table[i][column];
-      if (leaving < 0 || ratio < table[leaving][n + m] / table[leaving][column] - 1e-15) leaving = i;
-    }
-    if (leaving < 0) return Infinity;
-    const pivot = table[leaving][column];
-    table[leaving] = table[leaving].map((value) => value / pivot);
-    for (const row of [...table, aim]) {
-      if (row === table[leaving] || row[column] === 0) continue;
-      const factor = row[column];
-      row.forEach((value, k) => (row[k] = value - factor * table[leaving][k]));
-    }
-  }
-  return aim[n + m];
-}
-
-/// Seconds for a vector of one byte. groups: [{count, card}], card in bytes/s each way of a peer;
-/// pair[g][h]: bytes/s from a peer of one group to one of another.
-export function flatSecondsPerByte(groups, pair) {
-  const z = groups.length;
-  const n = groups.reduce((sum, group) => sum + group.count, 0);
-  const unit = Math.max(...groups.map((group) => group.card));
-  const rows = [];
-  const all = { factors: new Array(z + 1).fill(0), limit: 0 };
-  all.factors[z] = 1;
-  for (let g = 0; g < z; ++g) {
-    all.factors[g] = -groups[g].count;
-    const card = { factors: new Array(z + 1).fill(0), limit: groups[g].card / unit };
-    card.factors[z] = 1;
-    card.factors[g] = n - 2;
-    rows.push(card);
-    for (let h = 0; h < z; ++h) {
-      if (g === h && groups[g].count === 1) continue;
-      const row = { factors: new Array(z + 1).fill(0), limit: pair[g][h] / unit };
-      row.factors[g] += 1;
-      row.factors[h] += 1;
-      rows.push(row);
-    }
-  }
-  rows.push(all);
-  return 1 / (largestLast(rows) * unit);
-}
-
-/// work: {params_m, bytes_per_param, tbs, delayed}; groups: [{count, card, samples_per_s}]; lines: {pair, rtt_s}.
-/// The round by `tw predict`: {calc_s, comm_s, wire_s, overlap_s, samples_per_s, granularity}.
-export function predictRound(work, groups, lines) {
-  const n = groups.reduce((sum, group) => sum + group.count, 0);
-  const speed = groups.reduce((sum, group) => sum + group.count * group.samples_per_s, 0);
-  const mb = work.bytes_per_param * work.params_m;
-  const wire_s = n < 2 ? 0 : (mb * 1e6 * flatSecondsPerByte(groups, lines.pair)) / SHARE_OF_BOUND;
-  return roundOf({
-    n,
-    tbs: work.tbs,
-    speed,
-    mb,
-    params_m: work.params_m,
-    wire_s,
-    rtt_s: lines.rtt_s,
-    delayed: work.delayed,
-  });
-}
-
-/// The parts of a round put together. wire_s: until the bytes have moved.
-export function roundOf({ n, tbs, speed, mb, params_m, wire_s, rtt_s, delayed }) {
-  const sent_mb = n < 2 ? 0 : (2 * (n - 1) * mb) / n;
-  const processor_s = (PROCESSOR_S_PER_GB * sent_mb) / 1e3;
-  const comm_s =
-    n < 2
-      ? 0
-      : Math.max(wire_s, processor_s) + ROUND_S + ROUND_TRIPS * rtt_s + UPDATE_S_PER_M_PARAMS * params_m;
-  const calc_s = tbs / speed;
-  const overlap_s = delayed ? Math.min(comm_s, calc_s) : 0;
-  return {
-    calc_s,
-    comm_s,
-    wire_s,
-    sent_mb,
-    overlap_s,
-    samples_per_s: tbs / (calc_s + comm_s - overlap_s),
-    granularity: comm_s > 0 ? calc_s / comm_s : Infinity,
-  };
-}
 
 const BYTES_PER_PARAM = 2;
 const LAST = 50;
@@ -144,16 +47,16 @@ export function whatIf(run, { peers, bandwidth, tbs }) {
   const part = (n) => (n - 1) / n;
   const at_hand = run.wire_s == null ? (run.comm_s ?? 0) : run.wire_s / SHARE_OF_BOUND;
   const wire_s = run.n > 1 && peers > 1 ? (at_hand * part(peers)) / part(run.n) / bandwidth : 0;
-  return roundOf({
-    n: peers,
-    tbs,
-    speed: (run.speed * peers) / run.n,
-    mb: run.mb,
-    params_m: run.mb / BYTES_PER_PARAM,
-    wire_s,
-    rtt_s: 0,
-    delayed: false,
-  });
+  const processor_s = (PROCESSOR_S_PER_GB * 2 * part(peers) * run.mb) / 1e3;
+  const update_s = (UPDATE_S_PER_M_PARAMS * run.mb) / BYTES_PER_PARAM;
+  const comm_s = peers < 2 ? 0 : Math.max(wire_s, processor_s) + ROUND_S + update_s;
+  const calc_s = (tbs * run.n) / (run.speed * peers);
+  return {
+    calc_s,
+    comm_s,
+    samples_per_s: tbs / (calc_s + comm_s),
+    granularity: comm_s > 0 ? calc_s / comm_s : Infinity,
+  };
 }
 
 /// Fewer rounds, such as those right after a loss, would judge the model by their noise.

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: dollars against hours of all options, and why the others lost. Data: tw plan --json.
+// A plan: dollars against hours of all options, and why the others lost. Data: tw plan --json, and plan.svg.
 
 import { h, panel, tile } from "./dom.js";
-import { count, dateTime, digits, plural, rate, three, usd } from "./format.js";
+import { count, dateTime, plural, rate, three, usd } from "./format.js";
 import { topBar } from "./header.js";
-import { scatter } from "./scatter.js";
 import { themeSwitch } from "./theme.js";
 
 const hours = (x) => `${three(x)} h`;
 
-export function planPage(app, { made_s, plan }) {
+export function planPage(app, { made_s, plan, svg }) {
   const bar = topBar("tradewind plan");
   bar.hideProgress();
   bar.setRun(
@@ -22,7 +21,7 @@ export function planPage(app, { made_s, plan }) {
   ];
   app.append(
     bar.element,
-    h("main", {}, numbers(plan), picture(plan, options), table(plan, withFront(plan, options)), notes(plan)),
+    h("main", {}, numbers(plan), picture(svg), table(plan, withFront(plan, options)), notes(plan)),
     h(
       "footer",
       {},
@@ -62,84 +61,24 @@ function numbers({ chosen }) {
   );
 }
 
-function linesOf(one) {
-  return [
-    `${one.name}: ${one.peers}`,
-    `${usd(one.usd)} (${usd(one.usd_spread.p10)} to ${usd(one.usd_spread.p90)}), ${hours(one.hours)} (${hours(one.hours_spread.p10)} to ${hours(one.hours_spread.p90)})`,
-    `${rate(one.throughput_sps)} samples/s, ${usd(one.usd_per_h)}/h, ${usd(one.usd_per_million_samples)} per million`,
-    ...(one.why_it_lost ? [one.why_it_lost] : []),
-  ];
-}
-
-function picture(plan, options) {
+/// The program's own picture (plan.svg), in the colours of the page.
+function picture(text) {
   const part = panel(
     "picture",
     "Cost against time",
-    "left and down is better; point at an option, or tab to it, for its reason",
+    "left and down is better; point at an option for its reason",
   );
-  const point = (one, looks, name) => ({
-    x: one.hours,
-    y: one.usd,
-    xRange: [one.hours_spread.p10, one.hours_spread.p90],
-    yRange: [one.usd_spread.p10, one.usd_spread.p90],
-    looks,
-    name,
-    lines: linesOf(one),
-  });
-  const { shown, beyond } = withoutFar(plan, options);
-  const inFront = plan.front.filter((one) => shown(one));
-  const points = [
-    ...inFront.map((one) => ({ ...point(one, "on-front", ""), xRange: undefined, yRange: undefined })),
-    ...options
-      .slice(1)
-      .filter(shown)
-      .map((one) => point(one, "other", one.name))
-      .reverse(),
-    point(plan.chosen, "chosen", plan.chosen.name === "chosen" ? "chosen" : `chosen: ${plan.chosen.name}`),
-  ];
+  const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  drawn.setAttribute("role", "img");
+  drawn.setAttribute("aria-label", "Cost against time of all options, as in the table below");
   part.body.append(
-    scatter(
-      points,
-      inFront.map((one) => ({ x: one.hours, y: one.usd })),
-      { x: { name: "hours", tick: (x) => digits(x) }, y: { name: "$ for the run", tick: (x) => digits(x) } },
-    ),
     h(
-      "ul",
-      { class: "legend" },
-      [
-        ["chosen", "lost"],
-        ["front of cost and time", "averaging"],
-        ["runners-up and baselines", "left"],
-      ].map(([name, fill]) =>
-        h("li", {}, h("span", { class: `key fill-${fill}` }, "\u00a0\u00a0\u00a0"), name),
-      ),
+      "div",
+      { class: "scroll plan-picture", tabindex: "0", role: "region", "aria-label": "Cost against time" },
+      document.importNode(drawn, true),
     ),
   );
-  if (beyond.length)
-    part.body.append(
-      h(
-        "p",
-        { class: "hint" },
-        `Outside of the picture: ${beyond.map((one) => `${one.name} (${hours(one.hours)}, ${usd(one.usd)})`).join(", ")}.`,
-      ),
-    );
   return part.element;
-}
-
-/// One option that takes ten times as long would press all others together: it is told below the picture.
-function withoutFar(plan, options) {
-  const most = (key) =>
-    8 *
-    Math.max(
-      plan.chosen[key],
-      ...plan.front
-        .map((one) => one[key])
-        .sort((a, b) => a - b)
-        .slice(0, 3),
-    );
-  const limits = { hours: most("hours"), usd: most("usd") };
-  const shown = (one) => one.hours <= limits.hours && one.usd <= limits.usd;
-  return { shown, beyond: options.filter((one) => !shown(one)) };
 }
 
 /// Each point of the front is a choice where the goal is the front.

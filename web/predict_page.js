@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prediction: speed, round and cost of a cluster with their ranges. Data: tw predict --json, and the inputs of
-// its model where it can be asked again here.
+// A prediction: speed, round and cost of a cluster with their ranges. Data: tw predict --json, and its answers for
+// other peers, bandwidths and batches.
 
 import { h, panel, svg, tile } from "./dom.js";
 import { dateTime, digits, duration, plural, rate, three, usd } from "./format.js";
 import { topBar } from "./header.js";
-import { predictRound } from "./model.js";
 import { themeSwitch } from "./theme.js";
-import { answerTable, slider } from "./what_if.js";
+import { answerTable, steps } from "./what_if.js";
 
 export function predictPage(app, data) {
   const { prediction } = data;
@@ -16,8 +15,8 @@ export function predictPage(app, data) {
   bar.setRun(`${data.model} on ${data.peers}`);
   bar.setLink("frozen", `predicted ${dateTime(data.made_s)}`);
   const parts = [tilesOf(prediction), roundPart(data), rangesPart(prediction)];
-  if (data.inputs) parts.push(whatIfPart(data));
-  parts.push(notesPart(prediction, Boolean(data.inputs)));
+  if (data.answers) parts.push(whatIfPart(data));
+  parts.push(notesPart(prediction, Boolean(data.answers)));
   app.append(
     bar.element,
     h("main", {}, parts),
@@ -135,50 +134,31 @@ function rangesPart(prediction) {
   return part.element;
 }
 
-/// The model of the program again, in this page.
-function whatIfPart(data) {
-  const part = panel("what-if", "What if", "the same model, in this page");
+/// What the program predicts for every position of the sliders.
+function whatIfPart({ prediction, answers }) {
+  const part = panel("what-if", "What if", "the same model");
   part.element.classList.add("half");
-  const { inputs } = data;
+  const start = [
+    answers.peers.indexOf(answers.as_it_is.peers),
+    answers.bandwidth.indexOf(1),
+    answers.tbs.indexOf(answers.as_it_is.tbs),
+  ];
+  const round = ([n, b, t]) => answers.rounds[n][b][t];
   const draw = () => {
-    const factor = peers.value() / start;
-    const groups = inputs.groups.map((group) => ({
-      ...group,
-      count: Math.max(1, Math.round(group.count * factor)),
-      card: group.card * bandwidth.value(),
-    }));
-    const pair = inputs.pair.map((row) => row.map((rate) => rate * bandwidth.value()));
-    const work = { ...inputs.work, tbs: tbs.value() };
-    const now = predictRound(inputs.work, inputs.groups, inputs);
-    const then = predictRound(work, groups, { pair, rtt_s: inputs.rtt_s });
-    const machines = groups.reduce((sum, group) => sum + group.count, 0) / start;
-    const vm = prediction.usd_per_h.vm * machines;
+    const at = sliders.map((one) => one.index());
+    const [now, then] = [round(start), round(at)];
+    const vm = prediction.usd_per_h.vm;
+    const shows = [rate, duration, duration, (x) => (x == null ? "∞" : three(x))];
     table.set([
-      [now.samples_per_s, then.samples_per_s, rate],
-      [now.calc_s + now.comm_s - now.overlap_s, then.calc_s + then.comm_s - then.overlap_s, duration],
-      [now.comm_s, then.comm_s, duration],
-      [now.granularity, then.granularity, (x) => (Number.isFinite(x) ? three(x) : "∞")],
-      [prediction.usd_per_h.vm, vm, usd],
+      ...shows.map((show, i) => [now[i], then[i], show]),
+      [vm, (vm * answers.peers[at[0]]) / answers.peers[start[0]], usd],
     ]);
   };
-  const { prediction } = data;
-  const start = inputs.groups.reduce((sum, group) => sum + group.count, 0);
-  const peers = slider(
-    "Peers",
-    { least: 1, most: Math.max(128, 4 * start), whole: true, show: (x) => plural(x, "peer") },
-    draw,
-  );
-  const bandwidth = slider("Bandwidth", { least: 0.1, most: 10, show: (x) => `× ${three(x)}` }, draw);
-  const tbs = slider(
-    "Target batch",
-    {
-      least: Math.max(1, inputs.work.tbs / 32),
-      most: inputs.work.tbs * 32,
-      whole: true,
-      show: (x) => digits(x, 6),
-    },
-    draw,
-  );
+  const sliders = [
+    steps("Peers", answers.peers, (x) => plural(x, "peer"), draw),
+    steps("Bandwidth", answers.bandwidth, (x) => `× ${three(x)}`, draw),
+    steps("Target batch", answers.tbs, (x) => digits(x, 6), draw),
+  ];
   const table = answerTable([
     ["Samples/s", ""],
     ["Round", ""],
@@ -187,14 +167,16 @@ function whatIfPart(data) {
     ["$/h of machines", ""],
   ]);
   const reset = () => {
-    peers.set(start);
-    bandwidth.set(1);
-    tbs.set(inputs.work.tbs);
+    sliders.forEach((one, i) => one.set(start[i]));
     draw();
   };
   part.tools.append(h("button", { class: "plain", type: "button", onclick: reset }, "As it is"));
   part.body.append(
-    h("div", { class: "sliders" }, peers.element, bandwidth.element, tbs.element),
+    h(
+      "div",
+      { class: "sliders" },
+      sliders.map((one) => one.element),
+    ),
     table.element,
     h("p", { class: "hint" }, "Peers are scaled in every group alike."),
   );

@@ -5,18 +5,14 @@ import { h, panel, setAttribute, setText } from "./dom.js";
 import { count, duration, plural, signed, three, usd } from "./format.js";
 import { errorSoFar, measured, whatIf } from "./model.js";
 
-/// A slider: {element, value(), set(value)}; `show` makes its text, positions are 0 to 1000 on `scale`.
-export function slider(label, { least, most, whole, show }, changed) {
-  const input = h("input", { type: "range", min: "0", max: "1000", "aria-label": label });
+/// A slider of positions 0 to `most`, with a text for each: {element, at(), set(position)}.
+function positions(label, most, show, changed) {
+  const input = h("input", { type: "range", min: "0", max: String(most), "aria-label": label });
   const output = h("output");
-  const range = { least, most };
-  const value = () => {
-    const raw = range.least * Math.pow(range.most / range.least, Number(input.value) / 1000);
-    return whole ? Math.max(1, Math.round(raw)) : raw;
-  };
+  const at = () => Number(input.value);
   const tell = () => {
-    setText(output, show(value()));
-    setAttribute(input, "aria-valuetext", show(value()));
+    setText(output, show(at()));
+    setAttribute(input, "aria-valuetext", show(at()));
   };
   input.addEventListener("input", () => {
     tell();
@@ -24,14 +20,33 @@ export function slider(label, { least, most, whole, show }, changed) {
   });
   return {
     element: h("label", { class: "slider" }, h("span", {}, label), input, output),
-    value,
-    range: (from, to) => Object.assign(range, { least: from, most: to }),
-    set(x) {
-      input.value = String(
-        Math.round((1000 * Math.log(x / range.least)) / Math.log(range.most / range.least)),
-      );
+    at,
+    set(position) {
+      input.value = String(position);
       tell();
     },
+  };
+}
+
+/// A slider over these values: {element, index(), set(index)}.
+export function steps(label, values, show, changed) {
+  const { element, at, set } = positions(label, values.length - 1, (i) => show(values[i]), changed);
+  return { element, index: at, set };
+}
+
+/// A slider between least and most, on a logarithmic scale: {element, value(), range(least, most), set(value)}.
+function slider(label, { least, most, whole, show }, changed) {
+  const range = { least, most };
+  const value = (position) => {
+    const raw = range.least * Math.pow(range.most / range.least, position / 1000);
+    return whole ? Math.max(1, Math.round(raw)) : raw;
+  };
+  const { element, at, set } = positions(label, 1000, (position) => show(value(position)), changed);
+  return {
+    element,
+    value: () => value(at()),
+    range: (from, to) => Object.assign(range, { least: from, most: to }),
+    set: (x) => set(Math.round((1000 * Math.log(x / range.least)) / Math.log(range.most / range.least))),
   };
 }
 

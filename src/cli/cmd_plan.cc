@@ -28,10 +28,10 @@ Status write_files(const plan::Job& job, const plan::MarketSpace& market, const 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (const Status done = write(folder + "/PLAN.yaml", to_plan_file(job, market, plan)); !done) return done;
-  if (const Status done = write(folder + "/plan.svg", to_svg(picture_of(plan))); !done) return done;
+  const std::string svg = to_svg(picture_of(plan));
+  if (const Status done = write(folder + "/plan.svg", svg); !done) return done;
   return write_dated_page(folder + "/plan.html", monitor::PageKind::plan,
-                          "plan: " + to_string(plan.chosen.peers),
-                          fmt::format("\"plan\":{}", to_json(job, plan)));
+                          "plan: " + to_string(plan.chosen.peers), page_fields(job, plan, svg));
 }
 
 Result<plan::Job> job_of(const PlanArguments& arguments) {

@@ -8,7 +8,7 @@
 #include "plan/advise/recommendation.h"
 #include "plan/output/label_places.h"
 
-/// Cost against hours of a plan and of the options not chosen: the static picture beside plan.html.
+/// Cost against hours of a plan and of the options not chosen: plan.svg, which plan.html shows, too.
 namespace tw::plan {
 
 struct PlanPicture {

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text/number.h"
 #include "plan/model/round_time.h"
 
 namespace tw::plan {
@@ -19,26 +21,72 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 Json range(const Estimate& estimate) { return {number(estimate.low), number(estimate.high)}; }
 
-/// null if the browser's copy of the model (web/model.js) does not cover it: other patterns, and lone peers.
-Json inputs_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Knowledge& knowledge) {
-  if (workload.pattern != Pattern::tradewind || count_of(peers) < 2) return nullptr;
-  const Lines lines = lines_of(workload, peers, knowledge.network);
-  Json groups = Json::array();
-  for (std::size_t g = 0; g < peers.size(); ++g) {
-    const auto speed = speed_of(workload.model, peers[g].gpu, knowledge.gpus);
-    if (!speed) return nullptr;
-    groups.push_back({{"count", peers[g].count},
-                      {"card", lines.card[g]},
-                      {"samples_per_s", speed.value().samples_per_s.value}});
+/// Of the peers of each group, of the bandwidth of all lines, of the target batch size.
+constexpr double kPeers[] = {0.125, 0.25, 0.5, 1, 2, 4, 8};
+constexpr double kBandwidths[] = {0.1, 0.2, 0.5, 1, 2, 5, 10};
+constexpr double kBatches[] = {1.0 / 16, 0.25, 0.5, 1, 2, 4, 16};
+constexpr int kMostPeers = 1024;
+
+/// Six digits: the page shows fewer.
+Json rounded(double value) {
+  return number(std::isfinite(value) ? *parse_number<double>(fmt::format("{:.6g}", value)) : value);
+}
+
+std::vector<PeerGroup> times(std::vector<PeerGroup> peers, double factor) {
+  for (PeerGroup& group : peers)
+    group.count = std::max(1, static_cast<int>(std::lround(group.count * factor)));
+  return peers;
+}
+
+Lines times(Lines lines, double factor) {
+  for (double& card : lines.card) card *= factor;
+  for (std::vector<double>& row : lines.pair)
+    for (double& pair : row) pair *= factor;
+  return lines;
+}
+
+/// Rounds of these peers at each bandwidth and batch: {samples/s, seconds, seconds of averaging,
+/// granularity}.
+Json rounds_of(const Workload& workload, const std::vector<PeerGroup>& peers, double local_sps,
+               const Lines& lines) {
+  Json rounds = Json::array();
+  for (const double bandwidth : kBandwidths) {
+    const double comm_s = derived_round(workload, peers, times(lines, bandwidth)).comm_s;
+    Json row = Json::array();
+    for (const double batch : kBatches) {
+      const double samples = std::max(1.0, std::round(workload.target_batch_size * batch));
+      const double calc_s = samples / local_sps;
+      const double round_s = calc_s + comm_s - (workload.delayed ? std::min(comm_s, calc_s) : 0);
+      row.push_back(
+          {rounded(samples / round_s), rounded(round_s), rounded(comm_s), rounded(calc_s / comm_s)});
+    }
+    rounds.push_back(std::move(row));
   }
-  return {{"work",
-           {{"params_m", workload.model.params_m},
-            {"bytes_per_param", workload.bytes_per_param},
-            {"tbs", workload.target_batch_size},
-            {"delayed", workload.delayed}}},
-          {"groups", std::move(groups)},
-          {"pair", lines.pair},
-          {"rtt_s", lines.rtt_s}};
+  return rounds;
+}
+
+/// Predictions for every position of the sliders. null for Hivemind's pattern, whose law knows no lines.
+Json answers_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Knowledge& knowledge) {
+  if (workload.pattern == Pattern::hivemind) return nullptr;
+  Json answers{{"peers", Json::array()},
+               {"bandwidth", kBandwidths},
+               {"tbs", Json::array()},
+               {"rounds", Json::array()},
+               {"as_it_is", {{"peers", count_of(peers)}, {"tbs", workload.target_batch_size}}}};
+  for (const double batch : kBatches)
+    answers["tbs"].push_back(std::max(1.0, std::round(workload.target_batch_size * batch)));
+  for (const double factor : kPeers) {
+    const std::vector<PeerGroup> scaled = times(peers, factor);
+    const int count = count_of(scaled);
+    if ((count > kMostPeers && factor > 1) || (!answers["peers"].empty() && answers["peers"].back() == count))
+      continue;
+    const auto prediction = predict(workload, scaled, knowledge);
+    if (!prediction) continue;
+    answers["peers"].push_back(count);
+    answers["rounds"].push_back(rounds_of(workload, scaled, prediction.value().local_sps.value,
+                                          lines_of(workload, scaled, knowledge.network)));
+  }
+  return answers;
 }
 
 }  // namespace
@@ -82,9 +130,9 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
 
 std::string page_fields(const Workload& workload, const std::vector<PeerGroup>& peers,
                         const Prediction& prediction, const Cost& cost, const Knowledge& knowledge) {
-  return fmt::format(R"("model":{},"peers":{},"prediction":{},"inputs":{})", Json(workload.model.name).dump(),
-                     Json(to_string(peers)).dump(), to_json(prediction, cost),
-                     inputs_of(workload, peers, knowledge).dump());
+  return fmt::format(R"("model":{},"peers":{},"prediction":{},"answers":{})",
+                     Json(workload.model.name).dump(), Json(to_string(peers)).dump(),
+                     to_json(prediction, cost), answers_of(workload, peers, knowledge).dump());
 }
 
 }  // namespace tw::plan

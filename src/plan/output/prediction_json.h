@@ -12,7 +12,7 @@ namespace tw::plan {
 std::string to_json(const Prediction& prediction, const Cost& cost);
 
 /// Data of a prediction's page (web/predict_page.js), as the inside of an object: model, peers, prediction
-/// (as above). If the page can run the model again, also its inputs: rates in bytes/s, times in s.
+/// (as above), and `answers`: predictions for every position of its sliders.
 std::string page_fields(const Workload& workload, const std::vector<PeerGroup>& peers,
                         const Prediction& prediction, const Cost& cost, const Knowledge& knowledge = {});
 

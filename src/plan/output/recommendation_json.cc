@@ -58,6 +58,10 @@ std::string to_json(const Job& job, const Recommendation& plan) {
   return json.dump(2) + "\n";
 }
 
+std::string page_fields(const Job& job, const Recommendation& plan, const std::string& svg) {
+  return R"("plan":)" + to_json(job, plan) + R"(,"svg":)" + Json(svg).dump();
+}
+
 std::string to_json(const Job& job, const Comparison& comparison) {
   Json methods = Json::array();
   for (const MethodRow& row : comparison.rows) {
