@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds libtradewind.so and tw with CMake, and packs them into the package: one wheel for every Python.
 
-TRADEWIND_LIBRARY names a library that is built already, and tw is beside it or left out; TRADEWIND_BUILD names
-another build folder than build/.
+TRADEWIND_LIBRARY names a library that is built already, and tw is beside it or left out; TRADEWIND_BUILD
+names another build folder than build/.
 """
 
 import os
