@@ -11,9 +11,9 @@ import torch
 from .data.samples import Collate, Given, Samples
 from .engine.settings import Settings, resolve
 from .errors import MisuseError, TradewindError
+from .loop.driver import Node
 from .loop.life import Life, OpenEngine
 from .loop.loop import whole_samples
-from .loop.node import Node
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
 from .model.layout import Modules
 from .model.schedule import RoundScheduler, SchedulerLike

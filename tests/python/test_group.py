@@ -12,7 +12,7 @@ from models import assert_close, data, loss_of, train, with_batch_norm
 from torch.nn.parallel import DistributedDataParallel
 from tradewind.engine import abi
 from tradewind.engine.settings import resolve
-from tradewind.loop.node import Node
+from tradewind.loop.driver import Node
 
 ROUNDS = 6
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens between two batches. A program takes batches and calls step() (styles) on the peer that its process is (life).
-Orders of the engine (driver; node, where several processes are one peer) become gradients of counted samples (loop).
+Orders of the engine (driver) become gradients of counted samples (loop).
 Thread: the one that started the run.
 """

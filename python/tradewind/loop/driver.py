@@ -1,19 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine from order to order. Waits are cut into slices: Ctrl-C is a KeyboardInterrupt at once."""
+"""The engine from order to order: of a process alone, or of the processes of one node as one peer. Waits are cut into slices:
+Ctrl-C is a KeyboardInterrupt at once.
+
+In a node DistributedDataParallel averages, and rank 0 is the peer. Each step() costs one broadcast of a few numbers, each
+round one of the parameters. Ranks other than 0 have no engine: NodeVectors replaces it.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections import deque
-from typing import Any, Callable, Deque, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+import torch.distributed as dist
 
 from ..engine import abi
-from ..engine.peer import Engine, HostTensor, Order, Work
+from ..engine.peer import Engine, HostTensor, ModelShape, Order, Work
+from ..errors import MisuseError, UnsupportedError
+from ..model.trained import Trained
 
 SLICE_MS = 100
 # Orders are as large as the largest of so many steps: a short batch at an epoch's end would shrink the next,
 # and what a batch has beyond its order is lost, while the rest of a large order stays with this peer.
 _REMEMBERED_STEPS = 16
+
+_POLL_S = 0.001
+_NO_SHARD = (
+    "run.shard() in a group: which rank reads which sample is not decided; use run.batches(loader) with a "
+    "DistributedSampler."
+)
 
 # Gradients for the engine, and what has to live until it has read them.
 Handed = Tuple[List[HostTensor], List[Any]]
@@ -122,3 +139,198 @@ class Driver:
             self.wait()
             if self.order is not None:
                 self.engine.drop()
+
+
+class Node:
+    """A process group as a node. Every rank has to make the same calls in the same order."""
+
+    def __init__(self, group: Any) -> None:
+        if not dist.is_available() or not dist.is_initialized():
+            raise MisuseError(
+                "join(group=...): torch.distributed is not initialised; call init_process_group() first."
+            )
+        self._group = group
+        self.rank = dist.get_rank(group)
+        self.size = dist.get_world_size(group)
+        self._first = (
+            dist.get_global_rank(group, 0) if hasattr(dist, "get_global_rank") and _is_part(group) else 0
+        )
+        backend = str(dist.get_backend(group))
+        self._device = torch.device("cuda" if "nccl" in backend else "cpu")
+
+    def _finish(self, work: Any) -> None:
+        """Waits for a collective in slices, so that Ctrl-C is a KeyboardInterrupt at once."""
+        while not work.is_completed():
+            time.sleep(_POLL_S)
+        work.wait()
+
+    def broadcast(self, values: torch.Tensor) -> None:
+        """values of rank 0 to all, in place."""
+        there = values.to(self._device)
+        self._finish(dist.broadcast(there, self._first, group=self._group, async_op=True))
+        if there.data_ptr() != values.data_ptr():
+            values.copy_(there)
+
+    def sum(self, value: int) -> int:
+        """Over all ranks."""
+        there = torch.tensor([value], dtype=torch.int64, device=self._device)
+        self._finish(dist.all_reduce(there, group=self._group, async_op=True))
+        return int(there.item())
+
+
+def _is_part(group: Any) -> bool:
+    return group is not None and group is not getattr(dist.group, "WORLD", None)
+
+
+class NodeVectors:
+    """Replaces the engine on a rank other than 0: the vectors, and the last news of rank 0."""
+
+    def __init__(self, shape: ModelShape, engine_buffers: int) -> None:
+        total = sum(shape.tensor_sizes)
+        sizes = [total] + [0] * engine_buffers + list(shape.state_sizes)
+        self._arrays = [(ctypes.c_float * size)() for size in sizes]
+        self.seen: Dict[str, Any] = {}
+
+    def start(self, initial: Sequence[HostTensor]) -> None:
+        """Rank 0 does."""
+
+    def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
+        """Rank 0 does."""
+        raise MisuseError("only rank 0 of the group has an engine.")
+
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+        """Not in a group."""
+        raise UnsupportedError(_NO_SHARD)
+
+    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
+        """Not in a group."""
+        return []
+
+    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
+        """Rank 0 does."""
+        return True
+
+    def drop(self) -> None:
+        """Rank 0 does."""
+
+    def busy(self, why: Optional[str]) -> None:
+        """Rank 0 does."""
+
+    def barrier(self, limit_ms: int) -> int:
+        """Not in a group."""
+        raise UnsupportedError("a group has no barrier of the run.")
+
+    def vector(self, which: int) -> Optional[ctypes.Array[ctypes.c_float]]:
+        """As an engine's."""
+        return self._arrays[which] if which < len(self._arrays) else None
+
+    def view(self) -> Dict[str, Any]:
+        """round, samples, peers, ended: the last news of rank 0."""
+        return dict(self.seen)
+
+    def events(self) -> List[Dict[str, Any]]:
+        """Rank 0 has them."""
+        return []
+
+    def leave(self, at_once: bool) -> None:
+        """Rank 0 does."""
+
+    def signal(self, number: int) -> None:
+        """Rank 0 does."""
+
+    def heed(self, number: int) -> None:
+        """Rank 0 does."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _News(NamedTuple):
+    """News of rank 0 after each wait, as whole numbers."""
+
+    finished: int
+    order_round: int
+    order_samples: int
+    order_first: int
+    updates: int
+    loads: int
+    round: int
+    samples: int
+    peers: int
+    ended: int  # bytes of the text that follows: why the run is over
+
+
+class NodeDriver(Driver):
+    """A Driver on every rank of a node; only that of rank 0 has an engine."""
+
+    def __init__(self, engine: Engine, tick: Callable[[], None], node: Node, trained: Trained) -> None:
+        super().__init__(engine, tick, trained.wanted)
+        self._node = node
+        self._trained = trained
+        self._told = (0, 0)
+
+    def wait(self) -> None:
+        """As Driver.wait(), on all ranks at once; all have the parameters of rank 0 then."""
+        news: Optional[_News] = None
+        ended = b""
+        if self._node.rank == 0:
+            super().wait()
+            view = self.engine.view()
+            ended = str(view.get("ended") or "").encode()
+            news = self._news(view, len(ended))
+        told = torch.zeros(len(_News._fields), dtype=torch.int64) if news is None else torch.tensor(news)
+        self._node.broadcast(told)
+        news = _News(*told.tolist())
+        self._follow(news, self._text(ended, news.ended))
+
+    def _text(self, text: bytes, size: int) -> str:
+        """That of rank 0, of so many bytes."""
+        if not size:
+            return ""
+        told = torch.tensor(list(text or bytes(size)), dtype=torch.uint8)
+        self._node.broadcast(told)
+        return bytes(told.tolist()).decode()
+
+    def _news(self, view: Dict[str, Any], ended: int) -> _News:
+        order = self.order or Order(0, 0, 0)
+        numbers = [*(int(view.get(key) or 0) for key in ("round", "samples", "peers")), ended]
+        return _News(int(self.finished), *order, self._trained.updates, self._trained.loads, *numbers)
+
+    def _follow(self, news: _News, ended: str) -> None:
+        changed, loaded = self._told != (news.updates, news.loads), self._told[1] != news.loads
+        self._told = (news.updates, news.loads)
+        if changed:
+            if self._node.rank == 0:
+                self._trained.share()
+            for vector in self._trained.shared(loaded):
+                self._node.broadcast(vector)
+        if self._node.rank == 0:
+            return
+        if changed:
+            self._trained.follow(news.updates, news.loads, news.round)
+        self.finished = bool(news.finished)
+        order = Order(news.order_round, news.order_samples, news.order_first)
+        self.order = order if order.samples else None
+        assert isinstance(self.engine, NodeVectors)
+        self.engine.seen = {
+            "round": news.round,
+            "samples": news.samples,
+            "peers": news.peers,
+            "first": False,
+            "ended": ended,
+        }
+        self._tick()
+
+    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+        """Not in a group."""
+        raise UnsupportedError(_NO_SHARD)
+
+    def done(
+        self, gradients: Callable[[], Handed], had: int, loss: float, current: Callable[[], bool]
+    ) -> Verdict:
+        """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
+        self._trained.refuse_infinite()  # all ranks raise, or none
+        total = self._node.sum(had)
+        if self._node.rank == 0:
+            return super().done(gradients, total, loss, current)
+        return Verdict(True, total, total)

@@ -24,9 +24,8 @@ from ..engine.peer import Calls, Engine, ModelShape, Peer
 from ..engine.settings import Settings
 from ..errors import EngineError, MisuseError, UnsupportedError, is_ours, warn
 from ..model.trained import Trained
-from .driver import Driver
+from .driver import Driver, Node, NodeDriver, NodeVectors
 from .loop import Closure, Loop, Loss, known_samples
-from .node import Node, NodeDriver, NodeVectors
 
 # How the engine's word begins for a run that needs no more peers.
 _OVER = ("the run is complete", "the run is over")
