@@ -188,7 +188,7 @@ class Style(Tree):
         self.quiet(plain + "  void add(int more = {}) { a += more; }\n  void drop(int most);\n};\n")
         self.fires("members", plain + "  const std::map<int, int> b;\n  void drop(int most);\n};\n")
         self.quiet(plain + "  int b;\n  static void fields(auto& self, auto&& f) { f(self.a); }\n};\n")
-        booleans = "class Peer {\n  bool a_ = false;\n  mutable bool b_, c;\n  bool is_a() const { return a_; }\n"
+        booleans = "class Peer {\n  bool a_ = false;\n  mutable bool b_, c;\n  bool is_a() { return a_; }\n"
         self.quiet(booleans + "};\n")
         self.fires("booleans", booleans + "  std::atomic<bool> d_ = false;\n};\n")
 
