@@ -124,7 +124,7 @@ def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
             crew.send_signal(signal.SIGTERM)  # as Slurm does, within milliseconds
         lines.append(line)
     assert crew.wait(10) == 75, "".join(lines)
-    assert sum("done" in line for line in lines) == 2, "".join(lines)
+    assert sum("] done" in line for line in lines) == 2, "".join(lines)
     logs = [path.read_text() for path in (tmp_path / "out").glob("events-[0-9]*.jsonl")]
     assert len(logs) == 2
     assert all('"phase":"notice"' in log and '"cause":"preempt","source":"signal"' in log for log in logs)
