@@ -56,8 +56,8 @@ typedef struct tw_peer tw_peer;
 
 /* ---- the model */
 
-/* A setting of the run file ("training.rounds", or "rounds") or of the peer ("listen"), as text; "join" may be
- * repeated; "run_file" is the file. What is not given comes from the environment of `tw run`:
+/* A setting of the run file ("training.rounds", or "rounds") or of the peer ("listen"), as text; "join" may
+ * be repeated; "run_file" is the file. What is not given comes from the environment of `tw run`:
  * TRADEWIND_WAIT_FOR, ...; TRADEWIND_SET (KEY=VALUE;...), TRADEWIND_RUN. */
 typedef struct {
   const char* key;

@@ -4,10 +4,10 @@
 namespace tw::host {
 
 /// Segments of a round, and the tensors of a program that trains on the CPU, are allocated and freed all the
-/// time. By default glibc gives each back to the kernel, which clears the pages of the next one again: a third
-/// of the time of an all-reduce over loopback, and of a convolutional net's step. From now on freed memory
-/// stays with the process, unless its environment chooses (MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_,
-/// GLIBC_TUNABLES). To be called before threads start.
+/// time. By default glibc gives each back to the kernel, which clears the pages of the next one again: a
+/// third of the time of an all-reduce over loopback, and of a convolutional net's step. From now on freed
+/// memory stays with the process, unless its environment chooses (MALLOC_TRIM_THRESHOLD_,
+/// MALLOC_MMAP_THRESHOLD_, GLIBC_TUNABLES). To be called before threads start.
 void keep_freed_memory();
 
 /// Gives freed memory back to the kernel now, whatever keep_freed_memory() says: a long-running program
