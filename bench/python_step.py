@@ -4,8 +4,8 @@
 
     PYTHONPATH=build/python /usr/bin/python3 bench/python_step.py --millions 25 --repeats 7
 
-Both train a transformer on the CPU, or with --device cuda on a GPU in bfloat16, AdamW. Written: samples/s of
-each and their ratio (medians), the time of a step() without an update, and memory beyond the bare loop (VmHWM).
+Both train a transformer on the CPU, or with --device cuda on a GPU in bfloat16, AdamW. Written: samples/s
+of each and their ratio (medians), the time of a step() without an update, and memory beyond the bare loop.
 """
 
 import argparse
