@@ -15,7 +15,7 @@
 
 namespace tw::swarm {
 
-/// Who leads the round under way, and this peer's own lead while it is the one (docs/protocol.md). When a
+/// The leader of the round under way, and this peer's own lead while it is the one (docs/protocol.md). When a
 /// leader dies, the next member in the order of the record bids higher; what was accepted from the dead one
 /// comes back in the promises of the others (Proposer).
 ///

@@ -21,7 +21,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 Json range(const Estimate& estimate) { return {number(estimate.low), number(estimate.high)}; }
 
-/// Of the peers of each group, of the bandwidth of all lines, of the target batch size.
+/// Factors of the peers of each group, of all bandwidths, of the target batch size.
 constexpr double kPeers[] = {0.125, 0.25, 0.5, 1, 2, 4, 8};
 constexpr double kBandwidths[] = {0.1, 0.2, 0.5, 1, 2, 5, 10};
 constexpr double kBatches[] = {1.0 / 16, 0.25, 0.5, 1, 2, 4, 16};

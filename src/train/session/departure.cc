@@ -66,7 +66,7 @@ bool Departure::linger(Instant now, bool missing, Instant asked) {
   return !missing || now - heard > kLinger || now - lingers_since_ > kMostLinger;
 }
 
-// Whoever was asked to leave, but saw the last round, ended with the run.
+// A peer that was asked to leave, but saw the last round, ended with the run.
 void Departure::end(std::string reason) {
   const bool with_the_run = at_the_end() || asked_as_ == Ending::none;
   if (!ended()) end_as(with_the_run ? Ending::complete : asked_as_, std::move(reason));

@@ -60,8 +60,8 @@ class Departure {
   /// The last round is applied, and no better history has appeared since.
   bool at_the_end() const { return stage_ == Stage::last_round || stage_ == Stage::lingering; }
 
-  /// It has to leave, asked for the first time (true) or once more; as: left, notice or interrupted. Of
-  /// several reasons the one that stands last in Ending counts. Not after the end.
+  /// It has to leave, asked for the first time (true) or once more; as: left, notice or interrupted.
+  /// The reason that stands last in Ending counts. Not after the end.
   bool ask_to_leave(Ending as);
 
   /// Sets the deadline of leaving; the earliest counts.

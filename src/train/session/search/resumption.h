@@ -14,7 +14,7 @@ namespace tw::train {
 /// What is left of the run from before this process: its checkpoints, those of the peers that wait with it,
 /// and what to do where neither is found. Loop thread only.
 ///
-/// Whoever founds begins a history only while no other peer was found (PeerState::fresh), and resumes only
+/// A founder begins a history only while no other peer was found (PeerState::fresh), and resumes only
 /// after the others had the patience of the run to come, if the run had begun before.
 class Resumption {
  public:
