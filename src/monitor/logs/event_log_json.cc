@@ -196,11 +196,10 @@ std::string to_json_line(const LogEntry& entry) {
   if (!event.source.empty()) line["source"] = event.source;
   for (const PeerId peer : event.peers) line["peers"].push_back(peer.value);
   for (const auto& [name, text] : event.texts) {
-    TW_CHECK(!is_own_key(name));
-    line[name] = text;
+    if (!is_own_key(name)) line[name] = text;
   }
   for (const auto& [name, value] : event.numbers) {
-    TW_CHECK(!is_own_key(name));
+    if (is_own_key(name)) continue;
     const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
     if (whole) {
       line[name] = static_cast<std::int64_t>(value);

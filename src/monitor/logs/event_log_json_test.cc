@@ -124,6 +124,16 @@ TEST(EventLine, leaves_out_what_is_absent) {
             R"({"t":0.0,"time":"1970-01-01T00:00:00.000Z","peer":7,"round":0,"phase":"scatter"})");
 }
 
+TEST(EventLine, drops_a_measurement_with_the_name_of_a_key_of_its_own) {
+  LogEntry entry = full_entry();
+  entry.event.numbers = {{"round", 99}};
+  entry.event.texts = {{"phase", "stop"}};
+  const auto again = parse_json_line(to_json_line(entry));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again.value().event.round, entry.event.round);
+  EXPECT_EQ(again.value().event.phase, entry.event.phase);
+}
+
 TEST(EventLine, survives_the_way_to_text_and_back) {
   const LogEntry before = full_entry();
   const auto after = parse_json_line(to_json_line(before));
