@@ -7,7 +7,6 @@
 #include <sstream>
 #include <utility>
 
-#include "base/check.h"
 #include "host/address.h"
 #include "host/http.h"
 #include "host/system/allocation.h"
@@ -15,7 +14,6 @@
 #include "host/system/hardware.h"
 #include "host/system/machine_signs.h"
 #include "spot/sources.h"
-#include "world/event_table.h"
 
 namespace tw::peer {
 namespace {
@@ -279,7 +277,6 @@ void Peer::emit(const world::Event& event) {
 
 void Peer::tell(const world::Event& event) {
   const world::Event whole = completed(event);
-  TW_CHECK(world::is_described(whole));
   log_.emit(whole);
   live_.take(whole);
   if (front_.shown != nullptr) front_.shown->emit(event);

@@ -12,6 +12,7 @@
 #include "host/executor_thread.h"
 #include "host/identity/authority.h"
 #include "train/learn/test_learner.h"
+#include "world/event_table.h"
 
 namespace tw::peer {
 namespace {
@@ -148,8 +149,10 @@ TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
 
   const auto log = log_of(process);
   ASSERT_EQ(log.size(), process.shown.events.size());
-  for (std::size_t i = 0; i < log.size(); ++i)
+  for (std::size_t i = 0; i < log.size(); ++i) {
     EXPECT_EQ(log[i].event.phase, process.shown.events[i].phase) << i;
+    EXPECT_TRUE(world::is_described(log[i].event)) << name_of(log[i].event.phase);
+  }
   EXPECT_EQ(number_in(log.front().event, "insecure"), std::nullopt);
   const auto commit =
       std::ranges::find(log, world::Phase::commit, [](const monitor::LogEntry& e) { return e.event.phase; });

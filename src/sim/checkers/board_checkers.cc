@@ -151,6 +151,9 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
 }
 
 void BoardsAgree::on_event(PeerId peer, const world::Event& event) {
+  if (!world::is_described(event))
+    violated(fmt::format("peer {} tells what docs/events.md does not have of {}", peer.value,
+                         name_of(event.phase)));
   const monitor::LogEntry entry = entry_of(rules_, peer, event);
   logs_.take(entry);
   monitor::Journal& own = own_.try_emplace(peer, with_prices(rules_)).first->second;

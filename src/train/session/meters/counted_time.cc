@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-#include "world/event_table.h"
-
 namespace tw::train {
 
 Instant CountedTime::now() {
@@ -21,7 +18,6 @@ void CountedTime::at(Instant when, std::function<void()> call) {
 }
 
 void StampedEvents::emit(const world::Event& event) {
-  TW_CHECK(world::is_described(event));
   world::Event stamped = event;
   stamped.at = clock_.now();
   events_.emit(stamped);
