@@ -59,3 +59,28 @@ struct Unit {};
 using Status = Result<Unit>;
 
 }  // namespace tw
+
+// NOLINTBEGIN(cppcoreguidelines-macro-usage,cppcoreguidelines-avoid-do-while,bugprone-macro-parentheses)
+
+/// TW_TRY(const auto value, f()); declares the value of a Result, or returns its error from the function.
+/// TW_TRY(f()); returns the error if there is one.
+#define TW_TRY(...)                                                                              \
+  TW_TRY_PICK(__VA_ARGS__, TW_TRY_VALUE, TW_TRY_VALUE, TW_TRY_VALUE, TW_TRY_VALUE, TW_TRY_VALUE, \
+              TW_TRY_DONE, unused)                                                               \
+  (__VA_ARGS__)
+
+#define TW_TRY_PICK(a, b, c, d, e, f, name, ...) name
+#define TW_TRY_JOIN(a, b) a##b
+#define TW_TRY_NAME(line) TW_TRY_JOIN(tried_, line)
+
+#define TW_TRY_VALUE(declaration, ...)                              \
+  auto TW_TRY_NAME(__LINE__) = (__VA_ARGS__);                       \
+  if (!TW_TRY_NAME(__LINE__)) return TW_TRY_NAME(__LINE__).error(); \
+  declaration = std::move(TW_TRY_NAME(__LINE__)).value()
+
+#define TW_TRY_DONE(expression)                                        \
+  do {                                                                 \
+    if (const auto tried = (expression); !tried) return tried.error(); \
+  } while (false)
+
+// NOLINTEND(cppcoreguidelines-macro-usage,cppcoreguidelines-avoid-do-while,bugprone-macro-parentheses)

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/result.h"
 #include "base/text/printable.h"
 #include "codec/codec.h"
 #include "train/learn/optimizer_kernels.h"
@@ -267,13 +268,13 @@ Status read_groups(CallerModel& model) {
 }  // namespace
 
 Result<CallerModel> read_model(const tw_model& given) {
-  if (const Status fits = check_head(given); !fits.ok()) return fits.error();
+  TW_TRY(check_head(given));
   CallerModel model{.clip_norm = given.clip_norm, .layout = given.layout != nullptr ? given.layout : ""};
   model.groups.assign(given.groups, given.groups + given.group_count);
   model.tensor_sizes.assign(given.tensor_sizes, given.tensor_sizes + given.tensor_count);
   if (given.state_sizes != nullptr)
     model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
-  if (const Status read = read_groups(model); !read.ok()) return read.error();
+  TW_TRY(read_groups(model));
   if (model.parameters() == 0) return Error{"the model has no parameters"};
   const auto is_the_engines = [](const tw_group& g) {
     return g.kind != TW_CALLER && g.kind != TW_AVERAGE && g.kind != TW_UPDATES;

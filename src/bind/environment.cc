@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/result.h"
 #include "base/text/text.h"
 #include "peer/link_options.h"
 #include "peer/spelling.h"
@@ -73,21 +74,18 @@ class Merged {
 Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
   Merged all(std::move(given));
   const std::string file = variable("TRADEWIND_RUN");
-  if (!file.empty())
-    if (const Status added = all.add("TRADEWIND_RUN", "run_file", {file}); !added) return added.error();
+  if (!file.empty()) TW_TRY(all.add("TRADEWIND_RUN", "run_file", {file}));
   for (const peer::LinkField& field : peer::link_fields()) {
     const std::string name = peer::variable_of(field.name), value = variable(name);
     if (value.empty()) continue;
-    const Status added = all.add(name, std::string(field.name), texts_of(field, value));
-    if (!added) return added.error();
+    TW_TRY(all.add(name, std::string(field.name), texts_of(field, value)));
   }
   for (const std::string& part : parts_of(variable("TRADEWIND_SET"), ';')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos)
       return Error{fmt::format("TRADEWIND_SET has \"{}\": expected KEY=VALUE;KEY=VALUE", part)};
     const std::string key = train::whole_run_key(trimmed(part.substr(0, equals)));
-    const Status added = all.add("TRADEWIND_SET", key, {std::string(trimmed(part.substr(equals + 1)))});
-    if (!added) return added.error();
+    TW_TRY(all.add("TRADEWIND_SET", key, {std::string(trimmed(part.substr(equals + 1)))}));
   }
   return all.take();
 }

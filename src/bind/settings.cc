@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/option.h"
 #include "bind/environment.h"
@@ -75,9 +76,8 @@ struct OfTheProgram {
   Result<bool> take(const std::string& key, const std::string& text) {
     for (const Field& field : kFields) {
       if (key != field.key) continue;
-      const auto count = parse_count(peer::spelled(kPython, field.key), text, {.least = field.least});
-      if (!count) return count.error();
-      this->*field.value = count.value();
+      TW_TRY(const auto count, parse_count(peer::spelled(kPython, field.key), text, {.least = field.least}));
+      this->*field.value = count;
       return true;
     }
     return false;
@@ -101,12 +101,10 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
   std::string file;
   Pairs of_the_run;
   OfTheProgram of_the_program;
-  auto pairs = pairs_of(given);
-  if (!pairs) return pairs.error();
-  auto all = with_environment(std::move(pairs).value(), host::environment_value);
-  if (!all) return all.error();
-  settings.warnings = let_rejoin_win(all.value(), host::environment_value);
-  for (const auto& [key, value] : all.value()) {
+  TW_TRY(auto pairs, pairs_of(given));
+  TW_TRY(auto all, with_environment(std::move(pairs), host::environment_value));
+  settings.warnings = let_rejoin_win(all, host::environment_value);
+  for (const auto& [key, value] : all) {
     if (key == "run_file") {
       file = value;
     } else if (const auto taken = of_the_program.take(key, value); !taken) {
@@ -121,9 +119,8 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
       return right.error();
     }
   }
-  auto run = train::read_run_file(file, of_the_run);
-  if (!run) return run.error();
-  settings.run = std::move(run).value();
+  TW_TRY(auto run, train::read_run_file(file, of_the_run));
+  settings.run = std::move(run);
   if (settings.run.rounds <= of_the_program.begun)
     return Error{
         fmt::format("training.rounds {}: the program's own state is of round {} already; give more rounds",

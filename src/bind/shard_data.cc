@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/option.h"
 #include "base/text/quantity.h"
@@ -24,9 +25,8 @@ const std::vector<std::string>& data_keys() {
 }
 
 Status take_count(const tw_setting& setting, Bounds bounds, std::uint32_t& target) {
-  const auto count = parse_count(OptionName(setting.key, '='), setting.value, bounds);
-  if (!count) return count.error();
-  target = static_cast<std::uint32_t>(count.value());
+  TW_TRY(const auto count, parse_count(OptionName(setting.key, '='), setting.value, bounds));
+  target = static_cast<std::uint32_t>(count);
   return Unit{};
 }
 
@@ -141,7 +141,7 @@ Result<DataSettings> read_data_settings(std::span<const tw_setting> given) {
   DataSettings settings;
   for (const tw_setting& setting : given) {
     if (setting.key == nullptr || setting.value == nullptr) return Error{"a setting without key or value"};
-    if (const Status taken = take_setting(setting, settings); !taken) return taken.error();
+    TW_TRY(take_setting(setting, settings));
   }
   if (settings.reader.index.empty()) return Error{"index: expected a file of tw data index, found none"};
   return settings;
@@ -173,9 +173,8 @@ ShardData::~ShardData() {
 
 Result<std::unique_ptr<ShardData>> ShardData::open(const DataSettings& settings) {
   auto data = std::make_unique<ShardData>(settings);
-  auto reader = data::ShardReader::open(settings.reader, data->stores_);
-  if (!reader) return reader.error();
-  data->reader_ = std::move(reader).value();
+  TW_TRY(auto reader, data::ShardReader::open(settings.reader, data->stores_));
+  data->reader_ = std::move(reader);
   return data;
 }
 
@@ -187,10 +186,9 @@ std::string ShardData::foreign() const {
 
 Result<bool> ShardData::read(std::span<const std::uint64_t> samples, Duration limit,
                              std::span<tw_value> values) {
-  auto read = reader_->read(samples, limit);
-  if (!read) return read.error();
-  if (!read.value()) return false;
-  shown_ = std::move(*read.value());
+  TW_TRY(auto read, reader_->read(samples, limit));
+  if (!read) return false;
+  shown_ = std::move(*read);
   auto value = values.begin();
   for (const data::ShardReader::Sample& sample : shown_) {
     *value++ = shown_bytes(sample.key);

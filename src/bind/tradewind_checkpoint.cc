@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/result.h"
 #include "bind/boundary.h"
 #include "host/store/store_files.h"
 #include "sync/checkpoint.h"
@@ -30,9 +31,8 @@ bool is_file(const std::string& path) { return path.ends_with(".tw") || path.end
 Result<std::optional<sync::LoadedCheckpoint>> read(std::string path) {
   host::StoreFiles files;
   if (is_file(path)) {
-    auto loaded = sync::read_checkpoint(files, path);
-    if (!loaded) return loaded.error();
-    return std::optional(std::move(loaded).value());
+    TW_TRY(auto loaded, sync::read_checkpoint(files, path));
+    return std::optional(std::move(loaded));
   }
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return sync::read_newest_checkpoint(files, path);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/result.h"
 #include "base/text/option.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
@@ -23,64 +24,55 @@ constexpr std::uint64_t kMostRounds = 200;
 
 Status parse_counts(const BenchArguments& arguments, measure::ReduceOptions& options) {
   if (!arguments.peers.empty()) {
-    const auto peers = parse_count("--peers", arguments.peers, {.least = 2, .most = launch::kMaxLocalPeers});
-    if (!peers) return peers.error();
-    options.peers = peers.value();
+    TW_TRY(const auto peers,
+           parse_count("--peers", arguments.peers, {.least = 2, .most = launch::kMaxLocalPeers}));
+    options.peers = peers;
   }
-  const auto bytes = measure::parse_bytes("--bytes", arguments.bytes);
-  if (!bytes) return bytes.error();
-  options.bytes = bytes.value();
-  const auto rounds = parse_count("--rounds", arguments.rounds, {.least = 1, .most = kMostRounds});
-  if (!rounds) return rounds.error();
-  options.rounds = rounds.value();
-  const auto warm_up = parse_count("--warm-up", arguments.warm_up, {.least = 0, .most = kMostRounds});
-  if (!warm_up) return warm_up.error();
-  options.warm_up = warm_up.value();
-  const auto turns = parse_count("--turns", arguments.turns, {.least = 1, .most = kMostRounds});
-  if (!turns) return turns.error();
-  options.turns = turns.value();
+  TW_TRY(const auto bytes, measure::parse_bytes("--bytes", arguments.bytes));
+  options.bytes = bytes;
+  TW_TRY(const auto rounds, parse_count("--rounds", arguments.rounds, {.least = 1, .most = kMostRounds}));
+  options.rounds = rounds;
+  TW_TRY(const auto warm_up, parse_count("--warm-up", arguments.warm_up, {.least = 0, .most = kMostRounds}));
+  options.warm_up = warm_up;
+  TW_TRY(const auto turns, parse_count("--turns", arguments.turns, {.least = 1, .most = kMostRounds}));
+  options.turns = turns;
   if (!arguments.streams.empty()) {
-    const auto streams =
-        parse_count("--streams", arguments.streams, {.least = 1, .most = host::StreamCount::kMost});
-    if (!streams) return streams.error();
-    options.streams = streams.value();
+    TW_TRY(const auto streams,
+           parse_count("--streams", arguments.streams, {.least = 1, .most = host::StreamCount::kMost}));
+    options.streams = streams;
   }
   return Unit{};
 }
 
 Result<measure::ReduceOptions> options_of(const BenchArguments& arguments) {
   measure::ReduceOptions options;
-  if (const Status counts = parse_counts(arguments, options); !counts) return counts.error();
+  TW_TRY(parse_counts(arguments, options));
   options.topology = arguments.topology;
   options.tls = arguments.tls;
-  const auto codec = measure::parse_codec(arguments.codec);
-  if (!codec) return codec.error();
-  options.codec = codec.value();
-  const auto sites = measure::parse_site_use(arguments.sites);
-  if (!sites) return sites.error();
-  options.sites = sites.value();
+  TW_TRY(const auto codec, measure::parse_codec(arguments.codec));
+  options.codec = codec;
+  TW_TRY(const auto sites, measure::parse_site_use(arguments.sites));
+  options.sites = sites;
   if (!arguments.kill.empty() && !arguments.stop.empty())
     return Error{fmt::format("--kill {} and --stop {}: expected one of them; run them one after the other",
                              arguments.kill, arguments.stop)};
   if (!arguments.kill.empty() || !arguments.stop.empty()) {
     const bool kills = !arguments.kill.empty();
-    const auto disturbance = measure::parse_disturbance(
-        kills ? "--kill" : "--stop", kills ? arguments.kill : arguments.stop, options.most_peers());
-    if (!disturbance) return disturbance.error();
-    options.disturbance = disturbance.value();
+    TW_TRY(const auto disturbance,
+           measure::parse_disturbance(kills ? "--kill" : "--stop", kills ? arguments.kill : arguments.stop,
+                                      options.most_peers()));
+    options.disturbance = disturbance;
   }
   if (!arguments.disturb.empty()) {
     if (!arguments.kill.empty() || !arguments.stop.empty())
       return Error{
           fmt::format("--disturb {}: expected no --kill and no --stop beside it", arguments.disturb)};
-    const auto trouble = measure::parse_trouble(arguments.disturb, !arguments.topology.empty());
-    if (!trouble) return trouble.error();
-    options.trouble = trouble.value();
+    TW_TRY(const auto trouble, measure::parse_trouble(arguments.disturb, !arguments.topology.empty()));
+    options.trouble = trouble;
   }
   if (!arguments.versus.empty()) {
-    auto baselines = measure::parse_baselines(arguments.versus);
-    if (!baselines) return baselines.error();
-    options.baselines = std::move(baselines).value();
+    TW_TRY(auto baselines, measure::parse_baselines(arguments.versus));
+    options.baselines = std::move(baselines);
   }
   return options;
 }

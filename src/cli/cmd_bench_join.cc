@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/result.h"
 #include "base/text/option.h"
 #include "cli/commands.h"
 #include "launch/local/child.h"
@@ -18,19 +19,15 @@ constexpr std::uint64_t kMostJoins = 100;
 
 Result<measure::JoinOptions> join_options_of(const BenchJoinArguments& arguments) {
   measure::JoinOptions options;
-  const auto bytes = measure::parse_bytes("--bytes", arguments.bytes);
-  if (!bytes) return bytes.error();
-  options.bytes = bytes.value();
-  const auto peers =
-      parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers - 1});
-  if (!peers) return peers.error();
-  options.peers = peers.value();
-  const auto work = parse_count("--work-ms", arguments.work, {.least = 0, .most = kMostWork_ms});
-  if (!work) return work.error();
-  options.work = std::chrono::milliseconds(work.value());
-  const auto turns = parse_count("--turns", arguments.turns, {.least = 1, .most = kMostJoins});
-  if (!turns) return turns.error();
-  options.turns = turns.value();
+  TW_TRY(const auto bytes, measure::parse_bytes("--bytes", arguments.bytes));
+  options.bytes = bytes;
+  TW_TRY(const auto peers,
+         parse_count("--peers", arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers - 1}));
+  options.peers = peers;
+  TW_TRY(const auto work, parse_count("--work-ms", arguments.work, {.least = 0, .most = kMostWork_ms}));
+  options.work = std::chrono::milliseconds(work);
+  TW_TRY(const auto turns, parse_count("--turns", arguments.turns, {.least = 1, .most = kMostJoins}));
+  options.turns = turns;
   return options;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/option.h"
 #include "cli/commands.h"
@@ -136,11 +137,10 @@ int lifetimes(const CatalogArguments& arguments) {
 Result<std::string> fetch(const std::string& from, const std::string& cloud) {
   for (const char* schema : kSchemas) {
     const std::string url = fmt::format("{}/{}/{}/vms.csv", from, schema, cloud);
-    auto answer = host::http_get(url);
-    if (!answer) return answer.error();
-    if (answer.value().status == kFound) return std::move(answer.value().body);
-    if (answer.value().status != kNotThere)
-      return Error{fmt::format("{}: the server answers {}", url, answer.value().status)};
+    TW_TRY(auto answer, host::http_get(url));
+    if (answer.status == kFound) return std::move(answer.body);
+    if (answer.status != kNotThere)
+      return Error{fmt::format("{}: the server answers {}", url, answer.status)};
   }
   return Error{
       fmt::format("{}: no {}/vms.csv in {} to {} there; the cloud's name is as in SkyPilot, such as aws",
@@ -160,26 +160,22 @@ Status put(const std::string& folder, const std::string& name, const std::string
 /// How often AWS took spot machines. A server that has no such file is no error.
 Result<std::size_t> update_spot_advisor(const std::string& from, const std::string& folder) {
   const std::string url = fmt::format("{}/{}", from, market::kSpotAdvisorFile);
-  const auto answer = host::http_get(url);
-  if (!answer) return answer.error();
-  if (answer.value().status == kNotThere) return std::size_t{0};
-  if (answer.value().status != kFound)
-    return Error{fmt::format("{}: the server answers {}", url, answer.value().status)};
-  const auto advisor = market::SpotAdvisor::read(url, answer.value().body);
-  if (!advisor) return advisor.error();
-  if (Status done = put(folder, market::kSpotAdvisorFile, answer.value().body); !done) return done.error();
-  return advisor.value().size();
+  TW_TRY(const auto answer, host::http_get(url));
+  if (answer.status == kNotThere) return std::size_t{0};
+  if (answer.status != kFound) return Error{fmt::format("{}: the server answers {}", url, answer.status)};
+  TW_TRY(const auto advisor, market::SpotAdvisor::read(url, answer.body));
+  TW_TRY(put(folder, market::kSpotAdvisorFile, answer.body));
+  return advisor.size();
 }
 
 /// Put in place only when it can be read.
 Result<market::CatalogOffers> update_one(const std::string& cloud, const std::string& from,
                                          const std::string& into) {
-  const auto text = fetch(from, cloud);
-  if (!text) return text.error();
-  auto offers = market::read_skypilot(
-      cloud, {{fmt::format("{} of {}", cloud, from), text.value(), host::now_unix_s()}});
+  TW_TRY(const auto text, fetch(from, cloud));
+  auto offers =
+      market::read_skypilot(cloud, {{fmt::format("{} of {}", cloud, from), text, host::now_unix_s()}});
   if (!offers) return offers.error();
-  if (Status done = put(into + "/" + cloud, "vms.csv", text.value()); !done) return done.error();
+  TW_TRY(put(into + "/" + cloud, "vms.csv", text));
   return offers;
 }
 

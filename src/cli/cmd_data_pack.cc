@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
 #include "base/text/quantity.h"
@@ -127,9 +128,8 @@ Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
   const std::string& source = arguments.source;
   if (source == "-") return samples_of_list(std::cin, ".");
   if (fs::is_directory(source)) return samples_of_folder(source, arguments.classes);
-  const auto text = read_text_file(source, kMostListBytes);
-  if (!text) return text.error();
-  std::istringstream lines(text.value());
+  TW_TRY(const auto text, read_text_file(source, kMostListBytes));
+  std::istringstream lines(text);
   auto samples = samples_of_list(lines, fs::path(source).parent_path());
   if (!samples) return Error{fmt::format("{}: {}", source, samples.error().message)};
   return samples;
@@ -137,9 +137,8 @@ Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
 
 Status add_sample(const Unpacked& sample, data::TarWriter& tar) {
   for (const auto& [field, path] : sample.files) {
-    const auto content = read_text_file(path, kMostListBytes);
-    if (!content) return content.error();
-    if (const Status added = tar.add(sample.key + "." + field, content.value()); !added) return added;
+    TW_TRY(const auto content, read_text_file(path, kMostListBytes));
+    if (const Status added = tar.add(sample.key + "." + field, content); !added) return added;
   }
   if (sample.target.empty()) return Unit{};
   return tar.add(sample.key + ".cls", sample.target);
@@ -154,10 +153,9 @@ Result<std::vector<std::string>> shards_there(const std::string& out, host::Stor
   const std::size_t slash = out.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : out.substr(0, slash + 1);
   const std::string begin = out.substr(slash == std::string::npos ? 0 : slash + 1) + "-";
-  const auto names = files.list(folder);
-  if (!names) return names.error();
+  TW_TRY(const auto names, files.list(folder));
   std::vector<std::string> shards;
-  for (const std::string& name : names.value()) {
+  for (const std::string& name : names) {
     if (!name.starts_with(begin) || !name.ends_with(".tar")) continue;
     const std::string number = name.substr(begin.size(), name.size() - begin.size() - 4);
     if (parse_number<std::uint64_t>(number)) shards.push_back(out + "-" + number + ".tar");

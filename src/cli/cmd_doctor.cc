@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
@@ -63,15 +64,12 @@ Result<Given> sort_words(const std::vector<std::string>& words) {
 /// What a run of the profiled model needs.
 Result<measure::Needs> needs_of(const std::string& profile) {
   if (profile.empty()) return measure::Needs{};
-  const auto text = read_text_file(profile);
-  if (!text) return text.error();
-  const auto model = plan::read_profile(profile, text.value());
-  if (!model) return model.error();
+  TW_TRY(const auto text, read_text_file(profile));
+  TW_TRY(const auto model, plan::read_profile(profile, text));
   const auto bytes = [](double mb) {
     return mb > 0 ? std::optional(static_cast<std::uint64_t>(mb * 1e6)) : std::nullopt;
   };
-  return measure::Needs{.state_bytes = bytes(model.value().state_mb),
-                        .memory_bytes = bytes(model.value().memory_mb)};
+  return measure::Needs{.state_bytes = bytes(model.state_mb), .memory_bytes = bytes(model.memory_mb)};
 }
 
 Finding look_at_disk(const std::string& folder, const measure::Needs& needs) {
@@ -87,7 +85,7 @@ Status check_addresses(const DoctorArguments& arguments) {
   for (const auto& [name, address] :
        {std::pair{"--probe", &arguments.probe}, std::pair{"--listen", &arguments.listen}}) {
     if (address->empty()) continue;
-    if (const auto parsed = peer::parse_address_option(name, *address); !parsed) return parsed.error();
+    TW_TRY(peer::parse_address_option(name, *address));
   }
   if (!arguments.listen.empty() && arguments.probe.empty())
     return Error{

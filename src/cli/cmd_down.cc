@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
 #include "cli/arguments/launch_arguments.h"
@@ -29,11 +30,9 @@ struct OpenRun {
 };
 
 Result<OpenRun> open_run(const std::string& state, const std::string& run) {
-  auto store = launch::RunStore::open(runs_folder(state), run);
-  if (!store) return store.error();
-  auto engine = launch::make_engine(store.value().state().engine);
-  if (!engine) return engine.error();
-  return OpenRun{std::move(store).value(), std::move(engine).value()};
+  TW_TRY(auto store, launch::RunStore::open(runs_folder(state), run));
+  TW_TRY(auto engine, launch::make_engine(store.state().engine));
+  return OpenRun{std::move(store), std::move(engine)};
 }
 
 void describe_state(CLI::App& command, std::string& state) {

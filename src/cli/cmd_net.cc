@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/result.h"
 #include "base/text/date.h"
 #include "base/text/option.h"
 #include "base/text/write_file.h"
@@ -22,9 +23,8 @@ constexpr double kBytesPerMbit = 1e6 / 8;
 Result<std::vector<market::Site>> sites_of(const std::vector<std::string>& texts) {
   std::vector<market::Site> sites;
   for (const std::string& text : texts) {
-    const auto site = market::parse_site(text);
-    if (!site) return site.error();
-    sites.push_back(site.value());
+    TW_TRY(const auto site, market::parse_site(text));
+    sites.push_back(site);
   }
   return sites;
 }
@@ -64,11 +64,10 @@ Result<std::unique_ptr<host::Tls>> tls_of(const NetArguments& arguments) {
         "probes show each other a token, as peers do: give one of --token @FILE, --run FOLDER, or, in a "
         "network that you trust, --insecure"};
   if (arguments.insecure) return std::unique_ptr<host::Tls>();
-  const auto token = arguments.token.empty()
-                         ? peer::read_token("--run", "@" + peer::token_file(arguments.run), warn)
-                         : peer::read_token("--token", arguments.token, warn);
-  if (!token) return token.error();
-  return host::Tls::open(token.value(), host::now_unix_s());
+  TW_TRY(const auto token, arguments.token.empty()
+                               ? peer::read_token("--run", "@" + peer::token_file(arguments.run), warn)
+                               : peer::read_token("--token", arguments.token, warn));
+  return host::Tls::open(token, host::now_unix_s());
 }
 
 Status write_profile(const market::NetworkProfile& profile, const std::string& file) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "base/result.h"
 #include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/price_age.h"
@@ -56,9 +57,8 @@ Result<plan::Recommendation> plan_of(const PlanArguments& arguments, const plan:
                 0);
     });
   }
-  const auto method = plan::parse_method(arguments.method);
-  if (!method) return method.error();
-  return plan::recommend_by(method.value(), job, market, host::now_unix_s());
+  TW_TRY(const auto method, plan::parse_method(arguments.method));
+  return plan::recommend_by(method, job, market, host::now_unix_s());
 }
 
 int plan_job(const PlanArguments& arguments) {

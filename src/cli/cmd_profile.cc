@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/quantity.h"
 #include "base/text/text_file.h"
@@ -117,11 +118,9 @@ Status check(const ProfileArguments& arguments) {
 /// The profile that is there already, to which a machine is added; nothing: none is.
 Result<std::optional<plan::ModelProfile>> profile_before(const std::string& file) {
   if (file.empty() || !std::filesystem::exists(file)) return std::optional<plan::ModelProfile>();
-  const auto text = read_text_file(file);
-  if (!text) return text.error();
-  auto before = plan::read_profile(file, text.value());
-  if (!before) return before.error();
-  return std::optional(std::move(before).value());
+  TW_TRY(const auto text, read_text_file(file));
+  TW_TRY(auto before, plan::read_profile(file, text));
+  return std::optional(std::move(before));
 }
 
 std::vector<std::string> words_of_run(const ProfileArguments& arguments, const std::string& folder) {

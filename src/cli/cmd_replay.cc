@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
 #include "cli/commands.h"
@@ -38,15 +39,13 @@ Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
                   {"--every-h", arguments.every_h, 0.1, 3600, task.every_s}};
 
   for (const auto& [option, text, least, unit, value] : kNumbers) {
-    const auto read = number(option, text, least);
-    if (!read) return read.error();
-    value = read.value() * unit;
+    TW_TRY(const auto read, number(option, text, least));
+    value = read * unit;
   }
   task.job.machines = 0;
   if (!arguments.machines.empty()) {
-    const auto machines = parse_count("--machines", arguments.machines, {.least = 1, .most = 256});
-    if (!machines) return machines.error();
-    task.job.machines = static_cast<int>(machines.value());
+    TW_TRY(const auto machines, parse_count("--machines", arguments.machines, {.least = 1, .most = 256}));
+    task.job.machines = static_cast<int>(machines);
   }
   return task;
 }

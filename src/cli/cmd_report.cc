@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "base/result.h"
 #include "cli/commands.h"
 #include "cli/plan/run_prices.h"
 #include "cli/terminal/terminal.h"
@@ -62,7 +63,7 @@ Result<Logs> read_logs(const std::string& folder) {
   if (!host::is_s3(folder)) return monitor::read_event_logs(folder);
   const host::TemporaryFolder here;
   host::StoreFiles store({.attempts = 3, .patience = 1min, .silence = 10s});
-  if (const Status fetched = fetch_logs(store, folder, here.path()); !fetched) return fetched.error();
+  TW_TRY(fetch_logs(store, folder, here.path()));
   auto logs = monitor::read_event_logs(here.path());
   if (logs) return logs;
   std::string message = logs.error().message;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "base/result.h"
 #include "base/text/option.h"
 #include "cli/arguments/arguments.h"
 #include "cli/commands.h"
@@ -45,20 +46,17 @@ Result<SweepOptions> options_of(const SimArguments& arguments) {
     return Error{fmt::format("--seed {}: one seed, and --seeds {}: many; give one of the two", arguments.seed,
                              arguments.seeds)};
   if (!arguments.seeds.empty()) {
-    const auto seeds = parse_seeds(arguments.seeds);
-    if (!seeds) return seeds.error();
-    options.seeds = {seeds.value().first, seeds.value().second};
+    TW_TRY(const auto seeds, parse_seeds(arguments.seeds));
+    options.seeds = {seeds.first, seeds.second};
   }
   if (!arguments.seed.empty()) {
-    const auto seed = parse_count("--seed", arguments.seed, {});
-    if (!seed) return seed.error();
-    options.seeds = {seed.value(), seed.value()};
+    TW_TRY(const auto seed, parse_count("--seed", arguments.seed, {}));
+    options.seeds = {seed, seed};
   }
   options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (!arguments.jobs.empty()) {
-    const auto jobs = parse_count("--jobs", arguments.jobs, {.least = 1, .most = kMaxJobs});
-    if (!jobs) return jobs.error();
-    options.jobs = static_cast<int>(jobs.value());
+    TW_TRY(const auto jobs, parse_count("--jobs", arguments.jobs, {.least = 1, .most = kMaxJobs}));
+    options.jobs = static_cast<int>(jobs);
   }
   return options;
 }

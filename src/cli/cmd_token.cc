@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/result.h"
 #include "cli/arguments/credentials.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
@@ -19,13 +20,11 @@ namespace {
 
 Result<host::Authority::Terms> terms_of(const TokenArguments& arguments) {
   host::Authority::Terms terms;
-  const auto role = parse_role(arguments.role);
-  if (!role) return role.error();
-  terms.role = role.value();
-  const auto lifetime = parse_lifetime(arguments.expires);
-  if (!lifetime) return lifetime.error();
+  TW_TRY(const auto role, parse_role(arguments.role));
+  terms.role = role;
+  TW_TRY(const auto lifetime, parse_lifetime(arguments.expires));
   terms.from_unix_s = host::now_unix_s();
-  terms.expires_unix_s = terms.from_unix_s + lifetime.value();
+  terms.expires_unix_s = terms.from_unix_s + lifetime;
   if (arguments.addresses.size() > wire::kMostTokenAddresses)
     return Error{fmt::format("--address: {} of them, a token holds at most {}", arguments.addresses.size(),
                              wire::kMostTokenAddresses)};

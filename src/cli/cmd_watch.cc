@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/result.h"
 #include "cli/arguments/watch_arguments.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
@@ -22,28 +23,26 @@ Result<std::optional<wire::Token>> token_of(const WatchArguments& arguments) {
   const std::string file = peer::token_file(arguments.what);
   std::error_code error;
   if (arguments.token.empty() && !std::filesystem::exists(file, error)) return std::optional<wire::Token>();
-  auto token = peer::read_token("--token", arguments.token.empty() ? "@" + file : arguments.token, warn);
-  if (!token) return token.error();
-  return std::optional(std::move(token).value());
+  TW_TRY(auto token,
+         peer::read_token("--token", arguments.token.empty() ? "@" + file : arguments.token, warn));
+  return std::optional(std::move(token));
 }
 
 Result<std::unique_ptr<Watched>> open_watched(host::Loop& loop, const WatchArguments& arguments) {
-  const auto listen = peer::parse_address_option("--listen", arguments.listen);
-  if (!listen) return listen.error();
+  TW_TRY(const auto listen, peer::parse_address_option("--listen", arguments.listen));
   const auto token = token_of(arguments);
   if (!token) return token.error();
   // The token is never shown in the clear.
-  auto feed = open_feed({.where = arguments.what,
-                         .plan = arguments.plan,
-                         .token = is_https(arguments.what) ? arguments.token : "",
-                         .pin = arguments.pin,
-                         .all_rounds = true},
-                        loop);
-  if (!feed) return feed.error();
-  host::WebOptions web{.address = listen.value(), .names = arguments.names, .token = token.value()};
+  TW_TRY(auto feed, open_feed({.where = arguments.what,
+                               .plan = arguments.plan,
+                               .token = is_https(arguments.what) ? arguments.token : "",
+                               .pin = arguments.pin,
+                               .all_rounds = true},
+                              loop));
+  host::WebOptions web{.address = listen, .names = arguments.names, .token = token.value()};
   std::optional<TensorBoardFile> tensorboard;
   if (!arguments.tensorboard.empty()) tensorboard.emplace(arguments.tensorboard);
-  return Watched::open(loop, std::move(feed).value(), std::move(web), std::move(tensorboard));
+  return Watched::open(loop, std::move(feed), std::move(web), std::move(tensorboard));
 }
 
 void open_browser(const std::string& url) {

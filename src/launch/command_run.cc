@@ -16,6 +16,7 @@
 #include <optional>
 #include <semaphore>
 
+#include "base/result.h"
 #include "host/system/own_folder.h"
 #include "launch/run_store.h"
 
@@ -165,8 +166,7 @@ std::string to_line(const Command& command) {
 }
 
 Result<Output> run_command(const Command& command) {
-  if (!command.own_folder.empty())
-    if (const Status taken = host::take_own_folder(command.own_folder); !taken) return taken.error();
+  if (!command.own_folder.empty()) TW_TRY(host::take_own_folder(command.own_folder));
   const Descriptor input(open_input(command));
   if (input.number() < 0)
     return Error{fmt::format("{}: its input cannot be read: {}", to_line(command), std::strerror(errno))};
@@ -182,8 +182,7 @@ Result<Output> run_command(const Command& command) {
   const int exit_code = exit_code_of(pid);
   Output result{command, exit_code, text_of(output.number()), text_of(errors.number())};
   if (!command.output_file.empty() && exit_code == 0)
-    if (const Status kept = write_with_folder(command.output_file, result.text, 0600); !kept)
-      return kept.error();
+    TW_TRY(write_with_folder(command.output_file, result.text, 0600));
   return result;
 }
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/result.h"
+
 namespace tw::launch {
 namespace {
 
@@ -61,7 +63,7 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
 
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment) {
   const Batch batch = run_all(engine.commands(Action::status, deployment, deployment.peers));
-  if (const Status done = status_of(batch); !done) return done.error();
+  TW_TRY(status_of(batch));
   return engine.states(deployment, batch.outputs);
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/result.h"
+
 namespace tw::launch {
 namespace {
 
@@ -28,7 +30,7 @@ class Placing {
     for (const plan::PlannedGroup& group : in_.plan) keep(group);
     for (std::size_t i = 0; i < in_.plan.size(); ++i) {
       if (!plan::trains(in_.plan[i])) continue;  // an anchor of DeepVM's tiers
-      if (const Status added = add(in_.plan[i], kept_[i]); !added) return added.error();
+      TW_TRY(add(in_.plan[i], kept_[i]));
     }
     std::ranges::sort(peers_, {}, &PeerJob::number);
     return std::move(peers_);

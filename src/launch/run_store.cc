@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "base/text/write_file.h"
 
@@ -54,8 +55,8 @@ Result<RunStore> RunStore::open(const std::string& runs, const std::string& run)
                              known.empty() ? std::string("tw up makes one")
                                            : fmt::format("there are: {}", fmt::join(known, ", ")))};
   }
-  if (const Status locked = store.lock(); !locked) return locked.error();
-  if (const Status read = store.read(); !read) return read.error();
+  TW_TRY(store.lock());
+  TW_TRY(store.read());
   return store;
 }
 
@@ -71,7 +72,7 @@ Result<RunStore> RunStore::open_or_make(const std::string& runs, const std::stri
         fmt::format("{}: expected an empty folder or one of tw up, but {} is in it; --name or "
                     "--state takes another one",
                     store.folder_, stranger)};
-  if (const Status locked = store.lock(); !locked) return locked.error();
+  TW_TRY(store.lock());
   return store;
 }
 
@@ -106,11 +107,9 @@ Status RunStore::lock() {
 }
 
 Status RunStore::read() {
-  const auto text = read_text_file(state_file(folder_));
-  if (!text) return text.error();
-  auto state = run_state_in(state_file(folder_), text.value());
-  if (!state) return state.error();
-  state_ = std::move(state).value();
+  TW_TRY(const auto text, read_text_file(state_file(folder_)));
+  TW_TRY(auto state, run_state_in(state_file(folder_), text));
+  state_ = std::move(state);
   state_.deployment.folder = folder_;
   has_state_ = true;
   return Unit{};

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/digest.h"
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/text_file.h"
 #include "launch/run_store.h"
@@ -124,9 +125,8 @@ Result<std::string> key_of(const std::vector<std::string>& setup, const std::vec
   std::string all = fmt::format("{}\n", fmt::join(setup, "\n"));
   for (const std::string& file : files) {
     if (std::ranges::none_of(setup, [&](const std::string& line) { return names(line, file); })) continue;
-    const auto text = read_text_file(folder + "/" + file, kMostProgramBytes);
-    if (!text) return text.error();
-    all += fmt::format("{} {}\n", file, to_string(digest_of(text.value())));
+    TW_TRY(const auto text, read_text_file(folder + "/" + file, kMostProgramBytes));
+    all += fmt::format("{} {}\n", file, to_string(digest_of(text)));
   }
   return to_string(digest_of(all)).substr(0, 16);
 }
@@ -135,18 +135,15 @@ Result<std::string> key_of(const std::vector<std::string>& setup, const std::vec
 
 Result<UserProgram> user_program(const ProgramWish& wish, bool in_image) {
   Search search(wish.folder);
-  for (const std::string& file : wish.files)
-    if (const Status added = search.add(file); !added) return added.error();
+  for (const std::string& file : wish.files) TW_TRY(search.add(file));
   UserProgram program{.command = wish.command,
                       .files = {search.files().begin(), search.files().end()},
                       .bytes = search.bytes(),
                       .setup = wish.setup,
                       .env = wish.env};
-  if (!in_image)
-    if (const Status there = check_script(wish, program.files); !there) return there.error();
-  auto key = key_of(program.setup, program.files, wish.folder);
-  if (!key) return key.error();
-  program.setup_key = std::move(key).value();
+  if (!in_image) TW_TRY(check_script(wish, program.files));
+  TW_TRY(auto key, key_of(program.setup, program.files, wish.folder));
+  program.setup_key = std::move(key);
   return program;
 }
 

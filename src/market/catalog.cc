@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/date.h"
 #include "market/built_in.h"
@@ -83,12 +84,11 @@ Status keep(std::vector<Offer>& offers, std::string Offer::*field, const std::st
 }  // namespace
 
 Result<std::vector<Offer>> read_offers(const CatalogFile& file) {
-  const auto table =
-      CsvTable::parse(file.name, file.text, {"provider", "region", "gpu", "purchase", "usd_per_h"});
-  if (!table) return table.error();
+  TW_TRY(const auto table,
+         CsvTable::parse(file.name, file.text, {"provider", "region", "gpu", "purchase", "usd_per_h"}));
   std::vector<Offer> offers;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     offers.push_back(read_offer(row, file));
     if (!row.status()) return row.status().error();
   }
@@ -127,10 +127,10 @@ std::string age_text(std::int64_t seconds) {
 
 Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query) {
   std::vector<Offer> chosen = offers;
-  if (Status kept = keep(chosen, &Offer::gpu, query.gpu, "GPU"); !kept) return kept.error();
+  TW_TRY(keep(chosen, &Offer::gpu, query.gpu, "GPU"));
   const std::string provider = query.provider.empty() ? "" : site_at(query.provider, "").provider;
-  if (Status kept = keep(chosen, &Offer::provider, provider, "provider"); !kept) return kept.error();
-  if (Status kept = keep(chosen, &Offer::region, query.region, "region"); !kept) return kept.error();
+  TW_TRY(keep(chosen, &Offer::provider, provider, "provider"));
+  TW_TRY(keep(chosen, &Offer::region, query.region, "region"));
   if (query.purchase) {
     std::erase_if(chosen, [&](const Offer& offer) { return offer.purchase != *query.purchase; });
     if (chosen.empty())

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/date.h"
 #include "market/built_in.h"
@@ -75,10 +76,9 @@ PathRate NetworkProfile::path(const Site& from, const Site& to) const {
 }
 
 Status NetworkProfile::add_round_trips(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(file, text, {"a", "b", "rtt_ms"});
-  if (!table) return table.error();
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  TW_TRY(const auto table, CsvTable::parse(file, text, {"a", "b", "rtt_ms"}));
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const auto a = parse_site(row.word("a"));
     const auto b = parse_site(row.word("b"));
     if (!a) row.complain("a", "PROVIDER:REGION");
@@ -180,12 +180,12 @@ NetworkRow read_row(CsvRow& row) {
 }  // namespace
 
 Result<NetworkProfile> read_network(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(
-      file, text, {"from", "to", "rtt_ms", "stream_mbit_s", "path_mbit_s", "source", "as_of"});
-  if (!table) return table.error();
+  TW_TRY(const auto table,
+         CsvTable::parse(file, text,
+                         {"from", "to", "rtt_ms", "stream_mbit_s", "path_mbit_s", "source", "as_of"}));
   NetworkProfile profile;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const NetworkRow read = read_row(row);
     if (!row.status()) return row.status().error();
     if (read.to) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/number.h"
 #include "market/catalog.h"
@@ -94,10 +95,9 @@ class Reader {
   explicit Reader(const std::string& cloud) : cloud_(site_at(cloud, "").provider) {}
 
   Status read(const CatalogFile& file) {
-    const auto table = CsvTable::parse(file.name, file.text, {"Price", "Region"});
-    if (!table) return table.error();
-    for (std::size_t i = 0; i < table.value().size(); ++i) {
-      CsvRow row = table.value().row(i);
+    TW_TRY(const auto table, CsvTable::parse(file.name, file.text, {"Price", "Region"}));
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      CsvRow row = table.row(i);
       machines_.push_back(read_machine(row, cloud_, file));
       if (!row.status()) return row.status();
     }
@@ -193,8 +193,7 @@ class Reader {
 
 Result<CatalogOffers> read_skypilot(const std::string& cloud, const std::vector<CatalogFile>& files) {
   Reader reader(cloud);
-  for (const CatalogFile& file : files)
-    if (Status read = reader.read(file); !read) return read.error();
+  for (const CatalogFile& file : files) TW_TRY(reader.read(file));
   return reader.offers();
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "market/built_in.h"
 
@@ -96,12 +97,11 @@ Traffic traffic_between(const Site& from, const Site& to) {
 }
 
 Status Tariffs::add_classes(const std::string& file, std::string_view text) {
-  const auto table =
-      CsvTable::parse(file, text, {"provider", "traffic", "from_gb", "usd_per_gb", "source", "as_of"});
-  if (!table) return table.error();
+  TW_TRY(const auto table,
+         CsvTable::parse(file, text, {"provider", "traffic", "from_gb", "usd_per_gb", "source", "as_of"}));
   std::map<Key, Tariff> added;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const std::string traffic = row.word("traffic");
     const bool known = std::any_of(std::begin(kTraffic), std::end(kTraffic),
                                    [&](Traffic t) { return to_string(t) == traffic; });
@@ -109,17 +109,16 @@ Status Tariffs::add_classes(const std::string& file, std::string_view text) {
     const TariffStep step{row.number("from_gb", {.least = 0}), row.number("usd_per_gb", {.least = 0})};
     Tariff& tariff = added[{site_at(row.word("provider"), "").provider, traffic}];
     tariff.source = source_of(row);
-    if (Status taken = take_step(tariff, step, row); !taken) return taken.error();
+    TW_TRY(take_step(tariff, step, row));
   }
   for (auto& [key, tariff] : added) classes_[key] = std::move(tariff);
   return Unit{};
 }
 
 Status Tariffs::add_regions(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(file, text, {"from", "to", "usd_per_gb", "source", "as_of"});
-  if (!table) return table.error();
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  TW_TRY(const auto table, CsvTable::parse(file, text, {"from", "to", "usd_per_gb", "source", "as_of"}));
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const auto from = parse_site(row.word("from"));
     if (!from || !from.value().zone.empty()) row.complain("from", "PROVIDER:REGION");
     Tariff tariff{{{0, row.number("usd_per_gb", {.least = 0})}}, source_of(row)};
@@ -131,12 +130,12 @@ Status Tariffs::add_regions(const std::string& file, std::string_view text) {
 }
 
 Status Tariffs::add_stores(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(file, text,
-                                     {"name", "site", "read_usd_per_gb", "stored_usd_per_gb_month",
-                                      "usd_per_million_reads", "usd_per_million_writes", "source", "as_of"});
-  if (!table) return table.error();
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  TW_TRY(const auto table,
+         CsvTable::parse(file, text,
+                         {"name", "site", "read_usd_per_gb", "stored_usd_per_gb_month",
+                          "usd_per_million_reads", "usd_per_million_writes", "source", "as_of"}));
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     DataStore store{.name = row.word("name"),
                     .site = row.text("site"),
                     .read_usd_per_gb = row.number_or("read_usd_per_gb", 0, {.least = 0}),

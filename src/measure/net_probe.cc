@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "host/system/calendar.h"
 
@@ -103,9 +104,8 @@ void Probe::answer(PeerId from, const std::string& address) {
 Result<market::NetworkProfile> Probe::measure_all(const std::vector<std::string>& addresses) {
   std::vector<Host> hosts = {{self_, options_.site, ""}};
   for (const std::string& address : addresses) {
-    const auto peer = dial(address);
-    if (!peer) return peer.error();
-    hosts.push_back({peer.value(), others_[peer.value()].site, address});
+    TW_TRY(const auto peer, dial(address));
+    hosts.push_back({peer, others_[peer].site, address});
   }
   std::map<market::Site, std::vector<Host>> sites;
   for (const Host& host : hosts) sites[host.site].push_back(host);
@@ -115,9 +115,8 @@ Result<market::NetworkProfile> Probe::measure_all(const std::vector<std::string>
       const bool lan = a == b;
       if (lan && a->second.size() < 2) continue;
       const Host& second = lan ? b->second[1] : b->second[0];
-      const auto measured = measure_between(a->second[0], second);
-      if (!measured) return measured.error();
-      const Measured& m = measured.value();
+      TW_TRY(const auto measured, measure_between(a->second[0], second));
+      const Measured& m = measured;
       profile.set(a->first, b->first, rate_of(m.rtt_s, m.out_bytes_per_s, m.streams));
       if (!lan) profile.set(b->first, a->first, rate_of(m.rtt_s, m.in_bytes_per_s, m.streams));
     }
@@ -134,9 +133,8 @@ Result<Probe::Measured> Probe::measure_between(const Host& a, const Host& b) {
   }
   others_[a.peer].told.reset();
   say(a.peer, "measure " + b.address);
-  const auto told = told_by(a.peer, kDialTime + kAnswerTime + options_.time);
-  if (!told) return told.error();
-  const auto [word, rest] = split(told.value());
+  TW_TRY(const auto told, told_by(a.peer, kDialTime + kAnswerTime + options_.time));
+  const auto [word, rest] = split(told);
   const std::vector<double> numbers = numbers_in(rest);
   if (word != "measured" || numbers.size() != 4 || numbers[3] < 1)
     return Error{fmt::format("{} could not measure to {}: {}", a.address, b.address, rest)};
@@ -171,8 +169,7 @@ Result<double> Probe::round_trip_s(PeerId peer) {
 }
 
 Result<Probe::Measured> Probe::measure(PeerId peer) {
-  const auto rtt_s = round_trip_s(peer);
-  if (!rtt_s) return rtt_s.error();
+  TW_TRY(const auto rtt_s, round_trip_s(peer));
   others_[peer].told.reset();
   say(peer, fmt::format("stream {}", to_seconds(options_.time)));
   begin_stream(peer, false);
@@ -180,11 +177,10 @@ Result<Probe::Measured> Probe::measure(PeerId peer) {
   const Other& other = others_[peer];
   const double in = (other.received_bytes - other.half_bytes) / (to_seconds(options_.time) / 2);
   const auto streams = static_cast<int>(std::max<std::size_t>(1, network_.data_streams(peer)));
-  const auto told = told_by(peer, kAnswerTime);
-  if (!told) return told.error();
-  const std::vector<double> numbers = numbers_in(split(told.value()).second);
+  TW_TRY(const auto told, told_by(peer, kAnswerTime));
+  const std::vector<double> numbers = numbers_in(split(told).second);
   if (numbers.size() != 1) return Error{fmt::format("{}: an answer that is none", other.address)};
-  return Measured{rtt_s.value(), numbers[0], in, streams};
+  return Measured{rtt_s, numbers[0], in, streams};
 }
 
 void Probe::begin_stream(PeerId peer, bool report) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "host/address.h"
 #include "host/identity/authority.h"
 #include "host/system/calendar.h"
@@ -83,26 +84,26 @@ class LinkReader {
 };
 
 Result<Options> LinkReader::read() {
-  if (const Status self = read_self(); !self) return self.error();
-  if (const Status log = read_log(); !log) return log.error();
-  if (const Status machine = read_machine(); !machine) return machine.error();
+  TW_TRY(read_self());
+  TW_TRY(read_log());
+  TW_TRY(read_machine());
   const auto token = this->token();
   if (!token) return token.error();
   options_.admission = admission();
-  if (const Status past = read_past(); !past) return past.error();
-  if (const Status addresses = read_addresses(); !addresses) return addresses.error();
+  TW_TRY(read_past());
+  TW_TRY(read_addresses());
   if (token.value()) {
-    if (const Status used = use_token(*token.value()); !used) return used.error();
+    TW_TRY(use_token(*token.value()));
   } else if (!given_.bootstrap.empty()) {
     return Error{fmt::format("{}: peers that find each other this way need a token ({} or {}); give {}",
                              option("bootstrap").name, option("token").name, option("run").name,
                              option("join").name)};
   }
-  if (const Status role = read_role(token.value()); !role) return role.error();
-  if (const Status price = read_price(); !price) return price.error();
-  if (const Status progress = read_progress(); !progress) return progress.error();
-  if (const Status listen = read_listen(); !listen) return listen.error();
-  if (const Status watch = read_watch(token.value()); !watch) return watch.error();
+  TW_TRY(read_role(token.value()));
+  TW_TRY(read_price());
+  TW_TRY(read_progress());
+  TW_TRY(read_listen());
+  TW_TRY(read_watch(token.value()));
   warn_of_insecurity();
   return std::move(options_);
 }
@@ -111,18 +112,15 @@ Status LinkReader::read_self() {
   train::SessionOptions& session = options_.session;
   session.self = PeerId{std::max<std::uint64_t>(1, host::OsRandom().next() & kMaxId)};
   if (!given_.id.empty()) {
-    const auto id = parse_count(option("id"), given_.id, {.least = 1, .most = kMaxId});
-    if (!id) return id.error();
-    session.self = PeerId{id.value()};
+    TW_TRY(const auto id, parse_count(option("id"), given_.id, {.least = 1, .most = kMaxId}));
+    session.self = PeerId{id};
   }
   session.incarnation = host::OsRandom().next();
-  auto site = parse_site_option(option("site"), given_.site);
-  if (!site) return site.error();
-  session.site = std::move(site).value();
-  const auto wait_for =
-      parse_count(option("wait_for"), given_.wait_for, {.least = 1, .most = kMostToWaitFor});
-  if (!wait_for) return wait_for.error();
-  session.wait_for = static_cast<std::uint32_t>(wait_for.value());
+  TW_TRY(auto site, parse_site_option(option("site"), given_.site));
+  session.site = std::move(site);
+  TW_TRY(const auto wait_for,
+         parse_count(option("wait_for"), given_.wait_for, {.least = 1, .most = kMostToWaitFor}));
+  session.wait_for = static_cast<std::uint32_t>(wait_for);
   return Unit{};
 }
 
@@ -135,30 +133,26 @@ Status LinkReader::read_role(const std::optional<wire::Token>& token) {
 }
 
 Status LinkReader::read_log() {
-  const auto limits = parse_log_limit(option("log_limit"), given_.log_limit);
-  if (!limits) return limits.error();
-  options_.log_limits = limits.value();
+  TW_TRY(const auto limits, parse_log_limit(option("log_limit"), given_.log_limit));
+  options_.log_limits = limits;
   options_.out = given_.out;
   options_.run_folder = given_.run_folder;
   return Unit{};
 }
 
 Status LinkReader::read_machine() {
-  auto notices = parse_notices_option(option("notices"), given_.notices);
-  if (!notices) return notices.error();
-  const auto grace = parse_grace_option(option("grace"), given_.grace);
-  if (!grace) return grace.error();
-  options_.notices = std::move(notices).value();
-  options_.notices.grace = grace.value();
+  TW_TRY(auto notices, parse_notices_option(option("notices"), given_.notices));
+  TW_TRY(const auto grace, parse_grace_option(option("grace"), given_.grace));
+  options_.notices = std::move(notices);
+  options_.notices.grace = grace;
   return Unit{};
 }
 
 Status LinkReader::read_price() {
   options_.pays_spot = asks_catalog(given_.usd_per_h) && !options_.session.anchor;
   if (!asks_catalog(given_.usd_per_h)) {
-    const auto price = parse_price_option(option("usd_per_h"), given_.usd_per_h);
-    if (!price) return price.error();
-    options_.usd_per_h = price.value();
+    TW_TRY(const auto price, parse_price_option(option("usd_per_h"), given_.usd_per_h));
+    options_.usd_per_h = price;
     return Unit{};
   }
   if (!catalog_price_)
@@ -166,9 +160,8 @@ Status LinkReader::read_price() {
         fmt::format("{}: a program does not ask the catalogs; give USD an hour, or start it with tw "
                     "run --usd-per-h {} --site PROVIDER:REGION -- PROGRAM",
                     option("usd_per_h").with(given_.usd_per_h), given_.usd_per_h)};
-  const auto price = catalog_price_(given_.usd_per_h, given_.site, options_.session.anchor);
-  if (!price) return price.error();
-  options_.usd_per_h = price.value();
+  TW_TRY(const auto price, catalog_price_(given_.usd_per_h, given_.site, options_.session.anchor));
+  options_.usd_per_h = price;
   return Unit{};
 }
 
@@ -199,10 +192,10 @@ Result<std::optional<wire::Token>> LinkReader::token() {
         "FOLDER`); in a network that you trust with the model and the data, {} does without",
         option("token").with("TOKEN"), option("run").with("FOLDER"), flag("insecure"))};
   const auto warn = [this](const std::string& line) { options_.warnings.push_back(line); };
-  auto token = given_.token.empty() ? read_token(option("run"), "@" + token_file(given_.run_folder), warn)
-                                    : read_token(option("token"), given_.token, warn);
-  if (!token) return token.error();
-  return std::optional(std::move(token).value());
+  TW_TRY(auto token, given_.token.empty()
+                         ? read_token(option("run"), "@" + token_file(given_.run_folder), warn)
+                         : read_token(option("token"), given_.token, warn));
+  return std::optional(std::move(token));
 }
 
 std::string LinkReader::admission() const {
@@ -236,13 +229,11 @@ Status LinkReader::read_past() {
 
 Status LinkReader::read_addresses() {
   for (const std::string& text : given_.join) {
-    auto address = parse_address_option(option("join"), text);
-    if (!address) return address.error();
-    options_.session.join.push_back(std::move(address).value());
+    TW_TRY(auto address, parse_address_option(option("join"), text));
+    options_.session.join.push_back(std::move(address));
   }
   if (given_.listen.empty() || given_.listen == "none") return Unit{};
-  const auto listen = parse_address_option(option("listen"), given_.listen);
-  if (!listen) return listen.error();
+  TW_TRY(parse_address_option(option("listen"), given_.listen));
   return Unit{};
 }
 
@@ -274,10 +265,9 @@ Status LinkReader::find_peers(const wire::Token& token) {
     return Error{fmt::format("{}: this build lacks OpenDHT; give the address of a peer instead: {}",
                              option("bootstrap").name, option("join").with("HOST:PORT"))};
   const auto listen = host::parse_address(given_.listen);
-  auto directory =
-      host::DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0});
-  if (!directory) return directory.error();
-  options_.directory = std::move(directory).value();
+  TW_TRY(auto directory,
+         host::DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0}));
+  options_.directory = std::move(directory);
   if (given_.bootstrap.empty()) return Unit{};
   const auto found = options_.directory->find(bootstrap.value(), kFindPeers);
   if (!found)
@@ -302,9 +292,8 @@ Status LinkReader::read_listen() {
 /// The own token of a peer that trains alone admits no viewer.
 Status LinkReader::read_watch(const std::optional<wire::Token>& token) {
   if (given_.watch.empty()) return Unit{};
-  auto address = parse_address_option(option("watch"), given_.watch);
-  if (!address) return address.error();
-  options_.watch.emplace(host::WebOptions{.address = std::move(address).value()});
+  TW_TRY(auto address, parse_address_option(option("watch"), given_.watch));
+  options_.watch.emplace(host::WebOptions{.address = std::move(address)});
   if (!options_.admission.empty()) options_.watch->token = token;
   return Unit{};
 }

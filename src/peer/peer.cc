@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/result.h"
 #include "host/address.h"
 #include "host/http.h"
 #include "host/system/allocation.h"
@@ -98,8 +99,8 @@ train::Doors Peer::doors(world::Executor& compute) {
 }
 
 Result<std::string> Peer::start() {
-  if (const Status opened = log_.open(options_); !opened) return opened.error();
-  if (const Status opened = open_viewer(); !opened) return opened.error();
+  TW_TRY(log_.open(options_));
+  TW_TRY(open_viewer());
   for (const std::string& line : options_.warnings) warn(line);
   watch_for_notices();
   if ((watch_ || options_.pays_spot) && options_.session.run.checkpoint.folder.empty())
@@ -114,7 +115,7 @@ Result<std::string> Peer::start() {
   if (finished()) return Error{failure().empty() ? "does not join, because it was told to leave" : failure()};
   const std::string& copies = options_.session.run.checkpoint.to;
   if (host::is_s3(copies))  // better now than when the first checkpoint is done
-    if (const Status usable = files_.make_folder(copies); !usable) return usable.error();
+    TW_TRY(files_.make_folder(copies));
   Result<std::string> address = session_->start();
   if (!address) return address;
   address_ = address.value();

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/result.h"
 #include "host/files_disk.h"
 
 namespace tw::peer {
@@ -27,9 +28,8 @@ Status PeerLog::open(const Options& options) {
   if (Status made = host::DiskFiles().make_folder(options.out); !made) return made;
   const PeerId self = options.session.self;
   const std::string path = options.out + "/" + monitor::event_log_name(self);
-  auto log = monitor::JsonEventLog::open(path, self, loop_, options.log_limits);
-  if (!log) return log.error();
-  log_ = std::move(log).value();
+  TW_TRY(auto log, monitor::JsonEventLog::open(path, self, loop_, options.log_limits));
+  log_ = std::move(log);
   const train::CheckpointOptions& checkpoint = options.session.run.checkpoint;
   if (checkpoint.to.empty() || !checkpoint.logs) return Unit{};
   const std::string copies = checkpoint.to + "/logs";

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "wire/frame.h"
 
 namespace tw::sync {
@@ -184,15 +185,13 @@ Result<StateImage> read_chunks(Header header, HeaderReader& reader) {
 
 Result<LoadedCheckpoint> read_bytes(std::span<const std::byte> bytes) {
   HeaderReader reader(bytes);
-  auto header = read_header(reader);
-  if (!header) return header.error();
+  TW_TRY(auto header, read_header(reader));
   LoadedCheckpoint loaded;
-  loaded.words = std::move(header.value().words);
-  loaded.writer = std::move(header.value().writer);
-  loaded.origin = header.value().origin;
-  auto image = read_chunks(std::move(header).value(), reader);
-  if (!image) return image.error();
-  loaded.image = std::move(image).value();
+  loaded.words = std::move(header.words);
+  loaded.writer = std::move(header.writer);
+  loaded.origin = header.origin;
+  TW_TRY(auto image, read_chunks(std::move(header), reader));
+  loaded.image = std::move(image);
   return loaded;
 }
 
@@ -267,9 +266,8 @@ bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other) {
 }
 
 Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path) {
-  const auto bytes = files.read(path);
-  if (!bytes) return bytes.error();
-  auto loaded = read_bytes(bytes.value());
+  TW_TRY(const auto bytes, files.read(path));
+  auto loaded = read_bytes(bytes);
   if (!loaded) return Error{fmt::format("{}: {}", path, loaded.error().message)};
   return loaded;
 }
@@ -308,11 +306,10 @@ Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& fil
                                                                const std::string& folder) {
   constexpr int kMostTries = 5;
   for (int tries = 1;; ++tries) {
-    const auto names = files.list(folder);
-    if (!names) return names.error();
-    auto newest = newest_among(files, folder, checkpoints_among(names.value()));
+    TW_TRY(const auto names, files.list(folder));
+    auto newest = newest_among(files, folder, checkpoints_among(names));
     const auto now = files.list(folder);
-    if (!now || tries == kMostTries || is_within(names.value(), now.value())) return newest;
+    if (!now || tries == kMostTries || is_within(names, now.value())) return newest;
   }
 }
 
@@ -326,16 +323,15 @@ std::string CheckpointStore::path_of(const std::string& name) const { return opt
 Status CheckpointStore::make_folder() { return files_.make_folder(options_.folder); }
 
 Result<std::vector<std::string>> CheckpointStore::list() {
-  if (Status made = make_folder(); !made) return made.error();
+  TW_TRY(make_folder());
   return files_.list(options_.folder);
 }
 
 Status CheckpointStore::save(const StateImage& image, const Digest& origin) {
   TW_CHECK(!image.chunks.empty() && image.digests.size() == image.chunks.size());
-  const auto names = list();
-  if (!names) return names.error();
+  TW_TRY(const auto names, list());
   const std::string name = name_of(image.record);
-  const bool there = std::find(names.value().begin(), names.value().end(), name) != names.value().end();
+  const bool there = std::find(names.begin(), names.end(), name) != names.end();
   if (!there || examine(name, image.record.run).verdict != Verdict::sound) {
     if (Status written = write(name, image, origin); !written) return written;
   }
@@ -361,11 +357,10 @@ Status CheckpointStore::write(const std::string& name, const StateImage& image, 
 }
 
 Status CheckpointStore::prune(const wire::Record& saved, const Digest& origin) {
-  const auto names = list();
-  if (!names) return names.error();
+  TW_TRY(const auto names, list());
   std::vector<std::string> gone, aside;
   std::vector<std::pair<std::string, Known>> others;
-  for (const std::string& name : checkpoints_among(names.value())) {
+  for (const std::string& name : checkpoints_among(names)) {
     if (name == name_of(saved)) continue;
     const bool broken = !known_.contains(name) && examine(name, saved.run).verdict == Verdict::broken;
     if (broken && *round_of_checkpoint(name) < saved.round) gone.push_back(name);
@@ -391,7 +386,7 @@ Status CheckpointStore::prune(const wire::Record& saved, const Digest& origin) {
   }
   for (const std::string& name : gone)
     if (Status removed = remove(name); !removed) return removed;
-  return remove_parts(names.value(), oldest_kept);
+  return remove_parts(names, oldest_kept);
 }
 
 CheckpointStore::Known::Known(const wire::Record& record, std::string by)
@@ -483,9 +478,8 @@ Status CheckpointStore::set_aside(const Digest& run) {
 /// One generation of them stays.
 Status CheckpointStore::rename_to_old(const std::vector<std::string>& aside, const Digest& run) {
   if (aside.empty()) return Unit{};
-  const auto names = list();
-  if (!names) return names.error();
-  for (const std::string& name : names.value()) {
+  TW_TRY(const auto names, list());
+  for (const std::string& name : names) {
     if (!round_in(name, kOldSuffix, false)) continue;
     const auto old = read_checkpoint(files_, path_of(name));
     if (!old || old.value().image.record.run != run) continue;

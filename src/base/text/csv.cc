@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/printable.h"
 
@@ -33,9 +34,8 @@ class Scanner {
   Result<std::vector<std::string>> next() {
     std::vector<std::string> fields;
     for (;;) {
-      Result<std::string> field = text_.starts_with('"') ? quoted() : plain();
-      if (!field) return field.error();
-      fields.push_back(std::move(field).value());
+      TW_TRY(std::string field, text_.starts_with('"') ? quoted() : plain());
+      fields.push_back(std::move(field));
       if (text_.starts_with(',')) {
         text_.remove_prefix(1);
         continue;
@@ -94,9 +94,9 @@ Result<CsvTable> CsvTable::parse(std::string file, std::string_view text,
     if (!fields) return fields.error();
     line.fields = std::move(fields).value();
     if (line.fields.size() == 1 && line.fields.front().empty()) continue;
-    if (Status plain = table.check_plain(line); !plain) return plain.error();
+    TW_TRY(table.check_plain(line));
     if (table.columns_.empty()) {
-      if (Status taken = table.take_header(std::move(line), required); !taken) return taken.error();
+      TW_TRY(table.take_header(std::move(line), required));
       continue;
     }
     if (line.fields.size() != table.columns_.size())

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <set>
 
+#include "base/result.h"
 #include "base/text/quantity.h"
 #include "base/text/text.h"
 #include "cli/commands.h"
@@ -89,13 +90,11 @@ Result<double> catalog_price(const std::string& price, const std::string& site, 
 
 Result<std::string> price_text(const std::string& price, const std::string& site) {
   if (!peer::asks_catalog(price)) {
-    const auto parsed = peer::parse_price_option("--usd-per-h", price);
-    if (!parsed) return parsed.error();
+    TW_TRY(peer::parse_price_option("--usd-per-h", price));
     return price;
   }
-  const auto usd_per_h = catalog_price(price, site, false);
-  if (!usd_per_h) return usd_per_h.error();
-  return fmt::format("{}", usd_per_h.value());
+  TW_TRY(const auto usd_per_h, catalog_price(price, site, false));
+  return fmt::format("{}", usd_per_h);
 }
 
 }  // namespace tw::cli

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/digest.h"
+#include "base/result.h"
 #include "base/text/duration.h"
 #include "base/text/option.h"
 #include "base/text/text_file.h"
@@ -76,12 +77,11 @@ std::string control_folder() { return fmt::format("/tmp/tradewind-{}", geteuid()
 
 /// The run file's paths as settings, then those of the user, which win.
 Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const std::string& run_file) {
-  const auto paths = train::absolute_paths(run_file);
-  if (!paths) return paths.error();
+  TW_TRY(const auto paths, train::absolute_paths(run_file));
   std::vector<std::string> settings;
-  for (const auto& [key, path] : paths.value()) settings.push_back(key + "=" + path);
+  for (const auto& [key, path] : paths) settings.push_back(key + "=" + path);
   for (const std::string& text : arguments.set) {
-    if (const auto setting = parse_setting(text); !setting) return setting.error();
+    TW_TRY(parse_setting(text));
     settings.push_back(text);
   }
   return settings;
@@ -91,18 +91,16 @@ Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const
 Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::string& run_file) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& text : arguments.set) {
-    auto setting = parse_setting(text);
-    if (!setting) return setting.error();
-    overrides.push_back(std::move(setting).value());
+    TW_TRY(auto setting, parse_setting(text));
+    overrides.push_back(std::move(setting));
   }
   return train::read_run_file(run_file, overrides);
 }
 
 Status run_quietly(std::vector<std::string> words) {
-  const auto done = launch::run_command({.words = std::move(words)});
-  if (!done) return done.error();
-  if (done.value().exit_code == 0) return Unit{};
-  return Error{fmt::format("{}: {}", to_line(done.value().command), done.value().errors)};
+  TW_TRY(const auto done, launch::run_command({.words = std::move(words)}));
+  if (done.exit_code == 0) return Unit{};
+  return Error{fmt::format("{}: {}", to_line(done.command), done.errors)};
 }
 
 /// A copy without debugging symbols, which are most of its bytes; where there is no strip, a whole one.
@@ -142,11 +140,10 @@ Status pack_program(launch::Deployment& deployment) {
                                    "--owner=0", "--group=0", "--numeric-owner", "--mode=go=rX", "."});
   fs::remove_all(folder, error);
   if (!made) return made;
-  const auto bytes = read_text_file(packed);
-  if (!bytes) return bytes.error();
+  TW_TRY(const auto bytes, read_text_file(packed));
   deployment.program = packed;
-  deployment.program_bytes = bytes.value().size();
-  deployment.program_digest = to_string(digest_of(bytes.value())).substr(0, 16);
+  deployment.program_bytes = bytes.size();
+  deployment.program_digest = to_string(digest_of(bytes)).substr(0, 16);
   return Unit{};
 }
 
@@ -166,11 +163,9 @@ Status fill_variables(std::map<std::string, std::string>& variables) {
 /// Sets the user's program, its image, and the run file that peers read.
 Status set_program(const UpArguments& arguments, const LaunchRequest& request,
                    launch::Deployment& deployment) {
-  const auto text = read_text("--run-file", request.run_file);
-  if (!text) return text.error();
-  auto rest = train::without_program(request.run_file, text.value());
-  if (!rest) return rest.error();
-  deployment.run_file = std::move(rest).value();
+  TW_TRY(const auto text, read_text("--run-file", request.run_file));
+  TW_TRY(auto rest, train::without_program(request.run_file, text));
+  deployment.run_file = std::move(rest);
   train::ProgramOptions program = request.program;
   deployment.image = arguments.image.empty() ? program.image : arguments.image;
   if (const Status filled = fill_variables(program.env); !filled) return filled;
@@ -190,9 +185,8 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
 
 Result<LaunchRequest> read_request(const UpArguments& arguments) {
   LaunchRequest request{.plan_file = absolute_of(arguments.plan)};
-  const auto text = read_text("PLAN.yaml", arguments.plan);
-  if (!text) return text.error();
-  auto plan = plan::read_plan(arguments.plan, text.value());
+  TW_TRY(const auto text, read_text("PLAN.yaml", arguments.plan));
+  auto plan = plan::read_plan(arguments.plan, text);
   if (!plan) return plan.error();
   request.plan = std::move(plan).value();
   request.job_file = beside(request.plan_file, request.plan.job);
@@ -212,23 +206,19 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
                     "machine, such as [python3, train.py]",
                     request.run_file)};
   if (arguments.on == "local") {  // elsewhere the machines have the files that it names
-    const auto run = checked_run(arguments, request.run_file);
-    if (!run) return run.error();
-    request.has_checkpoints = run.value().checkpoint.folder != train::CheckpointOptions::kNone;
+    TW_TRY(const auto run, checked_run(arguments, request.run_file));
+    request.has_checkpoints = run.checkpoint.folder != train::CheckpointOptions::kNone;
   }
-  auto name = name_of_run(arguments, request.run_file);
-  if (!name) return name.error();
-  request.name = std::move(name).value();
+  TW_TRY(auto name, name_of_run(arguments, request.run_file));
+  request.name = std::move(name);
   if ((arguments.on == "ssh") == arguments.hosts.empty())
     return Error{arguments.on == "ssh"
                      ? "--on ssh: give --hosts FILE, a line for each machine"
                      : fmt::format("--hosts {}: goes with --on ssh alone", arguments.hosts)};
   if (arguments.hosts.empty()) return request;
-  const auto lines = read_text("--hosts", arguments.hosts);
-  if (!lines) return lines.error();
-  auto hosts = launch::read_hosts(arguments.hosts, lines.value());
-  if (!hosts) return hosts.error();
-  request.hosts = std::move(hosts).value();
+  TW_TRY(const auto lines, read_text("--hosts", arguments.hosts));
+  TW_TRY(auto hosts, launch::read_hosts(arguments.hosts, lines));
+  request.hosts = std::move(hosts);
   return request;
 }
 
@@ -236,10 +226,9 @@ Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments
                                                     std::vector<launch::PeerJob> peers) {
   for (launch::PeerJob& peer : peers) {
     if (arguments.on != "local" || !peer.address.empty()) continue;
-    const auto port = host::free_port();
-    if (!port) return port.error();
+    TW_TRY(const auto port, host::free_port());
     peer.address = "127.0.0.1";
-    peer.port = port.value();
+    peer.port = port;
   }
   return peers;
 }
@@ -255,7 +244,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   deployment.run = request.name;
   deployment.folder = store.folder();
   deployment.program = arguments.program.empty() ? launch::own_path() : arguments.program;
-  if (const Status set = set_program(arguments, request, deployment); !set) return set.error();
+  TW_TRY(set_program(arguments, request, deployment));
   auto settings = settings_of(arguments, request.run_file);
   if (!settings) return settings.error();
   deployment.settings = std::move(settings).value();
@@ -281,8 +270,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
     const Status taken = host::take_own_folder(control);
     if (!taken) return Error{taken.error().message + "; or take another one: --with control=FOLDER"};
     deployment.program_digest = "DIGEST";
-    if (!arguments.dry_run)
-      if (const Status packed = pack_program(deployment); !packed) return packed.error();
+    if (!arguments.dry_run) TW_TRY(pack_program(deployment));
   }
   return state;
 }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/result.h"
+
 namespace tw::cli {
 namespace {
 
@@ -55,10 +57,9 @@ std::vector<market::Lived> lives_of(std::vector<monitor::LogEntry> entries) {
 }
 
 Result<std::vector<market::Lived>> lives_in(const std::string& folder) {
-  auto logs = monitor::read_event_logs(folder);
-  if (!logs) return logs.error();
+  TW_TRY(auto logs, monitor::read_event_logs(folder));
   std::vector<monitor::LogEntry> entries;
-  for (std::vector<monitor::LogEntry>& log : logs.value())
+  for (std::vector<monitor::LogEntry>& log : logs)
     std::move(log.begin(), log.end(), std::back_inserter(entries));
   return lives_of(std::move(entries));
 }

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "base/result.h"
 #include "cli/plan/own_lives.h"
 
 namespace tw::cli {
@@ -17,9 +18,8 @@ void describe_sources(CLI::App& command, PlanSources& sources) {
 }
 
 Result<plan::Job> read_job_file(const std::string& file) {
-  const auto text = read_text("JOB", file);
-  if (!text) return text.error();
-  auto job = plan::read_job(file, text.value());
+  TW_TRY(const auto text, read_text("JOB", file));
+  auto job = plan::read_job(file, text);
   if (!job) return job.error();
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
   job.value().file = path.string();
@@ -31,23 +31,19 @@ Result<plan::Job> read_job_file(const std::string& file) {
 Result<plan::MarketSpace> market_for(const std::string& file, const plan::Job& job,
                                      const PlanSources& sources, const std::vector<plan::PlannedGroup>& plan,
                                      bool idle_anchors) {
-  const auto workload = workload_of(job, file);
-  if (!workload) return workload.error();
-  const auto at_hand = price_sources(sources.market);
-  if (!at_hand) return at_hand.error();
-  const auto network = network_at_hand(sources.profile);
-  if (!network) return network.error();
-  std::vector<market::Offer> offers = at_hand.value().offers;
+  TW_TRY(const auto workload, workload_of(job, file));
+  TW_TRY(const auto at_hand, price_sources(sources.market));
+  TW_TRY(const auto network, network_at_hand(sources.profile));
+  std::vector<market::Offer> offers = at_hand.offers;
   for (market::Offer& gone : offers_of(plan, offers)) offers.push_back(std::move(gone));
   std::vector<market::Lived> seen;
   for (const std::string& folder : sources.learn) {
-    const auto lives = lives_in(folder);
-    if (!lives) return lives.error();
-    seen.insert(seen.end(), lives.value().begin(), lives.value().end());
+    TW_TRY(const auto lives, lives_in(folder));
+    seen.insert(seen.end(), lives.begin(), lives.end());
   }
-  const plan::Knowledge knowledge{.network = network.value()};
+  const plan::Knowledge knowledge{.network = network};
   auto market = plan::market_space({.job = job,
-                                    .workload = workload.value(),
+                                    .workload = workload,
                                     .offers = offers,
                                     .knowledge = knowledge,
                                     .tariffs = market::Tariffs::built_in(),

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "host/system/calendar.h"
 #include "market/catalog.h"
@@ -75,25 +76,21 @@ Status add_interruptions(const fs::path& folder, std::vector<market::Offer>& off
   const fs::path file = folder / market::kSpotAdvisorFile;
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return Unit{};
-  const auto text = read_text("--catalog", file.string());
-  if (!text) return text.error();
-  const auto advisor = market::SpotAdvisor::read(file.string(), text.value());
-  if (!advisor) return advisor.error();
-  advisor.value().fill_in(offers);
+  TW_TRY(const auto text, read_text("--catalog", file.string()));
+  TW_TRY(const auto advisor, market::SpotAdvisor::read(file.string(), text));
+  advisor.fill_in(offers);
   return Unit{};
 }
 
 Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources& market) {
-  const auto text = read_text("--catalog", file.path);
-  if (!text) return text.error();
-  auto read = market::read_skypilot(cloud, {{file.path, text.value(), file.as_of_unix_s}});
+  TW_TRY(const auto text, read_text("--catalog", file.path));
+  auto read = market::read_skypilot(cloud, {{file.path, text, file.as_of_unix_s}});
   if (!read)
     return Error{
         fmt::format("{}; fetch it anew with tw catalog update {}, or leave it out with --catalog built-in",
                     read.error().message, cloud)};
   market::CatalogOffers& got = read.value();
-  if (Status told = add_interruptions(fs::path(file.path).parent_path(), got.offers); !told)
-    return told.error();
+  TW_TRY(add_interruptions(fs::path(file.path).parent_path(), got.offers));
   market.sources.push_back(fmt::format("{}: {} offers of {} ago", file.path, got.offers.size(),
                                        market::age_text(host::now_unix_s() - file.as_of_unix_s)));
   std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));
@@ -102,9 +99,8 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources
 }
 
 Status add_own(const std::string& file, PriceSources& market) {
-  const auto text = read_text("--offers", file);
-  if (!text) return text.error();
-  const auto offers = market::read_offers({file, text.value(), written_unix_s(file)});
+  TW_TRY(const auto text, read_text("--offers", file));
+  const auto offers = market::read_offers({file, text, written_unix_s(file)});
   if (!offers) return offers.error();
   market.sources.push_back(fmt::format("{}: {} offers", file, offers.value().size()));
   market.offers.insert(market.offers.end(), offers.value().begin(), offers.value().end());
@@ -145,14 +141,12 @@ Result<std::string> read_text(const std::string& option, const std::string& file
 
 Result<PriceSources> price_sources(const MarketArguments& arguments) {
   PriceSources market;
-  for (const std::string& file : arguments.offers)
-    if (Status added = add_own(file, market); !added) return added.error();
-  const auto found = find_catalogs(arguments.catalog);
-  if (!found) return found.error();
+  for (const std::string& file : arguments.offers) TW_TRY(add_own(file, market));
+  TW_TRY(const auto found, find_catalogs(arguments.catalog));
   std::set<std::string> clouds;
-  for (const auto& [cloud, file] : found.value()) {
+  for (const auto& [cloud, file] : found) {
     clouds.insert(market::site_at(cloud, "").provider);
-    if (Status added = add_catalog(cloud, file, market); !added) return added.error();
+    TW_TRY(add_catalog(cloud, file, market));
   }
   add_built_in(market, clouds);
   return market;
@@ -161,11 +155,9 @@ Result<PriceSources> price_sources(const MarketArguments& arguments) {
 Result<market::NetworkProfile> network_at_hand(const std::string& file) {
   market::NetworkProfile network = market::NetworkProfile::built_in();
   if (file.empty()) return network;
-  const auto text = read_text("--profile", file);
-  if (!text) return text.error();
-  const auto own = market::read_network(file, text.value());
-  if (!own) return own.error();
-  network.merge(own.value());
+  TW_TRY(const auto text, read_text("--profile", file));
+  TW_TRY(const auto own, market::read_network(file, text));
+  network.merge(own);
   return network;
 }
 

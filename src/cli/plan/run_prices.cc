@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "launch/engines/host_script.h"
 
@@ -87,20 +88,16 @@ Result<PeerPrices> prices_by_plan(const std::string& file, const std::vector<pla
 Result<PeerPrices> prices_for(const std::string& folder, const std::string& plan_file,
                               const std::vector<PeerId>& peers) {
   if (!plan_file.empty()) {
-    const auto text = read_text_file(plan_file, kMostYamlBytes);
-    if (!text) return text.error();
-    const auto plan = plan::read_plan_file(plan_file, text.value());
-    if (!plan) return plan.error();
-    return prices_by_plan(plan_file, plan.value(), peers);
+    TW_TRY(const auto text, read_text_file(plan_file, kMostYamlBytes));
+    TW_TRY(const auto plan, plan::read_plan_file(plan_file, text));
+    return prices_by_plan(plan_file, plan, peers);
   }
   const auto file = state_file_near(folder);
   if (!file) return PeerPrices{};
-  const auto text = read_text_file(*file);
-  if (!text) return text.error();
-  if (text.value().find("\"tradewind_run\"") == std::string::npos) return PeerPrices{};  // somebody else's
-  const auto state = launch::run_state_in(*file, text.value());
-  if (!state) return state.error();
-  return prices_by_state(state.value(), peers);
+  TW_TRY(const auto text, read_text_file(*file));
+  if (text.find("\"tradewind_run\"") == std::string::npos) return PeerPrices{};  // somebody else's
+  TW_TRY(const auto state, launch::run_state_in(*file, text));
+  return prices_by_state(state, peers);
 }
 
 }  // namespace tw::cli

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/result.h"
 #include "base/text/duration.h"
 #include "base/text/text_file.h"
 #include "cli/commands.h"
@@ -127,10 +128,9 @@ class Keeper {
   Status start_again(const launch::Engine& engine, const launch::RunStore& store,
                      launch::Deployment& deployment, const std::vector<launch::PeerJob>& due) {
     const std::string keys = arguments_.run_folder.empty() ? deployment.folder : arguments_.run_folder;
-    const auto tokens = make_tokens(keys, deployment.run, false);
-    if (!tokens) return tokens.error();
-    deployment.token = tokens.value().peer;
-    deployment.anchor_token = tokens.value().anchor;
+    TW_TRY(const auto tokens, make_tokens(keys, deployment.run, false));
+    deployment.token = tokens.peer;
+    deployment.anchor_token = tokens.anchor;
     if (const Status written = store.write(engine.files(deployment)); !written) return written;
     const launch::Started started = launch::start(engine, deployment, due);
     return started.trouble.empty() ? Status(Unit{}) : Status(Error{started.trouble});
@@ -222,24 +222,20 @@ class Keeper {
 
   Status change_plan(const launch::Engine& engine, launch::RunStore& store, const plan::Replan& next) {
     const launch::RunState& state = store.state();
-    const auto text = read_text_file(state.plan_file);
-    if (!text) return text.error();
-    auto old = plan::read_plan(state.plan_file, text.value());
-    if (!old) return old.error();
+    TW_TRY(const auto text, read_text_file(state.plan_file));
+    TW_TRY(auto old, plan::read_plan(state.plan_file, text));
     show_news(plan::to_text(next));
     if (arguments_.ask && !may_change()) return Unit{};
-    const auto request = read_request(arguments_);
-    if (!request) return request.error();
-    plan::PlanFile plan = plan::changed(std::move(old).value(), next);
-    plan.run = request.value().run_file;
+    TW_TRY(const auto request, read_request(arguments_));
+    plan::PlanFile plan = plan::changed(std::move(old), next);
+    plan.run = request.run_file;
     plan.job = state.job_file;
     UpArguments arguments = arguments_;
     arguments.plan = next_plan_file(state.deployment.folder);
     if (const Status written = launch::write_with_folder(arguments.plan, to_text(plan), 0644); !written)
       return written;
-    auto changed = read_request(arguments);
-    if (!changed) return changed.error();
-    const Launched launched = launch_run(arguments, changed.value(), engine, store);
+    TW_TRY(auto changed, read_request(arguments));
+    const Launched launched = launch_run(arguments, changed, engine, store);
     if (!launched.trouble.empty()) return Error{launched.trouble};
     arguments_.plan = arguments.plan;
     show_news(fmt::format("started {}; stopped {}", names_of(launched.started), names_of(launched.stopped)));

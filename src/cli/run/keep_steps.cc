@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/result.h"
 #include "cli/plan/launch_plan.h"
 #include "launch/fleet.h"
 
@@ -29,11 +30,10 @@ Result<std::vector<launch::PeerJob>> in_place_of(const UpArguments& given, const
                                                  const launch::RunState& state) {
   UpArguments arguments = given;
   arguments.plan = state.plan_file;
-  const auto request = read_request(arguments);
-  if (!request) return request.error();
-  auto peers = launch::place({.plan = request.value().plan.peers,
+  TW_TRY(const auto request, read_request(arguments));
+  auto peers = launch::place({.plan = request.plan.peers,
                               .before = state.deployment.peers,
-                              .hosts = request.value().hosts,
+                              .hosts = request.hosts,
                               .next_number = state.next_number,
                               .barred = gone.host});
   if (peers) peers = with_addresses(arguments, std::move(peers).value());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/result.h"
 #include "cli/run/run_place.h"
 #include "cli/terminal/terminal.h"
 #include "launch/command_run.h"
@@ -28,14 +29,13 @@ Result<Steps> steps_for(const launch::Engine& engine, const launch::RunStore& st
   const auto difference = launch::difference(store.state().deployment.peers, wanted.peers);
   Steps steps{.start = difference.add, .stop = difference.drop};
   if (!store.has_state()) return steps;
-  const auto reports = launch::ask(engine, store.state().deployment);
-  if (!reports) return reports.error();
-  for (const launch::PeerReport& report : reports.value()) {
+  TW_TRY(const auto reports, launch::ask(engine, store.state().deployment));
+  for (const launch::PeerReport& report : reports) {
     wanted.begun = wanted.begun || launch::may_live(report.state);
     steps.complete = steps.complete || report.state == launch::PeerState::done;
   }
   for (const launch::PeerJob& peer : difference.keep)
-    if (!launch::may_live(launch::report_of(reports.value(), peer.number).state)) steps.start.push_back(peer);
+    if (!launch::may_live(launch::report_of(reports, peer.number).state)) steps.start.push_back(peer);
   std::ranges::sort(steps.start, {}, &launch::PeerJob::number);
   return steps;
 }
@@ -83,10 +83,9 @@ Status check_run_file(const launch::Deployment& runs, const launch::Deployment& 
 
 Status give_tokens(const UpArguments& arguments, launch::Deployment& wanted) {
   const std::string keys = arguments.run_folder.empty() ? wanted.folder : arguments.run_folder;
-  const auto tokens = make_tokens(keys, wanted.run, arguments.run_folder.empty());
-  if (!tokens) return tokens.error();
-  wanted.token = tokens.value().peer;
-  wanted.anchor_token = tokens.value().anchor;
+  TW_TRY(const auto tokens, make_tokens(keys, wanted.run, arguments.run_folder.empty()));
+  wanted.token = tokens.peer;
+  wanted.anchor_token = tokens.anchor;
   return Unit{};
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
 #include "cli/arguments/arguments.h"
@@ -51,16 +52,14 @@ Status check(const RunPlan& plan) {
 /// A number, or one for each accelerator.
 Status count_peers(RunPlan& plan) {
   if (plan.arguments.peers == "gpus") {
-    auto gpus = launch::find_visible_gpus(launch::GpuSources::of_this_machine());
-    if (!gpus) return gpus.error();
-    plan.gpus = std::move(gpus).value();
+    TW_TRY(auto gpus, launch::find_visible_gpus(launch::GpuSources::of_this_machine()));
+    plan.gpus = std::move(gpus);
     plan.peers = plan.gpus.ids.size();
     return Unit{};
   }
-  const auto peers =
-      parse_count("--peers", plan.arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers});
-  if (!peers) return peers.error();
-  plan.peers = peers.value();
+  TW_TRY(const auto peers,
+         parse_count("--peers", plan.arguments.peers, {.least = 1, .most = launch::kMaxLocalPeers}));
+  plan.peers = peers;
   return Unit{};
 }
 
@@ -69,9 +68,8 @@ Result<std::vector<Round>> take_rounds(std::vector<std::string>& joins) {
   std::vector<Round> rounds;
   for (const std::string& text : joins) {
     if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto round = parse_count("--join", text, {.least = 1});
-    if (!round) return round.error();
-    rounds.push_back(round.value());
+    TW_TRY(const auto round, parse_count("--join", text, {.least = 1}));
+    rounds.push_back(round);
   }
   std::erase_if(joins, [](const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -88,9 +86,8 @@ Status check_victim(const std::string& option, const std::string& text, const st
 }
 
 Status read_script(RunPlan& plan) {
-  auto rounds = take_rounds(plan.arguments.links.join);
-  if (!rounds) return rounds.error();
-  plan.joins = rounds.value().size();
+  TW_TRY(auto rounds, take_rounds(plan.arguments.links.join));
+  plan.joins = rounds.size();
   const std::uint64_t all = plan.peers + plan.joins;
   if (all > launch::kMaxLocalPeers)
     return Error{
@@ -112,7 +109,7 @@ Status read_script(RunPlan& plan) {
     if (!right) return right;
     stops.push_back(stop.value());
   }
-  plan.script = launch::Script(std::move(kills), std::move(rounds).value(), std::move(stops));
+  plan.script = launch::Script(std::move(kills), std::move(rounds), std::move(stops));
   return Unit{};
 }
 
@@ -120,16 +117,15 @@ Status read_script(RunPlan& plan) {
 Result<bool> names_others(const peer::LinkOptions& links) {
   if (!links.join.empty() || !links.bootstrap.empty() || links.rejoin) return true;
   if (links.token.empty()) return false;
-  const auto token = peer::read_token("--token", links.token, [](const std::string&) {});
-  if (!token) return token.error();
-  return std::ranges::any_of(token.value().addresses,
+  TW_TRY(const auto token, peer::read_token("--token", links.token, [](const std::string&) {}));
+  return std::ranges::any_of(token.addresses,
                              [&](const std::string& address) { return address != links.listen; });
 }
 
 /// KEY=VALUE;KEY=VALUE of TRADEWIND_SET.
 Result<std::string> settings_text(const std::vector<std::string>& settings) {
   for (const std::string& text : settings) {
-    if (const auto setting = parse_setting(text); !setting) return setting.error();
+    TW_TRY(parse_setting(text));
     if (text.find(';') != std::string::npos)
       return Error{fmt::format("--set {}: a value of a program's run cannot hold a ;", text)};
   }
@@ -149,13 +145,12 @@ std::string threads_of_each(const RunPlan& plan) {
 Result<std::vector<Variable>> common(const RunPlan& plan) {
   const RunArguments& arguments = plan.arguments;
   std::vector<Variable> all = variables_of(arguments.links);
-  const auto settings = settings_text(arguments.set);
-  if (!settings) return settings.error();
+  TW_TRY(const auto settings, settings_text(arguments.set));
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) all.emplace_back(name, value);
   };
   add("TRADEWIND_RUN", arguments.run_file);
-  add("TRADEWIND_SET", settings.value());
+  add("TRADEWIND_SET", settings);
   add("TRADEWIND_THREADS", arguments.threads);
   if (!is_set("OMP_NUM_THREADS")) add("OMP_NUM_THREADS", threads_of_each(plan));
   // The user's own folders go first.
@@ -193,9 +188,8 @@ Result<std::string> meeting_of(const RunPlan& plan) {
   const peer::LinkOptions& links = plan.arguments.links;
   if (!links.listen.empty()) return links.listen;
   if (!links.join.empty() || plan.peers + plan.joins == 1) return std::string();
-  const auto port = host::free_port();
-  if (!port) return port.error();
-  return fmt::format("127.0.0.1:{}", port.value());
+  TW_TRY(const auto port, host::free_port());
+  return fmt::format("127.0.0.1:{}", port);
 }
 
 bool lets_others_in(const peer::LinkOptions& links) {
@@ -214,28 +208,25 @@ Status make_token(peer::LinkOptions& links, const std::string& folder) {
 
 Result<RunPlan> plan_run(const RunArguments& arguments) {
   RunPlan plan{.arguments = arguments};
-  if (const Status counted = count_peers(plan); !counted) return counted.error();
-  const auto restarts = parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000});
-  if (!restarts) return restarts.error();
-  plan.restarts = restarts.value();
-  if (const Status read = read_script(plan); !read) return read.error();
-  if (const Status right = check(plan); !right) return right.error();
+  TW_TRY(count_peers(plan));
+  TW_TRY(const auto restarts, parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000}));
+  plan.restarts = restarts;
+  TW_TRY(read_script(plan));
+  TW_TRY(check(plan));
   peer::LinkOptions& links = plan.arguments.links;
-  const auto price = price_text(links.usd_per_h, links.site);
-  if (!price) return price.error();
-  links.usd_per_h = price.value();
-  const auto others = names_others(links);
-  if (!others) return others.error();
+  TW_TRY(const auto price, price_text(links.usd_per_h, links.site));
+  links.usd_per_h = price;
+  TW_TRY(const auto others, names_others(links));
   const bool has_script = !plan.script.is_over();
   if (has_script && links.out.empty())
     return Error{"--kill, --join ROUND and --stop follow the event logs: give --out FOLDER, too"};
-  if (has_script && others.value())
+  if (has_script && others)
     return Error{
         "--kill, --join ROUND and --stop: go with a run that begins here, and another option says that its "
         "peers are elsewhere"};
   if (has_script && !links.id.empty())
     return Error{fmt::format("--id {}: the peers of a script are numbered from 1; leave it out", links.id)};
-  plan.begins = !others.value() && (plan.peers > 1 || has_script);
+  plan.begins = !others && (plan.peers > 1 || has_script);
   return plan;
 }
 
@@ -244,8 +235,7 @@ Result<launch::Crew::Options> crew_options(const RunPlan& planned, const std::st
   const auto meeting = meeting_of(plan);
   if (!meeting) return meeting.error();
   const bool alone = plan.begins && !lets_others_in(plan.arguments.links);
-  if (alone)
-    if (const Status made = make_token(plan.arguments.links, folder); !made) return made.error();
+  if (alone) TW_TRY(make_token(plan.arguments.links, folder));
   const auto variables = common(plan);
   if (!variables) return variables.error();
   launch::Crew::Options options{.words = plan.arguments.words,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/result.h"
 #include "host/identity/authority.h"
 #include "host/system/calendar.h"
 #include "launch/fleet.h"
@@ -45,12 +46,10 @@ std::string runs_folder(const std::string& given) {
 Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, bool make) {
   if (make && !std::filesystem::exists(key_folder + "/ca.key")) {
     const host::Authority authority = host::Authority::create(run);
-    if (const Status saved = authority.save(key_folder); !saved) return saved.error();
+    TW_TRY(authority.save(key_folder));
   }
-  const auto authority = host::Authority::open(key_folder);
-  if (!authority) return authority.error();
-  return RunTokens{text_of_role(authority.value(), wire::Role::peer),
-                   text_of_role(authority.value(), wire::Role::anchor)};
+  TW_TRY(const auto authority, host::Authority::open(key_folder));
+  return RunTokens{text_of_role(authority, wire::Role::peer), text_of_role(authority, wire::Role::anchor)};
 }
 
 std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports) {

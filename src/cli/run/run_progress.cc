@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/result.h"
 #include "cli/plan/own_lives.h"
 #include "monitor/fold/journal.h"
 
@@ -60,13 +61,11 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
 
 Result<plan::RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s) {
   if (std::filesystem::is_regular_file(path)) {
-    auto log = monitor::read_event_log(path);
-    if (!log) return log.error();
-    return progress_of({std::move(log).value()}, now_unix_s);
+    TW_TRY(auto log, monitor::read_event_log(path));
+    return progress_of({std::move(log)}, now_unix_s);
   }
-  const auto logs = monitor::read_event_logs(path);
-  if (!logs) return logs.error();
-  return progress_of(logs.value(), now_unix_s);
+  TW_TRY(const auto logs, monitor::read_event_logs(path));
+  return progress_of(logs, now_unix_s);
 }
 
 }  // namespace tw::cli

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/result.h"
 #include "cli/arguments/number_option.h"
 #include "cli/commands.h"
 #include "cli/terminal/progress_line.h"
@@ -25,11 +26,9 @@ std::vector<std::string> names_of_codecs() { return {codec::kCodecNames.begin(),
 Duration hours(double h) { return from_seconds(3600 * h); }
 
 Status take_trace(const WhatIfArguments& arguments, sim::WhatIf& what) {
-  const Result<std::string> text = read_text("--trace-spot", arguments.trace_file);
-  if (!text) return text.error();
-  const auto traces = sim::read_traces(arguments.trace_file, text.value(), arguments.trace_id);
-  if (!traces) return traces.error();
-  const double length_h = to_seconds(traces.value().front().length) / 3600;
+  TW_TRY(const std::string text, read_text("--trace-spot", arguments.trace_file));
+  TW_TRY(const auto traces, sim::read_traces(arguments.trace_file, text, arguments.trace_id));
+  const double length_h = to_seconds(traces.front().length) / 3600;
   const double asked_h =
       arguments.hours > 0 ? arguments.hours : (length_h - arguments.from_h) / arguments.speed;
   if (asked_h > kMostHours)
@@ -42,7 +41,7 @@ Status take_trace(const WhatIfArguments& arguments, sim::WhatIf& what) {
   }
   what.length = hours(asked_h);
   what.lifetimes =
-      lifetimes_in(traces.value(), {arguments.peers, hours(arguments.from_h), what.length, arguments.speed});
+      lifetimes_in(traces, {arguments.peers, hours(arguments.from_h), what.length, arguments.speed});
   return Unit{};
 }
 
@@ -139,8 +138,7 @@ Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
   what.codec = codec::codec_named(arguments.codec).value();
   if (arguments.model_mb > 0) what.parameters = arguments.model_mb * 1e6 / sizeof(float);
   const bool traced = !arguments.trace_file.empty();
-  const Status taken = traced ? take_trace(arguments, what) : take_lifetimes(arguments, what);
-  if (!taken) return taken.error();
+  TW_TRY(traced ? take_trace(arguments, what) : take_lifetimes(arguments, what));
   return what;
 }
 

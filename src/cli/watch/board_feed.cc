@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/printable.h"
 #include "base/text/text.h"
 #include "cli/commands.h"
@@ -58,8 +59,7 @@ class LogFeed final : public BoardFeed {
   }
 
   Result<monitor::Board> read() {
-    const Status polled = logs_->poll();
-    if (!polled) return polled.error();
+    TW_TRY(logs_->poll());
     if (!trouble_.empty()) return Error{trouble_};
     if (logs_->logs() == 0)
       return Error{fmt::format("no event log (events-*.jsonl) in {}", arguments_.where)};
@@ -158,9 +158,8 @@ Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, hos
     if (!is_https(place.root))
       return Error{
           fmt::format("--token: is shown to https:// alone, and {} is not; leave it out", place.root)};
-    const auto token = peer::read_token("--token", arguments.token, warn);
-    if (!token) return token.error();
-    place.token = to_text(token.value());
+    TW_TRY(const auto token, peer::read_token("--token", arguments.token, warn));
+    place.token = to_text(token);
   }
   return std::unique_ptr<BoardFeed>(std::make_unique<PeerFeed>(std::move(place), loop));
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "cli/plan/price_sources.h"
 #include "host/http.h"
@@ -55,12 +56,11 @@ DoctorNetwork::DoctorNetwork(const DoctorArguments& arguments, std::optional<wir
     : arguments_(arguments), token_(std::move(token)), places_(std::move(places)) {}
 
 Result<DoctorNetwork> open_doctor_network(const DoctorArguments& arguments, const std::string& token) {
-  auto places = places_of(arguments);
-  if (!places) return places.error();
-  if (token.empty()) return DoctorNetwork(arguments, std::nullopt, std::move(places).value());
+  TW_TRY(auto places, places_of(arguments));
+  if (token.empty()) return DoctorNetwork(arguments, std::nullopt, std::move(places));
   auto read = peer::read_token("TOKEN", token, [](const std::string& line) { warn(line); });
   if (!read) return read.error();
-  return DoctorNetwork(arguments, std::move(read).value(), std::move(places).value());
+  return DoctorNetwork(arguments, std::move(read).value(), std::move(places));
 }
 
 measure::Finding DoctorNetwork::look_at_token() {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/write_file.h"
 #include "cli/watch/frozen_file.h"
 #include "data/sample_order.h"
@@ -88,18 +89,18 @@ std::string samples_csv(const monitor::UsedSamples& used) {
 Result<std::string> write_samples(const std::string& path, const std::vector<monitor::LogEntry>& entries) {
   const auto used = monitor::used_samples(entries);
   if (!used) return Error{"--samples: " + used.error().message};
-  if (const Status done = write_for("--samples", path, samples_csv(used.value())); !done) return done.error();
+  TW_TRY(write_for("--samples", path, samples_csv(used.value())));
   return fmt::format("{}: {}", path, text_of(used.value()));
 }
 
 Result<std::vector<std::string>> write_tables(const std::string& folder, const monitor::Board& board) {
-  if (const Status made = make_folder("--csv", folder); !made) return made.error();
+  TW_TRY(make_folder("--csv", folder));
   std::vector<std::string> written;
   for (const auto& [name, text] :
        {std::pair{"rounds", rounds_csv(board)}, std::pair{"peers", peers_csv(board)},
         std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}}) {
     written.push_back(fmt::format("{}/{}.csv", folder, name));
-    if (const Status done = write_for("--csv", written.back(), text); !done) return done.error();
+    TW_TRY(write_for("--csv", written.back(), text));
   }
   return written;
 }
@@ -117,9 +118,7 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
     written.push_back(path);
     return Unit{};
   };
-  if (!exports.trace.empty())
-    if (const Status done = write("--trace", exports.trace, trace_of(entries, options)); !done)
-      return done.error();
+  if (!exports.trace.empty()) TW_TRY(write("--trace", exports.trace, trace_of(entries, options)));
   if (!exports.html.empty()) {
     const Status done = write_page(exports.html, monitor::PageKind::run,
                                    fmt::format("tradewind: {} rounds", board.round), to_json(board));
@@ -127,21 +126,19 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
     written.push_back(exports.html);
   }
   if (!exports.csv.empty()) {
-    const auto tables = write_tables(exports.csv, board);
-    if (!tables) return tables.error();
-    written.insert(written.end(), tables.value().begin(), tables.value().end());
+    TW_TRY(const auto tables, write_tables(exports.csv, board));
+    written.insert(written.end(), tables.begin(), tables.end());
   }
   if (!exports.samples.empty()) {
-    auto told = write_samples(exports.samples, entries);
-    if (!told) return told.error();
-    written.push_back(std::move(told).value());
+    TW_TRY(auto told, write_samples(exports.samples, entries));
+    written.push_back(std::move(told));
   }
   if (exports.tensorboard.empty()) return written;
-  if (const Status made = make_folder("--tensorboard", exports.tensorboard); !made) return made.error();
+  TW_TRY(make_folder("--tensorboard", exports.tensorboard));
   const double begun_s = entries.empty() ? 0 : static_cast<double>(entries.front().unix_nanos) * 1e-9;
   const std::string file = exports.tensorboard + "/" + monitor::tensorboard_file_name(begun_s);
   const std::string text = tensorboard_of(entries, monitor::Journal(options));
-  if (const Status done = write("--tensorboard", file, text); !done) return done.error();
+  TW_TRY(write("--tensorboard", file, text));
   return written;
 }
 

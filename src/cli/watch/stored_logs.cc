@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.h"
 #include "host/files_disk.h"
 #include "monitor/logs/log_file.h"
 
@@ -27,9 +28,8 @@ Result<std::vector<std::string>> names_of_logs(world::Files& store, const std::s
 }
 
 Status fetch(world::Files& store, const std::string& from, const std::string& to) {
-  const auto content = store.read(from);
-  if (!content) return content.error();
-  const std::array parts{std::span<const std::byte>(content.value())};
+  TW_TRY(const auto content, store.read(from));
+  const std::array parts{std::span<const std::byte>(content)};
   return host::DiskFiles().write(to, parts);
 }
 

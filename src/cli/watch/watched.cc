@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/result.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
 #include "peer/token_file.h"
@@ -57,14 +58,12 @@ void Watched::tell(const std::string& trouble) {
 Result<std::unique_ptr<Watched>> watch_folder(host::Loop& loop, const std::string& folder,
                                               const std::string& address) {
   if (address.empty()) return std::unique_ptr<Watched>();
-  const auto checked = peer::parse_address_option("--watch", address);
-  if (!checked) return checked.error();
-  auto feed = open_feed({.where = folder}, loop);
-  if (!feed) return feed.error();
+  TW_TRY(peer::parse_address_option("--watch", address));
+  TW_TRY(auto feed, open_feed({.where = folder}, loop));
   host::WebOptions web{.address = address};
   if (const auto token = peer::read_token("--token", "@" + peer::token_file(folder), warn))
     web.token = token.value();
-  auto watched = Watched::open(loop, std::move(feed).value(), std::move(web));
+  auto watched = Watched::open(loop, std::move(feed), std::move(web));
   if (watched) show_aside("watch: " + watched.value()->viewer().how_to_watch());
   return watched;
 }

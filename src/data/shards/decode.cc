@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/result.h"
 #include "base/text/number.h"
 
 namespace tw::data {
@@ -113,21 +114,20 @@ std::vector<float> halves(std::string_view bytes) {
 }  // namespace
 
 Result<Array> decode_npy(std::string_view bytes) {
-  auto head = npy_head(bytes);
-  if (!head) return head.error();
-  const std::string& type = head.value().type;
+  TW_TRY(auto head, npy_head(bytes));
+  const std::string& type = head.type;
   const std::string_view kind = std::string_view(type).substr(1);
-  const std::string_view values = bytes.substr(head.value().data);
+  const std::string_view values = bytes.substr(head.data);
   const auto width = parse_number<std::uint64_t>(kind.substr(std::min<std::size_t>(1, kind.size())));
   std::uint64_t expected = width.value_or(0);
-  for (const std::uint64_t size : head.value().shape) {
+  for (const std::uint64_t size : head.shape) {
     if (size != 0 && expected > values.size() / size) return Error{"an npy file that is cut off"};
     expected *= size;
   }
   if (expected != values.size() || type.front() == '>')
     return Error{fmt::format("an npy file of type {} and shape [{}] with {} bytes of values", type,
-                             fmt::join(head.value().shape, ", "), values.size())};
-  Array array{std::move(head.value().shape), std::vector<float>{}};
+                             fmt::join(head.shape, ", "), values.size())};
+  Array array{std::move(head.shape), std::vector<float>{}};
   if (kind == "f4")
     array.values = converted<float, float>(values);
   else if (kind == "f8")

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/digest.h"
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
@@ -54,10 +55,9 @@ class Parts {
     const std::uint64_t begin = offset / kPartBytes * kPartBytes;
     if (!part_ || begin_ != begin) {
       part_.reset();
-      auto got = world::read_now(
-          store_, {shard_.object, begin, std::min(kPartBytes, shard_.bytes - begin), shard_.version});
-      if (!got) return got.error();
-      part_ = std::move(got).value();
+      TW_TRY(auto got, world::read_now(store_, {shard_.object, begin,
+                                                std::min(kPartBytes, shard_.bytes - begin), shard_.version}));
+      part_ = std::move(got);
       begin_ = begin;
     }
     return std::string_view(*part_).substr(offset - begin);
@@ -73,10 +73,9 @@ class Parts {
 Result<std::string> digest_contents(world::Store& store, const Shard& shard) {
   ContentsDigest digest;
   for (std::uint64_t at = 0; at < shard.bytes; at += kPartBytes) {
-    const auto part =
-        world::read_now(store, {shard.object, at, std::min(kPartBytes, shard.bytes - at), shard.version});
-    if (!part) return part.error();
-    digest.add(part.value());
+    TW_TRY(const auto part,
+           world::read_now(store, {shard.object, at, std::min(kPartBytes, shard.bytes - at), shard.version}));
+    digest.add(part);
   }
   return digest.value();
 }
@@ -87,18 +86,16 @@ struct Indexed {
 };
 
 Result<Indexed> index_one(const std::string& object, world::Store& store, bool contents) {
-  const auto facts = world::look_now(store, object);
-  if (!facts) return facts.error();
-  Indexed one{{object, facts.value().bytes, facts.value().version}, {}};
+  TW_TRY(const auto facts, world::look_now(store, object));
+  Indexed one{{object, facts.bytes, facts.version}, {}};
   Parts parts(store, one.shard);
   auto members =
       tar_members(object, one.shard.bytes, [&](std::uint64_t offset) { return parts.from(offset); });
   if (!members) return members.error();
   one.tar = std::move(members).value();
   if (!contents) return one;
-  auto digest = digest_contents(store, one.shard);
-  if (!digest) return digest.error();
-  one.shard.contents = std::move(digest).value();
+  TW_TRY(auto digest, digest_contents(store, one.shard));
+  one.shard.contents = std::move(digest);
   return one;
 }
 
@@ -193,15 +190,13 @@ Result<std::vector<std::string>> expand_braces(const std::string& text) {
     return Error{fmt::format("{}: braces that do not match", text)};
   if (text.find('{', open + 1) < close)
     return Error{fmt::format("{}: braces inside braces are not read; give several names", text)};
-  const auto here = alternatives(text.substr(open + 1, close - open - 1), text);
-  if (!here) return here.error();
-  const auto rest = expand_braces(text.substr(close + 1));
-  if (!rest) return rest.error();
-  if (here.value().size() * rest.value().size() > kMostNames)
+  TW_TRY(const auto here, alternatives(text.substr(open + 1, close - open - 1), text));
+  TW_TRY(const auto rest, expand_braces(text.substr(close + 1)));
+  if (here.size() * rest.size() > kMostNames)
     return Error{fmt::format("{}: more than {} names", text, kMostNames)};
   std::vector<std::string> all;
-  for (const std::string& one : here.value())
-    for (const std::string& end : rest.value()) all.push_back(text.substr(0, open) + one + end);
+  for (const std::string& one : here)
+    for (const std::string& end : rest) all.push_back(text.substr(0, open) + one + end);
   return all;
 }
 
@@ -217,13 +212,11 @@ Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::
   LeftOut left_out;
   ShardIndex index;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    auto one = indexes.take(i);
-    if (!one) return one.error();
-    const TarContents& tar = one.value().tar;
+    TW_TRY(auto one, indexes.take(i));
+    const TarContents& tar = one.tar;
     if (!tar.doubt.empty()) warn(fmt::format("{}: {}", world::shown_object(objects[i]), tar.doubt));
     left_out.add(objects[i], tar.members);
-    const Status added = index.add(std::move(one.value().shard), tar.members);
-    if (!added) return added.error();
+    TW_TRY(index.add(std::move(one.shard), tar.members));
     if (how.progress) how.progress(i + 1);
   }
   warn(left_out.text());

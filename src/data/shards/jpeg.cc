@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/result.h"
 #include "data/shards/picture.h"
 
 namespace tw::data {
@@ -60,9 +61,8 @@ Result<Frame> frame_in(std::string_view bytes) {
     if (bytes.size() - at < 2 || bytes.size() - at < number_at(bytes, at)) return cut_off;
     const std::size_t length = std::max<std::size_t>(number_at(bytes, at), 2);
     if (begins_frame(marker) && !frame) {
-      const auto found = frame_of(marker, bytes.substr(at + 2, length - 2));
-      if (!found) return found.error();
-      frame = found.value();
+      TW_TRY(const auto found, frame_of(marker, bytes.substr(at + 2, length - 2)));
+      frame = found;
     }
     at += length;
   }
@@ -126,10 +126,9 @@ Picture rgb_of_cmyk(const Picture& ink) {
 }  // namespace
 
 Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options) {
-  const auto frame = frame_in(bytes);
-  if (!frame) return frame.error();
-  const auto [width, height, components] = frame.value();
-  if (const Status sized = check_size(width, height); !sized) return sized.error();
+  TW_TRY(const auto frame, frame_in(bytes));
+  const auto [width, height, components] = frame;
+  TW_TRY(check_size(width, height));
   const Jpeg jpeg(tjInitDecompress(), tjDestroy);
   if (!jpeg) return Error{"libturbojpeg cannot be started"};
   Rectangle part = part_of(width, height, options);
@@ -139,7 +138,7 @@ Result<Array> decode_jpeg(std::string_view bytes, const PictureOptions& options)
                   static_cast<std::uint32_t>(TJSCALED(static_cast<int>(height), scale)),
                   static_cast<std::uint32_t>(tjPixelSize[format])};
   picture.bytes.resize(std::size_t{picture.width} * picture.height * picture.channels);
-  if (const Status done = decompress(jpeg.get(), bytes, picture, format); !done) return done.error();
+  TW_TRY(decompress(jpeg.get(), bytes, picture, format));
   if (format == TJPF_CMYK) picture = rgb_of_cmyk(picture);
   const double x = static_cast<double>(picture.width) / width;
   const double y = static_cast<double>(picture.height) / height;

@@ -6,6 +6,7 @@
 #include <csetjmp>
 #include <string>
 
+#include "base/result.h"
 #include "data/shards/picture.h"
 
 namespace tw::data {
@@ -82,7 +83,7 @@ Result<Array> decode_png(std::string_view bytes, const PictureOptions& options) 
   PngReading png(bytes);
   if (!png.read_head()) return png.error();
   Picture picture = png.size();
-  if (const Status sized = check_size(picture.width, picture.height); !sized) return sized.error();
+  TW_TRY(check_size(picture.width, picture.height));
   picture.channels = png.is_grey() ? 1 : 3;
   const std::size_t row_bytes = std::size_t{picture.width} * picture.channels;
   picture.bytes.resize(row_bytes * picture.height);

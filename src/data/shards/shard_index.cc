@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "base/text/text.h"
 #include "base/text/text_file.h"
 #include "world/store.h"
@@ -268,9 +269,8 @@ Result<ShardIndex> ShardIndex::decode(std::string_view bytes) {
 }
 
 Result<ShardIndex> read_shard_index(const std::string& path) {
-  const auto bytes = read_text_file(path, kMostIndexBytes);
-  if (!bytes) return bytes.error();
-  auto index = ShardIndex::decode(bytes.value());
+  TW_TRY(const auto bytes, read_text_file(path, kMostIndexBytes));
+  auto index = ShardIndex::decode(bytes);
   if (!index) return Error{fmt::format("{}: {}", path, index.error().message)};
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   index.value().rename([&](const std::string& object) {

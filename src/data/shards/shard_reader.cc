@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "data/shards/decode.h"
 
@@ -60,14 +61,13 @@ std::vector<Pick> as_picks(std::span<const std::uint64_t> samples) {
 }  // namespace
 
 Result<std::unique_ptr<ShardReader>> ShardReader::open(const ReaderOptions& options, world::Store& store) {
-  auto index = read_shard_index(options.index);
-  if (!index) return index.error();
-  if (index.value().size() == 0) return Error{fmt::format("{}: no samples", options.index)};
+  TW_TRY(auto index, read_shard_index(options.index));
+  if (index.size() == 0) return Error{fmt::format("{}: no samples", options.index)};
   for (const std::string& field : options.fields) {
-    if (numbers_of(field, index.value()).empty())
-      return Error{fmt::format("{}: {}", options.index, no_such_field(field, index.value()).message)};
+    if (numbers_of(field, index).empty())
+      return Error{fmt::format("{}: {}", options.index, no_such_field(field, index).message)};
   }
-  return std::make_unique<ShardReader>(std::move(index).value(), options, store);
+  return std::make_unique<ShardReader>(std::move(index), options, store);
 }
 
 ShardReader::ShardReader(ShardIndex index, ReaderOptions options, world::Store& store)
@@ -88,14 +88,13 @@ Result<std::optional<std::vector<ShardReader::Sample>>> ShardReader::read(
   const std::vector<Pick> picks = as_picks(samples);
   std::optional<std::vector<Sample>> read;
   if (!prefetch_.wait(picks, limit)) return read;
-  auto taken = prefetch_.take(picks);
-  if (!taken) return taken.error();
+  TW_TRY(auto taken, prefetch_.take(picks));
   read.emplace();
   std::map<std::uint64_t, std::size_t> places;  // of samples in the answer
   for (const Pick& pick : picks) {
     const auto [known, is_new] = places.try_emplace(pick.index, read->size());
     Sample sample{index_.sample(pick.index).key};
-    sample.fields = is_new ? std::move(taken.value().at(pick).fields) : (*read)[known->second].fields;
+    sample.fields = is_new ? std::move(taken.at(pick).fields) : (*read)[known->second].fields;
     read->push_back(std::move(sample));
   }
   return read;

@@ -11,6 +11,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/result.h"
+
 namespace tw::data {
 namespace {
 
@@ -92,15 +94,14 @@ Result<std::string> doubt_behind(const Reading& reading, std::uint64_t end) {
   if (end >= reading.bytes)
     return std::string("it has no end-of-archive block: was it cut off between two members?");
   while (end < reading.bytes) {
-    const auto got = reading.read(end);
-    if (!got) return got.error();
-    const std::size_t more = got.value().find_first_not_of('\0');
+    TW_TRY(const auto got, reading.read(end));
+    const std::size_t more = got.find_first_not_of('\0');
     if (more != std::string_view::npos)
       return fmt::format(
           "its end-of-archive block is followed by data at byte {}, which is not read (of two tars that cat "
           "joined, the second; tar -A joins them)",
           end + more);
-    end += got.value().size();
+    end += got.size();
   }
   return std::string();
 }
@@ -129,13 +130,11 @@ Result<TarContents> tar_members(const std::string& tar, std::uint64_t bytes, con
     if (code == ARCHIVE_EOF) break;
     if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return wrong(reading, archive.get());
     end = end_of(archive.get(), entry);
-    auto member = member_of(reading, archive.get(), entry);
-    if (!member) return member.error();
-    if (member.value()) contents.members.push_back(*std::move(member).value());
+    TW_TRY(auto member, member_of(reading, archive.get(), entry));
+    if (member) contents.members.push_back(*std::move(member));
   }
-  auto doubt = doubt_behind(reading, end);
-  if (!doubt) return doubt.error();
-  contents.doubt = std::move(doubt).value();
+  TW_TRY(auto doubt, doubt_behind(reading, end));
+  contents.doubt = std::move(doubt);
   return contents;
 }
 

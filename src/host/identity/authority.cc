@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "host/system/calendar.h"
 
@@ -106,16 +107,13 @@ Authority Authority::create(const std::string& name) {
 Result<Authority> Authority::open(const std::string& folder) {
   const std::string key_path = folder + "/ca.key";
   const std::string certificate_path = folder + "/ca.crt";
-  const auto key_text = content_of(key_path, folder);
-  if (!key_text) return key_text.error();
-  const auto certificate_text = content_of(certificate_path, folder);
-  if (!certificate_text) return certificate_text.error();
+  TW_TRY(const auto key_text, content_of(key_path, folder));
+  TW_TRY(const auto certificate_text, content_of(certificate_path, folder));
 
-  const Bio key_bio(BIO_new_mem_buf(key_text.value().data(), static_cast<int>(key_text.value().size())));
+  const Bio key_bio(BIO_new_mem_buf(key_text.data(), static_cast<int>(key_text.size())));
   Key key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
   if (!key || EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) return unreadable(key_path);
-  const Bio bio(
-      BIO_new_mem_buf(certificate_text.value().data(), static_cast<int>(certificate_text.value().size())));
+  const Bio bio(BIO_new_mem_buf(certificate_text.data(), static_cast<int>(certificate_text.size())));
   const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   if (!certificate || X509_verify(certificate.get(), key.get()) != 1) return unreadable(certificate_path);
   char name[256] = "";

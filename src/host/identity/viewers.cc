@@ -13,6 +13,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "host/identity/holder.h"
 
@@ -62,9 +63,8 @@ Result<std::int64_t> Viewers::judge(const std::string& text, std::int64_t now_un
   const bool whole = certificate && belongs_to(certificate.get(), token.value().secret);
   ERR_clear_error();
   if (!whole) return Error{"the parts of the token do not fit together; `tw token FOLDER` makes another"};
-  const auto holder = holder_of(certificate.get(), run_key_, run_, now_unix_s);
-  if (!holder) return holder.error();
-  return holder.value().expires_unix_s;
+  TW_TRY(const auto holder, holder_of(certificate.get(), run_key_, run_, now_unix_s));
+  return holder.expires_unix_s;
 }
 
 std::string Viewers::pass_until(std::int64_t unix_s) const {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/result.h"
 #include "base/text/date.h"
 
 namespace tw::host {
@@ -77,14 +78,13 @@ class OpenedFile {
 
 Result<std::string> read_extent(const world::Extent& extent) {
   const OpenedFile file(extent.object);
-  const auto facts = file.facts();
-  if (!facts) return facts.error();
-  if (!extent.version.empty() && facts.value().version != extent.version)
+  TW_TRY(const auto facts, file.facts());
+  if (!extent.version.empty() && facts.version != extent.version)
     return file.wrong(fmt::format(
         "it changed since its index was made: expected {}, found {}; make the index anew, or copy the "
         "file with its time (cp -p, rsync -a)",
-        version_text(extent.version), version_text(facts.value().version)));
-  const std::uint64_t bytes = facts.value().bytes;
+        version_text(extent.version), version_text(facts.version)));
+  const std::uint64_t bytes = facts.bytes;
   if (extent.offset > bytes || extent.length > bytes - extent.offset)
     return file.wrong(fmt::format("it has {} bytes, asked for {}", bytes, text_of(extent)));
   return file.bytes(extent.offset, extent.length);

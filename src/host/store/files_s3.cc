@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/prng.h"
+#include "base/result.h"
 #include "host/http.h"
 #include "host/store/object_place.h"
 #include "host/store/s3_answer.h"
@@ -132,12 +133,11 @@ Result<world::HttpAnswer> S3Files::ask(const Ask& asked, int expected) {
 
 // Range by range, all of the same version of the object.
 Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
-  const auto name = parse_s3(path);
-  if (!name) return name.error();
+  TW_TRY(const auto name, parse_s3(path));
   std::vector<std::byte> content;
   world::HttpHeaders same;
   while (true) {
-    Ask range{.name = name.value(), .headers = same};
+    Ask range{.name = name, .headers = same};
     range.headers.emplace_back("Range",
                                fmt::format("bytes={}-{}", content.size(), content.size() + kPartBytes - 1));
     auto answer = send(range);
@@ -162,17 +162,15 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
 }
 
 Status S3Files::write(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  const auto name = parse_s3(path);
-  if (!name) return name.error();
-  if (total_of(parts) > kPartBytes) return write_in_parts(name.value(), parts);
-  const auto put = ask({.method = "PUT", .name = name.value(), .body = Bodies(parts).next()}, kOk);
+  TW_TRY(const auto name, parse_s3(path));
+  if (total_of(parts) > kPartBytes) return write_in_parts(name, parts);
+  const auto put = ask({.method = "PUT", .name = name, .body = Bodies(parts).next()}, kOk);
   return put ? Status(Unit{}) : Status(put.error());
 }
 
 Result<std::string> S3Files::begin_upload(const S3Name& name) {
-  const auto begun = ask({.method = "POST", .name = name, .query = {{"uploads", ""}}}, kOk);
-  if (!begun) return begun.error();
-  const auto ids = texts_of(begun.value().body, "UploadId");
+  TW_TRY(const auto begun, ask({.method = "POST", .name = name, .query = {{"uploads", ""}}}, kOk));
+  const auto ids = texts_of(begun.body, "UploadId");
   if (ids.empty()) return Error{fmt::format("s3://{}/{}: an upload without an id", name.bucket, name.key)};
   return ids.front();
 }
@@ -181,47 +179,42 @@ Status S3Files::finish_upload(const S3Name& name, const std::string& upload,
                               const std::vector<std::string>& etags) {
   const Ask finish{
       .method = "POST", .name = name, .query = {{"uploadId", upload}}, .body = parts_list(etags)};
-  const auto finished = ask(finish, kOk);
-  if (!finished) return finished.error();
-  if (!error_of(finished.value().body).empty()) return refused(finish, finished.value());  // a late one
+  TW_TRY(const auto finished, ask(finish, kOk));
+  if (!error_of(finished.body).empty()) return refused(finish, finished);  // a late one
   return Unit{};
 }
 
 Status S3Files::write_in_parts(const S3Name& name, std::span<const std::span<const std::byte>> parts) {
-  const auto upload = begin_upload(name);
-  if (!upload) return upload.error();
+  TW_TRY(const auto upload, begin_upload(name));
   Bodies bodies(parts);
   std::vector<std::string> etags;
   Status done = Unit{};
   for (std::string body = bodies.next(); done && !body.empty(); body = bodies.next()) {
-    const auto put =
-        ask({.method = "PUT",
-             .name = name,
-             .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload.value()}},
-             .body = std::move(body)},
-            kOk);
+    const auto put = ask({.method = "PUT",
+                          .name = name,
+                          .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload}},
+                          .body = std::move(body)},
+                         kOk);
     if (put) etags.push_back(put.value().header("etag").value_or(""));
     if (!put) done = put.error();
   }
-  if (done) done = finish_upload(name, upload.value(), etags);
+  if (done) done = finish_upload(name, upload, etags);
   // Unfinished parts are billed. That they cannot be removed says nothing new about the failure.
-  if (!done) (void)send({.method = "DELETE", .name = name, .query = {{"uploadId", upload.value()}}});
+  if (!done) (void)send({.method = "DELETE", .name = name, .query = {{"uploadId", upload}}});
   return done;
 }
 
 Result<std::uint64_t> S3Files::size_of(const S3Name& name) {
   const Ask first{.name = name, .headers = {{"Range", "bytes=0-0"}}};
-  const auto answer = send(first);
-  if (!answer) return answer.error();
-  if (answer.value().status == kOutOfRange) return std::uint64_t{0};
-  const auto total = total_in(answer.value().header("content-range").value_or(""));
-  if (answer.value().status != kPartial || !total) return refused(first, answer.value());
+  TW_TRY(const auto answer, send(first));
+  if (answer.status == kOutOfRange) return std::uint64_t{0};
+  const auto total = total_in(answer.header("content-range").value_or(""));
+  if (answer.status != kPartial || !total) return refused(first, answer);
   return *total;
 }
 
 Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_t size) {
-  const auto upload = begin_upload(to);
-  if (!upload) return upload.error();
+  TW_TRY(const auto upload, begin_upload(to));
   std::vector<std::string> etags;
   Status done = Unit{};
   for (std::uint64_t at = 0; done && at < size; at += kCopyPart) {
@@ -229,7 +222,7 @@ Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_
     const auto copied =
         ask({.method = "PUT",
              .name = to,
-             .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload.value()}},
+             .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload}},
              .headers = {{"x-amz-copy-source", source_of(from)},
                          {"x-amz-copy-source-range", fmt::format("bytes={}-{}", at, last)}}},
             kOk);
@@ -239,8 +232,8 @@ Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_
       done = copied ? Error{fmt::format("s3://{}/{}: a part without an ETag", to.bucket, to.key)}
                     : copied.error();
   }
-  if (done) done = finish_upload(to, upload.value(), etags);
-  if (!done) (void)send({.method = "DELETE", .name = to, .query = {{"uploadId", upload.value()}}});
+  if (done) done = finish_upload(to, upload, etags);
+  if (!done) (void)send({.method = "DELETE", .name = to, .query = {{"uploadId", upload}}});
   return done;
 }
 
@@ -248,29 +241,25 @@ Status S3Files::rename(const std::string& from, const std::string& to) {
   const auto source = parse_s3(from), target = parse_s3(to);
   if (!source) return source.error();
   if (!target) return target.error();
-  const auto size = size_of(source.value());
-  if (!size) return size.error();
-  if (size.value() > kMostCopiedAtOnce) {
-    if (const Status copied = copy_in_parts(source.value(), target.value(), size.value()); !copied)
-      return copied;
+  TW_TRY(const auto size, size_of(source.value()));
+  if (size > kMostCopiedAtOnce) {
+    if (const Status copied = copy_in_parts(source.value(), target.value(), size); !copied) return copied;
   } else {
     const Ask copy{.method = "PUT",
                    .name = target.value(),
                    .headers = {{"x-amz-copy-source", source_of(source.value())}}};
-    const auto copied = ask(copy, kOk);
-    if (!copied) return copied.error();
-    if (!error_of(copied.value().body).empty()) return refused(copy, copied.value());  // a late one
+    TW_TRY(const auto copied, ask(copy, kOk));
+    if (!error_of(copied.body).empty()) return refused(copy, copied);  // a late one
   }
   return remove_object(source.value());
 }
 
 Status S3Files::remove_object(const S3Name& name) {
   const Ask removal{.method = "DELETE", .name = name};
-  const auto answer = send(removal);
-  if (!answer) return answer.error();
-  const int status = answer.value().status;
+  TW_TRY(const auto answer, send(removal));
+  const int status = answer.status;
   if (status == kOk || status == kNoContent || status == kNotThere) return Unit{};
-  return refused(removal, answer.value());
+  return refused(removal, answer);
 }
 
 Status S3Files::remove(const std::string& path) {
@@ -291,9 +280,8 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
     Ask page{.name = {name.value().bucket, ""},
              .query = {{"list-type", "2"}, {"encoding-type", "url"}, {"delimiter", "/"}, {"prefix", prefix}}};
     if (!token.empty()) page.query.emplace_back("continuation-token", token);
-    const auto answer = ask(page, kOk);
-    if (!answer) return answer.error();
-    const std::string& body = answer.value().body;
+    TW_TRY(const auto answer, ask(page, kOk));
+    const std::string& body = answer.body;
     for (const std::string& key : texts_of(body, "Key")) {
       const std::string plain = percent_decoded(key);
       if (plain.size() > prefix.size() && plain.starts_with(prefix))

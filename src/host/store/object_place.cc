@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/result.h"
+
 namespace tw::host {
 namespace {
 
@@ -102,13 +104,12 @@ Result<ObjectPlace> object_place(const std::string& object, const Environment& e
                        .store = host_in(object),
                        .who = in_url ? "what the URL says" : "nobody: no credentials"};
   }
-  const auto name = parse_s3(object);
-  if (!name) return name.error();
-  if (name.value().key.empty()) return Error{fmt::format("{}: expected s3://BUCKET/KEY", object)};
+  TW_TRY(const auto name, parse_s3(object));
+  if (name.key.empty()) return Error{fmt::format("{}: expected s3://BUCKET/KEY", object)};
   const auto place = s3_place(environment, aws_files);
   if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};
   ObjectPlace out;
-  sign_as(out, place.value(), name.value(), "nobody: no credentials");
+  sign_as(out, place.value(), name, "nobody: no credentials");
   return out;
 }
 

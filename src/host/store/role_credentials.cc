@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/result.h"
 #include "host/http.h"
 #include "host/store/store_files.h"
 #include "host/system/calendar.h"
@@ -36,23 +37,19 @@ Result<RoleAnswer> RoleCredentials::ask() const {
   const std::string service = endpoint();
   const auto exchange = [&](world::HttpRequest request) -> Result<std::string> {
     request.patience = kPatience;
-    auto answer = doors_.exchange(request);
-    if (!answer) return answer.error();
-    if (answer.value().status != 200)
-      return Error{fmt::format("{}: answered with {}", request.url, answer.value().status)};
-    return std::move(answer.value().body);
+    TW_TRY(auto answer, doors_.exchange(request));
+    if (answer.status != 200) return Error{fmt::format("{}: answered with {}", request.url, answer.status)};
+    return std::move(answer.body);
   };
   const auto token = exchange({.method = "PUT",
                                .url = service + "/latest/api/token",
                                .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "60"}}});
   if (!token) return token.error();
   const world::HttpHeaders headers{{"X-aws-ec2-metadata-token", token.value()}};
-  const auto roles = exchange({.url = service + std::string(kRoles), .headers = headers});
-  if (!roles) return roles.error();
-  const std::string role = roles.value().substr(0, roles.value().find_first_of("\r\n"));
-  const auto answer = exchange({.url = service + std::string(kRoles) + role, .headers = headers});
-  if (!answer) return answer.error();
-  return read_role_answer(answer.value());
+  TW_TRY(const auto roles, exchange({.url = service + std::string(kRoles), .headers = headers}));
+  const std::string role = roles.substr(0, roles.find_first_of("\r\n"));
+  TW_TRY(const auto answer, exchange({.url = service + std::string(kRoles) + role, .headers = headers}));
+  return read_role_answer(answer);
 }
 
 void RoleCredentials::renew_role(std::int64_t now) {

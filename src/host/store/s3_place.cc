@@ -9,6 +9,8 @@
 #include <map>
 #include <sstream>
 
+#include "base/result.h"
+
 namespace tw::host {
 namespace {
 
@@ -152,13 +154,12 @@ Result<S3Place> s3_place(const Environment& environment, const AwsFiles& files) 
   S3Place place;
   if (std::string region = said({"AWS_REGION", "AWS_DEFAULT_REGION"}, "region"); !region.empty())
     place.region = region;
-  auto credentials = credentials_of(environment, profile);
-  if (!credentials) return credentials.error();
-  place.credentials = credentials.value();
+  TW_TRY(auto credentials, credentials_of(environment, profile));
+  place.credentials = credentials;
   place.host = fmt::format("s3.{}.amazonaws.com", place.region);
   const std::string endpoint = said({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url");
   if (!endpoint.empty()) {
-    if (const Status put = put_at(place, endpoint); !put) return put.error();
+    TW_TRY(put_at(place, endpoint));
   }
   const std::string style = said({"AWS_S3_ADDRESSING_STYLE"}, "addressing_style");
   if (style == "path" || style == "virtual") {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/result.h"
 #include "host/loop.h"
 #include "host/tcp/admission/dial.h"
 #include "host/tcp/stream.h"
@@ -58,9 +59,8 @@ Result<std::string> TcpNetwork::open(const std::string& listen_address, world::N
       [this](const std::string& remote, std::optional<Doorway::Reason> reason) {
         turned_away(remote, reason);
       }};
-  auto door = Doorway::open(loop_, listen_address, options_.patience, calls);
-  if (!door) return door.error();
-  door_ = std::move(door).value();
+  TW_TRY(auto door, Doorway::open(loop_, listen_address, options_.patience, calls));
+  door_ = std::move(door);
   return door_->address();
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "host/address.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
@@ -196,16 +197,14 @@ std::shared_ptr<Connections> connections_of(const WebLimits& limits, asio::io_co
 }  // namespace
 
 Status WebServer::Kernel::open() {
-  const auto asked = parse_address(options.address);
-  if (!asked) return asked.error();
-  auto opened = Doorway::open(loop, options.address, options.limits.request, calls());
-  if (!opened) return opened.error();
-  door = std::move(opened).value();
+  TW_TRY(const auto asked, parse_address(options.address));
+  TW_TRY(auto opened, Doorway::open(loop, options.address, options.limits.request, calls()));
+  door = std::move(opened);
   room->left = [weak = weak_from_this()](const WebConnection& connection) {
     if (const auto self = weak.lock()) self->door->leave(connection.visit.visitor);
   };
   Address reached = parse_address(door->address()).value();
-  const std::string& host = asked.value().host;
+  const std::string& host = asked.host;
   const bool everywhere = host == "0.0.0.0" || host == "::";
   const bool alone = !everywhere && is_this_machine(reached.host);
   if (!alone && !options.token) return not_open(options.address);
@@ -408,7 +407,7 @@ void WebServer::Kernel::beat() {
 Result<std::unique_ptr<WebServer>> WebServer::open(Loop& loop, WebOptions options, Answerer answerer) {
   // owner: the server
   auto kernel = std::make_shared<Kernel>(loop, std::move(options), std::move(answerer));
-  if (const Status opened = kernel->open(); !opened) return opened.error();
+  TW_TRY(kernel->open());
   return std::unique_ptr<WebServer>(new WebServer(std::move(kernel)));
 }
 

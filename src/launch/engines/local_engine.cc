@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
 #include "launch/engines/program_script.h"
@@ -68,9 +69,8 @@ class LocalEngine final : public Engine {
                                          const std::vector<Output>& outputs) const override {
     std::vector<PeerReport> reports;
     for (const Output& output : outputs) {
-      auto report = state_in(output.text);
-      if (!report) return report.error();
-      reports.push_back(std::move(report).value());
+      TW_TRY(auto report, state_in(output.text));
+      reports.push_back(std::move(report));
     }
     return reports;
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "base/text/number.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/engines/engines.h"
@@ -65,7 +66,7 @@ Result<SkySettings> sky_settings(const Deployment& deployment) {
     if (std::ranges::find(kSkySettings, key) == kSkySettings.end())
       return Error{fmt::format("skypilot: {}={}: unknown setting; expected one of {}", key, value,
                                fmt::join(kSkySettings, ", "))};
-    if (const Status read = read_setting(settings, key, value); !read) return read.error();
+    TW_TRY(read_setting(settings, key, value));
   }
   return settings;
 }
@@ -115,14 +116,13 @@ class SkyPilot final : public Engine {
 };
 
 Status SkyPilot::check(const Deployment& deployment) const {
-  const auto settings = sky_settings(deployment);
-  if (!settings) return settings.error();
-  if (deployment.image.empty() && settings.value().setup.empty())
+  TW_TRY(const auto settings, sky_settings(deployment));
+  if (deployment.image.empty() && settings.setup.empty())
     return Error{
         "skypilot: machines of clouds have no tw; expected --image NAME (docs/launch.md says how to build "
         "one), or a "
         "setting setup=COMMAND that installs it"};
-  if (sky_meeting_places(deployment, settings.value()).empty())
+  if (sky_meeting_places(deployment, settings).empty())
     return Error{
         "skypilot: clouds give addresses only to machines that run; expected a setting join=HOST:PORT of a "
         "peer that "

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/engines/engines.h"
 #include "launch/kubernetes/kubernetes_script.h"
@@ -72,7 +73,7 @@ Status check_one_provider(const Deployment& deployment) {
 }
 
 Status Kubernetes::check(const Deployment& deployment) const {
-  if (const auto settings = pod_settings(deployment); !settings) return settings.error();
+  TW_TRY(pod_settings(deployment));
   if (deployment.image.empty())
     return Error{
         "k8s: no image; expected --image NAME, of a registry that the cluster reaches (docs/launch.md says "

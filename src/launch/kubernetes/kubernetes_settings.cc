@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/kubernetes/kubernetes.h"
@@ -77,14 +78,12 @@ Result<PodSettings> pod_settings(const Deployment& deployment) {
       !pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never")
     return wrong_pod_setting("pull", pull, "Always, IfNotPresent or Never");
   if (const std::string version = text("k8s-version"); !version.empty()) {
-    const auto minor = minor_of(version);
-    if (!minor) return minor.error();
-    settings.minor = minor.value();
+    TW_TRY(const auto minor, minor_of(version));
+    settings.minor = minor;
   }
   if (const std::string mount = text("mount"); !mount.empty()) {
-    auto mounts = mounts_of(mount);
-    if (!mounts) return mounts.error();
-    settings.mounts = std::move(mounts).value();
+    TW_TRY(auto mounts, mounts_of(mount));
+    settings.mounts = std::move(mounts);
   }
   if (const std::string logs = text("logs"); !logs.empty()) {
     const auto mount = mounts_of(logs + ":" + std::string(kPodLogs));

@@ -6,15 +6,17 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/result.h"
+
 namespace tw::launch {
 
 Result<CrewLogs> CrewLogs::open(const std::string& folder, world::Clock& clock, Script script) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
-  auto log = monitor::JsonEventLog::open(folder + "/" + monitor::event_log_name(PeerId{}), PeerId{}, clock);
-  if (!log) return log.error();
-  return CrewLogs(folder, clock, std::move(script), std::move(log).value());
+  TW_TRY(auto log,
+         monitor::JsonEventLog::open(folder + "/" + monitor::event_log_name(PeerId{}), PeerId{}, clock));
+  return CrewLogs(folder, clock, std::move(script), std::move(log));
 }
 
 PeerId CrewLogs::next_id() {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/result.h"
 #include "launch/local/verdict.h"
 
 namespace tw::launch {
@@ -19,9 +20,8 @@ Status CrewProcess::start(const std::vector<std::string>& words, const std::vect
   std::vector<Variable> environment = environment_;
   environment.insert(environment.end(), more.begin(), more.end());
   if (!verdict_file_.empty()) std::remove(verdict_file_.c_str());
-  auto child = Child::start_piped(words, environment);
-  if (!child) return child.error();
-  child_.emplace(std::move(child).value());
+  TW_TRY(auto child, Child::start_piped(words, environment));
+  child_.emplace(std::move(child));
   return Unit{};
 }
 

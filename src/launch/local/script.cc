@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/median.h"
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/number.h"
 
@@ -44,14 +45,13 @@ std::string to_string(const Kill& kill) { return moment_text(kill.victim, kill.r
 Result<Stop> parse_stop(const std::string& text) {
   constexpr double kMost_s = 86400;
   const std::size_t colon = text.find(':');
-  const auto moment = parse_moment("--stop", text, text.substr(0, colon));
-  if (!moment) return moment.error();
-  Stop stop{.victim = moment.value().victim, .round = moment.value().round};
+  TW_TRY(const auto moment, parse_moment("--stop", text, text.substr(0, colon)));
+  Stop stop{.victim = moment.victim, .round = moment.round};
   if (colon == std::string::npos) return stop;
   const auto seconds = parse_number<double>(text.substr(colon + 1));
   if (!seconds || !(*seconds > 0 && *seconds <= kMost_s))
     return Error{fmt::format("--stop {}: expected PEER@ROUND:SECONDS such as {}:{:g}; up to {} seconds", text,
-                             to_string(moment.value()), to_seconds(Stop::kUsual), kMost_s)};
+                             to_string(moment), to_seconds(Stop::kUsual), kMost_s)};
   stop.lasts = from_seconds(*seconds);
   return stop;
 }

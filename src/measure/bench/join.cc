@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/quantity.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/child.h"
@@ -59,9 +60,8 @@ class Company {
     std::vector<std::string> more = {"--adamw", "--work-ms", std::to_string(options_.work / 1ms)};
     if (!join.empty()) more.insert(more.end(), {"--join", join});
     const PeerId peer{id};
-    auto child = launch::Child::start_self(words_of(options, more), output_of(peer));
-    if (!child) return child.error();
-    children_.emplace(peer, std::move(child).value());
+    TW_TRY(auto child, launch::Child::start_self(words_of(options, more), output_of(peer)));
+    children_.emplace(peer, std::move(child));
     tails_.emplace(peer, monitor::EventLogTail(folder_.path() + "/" + monitor::event_log_name(peer)));
     logs_[peer];
     return Unit{};
@@ -81,9 +81,8 @@ class Company {
  private:
   Status look() {
     for (auto& [id, tail] : tails_) {
-      auto entries = tail.poll();
-      if (!entries) return entries.error();
-      logs_[id].insert(logs_[id].end(), entries.value().begin(), entries.value().end());
+      TW_TRY(auto entries, tail.poll());
+      logs_[id].insert(logs_[id].end(), entries.begin(), entries.end());
       if (!children_.at(id).ending()) continue;
       return Error{fmt::format("peer {} ended: {}", to_string(id), launch::last_words(output_of(id)))};
     }
@@ -130,7 +129,7 @@ struct Turn {
 Result<Turn> join_turn(const JoinOptions& options) {
   Company company(options);
   std::string address;
-  if (const Status started = company.start(1, ""); !started) return started.error();
+  TW_TRY(company.start(1, ""));
   const Status listens = company.until("peer 1 does not listen", [&] {
     const monitor::LogEntry* start =
         find(company.log(1), [](const Event& e) { return e.phase == world::Phase::start; });
@@ -139,7 +138,7 @@ Result<Turn> join_turn(const JoinOptions& options) {
   });
   if (!listens) return listens.error();
   for (std::uint64_t id = 2; id <= options.peers; ++id) {
-    if (const Status started = company.start(id, address); !started) return started.error();
+    TW_TRY(company.start(id, address));
   }
   const Status trains = company.until("the peers do not train", [&] {
     return find(company.log(1), [](const Event& e) {
@@ -150,7 +149,7 @@ Result<Turn> join_turn(const JoinOptions& options) {
   const double round_s = round_seconds(company.log(1));
   const Instant begun = now();
   const std::uint64_t joiner = options.peers + 1;
-  if (const Status started = company.start(joiner, address); !started) return started.error();
+  TW_TRY(company.start(joiner, address));
   const Status joined =
       company.until("the joiner does not contribute", [&] { return find(company.log(joiner), contributes); });
   if (!joined) return joined.error();
@@ -163,12 +162,10 @@ Result<JoinResult> join(const JoinOptions& options, const Say& say) {
   std::vector<double> start, link, offer, transfer, place, contribute, state, rounds, bounds;
   for (Round turn = 1; turn <= options.turns; ++turn) {
     if (options.turns > 1) say(fmt::format("turn {} of {}", turn, options.turns));
-    const auto bound = carry_loopback(options.bytes);
-    if (!bound) return bound.error();
-    bounds.push_back(bound.value());
-    const auto joined = join_turn(options);
-    if (!joined) return joined.error();
-    const JoinTimes& times = joined.value().times;
+    TW_TRY(const auto bound, carry_loopback(options.bytes));
+    bounds.push_back(bound);
+    TW_TRY(const auto joined, join_turn(options));
+    const JoinTimes& times = joined.times;
     start.push_back(times.start_s);
     link.push_back(times.link_s);
     offer.push_back(times.offer_s);
@@ -176,7 +173,7 @@ Result<JoinResult> join(const JoinOptions& options, const Say& say) {
     place.push_back(times.place_s);
     contribute.push_back(times.contribute_s);
     state.push_back(times.state_s());
-    rounds.push_back(joined.value().round_s);
+    rounds.push_back(joined.round_s);
   }
   return JoinResult{
       options,

@@ -18,6 +18,7 @@
 
 #include "base/blob.h"
 #include "base/digest.h"
+#include "base/result.h"
 #include "host/system/cpu_time.h"
 
 namespace tw::measure {
@@ -87,21 +88,20 @@ bool send_all(int fd, std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<double> carry_loopback(std::uint64_t bytes) {
-  const auto pair = connected_pair();
-  if (!pair) return pair.error();
+  TW_TRY(const auto pair, connected_pair());
   const std::vector<std::byte> source(bytes, std::byte{42});
   Digest seen;
   bool all = true;
   const double begin_s = wall_seconds();
-  std::thread sender([&] { send_all(pair.value().from.fd(), source); });
+  std::thread sender([&] { send_all(pair.from.fd(), source); });
   std::vector<Buffer> target;
   for (std::uint64_t rest = bytes; rest > 0 && all; rest -= std::min(rest, kCarriedChunk)) {
     const auto chunk = target.emplace_back(std::min(rest, kCarriedChunk)).bytes();
-    all = recv(pair.value().to.fd(), chunk.data(), chunk.size(), MSG_WAITALL) == std::ssize(chunk);
+    all = recv(pair.to.fd(), chunk.data(), chunk.size(), MSG_WAITALL) == std::ssize(chunk);
     seen.low ^= digest_of(std::span<const std::byte>(chunk)).low;
   }
   const double took_s = wall_seconds() - begin_s;
-  shutdown(pair.value().to.fd(), SHUT_RDWR);
+  shutdown(pair.to.fd(), SHUT_RDWR);
   sender.join();
   if (!all || seen.low == 1) return Error{"a connection of the loopback broke off"};
   return took_s;
@@ -110,9 +110,8 @@ Result<double> carry_loopback(std::uint64_t bytes) {
 Result<Pumped> pump_loopback(int peers, Duration time) {
   std::vector<Pair> pairs;
   for (int i = 0; i < peers * (peers - 1); ++i) {
-    auto pair = connected_pair();
-    if (!pair) return pair.error();
-    pairs.push_back(std::move(pair).value());
+    TW_TRY(auto pair, connected_pair());
+    pairs.push_back(std::move(pair));
   }
   std::atomic<std::uint64_t> received = 0;
   std::vector<std::thread> threads;

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "average/reduction/geometry.h"
+#include "base/result.h"
 #include "codec/codec.h"
 #include "host/system/temporary_folder.h"
 #include "measure/bench/pump.h"
@@ -91,14 +92,13 @@ Result<CrewOutcome> crew_turn(const ReduceOptions& options, const Ground& ground
 Status baseline_turn(const std::string& baseline, const ReduceOptions& options, const Ground& ground,
                      BaselineTimes& all) {
   const host::TemporaryFolder folder;
-  auto times = run_baseline(baseline, {.hosts = ground.hosts,
-                                       .bytes = options.bytes,
-                                       .warm_up = static_cast<int>(options.warm_up),
-                                       .rounds = static_cast<int>(options.rounds),
-                                       .folder = folder.path()});
-  if (!times) return times.error();
-  all.seconds.insert(all.seconds.end(), times.value().seconds.begin(), times.value().seconds.end());
-  all.cpu_s.insert(all.cpu_s.end(), times.value().cpu_s.begin(), times.value().cpu_s.end());
+  TW_TRY(auto times, run_baseline(baseline, {.hosts = ground.hosts,
+                                             .bytes = options.bytes,
+                                             .warm_up = static_cast<int>(options.warm_up),
+                                             .rounds = static_cast<int>(options.rounds),
+                                             .folder = folder.path()}));
+  all.seconds.insert(all.seconds.end(), times.seconds.begin(), times.seconds.end());
+  all.cpu_s.insert(all.cpu_s.end(), times.cpu_s.begin(), times.cpu_s.end());
   return Unit{};
 }
 
@@ -117,14 +117,12 @@ Status baseline_turn_under_trouble(const std::string& baseline, ReduceOptions op
 
 Status take_turn(const ReduceOptions& options, const Ground& ground, Totals& totals) {
   if (options.topology.empty()) {
-    const auto pumped = pump_loopback(static_cast<int>(ground.hosts.size()), kPumpTime);
-    if (!pumped) return pumped.error();
-    totals.pumped.push_back(pumped.value().bytes_per_s);
-    totals.pump_cpu.push_back(pumped.value().cpu_s_per_gb);
+    TW_TRY(const auto pumped, pump_loopback(static_cast<int>(ground.hosts.size()), kPumpTime));
+    totals.pumped.push_back(pumped.bytes_per_s);
+    totals.pump_cpu.push_back(pumped.cpu_s_per_gb);
   }
-  const auto outcome = crew_turn(options, ground);
-  if (!outcome) return outcome.error();
-  add(totals, outcome.value());
+  TW_TRY(const auto outcome, crew_turn(options, ground));
+  add(totals, outcome);
   for (const std::string& baseline : options.baselines) {
     if (const Status taken = baseline_turn(baseline, options, ground, totals.baselines[baseline]); !taken)
       return taken;
@@ -231,20 +229,18 @@ Status on_loopback(const ReduceOptions& options, BenchResult& result, const Say&
 }
 
 Status on_testbed(const ReduceOptions& options, BenchResult& result, const Say& say) {
-  const auto testbed = Testbed::up(options.topology, options.peers);
-  if (!testbed) return testbed.error();
-  const TestbedPlan& plan = testbed.value().plan();
+  TW_TRY(const auto testbed, Testbed::up(options.topology, options.peers));
+  const TestbedPlan& plan = testbed.plan();
   result.topology = plan.name;
   result.scale = plan.scale;
   result.peers = plan.hosts.size();
   Totals totals;
-  const Ground ground{testbed.value().hosts(), &testbed.value()};
+  const Ground ground{testbed.hosts(), &testbed};
   if (const Status taken = take_turns(options, ground, totals, say); !taken) return taken;
   fill(result, options, totals);
   result.bound_s = bound_seconds(wire_bytes(options), plan);
-  auto box = testbed.value().box();
-  if (!box) return box.error();
-  result.box = std::move(box).value();
+  TW_TRY(auto box, testbed.box());
+  result.box = std::move(box);
   return Unit{};
 }
 
@@ -252,7 +248,7 @@ Status on_testbed(const ReduceOptions& options, BenchResult& result, const Say& 
 
 Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
   for (const std::string& baseline : options.baselines) {
-    if (const auto program = baseline_program(baseline); !program) return program.error();
+    TW_TRY(baseline_program(baseline));
   }
   BenchResult result{.bytes = options.bytes,
                      .codec = std::string(name_of(options.codec)),
@@ -262,9 +258,7 @@ Result<BenchResult> reduce(const ReduceOptions& options, const Say& say) {
                      .streams = options.streams,
                      .tls = options.tls};
   sign(result);
-  const Status measured =
-      options.topology.empty() ? on_loopback(options, result, say) : on_testbed(options, result, say);
-  if (!measured) return measured.error();
+  TW_TRY(options.topology.empty() ? on_loopback(options, result, say) : on_testbed(options, result, say));
   return result;
 }
 

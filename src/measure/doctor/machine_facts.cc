@@ -21,6 +21,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "host/files_disk.h"
 #include "host/system/cpu_time.h"
@@ -189,7 +190,7 @@ ClockFacts ask_clock() {
 
 Result<DiskFacts> measure_disk(const std::string& folder, std::uint64_t bytes) {
   host::DiskFiles disk;
-  if (const Status made = disk.make_folder(folder); !made) return made.error();
+  TW_TRY(disk.make_folder(folder));
   const std::string path = fmt::format("{}/tw-doctor-{}", folder, ::getpid());
   const std::vector<std::byte> piece(1 << 20, std::byte{0x5a});
   const std::size_t pieces = std::clamp<std::size_t>(bytes / piece.size(), 1, kMostPieces);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/result.h"
 #include "launch/local/child.h"
 #include "measure/bench/board.h"
 #include "measure/bench/watch.h"
@@ -68,14 +69,13 @@ Result<std::vector<Words>> mpi_commands(const std::string& program, const Baseli
   if (first.enter.empty()) {
     words.emplace_back("lo");
   } else {
-    const auto agent = write_agent(task);
-    if (!agent) return agent.error();
+    TW_TRY(const auto agent, write_agent(task));
     std::vector<std::string> places;
     for (const Host& host : task.hosts) places.push_back(host.address + ":1");
     const std::string network = first.address.substr(0, first.address.find('.', 3)) + ".0.0/16";
     words.insert(words.end(),
                  {network, "--mca", "oob_tcp_if_include", network, "--mca", "orte_keep_fqdn_hostnames", "1",
-                  "--mca", "plm_rsh_agent", agent.value(), "-H", fmt::format("{}", fmt::join(places, ","))});
+                  "--mca", "plm_rsh_agent", agent, "-H", fmt::format("{}", fmt::join(places, ","))});
   }
   if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
   words.insert(words.end(), {"-n", std::to_string(task.hosts.size()), program});
@@ -146,24 +146,20 @@ Result<std::string> baseline_program(const std::string& baseline) {
 }
 
 Result<BaselineTimes> run_baseline(const std::string& baseline, const BaselineTask& task) {
-  const auto program = baseline_program(baseline);
-  if (!program) return program.error();
-  auto board = map_board(task.folder + "/board");
-  if (!board) return board.error();
-  const auto commands = commands_of(baseline, program.value(), task);
-  if (!commands) return commands.error();
+  TW_TRY(const auto program, baseline_program(baseline));
+  TW_TRY(auto board, map_board(task.folder + "/board"));
+  TW_TRY(const auto commands, commands_of(baseline, program, task));
   const std::string output = task.folder + "/ranks.log";
   std::vector<launch::Child> ranks;
-  for (const Words& words : commands.value()) {
-    auto rank = launch::Child::start(words, output);
-    if (!rank) return rank.error();
-    ranks.push_back(std::move(rank).value());
+  for (const Words& words : commands) {
+    TW_TRY(auto rank, launch::Child::start(words, output));
+    ranks.push_back(std::move(rank));
   }
-  if (const Status raced = race(ranks, task, *board.value()); !raced) {
+  if (const Status raced = race(ranks, task, *board); !raced) {
     if (interrupted()) return raced.error();
     return Error{fmt::format("{}: {}: {}", baseline, raced.error().message, launch::last_words(output))};
   }
-  return times_on(*board.value(), task);
+  return times_on(*board, task);
 }
 
 }  // namespace tw::measure

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <thread>
 
+#include "base/result.h"
 #include "host/identity/authority.h"
 #include "measure/bench/bench_peer.h"
 #include "measure/bench/watch.h"
@@ -37,13 +38,12 @@ std::optional<Instant> when(const std::vector<monitor::LogEntry>& log, world::Ph
 }  // namespace
 
 Result<CrewOutcome> Crew::run() {
-  auto board = map_board(options_.folder + "/board");
-  if (!board) return board.error();
-  board_ = std::move(board).value();
-  if (const Status token = write_token(); !token) return token.error();
-  if (const Status started = start(); !started) return started.error();
-  if (const Status done = options_.trouble ? through_trouble() : run_rounds(); !done) return done.error();
-  if (const Status ended = finish(); !ended) return ended.error();
+  TW_TRY(auto board, map_board(options_.folder + "/board"));
+  board_ = std::move(board);
+  TW_TRY(write_token());
+  TW_TRY(start());
+  TW_TRY(options_.trouble ? through_trouble() : run_rounds());
+  TW_TRY(finish());
   return measure();
 }
 
@@ -176,20 +176,18 @@ Status Crew::launch(PeerId id, const std::string& join) {
                        .listen = host.address + ":0"};
   const std::vector<std::string> of_peer = words_of(peer, more);
   words.insert(words.end(), of_peer.begin(), of_peer.end());
-  auto child = launch::Child::start(words, output_of(id));
-  if (!child) return child.error();
-  peers_.emplace(id, Peer{std::move(child).value(),
-                          monitor::EventLogTail(options_.folder + "/" + monitor::event_log_name(id))});
+  TW_TRY(auto child, launch::Child::start(words, output_of(id)));
+  peers_.emplace(
+      id, Peer{std::move(child), monitor::EventLogTail(options_.folder + "/" + monitor::event_log_name(id))});
   logs_[id];
   return Unit{};
 }
 
 Status Crew::read() {
   for (auto& [id, peer] : peers_) {
-    auto entries = peer.tail.poll();
-    if (!entries) return entries.error();
+    TW_TRY(auto entries, peer.tail.poll());
     auto& log = logs_[id];
-    log.insert(log.end(), entries.value().begin(), entries.value().end());
+    log.insert(log.end(), entries.begin(), entries.end());
   }
   return Unit{};
 }
@@ -240,10 +238,9 @@ Status Crew::disturb() {
   const Round round = options_.disturbed_round();
   const Disturbance& disturbance = *options_.disturbance;
   const PeerId victim = disturbance.victim.value_or(leader_in(logs_));
-  auto undisturbed = measured_rounds();
-  if (!undisturbed) return undisturbed.error();
+  TW_TRY(auto undisturbed, measured_rounds());
   std::vector<double> usual_s;
-  for (const RoundTimes& times : undisturbed.value()) usual_s.push_back(times.commit_s);
+  for (const RoundTimes& times : undisturbed) usual_s.push_back(times.commit_s);
   const Status called = until_logged(fmt::format("round {} is not called", round),
                                      [&] { return first_call(logs_, round).has_value(); });
   if (!called) return called;
@@ -286,18 +283,16 @@ Instant Crew::begin_of(Round round) const {
 Result<std::vector<RoundTimes>> Crew::measured_rounds() const {
   std::vector<RoundTimes> rounds;
   for (Round round = options_.warm_up + 1; round <= options_.warm_up + options_.rounds; ++round) {
-    auto times = times_of(logs_, round, begin_of(round));
-    if (!times) return times.error();
-    rounds.push_back(std::move(times).value());
+    TW_TRY(auto times, times_of(logs_, round, begin_of(round)));
+    rounds.push_back(std::move(times));
   }
   return rounds;
 }
 
 Result<CrewOutcome> Crew::measure() const {
   CrewOutcome outcome;
-  auto rounds = measured_rounds();
-  if (!rounds) return rounds.error();
-  outcome.rounds = std::move(rounds).value();
+  TW_TRY(auto rounds, measured_rounds());
+  outcome.rounds = std::move(rounds);
   std::vector<std::vector<monitor::LogEntry>> all;
   for (const auto& [id, log] : logs_) all.push_back(log);
   const monitor::Summary summary = summarize(all);
@@ -308,9 +303,9 @@ Result<CrewOutcome> Crew::measure() const {
   if (!options_.disturbance) return outcome;
   PeerLogs survivors = logs_;
   std::erase_if(survivors, [&](const auto& log) { return peers_.at(log.first).disturbed; });
-  auto disturbed = times_of(survivors, options_.disturbed_round(), begin_of(options_.disturbed_round()));
-  if (!disturbed) return disturbed.error();
-  outcome.disturbed = std::move(disturbed).value();
+  TW_TRY(auto disturbed,
+         times_of(survivors, options_.disturbed_round(), begin_of(options_.disturbed_round())));
+  outcome.disturbed = std::move(disturbed);
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <thread>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/child.h"
@@ -36,11 +37,10 @@ Result<std::string> ask_wan(const std::string& topology, const std::vector<std::
   const std::string output = folder.path() + "/wan.log";
   std::vector<std::string> command = {wan_program(), topology};
   command.insert(command.end(), words.begin(), words.end());
-  auto child = launch::Child::start(command, output);
-  if (!child) return child.error();
+  TW_TRY(auto child, launch::Child::start(command, output));
   // Takes a second or two; an interrupt comes after it, so that no testbed is left.
-  while (!child.value().ending()) std::this_thread::sleep_for(kLookAtTestbedEvery);
-  if (child.value().ending() != 0) return Error{"--wan: " + launch::last_words(output)};
+  while (!child.ending()) std::this_thread::sleep_for(kLookAtTestbedEvery);
+  if (child.ending() != 0) return Error{"--wan: " + launch::last_words(output)};
   return whole_file(output);
 }
 
@@ -53,12 +53,10 @@ double bound_seconds(std::uint64_t wire_bytes, const TestbedPlan& plan) {
 }
 
 Result<Testbed> Testbed::up(const std::string& topology, std::size_t hosts) {
-  const auto shown = ask_wan(topology, {"show"});
-  if (!shown) return shown.error();
-  auto plan = parse_testbed(shown.value(), hosts);
-  if (!plan) return plan.error();
-  if (const auto built = ask_wan(topology, {"up"}); !built) return built.error();
-  return Testbed(topology, std::move(plan).value());
+  TW_TRY(const auto shown, ask_wan(topology, {"show"}));
+  TW_TRY(auto plan, parse_testbed(shown, hosts));
+  TW_TRY(ask_wan(topology, {"up"}));
+  return Testbed(topology, std::move(plan));
 }
 
 Testbed::~Testbed() {
@@ -72,16 +70,14 @@ std::vector<Host> Testbed::hosts() const {
 }
 
 Result<BoxReport> Testbed::box() const {
-  const auto status = ask_wan(topology_, {"status", "--json"});
-  if (!status) return status.error();
-  return parse_box(status.value());
+  TW_TRY(const auto status, ask_wan(topology_, {"status", "--json"}));
+  return parse_box(status);
 }
 
 Status Testbed::limit_first_site(double share) const {
   for (const SiteLink& link : plan_.links) {
     const std::string rate = fmt::format("{:.0f}kbit", share * link.bit_s / 1000);
-    const auto set = ask_wan(topology_, {"set", link.from + ":" + link.to, "bandwidth", rate});
-    if (!set) return set.error();
+    TW_TRY(ask_wan(topology_, {"set", link.from + ":" + link.to, "bandwidth", rate}));
   }
   return Unit{};
 }

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/median.h"
+#include "base/result.h"
 #include "base/text/text_file.h"
 
 namespace tw::monitor {
@@ -88,21 +89,18 @@ Result<std::string> text_at(const Json& line, const char* key) {
 
 Status parse_optional_parts(const Json& line, world::Event& event) {
   if (line.contains("about")) {
-    auto about = count_at(line, "about");
-    if (!about) return about.error();
-    event.peer = PeerId{about.value()};
+    TW_TRY(auto about, count_at(line, "about"));
+    event.peer = PeerId{about};
   }
   for (const auto& [key, target] : {std::pair{"why", &event.why}, std::pair{"digest", &event.digest},
                                     std::pair{"source", &event.source}}) {
     if (!line.contains(key)) continue;
-    auto text = text_at(line, key);
-    if (!text) return text.error();
-    *target = std::move(text).value();
+    TW_TRY(auto text, text_at(line, key));
+    *target = std::move(text);
   }
   if (line.contains("cause")) {
-    auto cause = text_at(line, "cause");
-    if (!cause) return cause.error();
-    event.cause = cause_named(cause.value());
+    TW_TRY(auto cause, text_at(line, "cause"));
+    event.cause = cause_named(cause);
   }
   if (line.contains("peers")) {
     const Json& peers = line["peers"];
@@ -213,28 +211,24 @@ std::string to_json_line(const LogEntry& entry) {
 Result<LogEntry> parse_json_line(const std::string& text) {
   const Json line = Json::parse(text, nullptr, false);
   if (!line.is_object()) return Error{"not a JSON object"};
-  auto at = number_at(line, "t");
-  if (!at) return at.error();
+  TW_TRY(auto at, number_at(line, "t"));
   auto time = text_at(line, "time");
   if (!time) return time.error();
-  auto writer = count_at(line, "peer");
-  if (!writer) return writer.error();
-  auto round = count_at(line, "round");
-  if (!round) return round.error();
-  auto phase_name = text_at(line, "phase");
-  if (!phase_name) return phase_name.error();
+  TW_TRY(auto writer, count_at(line, "peer"));
+  TW_TRY(auto round, count_at(line, "round"));
+  TW_TRY(auto phase_name, text_at(line, "phase"));
 
   const auto unix_nanos = parse_calendar_time(time.value());
   if (!unix_nanos)
     return Error{fmt::format("\"time\" is {}, not like 2026-01-31T12:00:00.000Z", time.value())};
-  const auto phase = phase_named(phase_name.value());
-  if (!phase) return Error{fmt::format("unknown phase {}", phase_name.value())};
+  const auto phase = phase_named(phase_name);
+  if (!phase) return Error{fmt::format("unknown phase {}", phase_name)};
 
-  LogEntry entry{.writer = PeerId{writer.value()}, .unix_nanos = *unix_nanos, .event = {}};
-  entry.event.at = Instant(from_seconds(at.value().get<double>()));
+  LogEntry entry{.writer = PeerId{writer}, .unix_nanos = *unix_nanos, .event = {}};
+  entry.event.at = Instant(from_seconds(at.get<double>()));
   entry.event.phase = *phase;
-  entry.event.round = round.value();
-  if (auto parts = parse_optional_parts(line, entry.event); !parts) return parts.error();
+  entry.event.round = round;
+  TW_TRY(parse_optional_parts(line, entry.event));
   return entry;
 }
 
@@ -343,7 +337,7 @@ Result<std::vector<LogEntry>> EventLogTail::poll() {
   while (true) {
     // Asked first: once there is a further part, nothing is added to this one.
     const std::optional<std::uint64_t> next = next_part();
-    if (const Status taken = take_lines(entries); !taken) return taken.error();
+    TW_TRY(take_lines(entries));
     if (!next) return entries;
     part_ = *next;
     file_ = std::ifstream();
@@ -377,11 +371,9 @@ Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
   std::vector<LogEntry> entries;
   for (const std::uint64_t part : parts) {
     const std::string part_path = log_part_path(path, part);
-    auto text = read_text_file(part_path, kMostLogBytes);
-    if (!text) return text.error();
+    TW_TRY(auto text, read_text_file(part_path, kMostLogBytes));
     std::uint64_t lines = 0;
-    if (const Status taken = parse_lines(part_path, text.value(), lines, entries); !taken)
-      return taken.error();
+    TW_TRY(parse_lines(part_path, text, lines, entries));
   }
   return entries;
 }
@@ -389,9 +381,8 @@ Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log) {
   std::error_code error;
   if (std::filesystem::is_regular_file(folder_or_log, error)) {
-    auto log = read_event_log(folder_or_log);
-    if (!log) return log.error();
-    return std::vector<std::vector<LogEntry>>{std::move(log).value()};
+    TW_TRY(auto log, read_event_log(folder_or_log));
+    return std::vector<std::vector<LogEntry>>{std::move(log)};
   }
   std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
   const std::string inner = folder_or_log + "/logs";
@@ -401,9 +392,8 @@ Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& fo
   if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder_or_log)};
   std::vector<std::vector<LogEntry>> logs;
   for (const std::string& path : paths) {
-    auto log = read_event_log(path);
-    if (!log) return log.error();
-    logs.push_back(std::move(log).value());
+    TW_TRY(auto log, read_event_log(path));
+    logs.push_back(std::move(log));
   }
   return logs;
 }

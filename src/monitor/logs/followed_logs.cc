@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/result.h"
 #include "monitor/logs/log_file.h"
 
 namespace tw::monitor {
@@ -31,15 +32,14 @@ Result<FollowedLogs> FollowedLogs::open(const std::string& folder, Facts facts) 
 }
 
 Status FollowedLogs::poll() {
-  auto fresh = follower_.poll();
-  if (!fresh) return fresh.error();
-  if (take_writers(fresh.value())) {
+  TW_TRY(auto fresh, follower_.poll());
+  if (take_writers(fresh)) {
     // A journal gets the facts of its peers only at its beginning, so all logs are read again.
     journal_ = Journal(facts_ ? facts_(peers_) : JournalOptions{});
     follower_ = LogFollower(folder_);
     return poll();
   }
-  for (const LogEntry& entry : fresh.value()) journal_.take(entry);
+  for (const LogEntry& entry : fresh) journal_.take(entry);
   return Unit{};
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/result.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/logs/log_file.h"
 
@@ -64,9 +65,8 @@ Status LogCopy::begin() {
   const std::string own = file_name(log_);
   const std::string name = own.substr(0, own.rfind('.')) + "-" + time + own.substr(own.rfind('.'));
   if (Status made = files_.make_folder(place_.folder); !made) return made;
-  const auto names = files_.list(place_.folder);
-  if (!names) return names.error();
-  for (const std::string& there : names.value())
+  TW_TRY(const auto names, files_.list(place_.folder));
+  for (const std::string& there : names)
     if (const auto part = log_part_of(name, there)) newest_ = std::max(newest_, *part);
   name_ = name;
   return Unit{};

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/result.h"
+
 namespace tw::monitor {
 
 namespace {
@@ -43,12 +45,11 @@ void LogFollower::place(Log& log, std::vector<LogEntry>& entries) {
 }
 
 Result<std::vector<LogEntry>> LogFollower::poll() {
-  if (const Status found = find_logs(); !found) return found.error();
+  TW_TRY(find_logs());
   std::vector<LogEntry> all;
   for (auto& [path, log] : logs_) {
-    auto polled = log.tail.poll();
-    if (!polled) return polled.error();
-    std::vector<LogEntry> entries = std::move(polled).value();
+    TW_TRY(auto polled, log.tail.poll());
+    std::vector<LogEntry> entries = std::move(polled);
     if (entries.empty()) continue;
     place(log, entries);
     std::move(entries.begin(), entries.end(), std::back_inserter(all));

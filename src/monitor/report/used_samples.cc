@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/range_text.h"
+#include "base/result.h"
 #include "base/text/number.h"
 #include "world/event_table.h"
 
@@ -62,7 +63,7 @@ Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries) {
   for (const world::Event* commit : history.commits()) {
     auto samples = samples_in(*commit);
     if (!samples) continue;
-    if (const Status added = add_round(std::move(*samples), used); !added) return added.error();
+    TW_TRY(add_round(std::move(*samples), used));
   }
   used.dropped = history.dropped_rounds();
   if (used.rounds.empty()) return Error{"no log tells the samples of a round"};

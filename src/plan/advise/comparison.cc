@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/quantity.h"
 
 namespace tw::plan {
@@ -55,9 +56,8 @@ std::string comparison_row(const std::string& name, const Option& one, std::size
 }  // namespace
 
 Result<Comparison> compare(const Job& job, const MarketSpace& market, std::int64_t now_unix_s) {
-  auto ours = recommend(job, market, now_unix_s);
-  if (!ours) return ours.error();
-  Comparison comparison{.ours = std::move(ours).value()};
+  TW_TRY(auto ours, recommend(job, market, now_unix_s));
+  Comparison comparison{.ours = std::move(ours)};
   const Option& chosen = comparison.ours.chosen;
   comparison.usd_per_h = job.methods.deepvm_usd_per_h > 0 ? job.methods.deepvm_usd_per_h
                          : job.budget_usd_per_h > 0       ? job.budget_usd_per_h
@@ -81,9 +81,8 @@ Result<Recommendation> recommend_by(Method method, const Job& job, const MarketS
                                     std::int64_t now_unix_s) {
   double limit = 0;
   if (is_priced_per_hour(method)) {
-    const auto price = price_limit(job, market, now_unix_s);
-    if (!price) return price.error();
-    limit = price.value();
+    TW_TRY(const auto price, price_limit(job, market, now_unix_s));
+    limit = price;
   }
   const std::string name(to_string(method));
   const auto choice = choose(method, {job, market, limit});

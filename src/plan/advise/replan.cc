@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/result.h"
 #include "base/text/quantity.h"
 
 namespace tw::plan {
@@ -35,9 +36,9 @@ class Replanner {
       replan_.reason = "all samples are trained";
       return replan_;
     }
-    if (const Status found = find_plan(); !found) return found.error();
+    TW_TRY(find_plan());
     take_measured_speed();
-    if (const Status set = set_limits(); !set) return set.error();
+    TW_TRY(set_limits());
     replan_.current = evaluate(left_, market_, counts_, "as planned");
     if (net_is_due()) return turn_to_on_demand();
     return look_for_better();

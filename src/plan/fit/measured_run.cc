@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/fit/measured_run.h"
 
+#include "base/result.h"
 #include "base/text/csv.h"
 
 namespace tw::plan {
@@ -13,14 +14,13 @@ bool is_clean(const std::string& flags) {
 }  // namespace
 
 Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& file, std::string_view text) {
-  const auto table =
-      CsvTable::parse(file, text,
-                      {"exp_id", "group", "model", "tbs", "peers", "samples_per_epoch", "global_sps",
-                       "local_sps", "calc_wall_s", "comm_s", "sent_mb_per_peer_epoch", "flags"});
-  if (!table) return table.error();
+  TW_TRY(const auto table,
+         CsvTable::parse(file, text,
+                         {"exp_id", "group", "model", "tbs", "peers", "samples_per_epoch", "global_sps",
+                          "local_sps", "calc_wall_s", "comm_s", "sent_mb_per_peer_epoch", "flags"}));
   std::vector<MeasuredRun> runs;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     auto peers = parse_peers(row.word("peers"));
     if (!peers) row.complain("peers", "groups such as 4xT4@gc:us, joined by ;");
     MeasuredRun run;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "plan/input/fields_yaml.h"
 
@@ -42,9 +43,8 @@ void take_peers(YamlFields& fields, ClusterFile& cluster) {
 }  // namespace
 
 Result<ClusterFile> read_cluster(const std::string& file, std::string_view text) {
-  auto read = YamlFields::read(file, text);
-  if (!read) return read.error();
-  YamlFields& fields = read.value();
+  TW_TRY(auto read, YamlFields::read(file, text));
+  YamlFields& fields = read;
   ClusterFile cluster;
   take_work(fields, cluster);
   take_peers(fields, cluster);
@@ -53,7 +53,7 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
     if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");
   }
   cluster.own_prices = own_prices(fields, file);
-  if (const Status done = fields.finish(); !done) return done.error();
+  TW_TRY(fields.finish());
   return cluster;
 }
 

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 
 namespace tw::plan {
@@ -33,11 +34,10 @@ Status YamlFields::take(const Tree& value, const std::string& name) {
 }
 
 Result<YamlFields> YamlFields::read(const std::string& file, std::string_view text) {
-  const auto tree = parse_yaml(file, text);
-  if (!tree) return tree.error();
+  TW_TRY(const auto tree, parse_yaml(file, text));
   YamlFields fields;
   fields.file_ = file;
-  if (const Status taken = fields.take(tree.value(), ""); !taken) return taken.error();
+  TW_TRY(fields.take(tree, ""));
   return fields;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "plan/input/fields_yaml.h"
 #include "plan/input/job.h"
@@ -108,16 +109,15 @@ std::string_view to_string(Goal goal) {
 }
 
 Result<Job> read_job(const std::string& file, std::string_view text) {
-  auto fields = YamlFields::read(file, text);
-  if (!fields) return fields.error();
+  TW_TRY(auto fields, YamlFields::read(file, text));
   Job job;
-  take_work(fields.value(), job);
-  take_samples(fields.value(), job);
-  take_limits(fields.value(), job);
-  take_market(fields.value(), job);
-  take_method_inputs(fields.value(), job.methods);
-  job.run = fields.value().text("run");
-  if (const Status status = fields.value().finish(); !status) return status.error();
+  take_work(fields, job);
+  take_samples(fields, job);
+  take_limits(fields, job);
+  take_market(fields, job);
+  take_method_inputs(fields, job.methods);
+  job.run = fields.text("run");
+  TW_TRY(fields.finish());
   return job;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "plan/input/fields_yaml.h"
 
@@ -56,9 +57,8 @@ std::string spread_text(const ModelProfile& model) {
 }  // namespace
 
 Result<ModelProfile> read_profile(const std::string& file, std::string_view text) {
-  auto read = YamlFields::read(file, text);
-  if (!read) return read.error();
-  YamlFields& fields = read.value();
+  TW_TRY(auto read, YamlFields::read(file, text));
+  YamlFields& fields = read;
   ModelProfile model;
   model.name = fields.word("model");
   model.params_m = fields.number("params_m", {.least = 1e-6});
@@ -75,7 +75,7 @@ Result<ModelProfile> read_profile(const std::string& file, std::string_view text
   for (const auto& [name, words] : fields.map("hardware")) model.hardware[name] = words;
   model.accumulating = speeds(fields, "accumulating", file);
   model.alone = speeds(fields, "alone", file);
-  if (const Status done = fields.finish(); !done) return done.error();
+  TW_TRY(fields.finish());
   return model;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 
 namespace tw::plan {
@@ -17,11 +18,10 @@ int AvailabilityTrace::most() const {
 }
 
 Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text) {
-  const Result<CsvTable> table = CsvTable::parse(file, text, {"trace_id", "t_seconds", "available"});
-  if (!table) return table.error();
+  TW_TRY(const CsvTable table, CsvTable::parse(file, text, {"trace_id", "t_seconds", "available"}));
   std::vector<AvailabilityTrace> traces;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const std::string id = row.word("trace_id");
     const AvailabilityTrace::Change change{row.number("t_seconds", {.least = 0, .most = 1e12}),
                                            row.count("available")};
@@ -29,7 +29,7 @@ Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file
     std::vector<AvailabilityTrace::Change>& changes = traces.back().changes;
     if (!changes.empty() && change.at_s <= changes.back().at_s)
       row.complain("t_seconds", fmt::format("a time after {}, that of the row before", changes.back().at_s));
-    if (const Status status = row.status(); !status) return status.error();
+    TW_TRY(row.status());
     changes.push_back(change);
   }
   return traces;

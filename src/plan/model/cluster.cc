@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "plan/model/gpu.h"
@@ -36,9 +37,9 @@ Result<std::vector<PeerGroup>> parse_peers(const std::string& list) {
   std::size_t begin = 0;
   while (begin <= list.size()) {
     const std::size_t end = std::min(list.find(';', begin), list.size());
-    const auto group = parse_group(std::string(trimmed(std::string_view(list).substr(begin, end - begin))));
-    if (!group) return group.error();
-    groups.push_back(group.value());
+    TW_TRY(const auto group,
+           parse_group(std::string(trimmed(std::string_view(list).substr(begin, end - begin)))));
+    groups.push_back(group);
     begin = end + 1;
   }
   return groups;

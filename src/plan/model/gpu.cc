@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/text.h"
 #include "market/built_in.h"
@@ -81,11 +82,10 @@ std::string Gpus::named(const std::string& driver_name) const {
 }
 
 Result<Gpus> read_gpus(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(file, text, {"gpu", "tensor_tflops", "memory_gb_per_s"});
-  if (!table) return table.error();
+  TW_TRY(const auto table, CsvTable::parse(file, text, {"gpu", "tensor_tflops", "memory_gb_per_s"}));
   Gpus gpus;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     gpus.gpus_[row.word("gpu")] = {row.number("tensor_tflops", {.least = 1e-3}),
                                    row.number("memory_gb_per_s", {.least = 1e-3})};
     if (!row.status()) return row.status().error();

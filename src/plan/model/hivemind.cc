@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "market/built_in.h"
 
@@ -105,12 +106,11 @@ double hivemind_round_samples(const ModelProfile& model, int peers, double targe
 }
 
 Result<HivemindLaw> read_hivemind_law(const std::string& file, std::string_view text) {
-  const auto table = CsvTable::parse(file, text, {"constant", "value"});
-  if (!table) return table.error();
+  TW_TRY(const auto table, CsvTable::parse(file, text, {"constant", "value"}));
   HivemindLaw law;
   std::size_t known = 0;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     const std::string name = row.word("constant");
     const auto constant = std::find_if(kHivemindConstants.begin(), kHivemindConstants.end(),
                                        [&](const auto& each) { return each.first == name; });

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/number.h"
 #include "base/text/quantity.h"
@@ -74,13 +75,12 @@ Speed assumed(const ModelProfile& model, Estimate samples_per_s, const std::stri
 }
 
 Result<std::map<std::string, ModelProfile>> read_model_table(std::string_view text) {
-  const auto table =
-      CsvTable::parse("models.csv", text,
-                      {"model", "params_m", "tensors", "microbatch", "data_mb_per_sample", "matchmaking_s"});
-  if (!table) return table.error();
+  TW_TRY(const auto table, CsvTable::parse("models.csv", text,
+                                           {"model", "params_m", "tensors", "microbatch",
+                                            "data_mb_per_sample", "matchmaking_s"}));
   std::map<std::string, ModelProfile> models;
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CsvRow row = table.row(i);
     ModelProfile model;
     model.name = row.word("model");
     model.params_m = row.number("params_m", {.least = 1e-6});
@@ -138,16 +138,15 @@ Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const 
     return Speed{within_factor(several->count * each.value, std::max(kSeveralFactor, each.high / each.value)),
                  fmt::format("{} times one {}, {}", several->count, several->gpu, one.value().source), false};
   }
-  const auto figures = gpus.find(gpu);
-  if (!figures) return figures.error();
+  TW_TRY(const auto figures, gpus.find(gpu));
   if (const auto found = model.alone.find(gpu); found != model.alone.end()) {
-    const double speed = accumulating_speed(model, found->second.samples_per_s, figures.value());
+    const double speed = accumulating_speed(model, found->second.samples_per_s, figures);
     return Speed{within_factor(speed, kAloneFactor), found->second.source, true};
   }
-  if (const auto speed = speed_by_flops(model, figures.value(), gpus)) {
+  if (const auto speed = speed_by_flops(model, figures, gpus)) {
     return assumed(model, within_factor(*speed, kFlopsFactor), "the FLOPS of other GPUs");
   }
-  if (const auto speed = speed_by_cores(model, figures.value())) {
+  if (const auto speed = speed_by_cores(model, figures)) {
     return assumed(model, within_factor(*speed, kCoreFactor),
                    fmt::format("{:g} cores of a processor", model.cpu_cores));
   }
@@ -174,17 +173,14 @@ Result<ModelProfile> Models::find(const std::string& name) const {
 }
 
 Result<Models> read_models(std::string_view models, std::string_view speeds) {
-  auto profiles = read_model_table(models);
-  if (!profiles) return profiles.error();
-  const auto table =
-      CsvTable::parse("speeds.csv", speeds, {"model", "gpu", "how", "samples_per_s", "factor", "source"});
-  if (!table) return table.error();
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    const Status taken = take_speed(table.value().row(i), profiles.value());
-    if (!taken) return taken.error();
+  TW_TRY(auto profiles, read_model_table(models));
+  TW_TRY(const auto table,
+         CsvTable::parse("speeds.csv", speeds, {"model", "gpu", "how", "samples_per_s", "factor", "source"}));
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    TW_TRY(take_speed(table.row(i), profiles));
   }
   Models all;
-  for (auto& [name, profile] : profiles.value()) all.add(std::move(profile));
+  for (auto& [name, profile] : profiles) all.add(std::move(profile));
   return all;
 }
 

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/quantity.h"
 #include "plan/model/round_time.h"
 
@@ -48,21 +49,20 @@ Result<Speeds> speeds_of(const Workload& workload, const std::vector<PeerGroup>&
   std::map<std::string, double> errors;  ///< by GPU, samples/s
   for (const PeerGroup& group : peers) {
     const auto by_itself = model.alone.find(group.gpu);
-    auto speed = alone && by_itself != model.alone.end()
-                     ? Speed{within_factor(by_itself->second.samples_per_s, by_itself->second.factor),
-                             by_itself->second.source, true}
-                     : speed_of(model, group.gpu, knowledge.gpus);
-    if (!speed) return speed.error();
-    const Estimate& each = speed.value().samples_per_s;
+    TW_TRY(auto speed, alone&& by_itself != model.alone.end()
+                           ? Speed{within_factor(by_itself->second.samples_per_s, by_itself->second.factor),
+                                   by_itself->second.source, true}
+                           : speed_of(model, group.gpu, knowledge.gpus));
+    const Estimate& each = speed.samples_per_s;
     const double read_sps = card_samples_per_s(workload, knowledge.network, group);
     ReadRate reads = read_rate(model, group, each.value, read_sps);
     if (speeds.reads.peer.empty() || reads.share() > speeds.reads.share()) speeds.reads = std::move(reads);
     speeds.by_group.push_back(group.count * std::min(each.value, read_sps));
     speeds.all.value += speeds.by_group.back();
     errors[group.gpu] += speeds.by_group.back() * std::log(each.high / each.value);
-    if (speed.value().measured) continue;
+    if (speed.measured) continue;
     speeds.assumptions.push_back(fmt::format("{} on {}: {} samples/s, {}", model.name, group.gpu,
-                                             significant(each.value, 4), speed.value().source));
+                                             significant(each.value, 4), speed.source));
   }
   double variance = 0;
   for (const auto& [gpu, error] : errors) variance += error * error;
@@ -141,13 +141,12 @@ std::string pattern_names() {
 
 Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup>& peers,
                            const Knowledge& knowledge) {
-  auto speeds = speeds_of(workload, peers, knowledge);
-  if (!speeds) return speeds.error();
+  TW_TRY(auto speeds, speeds_of(workload, peers, knowledge));
   Prediction prediction;
-  prediction.group_sps = std::move(speeds.value().by_group);
-  prediction.reads = std::move(speeds.value().reads);
+  prediction.group_sps = std::move(speeds.by_group);
+  prediction.reads = std::move(speeds.reads);
   const bool hivemind = workload.pattern == Pattern::hivemind;
-  prediction.local_sps = speeds.value().all;
+  prediction.local_sps = speeds.all;
   prediction.round_samples =
       hivemind ? hivemind_round_samples(workload.model, count_of(peers), workload.target_batch_size)
                : workload.target_batch_size;
@@ -171,7 +170,7 @@ Result<Prediction> predict(const Workload& workload, const std::vector<PeerGroup
   prediction.limit = prediction.calc_s.value >= time.comm_s ? calculation : time.limit;
   if (!prediction.reads.peer.empty())
     prediction.reads.requests_per_s = prediction.throughput_sps.value / samples_a_read(workload);
-  prediction.assumptions = std::move(speeds.value().assumptions);
+  prediction.assumptions = std::move(speeds.assumptions);
   note_estimated_paths(peers, knowledge.network, prediction.assumptions);
   return prediction;
 }

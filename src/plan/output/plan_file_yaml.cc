@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "plan/advise/replan.h"
 
@@ -40,9 +41,8 @@ class GroupReader {
   explicit GroupReader(const std::string& file) : file_(file) {}
 
   Result<PlannedGroup> group_of(const YAML::Node& node) const {
-    const auto machine = machine_of(node);
-    if (!machine) return machine.error();
-    PlannedGroup group = machine.value();
+    TW_TRY(const auto machine, machine_of(node));
+    PlannedGroup group = machine;
     if (const std::string count = text_in(node, "count"); !count.empty()) {
       const std::optional<int> number = whole(count);
       if (!number)
@@ -56,9 +56,8 @@ class GroupReader {
       return wrong(node, fmt::format("role {}: expected peer or anchor", role));
     group.anchor = role == "anchor";
     for (const YAML::Node& other : node["alternatives"]) {
-      const auto alternative = machine_of(other);
-      if (!alternative) return alternative.error();
-      group.alternatives.push_back(alternative.value());
+      TW_TRY(const auto alternative, machine_of(other));
+      group.alternatives.push_back(alternative);
     }
     return group;
   }
@@ -131,9 +130,8 @@ Result<PlanFile> read_plan(const std::string& file, std::string_view text) {
     read.run = plan["run"].as<std::string>("");
     read.job = plan["job"].as<std::string>("");
     for (const YAML::Node& node : plan["peers"]) {
-      auto group = GroupReader(file).group_of(node);
-      if (!group) return group.error();
-      read.peers.push_back(std::move(group).value());
+      TW_TRY(auto group, GroupReader(file).group_of(node));
+      read.peers.push_back(std::move(group));
     }
   } catch (const YAML::Exception& e) {
     return Error{
@@ -143,9 +141,8 @@ Result<PlanFile> read_plan(const std::string& file, std::string_view text) {
 }
 
 Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::string_view text) {
-  auto plan = read_plan(file, text);
-  if (!plan) return plan.error();
-  return std::move(plan.value().peers);
+  TW_TRY(auto plan, read_plan(file, text));
+  return std::move(plan.peers);
 }
 
 }  // namespace tw::plan

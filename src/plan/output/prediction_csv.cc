@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/csv.h"
 
 namespace tw::plan {
@@ -48,15 +49,12 @@ Result<Question> question_in(CsvRow row, Workload& workload) {
 Result<std::string> predict_row(const Question& question, Workload workload, const Models& models,
                                 const Prices& prices) {
   const auto& [id, name, target_batch_size, list] = question;
-  auto model = models.find(name);
-  if (!model) return model.error();
-  const auto peers = parse_peers(list);
-  if (!peers) return peers.error();
-  workload.model = std::move(model).value();
-  const auto prediction = predict(workload, peers.value());
-  if (!prediction) return prediction.error();
-  const Prediction& p = prediction.value();
-  const Cost cost = cost_of(workload, peers.value(), p, prices);
+  TW_TRY(auto model, models.find(name));
+  TW_TRY(const auto peers, parse_peers(list));
+  workload.model = std::move(model);
+  TW_TRY(const auto prediction, predict(workload, peers));
+  const Prediction& p = prediction;
+  const Cost cost = cost_of(workload, peers, p, prices);
   std::vector<std::string> fields{id, name, target_batch_size, list};
   for (const Estimate& estimate : {p.throughput_sps, p.local_sps, p.calc_s, p.comm_s, p.granularity,
                                    p.sent_mb_per_peer_round, cost.vm_usd_per_h, cost.egress_usd_per_h,
@@ -71,15 +69,13 @@ Result<std::string> predict_row(const Question& question, Workload workload, con
 
 Result<std::string> predict_rows(const std::string& file, std::string_view text, const Workload& like,
                                  const Models& models, const Prices& prices) {
-  const auto table = CsvTable::parse(file, text, {"model", "tbs", "peers"});
-  if (!table) return table.error();
+  TW_TRY(const auto table, CsvTable::parse(file, text, {"model", "tbs", "peers"}));
   std::string answer = csv_line(header());
-  for (std::size_t i = 0; i < table.value().size(); ++i) {
-    const CsvRow row = table.value().row(i);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const CsvRow row = table.row(i);
     Workload workload = like;
-    const auto question = question_in(row, workload);
-    if (!question) return question.error();
-    const auto line = predict_row(question.value(), std::move(workload), models, prices);
+    TW_TRY(const auto question, question_in(row, workload));
+    const auto line = predict_row(question, std::move(workload), models, prices);
     if (!line) return Error{fmt::format("{}:{}: {}", file, row.line(), line.error().message)};
     answer += line.value();
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "base/result.h"
 #include "plan/search/market_limits.h"
 #include "plan/search/site_rounds.h"
 
@@ -144,7 +145,7 @@ std::string machine_name(const Offer& offer) {
 }
 
 Result<MarketSpace> market_space(const MarketInputs& inputs) {
-  if (const Status known = check_names(inputs); !known) return known.error();
+  TW_TRY(check_names(inputs));
   MarketSpace market;
   std::map<std::string, int> left_out;
   std::vector<Candidate> all;

@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text/field_table.h"
 #include "base/text/text_file.h"
 #include "sim/scenarios/scenario_fields.h"
@@ -23,9 +24,8 @@ class ScenarioReading {
   }
 
   Result<Scenario> read(const std::string& text) {
-    const auto root = parse_yaml(file_, text);
-    if (!root) return root.error();
-    read_top(root.value());
+    TW_TRY(const auto root, parse_yaml(file_, text));
+    read_top(root);
     parts_.scenario.times.rounds = parts_.scenario.workload.rounds;
     if (complaints_.empty()) check_together();
     if (!complaints_.empty()) return complaints_.error();
@@ -148,9 +148,8 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
 }
 
 Result<Scenario> read_scenario(const std::string& path) {
-  const auto text = read_text_file(path, kMostYamlBytes);
-  if (!text) return text.error();
-  return parse_scenario(text.value(), path);
+  TW_TRY(const auto text, read_text_file(path, kMostYamlBytes));
+  return parse_scenario(text, path);
 }
 
 }  // namespace tw::sim

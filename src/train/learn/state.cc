@@ -11,6 +11,7 @@
 #include "average/reduction/residual.h"
 #include "average/reduction/weighted_sum.h"
 #include "base/check.h"
+#include "base/result.h"
 #include "codec/codec.h"
 
 namespace tw::train {
@@ -171,8 +172,7 @@ std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, s
 
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
   const auto alone = change();
-  const Status thawed = thaw(image, parts());
-  if (!thawed.ok()) return thawed.error();
+  TW_TRY(thaw(image, parts()));
   std::fill(residual_.begin(), residual_.end(), 0.0F);
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);

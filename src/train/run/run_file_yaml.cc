@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/field_table.h"
 #include "base/text/text_file.h"
 #include "train/run/run_fields.h"
@@ -148,13 +149,12 @@ Result<ProgramOptions> read_program(const std::string& path) {
 }
 
 Result<std::string> without_program(const std::string& path, const std::string& text) {
-  const auto tree = parse_yaml(path, text);
-  if (!tree) return tree.error();
-  const Tree* program = tree.value().find("program");
+  TW_TRY(const auto tree, parse_yaml(path, text));
+  const Tree* program = tree.find("program");
   if (program == nullptr) return text;
   const auto last = std::numeric_limits<int>::max();
   int end = last;
-  for (const Tree& other : tree.value().items) {
+  for (const Tree& other : tree.items) {
     if (other.key != "program" && other.line == program->line)
       return Error{fmt::format("{}:{}: program: expected lines of its own", path, program->line)};
     if (other.line > program->line) end = std::min(end, other.line);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/result.h"
 
 namespace tw::train {
 
@@ -14,18 +15,17 @@ namespace {
 using Stores = std::pair<std::shared_ptr<sync::CheckpointStore>, std::shared_ptr<sync::CheckpointStore>>;
 
 Checkpoints::Copied copy_newest(const Stores& stores, const Digest& run) {
-  const auto newest = stores.first->load_newest(run);
-  if (!newest) return newest.error();
-  if (!newest.value()) return std::optional<wire::Record>();
-  const sync::StateImage& image = newest.value()->image;
-  if (const Status saved = stores.second->save(image, newest.value()->origin); !saved) return saved.error();
+  TW_TRY(const auto newest, stores.first->load_newest(run));
+  if (!newest) return std::optional<wire::Record>();
+  const sync::StateImage& image = newest->image;
+  TW_TRY(stores.second->save(image, newest->origin));
   return std::optional(image.record);
 }
 
 // A copy counts as much as an own one. Where the own ones cannot be used a copy is enough, and the other way
 // round.
 Checkpoints::Loaded load_from(const Stores& stores, const Digest& run) {
-  if (Status made = stores.first->make_folder(); !made) return made.error();
+  TW_TRY(stores.first->make_folder());
   auto own = stores.first->load_newest(run);
   if (!stores.second) return own;
   auto copy = stores.second->load_newest(run);
