@@ -10,7 +10,7 @@
 #include <chrono>
 #include <optional>
 
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 #include "studies/hivemind.h"
 
 namespace tw::bench {

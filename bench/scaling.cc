@@ -15,7 +15,7 @@
 
 #include "base/median.h"
 #include "measure.h"
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 
 namespace {
 

@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/prng.h"
-#include "sim/world/flows.h"
-#include "sim/world/scheduler.h"
+#include "sim/virtual/flows.h"
+#include "sim/virtual/scheduler.h"
 
 namespace tw::studies {
 namespace {

@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "conformance/network_world.h"
-#include "sim/world/network.h"
+#include "sim/virtual/network.h"
 
 namespace tw::conformance {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/text/duration.h"
 #include "cli/sim/sim_sweep.h"
-#include "sim/world/events.h"
+#include "sim/virtual/events.h"
 
 namespace tw::cli {
 namespace {

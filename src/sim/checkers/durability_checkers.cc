@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "sim/world/events.h"
+#include "sim/virtual/events.h"
 #include "sync/checkpoint.h"
 #include "wire/frame.h"
 

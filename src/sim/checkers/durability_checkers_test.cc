@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "sim/checkers/test_story.h"
-#include "sim/world/files.h"
+#include "sim/virtual/files.h"
 #include "sync/checkpoint.h"
 
 namespace tw::sim {

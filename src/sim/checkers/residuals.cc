@@ -6,7 +6,7 @@
 #include "average/reduction/mean_digest.h"
 #include "average/reduction/reference.h"
 #include "average/reduction/residual.h"
-#include "sim/world/trainer.h"
+#include "sim/virtual/trainer.h"
 
 namespace tw::sim {
 namespace {

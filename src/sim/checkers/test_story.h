@@ -10,7 +10,7 @@
 #include "average/reduction/reference.h"
 #include "sim/checkers/checker.h"
 #include "sim/checkers/ledger.h"
-#include "sim/world/trainer.h"
+#include "sim/virtual/trainer.h"
 #include "swarm/ballots/lineage.h"
 #include "wire/frame.h"
 

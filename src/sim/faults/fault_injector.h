@@ -8,7 +8,7 @@
 
 #include "sim/faults/faults.h"
 #include "sim/scenarios/scenario.h"
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 
 namespace tw::sim {
 

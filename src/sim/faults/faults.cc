@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "sim/world/events.h"
+#include "sim/virtual/events.h"
 
 namespace tw::sim {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/prng.h"
 #include "base/time.h"
 #include "sim/scenarios/between.h"
-#include "sim/world/network.h"
+#include "sim/virtual/network.h"
 #include "world/events.h"
 
 namespace tw::sim {

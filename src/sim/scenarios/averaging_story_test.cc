@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/scenarios/test_world.h"
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 #include "swarm/shares/bound.h"
 
 /// How long averaging takes on lines of known capacity, and what is made of lines that change and of peers

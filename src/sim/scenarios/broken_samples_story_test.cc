@@ -11,7 +11,7 @@
 
 #include "base/prng.h"
 #include "sim/scenarios/test_world.h"
-#include "sim/world/world_rules.h"
+#include "sim/virtual/world_rules.h"
 
 /// Stores that do not give every sample to every peer.
 namespace tw::sim {

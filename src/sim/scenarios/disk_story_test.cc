@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/world/files.h"
+#include "sim/virtual/files.h"
 #include "sync/checkpoint.h"
 #include "sync/test_state.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 
 namespace tw::sim {
 namespace {

@@ -13,7 +13,7 @@
 #include "sim/checkers/checkers.h"
 #include "sim/faults/faults.h"
 #include "sim/scenarios/between.h"
-#include "sim/world/topology.h"
+#include "sim/virtual/topology.h"
 #include "swarm/shares/division.h"
 #include "train/learn/optimizer.h"
 #include "train/run/run.h"

@@ -7,7 +7,7 @@
 #include "base/prng.h"
 #include "sim/faults/fault_injector.h"
 #include "sim/scenarios/scenario.h"
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 #include "train/run/run_names.h"
 
 namespace tw::sim {

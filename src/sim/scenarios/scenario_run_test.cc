@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/scenarios/scenario.h"
-#include "sim/world/events.h"
+#include "sim/virtual/events.h"
 
 namespace tw::sim {
 namespace {

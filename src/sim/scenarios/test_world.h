@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 
 /// For stories of a few peers in a small world.
 namespace tw::sim {

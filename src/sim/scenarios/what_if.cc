@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/median.h"
-#include "sim/world/world.h"
+#include "sim/virtual/world.h"
 
 namespace tw::sim {
 namespace {
