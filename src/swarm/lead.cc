@@ -31,7 +31,7 @@ Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now
       proposer_(head, ballot),
       now_(now),
       began_at_(now),
-      leasing_(swarm::rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
+      leasing_(rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
       status_(options_.self, head.members, ballot > 0),
       stragglers_(options_.segments),
       hand_overs_(head.round + 1, ballot, options_.sum_bytes) {

@@ -113,7 +113,7 @@ class Lead {
 
   Stage stage() const { return proposer_.stage(); }
 
-  const swarm::SharedPlan& proposed() const { return proposer_.plan(); }
+  const SharedPlan& proposed() const { return proposer_.plan(); }
 
   const std::map<PeerId, wire::Promise>& promises() const { return proposer_.promises(); }
 

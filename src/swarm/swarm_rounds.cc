@@ -64,7 +64,7 @@ void Swarm::receive(PeerId from, const wire::Lease& lease) {
   if (!sound || !all.contains(lease.microbatches)) return;
   if (!work_.lease(lease.slot, lease.microbatches))
     return out_of_step("the leader does not know what this peer has sent");
-  if (own_.is_here() || acceptor_.stage() != swarm::Acceptor::Stage::idle) return;
+  if (own_.is_here() || acceptor_.stage() != Acceptor::Stage::idle) return;
   work_.drop_queued();  // the lease came after this peer became busy: others get it
   send_progress(true);
 }

@@ -54,7 +54,7 @@ class Council {
   Council() : Council(Setup{}) {}
 
   static std::vector<wire::Member> members_of(const Setup& setup) {
-    std::vector<wire::Member> all = swarm::members(setup.members);
+    std::vector<wire::Member> all = members(setup.members);
     for (wire::Member& m : all) {
       if (setup.sites.contains(m.peer.value)) m.site = setup.sites.at(m.peer.value);
     }

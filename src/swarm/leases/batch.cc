@@ -10,34 +10,33 @@ namespace tw::swarm {
 namespace {
 
 /// The part of the round's batch that no contribution has.
-RangeSet left_over(const wire::Record& record, const swarm::TargetBatch& lease) {
+RangeSet left_over(const wire::Record& record, const TargetBatch& lease) {
   if (record.round == 0 || record.samples >= lease.target_batch_size) return {};
   RangeSet missing(Range{0, lease.microbatches()});
   for (const wire::Contribution& c : record.contributors) missing.remove(c.microbatches);
   return samples_of(record, missing, lease);
 }
 
-std::uint64_t new_samples(const wire::Record& record, const swarm::TargetBatch& lease) {
+std::uint64_t new_samples(const wire::Record& record, const TargetBatch& lease) {
   return lease.target_batch_size - std::min(lease.target_batch_size, record.carried.count());
 }
 
 }  // namespace
 
-RangeSet batch_of(const wire::Record& record, const swarm::TargetBatch& lease) {
+RangeSet batch_of(const wire::Record& record, const TargetBatch& lease) {
   RangeSet samples = record.carried;
   samples.add({record.first_sample, new_samples(record, lease)});
   return samples;
 }
 
-RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches,
-                    const swarm::TargetBatch& lease) {
+RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches, const TargetBatch& lease) {
   RangeSet places;
   for (const Range& range : microbatches.ranges())
     places.add({range.first * lease.microbatch, range.count * lease.microbatch});
   return batch_of(record, lease).at(places);
 }
 
-bool may_leave_over(const wire::Record& record, const swarm::TargetBatch& lease) {
+bool may_leave_over(const wire::Record& record, const TargetBatch& lease) {
   const std::uint64_t lacks = lease.target_batch_size - std::min(lease.target_batch_size, record.samples);
   const auto is_in_the_last_slot = [](const wire::Contribution& c) {
     return c.slot + 1 == wire::kLeaseSlots;
@@ -46,7 +45,7 @@ bool may_leave_over(const wire::Record& record, const swarm::TargetBatch& lease)
   return lacks <= record.samples && !record.last && !lease.exact_batches;
 }
 
-wire::Record record_after(const wire::Record& head, const swarm::TargetBatch& lease) {
+wire::Record record_after(const wire::Record& head, const TargetBatch& lease) {
   wire::Record next;
   next.run = head.run;
   next.round = head.round + 1;

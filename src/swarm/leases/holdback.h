@@ -22,8 +22,8 @@ namespace tw::swarm {
 class Holdback {
  public:
   static constexpr std::uint32_t kLostGround = 2;  ///< a joiner that lost ground this often is waited for
-  static constexpr Duration kStill = swarm::kJoinerIsStill;
-  static constexpr Duration kLongest = swarm::kJoinerIsWaitedFor;
+  static constexpr Duration kStill = kJoinerIsStill;
+  static constexpr Duration kLongest = kJoinerIsWaitedFor;
 
   void heard(Instant now, PeerId peer, const wire::Heartbeat& told);
 

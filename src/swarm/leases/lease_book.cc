@@ -9,8 +9,7 @@
 
 namespace tw::swarm {
 
-LeaseBook::LeaseBook(swarm::LeaseRules rules)
-    : rules_(std::move(rules)), free_(Range{0, rules_.microbatches}) {
+LeaseBook::LeaseBook(LeaseRules rules) : rules_(std::move(rules)), free_(Range{0, rules_.microbatches}) {
   TW_CHECK(rules_.samples && rules_.grant && rules_.may_leave_over);
 }
 

@@ -22,7 +22,7 @@ class LeaseBook {
  public:
   using Options = swarm::TargetBatch;
 
-  explicit LeaseBook(swarm::LeaseRules rules);
+  explicit LeaseBook(LeaseRules rules);
 
   /// Progress of a peer. Adds what is done; when the peer gave back, what it no longer holds becomes free.
   void report(PeerId peer, const wire::Progress& progress);
@@ -153,7 +153,7 @@ class LeaseBook {
   std::vector<PeerId> failed_at(std::uint64_t microbatch) const;
   RangeSet free_for(PeerId peer) const;  // what it has not failed at, nor kMostFailed peers
 
-  swarm::LeaseRules rules_;
+  LeaseRules rules_;
   RangeSet free_;
   std::map<PeerId, wire::Failures> failures_;  // outlast forget()
   PeerId last_failed_;                         // the last one that reported something new

@@ -20,7 +20,7 @@ constexpr Duration kLongestRoundTrip = 60s;
 }  // namespace
 
 Duration Detector::limit(const Pulse& pulse) const {
-  return swarm::silence_limit(pulse.rtt, pulse.within, hurries_);
+  return silence_limit(pulse.rtt, pulse.within, hurries_);
 }
 
 void Detector::hurry(bool hurries) {
