@@ -2,7 +2,8 @@
 """Builds libtradewind.so and tw with CMake, and packs them into the package: one wheel for every Python.
 
 TRADEWIND_LIBRARY names a library that is built already, and tw is beside it or left out; TRADEWIND_BUILD
-names another build folder than build/.
+names another build folder than build/. TRADEWIND_WHEEL names the folder in which tools/wheel/build.sh laid
+what a wheel for other machines holds: bin/tw, licenses/, sbom.json.
 """
 
 import os
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parent
 TARGETS = ["tradewind", "tw"]
 LIBRARY = "libtradewind.so"
 PROGRAM = "tw"
+STAGED = os.environ.get("TRADEWIND_WHEEL")
 
 
 def version():
@@ -62,6 +64,13 @@ class WheelForEveryPython(bdist_wheel):
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]
 
+    def egg2dist(self, egginfo_path, distinfo_path):
+        super().egg2dist(egginfo_path, distinfo_path)
+        if STAGED:
+            shutil.copytree(Path(STAGED) / "licenses", Path(distinfo_path) / "licenses")
+            (Path(distinfo_path) / "sboms").mkdir()
+            shutil.copy2(Path(STAGED) / "sbom.json", Path(distinfo_path) / "sboms/tradewind.cdx.json")
+
 
 class WithLibrary(Distribution):
     def has_ext_modules(self):
@@ -73,6 +82,7 @@ setup(
     package_dir={"": "python"},
     packages=find_packages("python"),
     package_data={"tradewind": ["py.typed"], "tradewind.demo": ["digits.gz"]},
+    data_files=[("bin", [os.path.relpath(Path(STAGED) / "bin/tw", ROOT)])] if STAGED else [],
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForEveryPython},
     distclass=WithLibrary,
 )

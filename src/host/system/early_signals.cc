@@ -9,11 +9,11 @@ namespace tw::host {
 namespace {
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler reaches nothing else
-constinit std::array<std::atomic<bool>, NSIG> came{};
+constinit std::array<std::atomic<bool>, NSIG> came_early{};
 
 /// A second Ctrl-C does not wait until all is loaded.
 void note(int signal) {
-  const bool again = came[static_cast<std::size_t>(signal)].exchange(true);
+  const bool again = came_early[static_cast<std::size_t>(signal)].exchange(true);
   if (signal != SIGINT || !again) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);
@@ -30,8 +30,8 @@ void catch_early_signals(std::span<const int> signals) {
 
 std::vector<int> take_early_signals() {
   std::vector<int> signals;
-  for (std::size_t signal = 0; signal < came.size(); ++signal)
-    if (came[signal].exchange(false)) signals.push_back(static_cast<int>(signal));
+  for (std::size_t signal = 0; signal < came_early.size(); ++signal)
+    if (came_early[signal].exchange(false)) signals.push_back(static_cast<int>(signal));
   return signals;
 }
 
