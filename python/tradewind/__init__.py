@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 from .errors import (
+    NEEDS_TORCH,
     CondemnedError,
     DataError,
     EngineError,
@@ -74,9 +75,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError(
-            f"tradewind.{name} needs PyTorch 1.11 or newer, which is not installed: pip install torch"
-        ) from error
+        raise ImportError(f"tradewind.{name} {NEEDS_TORCH}") from error
     value = module if name == "data" else getattr(module, name)
     globals()[name] = value
     return value

@@ -8,10 +8,16 @@ import os
 import sys
 from typing import Callable, Dict, List, Optional
 
-import torch
+from .errors import NEEDS_TORCH, SettingError, TradewindError
 
-from .engine.checkpoint import Checkpoint, load_checkpoint
-from .errors import SettingError, TradewindError
+try:
+    import torch
+
+    from .engine.checkpoint import Checkpoint, load_checkpoint
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    sys.exit(f"tradewind: python3 -m tradewind {NEEDS_TORCH}")
 
 _EXAMPLES = """\
 model.safetensors: for safetensors.torch.load_file and other programs; needs `pip install safetensors`.

@@ -11,6 +11,8 @@ import warnings
 from types import FrameType
 from typing import Tuple
 
+NEEDS_TORCH = "needs PyTorch 1.13 or newer, which is not installed: pip install torch"
+
 
 class TradewindError(RuntimeError):
     """The run cannot go on, or a request cannot be fulfilled."""

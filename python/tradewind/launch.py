@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import json
 import multiprocessing.spawn
 import os
@@ -31,15 +32,15 @@ _PR_SET_PDEATHSIG = 1
 _LOOK_S = 0.02
 # `tw run` kills its processes 3 s after the second SIGINT.
 _GRACE_S = 5.0
-# What a process runs: it says that it has begun, and finds this package where the caller's process did.
+# Loaded here: between fork and exec there may be no more than a system call.
+_LIBC = ctypes.CDLL(None)
+# What a process runs: it finds this package where the caller's process did.
 _BEGIN = """\
 import json, os, pathlib, sys
 place = pathlib.Path(sys.argv[1])
-id = os.environ.get("TRADEWIND_ID", "1")  # one that is alone has none
-(place / id).touch()
 sys.path[:] = json.loads((place / "path").read_text())
 from tradewind.launch import _serve
-_serve(place, id)
+_serve(place, os.environ["TRADEWIND_PROCESS"])
 """
 
 _serving = False
@@ -69,6 +70,7 @@ def launch_local(
     stands in a file, or the package cloudpickle is installed (notebooks, lambdas). An exception in one ends the
     others and is raised here, with the peer's number. A process that ends without a result, as by a signal, is a
     peer that was lost: the others go on, and a TradewindError stands in its place; it is raised if none is left.
+    In all, fn has to join the run: one that returns before the run has begun ends those that wait.
     """
     if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
         raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
@@ -111,7 +113,7 @@ def _found_program() -> str:
 def _options(settings: Mapping[str, Any]) -> List[str]:
     """Of `tw run`. SettingError: what join() would refuse."""
     given = {name: value for name, value in settings.items() if value is not None}
-    resolve(given)
+    values = resolve(given).values
     of_peers = {row["key"]: row["expected"] for row in rows([]) if row["variable"]}
     progress = given.pop("progress", "auto")  # of the first one; the others write none
     shows = progress == "line" or progress == "auto" and sys.stderr.isatty()
@@ -124,7 +126,7 @@ def _options(settings: Mapping[str, Any]) -> List[str]:
             words += ["--set", f"{name}={text}"]
         elif of_peers.get(name) != "true or false":
             words += [f"--{name.replace('_', '-')}", text]
-        elif text == "true":
+        elif values[name]:
             words.append(f"--{name.replace('_', '-')}")
     return words
 
@@ -140,7 +142,7 @@ def _packed(fn: Callable[..., Any], args: Tuple[Any, ...]) -> bytes:
     named += [(f"argument {at} ({type(one).__name__})", one) for at, one in enumerate(args, 1)]
     why = next(filter(None, (_why_not(name, value) for name, value in named)), None)
     if why is None:
-        return pickle.dumps((main, pickle.dumps((fn, args))))
+        return pickle.dumps((main, "pickle", pickle.dumps((fn, args))))
     try:
         import cloudpickle
     except ImportError:
@@ -149,7 +151,7 @@ def _packed(fn: Callable[..., Any], args: Tuple[Any, ...]) -> bytes:
             " function; or `pip install cloudpickle`."
         ) from None
     try:
-        return pickle.dumps(({}, cloudpickle.dumps((fn, args))))
+        return pickle.dumps(({}, "cloudpickle", cloudpickle.dumps((fn, args))))
     except Exception as error:  # of any type: it is that of the value
         raise MisuseError(f"launch_local(): {why}.") from error
 
@@ -171,29 +173,29 @@ def _why_not(name: str, value: Any) -> Optional[str]:
 # A process.
 
 
-def _serve(place: Path, id: str) -> None:
-    """Calls the function, and writes what came of it."""
-    outcome = _called(place)
-    part = place / f"{id}.part"
-    part.write_bytes(pickle.dumps(outcome))
-    os.replace(part, place / f"{id}.outcome")
+def _serve(place: Path, number: str) -> None:
+    """Calls the function, and writes what came of it, packed as the call is."""
+    main, packer, call = pickle.loads((place / "call").read_bytes())
+    dumps = importlib.import_module(packer).dumps
+    part = place / f"{number}.part"
+    part.write_bytes(dumps(_called(main, call, dumps)))
+    os.replace(part, place / f"{number}.outcome")
 
 
-def _called(place: Path) -> _Outcome:
+def _called(main: Dict[str, Any], call: bytes, dumps: Callable[[Any], bytes]) -> _Outcome:
     global _serving
     try:
-        main, call = pickle.loads((place / "call").read_bytes())
         _serving = True
         multiprocessing.spawn.prepare(main)
         fn, args = pickle.loads(call)
         _serving = False
         outcome = _Outcome(fn(*args), not_joined())
-        pickle.dumps(outcome)
+        dumps(outcome)
         return outcome
     except BaseException as error:
         trace = traceback.format_exc()
         try:
-            pickle.loads(pickle.dumps(error))
+            pickle.loads(dumps(error))
         except Exception:
             return _Outcome(trace=trace)
         return _Outcome(trace=trace, error=error)
@@ -205,7 +207,7 @@ def _called(place: Path) -> _Outcome:
 def _die_with_parent() -> None:
     """A caller that is killed leaves no peers behind; Linux alone."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 @contextlib.contextmanager
@@ -226,20 +228,22 @@ def _running(words: List[str]) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def _results(place: Path, crew: "subprocess.Popen[bytes]", peers: int, deadline: Optional[float]) -> List[Any]:
-    """Of all, by their numbers. TradewindError: one raised, could not join, or no result came before the deadline."""
+    """Of all, in the order of their processes. TradewindError: one raised, could not join, or no result came before the deadline."""
     found: Dict[int, _Outcome] = {}
     over = False
     while not over:
         over = crew.poll() is not None  # before the last look
-        begun = sorted(int(path.name) for path in place.iterdir() if path.name.isdigit())
-        for number, id in enumerate(begun, 1):
-            file = place / f"{id}.outcome"
+        for number in range(1, peers + 1):
+            file = place / f"{number}.outcome"
             if number not in found and file.exists():
                 found[number] = pickle.loads(file.read_bytes())
                 if found[number].trace:
                     raise TradewindError(f"peer {number} failed:\n{found[number].trace}") from found[number].error
         missing = [number for number in range(1, peers + 1) if number not in found]
-        if not over and deadline is not None and time.monotonic() > deadline:
+        is_late = deadline is not None and time.monotonic() > deadline
+        if is_late and not missing:
+            break
+        if is_late and not over:
             numbers = ", ".join(map(str, missing))
             raise TradewindError(f"launch_local(): the time is up, and no result came from peers {numbers}.")
         time.sleep(0 if over else _LOOK_S)

@@ -24,25 +24,27 @@ std::vector<std::string> parts_of(const std::string& text, char separator) {
   return parts;
 }
 
-/// Shells write flags in several ways.
+/// Flags are written in several ways.
 std::string truth(const std::string& text) {
   if (text == "1" || text == "yes" || text == "on") return "true";
   if (text == "0" || text == "no" || text == "off") return "false";
   return text;
 }
 
-std::vector<std::string> texts_of(const peer::LinkField& field, const std::string& value) {
-  if (peer::takes_several(field)) return parts_of(value, ',');
-  if (peer::is_flag(field)) return {truth(value)};
-  return {value};
+std::string plain(const std::string& key, const std::string& text) {
+  const peer::LinkField* field = peer::find_link_field(key);
+  return field != nullptr && peer::is_flag(*field) ? truth(text) : text;
 }
 
-/// The settings of a program, which grow by those of variables.
+/// The settings of a program, which grow by those of variables. Flags are true or false.
 class Merged {
  public:
-  explicit Merged(Pairs given) : pairs_(std::move(given)) {}
+  explicit Merged(Pairs given) : pairs_(std::move(given)) {
+    for (auto& [key, value] : pairs_) value = plain(key, value);
+  }
 
-  Status add(const std::string& variable, const std::string& key, const std::vector<std::string>& values) {
+  Status add(const std::string& variable, const std::string& key, std::vector<std::string> values) {
+    for (std::string& value : values) value = plain(key, value);
     std::vector<std::string> before;
     for (const auto& [name, value] : pairs_)
       if (name == key) before.push_back(value);
@@ -78,7 +80,8 @@ Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
   for (const peer::LinkField& field : peer::link_fields()) {
     const std::string name = peer::variable_of(field.name), value = variable(name);
     if (value.empty()) continue;
-    TW_TRY(all.add(name, std::string(field.name), texts_of(field, value)));
+    TW_TRY(all.add(name, std::string(field.name),
+                   peer::takes_several(field) ? parts_of(value, ',') : std::vector{value}));
   }
   for (const std::string& part : parts_of(variable("TRADEWIND_SET"), ';')) {
     const std::size_t equals = part.find('=');
@@ -95,8 +98,7 @@ std::vector<std::string> let_rejoin_win(Pairs& all, const host::Environment& var
   std::vector<std::string> said;
   if (truth(variable(name)) != "true") return said;
   std::erase_if(all, [&](const std::pair<std::string, std::string>& pair) {
-    const bool of_first_start =
-        (pair.first == "anew" || pair.first == "no_rejoin") && truth(pair.second) == "true";
+    const bool of_first_start = (pair.first == "anew" || pair.first == "no_rejoin") && pair.second == "true";
     if (of_first_start)
       said.push_back(
           fmt::format("this process was started again ({}=1), and its run goes on: {} of the program "

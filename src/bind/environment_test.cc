@@ -41,6 +41,14 @@ TEST(Environment, takes_keys_of_the_run_file_by_their_last_part) {
               HasSubstr("\"rounds\": expected KEY="));
 }
 
+TEST(Environment, takes_flags_as_shells_write_them_wherever_they_stand) {
+  const auto all = merged({{"insecure", "1"}, {"anew", "no"}},
+                          {{"TRADEWIND_INSECURE", "yes"}, {"TRADEWIND_SET", "rejoin=on; site=1"}});
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_THAT(all.value(), ElementsAre(Pair("insecure", "true"), Pair("anew", "false"),
+                                       Pair("rejoin", "true"), Pair("site", "1")));
+}
+
 TEST(Environment, refuses_a_setting_that_the_program_has_with_another_value) {
   EXPECT_TRUE(merged({{"site", "lab"}}, {{"TRADEWIND_SITE", "lab"}}));
   const auto all = merged({{"site", "lab"}}, {{"TRADEWIND_SITE", "home"}});

@@ -47,7 +47,7 @@ constexpr LinkField kLinkFields[] = {
      [](LinkOptions& o) -> Place { return &o.grace; }},
     {"watch", "HOST:PORT where browsers and Prometheus see the run, such as 127.0.0.1:8080",
      [](LinkOptions& o) -> Place { return &o.watch; }},
-    {"usd_per_h", "price of this machine, USD an hour; or catalog[:TYPE]: look it up",
+    {"usd_per_h", "price of this machine, USD an hour; tw run also takes catalog[:TYPE]",
      [](LinkOptions& o) -> Place { return &o.usd_per_h; }},
     {"progress", "progress lines on stderr: auto (on a terminal), line, off",
      [](LinkOptions& o) -> Place { return &o.progress; }},

@@ -74,8 +74,9 @@ Result<std::optional<double>> parse_price_option(const OptionName& option, const
   if (text.empty()) return std::optional<double>();
   const auto usd = parse_number<double>(text);
   if (usd && *usd >= 0 && *usd <= kMostUsdPerH) return usd;
-  return Error{fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35, or catalog[:TYPE]",
-                           option.with(text))};
+  return Error{
+      fmt::format("{}: expected USD an hour from 0 to 100000, such as 0.35; tw run also takes catalog[:TYPE]",
+                  option.with(text))};
 }
 
 Result<Duration> parse_grace_option(const OptionName& option, const std::string& text) {

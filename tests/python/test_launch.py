@@ -2,6 +2,7 @@
 """launch_local: processes of this machine, their results, exceptions and ends."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import tradewind
 from conftest import needs_engine, python_path
 from tradewind import MisuseError, SettingError, TradewindError, launch_local
 from tradewind.engine.settings import resolve
-from tradewind.launch import _options, program
+from tradewind.launch import _options, _Outcome, _results, program
 from tradewind.loop import life
 
 pytestmark = [
@@ -40,6 +41,10 @@ def dies_as_first():
     if os.environ.get("TRADEWIND_ID", "1") == "1":
         os.kill(os.getpid(), signal.SIGKILL)
     return os.environ["TRADEWIND_ID"]
+
+
+def process():
+    return os.environ["TRADEWIND_PROCESS"], os.environ.get("TRADEWIND_ID")
 
 
 def sleeps(seconds):
@@ -84,6 +89,8 @@ def test_settings_are_options_of_tw_run():
     given["rounds"] = 3
     assert _options(given) == ["--wait-for", "2", "--insecure", "--threads", "2", "--set", "rounds=3"]
     assert _options({"progress": "off"}) == ["--progress", "off"]
+    flags = {"progress": "off", "anew": "yes", "rejoin": 0, "insecure": 1}
+    assert _options(flags)[2:] == ["--anew", "--insecure"]
 
 
 def test_an_exception_ends_the_others_and_is_raised_with_its_number():
@@ -106,6 +113,18 @@ def test_a_killed_peer_is_lost_and_the_others_go_on():
 def test_a_peer_that_cannot_join_ends_the_wait_of_the_others_for_it():
     with pytest.raises(TradewindError, match="peer 2 returned, and could not join its run: .*another run"):
         launch_local(first_waits_for_second, peers=2)
+
+
+def test_processes_that_join_a_run_elsewhere_give_their_results_too():
+    settings = {"join": "127.0.0.1:9", "insecure": True}
+    assert launch_local(process, peers=2, settings=settings) == [("1", None), ("2", None)]
+
+
+def test_results_that_are_in_outlive_the_deadline(tmp_path):
+    runs_on = types.SimpleNamespace(poll=lambda: None, returncode=None)
+    for number in (1, 2, 3):  # the third one joined later
+        (tmp_path / f"{number}.outcome").write_bytes(pickle.dumps(_Outcome(10 * number)))
+    assert _results(tmp_path, runs_on, 2, time.monotonic() - 1) == [10, 20]
 
 
 def test_the_time_is_up():
@@ -157,12 +176,21 @@ def test_what_cannot_be_pickled_is_named_before_a_process_begins():
         launch_local(print, 1, threading.Lock(), peers=2)
 
 
-def test_cloudpickle_packs_what_pickle_cannot(monkeypatch):
-    import pickle
+CLOUDPICKLE = """
+import pickle
+import test_launch
+def dumps(value):
+    if isinstance(value, test_launch._Outcome):
+        return pickle.dumps(value._replace(value=f"packed {value.value}"))
+    return pickle.dumps((test_launch.dies_as_first, ()))
+"""
 
-    packs = types.SimpleNamespace(dumps=lambda call: pickle.dumps((dies_as_first, ())))
-    monkeypatch.setitem(sys.modules, "cloudpickle", packs)
-    assert launch_local(lambda: 1, peers=2)[1] == "2"
+
+def test_cloudpickle_packs_what_pickle_cannot_and_its_results(monkeypatch, tmp_path):
+    (tmp_path / "cloudpickle.py").write_text(CLOUDPICKLE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cloudpickle", raising=False)
+    assert launch_local(lambda: 1, peers=2)[1] == "packed 2"
 
 
 def test_a_file_that_calls_it_without_a_guard_is_told_to_have_one(tmp_path):

@@ -269,7 +269,9 @@ def test_lamb_is_the_papers(fake_run):
     run = fake_run()
     run.optimizer(model, Lamb(model.parameters()), batch_size=8)
     run.start()
-    assert fake_run.engines[0].shape.groups[1].kind == abi.TW_LAMB
+    shape = fake_run.engines[0].shape
+    assert shape.groups[1].kind == abi.TW_LAMB
+    assert "optimizer: tradewind._lamb.Lamb computed by the engine" in shape.layout
 
 
 def test_the_wrapper_is_a_torch_optimizer(fake_run):

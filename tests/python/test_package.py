@@ -41,8 +41,17 @@ def test_the_package_is_imported_without_torch_until_that_is_needed():
     )
     assert found.stdout.splitlines() == [
         "[] SettingError",
-        "tradewind.join needs PyTorch 1.11 or newer, which is not installed: pip install torch",
+        "tradewind.join needs PyTorch 1.13 or newer, which is not installed: pip install torch",
     ]
+
+
+@pytest.mark.parametrize("module", ["tradewind", "tradewind.demo"])
+def test_its_programs_say_that_torch_is_missing(module):
+    run = f"runpy.run_module({module!r}, run_name='__main__')"
+    code = f"import runpy, sys; sys.modules['torch'] = None; {run}"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 1 and "Traceback" not in found.stderr
+    assert "needs PyTorch 1.13 or newer, which is not installed: pip install torch\n" in found.stderr
 
 
 def test_all_names_of_the_package_are_there():

@@ -71,6 +71,9 @@ def test_options_of_a_peer(tmp_path):
         ({"file": "none.yaml"}, "none.yaml"),
         ({"rounds": [3]}, "expected a text, a number"),
         ({"threads": 0}, "whole number from 1"),
+        ({"grain": 2}, "no setting grain; docs/python.md"),
+        ({"begun": 2}, "no setting begun; docs/python.md"),
+        ({"round": 2}, r'did you mean "rounds"\?$'),
     ],
 )
 def test_what_is_wrong_is_named(arguments, text):
@@ -113,13 +116,22 @@ def test_the_environment_stands_for_arguments(monkeypatch, tmp_path):
         ({"rounds": 6}, "TRADEWIND_SET", "rounds=5", "rounds is 6 in the program and 5 in TRADEWIND"),
         ({"file": "a"}, "TRADEWIND_RUN", "b", "run_file is a in the program and b in TRADEWIND_RUN"),
         ({"threads": 2}, "TRADEWIND_THREADS", "3", "threads is 2 in the program and 3 in TRADEWIND_THREADS"),
+        ({"threads": 2}, "TRADEWIND_SET", "threads=3", "threads is 2 in the program and 3 in TRADEWIND_SET"),
         ({}, "TRADEWIND_SET", "rounds", "KEY=VALUE"),
+        ({}, "TRADEWIND_SET", "grain=4", "no setting grain"),
     ],
 )
 def test_argument_and_environment_may_not_differ(monkeypatch, arguments, variable, value, text):
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingError, match=text):
         resolve(arguments)
+
+
+def test_flags_and_threads_are_read_wherever_they_stand(monkeypatch):
+    monkeypatch.setenv("TRADEWIND_SET", "insecure=1; threads = 3")
+    settings = resolve({"anew": "yes", "insecure": 1, "no_rejoin": "off"})
+    assert settings.threads == 3
+    assert [settings.values[key] for key in ("anew", "insecure", "no_rejoin")] == ["1", "1", ""]
 
 
 def test_join_says_what_is_unknown_and_opens_nothing():

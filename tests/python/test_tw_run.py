@@ -88,7 +88,7 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path, monkeypatch
     lines = done.stdout.splitlines()
     assert lines[0] == f"[1] True {nasty!r}"
     found = dict(line.split(" ")[1:3] for line in lines[1:])
-    for of_others in ("TRADEWIND_VERDICT", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"):
+    for of_others in ("TRADEWIND_VERDICT", "TRADEWIND_PROCESS", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"):
         found.pop(of_others, None)
     others = {"TRADEWIND_ANEW", "TRADEWIND_INSECURE", "TRADEWIND_NO_REJOIN", "TRADEWIND_RUN_FOLDER"}
     of_options = {row["variable"] for row in rows([]) if row["variable"]}

@@ -14,7 +14,14 @@ import webbrowser
 from pathlib import Path
 from typing import List, Optional
 
-from ..launch import program
+from ..errors import NEEDS_TORCH
+
+try:
+    from ..launch import program
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    sys.exit(f"tradewind.demo: it {NEEDS_TORCH}")
 
 _PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 110, 20, 30
 _STORY = """\
@@ -48,7 +55,7 @@ def _judge(results: Path, folder: Path) -> int:
         return 1
     print(
         f"\n{_PEERS} peers ended, the late one too, with identical parameters (SHA-256 {found[0][0]}...).\n"
-        f"They get {found[0][1]} of 297 digits right that they never saw. The same table again: tw report {folder}"
+        f"They get {found[0][1]} of 297 digits right that they never saw. The same table again: {program()} report {folder}"
     )
     return 0
 

@@ -28,6 +28,8 @@ OWN_KEYS = {
     "training.microbatch": "batch_size of the loader or of run.optimizer()",
     "microbatch": "batch_size of the loader or of run.optimizer()",
 }
+# What the library is told of the loop beside settings.
+_OF_THE_LOOP = ("grain", "begun")
 
 
 class Settings(NamedTuple):
@@ -65,20 +67,32 @@ def rows(pairs: Pairs) -> List[Dict[str, str]]:
     library = abi.library()
     address = library.tw_settings(abi.setting_array(pairs), len(pairs))
     if not address:
-        raise SettingError(f"{abi.last_error(library)}.")
+        error = abi.last_error(library)
+        raise SettingError(error if error.endswith("?") else f"{error}.")
     found: List[Dict[str, str]] = json.loads(abi.take_text(library, address))
     return found
 
 
-def _threads(given: Optional[Any]) -> Optional[int]:
-    said, text = os.environ.get("TRADEWIND_THREADS") or None, None if given is None else as_text("threads", given)
-    if said and text and said != text:
-        raise SettingError(
-            f"threads is {text} in the program and {said} in TRADEWIND_THREADS: leave one of them out."
-        )
-    found = text or said
-    if found is None:
+def _of_environment() -> Dict[str, str]:
+    """What TRADEWIND_SET says, by key; the library reads it, too."""
+    parts = (part.partition("=") for part in os.environ.get("TRADEWIND_SET", "").split(";"))
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def _threads(given: Optional[Any], of_set: Optional[str]) -> Optional[int]:
+    """SettingError: not a number from 1, or not the same one wherever it is said."""
+    places = {
+        "the program": None if given is None else as_text("threads", given),
+        "TRADEWIND_THREADS": os.environ.get("TRADEWIND_THREADS"),
+        "TRADEWIND_SET": of_set,
+    }
+    said = [(place, text) for place, text in places.items() if text]
+    if not said:
         return None
+    where, found = said[0]
+    for place, text in said[1:]:
+        if text != found:
+            raise SettingError(f"threads is {found} in {where} and {text} in {place}: leave one of them out.")
     if not found.isdigit() or int(found) < 1:
         raise SettingError(f"threads={found}: expected a whole number from 1.")
     return int(found)
@@ -87,7 +101,11 @@ def _threads(given: Optional[Any]) -> Optional[int]:
 def resolve(arguments: Mapping[str, Any]) -> Settings:
     """Settings of join(). SettingError: unknown, wrong, or another one in the environment."""
     given = {name: value for name, value in arguments.items() if value is not None}
-    threads = _threads(given.pop("threads", None))
+    of_set = _of_environment()
+    for name in _OF_THE_LOOP:
+        if name in given or name in of_set:
+            raise SettingError(f"there is no setting {name}; docs/python.md lists all settings.")
+    threads = _threads(given.pop("threads", None), of_set.get("threads"))
     pairs = [pair for name, value in given.items() for pair in _pairs_of(name, value)]
     values = {row["key"]: row["value"] for row in rows(pairs)}
     return Settings(tuple(pairs), values, threads)

@@ -15,13 +15,15 @@ from ..errors import MisuseError, SettingError, UnsupportedError
 from .advice import Watch, say_what_changes
 from .layout import Entry, Layout, Means, Modules, collect, describe, modules_of
 from .memory import Bound, MeanBuffers, Staging, all_finite, flat_tensor, host_view, view_of
-from .optimizers import EngineRule, ForeignRule, why_not
+from .optimizers import EngineRule, ForeignRule, Lamb, why_not
 from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
 from .state import ExtraState
 
 ENGINES = ("auto", "torch", "tradewind")
 BUFFERS = ("mean", "local")
 _COARSE = ("int8", "int4")
+# Names in the identity of a run, which stay when a class moves.
+_OWN_NAMES: Dict[type, str] = {Lamb: "tradewind._lamb.Lamb"}
 
 
 class TrainedOptions:
@@ -147,7 +149,7 @@ class Trained:
         kind = type(self.optimizer)
         facts = [
             (
-                f"optimizer: {kind.__module__}.{kind.__qualname__} "
+                f"optimizer: {_OWN_NAMES.get(kind, f'{kind.__module__}.{kind.__qualname__}')} "
                 f"computed by {'torch' if self._rule.is_foreign else 'the engine'}"
             ),
             f"clip_grad_norm: {self._options.clip_norm}",

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -13,6 +14,7 @@ namespace tw::launch {
 
 CrewProcess::CrewProcess(std::size_t number, std::vector<Variable> environment, std::string verdict_file)
     : number_(number), environment_(std::move(environment)), verdict_file_(std::move(verdict_file)) {
+  environment_.emplace_back(kProcessVariable, std::to_string(number_));
   if (!verdict_file_.empty()) environment_.emplace_back(kVerdictVariable, verdict_file_);
 }
 

@@ -11,6 +11,9 @@
 
 namespace tw::launch {
 
+/// The variable with the number of a process in its crew: the same one in all its starts.
+inline constexpr const char* kProcessVariable = "TRADEWIND_PROCESS";
+
 /// A user's program that runs in a process, or in several, one after the other: each start is a peer.
 class CrewProcess {
  public:
