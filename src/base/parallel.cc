@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,10 @@ void in_parallel(std::size_t threads, std::size_t parts, const std::function<voi
   };
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min(threads, parts); ++i) others.emplace_back(work);
+    try {
+      for (std::size_t i = 1; i < std::min(threads, parts); ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {  // a limit of the machine: those that are there do all
+    }
     work();
   }
   if (thrown) std::rethrow_exception(thrown);

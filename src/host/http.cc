@@ -101,7 +101,10 @@ CURL* Exchange::prepare(bool follows_redirects) {
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
-  if (const std::string authorities = authority_file(); !authorities.empty())
+  // A library of the system knows the system's file, unless the user names another.
+  const bool has_its_own = curl_version_info(CURLVERSION_NOW)->cainfo != nullptr;
+  const bool is_named = !environment_value("SSL_CERT_FILE").empty();
+  if (const std::string authorities = authority_file(); !authorities.empty() && (is_named || !has_its_own))
     curl_easy_setopt(curl, CURLOPT_CAINFO, authorities.c_str());
   if (!request_.pin.empty()) {
     curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, request_.pin.c_str());

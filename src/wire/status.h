@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -61,14 +62,17 @@ inline std::string cut_text(std::string text, std::size_t most) {
   return text;
 }
 
-/// Checks a status. Texts and lists are within their bounds and numbers finite; none is below 0 but those
-/// that may be missing, as a loss may.
+/// Checks a status. Texts and lists are within their bounds; numbers are finite, and none but a loss is below
+/// 0 or beyond what they may mean.
 class SoundRows {
  public:
   void operator()(const auto&... values) { (check(values), ...); }
 
   template <std::size_t N>
-  void operator()(const char (&)[N], const auto& value) {
+  void operator()(const char (&name)[N], const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const std::optional<double>&>) {
+      if (std::string_view(name) == "loss") return check_loss(value);
+    }
     check(value);
   }
 
@@ -79,7 +83,9 @@ class SoundRows {
 
   void check(double value) { sound_ = sound_ && value >= 0 && value <= kMost; }
 
-  void check(const std::optional<double>& value) { sound_ = sound_ && std::abs(value.value_or(0)) <= kMost; }
+  void check(const std::optional<double>& value) { check(value.value_or(0)); }
+
+  void check_loss(const std::optional<double>& loss) { sound_ = sound_ && std::isfinite(loss.value_or(0)); }
 
   void check(const std::string& text) { sound_ = sound_ && text.size() <= kMostRowText; }
 

@@ -47,6 +47,7 @@ TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
       {"many links", [](Status& s) { s.links.resize(33); }},
       {"a long name of a link", [](Status& s) { s.links[0].to.assign(201, 'x'); }},
       {"no number", [&](Status& s) { s.peer.samples_per_s = nan; }},
+      {"a negative price", [](Status& s) { s.peer.usd_per_h = -1; }},
       {"a negative time", [](Status& s) { s.rounds[0].begun_s = -1; }},
       {"endless hours", [](Status& s) { s.peer.usage.hours = std::numeric_limits<double>::infinity(); }},
       {"a loss that is no number", [&](Status& s) { s.rounds[0].loss = nan; }},
@@ -65,6 +66,14 @@ TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
     Status status = usual();
     spoil(status);
     EXPECT_FALSE(is_sound(status)) << what;
+  }
+}
+
+TEST(Status, with_the_loss_of_a_run_that_diverges_is_sound) {
+  Status status = usual();
+  for (const double loss : {-3.0, 1e30}) {
+    status.rounds[0].loss = loss;
+    EXPECT_TRUE(is_sound(status)) << loss;
   }
 }
 

@@ -49,7 +49,7 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
   progress.elapsed_h =
       std::max(0.0, static_cast<double>(now_unix_s) - static_cast<double>(begun) / 1e9) / 3600;
-  const monitor::Journal journal = journal_of(logs);
+  const monitor::Journal journal = journal_of(logs, {.whole = true});
   const monitor::Board board = journal.board();
   take_rounds(board.rounds, progress);
   take_peers(journal, progress);

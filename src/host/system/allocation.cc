@@ -12,7 +12,8 @@ namespace tw::host {
 namespace {
 
 bool environment_chooses() {
-  constexpr std::array kVariables{"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"};
+  constexpr std::array kVariables{"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX",
+                                  "GLIBC_TUNABLES"};
   return std::ranges::any_of(kVariables, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 

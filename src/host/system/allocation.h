@@ -7,7 +7,7 @@ namespace tw::host {
 /// time. By default glibc gives each back to the kernel, which clears the pages of the next one again: a
 /// third of the time of an all-reduce over loopback, and of a convolutional net's step. From now on freed
 /// memory stays with the process, unless its environment chooses (MALLOC_TRIM_THRESHOLD_,
-/// MALLOC_MMAP_THRESHOLD_, GLIBC_TUNABLES). To be called before threads start.
+/// MALLOC_MMAP_THRESHOLD_, MALLOC_ARENA_MAX, GLIBC_TUNABLES). Threads that start later share one arena.
 void keep_freed_memory();
 
 /// Gives freed memory back to the kernel now, whatever keep_freed_memory() says: a long-running program

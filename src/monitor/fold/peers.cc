@@ -49,10 +49,11 @@ void Peers::rewind(Round to) {
 void Peers::take_driver(const Seen& seen, News& news) {
   if (!seen.event().peer || seen.event().phase != world::Phase::kill) return;
   PeerTrack& peer = track(*seen.event().peer);
+  const bool counted = peer.standing.lost_round.has_value();
   peer.standing.killed = true;
   peer.standing.lost_round = seen.event().round;
   peer.gone(PeerState::lost, "killed", seen.event().round, seen.at_s);
-  news.interruption = told(Interruption::Kind::lost, seen, *seen.event().peer, "killed");
+  if (!counted) news.interruption = told(Interruption::Kind::lost, seen, *seen.event().peer, "killed");
 }
 
 void Peers::take_accumulate(const Seen& seen, News& news) {

@@ -21,6 +21,7 @@ void Rounds::rewind(Round to) {
   given_up_.clear();
   last_ = std::min(last_, to);
   if (differing_ && differing_->round > to) differing_.reset();
+  if (differed_ && differed_->round > to) differed_.reset();
   complete_ = false;
   for (auto& [peer, told] : told_) told = std::min(told, to);
 }
@@ -98,7 +99,7 @@ void Rounds::take_digest(PeerId peer, Round number, const std::string& record, c
   applied_ = true;
   const Parameters came{peer, digest};
   const Parameters& known = track(number).digests.try_emplace(record, came).first->second;
-  if (known.digest != digest && !differing_) differing_ = {number, known, came};
+  if (known.digest != digest) differ({number, known, came});
 }
 
 /// A status does not tell the record: the parameters are those after one of the records of this round.
@@ -109,7 +110,12 @@ void Rounds::take_told_digest(PeerId peer, Round number, const std::string& dige
   if (digests.empty()) digests.emplace("", came);
   const bool known =
       std::ranges::any_of(digests, [&](const auto& after) { return after.second.digest == digest; });
-  if (!known && !differing_) differing_ = {number, digests.begin()->second, came};
+  if (!known) differ({number, digests.begin()->second, came});
+}
+
+void Rounds::differ(const Difference& difference) {
+  if (!differing_) differing_ = difference;
+  if (!differed_) differed_ = difference;
 }
 
 /// The peer takes the state of others: what it had is of no run any more.
@@ -262,8 +268,8 @@ BoardSpeed Rounds::speed() const {
 std::optional<bool> Rounds::identical() const { return applied_ ? std::optional(!differing_) : std::nullopt; }
 
 std::string Rounds::difference() const {
-  if (!differing_) return {};
-  const auto& [round, known, came] = *differing_;
+  if (!differed_) return {};
+  const auto& [round, known, came] = *differed_;
   return fmt::format("after round {}, peer {} has {} and peer {} has {}", round, to_string(known.peer),
                      known.digest, to_string(came.peer), came.digest);
 }

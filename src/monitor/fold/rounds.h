@@ -47,7 +47,8 @@ class Rounds {
   /// All peers that applied a round have the same parameters. Nothing: none was applied.
   std::optional<bool> identical() const;
 
-  /// "after round 4, peer 1 has 0a and peer 2 has 0b": the first parameters that differ; empty: none do.
+  /// "after round 4, peer 1 has 0a and peer 2 has 0b": the first parameters that ever differed, also if their
+  /// peer fetched the state again; empty: none did.
   std::string difference() const;
 
   bool complete() const { return complete_; }
@@ -104,7 +105,10 @@ class Rounds {
     Parameters known, came;
   };
 
-  std::optional<Difference> differing_;  ///< the first one
+  void differ(const Difference& difference);
+
+  std::optional<Difference> differing_;  ///< the first one of a peer that has not fetched the state again
+  std::optional<Difference> differed_;   ///< the first one
   bool applied_ = false;
   bool complete_ = false;
   bool knows_losses_ = false;  ///< some peer told one: programs need not, and then there is none to look for

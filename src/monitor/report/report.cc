@@ -424,6 +424,7 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions
   aftermath.tell(summary);
   sum_up_rounds(summary);
   summary.difference = journal.rounds().difference();
+  if (!summary.difference.empty()) summary.identical = false;
   summary.microbatches_again = journal.ledger().again();
   if (summary.microbatches_again > 0 && journal.ledger().microbatch() == 0) summary.samples_again.reset();
   summary.dropped = held.dropped_rounds();

@@ -296,6 +296,17 @@ TEST(Report, counts_a_difference_even_when_the_later_rounds_agree) {
   EXPECT_FALSE(story.summary().identical);
 }
 
+TEST(Report, counts_a_difference_even_when_its_peer_fetched_the_state_again) {
+  Story story;
+  story.apply(1, 0.5, 1, "aa");
+  story.apply(2, 0.5, 1, "bb");
+  story.add(2, 0.6, {.phase = Phase::restore, .round = 1, .why = "its parameters differ"});
+  story.rounds(2, 3, {1, 2});
+  const Summary summary = story.summary();
+  EXPECT_FALSE(summary.identical);
+  EXPECT_NE(summary.difference, "");
+}
+
 TEST(Report, does_not_expect_the_last_round_of_one_who_left) {
   Story story;
   story.rounds(1, 3, {1, 2, 3});

@@ -116,6 +116,7 @@ void Recovery::restore(sync::StateImage image, world::Cause from, Numbers parts)
     if (!parameters.ok()) {
       core_.events.emit(
           {.phase = world::Phase::refuse, .round = shared->record.round, .why = parameters.error().message});
+      if (core_.departure.ended()) return;
       if (returning_.stage() == ReturnWait::Stage::resuming)
         return core_.departure.fail(parameters.error().message);
       return replica_.take_again(core_.clock.now(), others());

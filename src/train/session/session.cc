@@ -231,7 +231,7 @@ void Session::on_timer() {
   wait_reason_.watch();
   finish_when_done();
   if (!finished() && core_.departure.is_overdue(now)) core_.departure.end("left at the end of its notice");
-  linking_.tick();
+  if (!finished()) linking_.tick();
   if (!finished()) resumption_.tick();
   if (!finished() && linking_.is_alone_for_good() && recovery_.can_begin_anew()) {
     rounds_.abandon();
