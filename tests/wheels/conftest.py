@@ -20,7 +20,9 @@ class Installed:
         self._work = work
 
     def run(self, *command, timeout=100):
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("TRADEWIND_", "PYTHON"))}
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(("TRADEWIND_", "PYTHON"))
+        }
         return subprocess.run(
             command, cwd=self._work, env=environment, capture_output=True, text=True, timeout=timeout
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel as users get it (tools/wheel/build.sh): what it holds works, and does what the build of this machine does."""
+"""The wheel as users get it (tools/wheel/build.sh) works, and does what the build of this machine does."""
 
 import re
 
@@ -54,7 +54,20 @@ def test_the_simulator_tells_the_same_story_as_the_build_of_this_machine(install
 
 def test_peers_train_one_is_killed_and_the_others_end_alike(installed):
     needs_torch(installed)
-    command = [installed.tw, "run", "--peers", "3", "--kill", "2@10", "--out", "out", "--", installed.python, "-c", LOOP]
+    command = [
+        installed.tw,
+        "run",
+        "--peers",
+        "3",
+        "--kill",
+        "2@10",
+        "--out",
+        "out",
+        "--",
+        installed.python,
+        "-c",
+        LOOP,
+    ]
     found = installed.run(*command)
     assert found.returncode == 0, found.stdout + found.stderr
     done = re.findall(r"done (60 \[.*\])", found.stdout)
@@ -62,5 +75,7 @@ def test_peers_train_one_is_killed_and_the_others_end_alike(installed):
 
 
 def test_without_pytorch_the_error_names_it(installed):
-    found = installed.run(installed.python, "-c", "import tradewind, sys; sys.modules['torch'] = None; tradewind.join")
+    found = installed.run(
+        installed.python, "-c", "import tradewind, sys; sys.modules['torch'] = None; tradewind.join"
+    )
     assert "tradewind.join needs PyTorch" in found.stderr

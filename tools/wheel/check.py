@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a wheel before anybody gets it: its size, its tag, and what its programs ask of the system that runs them.
+"""Judges a wheel before anybody gets it: size, tag, and what its programs ask of the system that runs them.
 
 usage: tools/wheel/check.py dist/tradewind-...-manylinux_2_28_MACHINE.whl; needs readelf
 """
@@ -33,7 +33,9 @@ def dynamic_symbols(path):
 
 def wrongs_of_program(name, path):
     symbols = list(dynamic_symbols(path))
-    versions = {tuple(map(int, version[6:].split("."))) for _, version, _ in symbols if version.startswith("GLIBC_")}
+    versions = {
+        tuple(map(int, version[6:].split("."))) for _, version, _ in symbols if version.startswith("GLIBC_")
+    }
     newest = max(versions)
     print(f"{name}: {path.stat().st_size / 1e6:.1f} MB, glibc {'.'.join(map(str, newest))} or newer")
     if newest > NEWEST_GLIBC:
@@ -62,8 +64,9 @@ def wrongs(wheel):
                 yield f"{program} is missing"
                 continue
             path = Path(packed.extract(inside[0], folder))
-            if f"Machine: {'Advanced Micro Devices X86-64' if machine == 'x86_64' else 'AArch64'}" not in re.sub(
-                r" +", " ", readelf("-h", path)
+            if (
+                f"Machine: {'Advanced Micro Devices X86-64' if machine == 'x86_64' else 'AArch64'}"
+                not in re.sub(r" +", " ", readelf("-h", path))
             ):
                 yield f"{program} is not for {machine}"
             yield from wrongs_of_program(program.rsplit("/")[-1], path)

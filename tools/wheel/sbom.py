@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what the wheel for a machine holds beside our own code, as CycloneDX. usage: tools/wheel/sbom.py x86_64|aarch64"""
+"""Prints what the wheel for a machine holds beside our own code, as CycloneDX.
+
+usage: tools/wheel/sbom.py x86_64|aarch64
+"""
 
 import json
 import re
@@ -31,14 +34,26 @@ def components(machine):
             yield component(name, version, digest)
     zig = re.search(r"^zig_version=(\S+)", (ROOT / "tools/wheel/libraries.sh").read_text(), re.M)[1]
     for name in ("libcxx", "libcxxabi", "libunwind", "compiler-rt"):
-        yield {"type": "library", "name": name, "version": f"of ziglang {zig}", "purl": f"pkg:pypi/ziglang@{zig}#{name}"}
+        yield {
+            "type": "library",
+            "name": name,
+            "version": f"of ziglang {zig}",
+            "purl": f"pkg:pypi/ziglang@{zig}#{name}",
+        }
     for folder in sorted((ROOT / "web/vendor").iterdir()):
         yield {"type": "library", "name": folder.name}
 
 
 def main():
-    version = re.search(r"project\(\s*tradewind\s+VERSION\s+([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
-    ours = {"type": "library", "name": "tradewind", "version": version, "purl": f"pkg:pypi/tradewind@{version}"}
+    version = re.search(
+        r"project\(\s*tradewind\s+VERSION\s+([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()
+    )[1]
+    ours = {
+        "type": "library",
+        "name": "tradewind",
+        "version": version,
+        "purl": f"pkg:pypi/tradewind@{version}",
+    }
     document = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
