@@ -69,7 +69,10 @@ static int read_words(int count, char** words, struct options* o) {
       *number = strtoull(words[++i], NULL, 10);
     } else if (equals != NULL && o->count < kMostSettings) {
       *equals = '\0';
-      o->settings[o->count++] = (tw_setting){words[i], equals + 1};
+      size_t at = 0; /* a later word takes the place of an earlier one */
+      while (at < o->count && strcmp(o->settings[at].key, words[i]) != 0) ++at;
+      o->settings[at] = (tw_setting){words[i], equals + 1};
+      if (at == o->count) ++o->count;
     } else {
       return complain(words[i]);
     }
