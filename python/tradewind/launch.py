@@ -1,92 +1,159 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function in several processes of this machine, each a peer: `tw run`, with the function, its arguments and its results in
-files.
-"""
+"""Several peers on this machine, each in a process of its own: to try a loop, and for tests."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
-import json
-import multiprocessing.spawn
+import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import pickletools
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 import traceback
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from .engine.settings import as_text, resolve, rows
+import torch
+
+from .engine.settings import as_text, resolve
 from .errors import MisuseError, SettingError, TradewindError
-from .loop.life import not_joined
+from .loop.life import active, not_joined
 
+_FORK = 'or use launch_local(..., start="fork").'
+_IN_A_FILE = f"define it at the top level of a file that the program imports, {_FORK}"
+
+
+def check_importable(fn: Callable[..., Any], args: Tuple[Any, ...]) -> None:
+    """MisuseError names what a new process cannot find, and what helps."""
+    _check(_name(fn), fn, _IN_A_FILE)
+    for number, argument in enumerate(args, 1):
+        _check(f"argument {number} ({type(argument).__name__})", argument, f"make it in the function, {_FORK}")
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__qualname__", None) or type(fn).__name__)
+
+
+def _check(name: str, value: Any, remedy: str) -> None:
+    try:
+        pickled = bytes(ForkingPickler.dumps(value))
+    except Exception as error:  # of any type: it is that of the value
+        raise MisuseError(
+            f"launch_local(): a new process cannot be given {name} ({error}): {remedy}"
+        ) from error
+    if not _main_is_a_file() and _names_main(pickled):
+        raise MisuseError(
+            f"launch_local(): {name} was typed in (a notebook, a prompt, python -c), so a new process cannot"
+            f" find it: {_IN_A_FILE}"
+        )
+
+
+def _main_is_a_file() -> bool:
+    """Whether a new process can run what this one runs as __main__."""
+    main = sys.modules.get("__main__")
+    if getattr(main, "__spec__", None) is not None:
+        return True  # python -m
+    return os.path.isfile(getattr(main, "__file__", None) or "")
+
+
+def _names_main(pickled: bytes) -> bool:
+    """Whether something in it lives in __main__."""
+    return any(str(argument).split(" ")[0] == "__main__" for _, argument, _ in pickletools.genops(pickled))
+
+
+_GRACE_S = 3.0
 _PR_SET_PDEATHSIG = 1
-_LOOK_S = 0.02
-# `tw run` kills its processes 3 s after the second SIGINT.
-_GRACE_S = 5.0
-# Loaded here: between fork and exec there may be no more than a system call.
-_LIBC = ctypes.CDLL(None)
-# What a process runs: it finds this package where the caller's process did.
-_BEGIN = """\
-import json, os, pathlib, sys
-place = pathlib.Path(sys.argv[1])
-sys.path[:] = json.loads((place / "path").read_text())
-from tradewind.launch import _serve
-_serve(place, os.environ["TRADEWIND_PROCESS"])
-"""
-
-_serving = False
+_BEGUN = b"begun"  # a process has found the function
 
 
-class _Outcome(NamedTuple):
-    """What a process gives back: a value, or the text of an exception, with the exception where it can be pickled."""
+class _Failure(NamedTuple):
+    """An exception of a child."""
 
-    value: Any = None
-    not_joined: Optional[str] = None
-    trace: str = ""
-    error: Optional[BaseException] = None
+    error: Optional[BaseException]
+    trace: str
+
+
+class _Returned(NamedTuple):
+    """What a child's function returned, though perhaps its run could not be joined."""
+
+    value: Any
+    not_joined: Optional[str]
 
 
 def launch_local(
     fn: Callable[..., Any],
     *args: Any,
     peers: int = 4,
+    start: str = "spawn",
     settings: Optional[Mapping[str, Any]] = None,
     out: Optional[Any] = None,
     timeout: Optional[float] = None,
 ) -> List[Any]:
     """fn(*args) in `peers` processes of this machine, as peers of one run: what each of them returned.
 
-    `tw run` starts them; in each, tradewind.join() finds the run by its environment. settings: as join() takes
-    them, for all; out: folder for their event logs; timeout: seconds for all. A new process has to find fn: it
-    stands in a file, or the package cloudpickle is installed (notebooks, lambdas). An exception in one ends the
-    others and is raised here, with the peer's number. A process that ends without a result, as by a signal, is a
-    peer that was lost: the others go on, and a TradewindError stands in its place; it is raised if none is left.
-    In all, fn has to join the run: one that returns before the run has begun ends those that wait.
+    In each, tradewind.join() finds the run by its environment. settings: as join() takes them, for all;
+    out: folder for their event logs; timeout: seconds for all. start: how a process begins, "spawn",
+    "forkserver" or "fork"; only "fork" takes functions that stand in no file (notebooks, lambdas). An
+    exception in one ends the others and is raised here, with the peer's number.
+    A process that a signal ended is a peer that was lost: the others go on, and a TradewindError stands in
+    its place; it is raised if none is left.
     """
     if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
         raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
-    if _serving:
-        raise MisuseError(
-            "launch_local() was called where a process of it looks for its function: it runs the file of the program"
-            ' as a module first, so launch_local() has to stand under `if __name__ == "__main__":`.'
-        )
-    call, options = _packed(fn, args), [*_options(settings or {}), *(["--out", str(out)] if out is not None else [])]
-    with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
-        place = Path(folder)
-        (place / "path").write_text(json.dumps([os.path.abspath(part) for part in sys.path]))
-        (place / "call").write_bytes(call)
-        command = [sys.executable, "-c", _BEGIN, folder]
-        with _running([_found_program(), "run", "--peers", str(peers), *options, "--", *command]) as crew:
-            return _results(place, crew, peers, None if timeout is None else time.monotonic() + timeout)
+    context = _context(start)
+    resolve(settings or {})
+    if start != "fork":
+        check_importable(fn, args)
+    with _credential() as credential:
+        crew = _Crew(context, _wait_for(settings or {}, peers))
+        try:
+            port = free_port()
+            for number in range(peers):
+                environment = {**credential, **_environment(number, peers, port, settings or {}, out)}
+                crew.add(fn, args, environment)
+            return crew.results(None if timeout is None else time.monotonic() + timeout)
+        finally:
+            crew.end()
+
+
+def _context(start: str) -> Any:
+    if start not in multiprocessing.get_all_start_methods():
+        raise SettingError(f"launch_local(start={start!r}): expected spawn, forkserver or fork.")
+    if start == "fork":
+        run = active()
+        if run is not None and run.started:
+            raise MisuseError(
+                'launch_local(start="fork"): a run is open in this process; close() it, or use "spawn".'
+            )
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            raise MisuseError('launch_local(start="fork"): CUDA is in use in this process; use "spawn".')
+    return multiprocessing.get_context(start)
+
+
+def free_port() -> int:
+    """A free TCP port of this machine."""
+    with socket.socket() as one, socket.socket() as other:
+        try:
+            one.bind(("127.0.0.1", 0))
+            one.listen(1)
+            port: int = one.getsockname()[1]
+            other.connect(("127.0.0.1", port))  # some kernels bind it without a loopback interface
+        except OSError as error:
+            raise TradewindError(
+                "launch_local(): peers of this machine meet at 127.0.0.1, and no port of it can be had"
+                f" ({error.strerror}): is the loopback interface up (ip link set lo up)?"
+            ) from error
+        return port
 
 
 def program() -> Optional[str]:
@@ -100,159 +167,191 @@ def program() -> Optional[str]:
     return named or shutil.which("tw")
 
 
-def _found_program() -> str:
-    found = program()
-    if found is None or not os.path.isfile(found):
-        raise TradewindError(
-            "launch_local() starts `tw run`, and there is no program tw: `make program`, or name it in"
-            " TRADEWIND_PROGRAM."
-        )
+@contextlib.contextmanager
+def _credential() -> Iterator[Dict[str, str]]:
+    """Environment that lets peers in: a token of a run folder, or without `tw` no TLS, on this machine
+    alone.
+    """
+    tw = program()
+    if tw is None:
+        yield {"TRADEWIND_INSECURE": "1"}
+        return
+    with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
+        run = Path(folder) / "run"
+        made = subprocess.run([tw, "init", str(run)], capture_output=True, text=True)
+        if made.returncode != 0:
+            raise TradewindError(f"{tw} init failed: {made.stderr.strip()}")
+        yield {"TRADEWIND_RUN_FOLDER": str(run)}
+
+
+def _wait_for(settings: Mapping[str, Any], peers: int) -> int:
+    found = next((settings[name] for name in settings if name == "wait_for"), None)
+    return peers if found is None else int(found)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _environment(
+    number: int, peers: int, port: int, settings: Mapping[str, Any], out: Any
+) -> Dict[str, str]:
+    """As `tw run` gives them (src/cli/run/run_crew.cc): more threads than cores stand in each other's way."""
+    texts = {name: as_text(name, value) for name, value in settings.items() if value is not None}
+    wait_for, progress = texts.pop("wait_for", str(peers)), texts.pop("progress", "auto")
+    found = {"TRADEWIND_ID": str(number + 1), "TRADEWIND_PROGRESS": progress if number == 0 else "off"}
+    if number == 0:
+        found["TRADEWIND_WAIT_FOR"] = wait_for
+        if not {"rejoin", "no_rejoin", "anew"} & set(texts):
+            found["TRADEWIND_NO_REJOIN"] = "1"  # nobody else can have the token of this crew
+    if "file" in texts:
+        found["TRADEWIND_RUN"] = texts.pop("file")
+    if "OMP_NUM_THREADS" not in os.environ and (peers > 1 or "threads" in texts):
+        found["OMP_NUM_THREADS"] = texts.get("threads", str(max(1, _cores() // peers)))
+    if "threads" in texts:
+        found["TRADEWIND_THREADS"] = texts.pop("threads")
+    found["TRADEWIND_LISTEN" if number == 0 else "TRADEWIND_JOIN"] = f"127.0.0.1:{port}"
+    if out is not None:
+        found["TRADEWIND_OUT"] = str(out)
+    if texts:
+        found["TRADEWIND_SET"] = ";".join(f"{key}={value}" for key, value in texts.items())
     return found
 
 
-def _options(settings: Mapping[str, Any]) -> List[str]:
-    """Of `tw run`. SettingError: what join() would refuse."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    values = resolve(given).values
-    of_peers = {row["key"]: row["expected"] for row in rows([]) if row["variable"]}
-    progress = given.pop("progress", "auto")  # of the first one; the others write none
-    shows = progress == "line" or progress == "auto" and sys.stderr.isatty()
-    words: List[str] = [] if shows else ["--progress", "off"]
-    for name, value in given.items():
-        text = as_text(name, value)
-        if name == "file":
-            words.insert(0, text)
-        elif name not in of_peers and name != "threads":
-            words += ["--set", f"{name}={text}"]
-        elif of_peers.get(name) != "true or false":
-            words += [f"--{name.replace('_', '-')}", text]
-        elif values[name]:
-            words.append(f"--{name.replace('_', '-')}")
-    return words
-
-
-# The function and its arguments.
-
-
-def _packed(fn: Callable[..., Any], args: Tuple[Any, ...]) -> bytes:
-    """What _serve() reads. MisuseError names what a new process cannot find, and what helps."""
-    main = multiprocessing.spawn.get_preparation_data("tradewind")
-    main.pop("authkey", None)
-    named = [(str(getattr(fn, "__qualname__", None) or type(fn).__name__), fn)]
-    named += [(f"argument {at} ({type(one).__name__})", one) for at, one in enumerate(args, 1)]
-    why = next(filter(None, (_why_not(name, value) for name, value in named)), None)
-    if why is None:
-        return pickle.dumps((main, "pickle", pickle.dumps((fn, args))))
-    try:
-        import cloudpickle
-    except ImportError:
-        raise MisuseError(
-            f"launch_local(): {why}: define it at the top level of a file that the program imports, or make it in the"
-            " function; or `pip install cloudpickle`."
-        ) from None
-    try:
-        return pickle.dumps(({}, "cloudpickle", cloudpickle.dumps((fn, args))))
-    except Exception as error:  # of any type: it is that of the value
-        raise MisuseError(f"launch_local(): {why}.") from error
-
-
-def _why_not(name: str, value: Any) -> Optional[str]:
-    """Why a new process of Python, which starts empty, cannot find it; None: it can."""
-    try:
-        pickled = pickle.dumps(value)
-    except Exception as error:
-        return f"a new process cannot be given {name} ({error})"
-    main = sys.modules.get("__main__")
-    is_a_file = getattr(main, "__spec__", None) is not None or os.path.isfile(getattr(main, "__file__", None) or "")
-    names = (str(argument).split(" ")[0] for _, argument, _ in pickletools.genops(pickled))
-    if is_a_file or "__main__" not in names:
-        return None
-    return f"{name} was typed in (a notebook, a prompt, python -c), so a new process cannot find it"
-
-
-# A process.
-
-
-def _serve(place: Path, number: str) -> None:
-    """Calls the function, and writes what came of it, packed as the call is."""
-    main, packer, call = pickle.loads((place / "call").read_bytes())
-    dumps = importlib.import_module(packer).dumps
-    part = place / f"{number}.part"
-    part.write_bytes(dumps(_called(main, call, dumps)))
-    os.replace(part, place / f"{number}.outcome")
-
-
-def _called(main: Dict[str, Any], call: bytes, dumps: Callable[[Any], bytes]) -> _Outcome:
-    global _serving
-    try:
-        _serving = True
-        multiprocessing.spawn.prepare(main)
-        fn, args = pickle.loads(call)
-        _serving = False
-        outcome = _Outcome(fn(*args), not_joined())
-        dumps(outcome)
-        return outcome
-    except BaseException as error:
-        trace = traceback.format_exc()
-        try:
-            pickle.loads(dumps(error))
-        except Exception:
-            return _Outcome(trace=trace)
-        return _Outcome(trace=trace, error=error)
-
-
-# The crew.
-
-
 def _die_with_parent() -> None:
-    """A caller that is killed leaves no peers behind; Linux alone."""
+    """A launcher that is killed leaves no peers behind; Linux alone."""
     if sys.platform == "linux":
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-@contextlib.contextmanager
-def _running(words: List[str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """`tw run`; at the end its processes that still run are ended."""
-    crew = subprocess.Popen(words, preexec_fn=_die_with_parent)
+def _child(
+    connection: Any, environment: Dict[str, str], fn: Callable[..., Any], args: Tuple[Any, ...]
+) -> None:
+    _die_with_parent()
+    os.environ.update(environment)
+    if environment.get("OMP_NUM_THREADS", "").isdigit():
+        torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))  # the variable was read when torch began
+    connection.send_bytes(_BEGUN)
     try:
-        yield crew
+        # Not send(): torch would share memory that ends with this process.
+        connection.send_bytes(pickle.dumps((True, _Returned(fn(*args), not_joined()))))
+    except BaseException as error:
+        connection.send_bytes(pickle.dumps((False, _failure(error))))
     finally:
-        for wait_s in (0.5, _GRACE_S):
-            if crew.poll() is None:
-                crew.send_signal(signal.SIGINT)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    crew.wait(wait_s)
-        if crew.poll() is None:
-            crew.kill()
-        crew.wait()
+        run = active()
+        if run is not None:
+            run.close()
+        connection.close()
 
 
-def _results(place: Path, crew: "subprocess.Popen[bytes]", peers: int, deadline: Optional[float]) -> List[Any]:
-    """Of all, in the order of their processes. TradewindError: one raised, could not join, or no result came before the deadline."""
-    found: Dict[int, _Outcome] = {}
-    over = False
-    while not over:
-        over = crew.poll() is not None  # before the last look
-        for number in range(1, peers + 1):
-            file = place / f"{number}.outcome"
-            if number not in found and file.exists():
-                found[number] = pickle.loads(file.read_bytes())
-                if found[number].trace:
-                    raise TradewindError(f"peer {number} failed:\n{found[number].trace}") from found[number].error
-        missing = [number for number in range(1, peers + 1) if number not in found]
-        is_late = deadline is not None and time.monotonic() > deadline
-        if is_late and not missing:
-            break
-        if is_late and not over:
-            numbers = ", ".join(map(str, missing))
-            raise TradewindError(f"launch_local(): the time is up, and no result came from peers {numbers}.")
-        time.sleep(0 if over else _LOOK_S)
-    for number, outcome in found.items():
-        if crew.returncode and outcome.not_joined:
-            raise TradewindError(f"peer {number} returned, and could not join its run: {outcome.not_joined}")
-    if not found:
-        raise TradewindError(f"launch_local(): no peer gave a result (tw run ended with {crew.returncode}).")
-    for number in missing:
-        text = f"peer {number} was lost: its process ended without a result."
-        found[number] = _Outcome(TradewindError(text))
-    return [found[number].value for number in range(1, peers + 1)]
+def _failure(error: BaseException) -> _Failure:
+    trace = traceback.format_exc()
+    try:
+        pickle.loads(pickle.dumps(error))
+        return _Failure(error, trace)
+    except Exception:
+        return _Failure(None, trace)
+
+
+class _Crew:
+    """The processes, and what came back from them."""
+
+    def __init__(self, context: Any, wait_for: int) -> None:
+        """wait_for: so many peers have to join before the run begins."""
+        self._context = context
+        self._wait_for = wait_for
+        self._missing = 0  # those that could not join
+        self._processes: List[Any] = []
+        self._connections: List[Any] = []
+        self._begun: Set[int] = set()  # those that have found the function
+
+    def add(self, fn: Callable[..., Any], args: Tuple[Any, ...], environment: Dict[str, str]) -> None:
+        """One more."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_child, args=(theirs, environment, fn, args))
+        process.start()
+        theirs.close()
+        self._processes.append(process)
+        self._connections.append(ours)
+
+    def results(self, deadline: Optional[float]) -> List[Any]:
+        """The results of all. TradewindError: one raised, or no result came before the deadline."""
+        found: Dict[int, Any] = {}
+        while len(found) < len(self._processes):
+            waiting = {self._connections[at]: at for at in range(len(self._processes)) if at not in found}
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = multiprocessing.connection.wait(list(waiting), left)
+            if not ready:
+                numbers = ", ".join(str(at + 1) for at in waiting.values())
+                raise TradewindError(
+                    f"launch_local(): the time is up, and no result came from peers {numbers}."
+                )
+            for connection in ready:
+                at = waiting[connection]
+                message = self._received(at)
+                if message == _BEGUN:
+                    self._begun.add(at)
+                else:
+                    found[at] = self._result(at, message)
+        lost = [one for one in found.values() if isinstance(one, _Lost)]
+        if len(lost) == len(found):
+            raise lost[0]
+        return [found[at] for at in sorted(found)]
+
+    def _received(self, at: int) -> Optional[bytes]:
+        """What the process has sent; None: it has ended."""
+        try:
+            message: bytes = self._connections[at].recv_bytes()
+            return message
+        except (EOFError, OSError):
+            return None
+
+    def _result(self, at: int, message: Optional[bytes]) -> Any:
+        if message is None:
+            self._processes[at].join()
+            return self._without_result(at, self._processes[at].exitcode)
+        good, content = pickle.loads(message)
+        if good:
+            return self._joined(at, content)
+        raise TradewindError(f"peer {at + 1} failed:\n{content.trace}") from content.error
+
+    def _joined(self, at: int, returned: _Returned) -> Any:
+        """What it returned. TradewindError: the others wait for more peers than can still come."""
+        if returned.not_joined is not None:
+            self._missing += 1
+            if 0 < len(self._processes) - self._missing < self._wait_for:
+                raise TradewindError(
+                    f"peer {at + 1} returned, and could not join its run, which waits for {self._wait_for} peers:"
+                    f" {returned.not_joined}"
+                )
+        return returned.value
+
+    def _without_result(self, at: int, code: int) -> Any:
+        if code < 0:
+            return _Lost(f"peer {at + 1} was ended by {signal.Signals(-code).name}.")
+        if at not in self._begun:
+            raise TradewindError(
+                f"peer {at + 1} ended with exit code {code} before it found the function; stderr has the cause."
+                ' The process runs the file of the program as a module first: launch_local() has to stand under'
+                ' `if __name__ == "__main__":`. start="fork" runs nothing again.'
+            )
+        raise TradewindError(
+            f"peer {at + 1} ended with exit code {code}, and returned nothing: the function called os._exit(),"
+            " or the process crashed; stderr may have the cause."
+        )
+
+    def end(self) -> None:
+        """Ends those that still run: politely, then by signal."""
+        for process in self._processes:
+            if process.is_alive():
+                process.terminate()
+        until = time.monotonic() + _GRACE_S
+        for process in self._processes:
+            process.join(max(0.0, until - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+class _Lost(TradewindError):
+    """A process that a signal ended."""

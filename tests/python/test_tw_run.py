@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, needs_engine, python_path
+from tradewind import launch
 from tradewind.engine.settings import resolve, rows
 
 PROGRAM = os.environ.get("TRADEWIND_PROGRAM", str(ROOT / "build/tw"))
@@ -100,6 +101,26 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path, monkeypatch
     assert settings["rejoin"] == "1" and settings["grace"] == "9s" and settings["join"] == "a:1,b:2"
     assert settings["training.codec"] == "fp16" and resolve({}).threads == 3
     assert settings["training.rounds"] == "5" and settings["log_limit"] == "9MiB"
+
+
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_launch_local_gives_its_processes_the_same_variables(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "TRADEWIND_PROGRESS"):
+        monkeypatch.delenv(name, raising=False)
+    print_all = "import os; print(*sorted(name + '=' + os.environ[name] for name in os.environ))"
+    done = subprocess.run(
+        [PROGRAM, "run", "--peers", "2", "--threads", "3", "--", sys.executable, "-c", print_all],
+        capture_output=True,
+        text=True,
+    )
+    credential = ("TRADEWIND_TOKEN", "TRADEWIND_VERDICT", "TRADEWIND_PROCESS", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM")
+    for number, line in enumerate(sorted(line for line in done.stdout.splitlines() if line.startswith("["))):
+        pairs = dict(part.split("=", 1) for part in line.split(" ") if "=" in part)
+        found = {name: pairs[name] for name in pairs if name.startswith(("TRADEWIND_", "OMP_"))}
+        address = found.get("TRADEWIND_LISTEN") or found["TRADEWIND_JOIN"]
+        port = int(address.split(":")[1])
+        given = launch._environment(number, 2, port, {"progress": "line", "threads": 3}, None)
+        assert {name: found[name] for name in found if name not in credential} == given
 
 
 @needs_engine
