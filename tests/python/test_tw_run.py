@@ -113,7 +113,8 @@ def test_launch_local_gives_its_processes_the_same_variables(monkeypatch):
         capture_output=True,
         text=True,
     )
-    credential = ("TRADEWIND_TOKEN", "TRADEWIND_VERDICT", "TRADEWIND_PROCESS", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM")
+    names = ("TOKEN", "VERDICT", "PROCESS", "LIBRARY", "PROGRAM")
+    credential = ["TRADEWIND_" + name for name in names]
     for number, line in enumerate(sorted(line for line in done.stdout.splitlines() if line.startswith("["))):
         pairs = dict(part.split("=", 1) for part in line.split(" ") if "=" in part)
         found = {name: pairs[name] for name in pairs if name.startswith(("TRADEWIND_", "OMP_"))}
