@@ -15,7 +15,7 @@ OF_FILES = """\
 OF_PYTHON = """\
 | `TRADEWIND_THREADS` | `threads` |  | threads of PyTorch, and of the engine's optimizers |
 | `TRADEWIND_LIBRARY` | |  | another `libtradewind.so` |
-| `TRADEWIND_PROGRAM` | |  | the `tw` with which `launch_local` starts processes |
+| `TRADEWIND_PROGRAM` | |  | the `tw` that makes the token of `launch_local`, and runs the demo |
 """
 
 
