@@ -69,7 +69,8 @@ static int read_words(int count, char** words, struct options* o) {
       *number = strtoull(words[++i], NULL, 10);
     } else if (equals != NULL && o->count < kMostSettings) {
       *equals = '\0';
-      size_t at = 0; /* a later word takes the place of an earlier one */
+      /* A later word takes the place of an earlier one; addresses to join add up. */
+      size_t at = strcmp(words[i], "join") == 0 ? o->count : 0;
       while (at < o->count && strcmp(o->settings[at].key, words[i]) != 0) ++at;
       o->settings[at] = (tw_setting){words[i], equals + 1};
       if (at == o->count) ++o->count;
