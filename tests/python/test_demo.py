@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tradewind.demo: the whole story, and what it says when peers end unlike each other."""
 
+import re
+import signal
 import subprocess
 import sys
 
 import pytest
 from conftest import needs_engine
+from tradewind.demo import __main__ as demo
 from tradewind.demo.__main__ import _judge, program
-from tradewind.demo.peer import digits
+from tradewind.demo.peer import digits, line_of
+
+COMMAND = [sys.executable, "-m", "tradewind.demo", "--no-open"]
+
+
+@pytest.fixture
+def needs_tw():
+    if program() is None:
+        pytest.skip("tw is not built (make)")
 
 
 def test_the_digits_are_whole():
@@ -23,12 +34,48 @@ def test_peers_that_end_unlike_each_other_are_named(tmp_path, capsys):
     assert "['aa', 'bb']" in capsys.readouterr().out
 
 
+def test_one_line_each_for_what_a_stranger_should_see(monkeypatch):
+    monkeypatch.setenv("TRADEWIND_DEMO_ROUNDS", "9")
+    commit = {"phase": "commit", "round": 1, "peers": [1, 2], "loss": 2.5}
+    assert line_of(commit) == "round 1 of 9: 2 processes made the same update; error (loss) 2.500"
+    assert line_of({"phase": "lost", "round": 3, "about": 2}).startswith("round 3: process 2 is gone")
+    assert line_of({"phase": "join", "round": 1, "about": 2}) is None  # of the beginning
+    assert line_of({**commit, "round": 2}) is None
+
+
+def test_without_pytorch_one_line_says_what_to_install():
+    run = "runpy.run_module('tradewind.demo', run_name='__main__')"
+    code = f"import runpy, sys; sys.modules['torch'] = None; {run}"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 1 and found.stderr.splitlines() == [found.stderr.strip()], found.stderr
+    assert "which is not installed: pip install torch" in found.stderr
+
+
+def test_no_browser_is_looked_for_without_a_display(monkeypatch):
+    for name, value in (("DISPLAY", ""), ("WAYLAND_DISPLAY", "")):
+        monkeypatch.setenv(name, value)
+    assert not demo._has_display()
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert demo._has_display()
+
+
 @needs_engine
-def test_four_peers_train_one_is_killed_another_joins_and_all_end_alike():
-    if program() is None:
-        pytest.skip("tw is not built (make)")
-    command = [sys.executable, "-m", "tradewind.demo", "--no-open"]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=110)
+def test_four_peers_train_one_is_killed_another_joins_and_all_end_alike(needs_tw):
+    found = subprocess.run(COMMAND, capture_output=True, text=True, timeout=110)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "process 2 is killed" in found.stderr and "process 5 is started" in found.stderr, found.stderr
-    assert "4 peers ended, the late one too, with identical parameters" in found.stdout
+    assert "4 processes ended, the late one too, with identical parameters" in found.stdout
+    assert re.search(r"^\[1\] round \d+: process 5 has the model", found.stdout, re.M), found.stdout
+    assert "granularity" not in found.stdout  # the table of tw report is in its folder
+
+
+@needs_engine
+def test_ctrl_c_ends_all_processes_with_one_line(needs_tw):
+    crew = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    shown = []
+    for line in crew.stdout:
+        shown.append(line)
+        if line.startswith("[1] round 1 "):
+            crew.send_signal(signal.SIGINT)
+    assert crew.wait(timeout=60) == 130, shown
+    assert "stopped before the end" in shown[-1] and not any("Traceback" in line for line in shown), shown

@@ -31,7 +31,7 @@ def command_blocks():
 
 @pytest.fixture
 def copy(tmp_path):
-    """What the commands need: files as they are, the build and the data by links."""
+    """What the commands need: files as they are, the build and the data by links, and a wheel in dist/."""
     build = Path(abi.library_path()).parent
     needed = [build / "build.ninja", build / "tw", build / "python/tradewind", ROOT / "data-cache/mnist"]
     if not all(path.exists() for path in needed):
@@ -42,13 +42,28 @@ def copy(tmp_path):
         shutil.copy2(ROOT / name, place / name)
     (place / "build").symlink_to(build)
     (place / "data-cache").symlink_to(ROOT / "data-cache")
+    pack_wheel(build, tmp_path / "staged", place / "dist")
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--system-site-packages", place / "venv"], check=True)
     return place
+
+
+def pack_wheel(build, staged, dist):
+    """Of this build, in the shape of the one that `make wheel` writes."""
+    (staged / "bin").mkdir(parents=True)
+    (staged / "licenses").mkdir()
+    (staged / "sbom.json").write_text("{}")
+    shutil.copy2(build / "tw", staged / "bin/tw")
+    environment = {**os.environ, "TRADEWIND_LIBRARY": str(abi.library_path()), "TRADEWIND_WHEEL": str(staged)}
+    words = ["egg_info", "--egg-base", staged, "build", "--build-base", staged / "packed", "bdist_wheel"]
+    command = ["/usr/bin/python3", "setup.py", "-q", *words, "--dist-dir", dist]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def run(script, place):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TRADEWIND_")}
     environment.pop("PYTHONPATH", None)
-    environment.update(SMALL_DEMO, HOME=str(place.parent), PATH="/usr/bin:/bin:" + environment["PATH"])
+    path = f"{place}/venv/bin:/usr/bin:/bin:{environment['PATH']}"
+    environment.update(SMALL_DEMO, HOME=str(place.parent), PATH=path, PIP_NO_INDEX="1")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=place,
@@ -65,7 +80,9 @@ def run(script, place):
 @needs_engine
 @pytest.mark.timeout(600)
 def test_the_commands_of_the_readme_do_what_it_says(copy):
-    demo, story = command_blocks()
+    start, story, demo = command_blocks()
+    told = run(start, copy)
+    assert "4 processes ended, the late one too, with identical parameters" in told
     told = run(demo, copy)
     assert "lost peer 2" in told and re.search(r"^joined +peer 5", told, re.M), told
     assert re.search(r"^samples +76800 ", told, re.M) and "carried" not in told, told  # exact
@@ -73,7 +90,7 @@ def test_the_commands_of_the_readme_do_what_it_says(copy):
     try:
         told = run(story, copy)
     finally:
-        run("build/tw down spirals || true", copy)  # also where the story stopped before its end
+        run("tw down spirals || true", copy)  # also where the story stopped before its end
     assert re.search(r"cpu: [\d,. ]+ samples/s", told), told
     # One machine may be as fast as two: that is for the plan to say, of the machine that the tests run on.
     machines = re.search(r"chosen +([12])xcpu@onprem:here", told)

@@ -4,65 +4,86 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-import socket
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+import urllib.request
 import webbrowser
 from pathlib import Path
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from ..errors import NEEDS_TORCH
 
 try:
-    from ..launch import program
+    from ..launch import free_port, program
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
     sys.exit(f"tradewind.demo: it {NEEDS_TORCH}")
 
 _PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 110, 20, 30
+_PEER = [sys.executable, "-m", "tradewind.demo.peer"]
 _STORY = """\
-{peers} processes on this machine train one model together, on handwritten digits that this package brings.
-In round {killed} one of them is killed (SIGKILL), as a spot machine may be; the others go on without it.
-In round {joined} another one starts; it gets the model from the others and takes part.
-Watch them: {page}
+{peers} processes ("peers") on this machine train one model together, on pictures of digits that this package brings.
+In round {killed} process 2 is killed (SIGKILL), as a spot machine may be. The others go on without it.
+In round {joined} process 5 is started. It gets the model from the others and takes part.
+Watch them in a browser: {page}
+A line with [1] is from process 1, one with tw: from the program that starts and kills them. Ctrl-C ends all.
 """
 
 
-def _free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        port: int = server.getsockname()[1]
-        return port
+def _has_display() -> bool:
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def _open_later(page: str) -> None:
-    """In a browser, once the first peer has loaded PyTorch and shows the run."""
-    timer = threading.Timer(8, webbrowser.open, [page])
-    timer.daemon = True
-    timer.start()
+def _open_page(page: str) -> None:
+    """In a browser, as soon as the first process has loaded PyTorch and serves it."""
+    for _ in range(120):
+        with contextlib.suppress(OSError), urllib.request.urlopen(page, timeout=1):
+            webbrowser.open(page)
+            return
+        time.sleep(0.5)
+
+
+def _run(command: List[str], environment: Dict[str, str], report: Path) -> int:
+    """Shows what the processes print, and keeps the table with which `tw run` ends in `report`. Exit code."""
+    crew = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: crew.send_signal(received))
+    assert crew.stdout is not None
+    with report.open("w") as rest:
+        for line in crew.stdout:
+            print(line, end="", flush=True, file=None if line.startswith("[") else rest)
+    return crew.wait()
 
 
 def _judge(results: Path, folder: Path) -> int:
-    """Says how the peers ended. Exit code."""
+    """Says how the processes ended. Exit code."""
     found = sorted(file.read_text().split() for file in results.iterdir())
     digests = {digest for digest, _ in found}
     if len(found) != _PEERS or len(digests) != 1:
-        print(f"tradewind.demo: {len(found)} peers of {_PEERS} ended, with the parameters {sorted(digests)}: see {folder}")
+        print(
+            f"tradewind.demo: {len(found)} processes of {_PEERS} ended, with the parameters {sorted(digests)}:"
+            f" see {folder}"
+        )
         return 1
     print(
-        f"\n{_PEERS} peers ended, the late one too, with identical parameters (SHA-256 {found[0][0]}...).\n"
-        f"They get {found[0][1]} of 297 digits right that they never saw. The same table again: {program()} report {folder}"
+        f"\n{_PEERS} processes ended, the late one too, with identical parameters (SHA-256 {found[0][0]}...).\n"
+        f"The model reads {found[0][1]} of 297 digits right that it never saw.\n"
+        f"What the run lost and sent: {program()} report {folder}\n"
+        f"Its page again: {program()} watch {folder} --open"
     )
     return 0
 
 
 def main(words: Optional[List[str]] = None) -> int:
-    """Exit code: 0; 1 (the peers did not end alike); 2 (wrong usage, or no `tw`)."""
-    parser = argparse.ArgumentParser(prog="python -m tradewind.demo", description="Trains digits in four processes.")
+    """Exit code: 0; 1 (they did not end alike); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
+    parser = argparse.ArgumentParser(prog="python3 -m tradewind.demo", description="Trains digits in four processes.")
     parser.add_argument("--no-open", action="store_true", help="leave the browser alone")
     arguments = parser.parse_args(words)
     tw = program()
@@ -72,16 +93,20 @@ def main(words: Optional[List[str]] = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="tradewind-demo-"))
     results = folder / "results"
     results.mkdir()
-    page = f"http://127.0.0.1:{_free_port()}/"
+    page = f"http://127.0.0.1:{free_port()}/"
     print(_STORY.format(peers=_PEERS, killed=_KILLED_IN, joined=_JOINED_IN, page=page), flush=True)
-    if not arguments.no_open:
-        _open_later(page)
-    command = [tw, "run", "--peers", str(_PEERS), "--wait-for", str(_PEERS), "--out", str(folder)]
+    if _has_display() and not arguments.no_open:
+        threading.Thread(target=_open_page, args=[page], daemon=True).start()
+    command = [tw, "run", "--peers", str(_PEERS), "--wait-for", str(_PEERS), "--out", str(folder), "--progress", "off"]
     command += ["--kill", f"2@{_KILLED_IN}", "--join", str(_JOINED_IN), "--watch", page[len("http://") : -1]]
     for setting in (f"training.rounds={_ROUNDS}", "training.target_batch_size=256"):
         command += ["--set", setting]
-    environment = {**os.environ, "TRADEWIND_DEMO_RESULTS": str(results)}
-    code = subprocess.run([*command, "--", sys.executable, "-m", "tradewind.demo.peer"], env=environment).returncode
+    environment = {**os.environ, "TRADEWIND_DEMO_RESULTS": str(results), "TRADEWIND_DEMO_ROUNDS": str(_ROUNDS)}
+    code = _run([*command, "--", *_PEER], environment, folder / "report.txt")
+    if code in (75, 130):
+        print(f"tradewind.demo: stopped before the end. What it did until then: {tw} report {folder}")
+    elif code:
+        print(f"{(folder / 'report.txt').read_text()}tradewind.demo: the processes failed: see {folder}")
     return code or _judge(results, folder)
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import sys
 import time
 from pathlib import Path
-from typing import Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 import tradewind
@@ -26,6 +27,25 @@ def digits() -> Tuple[torch.Tensor, torch.Tensor]:
     return rows[:, :_VALUES].float() / 16, rows[:, _VALUES].long()
 
 
+def line_of(event: Dict[str, Any]) -> Optional[str]:
+    """What process 1 tells about an event of the run (docs/events.md); None: nothing."""
+    phase, number, other = event["phase"], event["round"], event.get("about")
+    if phase == "commit" and (number == 1 or number % 10 == 0):
+        last, peers = os.environ["TRADEWIND_DEMO_ROUNDS"], len(event["peers"])
+        return f"round {number} of {last}: {peers} processes made the same update; error (loss) {event['loss']:.3f}"
+    if phase == "lost":
+        return f"round {number}: process {other} is gone. The others divide its digits and go on"
+    if phase == "join" and number > 1:
+        return f"round {number}: process {other} has the model of the others and takes part"
+    return None
+
+
+def _tell(event: Dict[str, Any]) -> None:
+    line = line_of(event)
+    if line:
+        print(line, flush=True)
+
+
 def main() -> None:
     torch.manual_seed(1)
     pictures, answers = digits()
@@ -33,6 +53,8 @@ def main() -> None:
     loader = DataLoader(TensorDataset(pictures[:_TRAINED_ON], answers[:_TRAINED_ON]), batch_size=32, shuffle=True)
 
     run = tradewind.join()
+    if os.environ["TRADEWIND_ID"] == "1":
+        run.on_event(_tell)
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=5e-3))
     for batch, targets in run.shard(loader):
         loss = torch.nn.functional.cross_entropy(model(batch), targets)
@@ -51,4 +73,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # of the demo, which says so
+        sys.exit(130)
