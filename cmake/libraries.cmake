@@ -17,12 +17,6 @@ find_library(TURBOJPEG_LIBRARY turbojpeg REQUIRED)
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 find_path(RESTINIO_INCLUDE_DIR restinio/all.hpp REQUIRED)
 find_library(HTTP_PARSER_LIBRARY http_parser REQUIRED)  # of RESTinio
-option(TW_DHT "find peers through OpenDHT (--bootstrap)" ON)
-if(TW_DHT)
-  find_library(OPENDHT_LIBRARY opendht REQUIRED)
-else()
-  set(OPENDHT_LIBRARY "")
-endif()
 
 # With what asio calls deprecated: RESTinio uses some of it, and all files must see the same asio.
 add_library(tw_asio INTERFACE)

@@ -33,7 +33,7 @@ def join(
     """Checks the settings of a run; it starts with run.start(), the first batch or step(), not before.
 
     file: the run file (YAML). named, settings: keys of the run file (docs/run_file.md; rounds= is enough for
-    training.rounds) and options of `tw run` (join=, listen=, token=, run=, bootstrap=, insecure=, site=,
+    training.rounds) and options of `tw run` (join=, listen=, token=, run=, insecure=, site=,
     id=, out=, wait_for=, ...), threads= of torch, progress="auto"|"line"|"off". What is left out is taken
     from the environment TRADEWIND_*. group: ranks of torch.distributed that are one peer together
     (DistributedDataParallel in a node); each calls the same. SettingError: unknown, or wrong. MisuseError:

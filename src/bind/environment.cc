@@ -83,6 +83,8 @@ Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
     TW_TRY(all.add(name, std::string(field.name),
                    peer::takes_several(field) ? parts_of(value, ',') : std::vector{value}));
   }
+  if (const std::string gone = peer::variable_of("bootstrap"); !variable(gone).empty())
+    return Error{fmt::format("{} {}", gone, peer::replacement_of("bootstrap"))};
   for (const std::string& part : parts_of(variable("TRADEWIND_SET"), ';')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos)

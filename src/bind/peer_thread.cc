@@ -113,7 +113,6 @@ void PeerThread::invite() {
     narrator.say("without TLS (insecure): anybody on the network can read and change this run");
   narrator.say(peer::checkpoint_words(options.session.run.checkpoint));
   if (address_.empty()) return narrator.say("dials others, and listens nowhere");
-  if (options.directory) narrator.say("others find this run with: bootstrap=" + peer_->meeting_point());
   narrator.say(options.admission.empty()
                    ? "listening on " + address_
                    : fmt::format("others join with: join={} {}", address_, options.admission));

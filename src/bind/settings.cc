@@ -113,7 +113,7 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
       continue;
     } else if (is_of_the_run(key)) {
       of_the_run.emplace_back(key, value);
-    } else if (peer::find_link_field(key) == nullptr) {
+    } else if (peer::find_link_field(key) == nullptr && peer::replacement_of(key).empty()) {
       return unknown_setting(key);
     } else if (const Status right = peer::assign(settings.links, key, value, kPython); !right) {
       return right.error();

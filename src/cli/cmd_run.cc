@@ -57,8 +57,7 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
                    "PEER@ROUND[:SECONDS] or leader@...: SIGSTOP, then SIGCONT (10 s)")
       ->allow_extra_args(false);
   for (const char* fault : {"--kill", "--stop", "--restarts"}) command->get_option(fault)->group("Faults");
-  for (const char* link :
-       {"--join", "--listen", "--wait-for", "--bootstrap", "--token", "--run", "--insecure"})
+  for (const char* link : {"--join", "--listen", "--wait-for", "--token", "--run", "--insecure"})
     command->get_option(link)->group("Links");
   command->footer(
       "The command comes after --. Each option becomes a variable of its environment (docs/python.md):\n"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "cli/terminal/terminal.h"
 #include "host/system/allocation.h"
 #include "host/system/early_signals.h"
+#include "peer/link_options.h"
 
 namespace tw::cli {
 namespace {
@@ -89,6 +91,10 @@ const CLI::App& chosen_command(const CLI::App& app) {
 std::string unknown_argument(const CLI::App& command) {
   const std::vector<std::string> extra = command.remaining();
   if (extra.empty()) return "";
+  std::string_view word = extra.front();
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  if (const auto instead = peer::replacement_of(word.substr(0, word.find('='))); !instead.empty())
+    return fmt::format("tw{}: --{} {}", name_of(command), word, instead);
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);

@@ -32,8 +32,6 @@ constexpr LinkField kLinkFields[] = {
      [](LinkOptions& o) -> Place { return &o.role; }},
     {"token", "TOKEN or @FILE, from tw token: admits this peer and names peers to join",
      [](LinkOptions& o) -> Place { return &o.token; }},
-    {"bootstrap", "HOST[:PORT] of any peer, as it prints it: finds the others over UDP",
-     [](LinkOptions& o) -> Place { return &o.bootstrap; }},
     {"run", "folder of tw init, for its token", [](LinkOptions& o) -> Place { return &o.run_folder; }},
     {"rejoin", "the run has begun before: wait for its peers before going on alone",
      [](LinkOptions& o) -> Place { return &o.rejoin; }},
@@ -59,13 +57,22 @@ constexpr LinkField kLinkFields[] = {
 Error unknown_option(std::string_view name, Spelling spelling) {
   std::vector<std::string> known;
   for (const LinkField& field : kLinkFields) known.push_back(spelled(spelling, field.name).name);
-  const std::string given = spelled(spelling, name).name, meant = did_you_mean(given, known);
+  const std::string given = spelled(spelling, name).name;
+  if (const auto instead = replacement_of(name); !instead.empty())
+    return Error{fmt::format("{} {}", given, instead)};
+  const std::string meant = did_you_mean(given, known);
   return Error{
       fmt::format("{}: unknown option{}", given,
                   meant.empty() ? fmt::format("; expected one of {}", fmt::join(known, ", ")) : meant)};
 }
 
 }  // namespace
+
+std::string_view replacement_of(std::string_view name) {
+  if (name != "bootstrap") return "";
+  return "is no more: give join the address of any living peer (HOST:PORT), or the run file a rendezvous "
+         "(docs/launch.md), where peers find each other";
+}
 
 std::span<const LinkField> link_fields() { return kLinkFields; }
 

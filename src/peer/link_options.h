@@ -23,7 +23,6 @@ struct LinkOptions {
   std::string site;
   std::string role;
   std::string token;
-  std::string bootstrap;
   std::string run_folder;
   std::string notices = "auto";
   std::string grace = "25s";
@@ -47,6 +46,9 @@ struct LinkField {
 
 /// In the order of the documentation.
 std::span<const LinkField> link_fields();
+
+/// What replaced an option that earlier versions had; empty: there was none of this name.
+std::string_view replacement_of(std::string_view name);
 
 /// nullptr: no such option.
 const LinkField* find_link_field(std::string_view name);

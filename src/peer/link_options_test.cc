@@ -7,7 +7,10 @@
 namespace tw::peer {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 Status set(LinkOptions& options, std::string_view name, const std::string& value) {
   return assign(options, name, value, Spelling::python);
@@ -51,16 +54,23 @@ TEST(LinkOptions, that_do_not_exist_are_named_with_the_one_that_was_meant) {
             "--waitfor: unknown option; did you mean \"--wait-for\"?");
   EXPECT_EQ(set(options, "colour", "red").error().message,
             "colour: unknown option; expected one of join, listen, out, log_limit, id, wait_for, site, role, "
-            "token, "
-            "bootstrap, run, rejoin, no_rejoin, anew, notices, grace, watch, usd_per_h, progress, insecure");
+            "token, run, rejoin, no_rejoin, anew, notices, grace, watch, usd_per_h, progress, insecure");
   EXPECT_EQ(
       assign(options, "colour", "red", Spelling::command_line).error().message,
       "--colour: unknown option; expected one of --join, --listen, --out, --log-limit, --id, --wait-for, "
-      "--site, --role, --token, --bootstrap, --run, --rejoin, --no-rejoin, --anew, --notices, --grace, "
+      "--site, --role, --token, --run, --rejoin, --no-rejoin, --anew, --notices, --grace, "
       "--watch, "
       "--usd-per-h, --progress, "
       "--insecure");
   EXPECT_EQ(find_link_field("colour"), nullptr);
+}
+
+TEST(LinkOptions, that_are_no_more_name_what_to_give_instead) {
+  LinkOptions options;
+  EXPECT_THAT(assign(options, "bootstrap", "10.0.0.5", Spelling::command_line).error().message,
+              AllOf(StartsWith("--bootstrap is no more: give join the address of any living peer"),
+                    HasSubstr("rendezvous")));
+  EXPECT_THAT(set(options, "bootstrap", "10.0.0.5").error().message, StartsWith("bootstrap is no more: "));
 }
 
 TEST(LinkOptions, that_are_on_or_off_are_true_or_false) {

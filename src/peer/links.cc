@@ -27,8 +27,6 @@ namespace {
 constexpr std::uint64_t kMaxId = (1ULL << 53) - 1;
 constexpr std::uint64_t kMostToWaitFor = 10'000;
 constexpr std::int64_t kAlone_s = 3650LL * 86400;
-constexpr std::uint16_t kUsualPort = 7000;
-constexpr Duration kFindPeers = std::chrono::seconds(20);
 
 bool is_loopback(const std::string& address) {
   const auto parsed = host::parse_address(address);
@@ -68,7 +66,6 @@ class LinkReader {
   std::string admission() const;
   Status read_addresses();
   Status use_token(const wire::Token& token);
-  Status find_peers(const wire::Token& token);
   Status read_role(const std::optional<wire::Token>& token);
   Status read_price();
   Status read_progress();
@@ -92,13 +89,7 @@ Result<Options> LinkReader::read() {
   options_.admission = admission();
   TW_TRY(read_past());
   TW_TRY(read_addresses());
-  if (token.value()) {
-    TW_TRY(use_token(*token.value()));
-  } else if (!given_.bootstrap.empty()) {
-    return Error{fmt::format("{}: peers that find each other this way need a token ({} or {}); give {}",
-                             option("bootstrap").name, option("token").name, option("run").name,
-                             option("join").name)};
-  }
+  if (token.value()) TW_TRY(use_token(*token.value()));
   TW_TRY(read_role(token.value()));
   TW_TRY(read_price());
   TW_TRY(read_progress());
@@ -184,7 +175,7 @@ Result<std::optional<wire::Token>> LinkReader::token() {
         fmt::format("{} and a token: TLS is either off or on, for all peers of a run; give one of the two",
                     flag("insecure"))};
   if (given_.insecure) return std::optional<wire::Token>();
-  const bool alone = given_.join.empty() && given_.listen.empty() && given_.bootstrap.empty();
+  const bool alone = given_.join.empty() && given_.listen.empty();
   if (!given && alone) return std::optional(host::token_for_one_run("alone", kAlone_s));
   if (!given)
     return Error{fmt::format(
@@ -240,41 +231,13 @@ Status LinkReader::read_addresses() {
 Status LinkReader::use_token(const wire::Token& token) {
   for (const std::string& address : token.addresses)
     if (address != given_.listen) options_.session.join.push_back(address);
-  const bool only_the_token = given_.join.empty() && given_.bootstrap.empty();
   options_.session.listens_first =
-      only_the_token && !token.addresses.empty() && token.addresses.front() == given_.listen;
+      given_.join.empty() && !token.addresses.empty() && token.addresses.front() == given_.listen;
   auto tls = host::Tls::open(token, host::now_unix_s());
   if (!tls)
     return Error{
         fmt::format("{}: {}", option(given_.token.empty() ? "run" : "token").name, tls.error().message)};
   options_.tls = std::move(tls).value();
-  return find_peers(token);
-}
-
-/// Opens the directory if it is needed, and adds its peers to the addresses to join.
-Status LinkReader::find_peers(const wire::Token& token) {
-  const bool open_to_others = host::DhtDirectory::available() && !given_.listen.empty() &&
-                              given_.listen != "none" && !is_loopback(given_.listen);
-  if (given_.bootstrap.empty() && !open_to_others) return Unit{};
-  auto bootstrap = host::parse_address(given_.bootstrap);
-  if (!bootstrap) bootstrap = host::parse_address(fmt::format("{}:{}", given_.bootstrap, kUsualPort));
-  if (!given_.bootstrap.empty() && !bootstrap)
-    return Error{fmt::format("{}: expected HOST or HOST:PORT, such as {}:{}",
-                             option("bootstrap").with(given_.bootstrap), "10.0.0.5", kUsualPort)};
-  if (!host::DhtDirectory::available() && !given_.bootstrap.empty())
-    return Error{fmt::format("{}: this build lacks OpenDHT; give the address of a peer instead: {}",
-                             option("bootstrap").name, option("join").with("HOST:PORT"))};
-  const auto listen = host::parse_address(given_.listen);
-  TW_TRY(auto directory,
-         host::DhtDirectory::open({token, *options_.tls}, listen ? listen.value().port : std::uint16_t{0}));
-  options_.directory = std::move(directory);
-  if (given_.bootstrap.empty()) return Unit{};
-  const auto found = options_.directory->find(bootstrap.value(), kFindPeers);
-  if (!found)
-    return Error{
-        fmt::format("{}: {}", option("bootstrap").with(to_string(bootstrap.value())), found.error().message)};
-  std::vector<std::string>& join = options_.session.join;
-  join.insert(join.end(), found.value().begin(), found.value().end());
   return Unit{};
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "host/directory_dht.h"
 #include "host/identity/tls.h"
 #include "host/tcp/stream_count.h"
 #include "host/web/server.h"
@@ -37,11 +36,10 @@ struct Options {
   spot::NoticeOptions notices;
   std::optional<double> usd_per_h;  ///< price of the machine; nothing: not known
   Progress progress = Progress::automatic;
-  bool pays_spot = false;                         ///< usd_per_h is a price of spot
-  int most_streams = host::StreamCount::kMost;    ///< of data, to each other peer
-  std::unique_ptr<host::Tls> tls;                 ///< nothing: without TLS and tokens
-  std::unique_ptr<host::DhtDirectory> directory;  ///< where others find this peer; nothing: nowhere
-  std::optional<host::WebOptions> watch;          ///< where the run is shown; nothing: nowhere
+  bool pays_spot = false;                       ///< usd_per_h is a price of spot
+  int most_streams = host::StreamCount::kMost;  ///< of data, to each other peer
+  std::unique_ptr<host::Tls> tls;               ///< nothing: without TLS and tokens
+  std::optional<host::WebOptions> watch;        ///< where the run is shown; nothing: nowhere
   std::string admission;              ///< how others get what lets them in: the end of a line for the user
   std::vector<std::string> warnings;  ///< of these options; the peer says them
 };
@@ -51,9 +49,8 @@ struct Options {
 using CatalogPrice =
     std::function<Result<double>(const std::string& price, const std::string& site, bool anchor)>;
 
-/// What the texts mean; session.run is left as it is. Reads token files, opens the directory where it is of
-/// use, and with `bootstrap` asks it for up to 20 s. The error is one message for the user that names the
-/// option, its value and what was expected. catalog_price: of fronts that have catalogs.
+/// What the texts mean; session.run is left as it is. Reads token files. The error is one message for the
+/// user that names the option, its value and what was expected. catalog_price: of fronts that have catalogs.
 Result<Options> read_links(const LinkOptions& given, Spelling spelling,
                            const CatalogPrice& catalog_price = {});
 

@@ -61,7 +61,6 @@ class ReadLinks : public testing::Test {
 TEST_F(ReadLinks, of_a_peer_alone_make_a_token_of_its_own_and_stay_on_this_machine) {
   const Options alone = read({});
   EXPECT_NE(alone.tls, nullptr);
-  EXPECT_EQ(alone.directory, nullptr);
   EXPECT_EQ(alone.session.listen, "127.0.0.1:0");
   EXPECT_THAT(alone.session.join, IsEmpty());
   EXPECT_EQ(alone.admission, "");
@@ -130,12 +129,6 @@ TEST_F(ReadLinks, join_those_of_the_token_but_not_themselves) {
   EXPECT_EQ(peer.session.listen, "127.0.0.1:2");
 }
 
-TEST_F(ReadLinks, open_the_directory_of_a_peer_that_others_may_reach) {
-  EXPECT_NE(read({.listen = "0.0.0.0:0", .token = token()}).directory, nullptr);
-  EXPECT_EQ(read({.listen = "127.0.0.1:0", .token = token()}).directory, nullptr);
-  EXPECT_EQ(read({.listen = "0.0.0.0:0", .insecure = true}).directory, nullptr);
-}
-
 TEST_F(ReadLinks, say_how_others_are_let_in) {
   EXPECT_EQ(
       read({.run_folder = folder_}).admission,
@@ -182,9 +175,6 @@ TEST_F(ReadLinks, name_a_wrong_value_as_it_was_written) {
   expect({.listen = "10.0.0.5", .token = token()},
          "--listen 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000",
          "listen=10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
-  expect({.token = token(), .bootstrap = "10.0.0.5:x"},
-         "--bootstrap 10.0.0.5:x: expected HOST or HOST:PORT, such as 10.0.0.5:7000",
-         "bootstrap=10.0.0.5:x: expected HOST or HOST:PORT, such as 10.0.0.5:7000");
   expect({.id = "0"}, "--id 0: expected a whole number from 1 to 9007199254740991, for example --id 1",
          "id=0: expected a whole number from 1 to 9007199254740991, for example id=1");
   expect({.wait_for = "10001"},
@@ -221,21 +211,9 @@ TEST_F(ReadLinks, name_an_option_that_is_missing) {
       "without";
   expect({.join = {"a:1"}}, command_line, python);
   expect({.listen = "127.0.0.1:0"}, command_line, python);
-  expect({.bootstrap = "10.0.0.5"}, command_line, python);
   expect({.listen = "none", .token = token()},
          "--listen none: nobody could join a peer that only dials; give it --join HOST:PORT of another",
          "listen=none: nobody could join a peer that only dials; give it join=HOST:PORT of another");
-  expect({.bootstrap = "10.0.0.5", .insecure = true},
-         "--bootstrap: peers that find each other this way need a token (--token or --run); give --join",
-         "bootstrap: peers that find each other this way need a token (token or run); give join");
-}
-
-TEST_F(ReadLinks, refuse_to_bootstrap_in_a_build_without_a_directory) {
-  if (host::DhtDirectory::available()) GTEST_SKIP() << "this build has OpenDHT";
-  expect({.token = token(), .bootstrap = "10.0.0.5"},
-         "--bootstrap: this build lacks OpenDHT; give the address of a peer instead: --join HOST:PORT",
-         "bootstrap: this build lacks OpenDHT; give the address of a peer instead: join=HOST:PORT");
-  EXPECT_EQ(read({.listen = "0.0.0.0:0", .token = token()}).directory, nullptr) << "it may still listen";
 }
 
 TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {

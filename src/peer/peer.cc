@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/result.h"
-#include "host/address.h"
 #include "host/http.h"
 #include "host/system/allocation.h"
 #include "host/system/cpu_time.h"
@@ -121,7 +120,6 @@ Result<std::string> Peer::start() {
   address_ = address.value();
   has_started_ = true;
   for (const spot::Notice& notice : notices_) act_on(notice);
-  if (options_.directory && !address_.empty()) options_.directory->announce(loop_, address_);
   at(loop_.now(), &Peer::look);
   at(loop_.now() + kReturnMemoryEvery, &Peer::return_memory);
   at(loop_.now() + kTellEvery, &Peer::tell_others);
@@ -246,11 +244,6 @@ bool Peer::pass_barrier() {
   session_->tell(live_.status());
   session_->pause(false);
   return true;
-}
-
-std::string Peer::meeting_point() const {
-  if (!options_.directory || address_.empty()) return "";
-  return to_string(host::Address{host::parse_address(address_).value().host, options_.directory->port()});
 }
 
 void Peer::farewell() {

@@ -119,10 +119,6 @@ class Peer final : public world::EventSink {
   /// Viewer::how_to_watch.
   std::string how_to_watch() const { return viewer_ ? viewer_->how_to_watch() : ""; }
 
-  /// HOST:PORT of the directory, where others find the peers of the run. Empty: no directory, or this peer
-  /// listens nowhere.
-  std::string meeting_point() const;
-
   /// For the session and the network.
   void emit(const world::Event& event) override;
 

@@ -442,18 +442,6 @@ TEST_F(APeer, does_not_start_where_it_cannot_log_or_listen) {
   EXPECT_THAT(taken.error().message, HasSubstr("in use"));
 }
 
-TEST_F(APeer, names_where_others_ask_for_the_run_when_it_has_a_directory) {
-  const std::string token = to_text(host::token_for_one_run("words", 3600));
-  Process open(loop_, options({.listen = "0.0.0.0:0", .token = token}, 1));
-  EXPECT_EQ(open.peer.meeting_point(), "") << "not before it listens";
-  ASSERT_TRUE(open.peer.start());
-  EXPECT_THAT(open.peer.meeting_point(),
-              testing::EndsWith(":" + std::to_string(open.peer.options().directory->port())));
-  Process closed(loop_, options({}, 1));
-  ASSERT_TRUE(closed.peer.start());
-  EXPECT_EQ(closed.peer.meeting_point(), "");
-}
-
 TEST_F(APeer, trains_with_a_learner_from_elsewhere) {
   auto learner = std::make_unique<train::CountingLearner>();
   train::CountingLearner& jobs = *learner;

@@ -74,7 +74,7 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path, monkeypatch
     (tmp_path / "run.yaml").write_text("model: own\n")
     options = (
         "--join a:1 --join b:2 --listen c:3 --out logs --log-limit 9MiB --id 7 --wait-for 2 --site aws:us:a"
-        " --role anchor --token @t --bootstrap d --rejoin --notices none --grace 9s --watch e:4"
+        " --role anchor --token @t --rejoin --notices none --grace 9s --watch e:4"
         " --usd-per-h 0.5 --threads 3 --set training.rounds=5 --set training.seed=2"
     )
     nasty = ["a b", "it's", '"', "$HOME `id`", "two\nlines", "", "--", "OUT"]

@@ -115,7 +115,7 @@ Status read_script(RunPlan& plan) {
 
 /// Whether peers of a run that goes on elsewhere are named.
 Result<bool> names_others(const peer::LinkOptions& links) {
-  if (!links.join.empty() || !links.bootstrap.empty() || links.rejoin) return true;
+  if (!links.join.empty() || links.rejoin) return true;
   if (links.token.empty()) return false;
   TW_TRY(const auto token, peer::read_token("--token", links.token, [](const std::string&) {}));
   return std::ranges::any_of(token.addresses,
