@@ -41,7 +41,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -89,6 +89,14 @@ package: configure  ## a Debian package: tw, the Python package, the library, th
 	@cmake --build $(BUILD) --target tw tradewind completions
 	@cd $(BUILD) && cpack -G DEB -B package >package.log || { cat package.log; exit 1; }
 	@ls $(BUILD)/package/*.deb
+
+# What renders them comes from pip, into an environment of its own.
+$(BUILD)/site-tools: tools/site/requirements.txt
+	@/usr/bin/python3 -m venv --clear $@ && $@/bin/pip install -q --disable-pip-version-check -r $< && touch $@
+
+site: $(BUILD)/site-tools  ## the documentation as a site with search, in build/site; fails where a link leads nowhere
+	@NO_MKDOCS_2_WARNING=1 $</bin/mkdocs build --strict -f tools/site/mkdocs.yml >$</log 2>&1 || { grep -E '^(WARN|ERR|Abort)' $</log; exit 1; }
+	@echo "site: build/site; to read it: python3 -m http.server -d build/site"
 
 sim: program  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 	@failed=0; for scenario in tests/scenarios/*.yaml; do \

@@ -52,7 +52,9 @@ def _open_page(page: str) -> None:
 
 def _run(command: List[str], environment: Dict[str, str], report: Path) -> int:
     """Shows what the processes print, and keeps the table with which `tw run` ends in `report`. Exit code."""
-    crew = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    crew = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _: crew.send_signal(received))
     assert crew.stdout is not None
@@ -83,12 +85,16 @@ def _judge(results: Path, folder: Path) -> int:
 
 def main(words: Optional[List[str]] = None) -> int:
     """Exit code: 0; 1 (they did not end alike); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
-    parser = argparse.ArgumentParser(prog="python3 -m tradewind.demo", description="Trains digits in four processes.")
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tradewind.demo", description="Trains digits in four processes."
+    )
     parser.add_argument("--no-open", action="store_true", help="leave the browser alone")
     arguments = parser.parse_args(words)
     tw = program()
     if tw is None:
-        print("tradewind.demo: `tw` was not found: install a wheel that has it, or name it in TRADEWIND_PROGRAM")
+        print(
+            "tradewind.demo: `tw` was not found: install a wheel that has it, or name it in TRADEWIND_PROGRAM"
+        )
         return 2
     folder = Path(tempfile.mkdtemp(prefix="tradewind-demo-"))
     results = folder / "results"
@@ -97,11 +103,26 @@ def main(words: Optional[List[str]] = None) -> int:
     print(_STORY.format(peers=_PEERS, killed=_KILLED_IN, joined=_JOINED_IN, page=page), flush=True)
     if _has_display() and not arguments.no_open:
         threading.Thread(target=_open_page, args=[page], daemon=True).start()
-    command = [tw, "run", "--peers", str(_PEERS), "--wait-for", str(_PEERS), "--out", str(folder), "--progress", "off"]
+    command = [
+        tw,
+        "run",
+        "--peers",
+        str(_PEERS),
+        "--wait-for",
+        str(_PEERS),
+        "--out",
+        str(folder),
+        "--progress",
+        "off",
+    ]
     command += ["--kill", f"2@{_KILLED_IN}", "--join", str(_JOINED_IN), "--watch", page[len("http://") : -1]]
     for setting in (f"training.rounds={_ROUNDS}", "training.target_batch_size=256"):
         command += ["--set", setting]
-    environment = {**os.environ, "TRADEWIND_DEMO_RESULTS": str(results), "TRADEWIND_DEMO_ROUNDS": str(_ROUNDS)}
+    environment = {
+        **os.environ,
+        "TRADEWIND_DEMO_RESULTS": str(results),
+        "TRADEWIND_DEMO_ROUNDS": str(_ROUNDS),
+    }
     code = _run([*command, "--", *_PEER], environment, folder / "report.txt")
     if code in (75, 130):
         print(f"tradewind.demo: stopped before the end. What it did until then: {tw} report {folder}")

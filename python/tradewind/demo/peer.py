@@ -50,7 +50,9 @@ def main() -> None:
     torch.manual_seed(1)
     pictures, answers = digits()
     model = torch.nn.Sequential(torch.nn.Linear(_VALUES, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
-    loader = DataLoader(TensorDataset(pictures[:_TRAINED_ON], answers[:_TRAINED_ON]), batch_size=32, shuffle=True)
+    loader = DataLoader(
+        TensorDataset(pictures[:_TRAINED_ON], answers[:_TRAINED_ON]), batch_size=32, shuffle=True
+    )
 
     run = tradewind.join()
     if os.environ["TRADEWIND_ID"] == "1":
