@@ -22,13 +22,13 @@ double rate(std::uint64_t events, Duration took) {
 
 std::vector<monitor::SimFault> coverage(const sim::Scenario& scenario, const SweepResult& tally) {
   std::vector<monitor::SimFault> rows;
-  for (const sim::FaultName& row : sim::fault_names()) {
+  for (const sim::FaultRow& row : sim::fault_rows()) {
     const bool in_menu = std::any_of(scenario.faults.begin(), scenario.faults.end(),
                                      [&](const sim::FaultSpec& spec) { return spec.kind == row.kind; });
     const auto count = tally.faults.find(row.kind);
     if (!in_menu && count == tally.faults.end()) continue;
     const sim::FaultCount counts = count == tally.faults.end() ? sim::FaultCount{} : count->second;
-    rows.push_back({row.name, counts.drawn, counts.fired});
+    rows.push_back({std::string(row.name), counts.drawn, counts.fired});
   }
   return rows;
 }

@@ -20,18 +20,6 @@ using namespace std::chrono_literals;
 /// After other faults: until everybody has noticed. The round they struck may go on for longer.
 constexpr Duration kAftermath = 15s;
 
-bool destroys_durable(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::lost_fsync:
-    case FaultKind::bit_flip:
-    case FaultKind::rename_lost:
-    case FaultKind::disk_error:  // what is there cannot be read
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Digest of the parameters in an image, from its bytes; nothing when it holds fewer.
 std::optional<Digest> parameters_in(const sync::StateImage& image, std::uint64_t length) {
   std::vector<std::byte> bytes;
@@ -104,11 +92,11 @@ void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
 }
 
 void CheckpointsLast::on_strike(const Strike& strike) {
-  if (!ends_process(strike.kind)) window_.on_strike(strike);
+  if (!row_of(strike.kind).ends_process()) window_.on_strike(strike);
   lost_together_.clear();
   if (strike.kind == FaultKind::loss_of_all && window_.quiet_from() <= strike.at)
     lost_together_.insert(strike.victims.begin(), strike.victims.end());
-  if (destroys_durable(strike.kind)) damaged_.insert(strike.victims.begin(), strike.victims.end());
+  if (row_of(strike.kind).loses_files()) damaged_.insert(strike.victims.begin(), strike.victims.end());
 }
 
 CheckpointsLast::Finding CheckpointsLast::newest_in(world::Files& files, const std::string& folder,
@@ -200,13 +188,13 @@ void CheapPreemption::on_strike(const Strike& strike) {
   for (Notice& notice : notices_) {
     notice.disturbed = notice.disturbed || strike.kind != FaultKind::join;
   }
-  const Duration lasts = notice_of(strike.kind);
+  const Duration lasts = row_of(strike.kind).notice;
   if (lasts > Duration{}) {
     for (const PeerId peer : strike.victims) {
       const bool too_slow = 2 * rules_.round_time > lasts && rules_.handover_time > lasts;
       notices_.push_back({peer, strike.at + lasts, too_slow || disturbed(strike.at) || gone_.contains(peer)});
     }
-  } else if (ends_process(strike.kind) || strike.kind == FaultKind::leave) {
+  } else if (row_of(strike.kind).ends_process() || strike.kind == FaultKind::leave) {
     gone_.insert(strike.victims.begin(), strike.victims.end());
   } else if (strike.kind != FaultKind::join) {
     window_.on_strike(strike);

@@ -130,7 +130,7 @@ void LeaderIsReplaced::on_strike(const Strike& strike) {
   conditions_.on_strike(strike);
   const wire::Record* newest = ledger_.newest();
   const bool led = std::find(strike.victims.begin(), strike.victims.end(), leader_) != strike.victims.end();
-  if (led && ends_process(strike.kind) && newest != nullptr) vacancy_ = {leader_, strike.at, newest};
+  if (led && row_of(strike.kind).ends_process() && newest != nullptr) vacancy_ = {leader_, strike.at, newest};
 }
 
 void LeaderIsReplaced::on_look(const Survivor& survivor) {

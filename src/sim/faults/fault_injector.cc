@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/faults/fault_window.h"
-
 namespace tw::sim {
 namespace {
 
@@ -40,8 +38,6 @@ DiskFault disk_fault_of(FaultKind kind) {
   }
 }
 
-bool is_tampering(FaultKind kind) { return kind >= FaultKind::send_nan; }
-
 }  // namespace
 
 FaultInjector::FaultInjector(const Scenario& scenario, World& world)
@@ -58,22 +54,21 @@ void FaultInjector::strike(const Fault& fault, std::optional<PeerId> author) {
 }
 
 bool FaultInjector::strike_one(const Fault& fault, PeerId victim, PeerId other) {
-  switch (fault.kind) {
-    case FaultKind::reset:
-    case FaultKind::black_hole:
-    case FaultKind::slow:
-    case FaultKind::latency:
-    case FaultKind::jitter:
+  switch (row_of(fault.kind).place) {
+    case FaultPlace::path:
       return victim != other && strike_path(fault, victim, other);
-    case FaultKind::one_way:
-    case FaultKind::partition:
-    case FaultKind::clog:
+    case FaultPlace::network:
       return strike_network(fault, victim);
-    default:
-      if (is_of_a_disk(fault.kind)) return strike_disk(fault, victim);
-      if (is_of_a_store(fault.kind)) return strike_store(fault, victim);
-      return is_tampering(fault.kind) ? tamper(fault, victim) : strike_process(fault, victim);
+    case FaultPlace::process:
+      return strike_process(fault, victim);
+    case FaultPlace::disk:
+      return strike_disk(fault, victim);
+    case FaultPlace::store:
+      return strike_store(fault, victim);
+    case FaultPlace::messages:
+      return tamper(fault, victim);
   }
+  return false;
 }
 
 bool FaultInjector::tamper(const Fault& fault, PeerId victim) {
@@ -124,7 +119,6 @@ void FaultInjector::tell(FaultKind kind, Peers victims, Duration lasts) {
 }
 
 // ---- the network
-// -------------------------------------------------------------------------------------------------
 
 bool FaultInjector::strike_path(const Fault& fault, PeerId victim, PeerId other) {
   if (fault.kind == FaultKind::reset) {
@@ -189,7 +183,6 @@ void FaultInjector::swizzle(const Fault& fault, PeerId victim) {
 }
 
 // ---- processes and machines
-// --------------------------------------------------------------------------------------
 
 bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
   switch (fault.kind) {
@@ -310,7 +303,7 @@ bool FaultInjector::power_off(PeerId victim) {
 bool FaultInjector::preempt(FaultKind kind, PeerId victim) {
   if (!may_go(victim)) return false;
   tell(kind, {victim});
-  const Duration notice = notice_of(kind);
+  const Duration notice = row_of(kind).notice;
   if (notice == 0s) return power_off(victim);
   world_.leave(victim, notice);
   gone_[victim] = world_.now();
@@ -345,7 +338,6 @@ bool FaultInjector::leave(PeerId peer) {
 }
 
 // ---- disks
-// ---------------------------------------------------------------------------------------------------------
 
 bool FaultInjector::strike_disk(const Fault& fault, PeerId victim) {
   const DiskFault kind = disk_fault_of(fault.kind);
@@ -372,7 +364,6 @@ bool FaultInjector::strike_disk(const Fault& fault, PeerId victim) {
 }
 
 // ---- stores
-// --------------------------------------------------------------------------------------------------------
 
 bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
   if (!without_store_.contains(victim) && without_store_.size() == kMostWithoutStore) return false;
@@ -392,7 +383,6 @@ bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
 }
 
 // ---- who must live on
-// -----------------------------------------------------------------------------------------------
 
 // Whether whatever may be decided next can go on without this peer.
 bool FaultInjector::may_go(PeerId peer) const {

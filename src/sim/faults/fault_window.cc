@@ -13,53 +13,14 @@ constexpr Duration kUnseen = 1s;
 
 }  // namespace
 
-bool is_over_at_once(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::reset:
-    case FaultKind::kill:
-    case FaultKind::preempt_0s:
-    case FaultKind::zone_loss:
-    case FaultKind::join:
-    case FaultKind::leave:
-    case FaultKind::memory_flip:
-    case FaultKind::clock_jump:
-      return true;
-    default:
-      return is_of_a_disk(kind);
-  }
-}
-
-bool ends_process(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kill:
-    case FaultKind::preempt_0s:
-    case FaultKind::zone_loss:
-    case FaultKind::return_stale:
-    case FaultKind::relaunch:
-    case FaultKind::loss_of_all:
-    case FaultKind::torn_write:
-    case FaultKind::lost_fsync:
-    case FaultKind::rename_lost:
-      return true;
-    default:
-      return false;
-  }
-}
-
-Duration notice_of(FaultKind kind) {
-  if (kind == FaultKind::preempt_10s) return 10s;
-  if (kind == FaultKind::preempt_30s) return 30s;
-  if (kind == FaultKind::preempt_120s) return 120s;
-  return {};
-}
-
 void FaultWindow::on_strike(const Strike& strike) {
-  if (const Duration notice = notice_of(strike.kind); notice > Duration{}) {
-    machines_ = std::max(machines_, strike.at + notice);
-  } else if (!is_over_at_once(strike.kind) && strike.lasts == Duration{}) {
+  const FaultRow& fault = row_of(strike.kind);
+  if (fault.notice > Duration{}) {
+    machines_ = std::max(machines_, strike.at + fault.notice);
+  } else if (!fault.over_at_once() && strike.lasts == Duration{}) {
     until_calm_ = true;
   }
-  quiet_ = std::max(quiet_, is_over_at_once(strike.kind) ? strike.at : strike.at + strike.lasts);
+  quiet_ = std::max(quiet_, fault.over_at_once() ? strike.at : strike.at + strike.lasts);
 }
 
 void FaultWindow::on_calm(Instant at) {

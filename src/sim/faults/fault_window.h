@@ -9,15 +9,6 @@
 
 namespace tw::sim {
 
-/// Whether the fault is over at once: the rest is up to the peers. Other faults last.
-bool is_over_at_once(FaultKind kind);
-
-/// Whether the victim's process or machine is gone at once, without notice.
-bool ends_process(FaultKind kind);
-
-/// Notice of a preemption; 0 for other kinds.
-Duration notice_of(FaultKind kind);
-
 /// Until when faults are active, computed from strikes.
 class FaultWindow {
  public:

@@ -5,11 +5,90 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "sim/virtual/events.h"
 
 namespace tw::sim {
 namespace {
+
+using namespace std::chrono_literals;
+
+namespace rows {
+
+using enum FaultKind;
+using enum FaultPlace;
+
+// clang-format off
+constexpr FaultRow kRows[] = {
+    {reset, "reset", path, kOver, "the link of two peers closes at both ends; what is under way is lost"},
+    {black_hole, "black_hole", path, kLasts, "half-open: what is sent vanishes, and neither end notices"},
+    {slow, "slow", path, kLasts, "bandwidth of a path down to a tenth"},
+    {latency, "latency", path, kLasts, "latency of a path drawn anew, 0 to 400 ms"},
+    {jitter, "jitter", path, kLasts, "jitter of a path, up to ten times its latency"},
+    {one_way, "one_way", network, kLasts,
+     "asymmetric partition: what some peers send to the others is held"},
+    {partition, "partition", network, kLasts, "some peers, or a whole site, are cut off from the others"},
+    {clog, "clog", network, kLasts, "swizzled: links stop one after the other, and go on in another order"},
+    {kill, "kill", process, kOver | kEnds, "SIGKILL"},
+    {stop, "stop", process, kLasts, "SIGSTOP, and SIGCONT after `lasts_s`"},
+    {away, "away", process, kLasts, "the program does something else on the thread that computes"},
+    {preempt_0s, "preempt_0s", process, kOver | kEnds, "the machine is gone without notice"},
+    {preempt_10s, "preempt_10s", process, kLasts, "notice, and the machine is gone 10 s later", 10s},
+    {preempt_30s, "preempt_30s", process, kLasts, "notice, and the machine is gone 30 s later", 30s},
+    {preempt_120s, "preempt_120s", process, kLasts, "notice, and the machine is gone 120 s later", 120s},
+    {at_risk, "at_risk", process, kLasts, "the machine may be taken away soon; safe again after `lasts_s`"},
+    {zone_loss, "zone_loss", process, kOver | kEnds,
+     "the machines of a site (or two of them) are gone at once"},
+    {return_stale, "return_stale", process, kEnds, "killed; comes back with its identity and its disk"},
+    {relaunch, "relaunch", process, kEnds, "killed; started again with its address, command line and disk"},
+    {rolling_relaunch, "rolling_relaunch", process, kLasts, "the same of all peers, one after the other"},
+    {loss_of_all, "loss_of_all", process, kEnds,
+     "all are killed; the first starts again at once, the others later"},
+    {twin, "twin", process, kLasts, "a second process with the identity of one that runs"},
+    {join, "join", process, kOver, "a peer joins"},
+    {leave, "leave", process, kOver, "a peer hands in what is done, and goes"},
+    {disk_full, "disk_full", disk, kOver, "no space is left"},
+    {disk_error, "disk_error", disk, kOver | kLoses, "reads and writes fail (EIO)"},
+    {torn_write, "torn_write", disk, kOver | kEnds, "power is lost in the middle of a write"},
+    {lost_fsync, "lost_fsync", disk, kOver | kEnds | kLoses,
+     "what was said to be durable is not; power is lost later"},
+    {bit_flip, "bit_flip", disk, kOver | kLoses, "one bit of a file changes"},
+    {rename_lost, "rename_lost", disk, kOver | kEnds | kLoses,
+     "a rename is not durable, and power is lost"},
+    {store_away, "store_away", store, kLasts,
+     "its stores of samples and checkpoints do not answer (two peers at most)"},
+    {store_lacks, "store_lacks", store, kLasts, "its store lacks one sample in 16 (two peers at most)"},
+    {memory_flip, "memory_flip", process, kOver,
+     "one bit of its parameters changes in memory (not of the leader)"},
+    {clock_jump, "clock_jump", process, kOver, "the wall clock of a peer jumps by an hour"},
+    {send_nan, "send_nan", messages, kLasts, "contributions with values that are not a number"},
+    {send_infinite, "send_infinite", messages, kLasts, "contributions with infinite values"},
+    {send_huge, "send_huge", messages, kLasts, "contributions far beyond any honest norm"},
+    {send_negated, "send_negated", messages, kLasts, "contributions with the sign turned"},
+    {claim_more, "claim_more", messages, kLasts, "claims microbatches that it was never leased"},
+    {replay, "replay", messages, kLasts, "sends again what belonged to an earlier round"},
+    {duplicate, "duplicate", messages, kLasts, "sends everything twice"},
+    {wrong_length, "wrong_length", messages, kLasts, "segments of a wrong length"},
+    {wrong_round, "wrong_round", messages, kLasts, "messages that name a wrong round"},
+    {malformed, "malformed", messages, kLasts, "random bytes in place of messages"},
+    {truncated, "truncated", messages, kLasts, "messages that end early"},
+    {flood, "flood", messages, kLasts, "half a megabyte for the next round with each segment"},
+    {chunk_flip, "chunk_flip", messages, kLasts,
+     "one bit changes in pieces of a state or mean that others fetch"},
+    {forge_mean, "forge_mean", messages, kLasts,
+     "offers zeros, with their digests, as the mean that others missed"},
+};
+// clang-format on
+
+}  // namespace rows
+
+constexpr bool is_in_order(std::span<const FaultRow> rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (static_cast<std::size_t>(rows[i].kind) != i) return false;
+  }
+  return true;
+}
+
+static_assert(is_in_order(rows::kRows));
 
 // Where a round changes hands, and so where few instructions decide: rare under uniform times.
 constexpr std::array kCues{world::Phase::accumulate, world::Phase::call,   world::Phase::scatter,
@@ -40,78 +119,16 @@ Fault draw(Prng& random, const FaultSpec& spec, const FaultTimes& times, double 
 
 }  // namespace
 
-const std::vector<FaultName>& fault_names() {
-  static const std::vector<FaultName> kNames = {
-      {FaultKind::reset, "reset"},
-      {FaultKind::black_hole, "black_hole"},
-      {FaultKind::slow, "slow"},
-      {FaultKind::latency, "latency"},
-      {FaultKind::jitter, "jitter"},
-      {FaultKind::one_way, "one_way"},
-      {FaultKind::partition, "partition"},
-      {FaultKind::clog, "clog"},
-      {FaultKind::kill, "kill"},
-      {FaultKind::stop, "stop"},
-      {FaultKind::away, "away"},
-      {FaultKind::preempt_0s, "preempt_0s"},
-      {FaultKind::preempt_10s, "preempt_10s"},
-      {FaultKind::preempt_30s, "preempt_30s"},
-      {FaultKind::preempt_120s, "preempt_120s"},
-      {FaultKind::at_risk, "at_risk"},
-      {FaultKind::zone_loss, "zone_loss"},
-      {FaultKind::return_stale, "return_stale"},
-      {FaultKind::relaunch, "relaunch"},
-      {FaultKind::rolling_relaunch, "rolling_relaunch"},
-      {FaultKind::loss_of_all, "loss_of_all"},
-      {FaultKind::twin, "twin"},
-      {FaultKind::join, "join"},
-      {FaultKind::leave, "leave"},
-      {FaultKind::disk_full, "disk_full"},
-      {FaultKind::disk_error, "disk_error"},
-      {FaultKind::torn_write, "torn_write"},
-      {FaultKind::lost_fsync, "lost_fsync"},
-      {FaultKind::bit_flip, "bit_flip"},
-      {FaultKind::rename_lost, "rename_lost"},
-      {FaultKind::store_away, "store_away"},
-      {FaultKind::store_lacks, "store_lacks"},
-      {FaultKind::memory_flip, "memory_flip"},
-      {FaultKind::clock_jump, "clock_jump"},
-      {FaultKind::send_nan, "send_nan"},
-      {FaultKind::send_infinite, "send_infinite"},
-      {FaultKind::send_huge, "send_huge"},
-      {FaultKind::send_negated, "send_negated"},
-      {FaultKind::claim_more, "claim_more"},
-      {FaultKind::replay, "replay"},
-      {FaultKind::duplicate, "duplicate"},
-      {FaultKind::wrong_length, "wrong_length"},
-      {FaultKind::wrong_round, "wrong_round"},
-      {FaultKind::malformed, "malformed"},
-      {FaultKind::truncated, "truncated"},
-      {FaultKind::flood, "flood"},
-      {FaultKind::chunk_flip, "chunk_flip"},
-      {FaultKind::forge_mean, "forge_mean"},
-  };
-  return kNames;
+std::span<const FaultRow> fault_rows() { return rows::kRows; }
+
+const FaultRow& row_of(FaultKind kind) { return rows::kRows[static_cast<std::size_t>(kind)]; }
+
+std::string_view name_of(FaultKind kind) { return row_of(kind).name; }
+
+const FaultRow* fault_named(std::string_view name) {
+  const auto* found = std::ranges::find(rows::kRows, name, &FaultRow::name);
+  return found == std::end(rows::kRows) ? nullptr : found;
 }
-
-const char* name_of(FaultKind kind) {
-  for (const FaultName& row : fault_names()) {
-    if (row.kind == kind) return row.name;
-  }
-  TW_CHECK(false);
-  return "";
-}
-
-std::optional<FaultKind> fault_named(std::string_view name) {
-  for (const FaultName& row : fault_names()) {
-    if (row.name == name) return row.kind;
-  }
-  return std::nullopt;
-}
-
-bool is_of_a_disk(FaultKind kind) { return kind >= FaultKind::disk_full && kind <= FaultKind::rename_lost; }
-
-bool is_of_a_store(FaultKind kind) { return kind == FaultKind::store_away || kind == FaultKind::store_lacks; }
 
 std::string to_string(const Fault& fault) {
   constexpr std::array kAims{"any peer", "the leader", "the author"};

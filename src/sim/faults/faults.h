@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,78 +18,94 @@
 
 namespace tw::sim {
 
-/// All that can go wrong in a scenario. The names in scenario files and reports are those of fault_names().
+/// All that can go wrong in a scenario; fault_rows() says what each is.
 enum class FaultKind : std::uint8_t {
   // between two peers
-  reset,       ///< the link closes at both ends, what is under way is lost
-  black_hole,  ///< half-open: what is sent on this link vanishes, neither end is told
-  slow,        ///< bandwidth of a path drops to a tenth
-  latency,     ///< latency of a path drawn anew, 0 to 400 ms
-  jitter,      ///< of a path: up to ten times its latency
-  one_way,     ///< asymmetric partition: what some peers send to the others is held
-  partition,   ///< some peers, or a whole site, are cut off from the others
-  clog,        ///< swizzled: the links of some peers stop one after the other, and resume in another order
+  reset,
+  black_hole,
+  slow,
+  latency,
+  jitter,
+  // between some peers and the others
+  one_way,
+  partition,
+  clog,
   // processes and machines
-  kill,         ///< SIGKILL
-  stop,         ///< SIGSTOP, SIGCONT after `lasts`
-  away,         ///< the compute thread is busy elsewhere for `lasts`
-  preempt_0s,   ///< the machine is gone without notice
-  preempt_10s,  ///< notice, and gone 10 s later
-  preempt_30s,  ///< notice, and gone 30 s later
+  kill,
+  stop,
+  away,
+  preempt_0s,
+  preempt_10s,
+  preempt_30s,
   preempt_120s,
-  at_risk,           ///< may be taken away soon, and is safe again after `lasts`
-  zone_loss,         ///< all machines of a site (or two of them) at once
-  return_stale,      ///< killed; comes back after `lasts` with its old identity and the disk as it was
-  relaunch,          ///< killed; started again after `lasts` with its old command line
-  rolling_relaunch,  ///< the same of all peers, one after the other
-  loss_of_all,       ///< all peers killed at once; the first one is started again at once, the others later
-  twin,              ///< a second process with the identity of one that runs
+  at_risk,
+  zone_loss,
+  return_stale,
+  relaunch,
+  rolling_relaunch,
+  loss_of_all,
+  twin,
   join,
   leave,
   // the disk of a peer
   disk_full,
-  disk_error,   ///< EIO
-  torn_write,   ///< power is lost in the middle of a write
-  lost_fsync,   ///< what was said to be durable is not, and power is lost later
-  bit_flip,     ///< one bit of a file
-  rename_lost,  ///< a rename is not durable, and power is lost
-  // its store of samples
-  store_away,   ///< answers nothing for `lasts`
-  store_lacks,  ///< lacks some samples for `lasts`
-  // its memory
-  memory_flip,  ///< one bit of its parameters, after its next microbatch
-  // its clock
-  clock_jump,  ///< an hour
-  // what it contributes
+  disk_error,
+  torn_write,
+  lost_fsync,
+  bit_flip,
+  rename_lost,
+  // its stores
+  store_away,
+  store_lacks,
+  // memory and clock
+  memory_flip,
+  clock_jump,
+  // what it sends
   send_nan,
   send_infinite,
   send_huge,
   send_negated,
-  claim_more,  ///< claims microbatches that it was never leased (samples times 1000)
-  replay,      ///< repeats messages of an earlier round
-  duplicate,   ///< sends everything twice
+  claim_more,
+  replay,
+  duplicate,
   wrong_length,
   wrong_round,
-  // any message
-  malformed,  ///< random bytes
+  malformed,
   truncated,
-  // more than it should, and what others take from it
   flood,
-  chunk_flip,  ///< one bit of a piece of a state or of a mean
-  forge_mean,  ///< offers zeros as the mean of a decided round, with the digests of these zeros
+  chunk_flip,
+  forge_mean,
 };
 
-struct FaultName {
-  FaultKind kind;
-  const char* name;
+/// What a fault works on.
+enum class FaultPlace : std::uint8_t { path, network, process, disk, store, messages };
+
+inline constexpr std::uint8_t kLasts = 0, kOver = 1, kEnds = 2, kLoses = 4;  ///< bits of `effects`
+
+struct FaultRow {
+  FaultKind kind{};
+  std::string_view name;  ///< in scenario files and reports
+  FaultPlace place{};
+  std::uint8_t effects = 0;
+  std::string_view meaning;
+  Duration notice{};  ///< of a preemption
+
+  /// The rest is up to the peers; other faults last.
+  constexpr bool over_at_once() const { return (effects & kOver) != 0; }
+
+  /// The victim's process or machine is gone at once, without notice.
+  constexpr bool ends_process() const { return (effects & kEnds) != 0; }
+
+  /// Files are lost that were said to be durable.
+  constexpr bool loses_files() const { return (effects & kLoses) != 0; }
 };
 
 /// All of them, in the order above.
-const std::vector<FaultName>& fault_names();
-const char* name_of(FaultKind kind);
-std::optional<FaultKind> fault_named(std::string_view name);
-bool is_of_a_disk(FaultKind kind);
-bool is_of_a_store(FaultKind kind);
+std::span<const FaultRow> fault_rows();
+const FaultRow& row_of(FaultKind kind);
+std::string_view name_of(FaultKind kind);
+/// nullptr: none has this name.
+const FaultRow* fault_named(std::string_view name);
 
 /// The victims; if no peer fits, any peer is chosen.
 enum class Aim : std::uint8_t {

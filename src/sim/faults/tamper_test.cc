@@ -335,13 +335,13 @@ TEST(Tamper, leaves_all_when_the_fault_is_none_of_messages) {
 }
 
 TEST(Tamper, does_the_same_for_the_same_seed) {
-  for (const auto& [kind, name] : fault_names()) {
-    Tamper first(kind, Codec::fp32, 12), second(kind, Codec::fp32, 12);
+  for (const FaultRow& row : fault_rows()) {
+    Tamper first(row.kind, Codec::fp32, 12), second(row.kind, Codec::fp32, 12);
     const std::vector<Struck> a = struck_by(first), b = struck_by(second);
-    ASSERT_EQ(a.size(), b.size()) << name;
+    ASSERT_EQ(a.size(), b.size()) << row.name;
     for (std::size_t i = 0; i < a.size(); ++i) {
       for (std::size_t f = 0; f < a[i].after.size(); ++f) {
-        EXPECT_TRUE(same(a[i].after[f], b[i].after[f])) << name;
+        EXPECT_TRUE(same(a[i].after[f], b[i].after[f])) << row.name;
       }
     }
   }

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <variant>
 
-#include "base/check.h"
 #include "base/text/field_values.h"
 #include "sim/checkers/checkers.h"
 #include "train/run/run_names.h"
@@ -179,64 +178,6 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.fault.lasts_s; }, kSeconds},
 };
 
-struct FaultMeaning {
-  FaultKind kind;
-  std::string_view meaning;
-};
-
-constexpr FaultMeaning kMeanings[] = {
-    {FaultKind::reset, "the link of two peers closes at both ends; what is under way is lost"},
-    {FaultKind::black_hole, "half-open: what is sent on a link vanishes, and neither end notices"},
-    {FaultKind::slow, "bandwidth of a path down to a tenth"},
-    {FaultKind::latency, "latency of a path drawn anew, 0 to 400 ms"},
-    {FaultKind::jitter, "jitter of a path, up to ten times its latency"},
-    {FaultKind::one_way, "asymmetric partition: what some peers send to the others is held"},
-    {FaultKind::partition, "some peers, or a whole site, are cut off from the others"},
-    {FaultKind::clog, "swizzled: links stop one after the other, and go on in another order"},
-    {FaultKind::kill, "SIGKILL"},
-    {FaultKind::stop, "SIGSTOP, and SIGCONT after `lasts_s`"},
-    {FaultKind::away, "the thread that computes belongs to a program that does something else"},
-    {FaultKind::preempt_0s, "the machine is gone without notice"},
-    {FaultKind::preempt_10s, "notice, and the machine is gone 10 s later"},
-    {FaultKind::preempt_30s, "notice, and the machine is gone 30 s later"},
-    {FaultKind::preempt_120s, "notice, and the machine is gone 120 s later"},
-    {FaultKind::at_risk, "the machine may be taken away soon; it is safe again after lasts_s"},
-    {FaultKind::zone_loss, "the machines of a site (or two of them) are gone at once"},
-    {FaultKind::return_stale, "killed; comes back with its old identity and the disk as it was"},
-    {FaultKind::relaunch, "killed; started again at its old address with its old command line and disk"},
-    {FaultKind::rolling_relaunch, "the same of all peers that live, one after the other"},
-    {FaultKind::loss_of_all,
-     "all peers are killed at once, and started again: the first at once, others later"},
-    {FaultKind::twin, "a second process with the identity of one that runs"},
-    {FaultKind::join, "a peer joins"},
-    {FaultKind::leave, "a peer hands in what is done, and goes"},
-    {FaultKind::disk_full, "no space is left"},
-    {FaultKind::disk_error, "reads and writes fail (EIO)"},
-    {FaultKind::torn_write, "power is lost in the middle of a write"},
-    {FaultKind::lost_fsync, "what was said to be durable is not, and power is lost later"},
-    {FaultKind::bit_flip, "one bit of a file changes"},
-    {FaultKind::rename_lost, "a rename is not durable, and power is lost"},
-    {FaultKind::store_away,
-     "its stores of samples and checkpoints answer nothing; at most two peers of a run have such faults"},
-    {FaultKind::store_lacks, "its store lacks one sample in 16; at most two peers of a run have such faults"},
-    {FaultKind::memory_flip, "one bit of the parameters of a peer that does not lead changes in its memory"},
-    {FaultKind::clock_jump, "the wall clock of a peer jumps by an hour"},
-    {FaultKind::send_nan, "contributions with values that are not a number"},
-    {FaultKind::send_infinite, "contributions with infinite values"},
-    {FaultKind::send_huge, "contributions far beyond any honest norm"},
-    {FaultKind::send_negated, "contributions with the sign turned"},
-    {FaultKind::claim_more, "claims microbatches that it was never leased"},
-    {FaultKind::replay, "sends again what belonged to an earlier round"},
-    {FaultKind::duplicate, "sends everything twice"},
-    {FaultKind::wrong_length, "segments of a wrong length"},
-    {FaultKind::wrong_round, "messages that name a wrong round"},
-    {FaultKind::malformed, "random bytes in place of messages"},
-    {FaultKind::truncated, "messages that end early"},
-    {FaultKind::flood, "sends half a megabyte for the next round with each segment"},
-    {FaultKind::chunk_flip, "one bit changes in pieces of a state or a mean that others ask it for"},
-    {FaultKind::forge_mean, "offers zeros, with their digests, as the mean of a round that others missed"},
-};
-
 /// What may stand there, for messages and for the reference.
 struct Expectation : ExpectedValue {
   using ExpectedValue::operator();
@@ -334,23 +275,16 @@ std::string unknown_scenario_key(std::string_view section, std::string_view name
 
 std::string unknown_fault(std::string_view name) {
   std::vector<std::string> known;
-  for (const FaultName& row : fault_names()) known.emplace_back(row.name);
+  for (const FaultRow& row : fault_rows()) known.emplace_back(row.name);
   const std::string meant = did_you_mean(name, known);
   return "unknown fault" + (meant.empty() ? fmt::format("; there are {}", fmt::join(known, ", ")) : meant);
-}
-
-std::string_view meaning_of(FaultKind kind) {
-  for (const FaultMeaning& row : kMeanings) {
-    if (row.kind == kind) return row.meaning;
-  }
-  TW_CHECK(false);
 }
 
 std::string scenario_reference() {
   std::string text = reference_of<Expectation, Written, ScenarioField>(kFields, ScenarioParts());
   text += "\n| fault | what happens |\n|---|---|\n";
-  for (const FaultName& row : fault_names()) {
-    text += fmt::format("| `{}` | {} |\n", row.name, meaning_of(row.kind));
+  for (const FaultRow& row : fault_rows()) {
+    text += fmt::format("| `{}` | {} |\n", row.name, row.meaning);
   }
   return text;
 }

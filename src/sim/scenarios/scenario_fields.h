@@ -42,9 +42,6 @@ std::string assign(const ScenarioField& field, const GivenValue& given, Scenario
 std::string unknown_scenario_key(std::string_view section, std::string_view name);
 std::string unknown_fault(std::string_view name);
 
-/// What the fault does, in a few words.
-std::string_view meaning_of(FaultKind kind);
-
 /// All keys and all faults with their meaning, as Markdown tables.
 std::string scenario_reference();
 

@@ -180,7 +180,7 @@ class ScenarioRun {
     report_.lines = world_.history().lines();
     const wire::Record* last = world_.ledger().newest();
     report_.rounds = last == nullptr ? 0 : last->round;
-    for (const FaultName& row : fault_names()) {
+    for (const FaultRow& row : fault_rows()) {
       if (const int fired = injector_.fired(row.kind); fired > 0) report_.faults[row.kind].fired = fired;
     }
     report_.rare = world_.rare();

@@ -90,10 +90,10 @@ class ScenarioReading {
     if (map.is_list() || map.is_word())
       return complaints_.add(here, "expected faults by name, such as kill: 0.5");
     complaints_.for_each_key(map, here, "faults", [&](const Tree& value, const std::string& at) {
-      const auto kind = fault_named(value.key);
-      if (!kind) return complaints_.add(at, unknown_fault(value.key));
+      const FaultRow* fault = fault_named(value.key);
+      if (fault == nullptr) return complaints_.add(at, unknown_fault(value.key));
       parts_.fault = ScenarioParts{}.fault;
-      parts_.fault.kind = *kind;
+      parts_.fault.kind = fault->kind;
       if (value.is_map()) {
         read_map(kFault, value, at, "faults." + value.key);
       } else {
