@@ -98,11 +98,11 @@ void Averager::contribute(StepId step, const wire::Contribution& due, const Grad
   found->reduction.contribute(due.slot, gradient_sum, due.samples, residual);
 }
 
-std::vector<Reduction::Unfit> Averager::take_unfit(StepId step) {
+std::vector<Unfit> Averager::take_unfit(StepId step) {
   Step* found = find(step);
   if (found == nullptr || !found->reduction.plan()) return {};
-  std::vector<Reduction::Unfit> unfit = found->reduction.take_unfit();
-  for (const Reduction::Unfit& one : unfit) {
+  std::vector<Unfit> unfit = found->reduction.take_unfit();
+  for (const Unfit& one : unfit) {
     if (one.peer == options_.self && one.why == wire::StallCause::too_large)
       found->beyond_cap.insert(found->reduction.plan()->ballot);
   }
@@ -123,7 +123,7 @@ Averager::News Averager::take_news(StepId step) {
   const auto version = swarm::number_of(*found->reduction.plan());
   if (std::exchange(found->told_mean, version) == version) return news;
   news.gathered = !std::exchange(found->told_gathered, true);
-  news.mean = found->reduction.mean_digest();
+  news.mean = found->reduction.mean().digest();
   return news;
 }
 
@@ -135,7 +135,7 @@ bool Averager::complete(StepId step) const {
 Averager::Mean Averager::finish(StepId step, const std::vector<wire::Contribution>& contributions) {
   TW_CHECK(complete(step));
   const Reduction& reduction = find(step)->reduction;
-  Mean mean{reduction.mean_segments(), contributions};
+  Mean mean{reduction.mean().segments(), contributions};
   std::erase_if(mean.own, [&](const wire::Contribution& c) { return !reduction.made(c); });
   steps_.erase(step);
   meter_.end_round();

@@ -83,7 +83,7 @@ class Averager {
                   std::span<const float> residual);
 
   /// Peers whose values can enter no mean. This peer itself counts in ballots_beyond_cap().
-  std::vector<Reduction::Unfit> take_unfit(StepId step);
+  std::vector<Unfit> take_unfit(StepId step);
 
   /// Ballots of the step whose plans counted on an own contribution beyond the norm cap.
   std::size_t ballots_beyond_cap(StepId step) const;

@@ -254,8 +254,7 @@ TEST_F(TwoAveragers, count_the_ballots_that_count_on_an_own_contribution_beyond_
   contribute(capped, kFirst, of_a);
   while (capped.next_segment(kB)) {
   }
-  EXPECT_THAT(capped.take_unfit(kFirst),
-              ElementsAre(Field(&Reduction::Unfit::why, wire::StallCause::too_large)));
+  EXPECT_THAT(capped.take_unfit(kFirst), ElementsAre(Field(&Unfit::why, wire::StallCause::too_large)));
   EXPECT_EQ(1U, capped.ballots_beyond_cap(kFirst));
   EXPECT_EQ(0U, capped.ballots_beyond_cap(kSecond));
 }

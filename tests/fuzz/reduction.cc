@@ -96,13 +96,13 @@ class ReductionStory {
     if (!reduction_.complete()) return;
     std::vector<float> mean(options_.geometry.length);
     std::uint64_t segment = 0;
-    for (const Blob& encoded : reduction_.mean_segments()) {
+    for (const Blob& encoded : reduction_.mean().segments()) {
       const auto part =
           std::span(mean).subspan(options_.geometry.first(segment), options_.geometry.size(segment));
       TW_CHECK(decode(codec_of_mean(options_.codec), encoded.bytes(), part));
       ++segment;
     }
-    TW_CHECK(digest_of_mean(mean, options_.geometry) == reduction_.mean_digest());
+    TW_CHECK(digest_of_mean(mean, options_.geometry) == reduction_.mean().digest());
   }
 
   Input& input_;

@@ -110,6 +110,21 @@ bool Layout::take_groups(const wire::Plan& plan) {
   return true;
 }
 
+const Layout::Input* Layout::input(PeerId peer, std::uint32_t slot) const {
+  for (const Group& group : groups_) {
+    for (const Input& input : group.inputs) {
+      if (input.peer == peer && input.slot == slot) return &input;
+    }
+  }
+  return nullptr;
+}
+
+bool Layout::is_addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
+  return own_group() != nullptr && owns(segment) &&
+         std::ranges::any_of(own_group()->inputs,
+                             [&](const Input& input) { return input.peer == peer && input.slot == slot; });
+}
+
 std::vector<PeerId> Layout::receivers(std::uint64_t segment) const {
   std::vector<PeerId> peers;
   if (is_root(segment)) {

@@ -71,6 +71,12 @@ class Layout {
   /// The group of this peer's site; null if nobody there contributes.
   const Group* own_group() const { return own_group_ < groups_.size() ? &groups_[own_group_] : nullptr; }
 
+  /// The contribution in this slot, if the plan counts it; else null.
+  const Input* input(PeerId peer, std::uint32_t slot) const;
+
+  /// This peer adds that contribution to the segment.
+  bool is_addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
+
   /// The peers to which this one sends the mean of a segment once it has it.
   std::vector<PeerId> receivers(std::uint64_t segment) const;
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,18 +10,18 @@
 
 #include "average/reduction/arrivals.h"
 #include "average/reduction/early_results.h"
+#include "average/reduction/fitness.h"
 #include "average/reduction/geometry.h"
 #include "average/reduction/gradient_sum.h"
 #include "average/reduction/layout.h"
 #include "average/reduction/mean_segments.h"
 #include "average/reduction/outgoing.h"
-#include "average/reduction/residual.h"
-#include "base/digest.h"
+#include "average/reduction/own_slots.h"
+#include "base/check.h"
 #include "base/rarely.h"
 #include "base/result.h"
 #include "codec/codec.h"
 #include "swarm/ballots/shared_plan.h"
-#include "wire/limits.h"
 #include "wire/messages.h"
 
 namespace tw::average {
@@ -73,7 +71,9 @@ class Reduction {
                   std::span<const float> residual = {});
 
   /// True if this very contribution was made here.
-  bool made(const wire::Contribution& contribution) const;
+  bool made(const wire::Contribution& contribution) const {
+    return contribution.peer == options_.self && own_.has(contribution.slot, contribution.samples);
+  }
 
   /// Adopts the plan if it is newer (ballot, version) than the present one; false if not, or if it is of
   /// another round or malformed (Layout::of).
@@ -89,17 +89,9 @@ class Reduction {
   /// the limit of what no plan asked for, beyond the norm cap. A refused segment changes nothing.
   Status on_scatter(PeerId from, const wire::Scatter& scatter);
 
-  /// A peer whose values can enter no mean, and why.
-  struct Unfit {
-    PeerId peer;
-    /// not_finite (NaN, infinity, 2^127 and beyond: is_addable; in a mean, too) or too_large.
-    wire::StallCause why = wire::StallCause::not_finite;
-    double norm = 0;  ///< too_large: per sample, of the known part of the contribution
-  };
-
   /// Reported once, and again by each later plan that counts on a contribution of this peer. May name this
   /// peer itself: own segments are judged before they are sent or added.
-  std::vector<Unfit> take_unfit();
+  std::vector<Unfit> take_unfit() { return fitness_.take_news(); }
 
   /// A segment of the mean, or of a site-local sum. It may come before the plan that it belongs to or that
   /// names its sender. It is used only if this or an earlier plan named its sender: the set determines its
@@ -122,9 +114,11 @@ class Reduction {
   /// Every segment of the mean is here, for the present plan.
   bool complete() const { return plan_ && mean_.complete(); }
 
-  /// Valid once complete: the encoded segments of the mean, and the digest of the decoded ones.
-  std::vector<Blob> mean_segments() const;
-  Digest mean_digest() const;
+  /// The encoded segments of the mean, and the digest of the decoded ones. Requires that it is complete.
+  const MeanSegments& mean() const {
+    TW_CHECK(complete());
+    return mean_;
+  }
 
   /// The peers that owe this one segments under the present plan, each with the first kind in this order:
   /// owes_contribution to its share; owes_site_sum, owes_mean, owes_copy (the peer may itself wait for one
@@ -149,28 +143,8 @@ class Reduction {
   std::uint64_t held_bytes() const;
 
  private:
-  struct OwnSlot {
-    GradientSum gradient_sum;
-    std::span<const float> residual;  ///< empty: none
-    std::uint64_t samples = 0;
-    Encoding encoding{};
-    std::optional<Unfit> unfit{};  ///< from the segments judged so far
-    double squares = 0;            ///< of the segments that were judged
-    std::vector<bool> judged{};    ///< by segment; empty without a cap
-  };
-
   using Input = Layout::Input;
   using Group = Layout::Group;
-
-  struct Term {
-    float weight = 0;
-    Blob encoded;
-  };
-
-  struct Sum {
-    Blob encoded;
-    Digest decoded;
-  };
 
   const Geometry& geometry() const { return options_.geometry; }
 
@@ -179,43 +153,23 @@ class Reduction {
   void lay_out(const wire::Plan& plan, Layout layout);
   void count_missing();
   void change_set(std::uint64_t set);
-  void change_own_set(std::uint64_t set);
-  void restore_results();
   void requeue();
-  void offer_contribution(const Group& group, std::uint32_t slot);
   std::optional<wire::Message> next_contribution(Outgoing& outgoing);
 
-  Status check(PeerId from, StepId step, std::uint64_t segment) const;
-  Status fits(codec::Codec codec, std::uint64_t segment, std::size_t bytes) const;
   Status take_site_sum(PeerId from, const wire::Gather& gather);
 
-  const Input* input_of(PeerId peer, std::uint32_t slot) const;
-  const Input* addend(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
-  const OwnSlot* own_slot(const Input& input) const;
+  bool is_mine(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
-  double squares_of(std::span<const std::byte> piece) const;
-  std::optional<Unfit> judge(PeerId from, bool addable, double squares, std::uint64_t samples) const;
-  double squares_with(OwnSlot& slot, std::uint64_t segment, std::span<const std::byte> piece) const;
-  Blob kept_piece(const Input& input, std::uint64_t segment);
-  float weight_of(const Input& input) const;
-  void report(const Unfit& unfit);
-  void report_again();
-  Blob encode_own(OwnSlot& slot, std::uint64_t segment);
-
-  using Owes = std::function<void(std::optional<PeerId>, wire::StallCause)>;
-  void tell_missing_contributions(std::uint64_t segment, const Owes& owes) const;
-  void tell_missing_result(std::uint64_t segment, const Owes& owes) const;
+  Blob piece_of(const Input& input, std::uint64_t segment);
   bool lacks_site_sum(std::uint64_t segment) const;
   bool lacks_mean(std::uint64_t segment) const;
   Blob site_sum_of(const Group& group, std::uint64_t segment) const;
-  Sum add(codec::Codec codec, std::uint64_t segment, const std::vector<Term>& terms) const;
   void add_contributions(std::uint64_t segment);
   void add_site_sums(std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();
   void seal_and_offer(std::uint64_t segment);
-  void put_result(std::uint64_t segment, Sum result);
   void offer_result(std::uint64_t segment);
   void offer_site_sum(std::uint64_t segment);
 
@@ -223,7 +177,8 @@ class Reduction {
   swarm::SharedPlan plan_;
   Layout layout_;  ///< of the present plan
 
-  std::array<std::optional<OwnSlot>, wire::kMostSlots> own_;
+  Fitness fitness_;
+  OwnSlots own_;
   KeptContributions kept_;
   std::vector<std::uint32_t> missing_;  ///< by own segment: contributions of the own group that are not here
 
@@ -237,8 +192,6 @@ class Reduction {
   std::map<PeerId, Outgoing> outgoing_;  ///< every other participant
   std::size_t to_scatter_ = 0;           ///< own pieces in outgoing_
   std::set<PeerId> woken_;
-  std::map<PeerId, Unfit> unfit_;
-  std::vector<Unfit> unfit_news_;
 };
 
 }  // namespace tw::average

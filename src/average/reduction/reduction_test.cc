@@ -37,7 +37,7 @@ Blob encoded(const std::vector<float>& values) {
 }
 
 std::vector<float> mean_of(const Reduction& reduction) {
-  return decoded(codec::Codec::fp32, kGeometry, reduction.mean_segments());
+  return decoded(codec::Codec::fp32, kGeometry, reduction.mean().segments());
 }
 
 Scatter scatter(std::uint64_t segment, float value = 1, std::uint32_t slot = 0) {
@@ -91,7 +91,7 @@ class ReductionTest : public ::testing::Test {
 
   std::vector<std::string> unfit() {
     std::vector<std::string> all;
-    for (const Reduction::Unfit& u : reduction.take_unfit()) {
+    for (const Unfit& u : reduction.take_unfit()) {
       const std::string peer = std::to_string(u.peer.value);
       all.push_back(u.why == wire::StallCause::too_large ? fmt::format("norm {} of {}", u.norm, peer)
                                                          : "not finite " + peer);
@@ -125,8 +125,8 @@ TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_r
   ASSERT_TRUE(reduction.complete());
   EXPECT_THAT(reduction.owing(), IsEmpty());
   EXPECT_THAT(mean_of(reduction), ::testing::Each(2.0F));
-  EXPECT_EQ(reduction.mean_segments().size(), 4U);
-  EXPECT_EQ(reduction.mean_segments()[3].size(), 4U);
+  EXPECT_EQ(reduction.mean().segments().size(), 4U);
+  EXPECT_EQ(reduction.mean().segments()[3].size(), 4U);
 }
 
 TEST_F(ReductionTest, tells_how_much_of_what_each_owes_is_here) {

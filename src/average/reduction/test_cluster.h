@@ -152,11 +152,11 @@ class Cluster {
       if (!reduction.complete()) return ::testing::AssertionFailure() << who << " is not complete";
       if (!reduction.scattered() || !reduction.owing().empty())
         return ::testing::AssertionFailure() << who << " waits";
-      const auto applied = decoded(codec_of_mean(setup_.codec), setup_.geometry, reduction.mean_segments());
+      const auto applied = decoded(codec_of_mean(setup_.codec), setup_.geometry, reduction.mean().segments());
       if (std::memcmp(applied.data(), mean.data(), 4 * mean.size()) != 0) {
         return ::testing::AssertionFailure() << who << " has another mean";
       }
-      if (reduction.mean_digest() != digest_of_mean(mean, setup_.geometry)) {
+      if (reduction.mean().digest() != digest_of_mean(mean, setup_.geometry)) {
         return ::testing::AssertionFailure() << who << " has another digest";
       }
     }

@@ -275,8 +275,8 @@ void Rounds::report_probe() {
 }
 
 bool Rounds::report_averaging() {
-  const std::vector<average::Reduction::Unfit> all_unfit = averager_.take_unfit(step_);
-  for (const average::Reduction::Unfit& unfit : all_unfit) {
+  const std::vector<average::Unfit> all_unfit = averager_.take_unfit(step_);
+  for (const average::Unfit& unfit : all_unfit) {
     if (unfit.peer == core_.options.self) own_contribution_is_unfit(unfit);
     if (core_.departure.ended()) return false;
     core_.swarm.report_stall(core_.clock.now(), unfit.peer, unfit.why);
@@ -293,7 +293,7 @@ bool Rounds::report_averaging() {
   return news.scattered || news.gathered || news.mean || !all_unfit.empty();
 }
 
-void Rounds::own_contribution_is_unfit(const average::Reduction::Unfit& unfit) {
+void Rounds::own_contribution_is_unfit(const average::Unfit& unfit) {
   if (unfit.why == wire::StallCause::not_finite) {
     return core_.departure.fail(
         fmt::format("the gradient of round {} is not finite: the training has diverged (a lower "

@@ -90,7 +90,7 @@ class Rounds {
   void report_commit(const wire::Record& record);
   void report_probe();
   void report_stall();
-  void own_contribution_is_unfit(const average::Reduction::Unfit& unfit);
+  void own_contribution_is_unfit(const average::Unfit& unfit);
   void on_update(const wire::Record& record, const Digest& parameters, Duration took);
 
   Core& core_;
