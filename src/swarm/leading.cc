@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "swarm/ballots/quorum.h"
-#include "swarm/members/own_word.h"
 
 namespace tw::swarm {
 namespace {
@@ -14,6 +14,13 @@ using wire::Member;
 /// After another member took the lead, this one waits this long before it tries again.
 constexpr Duration kYield = std::chrono::seconds(2);
 
+/// Reason why a peer should rather not lead; the least reluctant one does.
+enum class Reluctance : std::uint8_t {
+  none,
+  may_go,           ///< its machine may be taken away, or it leaves
+  does_not_follow,  ///< its thread is away: it does not know the parameters of the next rounds
+};
+
 // A leader has to know the parameters of its round: a peer whose thread is away comes last.
 Reluctance reluctance_of(const Membership& membership, PeerId member) {
   const Stance& stance = membership.stances().of(member);
@@ -22,106 +29,122 @@ Reluctance reluctance_of(const Membership& membership, PeerId member) {
 }
 
 // The first member that is here, among those of the least reluctance.
-std::optional<Member> next_leader(const Leading::View& view) {
+std::optional<Member> next_leader(const SwarmCore& core) {
   std::optional<Member> next;
-  for (const Member& m : view.head().members) {
-    if (!view.membership.is_here(m) && !view.membership.presumed_live(view.now, m.peer)) continue;
-    if (!next || reluctance_of(view.membership, m.peer) < reluctance_of(view.membership, next->peer))
+  for (const Member& m : core.members()) {
+    if (!core.membership.is_here(m) && !core.membership.presumed_live(core.now, m.peer)) continue;
+    if (!next || reluctance_of(core.membership, m.peer) < reluctance_of(core.membership, next->peer))
       next = m;
   }
   return next;
 }
 
 // Yields only to a member that is known to be here.
-bool yields_lead(const Leading::View& view) {
-  const Reluctance own = reluctance_of(view.membership, view.options.self.peer);
+bool yields_lead(const SwarmCore& core) {
+  const Reluctance own = reluctance_of(core.membership, core.options.self.peer);
   if (own == Reluctance::none) return false;
-  return std::ranges::any_of(view.head().members, [&](const Member& m) {
-    return !m.is(view.options.self) && view.membership.is_here(m) &&
-           reluctance_of(view.membership, m.peer) < own;
+  return std::ranges::any_of(core.members(), [&](const Member& m) {
+    return !m.is(core.options.self) && core.membership.is_here(m) &&
+           reluctance_of(core.membership, m.peer) < own;
   });
 }
 
 }  // namespace
 
-std::optional<Ballot> Leading::consider(const View& view, Acceptor& acceptor) {
-  const Member& self = view.options.self;
-  if (lead_ || view.part.ended() || !view.part.is_member() || view.now < again_at_ || view.head().last)
+std::optional<Ballot> Leading::consider() {
+  const Member& self = core_.options.self;
+  if (lead_ || core_.part.ended() || !core_.part.is_member() || core_.now < again_at_ || core_.head()->last)
     return std::nullopt;
-  if (view.farewell.gave_seat()) return std::nullopt;
-  const wire::Record& head = view.head();
-  const std::optional<Member> first = next_leader(view);
+  if (core_.farewell.gave_seat()) return std::nullopt;
+  const wire::Record& head = *core_.head();
+  const std::optional<Member> first = next_leader(core_);
   // Members that promised to follow this peer wait for it, whichever others are here.
-  const bool awaited = view.acceptor.promised() > 0 && !yields_lead(view) &&
-                       ballot_owner(head.members, view.acceptor.promised()).is(self);
+  const bool awaited = core_.acceptor.promised() > 0 && !yields_lead(core_) &&
+                       ballot_owner(head.members, core_.acceptor.promised()).is(self);
   const bool its_turn = first && first->is(self);
   if (!its_turn && !awaited) return std::nullopt;
   const bool is_first = its_turn && first->is(head.members.front());
-  const Ballot ballot = acceptor.bid(head.members, self, is_first);
+  const Ballot ballot = core_.acceptor.bid(head.members, self, is_first);
   // A run that begins anew from a checkpoint waits for company like one that begins from nothing.
   const std::uint32_t wait_for =
-      view.part.outset() == Part::Outset::awaits_company ? view.options.wait_for : 0;
-  lead_.emplace(Lead::Options{self, view.options.lease, view.options.segments, view.options.rounds, wait_for,
-                              view.options.patience, view.last_round.expected(), view.options.division,
-                              view.options.rarely, view.last_round.shares(), view.options.sum_bytes,
-                              view.membership.stances()},
-                head, ballot, view.now);
-  knows_ = view.membership.roster().version();
-  lead_->hold_back_for(view.membership.held_back_for());
-  lead_->set_anchors(anchors_of(view.membership, view.options));
-  lead_->set_live(view.now, view.membership.live());
+      core_.part.outset() == Part::Outset::awaits_company ? core_.options.wait_for : 0;
+  const SwarmOptions& options = core_.options;
+  lead_.emplace(Lead::Options{self, options.lease, options.segments, options.rounds, wait_for,
+                              options.patience, core_.last_round.expected(), options.division, options.rarely,
+                              core_.last_round.shares(), options.sum_bytes, core_.membership.stances()},
+                head, ballot, core_.now);
+  knows_ = core_.membership.roster().version();
+  lead_->hold_back_for(core_.membership.held_back_for());
+  see_who_is_here();
+  world::Event event{core_.now, world::Phase::lead, head.round + 1};
+  event.numbers = {{"ballot", ballot}};
+  core_.outputs.report(std::move(event));
   return ballot;
 }
 
+void Leading::see_who_is_here() {
+  lead_->set_anchors(core_.anchors());
+  lead_->set_live(core_.now, core_.membership.live());
+}
+
 // A lead that resigned in no time would do so again: a peer that decides alone hears nothing new meanwhile.
-void Leading::leave_a_lost_one(const View& view, Acceptor& acceptor) {
-  if (lead_ && lead_->has_not_called() && yields_lead(view)) lead_.reset();
-  if (!lead_ || (view.acceptor.promised() <= lead_->ballot() && !lead_->resigned())) return;
-  const bool in_no_time = lead_->began_at() == view.now;
-  if (!lead_->resigned() || in_no_time) again_at_ = view.now + kYield;
-  acceptor.outbid(lead_->outbid());
+void Leading::leave_a_lost_one() {
+  if (lead_ && lead_->has_not_called() && yields_lead(core_)) lead_.reset();
+  if (!lead_ || (core_.acceptor.promised() <= lead_->ballot() && !lead_->resigned())) return;
+  const bool in_no_time = lead_->began_at() == core_.now;
+  if (!lead_->resigned() || in_no_time) again_at_ = core_.now + kYield;
+  core_.acceptor.outbid(lead_->outbid());
   lead_.reset();
 }
 
-void Leading::step(const View& view) {
-  if (is_last_) lead_->end_run();
-  const std::uint64_t version = view.membership.roster().version();
-  if (std::exchange(knows_, version) != version) {
-    lead_->set_anchors(anchors_of(view.membership, view.options));
-    lead_->set_live(view.now, view.membership.live());
+// Every member keeps this list, so that a new leader knows since when joiners are waited for.
+void Leading::hold_back() {
+  const std::vector<PeerId> added = core_.membership.hold_back(core_.now);
+  if (!lead_) return;
+  for (PeerId peer : added) {
+    core_.outputs.report({core_.now, world::Phase::wait, core_.head()->round + 1, peer,
+                          "no leases go out before it has the state of the run"});
   }
-  lead_->step(view.now);
+  lead_->hold_back_for(core_.membership.held_back_for());
 }
 
-std::optional<PeerId> leader_of(const History& history, const Membership& membership,
-                                const Acceptor& acceptor) {
-  if (!history.head() || history.head()->members.empty()) return std::nullopt;
-  const std::vector<Member>& members = history.head()->members;
-  const Member& owner = ballot_owner(members, acceptor.promised());
-  if (membership.is_here(owner)) return owner.peer;
-  const auto first = std::ranges::find_if(members, [&](const Member& m) { return membership.is_here(m); });
-  return first == members.end() ? std::nullopt : std::optional(first->peer);
+std::optional<wire::Stop> Leading::step() {
+  hold_back();
+  if (!lead_) return std::nullopt;
+  if (is_last_) lead_->end_run();
+  const std::uint64_t version = core_.membership.roster().version();
+  if (std::exchange(knows_, version) != version) see_who_is_here();
+  lead_->step(core_.now);
+  for (wire::Envelope& envelope : lead_->take_messages())
+    core_.send(envelope.to, std::move(envelope.message));
+  for (world::Event& event : lead_->take_events()) core_.outputs.report(std::move(event));
+  if (!lead_->hopeless().empty()) {
+    const wire::Stop stop{core_.head()->round + 1, lead_->hopeless()};
+    core_.broadcast(stop);
+    return stop;
+  }
+  if (!lead_->committed()) return std::nullopt;
+  TW_CHECK(core_.of_this_round(lead_->committed()->round));
+  const wire::Commit commit{*lead_->committed()};
+  end();
+  core_.broadcast(commit);
+  core_.send(core_.options.self.peer, commit);  // this peer follows its own decision like any other
+  return std::nullopt;
 }
 
-Wait wait_to_lead(const Leading::View& view) {
-  Wait wait{Wait::Kind::takeover, {}, view.head().round + 1, view.acceptor.promised()};
-  if (yields_lead(view)) {
-    wait.peers.push_back(next_leader(view)->peer);
+Wait Leading::wait_to_lead() const {
+  Wait wait{Wait::Kind::takeover, {}, core_.head()->round + 1, core_.acceptor.promised()};
+  if (yields_lead(core_)) {
+    wait.peers.push_back(next_leader(core_)->peer);
     return wait;
   }
-  const Member& owner = ballot_owner(view.head().members, view.acceptor.promised());
-  if (!owner.is(view.options.self)) wait.peers.push_back(owner.peer);
-  for (const Member& m : view.head().members) {
-    if (wait.peers.empty() && view.membership.presumed_live(view.now, m.peer)) wait.peers.push_back(m.peer);
+  const Member& owner = ballot_owner(core_.members(), core_.acceptor.promised());
+  if (!owner.is(core_.options.self)) wait.peers.push_back(owner.peer);
+  for (const Member& m : core_.members()) {
+    if (wait.peers.empty() && core_.membership.presumed_live(core_.now, m.peer)) wait.peers.push_back(m.peer);
   }
-  if (wait.peers.empty()) wait.peers = {view.options.self.peer};
+  if (wait.peers.empty()) wait.peers = {core_.options.self.peer};
   return wait;
-}
-
-std::set<PeerId> anchors_of(const Membership& membership, const SwarmOptions& options) {
-  std::set<PeerId> anchors = membership.roster().anchors();
-  if (options.anchor) anchors.insert(options.self.peer);
-  return anchors;
 }
 
 }  // namespace tw::swarm

@@ -2,117 +2,148 @@
 #include "swarm/swarm.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "base/check.h"
 #include "base/prng.h"
+#include "base/text/printable.h"
+#include "swarm/ballots/lineage.h"
 #include "swarm/ballots/quorum.h"
-#include "swarm/leases/batch.h"
-#include "swarm/straggler_policy.h"
+#include "swarm/ballots/validation.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {
 namespace {
 
 using wire::Member;
-using namespace std::chrono_literals;
+using wire::PeerState;
 
-/// A computing peer reports its progress this often: a peer without progress is given up.
-constexpr Duration kTellProgress = 1s;
-
-bool lacks_of(const wire::Plan& plan, PeerId peer, const Work& work) {
-  return std::ranges::any_of(plan.draft.contributors, [&](const wire::Contribution& c) {
-    return c.peer == peer && !work.does_all_of(c.slot, c.microbatches);
-  });
+void lose(SwarmCore& core, PeerId peer, const std::string& why, Duration silent) {
+  if (!core.membership.roster().is_open(peer)) return;
+  const bool leaves = core.membership.stances().of(peer).leaving;
+  core.membership.on_close(core.now, peer, core.members());
+  if (leaves || !core.head() || core.head()->last) return;
+  if (!names(core.members(), core.membership.roster().process(peer))) return;
+  const Round round = core.head()->round + 1;
+  world::Event event{core.now, world::Phase::lost, round, peer, why};
+  event.numbers = {{"silent_s", to_seconds(silent)}};
+  core.outputs.report(std::move(event));
+  const std::optional<PeerId> leads = core.leader();
+  if (core.takes_part() && leads && *leads != peer)
+    core.send(*leads, wire::StallReport{{round}, peer, wire::StallCause::unreachable});
 }
 
-/// The microbatch among these, of the record's round, that holds the sample.
-std::optional<std::uint64_t> microbatch_of(std::uint64_t sample, RangeSet among, const wire::Record& record,
-                                           const LeaseBook::Options& lease) {
-  while (!among.empty()) {
-    const RangeSet one = among.take(1);
-    if (samples_of(record, one, lease).contains(sample)) return one.ranges().front().first;
+void turn_away(SwarmCore& core, PeerId squatter) {
+  core.membership.bar(core.now, squatter);
+  core.outputs.ask_owner(Hangup{squatter});
+  lose(core, squatter, "another process takes part under this id", Duration{});
+}
+
+// Disconnects a process that uses a member's id with another incarnation: it would get the member's messages.
+// It is barred for as long as the member, if alive, may take to link again.
+void turn_away_squatters(SwarmCore& core, const std::vector<Member>& members) {
+  for (PeerId squatter : core.membership.squatters(core.members(), members)) {
+    if (core.membership.roster().is_open(squatter)) turn_away(core, squatter);
   }
-  return std::nullopt;
 }
 
-/// The grain that others hear of. most: 0, not known yet: leases of a power of two that divides the round,
-/// so that nothing odd, such as a batch of one sample, is left of them when it is known.
-std::uint64_t known_grain(std::uint64_t most, std::uint64_t microbatches) {
-  if (most > 0) return std::min(most, microbatches);
-  constexpr std::uint64_t kLeasesOfARound = 8;
-  std::uint64_t grain = 1;
-  while (grain * 2 * kLeasesOfARound <= microbatches && microbatches % (grain * 2) == 0) grain *= 2;
-  return grain;
+void report_changes(SwarmCore& core, const wire::Record& record) {
+  if (record.members == core.members()) return;
+  for (const Member& m : record.members) {
+    if (!names(core.members(), m)) core.outputs.report({core.now, world::Phase::join, record.round, m.peer});
+  }
+  for (const Member& m : core.members()) {
+    if (core.membership.stances().of(m.peer).leaving && !names(record.members, m))
+      core.outputs.report({core.now, world::Phase::leave, record.round, m.peer});
+  }
+}
+
+// The round under way takes much longer than expected.
+bool is_overdue(const SwarmCore& core) {
+  return core.acceptor.averages() &&
+         core.last_round.is_overdue(core.now, from_seconds(core.acceptor.plan()->expected_s));
+}
+
+// A leader leaves such a peer out of its plans, so that no plan tells it. The mean of the round would not
+// help.
+bool differs_from(const History& history, const wire::Record& next) {
+  return history.continues(next) && history.parameters() && next.parameters != *history.parameters();
+}
+
+// The first record, if this peer founds the run and all are here.
+std::optional<wire::Record> found_when_all_are_here(const SwarmCore& core) {
+  const SwarmOptions& options = core.options;
+  const std::optional<Digest>& parameters = core.history.parameters();
+  if (!options.founder || core.part.peer_state() != PeerState::fresh || !parameters) return std::nullopt;
+  const std::set<PeerId>& fresh = core.membership.fresh();
+  if (core.part.outset() == Part::Outset::awaits_others || fresh.size() + 1 < options.wait_for)
+    return std::nullopt;
+  if (!core.membership.roster().has_asked_all()) return std::nullopt;  // the run may have begun there
+  std::vector<Member> members = {options.self};
+  for (PeerId peer : fresh) members.push_back(core.membership.process(peer));
+  // If all others take the founder's state, only the founder can lead at first.
+  if (!options.founders_parameters) put_first(core.anchors(), members);
+  wire::Record record = genesis(options.run, *parameters, std::move(members));
+  record.minority = options.returns;
+  if (record.minority) record.awaited = {kUnknownPeer};
+  return record;
+}
+
+Wait wait_for_the_beginning(const SwarmCore& core) {
+  Wait wait{Wait::Kind::company};
+  const Membership& membership = core.membership;
+  if (core.options.founder) {
+    wait.total = core.options.wait_for;
+    const std::set<PeerId>& fresh = membership.fresh();
+    wait.done = std::min<std::size_t>(wait.total, fresh.size() + 1);
+    wait.peers.assign(fresh.begin(), fresh.end());
+    if (wait.done < wait.total) return wait;
+    if (membership.roster().has_asked_all()) return {};
+    wait.kind = Wait::Kind::answer;
+  } else {
+    wait.peers = membership.roster().open_peers();
+    wait.kind = wait.peers.empty()              ? Wait::Kind::answer
+                : membership.has_founder_here() ? Wait::Kind::beginning
+                                                : Wait::Kind::founder;
+  }
+  return wait;
 }
 
 }  // namespace
 
 Swarm::Swarm(Options options, Instant now)
-    : options_(std::move(options)),
-      now_(now),
-      times_{.next_tick = now},
-      part_(options_.returns),
-      membership_(options_.self, options_.bootstrap),
-      own_{.grain = known_grain(options_.grain, options_.lease.microbatches())} {}
-
-const std::vector<Member>& Swarm::members() const {
-  static const std::vector<Member> kNone;
-  return head() ? head()->members : kNone;
-}
-
-std::vector<world::Event> Swarm::take_events_until(Round round) {
-  const auto later = std::stable_partition(events_.begin(), events_.end(),
-                                           [&](const world::Event& event) { return event.round <= round; });
-  std::vector<world::Event> due(std::make_move_iterator(events_.begin()), std::make_move_iterator(later));
-  events_.erase(events_.begin(), later);
-  return due;
-}
+    : core_(std::move(options), now),
+      leading_(core_),
+      announcing_(core_, leading_),
+      following_(core_, announcing_),
+      leaving_(core_, announcing_) {}
 
 // ---- network
-// --------------------------------------------------------------------------------------------------
-
-const Stances& Swarm::stances() const { return membership_.stances(); }
-
-std::set<PeerId> Swarm::anchors() const { return anchors_of(membership_, options_); }
-
-Leading::View Swarm::view() const {
-  return {now_, options_, history_, membership_, acceptor_, part_, farewell_, last_round_};
-}
 
 void Swarm::on_open(Instant now, const Member& peer, const wire::Marks& marks) {
-  wake(now);
-  const bool to_all = options_.founder && !head();
-  const std::vector<Member> others = membership_.introductions(peer.peer, leader(), to_all);
-  membership_.on_open(now, peer, marks);
-  if (!others.empty()) send(peer.peer, wire::Peers{others});
-  send(peer.peer, heartbeat_to(peer.peer));
+  core_.wake(now);
+  const bool to_all = core_.options.founder && !head();
+  const std::vector<Member> others = core_.membership.introductions(peer.peer, core_.leader(), to_all);
+  core_.membership.on_open(now, peer, marks);
+  if (!others.empty()) core_.send(peer.peer, wire::Peers{others});
+  core_.send(peer.peer, announcing_.heartbeat_to(peer.peer));
   settle();
 }
 
 void Swarm::on_close(Instant now, PeerId peer, const std::string& why) {
-  wake(now);
-  lose(peer, why, membership_.silence(now, peer));
+  core_.wake(now);
+  lose(core_, peer, why, core_.membership.silence(now, peer));
   settle();
 }
 
-void Swarm::listens_at(const std::string& address) { options_.self.address = address; }
-
-void Swarm::on_sign_of_life(Instant now, PeerId peer) { membership_.on_sign_of_life(now, peer); }
-
-void Swarm::on_refused(Instant now, const std::string& address) { membership_.on_refused(now, address); }
-
-std::uint64_t Swarm::held_bytes() const {
-  return membership_.held_bytes() + (leads() ? leading_.lead()->notes() : 0) * Membership::kNoteBytes;
-}
-
 void Swarm::on_message(Instant now, PeerId from, const wire::Message& message) {
-  wake(now);
-  membership_.on_sign_of_life(now, from);
-  const std::uint64_t version = roster().version();
-  const wire::PeerState before = peer_state();
+  core_.wake(now);
+  core_.membership.on_sign_of_life(now, from);
+  const Roster& roster = core_.membership.roster();
+  const std::uint64_t version = roster.version();
+  const PeerState before = peer_state();
   dispatch(from, message);
-  const bool old_news = std::holds_alternative<wire::Heartbeat>(message) && roster().version() == version;
+  const bool old_news = std::holds_alternative<wire::Heartbeat>(message) && roster.version() == version;
   if (!old_news || before != peer_state()) settle();
 }
 
@@ -124,369 +155,355 @@ void Swarm::dispatch(PeerId from, const wire::Message& message) {
       message);
 }
 
-void Swarm::lose(PeerId peer, const std::string& why, Duration silent) {
-  if (!roster().is_open(peer)) return;
-  const bool leaves = membership_.stances().of(peer).leaving;
-  membership_.on_close(now_, peer, members());
-  if (leaves || !head() || head()->last || !names(head()->members, roster().process(peer))) return;
-  world::Event event{now_, world::Phase::lost, head()->round + 1, peer, why};
-  event.numbers = {{"silent_s", to_seconds(silent)}};
-  events_.push_back(std::move(event));
-  const std::optional<PeerId> leads = leader();
-  if (takes_part() && leads && *leads != peer) {
-    send(*leads, wire::StallReport{{head()->round + 1}, peer, wire::StallCause::unreachable});
-  }
+void Swarm::on_taken(Instant now, const Member& caller, bool founds) {
+  core_.wake(now);
+  const Roster& roster = core_.membership.roster();
+  if (!roster.is_open(caller.peer) || roster.is_open(caller)) return;
+  const bool member = head() && names(head()->members, caller);
+  // Every peer that waits for the beginning waits for the founder: another process under its id would keep it
+  // away.
+  const bool awaited =
+      founds && !head() && peer_state() == PeerState::fresh && !core_.membership.has_founder(caller.peer);
+  if (member || awaited) turn_away(core_, caller.peer);
 }
 
 // ---- time
-// -----------------------------------------------------------------------------------------------------
-
-// Time in which this process was stopped counts as no peer's delay.
-void Swarm::wake(Instant now) {
-  now_ = now;
-  const Duration late = now - times_.next_tick;
-  if (late <= Detector::kStopped) return;
-  times_.next_tick = now;
-  last_round_.stood_still(late);
-}
 
 void Swarm::step(Instant now) {
-  wake(now);
-  for (const Detector::Silence& silence : membership_.step(now, is_overdue())) {
+  core_.wake(now);
+  for (const Detector::Silence& silence : core_.membership.step(now, is_overdue(core_))) {
     const std::string why = "silent for " + std::to_string(to_seconds(silence.silent)).substr(0, 4) + " s";
-    ask_owner(Hangup{silence.peer});
-    lose(silence.peer, why, silence.silent);
+    core_.outputs.ask_owner(Hangup{silence.peer});
+    lose(core_, silence.peer, why, silence.silent);
   }
-  if (now >= times_.next_tick) tick();
+  if (now >= core_.next_tick) tick();
   settle();
 }
 
-// The round under way takes much longer than expected.
-bool Swarm::is_overdue() const {
-  return acceptor_.averages() && last_round_.is_overdue(now_, from_seconds(acceptor_.plan()->expected_s));
-}
-
 void Swarm::tick() {
-  times_.next_tick = now_ + (rarely(options_.rarely, "swarm.late_tick") ? 2 : 1) * HeartbeatSchedule::kTick;
-  const std::vector<PeerId> due = membership_.tick(in_front());
-  for (PeerId peer : due) send(peer, heartbeat_to(peer));
-  const bool lost_ground =
-      peer_state() == wire::PeerState::syncing && own_.catching_up.lost_ground >= Holdback::kLostGround;
-  if (lost_ground && now_ - times_.told_state >= kTellProgress)
-    tell_peer_state();  // the leader, whoever it is, has to know
-  if (auto gossip = membership_.gossip(now_)) send(gossip->first, std::move(gossip->second));
+  const Rarely& chance = core_.options.rarely;
+  core_.next_tick = core_.now + (rarely(chance, "swarm.late_tick") ? 2 : 1) * HeartbeatSchedule::kTick;
+  const std::vector<PeerId> told = announcing_.tick();
+  if (auto gossip = core_.membership.gossip(core_.now)) core_.send(gossip->first, std::move(gossip->second));
   if (head() && head()->last) return;
-  for (std::string& address : membership_.dials(now_, members(), options_.rarely)) {
-    ask_owner(Dial{std::move(address)});
-  }
-  const bool hungry = work_.idle() && work_.wants_more();
-  const bool tells = !work_.idle() && now_ - times_.told_progress >= kTellProgress;
-  if (hungry || tells) send_progress(false, due);
-  say_vote();  // once more: the leader may have lost the first one with all it knew
-  if (run_is_over_ && !part_.ended() && !(head() && head()->last) && roster().following().empty()) {
-    part_.end();
-    ask_owner(Ended{"the run ended before this peer had its last state"});
+  for (std::string& address : core_.membership.roster().dials(core_.now, core_.members(), chance))
+    core_.outputs.ask_owner(Dial{std::move(address)});
+  announcing_.tell_again(told);
+  if (run_is_over_ && !core_.part.ended() && core_.membership.roster().following().empty()) {
+    core_.part.end();
+    core_.outputs.ask_owner(Ended{"the run ended before this peer had its last state"});
   }
 }
 
 // ---- the owner
-// ------------------------------------------------------------------------------------------------
 
 void Swarm::fresh(Instant now, const Digest& parameters) {
-  wake(now);
-  history_.fresh(parameters);
-  send_progress();
+  core_.wake(now);
+  core_.history.fresh(parameters);
+  announcing_.send_progress();
   settle();
 }
 
 void Swarm::go_on_alone(Instant now) {
-  wake(now);
-  part_.go_on_alone();
+  core_.wake(now);
+  core_.part.go_on_alone();
   settle();
 }
 
-void Swarm::seek(const std::vector<Member>& members) { membership_.seek(members); }
+void Swarm::fall_behind(Instant now, std::string why) {
+  core_.wake(now);
+  out_of_step({std::move(why)});
+  settle();
+}
 
 void Swarm::begin(Instant now, const wire::Record& record, const Digest& parameters) {
-  wake(now);
-  if (peer_state() == wire::PeerState::fresh) part_.begin_anew();
+  core_.wake(now);
+  if (peer_state() == PeerState::fresh) core_.part.begin_anew();
   adopt(record);
-  tell_peer_state();  // before the progress: only peers that follow the history count
+  announcing_.tell_peer_state();  // before the progress: only peers that follow the history count
   applied(now, record.round, parameters);
 }
 
 void Swarm::applied(Instant now, Round round, const Digest& parameters) {
-  wake(now);
-  if (!head() || head()->round != round || peer_state() == wire::PeerState::syncing) return;
-  history_.applied(round, parameters);
-  if (head()->last) tell_peer_state();
-  send_progress();
+  core_.wake(now);
+  if (!head() || head()->round != round || peer_state() == PeerState::syncing) return;
+  core_.history.applied(round, parameters);
+  if (head()->last) announcing_.tell_peer_state();
+  announcing_.send_progress();
   settle();
 }
 
 void Swarm::completed(Instant now, const Digest& mean) {
-  wake(now);
-  acceptor_.complete(mean);
-  if (!rarely(options_.rarely, "swarm.late_vote")) say_vote();  // the next tick says it
+  core_.wake(now);
+  core_.acceptor.complete(mean);
+  if (!rarely(core_.options.rarely, "swarm.late_vote")) announcing_.say_vote();  // the next tick says it
   settle();
 }
 
-void Swarm::say_vote() {
-  if (farewell_.gave_seat()) return;
-  if (const std::optional<wire::Vote> vote = acceptor_.vote()) {
-    send(ballot_owner(head()->members, vote->ballot).peer, *vote);
-  }
-}
-
 void Swarm::report_stall(Instant now, PeerId suspect, wire::StallCause cause, RangeSet missing) {
-  wake(now);
-  if (!takes_part()) return;
-  if (const std::optional<PeerId> leads = leader())
-    send(*leads, wire::StallReport{{head()->round + 1}, suspect, cause, std::move(missing)});
+  core_.wake(now);
+  if (!core_.takes_part()) return;
+  following_.report_stall(suspect, cause, std::move(missing));
   settle();
 }
 
 std::optional<WorkItem> Swarm::begin_work(Instant now, std::uint64_t most) {
-  wake(now);
-  const std::uint64_t all = options_.lease.microbatches();
-  own_.grain = known_grain(most, all);
-  if (!takes_part() || !history_.parameters() || !own_.is_here()) return std::nullopt;
-  if (work_.queued() > 0 && rarely(options_.rarely, "swarm.late_work")) return std::nullopt;
-  std::optional<WorkItem> item = work_.begin(most == 0 ? all : own_.grain);
-  if (item) {
-    const wire::Record next = record_after(*head(), options_.lease);
-    item->samples = samples_of(next, item->microbatches, options_.lease);
-    if (work_.queued() > 0) item->ahead = samples_of(next, work_.waiting(), options_.lease);
-  }
-  if (item && work_.wants_more() && !part_.leaves()) {
-    send_progress();
+  core_.wake(now);
+  std::optional<WorkItem> item = following_.begin_work(most);
+  if (item && core_.work.wants_more() && !core_.part.leaves()) {
+    announcing_.send_progress();
     settle();
   }
   return item;
 }
 
 void Swarm::finish_work(Instant now, const WorkItem& item, const Finished& finished) {
-  wake(now);
-  own_.samples_per_s = finished.samples_per_s;
-  own_.settings = finished.settings;
-  if (!of_this_round(item.round) || work_.idle()) return;
-  work_.finish(finished.microbatches);
-  if (!own_.is_here() && work_.queued() > 0) {
-    give_back_queued();
-  } else if (work_.wants_more() || !own_.settings.empty()) {
-    send_progress(part_.leaves());
-  }
-  settle();
+  core_.wake(now);
+  if (following_.finish_work(item, finished)) settle();
 }
 
-// If a plan counts on what was held, the leader has to know that it will not come.
 void Swarm::give_back(Instant now, const WorkItem& item, const std::optional<FailedSample>& failed) {
-  wake(now);
-  if (!of_this_round(item.round) || work_.idle()) return;
-  work_.finish(0);
-  if (failed) {
-    const wire::Record next = record_after(*head(), options_.lease);
-    const auto microbatch = microbatch_of(failed->sample, item.microbatches, next, options_.lease);
-    if (microbatch)
-      work_.fail(*microbatch,
-                 {failed->sample, failed->why.substr(0, wire::kMostFailureBytes), failed->skippable});
-  }
-  give_back_queued();
-  settle();
+  core_.wake(now);
+  if (following_.give_back(item, failed)) settle();
 }
 
-void Swarm::tell_failures(PeerId to) {
-  if (!work_.failures().microbatches.empty() && of_this_round(work_.round())) send(to, work_.failures());
-}
-
-bool Swarm::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
-  return work_.has_done_just(slot, microbatches);
-}
-
-void Swarm::give_back_queued() {
-  work_.drop_queued();
-  send_progress(true);
-  if (acceptor_.averages() && leader() && lacks_of(*acceptor_.plan(), options_.self.peer, work_)) {
-    const StepId step = acceptor_.plan()->step();
-    send(*leader(), wire::StallReport{step, options_.self.peer, wire::StallCause::owes_contribution});
-  }
-}
-
-void Swarm::fall_behind(Instant now, std::string why) {
-  wake(now);
-  out_of_step(std::move(why));
-  settle();
-}
-
-void Swarm::catching_up(Instant now, const wire::CatchingUp& how) {
-  const bool news =
-      how.lost_ground > own_.catching_up.lost_ground && how.lost_ground >= Holdback::kLostGround;
-  own_.catching_up = how;
-  if (!news) return;
-  wake(now);
-  tell_peer_state();
-}
-
-// Others have to know at once: this peer may be the one that leads.
 void Swarm::set_presence(Instant now, wire::Presence presence) {
-  wake(now);
-  if (std::exchange(own_.presence, presence) == presence) return;
-  tell_peer_state();
-  if (!own_.is_here() && work_.queued() > 0) {
-    give_back_queued();
-  } else {
-    send_progress();
+  core_.wake(now);
+  if (following_.set_presence(presence)) settle();
+}
+
+void Swarm::leave(Instant now, std::optional<Instant> deadline) {
+  core_.wake(now);
+  if (leaving_.leave(deadline)) settle();
+}
+
+void Swarm::handed_over(Instant now) {
+  core_.wake(now);
+  if (leaving_.handed_over()) settle();
+}
+
+std::vector<std::uint32_t> Swarm::keep(Instant now, PeerId from, const wire::Entrust& entrust) {
+  core_.wake(now);
+  const std::optional<std::vector<std::uint32_t>> kept = leaving_.keep(from, entrust);
+  if (kept) settle();
+  return kept.value_or(std::vector<std::uint32_t>{});
+}
+
+void Swarm::set_at_risk(Instant now, bool at_risk) {
+  core_.wake(now);
+  if (leaving_.set_at_risk(at_risk)) settle();
+}
+
+void Swarm::freeze(Instant now, Instant from, Duration lasts) {
+  core_.wake(now);
+  leaving_.freeze(from, lasts);
+}
+
+// ---- messages
+
+void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
+  const wire::Heartbeat heartbeat = core_.membership.on_heartbeat(core_.now, from, told, core_.history);
+  if (Lead* lead = leading_.lead()) lead->on_heartbeat(from, heartbeat);
+  if (core_.membership.take_resend(core_.now, from)) core_.outputs.ask_owner(SendAgain{from});
+  const bool has_history =
+      heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;
+  if (peer_state() == PeerState::fresh && has_history)
+    return out_of_step({"the run is at round " + std::to_string(heartbeat.head)});
+  if (!core_.takes_part() || !has_history) return;
+  // A peer that missed the decision, or whose history gives way to this one, is told the record.
+  if (goes_before(core_.history.rank(), rank_of(heartbeat))) core_.send(from, wire::Commit{*head()});
+}
+
+void Swarm::receive(PeerId from, const wire::Peers& peers) {
+  core_.membership.on_peers(from, peers.peers, core_.members());
+}
+
+void Swarm::receive(PeerId from, const wire::Progress& progress) {
+  if (!is_sound(progress, core_.options.lease)) return;
+  core_.membership.hear(from, progress);
+  const std::optional<Digest>& parameters = core_.history.parameters();
+  const bool waits_for_the_beginning = !head() && progress.round == 0 && parameters;
+  if (waits_for_the_beginning && (core_.options.founders_parameters || progress.parameters == *parameters))
+    core_.membership.on_fresh(from);
+  if (Lead* lead = leading_.lead()) lead->on_progress(core_.membership.process(from), progress);
+}
+
+void Swarm::receive(PeerId from, const wire::Lease& lease) {
+  if (std::optional<CatchUp> due = following_.take(from, lease)) out_of_step(*std::move(due));
+}
+
+void Swarm::receive(PeerId from, const wire::Plan& plan) {
+  if (std::optional<CatchUp> due = following_.take(from, plan)) out_of_step(*std::move(due));
+}
+
+void Swarm::receive(PeerId from, const wire::Vote& vote) {
+  if (leading_.leads() && core_.of_this_round(vote.step.round)) leading_.lead()->on_vote(from, vote);
+}
+
+void Swarm::receive(PeerId from, const wire::Promise& promise) {
+  if (!leading_.leads() || !core_.of_this_round(promise.progress.round)) return;
+  if (!is_sound(promise.progress, core_.options.lease)) return;
+  const auto& plan = promise.accepted;
+  if (plan && !fault_of(plan->plan.draft, *head(), core_.options.lease).empty()) return;
+  leading_.lead()->on_promise(from, promise);
+}
+
+void Swarm::receive(PeerId from, const wire::StallReport& report) {
+  if (report.cause == wire::StallCause::send_again) {
+    if (report.suspect != core_.options.self.peer || !core_.of_this_round(report.step.round)) return;
+    core_.membership.ask_again(core_.now, from);
+    if (core_.membership.take_resend(core_.now, from)) core_.outputs.ask_owner(SendAgain{from});
+    return;
   }
-  settle();
+  if (Lead* lead = leading_.lead()) lead->on_report(from, report);
 }
 
-// ---- sending
-// --------------------------------------------------------------------------------------------------
-
-void Swarm::send(PeerId to, wire::Message message) {
-  if (to == options_.self.peer) {
-    own_messages_.push_back(std::move(message));
-  } else if (roster().is_open(to)) {
-    messages_.push_back({to, std::move(message)});
-  }
+void Swarm::receive(PeerId from, const wire::Failures& failures) {
+  if (leading_.leads() && is_sound(failures, core_.options.lease))
+    leading_.lead()->on_failures(from, failures);
 }
 
-// The leader, and its successor.
-std::set<PeerId> Swarm::in_front() const {
-  std::set<PeerId> front;
-  const std::optional<PeerId> leads = leader();
-  if (!leads) return front;
-  front.insert(*leads);
-  const auto successor = std::find_if(head()->members.begin(), head()->members.end(),
-                                      [&](const Member& m) { return m.peer != *leads && is_here(m); });
-  if (successor != head()->members.end()) front.insert(successor->peer);
-  return front;
+void Swarm::receive(PeerId from, const wire::HandOver& order) {
+  if (core_.of_this_round(order.round) && following_.may_follow(from, order.ballot)) leaving_.take(order);
 }
 
-void Swarm::ask_owner(Action action) { actions_.push_back(std::move(action)); }
-
-void Swarm::broadcast(const wire::Message& message) {
-  for (PeerId peer : roster().open_peers()) send(peer, message);
+// From a peer that followed the run longer than this one, or as long; or from this one as the leader.
+void Swarm::receive(PeerId from, const wire::Stop& stop) {
+  const bool counts = from == core_.options.self.peer || !core_.takes_part() ||
+                      names(core_.members(), core_.membership.process(from));
+  if (core_.part.ended() || !counts || (head() && stop.round <= head()->round)) return;
+  core_.part.end();
+  leading_.end();
+  core_.outputs.ask_owner(Ended{printable_line(stop.why.substr(0, 2 * wire::kMostFailureBytes)), true});
 }
 
-void Swarm::tell_peer_state() {
-  times_.told_state = now_;
-  const PeerId self = options_.self.peer;
-  const wire::Heartbeat own = heartbeat_to(self);
-  membership_.on_own_heartbeat(own);
-  if (Lead* lead = leading_.lead()) lead->on_heartbeat(self, own);
-  for (PeerId peer : roster().open_peers()) send(peer, heartbeat_to(peer));
-}
-
-wire::Heartbeat Swarm::heartbeat_to(PeerId peer) const {
-  wire::Heartbeat beat;
-  beat.peer_state = peer_state();
-  if (head()) {
-    beat.head = head()->round;
-    beat.head_record = history_.digest();
-    beat.majority_samples = head()->majority_samples;
-    beat.samples = head()->samples_total();
-    beat.had_company = head()->had_company;
-    beat.restarts = head()->restarts;
-  }
-  if (peer_state() == wire::PeerState::syncing) beat.catching_up = own_.catching_up;
-  beat.outlook = farewell_.outlook();
-  beat.presence = own_.presence;
-  membership_.address(beat, now_, peer);
-  // A peer is taken for lost after four times its announced interval.
-  const auto quiet_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(farewell_.silence_ahead(now_) / 2);
-  beat.next_ms = std::max(beat.next_ms, static_cast<std::uint32_t>(quiet_ms.count()));
-  return beat;
-}
-
-wire::Progress Swarm::progress() const {
-  wire::Progress progress;
-  progress.round = head() ? head()->round + 1 : 0;
-  progress.ballot = acceptor_.promised();
-  progress.parameters = history_.parameters().value_or(Digest{});
-  progress.samples_per_s = own_.samples_per_s;
-  progress.grain = own_.grain;
-  progress.slots = work_.progress();
-  progress.wants_more =
-      history_.parameters() && work_.wants_more() && !part_.leaves() && own_.is_here() && is_knotted();
-  progress.leaving = part_.leaves();
-  progress.called = acceptor_.averages();
-  progress.bandwidth = own_.bandwidth;
-  progress.outlook = farewell_.outlook();
-  progress.leaves_in_s = farewell_.leaves_in_s(now_);
-  progress.seats = acceptor_.seats();
-  progress.gave_seat = farewell_.gave_seat();
-  progress.settings = own_.settings;
-  return progress;
-}
-
-void Swarm::send_progress(bool gave_back) { send_progress(gave_back, roster().open_peers()); }
-
-void Swarm::send_progress(bool gave_back, const std::vector<PeerId>& where_unled) {
-  if (!history_.parameters() || part_.ended()) return;
-  wire::Progress now = progress();
-  now.gave_back = gave_back;
-  times_.told_progress = now_;
-  if (part_.is_member()) {
-    if (const std::optional<PeerId> leads = leader()) {
-      tell_failures(*leads);
-      send(*leads, now);
+void Swarm::receive(PeerId, const wire::Commit& commit) {
+  const wire::Record& record = commit.record;
+  History& history = core_.history;
+  if (record.run != core_.options.run || record.members.empty() || core_.part.ended()) return;
+  const wire::Rank told = rank_of(record);
+  run_is_over_ = run_is_over_ || (record.last && (!head() || goes_before(told, history.rank())));
+  core_.membership.on_commit(core_.now, told);
+  if (peer_state() == PeerState::fresh) {
+    const bool begins =
+        record.round == 0 && history.parameters() && record.parameters == *history.parameters();
+    if (begins) {
+      adopt(record);
+      announcing_.send_progress();
+    } else if (record.round == 0 && history.parameters() && core_.options.founders_parameters) {
+      out_of_step({"the run begins with the parameters of its founder"});
     }
-  } else if (peer_state() == wire::PeerState::ready || peer_state() == wire::PeerState::fresh) {
-    for (PeerId peer : where_unled) {
-      tell_failures(peer);
-      send(peer, now);
+    return;
+  }
+  if (peer_state() == PeerState::syncing || !head()) return;
+  const History::News news = history.judge(record, core_.acceptor.expected());
+  if (news == History::News::old) return;
+  if (news == History::News::other && differs_from(history, record)) {
+    return out_of_step(
+        {"its parameters differ from those with which round " + std::to_string(record.round) + " began",
+         true});
+  }
+  if (news == History::News::other) {
+    const std::string round = "round " + std::to_string(record.round);
+    return out_of_step({record.round > head()->round ? round + " was decided without this peer"
+                                                     : "another history goes before this one: its " + round});
+  }
+  // I2: a record is followed only by a peer whose own mean is the one that it decides.
+  TW_CHECK(core_.acceptor.stage() == Acceptor::Stage::complete && core_.takes_part());
+  core_.last_round.decided(core_.now, core_.acceptor.plan()->shares);
+  report_changes(core_, record);
+  core_.part.decided();
+  turn_away_squatters(core_, record.members);
+  history.extend(record);
+  core_.outputs.ask_owner(Committed{record});
+  begin_round(false);
+}
+
+// ---- history
+
+void Swarm::adopt(const wire::Record& record) {
+  TW_CHECK(!leading_.leads());
+  turn_away_squatters(core_, record.members);
+  begin_round(core_.history.begin(record));
+}
+
+// again: the state was taken anew, and promises and votes of this round still stand.
+void Swarm::begin_round(bool again) {
+  const wire::Record& record = *head();
+  core_.membership.begin_round(core_.now, record);
+  const bool member = names(record.members, core_.options.self);
+  if (!member && core_.part.leaves()) {
+    core_.outputs.ask_owner(Ended{"left after round " + std::to_string(record.round)});
+    core_.part.end();
+  }
+  core_.part.follow(member);
+  TW_CHECK(core_.part.is_member() == member);
+  leading_.end();
+  core_.last_round.begin_round();
+  core_.acceptor.begin_round(again);
+  if (!again) core_.farewell.begin_round();
+  if (again) {
+    core_.work.start_over();
+    return;
+  }
+  core_.work = Work(record.round + 1);
+  leading_.begin_round();
+}
+
+void Swarm::out_of_step(CatchUp why) {
+  if (peer_state() == PeerState::syncing || core_.part.ended()) return;
+  core_.part.fall_behind();
+  leading_.end();
+  announcing_.tell_peer_state();
+  core_.outputs.ask_owner(std::move(why));
+}
+
+// A leader's word to itself goes the way of all others, so that leading and following never meet.
+void Swarm::settle() {
+  if (const std::optional<wire::Record> first = found_when_all_are_here(core_)) {
+    core_.broadcast(wire::Commit{*first});
+    if (core_.options.founders_parameters) core_.membership.take_the_first_state(core_.now, first->members);
+    adopt(*first);
+    announcing_.send_progress();
+  }
+  do {
+    while (!core_.own_messages.empty()) {
+      const wire::Message message = std::move(core_.own_messages.front());
+      core_.own_messages.pop_front();
+      dispatch(core_.options.self.peer, message);
     }
-  }
+    leading_.leave_a_lost_one();
+    if (leading_.consider() == Ballot{0}) announcing_.send_progress();
+    if (const std::optional<wire::Stop> stop = leading_.step()) receive(core_.options.self.peer, *stop);
+  } while (!core_.own_messages.empty() || (leading_.leads() && leading_.lead()->resigned()));
+  leaving_.hand_over_when_idle();
+  leaving_.consider();
 }
 
-bool Swarm::is_orphaned() const {
-  return peer_state() == wire::PeerState::ready && !head()->last &&
-         std::ranges::none_of(head()->members, [&](const Member& m) { return is_here(m); });
-}
+// ---- views
 
-std::vector<PeerId> Swarm::not_at_the_end() const {
-  TW_CHECK(head() && head()->last);
-  return membership_.lacking(history_.digest(), members());
-}
-
-Wait Swarm::wait_for_the_beginning() const {
-  Wait wait{Wait::Kind::company};
-  if (options_.founder) {
-    wait.total = options_.wait_for;
-    const std::set<PeerId>& fresh = membership_.fresh();
-    wait.done = std::min<std::size_t>(wait.total, fresh.size() + 1);
-    wait.peers.assign(fresh.begin(), fresh.end());
-    if (wait.done < wait.total) return wait;
-    if (membership_.has_asked_all()) return {};
-    wait.kind = Wait::Kind::answer;
-  } else {
-    wait.peers = roster().open_peers();
-    wait.kind = wait.peers.empty()               ? Wait::Kind::answer
-                : membership_.has_founder_here() ? Wait::Kind::beginning
-                                                 : Wait::Kind::founder;
-  }
-  return wait;
+std::uint64_t Swarm::held_bytes() const {
+  const std::uint64_t notes = leading_.leads() ? leading_.lead()->notes() : 0;
+  return core_.membership.held_bytes() + notes * Membership::kNoteBytes;
 }
 
 Wait Swarm::waiting() const {
-  if (leads()) return leading_.lead()->waiting();
-  if (farewell_.stage() != Farewell::Stage::none)
-    return {Wait::Kind::custody, {farewell_.order().to}, head()->round + 1};
-  if (!head()) return wait_for_the_beginning();
-  const std::optional<PeerId> leads = leader();
-  if (leads == options_.self.peer) return wait_to_lead(view());
-  if (std::vector<PeerId> missing = membership_.missing_for_a_majority(members()); !missing.empty())
-    return {Wait::Kind::majority, std::move(missing), head()->round};
+  if (leading_.leads()) return leading_.lead()->waiting();
+  if (core_.farewell.stage() != Farewell::Stage::none)
+    return {Wait::Kind::custody, {core_.farewell.order().to}, head()->round + 1};
+  if (!head()) return wait_for_the_beginning(core_);
+  const std::optional<PeerId> leads = core_.leader();
+  if (leads == core_.options.self.peer) return leading_.wait_to_lead();
+  std::vector<PeerId> missing = core_.membership.missing_for_a_majority(core_.members());
+  if (!missing.empty()) return {Wait::Kind::majority, std::move(missing), head()->round};
   Wait wait{Wait::Kind::members, {}, head()->round + 1};
   if (leads) {
-    wait.kind = acceptor_.plan() ? Wait::Kind::commit : Wait::Kind::work;
+    wait.kind = core_.acceptor.plan() ? Wait::Kind::commit : Wait::Kind::work;
     wait.peers = {*leads};
     return wait;
   }
   for (const Member& m : head()->members) {
-    if (!m.is(options_.self)) wait.peers.push_back(m.peer);
+    if (!m.is(core_.options.self)) wait.peers.push_back(m.peer);
   }
   return wait;
 }

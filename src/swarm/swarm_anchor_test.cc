@@ -17,7 +17,7 @@ struct AnchoredRun {
     return pool.comes(
         [this, leader, told = std::move(told)] {
           return std::ranges::all_of(
-              told, [&](std::uint64_t id) { return pool.at(id).leader() == PeerId{leader}; });
+              told, [&](std::uint64_t id) { return pool.at(id).view().leader() == PeerId{leader}; });
         },
         15s);
   }
@@ -72,7 +72,7 @@ TEST(Anchors, are_known_to_all_that_are_linked) {
   AnchoredRun run({2});
   run.pool.start_all(3);
   ASSERT_TRUE(run.pool.reaches(1, 1));
-  for (std::uint64_t id : {1, 2, 3}) EXPECT_EQ(run.pool.at(id).anchors(), (std::set<PeerId>{{2}}));
+  for (std::uint64_t id : {1, 2, 3}) EXPECT_EQ(run.pool.at(id).view().anchors(), (std::set<PeerId>{{2}}));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(SwarmBusy, follows_and_votes_without_its_thread) {
     set_presence(pool, busy, Presence::away);
     const Round then = pool.round_of(other);
     EXPECT_TRUE(pool.comes([&] { return pool.round_of(other) >= then + 3; }, 9s)) << "one works for two";
-    EXPECT_EQ(PeerId{other}, pool.at(other).leader()) << "it knows the parameters of the round";
+    EXPECT_EQ(PeerId{other}, pool.at(other).view().leader()) << "it knows the parameters of the round";
     EXPECT_THAT(members_after(pool, other), testing::ElementsAre(PeerId{other}, PeerId{busy}));
     EXPECT_TRUE(pool.peer(busy).catch_ups.empty());
     set_presence(pool, busy, Presence::here);
@@ -58,9 +58,9 @@ TEST(SwarmBusy, leads_where_all_are_busy) {
   ASSERT_TRUE(pool.reaches(1, 1));
   for (const std::uint64_t id : {1, 2, 3}) set_presence(pool, id, Presence::away);
   pool.run_for(3s);
-  EXPECT_EQ(PeerId{1}, pool.at(3).leader());
+  EXPECT_EQ(PeerId{1}, pool.at(3).view().leader());
   set_presence(pool, 3, Presence::here);
-  EXPECT_TRUE(pool.comes([&] { return pool.at(3).leads(); }, 1s));
+  EXPECT_TRUE(pool.comes([&] { return pool.at(3).leading().leads(); }, 1s));
 }
 
 TEST(SwarmBusy, leads_rather_than_one_that_does_not_follow_even_at_risk) {
@@ -69,7 +69,7 @@ TEST(SwarmBusy, leads_rather_than_one_that_does_not_follow_even_at_risk) {
   ASSERT_TRUE(pool.reaches(1, 1));
   pool.at(2).set_at_risk(pool.now(), true);
   set_presence(pool, 1, Presence::away);
-  EXPECT_TRUE(pool.comes([&] { return pool.at(2).leads(); }, 1s));
+  EXPECT_TRUE(pool.comes([&] { return pool.at(2).leading().leads(); }, 1s));
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ class Follower {
   }
 
   void listen() {
-    for (wire::Envelope& e : swarm.take_messages()) sent.push_back(std::move(e));
-    for (Action& d : swarm.take_actions()) actions.push_back(std::move(d));
+    for (wire::Envelope& e : swarm.outputs().take_messages()) sent.push_back(std::move(e));
+    for (Action& d : swarm.outputs().take_actions()) actions.push_back(std::move(d));
   }
 
   Instant now = Instant{} + 1h;
@@ -178,10 +178,10 @@ TEST(Follower, turns_away_who_is_linked_under_the_id_of_a_member_when_the_member
   follower.swarm.on_taken(follower.now, member(3));
   follower.listen();
   EXPECT_TRUE(follower.took<Hangup>());
-  EXPECT_FALSE(follower.swarm.may_link(stranger));
-  EXPECT_TRUE(follower.swarm.may_link(member(3)));
+  EXPECT_FALSE(follower.swarm.view().may_link(stranger));
+  EXPECT_TRUE(follower.swarm.view().may_link(member(3)));
   follower.swarm.step(follower.now + 7s);
-  EXPECT_TRUE(follower.swarm.may_link(stranger)) << "the member has not come: its place is free";
+  EXPECT_TRUE(follower.swarm.view().may_link(stranger)) << "the member has not come: its place is free";
 }
 
 TEST(Follower, turns_away_who_is_linked_under_the_id_of_a_member_when_a_round_is_decided) {
@@ -358,7 +358,7 @@ TEST(Follower, does_what_a_plan_counts_on_though_it_dropped_it_on_leaving) {
     EXPECT_EQ(4 * (15 - i), item->ahead.count()) << "samples";
     follower.swarm.finish_work(follower.now, *item, {1, 1});
   }
-  EXPECT_TRUE(follower.swarm.has_done_just(0, RangeSet(Range{8, 8})));
+  EXPECT_TRUE(follower.swarm.view().work.has_done_just(0, RangeSet(Range{8, 8})));
 }
 
 TEST(Follower, says_that_what_it_gave_back_does_not_come_though_a_plan_counts_on_it) {
@@ -443,7 +443,7 @@ TEST(Follower, says_that_its_sum_is_not_the_one_that_a_plan_counts_on) {
   given.tell(1, wire::Lease{7, 0, 0, RangeSet(Range{8, 8})});
   while (const std::optional<WorkItem> item = given.swarm.begin_work(given.now))
     given.swarm.finish_work(given.now, *item, {1, 1});
-  given.swarm.close_slot(0);
+  given.swarm.work().close(0);
   given.tell(1, given.plan());
   EXPECT_EQ(0U, given.count<StallReport>(1)) << "others have it";
 }
@@ -484,7 +484,7 @@ TEST(Follower, gives_no_way_to_a_longer_history_that_fewer_samples_of_a_majority
   EXPECT_EQ(0U, alone.count<Commit>(1)) << "it has nothing to tell";
   alone.tell(1, Commit{alone.head});
   EXPECT_TRUE(alone.took<CatchUp>());
-  EXPECT_EQ(alone.head.round, alone.swarm.best_told().round);
+  EXPECT_EQ(alone.head.round, alone.swarm.view().best_told().round);
 }
 
 TEST(Follower,
@@ -526,10 +526,10 @@ TEST(Follower, believes_a_commit_that_no_heartbeat_confirms_for_two_seconds) {
   forged.round = 1'000'000;
   forged.first_sample = 64'000'000;
   f.tell(3, Commit{forged});
-  EXPECT_EQ(1'000'000U, f.swarm.best_told().round);
+  EXPECT_EQ(1'000'000U, f.swarm.view().best_told().round);
   f.now += 2s;
   f.tell(1, beat_of(f.head));
-  EXPECT_EQ(6U, f.swarm.best_told().round);
+  EXPECT_EQ(6U, f.swarm.view().best_told().round);
 }
 
 TEST(Follower, takes_no_plan_that_no_correct_leader_makes) {
@@ -601,13 +601,13 @@ TEST(Follower, keeps_no_more_of_100000_ids_that_came_and_went_than_its_bounds) {
     follower.swarm.on_close(follower.now, PeerId{id}, "gone");
     follower.sent.clear();
     follower.actions.clear();
-    follower.swarm.take_events();
+    follower.swarm.outputs().take_events();
     const std::uint64_t bound = (Roster::kMostStrangers + 10) * (Roster::kEntryBytes + Swarm::kNotesBytes);
     if (id % 1000 == 0) {
       ASSERT_LE(follower.swarm.held_bytes(), bound) << id;
     }
   }
-  EXPECT_TRUE(follower.swarm.roster().is_open(PeerId{3}));
+  EXPECT_TRUE(follower.swarm.view().membership.roster().is_open(PeerId{3}));
 }
 
 /// Peer 2 waits for 1 to begin the run; process `incarnation` is linked under id 1.
@@ -615,12 +615,12 @@ struct Waiting {
   Waiting(std::uint64_t incarnation, bool founds) : swarm(Follower::options(), now) {
     swarm.fresh(now, kParameters);
     swarm.on_open(now, {PeerId{1}, "p1", incarnation}, {.founds = founds});
-    swarm.take_actions();
+    swarm.outputs().take_actions();
   }
 
   bool turns_away_who_is_linked_for(const wire::Member& caller, bool founds) {
     swarm.on_taken(now, caller, founds);
-    const std::vector<Action> actions = swarm.take_actions();
+    const std::vector<Action> actions = swarm.outputs().take_actions();
     return std::ranges::any_of(actions, [](const Action& d) {
       const auto* hangup = std::get_if<Hangup>(&d);
       return hangup != nullptr && hangup->peer == PeerId{1};
@@ -636,8 +636,8 @@ TEST(Follower, gives_the_founder_its_id_back_before_the_run_has_begun) {
   Waiting squatted(twin.incarnation, false);
   EXPECT_FALSE(squatted.turns_away_who_is_linked_for(founder, false)) << "it does not say what it is";
   EXPECT_TRUE(squatted.turns_away_who_is_linked_for(founder, true));
-  EXPECT_FALSE(squatted.swarm.may_link(twin)) << "until the founder is linked";
-  EXPECT_TRUE(squatted.swarm.may_link(founder));
+  EXPECT_FALSE(squatted.swarm.view().may_link(twin)) << "until the founder is linked";
+  EXPECT_TRUE(squatted.swarm.view().may_link(founder));
   Waiting founded(founder.incarnation, true);
   EXPECT_FALSE(founded.turns_away_who_is_linked_for(twin, true)) << "of two founders the one that is here";
   Follower member;
@@ -649,10 +649,10 @@ TEST(Follower, gives_the_founder_its_id_back_before_the_run_has_begun) {
 TEST(Follower, tells_what_led_to_a_record_before_what_came_of_it) {
   Follower leader;
   leader.swarm.on_close(leader.now, PeerId{1}, "gone");  // 2 leads round 7
-  ASSERT_TRUE(leader.swarm.leads());
-  EXPECT_TRUE(leader.swarm.take_events_until(6).empty());
-  EXPECT_FALSE(leader.swarm.take_events_until(7).empty());
-  EXPECT_TRUE(leader.swarm.take_events().empty()) << "each is told once";
+  ASSERT_TRUE(leader.swarm.leading().leads());
+  EXPECT_TRUE(leader.swarm.outputs().take_events_until(6).empty());
+  EXPECT_FALSE(leader.swarm.outputs().take_events_until(7).empty());
+  EXPECT_TRUE(leader.swarm.outputs().take_events().empty()) << "each is told once";
 }
 
 TEST(Follower, sends_its_segments_again_to_a_peer_that_still_lacks_them) {

@@ -138,11 +138,11 @@ TEST(SwarmLeaving, yields_the_lead_at_once) {
   Pool pool(long_rounds());
   pool.start_all(3);
   pool.run_for(5s);
-  ASSERT_EQ(PeerId{1}, pool.at(2).leader());
+  ASSERT_EQ(PeerId{1}, pool.at(2).view().leader());
   pool.at(1).set_at_risk(pool.now(), true);
-  EXPECT_FALSE(pool.at(1).leads()) << "before anybody outbids it";
-  EXPECT_TRUE(pool.comes([&] { return pool.at(2).leads() && !pool.at(1).leads(); }, 1s));
-  EXPECT_TRUE(pool.comes([&] { return pool.at(3).leader() == PeerId{2}; }, 1s));
+  EXPECT_FALSE(pool.at(1).leading().leads()) << "before anybody outbids it";
+  EXPECT_TRUE(pool.comes([&] { return pool.at(2).leading().leads() && !pool.at(1).leading().leads(); }, 1s));
+  EXPECT_TRUE(pool.comes([&] { return pool.at(3).view().leader() == PeerId{2}; }, 1s));
   ASSERT_TRUE(pool.comes([&] { return pool.round_of(1) == 1; }, 200s));
   EXPECT_EQ(PeerId{1}, pool.peer(2).applied.back().members.back().peer) << "it is the last to lead";
   EXPECT_EQ(0, events(pool, 2, Phase::reissue));
@@ -154,7 +154,7 @@ TEST(SwarmLeaving, keeps_the_lead_where_nobody_expects_to_stay) {
   ASSERT_TRUE(pool.reaches(1, 1));
   for (const std::uint64_t id : {1, 2, 3}) pool.at(id).set_at_risk(pool.now(), true);
   EXPECT_TRUE(pool.reaches(1, 5));
-  EXPECT_EQ(PeerId{1}, pool.at(2).leader());
+  EXPECT_EQ(PeerId{1}, pool.at(2).view().leader());
 }
 
 TEST(SwarmLeaving, does_not_entrust_a_peer_at_risk) {

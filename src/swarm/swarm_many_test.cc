@@ -32,7 +32,7 @@ TEST(ManyPeers, all_meet_though_nobody_but_the_founder_is_told_of_all) {
   ASSERT_TRUE(crowd.pool.reaches(kMany, 1));
   crowd.pool.run_for(2s);
   for (std::uint64_t id = 1; id <= kMany; ++id) {
-    EXPECT_EQ(kMany - 1, crowd.pool.at(id).roster().open_peers().size());
+    EXPECT_EQ(kMany - 1, crowd.pool.at(id).view().membership.roster().open_peers().size());
   }
 }
 
@@ -62,7 +62,7 @@ TEST(ManyPeers, replace_a_leader_and_its_successor_that_hang_one_after_the_other
   crowd.pool.peer(1).stopped = true;
   crowd.pool.peer(2).stopped = true;
   const auto leads = [&](std::uint64_t id) {
-    return [&crowd, id] { return crowd.pool.at(50).leader() == PeerId{id}; };
+    return [&crowd, id] { return crowd.pool.at(50).view().leader() == PeerId{id}; };
   };
   EXPECT_TRUE(crowd.pool.comes(leads(3), 3s));
 }
@@ -71,7 +71,7 @@ TEST(ManyPeers, go_on_without_one_that_hangs_and_without_the_leader_that_hangs) 
   Crowd crowd;
   ASSERT_TRUE(crowd.pool.reaches(kMany, 1));
   crowd.pool.run_for(5s);
-  const std::uint64_t leader = crowd.pool.at(50).leader()->value;
+  const std::uint64_t leader = crowd.pool.at(50).view().leader()->value;
   crowd.pool.peer(50).stopped = true;
   Round round = crowd.pool.round_of(kMany);
   EXPECT_TRUE(crowd.pool.comes([&] { return crowd.pool.round_of(kMany) >= round + 2; }, 10s));

@@ -75,7 +75,8 @@ TEST(SwarmReturn, history_begun_anew_from_a_round_takes_those_along_that_stand_t
   pool.drop = [](auto, auto, const auto&) { return false; };
   pool.run_for(20ms);
   pool.start(1, true);
-  ASSERT_TRUE(pool.comes([&] { return pool.at(1).is_orphaned() && pool.at(3).is_orphaned(); }, 10s));
+  ASSERT_TRUE(
+      pool.comes([&] { return pool.at(1).view().is_orphaned() && pool.at(3).view().is_orphaned(); }, 10s));
   const wire::Record head = *pool.at(1).head();
   const wire::Record anew = begun_anew(head, {pool.process(1)});
   pool.peer(1).applied.push_back(anew);

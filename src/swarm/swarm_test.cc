@@ -80,9 +80,10 @@ TEST(Swarm, knots_the_mesh_from_one_address_and_measures_round_trips) {
   Pool pool;
   pool.start_all(4);
   pool.run_for(2s);
-  for (const std::uint64_t id : {1, 2, 3, 4}) EXPECT_EQ(3U, pool.at(id).roster().open_peers().size());
-  EXPECT_GE(pool.at(2).round_trip(PeerId{3}), 5ms);
-  EXPECT_LE(pool.at(2).round_trip(PeerId{3}), 20ms);
+  for (const std::uint64_t id : {1, 2, 3, 4})
+    EXPECT_EQ(3U, pool.at(id).view().membership.roster().open_peers().size());
+  EXPECT_GE(pool.at(2).view().membership.round_trip(PeerId{3}), 5ms);
+  EXPECT_LE(pool.at(2).view().membership.round_trip(PeerId{3}), 20ms);
 }
 
 TEST(Swarm, commits_round_after_round_with_whole_batches_everywhere) {
@@ -203,11 +204,11 @@ TEST(Swarm, next_member_leads_with_a_higher_ballot_when_the_leader_dies) {
   Pool pool;
   pool.start_all(4);
   ASSERT_TRUE(pool.reaches(2, 3));
-  EXPECT_EQ(PeerId{1}, pool.at(3).leader());
+  EXPECT_EQ(PeerId{1}, pool.at(3).view().leader());
   pool.kill(1);
   const Round then = pool.round_of(2);
   ASSERT_TRUE(pool.reaches(2, then + 1));
-  EXPECT_EQ(PeerId{2}, pool.at(3).leader());
+  EXPECT_EQ(PeerId{2}, pool.at(3).view().leader());
   const world::Event* lead = nullptr;
   for (const world::Event& event : pool.peer(2).events) {
     if (event.phase == world::Phase::lead && lead == nullptr) lead = &event;
@@ -353,7 +354,7 @@ TEST(Swarm, leader_that_was_stopped_finds_itself_replaced_and_returns) {
   EXPECT_FALSE(has_event(pool.peer(2), world::Phase::lost, 3));
   pool.peer(1).stopped = false;
   ASSERT_TRUE(pool.comes([&] { return is_member(pool.at(2).head()->members, PeerId{1}); }));
-  EXPECT_EQ(PeerId{2}, pool.at(1).leader());
+  EXPECT_EQ(PeerId{2}, pool.at(1).view().leader());
   EXPECT_EQ(processes(pool, {2, 3, 1}), pool.at(2).head()->members) << "it is the youngest now";
   EXPECT_TRUE(one_history(pool, {1, 2, 3}));
 }
@@ -369,7 +370,7 @@ TEST(Swarm, replaces_a_leader_that_stops_within_less_time_when_the_round_is_over
     }
     pool.peer(1).stopped = true;
     pool.run_for(1500ms);
-    EXPECT_EQ(pool.at(2).leads(), overdue);
+    EXPECT_EQ(pool.at(2).leading().leads(), overdue);
   }
 }
 
@@ -460,8 +461,8 @@ TEST(Swarm, a_run_ends_once_everybody_has_its_last_record) {
   for (const std::uint64_t id : {1, 2, 3}) {
     EXPECT_EQ(4U, pool.round_of(id));
     EXPECT_TRUE(pool.at(id).head()->last);
-    EXPECT_TRUE(pool.at(id).not_at_the_end().empty());
-    EXPECT_FALSE(pool.at(id).leads());
+    EXPECT_TRUE(pool.at(id).view().not_at_the_end().empty());
+    EXPECT_FALSE(pool.at(id).leading().leads());
   }
 }
 
@@ -469,7 +470,7 @@ TEST(Swarm, the_leader_can_end_the_run) {
   Pool pool;
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 2));
-  pool.at(1).end_run();
+  pool.at(1).leading().end_run();
   ASSERT_TRUE(pool.comes([&] { return pool.at(3).head()->last; }, 5s));
   EXPECT_LE(pool.round_of(3), 4U);
 }

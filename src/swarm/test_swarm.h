@@ -167,15 +167,15 @@ class Pool {
   void average(std::uint64_t id, Peer& p) {
     if (!p.plan) return;
     bool complete = true;
+    const Work& work = p.swarm->view().work;
     for (const wire::Contribution& c : p.plan->draft.contributors) {
       const auto what = std::tuple(p.plan->draft.parent, c.peer, c.slot, to_string(c.microbatches));
-      if (c.peer == PeerId{id} && p.swarm->has_done_just(c.slot, c.microbatches)) handed_in_.insert(what);
+      if (c.peer == PeerId{id} && work.has_done_just(c.slot, c.microbatches)) handed_in_.insert(what);
       complete = complete && handed_in_.contains(what);
     }
     if (!complete || mean_stays_away(id)) return;
-    const std::uint64_t set = contribution_set(p.plan->draft);
+    p.swarm->completed(now_, digest_of("mean of " + std::to_string(contribution_set(p.plan->draft))));
     p.plan.reset();
-    p.swarm->completed(now_, digest_of("mean of " + std::to_string(set)));
   }
 
   void restore(Peer& p) {
@@ -194,7 +194,7 @@ class Pool {
   }
 
   void act(std::uint64_t id, Peer& p) {
-    for (const Action& action : p.swarm->take_actions()) {
+    for (const Action& action : p.swarm->outputs().take_actions()) {
       if (const auto* call = std::get_if<Reduce>(&action)) p.plan = *call->plan;
       if (const auto* catch_up = std::get_if<CatchUp>(&action)) {
         p.catch_ups.push_back(catch_up->why);
@@ -210,15 +210,17 @@ class Pool {
       if (const auto* hangup = std::get_if<Hangup>(&action)) cut(id, hangup->peer.value);
       if (const auto* call = std::get_if<Dial>(&action)) dial(id, call->address);
     }
-    std::ranges::move(p.swarm->take_events(), std::back_inserter(p.events));
-    for (auto& e : p.swarm->take_messages()) letters_.push_back({id, e.to.value, std::move(e.message)});
+    std::ranges::move(p.swarm->outputs().take_events(), std::back_inserter(p.events));
+    for (auto& e : p.swarm->outputs().take_messages())
+      letters_.push_back({id, e.to.value, std::move(e.message)});
   }
 
   void dial(std::uint64_t id, const std::string& address) {
     const std::uint64_t to = std::stoull(address.substr(1));
     const auto found = peers_.find(to);
     const bool runs = found != peers_.end() && found->second.alive && !found->second.stopped;
-    if (!runs || to == id || severed_.contains(std::minmax(id, to))) return at(id).on_refused(now_, address);
+    const bool refuses = !runs || to == id || severed_.contains(std::minmax(id, to));
+    if (refuses) return at(id).membership().roster().refused(now_, address);
     if (!links_.insert(std::minmax(id, to)).second) return;
     at(id).on_open(now_, process(to), marks_of(to));
     at(to).on_open(now_, process(id), marks_of(id));

@@ -60,7 +60,7 @@ class SwarmStory {
         if (open_.erase(peer) > 0) swarm_.on_close(now_, peer, "closed");
         break;
       case 2:
-        swarm_.on_refused(now_, member_of(peer).address);
+        swarm_.membership().roster().refused(now_, member_of(peer).address);
         break;
       case 3:
         swarm_.step(now_);
@@ -69,7 +69,7 @@ class SwarmStory {
         if (!open_.contains(peer)) break;
         const wire::Message message = make_message(input_, material_);
         material_.learn(message);
-        swarm_.on_sign_of_life(now_, peer);
+        swarm_.membership().on_sign_of_life(now_, peer);
         swarm_.on_message(now_, peer, message);
     }
   }
@@ -106,7 +106,7 @@ class SwarmStory {
         if (input_.one_in(8)) swarm_.leave(now_);
         break;
       default:
-        if (input_.one_in(8)) swarm_.end_run();
+        if (input_.one_in(8)) swarm_.leading().end_run();
         swarm_.step(now_);
     }
   }
@@ -144,21 +144,22 @@ class SwarmStory {
       }
       if (const auto* committed = std::get_if<swarm::Committed>(&action)) follow(committed->record);
     }
-    const wire::Outbox messages = swarm_.take_messages();
+    const wire::Outbox messages = swarm_.outputs().take_messages();
     TW_CHECK(messages.size() <= kMostOutputs);
     for (const wire::Envelope& e : messages) material_.learn(e.message);
-    TW_CHECK(swarm_.take_events().size() <= kMostOutputs);
+    TW_CHECK(swarm_.outputs().take_events().size() <= kMostOutputs);
     material_.head = swarm_.head();
     if (swarm_.head()) material_.learn(*swarm_.head());
-    (void)swarm_.leader();
+    (void)swarm_.view().leader();
     (void)swarm_.waiting();
     (void)swarm_.next_step();
-    if (swarm_.head() && swarm_.head()->last) (void)swarm_.not_at_the_end();
-    for (const PeerId peer : material_.peers) TW_CHECK(swarm_.round_trip(peer) >= Duration{});
+    if (swarm_.head() && swarm_.head()->last) (void)swarm_.view().not_at_the_end();
+    for (const PeerId peer : material_.peers)
+      TW_CHECK(swarm_.view().membership.round_trip(peer) >= Duration{});
   }
 
   std::vector<swarm::Action> take_actions() {
-    std::vector<swarm::Action> actions = swarm_.take_actions();
+    std::vector<swarm::Action> actions = swarm_.outputs().take_actions();
     TW_CHECK(actions.size() <= kMostOutputs);
     return actions;
   }

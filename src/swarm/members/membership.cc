@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "swarm/ballots/quorum.h"
-#include "swarm/swarm_options.h"
 
 namespace tw::swarm {
 namespace {
@@ -15,6 +14,8 @@ namespace {
 using wire::Member;
 using namespace std::chrono_literals;
 
+/// A commit that no heartbeat confirms is believed this long: several ticks and a slow path.
+constexpr Duration kCommitAlone = 2s;
 /// If links are many, a newcomer hears of this many peers. The leader tells it of all.
 constexpr std::size_t kSomePeers = 8;
 /// If links are many, each peer tells another one of some of its links once in this many ticks.
@@ -31,8 +32,8 @@ std::uint64_t nanos_of(Instant t) { return static_cast<std::uint64_t>(t.time_sin
 
 }  // namespace
 
-Membership::Membership(Member self, std::vector<std::string> bootstrap)
-    : self_(std::move(self)), roster_(self_.peer, std::move(bootstrap)), heartbeats_(self_.peer) {}
+Membership::Membership(const Member& self, std::vector<std::string> bootstrap)
+    : self_(self), roster_(self_.peer, std::move(bootstrap)), heartbeats_(self_.peer) {}
 
 // ---- links
 
@@ -57,14 +58,6 @@ void Membership::on_close(Instant now, PeerId peer, const Members& members) {
   heartbeats_.close(peer);
   fresh_.erase(peer);
   stances_.forget(peer);
-}
-
-void Membership::seek(const Members& members) {
-  for (const Member& member : members) roster_.learn(member);
-}
-
-std::vector<std::string> Membership::dials(Instant now, const Members& members, const Rarely& chance) {
-  return roster_.dials(now, members, chance);
 }
 
 bool Membership::may_link(Instant now, const Member& process, const Members& members) const {

@@ -29,7 +29,11 @@ class Membership {
  public:
   using Members = std::vector<wire::Member>;
 
-  Membership(wire::Member self, std::vector<std::string> bootstrap);
+  /// self: outlives it.
+  Membership(const wire::Member& self, std::vector<std::string> bootstrap);
+
+  /// Which processes are linked, which addresses are dialled.
+  Roster& roster() { return roster_; }
 
   const Roster& roster() const { return roster_; }
 
@@ -37,19 +41,6 @@ class Membership {
   void on_open(Instant now, const wire::Member& peer, const wire::Marks& marks);
   /// Requires that the peer is linked.
   void on_close(Instant now, PeerId peer, const Members& members);
-
-  void on_refused(Instant now, const std::string& address) { roster_.refused(now, address); }
-
-  /// A dial of this address reached a peer that is linked already.
-  void on_linked_there(const std::string& address) { roster_.linked_there(address); }
-
-  void is_own(const std::string& address) { roster_.is_own(address); }
-
-  /// Dials these peers, which took part in the run.
-  void seek(const Members& members);
-
-  /// Addresses to dial now.
-  std::vector<std::string> dials(Instant now, const Members& members, const Rarely& chance);
 
   /// False for a process that a later one replaced, and for one just linked in a member's place.
   bool may_link(Instant now, const wire::Member& process, const Members& members) const;
@@ -67,9 +58,6 @@ class Membership {
   /// A process that founds the run is linked.
   bool has_founder_here() const { return founder_ && roster_.is_open(*founder_); }
 
-  /// Each address to dial has answered or failed, and each linked peer has said where it stands.
-  bool has_asked_all() const { return roster_.has_asked_all(); }
-
   // ---- what they say
   /// A byte of the peer arrived, bulk data included.
   void on_sign_of_life(Instant now, PeerId peer) { detector_.heard(now, peer); }
@@ -77,11 +65,8 @@ class Membership {
   /// Returns the heartbeat as it counts: it may be older than the record that made its sender a member.
   wire::Heartbeat on_heartbeat(Instant now, PeerId from, const wire::Heartbeat& told, const History& history);
 
-  /// Progress of a linked peer or of this one, of whichever round.
-  void on_progress(PeerId from, const wire::Progress& told) { stances_.hear(from, told); }
-
-  /// This peer's own heartbeat, as others get it.
-  void on_own_heartbeat(const wire::Heartbeat& told) { stances_.hear(self_.peer, told); }
+  /// Progress of a linked peer or of this one, of whichever round, or this one's own heartbeat.
+  void hear(PeerId from, const auto& told) { stances_.hear(from, told); }
 
   /// Stances of the linked peers and of this one.
   const Stances& stances() const { return stances_; }
@@ -167,7 +152,7 @@ class Membership {
   static constexpr std::uint64_t kNoteBytes = 64;  ///< an id, what is known of it, its place in a tree
 
  private:
-  wire::Member self_;
+  const wire::Member& self_;
   Roster roster_;
   Detector detector_;
   HeartbeatSchedule heartbeats_;

@@ -46,7 +46,8 @@ struct View {
     return hears(id, wire::Heartbeat{.peer_state = peer_state});
   }
 
-  Membership membership{member(1), {"p2"}};
+  wire::Member self = member(1);
+  Membership membership{self, {"p2"}};
   History history;
   Instant now = kStart;
 };
@@ -269,7 +270,7 @@ TEST(Membership, closes_no_link_that_is_not_there) {
 TEST(Membership, keeps_what_a_process_said_of_itself_over_rounds_but_not_what_another_one_did) {
   View view;
   view.open(2);
-  view.membership.on_progress(PeerId{2}, {.bandwidth = {5, 6, {}}, .outlook = wire::Outlook::at_risk});
+  view.membership.hear(PeerId{2}, wire::Progress{.bandwidth = {5, 6, {}}, .outlook = wire::Outlook::at_risk});
   view.hears(2, PeerState::leaving);
   view.begin(head_of(members({1, 2, 3})));
   view.begin(head_of(members({1, 2})));

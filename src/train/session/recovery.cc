@@ -32,12 +32,13 @@ Recovery::Recovery(Core& core, Checkpoints& checkpoints)
 
 std::vector<PeerId> Recovery::sources() const {
   std::vector<PeerId> peers;
-  for (const auto& [peer, incarnation] : core_.swarm.roster().following()) peers.push_back(peer);
+  for (const auto& [peer, incarnation] : core_.swarm.view().membership.roster().following())
+    peers.push_back(peer);
   return peers;
 }
 
 sync::Replica::Others Recovery::others() const {
-  return {sources(), core_.swarm.best_told(), core_.swarm.anchors()};
+  return {sources(), core_.swarm.view().best_told(), core_.swarm.view().anchors()};
 }
 
 // ---- taking
@@ -99,7 +100,7 @@ bool Recovery::go_on_catching_up() {
   } else if (std::holds_alternative<sync::Replica::GoOn>(next)) {
     go_on_from(*replica_.tip());
   }
-  core_.swarm.catching_up(now, replica_.progress_of_catching_up());
+  core_.swarm.announcing().catching_up(now, replica_.progress_of_catching_up());
   if (!replica_.is_too_slow()) return !std::holds_alternative<std::monostate>(next);
   core_.departure.fail(
       "this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
@@ -172,7 +173,7 @@ bool Recovery::can_begin_anew() const {
   const bool has_state =
       replica_.state() == sync::Replica::State::current && core_.worker.updates_under_way() == 0;
   return has_state && !core_.worker.is_computing() &&
-         !goes_before(core_.swarm.best_told(), rank_of(replica_.tip()->record));
+         !goes_before(core_.swarm.view().best_told(), rank_of(replica_.tip()->record));
 }
 
 void Recovery::begin_anew() {

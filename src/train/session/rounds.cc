@@ -97,7 +97,8 @@ bool Rounds::on_message(PeerId from, const wire::Message& message,
   } else if (const auto* entrust = std::get_if<wire::Entrust>(&message)) {
     averager_.custody().on_entrust(from, *entrust);
   } else if (const auto* bandwidth_report = std::get_if<wire::BandwidthReport>(&message)) {
-    if (averager_.on_bandwidth_report(now, from, *bandwidth_report, core_.swarm.round_trip(from)))
+    if (averager_.on_bandwidth_report(now, from, *bandwidth_report,
+                                      core_.swarm.view().membership.round_trip(from)))
       core_.network.pull(from);
   } else if (std::holds_alternative<wire::Padding>(message)) {
     averager_.on_padding(now, from);
@@ -203,8 +204,8 @@ void Rounds::pause(bool paused) {
 
 void Rounds::contribute_what_is_done() {
   for (const wire::Contribution& due : averager_.due(step_)) {
-    if (!core_.swarm.has_done_just(due.slot, due.microbatches)) continue;
-    core_.swarm.close_slot(due.slot);
+    if (!core_.swarm.view().work.has_done_just(due.slot, due.microbatches)) continue;
+    core_.swarm.work().close(due.slot);
     const SlotValues values = values_of(due.slot);
     averager_.contribute(step_, due, values.sum, values.residual);
   }
@@ -254,7 +255,7 @@ void Rounds::act(const swarm::Reduce& reduce) {
       {"contributions", static_cast<double>(reduce.plan->draft.contributors.size())},
       {"ballot", reduce.plan->ballot},
       {"version", reduce.plan->version}};
-  if (const double bound_s = core_.swarm.least_reduce_s(*reduce.plan); bound_s > 0)
+  if (const double bound_s = core_.swarm.leading().least_reduce_s(*reduce.plan); bound_s > 0)
     numbers.emplace_back("bound_s", bound_s);
   core_.events.emit({.phase = Phase::call, .round = step_.round, .numbers = std::move(numbers)});
   contribute_what_is_done();
@@ -315,7 +316,7 @@ void Rounds::own_contribution_is_unfit(const average::Unfit& unfit) {
 
 void Rounds::report_stall() {
   const Instant now = core_.clock.now();
-  const auto round_trip = [this](PeerId peer) { return core_.swarm.round_trip(peer); };
+  const auto round_trip = [this](PeerId peer) { return core_.swarm.view().membership.round_trip(peer); };
   for (const average::Averager::Objection& objection : averager_.objections(now, step_, round_trip)) {
     core_.swarm.report_stall(now, objection.suspect, objection.why, objection.missing);
     if (objection.send_again)
@@ -330,7 +331,8 @@ void Rounds::act(const swarm::Committed& committed) {
   const wire::Record& record = committed.record;
   TW_CHECK(averager_.complete(step_));
   // A leader that is alone decides as soon as it has reported the samples that it leaves over.
-  for (const world::Event& event : core_.swarm.take_events_until(record.round)) core_.events.emit(event);
+  for (const world::Event& event : core_.swarm.outputs().take_events_until(record.round))
+    core_.events.emit(event);
   const Instant now = core_.clock.now();
   report_commit(record);
   report_traffic(false);
@@ -339,7 +341,7 @@ void Rounds::act(const swarm::Committed& committed) {
   if (core_.observer != nullptr) core_.observer->on_commit(record);
 
   average::Averager::Mean mean = averager_.finish(step_, record.contributors);
-  core_.swarm.measured(averager_.bandwidth());
+  core_.swarm.announcing().measured(averager_.bandwidth());
   // After the last round no peer is left to fetch the state from.
   if (core_.worker.updates_under_way() >= SessionView::kMostWaitingUpdates && !record.last)
     return core_.swarm.fall_behind(now, "its updates wait for its own work");

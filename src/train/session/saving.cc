@@ -15,7 +15,8 @@ Saving::Saving(Core& core, const Doors& doors, std::function<void()> then)
 
 void Saving::after_round(const wire::Record& record) {
   const bool first = !record.members.empty() && record.members.front().is(core_.self());
-  if (first && checkpoints_.is_due(record) && core_.swarm.anchors().empty() && checkpoints_.asks_for_anchor())
+  if (first && checkpoints_.is_due(record) && core_.swarm.view().anchors().empty() &&
+      checkpoints_.asks_for_anchor())
     core_.events.emit(
         {.phase = world::Phase::copy,
          .round = record.round,
@@ -65,8 +66,8 @@ bool Saving::is_last_to_leave() const {
   for (const wire::Member& member : core_.swarm.head()->members) {
     const bool is_self = member.is(core_.self());
     before_self = before_self && !is_self;
-    if (is_self || !core_.swarm.roster().is_open(member)) continue;
-    if (before_self || !core_.swarm.stances().of(member.peer).leaving) return false;
+    if (is_self || !core_.swarm.view().membership.roster().is_open(member)) continue;
+    if (before_self || !core_.swarm.view().membership.stances().of(member.peer).leaving) return false;
   }
   return true;
 }

@@ -116,7 +116,7 @@ void Session::on_message(PeerId from, Frame frame) {
   if (finished()) return;  // later messages change nothing that was reported
   Result<wire::Message> decoded = wire::decode(frame);
   if (decoded.ok()) {
-    core_.swarm.on_sign_of_life(core_.clock.now(), from);
+    core_.swarm.membership().on_sign_of_life(core_.clock.now(), from);
     route(from, std::move(decoded).value(), frame.payload.size());
   } else {
     hang_up_on(from, decoded.error().message);
@@ -169,8 +169,8 @@ void Session::pump() {
 
 // False when that was the end.
 bool Session::do_what_swarm_asks() {
-  for (std::vector<swarm::Action> actions = core_.swarm.take_actions(); !actions.empty();
-       actions = core_.swarm.take_actions()) {
+  for (std::vector<swarm::Action> actions = core_.swarm.outputs().take_actions(); !actions.empty();
+       actions = core_.swarm.outputs().take_actions()) {
     for (const swarm::Action& action : actions) {
       std::visit([&](const auto& asked) { act(asked); }, action);
       if (finished()) return false;
@@ -191,7 +191,7 @@ bool Session::take_turn() {
   went_on |= rounds_.go_on_handing_over();
   went_on |= rounds_.report_averaging();
   if (core_.swarm.peer_state() == wire::PeerState::member) recovery_.replica().joined();
-  return !finished() && (went_on || core_.swarm.has_actions());
+  return !finished() && (went_on || core_.swarm.outputs().has_actions());
 }
 
 bool Session::open_round() {
@@ -202,11 +202,11 @@ bool Session::open_round() {
 }
 
 void Session::flush() {
-  for (const world::Event& event : core_.swarm.take_events()) core_.events.emit(event);
+  for (const world::Event& event : core_.swarm.outputs().take_events()) core_.events.emit(event);
   const auto send_all = [&](wire::Outbox messages) {
     for (const wire::Envelope& envelope : messages) core_.network.send(envelope.to, encode(envelope.message));
   };
-  send_all(core_.swarm.take_messages());
+  send_all(core_.swarm.outputs().take_messages());
   send_all(recovery_.replica().take_messages());
   for (PeerId peer : rounds_.take_wakeups()) core_.network.pull(peer);
   for (PeerId peer : recovery_.replica().take_wakeups()) core_.network.pull(peer);
@@ -224,7 +224,7 @@ void Session::arm() {
 void Session::on_timer() {
   if (finished()) return;
   const Instant now = core_.clock.now();
-  core_.swarm.measured(rounds_.averager().bandwidth());
+  core_.swarm.announcing().measured(rounds_.averager().bandwidth());
   core_.swarm.step(now);
   recovery_.replica().step(now);
   rounds_.tick();
@@ -276,9 +276,9 @@ void Session::finish_when_done() {
   // A peer that missed the last decision cannot fetch it once all have left. A peer that says so may have a
   // busy thread before it asks.
   const Instant now = core_.clock.now();
-  const std::vector<PeerId> missing = core_.swarm.not_at_the_end();
-  const bool needed =
-      std::ranges::any_of(missing, [this](PeerId peer) { return core_.swarm.roster().fetches(peer); });
+  const std::vector<PeerId> missing = core_.swarm.view().not_at_the_end();
+  const bool needed = std::ranges::any_of(
+      missing, [this](PeerId peer) { return core_.swarm.view().membership.roster().fetches(peer); });
   if (core_.departure.linger(now, !missing.empty(), needed ? now : recovery_.replica().asked_at()))
     core_.departure.end(is_drained() ? "the run is over: its budget is spent" : "the run is complete");
 }
@@ -342,7 +342,7 @@ void Session::pause(bool paused) {
 }
 
 void Session::end_run() {
-  if (core_.departure.is_under_way()) core_.swarm.end_run();
+  if (core_.departure.is_under_way()) core_.swarm.leading().end_run();
 }
 
 // ---- what can be seen
@@ -350,12 +350,13 @@ void Session::end_run() {
 void Session::tell(const wire::Status& status) {
   if (!core_.departure.is_under_way()) return;
   const Frame frame = encode(status);
-  for (const PeerId peer : core_.swarm.roster().open_peers()) core_.network.send(peer, frame);
+  for (const PeerId peer : core_.swarm.view().membership.roster().open_peers())
+    core_.network.send(peer, frame);
 }
 
 std::vector<PeerId> Session::company() const {
   std::vector<PeerId> here;
-  const std::vector<PeerId>& open = core_.swarm.roster().open_peers();
+  const std::vector<PeerId>& open = core_.swarm.view().membership.roster().open_peers();
   for (const wire::Member& member : members())
     if (std::ranges::binary_search(open, member.peer)) here.push_back(member.peer);
   return here;
@@ -371,7 +372,7 @@ SessionView Session::view() const {
   if (head) {
     view.round = head->round;
     view.samples = head->samples_total();
-    view.leader = core_.swarm.leader().value_or(PeerId{});
+    view.leader = core_.swarm.view().leader().value_or(PeerId{});
   }
   if (core_.departure.is_under_way()) view.waiting = wait_reason_.current();
   if (core_.departure.is_under_way())

@@ -37,7 +37,7 @@ Wait WaitReason::current() const {
     if (Wait wait = wait_for_segments(); !wait.peers.empty()) return wait;
   }
   if (core_.departure.at_the_end()) {
-    const std::vector<PeerId> missing = core_.swarm.not_at_the_end();
+    const std::vector<PeerId> missing = core_.swarm.view().not_at_the_end();
     return missing.empty() ? Wait{} : Wait{Wait::Kind::last_round, missing};
   }
   Wait wait = core_.swarm.waiting();
@@ -60,7 +60,7 @@ Wait WaitReason::wait_for_state() const {
   }
   if (wait.peers.empty()) wait.peers = recovery_.sources();  // they have answered, and are asked again
   if (!wait.peers.empty()) return wait;
-  wait = {Wait::Kind::source, core_.swarm.roster().open_peers()};
+  wait = {Wait::Kind::source, core_.swarm.view().membership.roster().open_peers()};
   if (!wait.peers.empty()) return wait;
   wait.kind = Wait::Kind::answer;
   if (core_.swarm.head()) {
@@ -96,7 +96,7 @@ Wait WaitReason::with_addresses(Wait wait) const {
       wait.unanswered = {core_.options.join.front(), {}, 0};
   } else if (wait.kind == Wait::Kind::members || wait.kind == Wait::Kind::majority) {
     for (const PeerId peer : wait.peers) {
-      const std::string address = core_.swarm.roster().process(peer).address;
+      const std::string address = core_.swarm.view().membership.roster().process(peer).address;
       if (!wait.unanswered) wait.unanswered = core_.waits.unanswered(core_.clock.now(), address);
     }
   }

@@ -76,8 +76,9 @@ world::Admission Linking::admit(const Frame& hello) {
   if (caller.is({core_.options.self, {}, core_.options.incarnation}))
     return turned_away({"that is this peer itself", Refusal::Code::self, peer});
   const bool taken = peer == core_.options.self ||
-                     (core_.swarm.roster().is_open(peer) && !core_.swarm.roster().is_open(caller)) ||
-                     !core_.swarm.may_link(caller);
+                     (core_.swarm.view().membership.roster().is_open(peer) &&
+                      !core_.swarm.view().membership.roster().is_open(caller)) ||
+                     !core_.swarm.view().may_link(caller);
   if (taken) {
     core_.swarm.on_taken(core_.clock.now(), caller, greeting->marks.founds);
     return turned_away({"peer id " + to_string(peer) + " is taken", Refusal::Code::taken, peer});
@@ -116,16 +117,16 @@ void Linking::tick() {
 }
 
 PeerSearch::Situation Linking::situation() const {
-  const swarm::Roster& roster = core_.swarm.roster();
+  const swarm::Roster& roster = core_.swarm.view().membership.roster();
   return {core_.swarm.peer_state(), !roster.open_peers().empty(), !roster.following().empty(),
           core_.worker.is_taking_over()};
 }
 
 void Linking::on_refused(const std::string& address, const world::DialFailure& failure) {
   if (core_.departure.ended()) return;
-  core_.swarm.on_refused(core_.clock.now(), address);
+  core_.swarm.membership().roster().refused(core_.clock.now(), address);
   if (failure.kind == world::DialFailure::Kind::linked) {
-    core_.swarm.on_linked_there(address);
+    core_.swarm.membership().roster().linked_there(address);
     core_.waits.on_answer(address);
     return;
   }
@@ -150,7 +151,7 @@ std::string Linking::own_side(const Refusal& refusal) const {
 }
 
 void Linking::was_rejected(const std::string& address, const Refusal& refusal) {
-  if (refusal.code == Refusal::Code::self) core_.swarm.is_own(address);
+  if (refusal.code == Refusal::Code::self) core_.swarm.membership().roster().is_own(address);
   const Instant now = core_.clock.now();
   search_.was_rejected(now, address, refusal);
   if (search_.is_final(now, address, refusal, situation())) {
@@ -173,7 +174,8 @@ std::vector<std::string> Linking::others_of_last_majority() const {
   std::vector<PeerId> peers = head.awaited;
   if (peers.empty()) std::ranges::transform(head.members, std::back_inserter(peers), &wire::Member::peer);
   for (const PeerId peer : peers)
-    if (peer != core_.options.self) addresses.push_back(core_.swarm.roster().process(peer).address);
+    if (peer != core_.options.self)
+      addresses.push_back(core_.swarm.view().membership.roster().process(peer).address);
   return addresses;
 }
 

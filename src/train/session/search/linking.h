@@ -33,7 +33,9 @@ class Linking {
   void tick();
 
   /// To be called with every tick: no other member was linked for the patience of the run.
-  bool is_alone_for_good() { return search_.is_alone_for_good(core_.clock.now(), core_.swarm.is_orphaned()); }
+  bool is_alone_for_good() {
+    return search_.is_alone_for_good(core_.clock.now(), core_.swarm.view().is_orphaned());
+  }
 
   /// Time until it gives up; nothing while a peer is linked.
   std::optional<Duration> left() const { return search_.left(core_.clock.now()); }

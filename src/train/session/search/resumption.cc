@@ -133,9 +133,8 @@ void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
   }
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
   if (!goes_on_after(loaded)) return stand_at_the_end(record.round);
-  std::vector<wire::Member> others = record.members;
-  std::erase_if(others, [this](const wire::Member& member) { return member.address == core_.address; });
-  core_.swarm.seek(others);
+  for (const wire::Member& member : record.members)
+    if (member.address != core_.address) core_.swarm.membership().roster().learn(member);
   const bool waited =
       core_.options.past == Past::begun && recovery_.returning().stage() == ReturnWait::Stage::off;
   if (waited || core_.options.past == Past::over) return resume(std::move(loaded.image));
@@ -157,7 +156,7 @@ void Resumption::wait_for_others(std::string found) {
 // ---- what the peers hold that wait together
 
 void Resumption::ask_for_checkpoints(Instant now) {
-  for (const PeerId peer : held_.due(now, core_.swarm.roster().open_peers()))
+  for (const PeerId peer : held_.due(now, core_.swarm.view().membership.roster().open_peers()))
     core_.network.send(peer, encode(wire::AskCheckpoint{}));
 }
 
