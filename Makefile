@@ -41,7 +41,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package image site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -89,6 +89,10 @@ package: configure  ## a Debian package: tw, the Python package, the library, th
 	@cmake --build $(BUILD) --target tw tradewind completions
 	@cd $(BUILD) && cpack -G DEB -B package >package.log || { cat package.log; exit 1; }
 	@ls $(BUILD)/package/*.deb
+
+image:  ## dist/tradewind-oci.tar: a container image with the tw of the wheel in dist/ (make wheel)
+	@docker/image.py "$(wildcard dist/tradewind-*_x86_64.whl)" dist/tradewind-oci.tar
+	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/wheels/image_test.py
 
 # What renders them comes from pip, into an environment of its own.
 $(BUILD)/site-tools: tools/site/requirements.txt

@@ -58,7 +58,8 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->add_option("--with", arguments.with, "KEY=VALUE, setting of the engine (docs/launch.md)")
       ->allow_extra_args(false);
   command->add_option("--ssh-config", arguments.ssh_config, "with ssh: file of settings; default: none");
-  command->add_option("--image", arguments.image, "with skypilot and k8s: container image that has tw");
+  command->add_option("--image", arguments.image,
+                      "with skypilot and k8s: container image with tw, or program.setup installs it");
   command->add_option("--program", arguments.program, "path of another tw to start; default: this one");
   command->add_option("--grace", arguments.grace, "time that a peer has to leave")->capture_default_str();
   command->add_option("--state", arguments.state, "folder of run states; default: ~/.local/state/tradewind");

@@ -78,7 +78,6 @@ TEST(Golden, kubernetes_on_nodes_of_ones_own) {
 
 TEST(Golden, skypilot) {
   Deployment deployment = three_clouds();
-  deployment.on["setup"] = "nvidia-smi";
   deployment.on["max-hourly-cost"] = "0.75";
   auto settings = sky_settings(deployment);
   ASSERT_TRUE(settings.ok());

@@ -15,7 +15,7 @@
 namespace tw::launch {
 namespace {
 
-const std::vector<std::string> kSkySettings = {"join", "mount", "setup", "disk", "max-hourly-cost"};
+const std::vector<std::string> kSkySettings = {"join", "mount", "disk", "max-hourly-cost"};
 
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts(1);
@@ -46,8 +46,6 @@ Status read_setting(SkySettings& settings, const std::string& key, const std::st
         return wrong_setting(key, mount, "/PATH=SOURCE, such as /data=s3://bucket/mnist");
       settings.mounts.emplace_back(mount.substr(0, at), mount.substr(at + 1));
     }
-  } else if (key == "setup") {
-    settings.setup = value;
   } else if (key == "disk") {
     settings.disk_gb = parse_number<int>(value);
     if (settings.disk_gb.value_or(0) < 1) return wrong_setting(key, value, "GB, a whole number from 1");
@@ -117,11 +115,10 @@ class SkyPilot final : public Engine {
 
 Status SkyPilot::check(const Deployment& deployment) const {
   TW_TRY(const auto settings, sky_settings(deployment));
-  if (deployment.image.empty() && settings.setup.empty())
+  if (deployment.image.empty() && deployment.user.setup.empty())
     return Error{
-        "skypilot: machines of clouds have no tw; expected --image NAME (docs/launch.md says how to build "
-        "one), or a "
-        "setting setup=COMMAND that installs it"};
+        "skypilot: machines of clouds have no tw; expected --image NAME of an image that has it, or a line "
+        "of program.setup that installs it (docs/launch.md, Images)"};
   if (sky_meeting_places(deployment, settings).empty())
     return Error{
         "skypilot: clouds give addresses only to machines that run; expected a setting join=HOST:PORT of a "

@@ -19,7 +19,6 @@ namespace tw::launch {
 struct SkySettings {
   std::vector<std::string> join;  ///< HOST:PORT of peers on on-demand or owned machines; commas between them
   std::vector<std::pair<std::string, std::string>> mounts;  ///< "mount": /PATH=SOURCE, commas between them
-  std::string setup;                                        ///< a line of sh, before `tw` starts
   std::optional<int> disk_gb;                               ///< "disk"
   std::optional<double> most_usd_per_h;                     ///< "max-hourly-cost", of each machine
 };

@@ -102,7 +102,8 @@ TEST(SkyPilot, says_what_is_wrong_with_a_deployment) {
   deployment = three_clouds();
   deployment.image = "";
   EXPECT_NE(sky_trouble(deployment).find("--image NAME"), std::string::npos);
-  deployment.on["setup"] = "sudo apt-get install -y ./tradewind.deb";
+  EXPECT_NE(sky_trouble(deployment).find("a line of program.setup that installs it"), std::string::npos);
+  deployment.user.setup = {"pip install tradewind"};
   EXPECT_EQ(sky_trouble(deployment), "");
   deployment.peers[0].machine.purchase = market::Purchase::owned;
   EXPECT_NE(
@@ -117,7 +118,7 @@ TEST(SkyPilot, names_the_setting_that_is_wrong) {
     return sky_trouble(deployment);
   };
   EXPECT_EQ(trouble("region", "a"),
-            "skypilot: region=a: unknown setting; expected one of join, mount, setup, disk, max-hourly-cost");
+            "skypilot: region=a: unknown setting; expected one of join, mount, disk, max-hourly-cost");
   EXPECT_EQ(trouble("join", "host"), "skypilot: join=host: expected HOST:PORT of a peer");
   EXPECT_EQ(trouble("disk", "50GB"), "skypilot: disk=50GB: expected GB, a whole number from 1");
   EXPECT_EQ(trouble("max-hourly-cost", "0"), "skypilot: max-hourly-cost=0: expected USD, more than 0");

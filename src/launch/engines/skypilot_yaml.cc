@@ -102,10 +102,9 @@ std::string sky_script(const Deployment& deployment, const PeerJob& peer, const 
 namespace {
 
 /// Lines before the peer starts; the files are there.
-std::string sky_setup(const Deployment& deployment, const SkySettings& settings) {
-  std::string lines = settings.setup.empty() ? "" : settings.setup + "\n";
+std::string sky_setup(const Deployment& deployment) {
   const std::string here = "\"$(uname -n)\"";
-  return lines + "unset TW_TOKEN\nmkdir -p ~/sky_workdir\ncd ~/sky_workdir\nexec 3>&2\n" +
+  return "unset TW_TOKEN\nmkdir -p ~/sky_workdir\ncd ~/sky_workdir\nexec 3>&2\n" +
          setup_lines(deployment.user, here) + probe_lines(deployment.user, here, "\"$(command -v tw)\"");
 }
 
@@ -131,8 +130,7 @@ std::string sky_task(const Deployment& deployment, const PeerJob& peer, const Sk
       << YAML::Null;
   for (const auto& [name, value] : deployment.user.env) out << YAML::Key << name << YAML::Value << YAML::Null;
   out << YAML::EndMap;
-  if (const std::string lines = sky_setup(deployment, settings); !lines.empty())
-    out << YAML::Key << "setup" << YAML::Value << YAML::Literal << lines;
+  out << YAML::Key << "setup" << YAML::Value << YAML::Literal << sky_setup(deployment);
   out << YAML::Key << "run" << YAML::Value << YAML::Literal << sky_script(deployment, peer, settings);
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";

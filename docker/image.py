@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a container image as an OCI archive: `tw` of a wheel, a shell, and the authorities of TLS servers.
+
+usage: docker/image.py WHEEL dist/tradewind-oci.tar
+
+It needs neither a container engine nor a registry: an image is one tar of files and three JSON texts about it
+(https://github.com/opencontainers/image-spec). busybox, glibc and the authorities are those of this machine
+(packages-image.txt). The same files give the same bytes.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+# What tw is linked with, and what glibc loads to resolve names of hosts.
+LIBRARIES = (
+    "libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 libresolv.so.2 libnss_dns.so.2 libnss_files.so.2".split()
+)
+LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+BUSYBOX = Path("/bin/busybox")
+AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
+TEXTS = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+}
+STAMP = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))
+
+
+def fail(words):
+    sys.exit(f"image: {words}")
+
+
+class Layer:
+    """A tar of files whose owners and times say nothing about this machine."""
+
+    def __init__(self):
+        self._bytes = io.BytesIO()
+        self._tar = tarfile.open(fileobj=self._bytes, mode="w", format=tarfile.GNU_FORMAT)
+        self._folders = set()
+
+    def folder(self, path, mode=0o755):
+        if path in ("", ".") or path in self._folders:
+            return
+        self.folder(os.path.dirname(path))
+        self._folders.add(path)
+        self._add(path, tarfile.DIRTYPE, mode)
+
+    def file(self, path, content, mode=0o644):
+        self.folder(os.path.dirname(path))
+        self._add(path, tarfile.REGTYPE, mode, content)
+
+    def link(self, path, target):
+        self._add(path, tarfile.SYMTYPE, 0o777, target=target)
+
+    def _add(self, path, kind, mode, content=b"", target=""):
+        member = tarfile.TarInfo(path)
+        member.type, member.mode, member.size, member.mtime, member.linkname = (
+            kind,
+            mode,
+            len(content),
+            STAMP,
+            target,
+        )
+        self._tar.addfile(member, io.BytesIO(content))
+
+    def bytes(self):
+        self._tar.close()
+        return self._bytes.getvalue()
+
+
+def layer_of(wheel):
+    layer = Layer()
+    with zipfile.ZipFile(wheel) as packed:
+        for name in sorted(packed.namelist()):
+            if name.endswith(".data/data/bin/tw"):
+                layer.file("usr/local/bin/tw", packed.read(name), 0o755)
+            elif "/licenses/" in name and not name.endswith("/"):
+                layer.file(f"usr/share/doc/tradewind/{os.path.basename(name)}", packed.read(name))
+    applets = subprocess.run([BUSYBOX, "--list"], check=True, capture_output=True, text=True).stdout.split()
+    layer.file("bin/busybox", BUSYBOX.read_bytes(), 0o755)
+    for applet in sorted(set(applets) - {"busybox"}):
+        layer.link(f"bin/{applet}", "busybox")
+    layer.file(str(LOADER).lstrip("/"), LOADER.read_bytes(), 0o755)
+    for library in LIBRARIES:
+        layer.file(f"lib/x86_64-linux-gnu/{library}", (LOADER.resolve().parent / library).read_bytes(), 0o755)
+    layer.file(str(AUTHORITIES).lstrip("/"), AUTHORITIES.read_bytes())
+    for package in ("busybox-static", "libc6", "ca-certificates"):
+        copyright = Path(f"/usr/share/doc/{package}/copyright")
+        layer.file(f"usr/share/doc/{package}/copyright", copyright.read_bytes())
+    for path, text in TEXTS.items():
+        layer.file(path, text.encode())
+    layer.folder("root", 0o700)
+    layer.folder("tmp", 0o1777)
+    return layer.bytes()
+
+
+def blob(content, media_type):
+    """(descriptor, content)"""
+    digest = hashlib.sha256(content).hexdigest()
+    return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content)}, content
+
+
+def as_json(value):
+    return json.dumps(value, sort_keys=True).encode()
+
+
+def image(layer, version):
+    """Path and content of each file of the archive."""
+    kind = "application/vnd.oci.image."
+    packed, packed_bytes = blob(gzip.compress(layer, mtime=0), kind + "layer.v1.tar+gzip")
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(STAMP))
+    labels = {"org.opencontainers.image.title": "tradewind", "org.opencontainers.image.version": version}
+    labels["org.opencontainers.image.licenses"] = "Apache-2.0"
+    config, config_bytes = blob(
+        as_json(
+            {
+                "architecture": "amd64",
+                "os": "linux",
+                "created": created,
+                "config": {"Env": ["PATH=/usr/local/bin:/bin"], "Cmd": ["tw", "--help"], "Labels": labels},
+                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+                "history": [{"created": created, "created_by": "docker/image.py"}],
+            }
+        ),
+        kind + "config.v1+json",
+    )
+    manifest, manifest_bytes = blob(
+        as_json(
+            {"schemaVersion": 2, "mediaType": kind + "manifest.v1+json", "config": config, "layers": [packed]}
+        ),
+        kind + "manifest.v1+json",
+    )
+    manifest["annotations"] = {"org.opencontainers.image.ref.name": version}
+    yield "oci-layout", as_json({"imageLayoutVersion": "1.0.0"})
+    yield "index.json", as_json({"schemaVersion": 2, "manifests": [manifest]})
+    for content in (packed_bytes, config_bytes, manifest_bytes):
+        yield f"blobs/sha256/{hashlib.sha256(content).hexdigest()}", content
+
+
+def main(wheel, archive):
+    found = re.fullmatch(r"tradewind-([^-]+)-py3-none-manylinux_\d+_\d+_x86_64\.whl", Path(wheel).name)
+    if not found:
+        fail(f"{wheel} is no wheel of tradewind for x86-64 Linux: make wheel")
+    for needed in (BUSYBOX, LOADER, AUTHORITIES):
+        if not needed.exists():
+            fail(f"{needed} is missing: apt-get install busybox-static ca-certificates")
+    whole = Layer()
+    for path, content in image(layer_of(wheel), found[1]):
+        whole.file(path, content)
+    unfinished = Path(f"{archive}.new")
+    unfinished.write_bytes(whole.bytes())
+    unfinished.rename(archive)
+    print(f"{archive}: {Path(archive).stat().st_size / 1e6:.1f} MB, tradewind {found[1]}")
+
+
+if len(sys.argv) != 3:
+    fail("usage: docker/image.py WHEEL dist/tradewind-oci.tar")
+main(*sys.argv[1:])
