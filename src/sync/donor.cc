@@ -35,7 +35,8 @@ void Donor::on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk&
   // A follower that asks again starts over: its earlier asks are obsolete.
   std::erase_if(follower.asks,
                 [&](const wire::ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
-  if (!images_.empty() && images_.back()->record == head) {
+  const bool is_head = !images_.empty() && images_.back()->record == head;
+  if (is_head || !has_room_for_another(from)) {
     offer_image(from, follower);
     release_unused();
   } else {
@@ -43,7 +44,18 @@ void Donor::on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk&
   }
 }
 
+// A third image would replace the oldest. On a thin link with short rounds, several joiners would so take the
+// state from each other for ever: none gets it whole.
+bool Donor::has_room_for_another(PeerId asking) const {
+  return images_.size() < kMaxImages ||
+         std::none_of(followers_.begin(), followers_.end(),
+                      [&](const auto& f) { return f.first != asking && f.second.image == images_.front(); });
+}
+
 void Donor::on_mean_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask) {
+  follower.image = nullptr;  // it has the state
+  std::erase_if(follower.asks,
+                [](const wire::ChunkAsk& queued) { return queued.object.kind == wire::ObjectKind::state; });
   const auto mean = std::find_if(means_.begin(), means_.end(),
                                  [&](const Mean& m) { return m.record.round == ask.object.round; });
   if (mean == means_.end()) {

@@ -269,46 +269,51 @@ TEST(Donor, releases_the_image_with_the_last_follower) {
   EXPECT_EQ(image.use_count(), 1) << "nobody waits any more";
 }
 
-TEST(Donor, serves_an_old_image_as_long_as_it_is_used_but_two_at_most) {
+TEST(Donor, takes_no_image_from_those_who_fetch_it) {
   Giver m;
   // owners: donor and this test
   std::vector<std::shared_ptr<const StateImage>> images;
-  const auto ask_and_give = [&](PeerId peer) {
-    m.commit();
-    m.ask_state(peer);
+  const auto give = [&] {
     // owners: donor and this test
     images.push_back(std::make_shared<const StateImage>(sample::image(m.records[m.head])));
     m.donor.give(images.back());
     (void)m.donor.take_messages();
   };
-  ask_and_give(kAnna);
-  ask_and_give(kBert);
+  for (const PeerId peer : {kAnna, kBert}) {
+    m.commit();
+    m.ask_state(peer);
+    give();
+  }
   m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
   m.donor.on_chunk_ask(kBert, {state_id(7), 1});
-  EXPECT_TRUE(m.donor.next_bulk(kAnna));
-  m.donor.on_chunk_ask(kAnna, {state_id(6), 1});
-  EXPECT_TRUE(m.silent());
 
-  ask_and_give(PeerId{13});
-  EXPECT_EQ(images[0].use_count(), 1);
-  EXPECT_FALSE(m.donor.next_bulk(kAnna));
-  m.donor.on_chunk_ask(kAnna, {state_id(6), 2});
-  EXPECT_EQ(m.sent_to<ObjectGone>(kAnna).object, state_id(6));
+  m.commit();
+  m.ask_state(PeerId{13});
+  EXPECT_EQ(m.sent_to<wire::ObjectOffer>(PeerId{13}).object, state_id(7)) << "the newest of those held";
+  EXPECT_FALSE(m.donor.wants_image());
+  EXPECT_EQ(m.pull_all(kAnna), std::vector<std::uint32_t>{0});
   EXPECT_EQ(m.pull_all(kBert), std::vector<std::uint32_t>{1});
 
-  m.donor.on_done(kBert);
-  EXPECT_EQ(images[1].use_count(), 1) << "an old image without users";
-  EXPECT_GT(images[2].use_count(), 1);
+  m.ask_state(kAnna);
+  EXPECT_TRUE(m.donor.wants_image()) << "nobody else fetches hers";
+  give();
+  EXPECT_EQ(images[0].use_count(), 1) << "an old image without users";
+  EXPECT_GT(images[1].use_count(), 1);
+  m.ask_mean(kBert, 8);
+  m.ask_mean(PeerId{13}, 8);
+  m.commit();
+  m.ask_state(PeerId{14});
+  EXPECT_TRUE(m.donor.wants_image()) << "they have the state, and need means";
 }
 
 TEST(Donor, tells_at_once_who_waits_for_chunks_of_an_image_that_is_replaced) {
   Giver m;
-  for (const PeerId peer : {kAnna, kBert, PeerId{13}}) {
-    m.commit();
-    m.ask_state(peer);
-    (void)m.donor.take_messages();
+  m.commit();
+  m.ask_state(kAnna);
+  for (int images = 0; images < 3; ++images) {
     m.freeze();
-    if (peer == kAnna) m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
+    if (images == 0) m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
+    m.commit();
   }
   bool told = false;
   for (const wire::Envelope& envelope : m.donor.take_messages()) {
