@@ -41,7 +41,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package image site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -94,6 +94,10 @@ image:  ## dist/tradewind-oci.tar: a container image with the tw of the wheel in
 	@docker/image.py "$(wildcard dist/tradewind-*_x86_64.whl)" dist/tradewind-oci.tar
 	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/wheels/image_test.py
 
+RELEASE_FLAGS ?=
+release:  ## all that users get of VERSION=0.2.0, built and checked, for a person to upload; RELEASE_FLAGS=--dry-run
+	@tools/release "$(VERSION)" $(RELEASE_FLAGS)
+
 # What renders them comes from pip, into an environment of its own.
 $(BUILD)/site-tools: tools/site/requirements.txt
 	@/usr/bin/python3 -m venv --clear $@ && $@/bin/pip install -q --disable-pip-version-check -r $< && touch $@
@@ -139,6 +143,7 @@ check: setup layers style prose format-check  ## the quick checks: layers, style
 layers:
 	@tools/check_test.py
 	@tools/plant_bugs_test.py
+	@tools/release_test.py
 	@tools/check_layers
 
 style:

@@ -8,10 +8,11 @@ import re
 import shutil
 import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 ARCHIVE = ROOT / "dist/tradewind-oci.tar"
 
 
