@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image of make image, unpacked and entered as a container engine does it, with nothing of this machine."""
+"""The image of make image, unpacked and entered as a container engine does it, apart from this machine."""
 
 import gzip
 import io
