@@ -16,7 +16,7 @@ TOOL = Path(__file__).resolve().parent / "release"
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A demo.\n\n## [0.1.0] - 2026-01-01\n\n- All.\n"
 BUILT = [
     ("wheels", ["bash", "-c", "touch dist/tradewind-0.2.0-py3-none-manylinux_2_28_{x86_64,aarch64}.whl"]),
-    ("rest", ["sh", "-c", "cd dist && touch tradewind-0.2.0.tar.gz tradewind-oci.tar tradewind_0.2.0_amd64.deb"]),
+    ("rest", ["bash", "-c", "touch dist/tradewind{-0.2.0.tar.gz,-oci.tar,_0.2.0_amd64.deb}"]),
     ("site", ["sh", "-c", "mkdir -p build/site && touch build/site/index.html"]),
 ]
 
