@@ -41,7 +41,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python test-integrations test-engines test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python wheel test-wheels zig test-integrations test-engines test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -105,6 +105,22 @@ $(BUILD)/site-tools: tools/site/requirements.txt
 site: $(BUILD)/site-tools  ## the documentation as a site with search, in build/site; fails where a link leads nowhere
 	@NO_MKDOCS_2_WARNING=1 $</bin/mkdocs build --strict -f tools/site/mkdocs.yml >$</log 2>&1 || { grep -E '^(WARN|ERR|Abort)' $</log; exit 1; }
 	@echo "site: build/site; to read it: python3 -m http.server -d build/site"
+
+# The compiler and the libraries come from PyPI and Debian's sources once, into ~/.cache/tradewind/wheel.
+TARGET ?= x86_64
+wheel: setup  ## a wheel for any Linux, in dist; TARGET=aarch64: for Arm
+	@tools/wheel/build.sh $(TARGET)
+	@tools/wheel/pack.sh $(TARGET)
+
+# Warnings are errors there, too.
+zig: setup  ## compile everything with the compiler of the wheel, and run the tests as built by it (an hour)
+	@tools/wheel/build.sh x86_64 all
+	@ctest --test-dir build-wheel-x86_64 -j2 --output-on-failure
+	@build-wheel-x86_64/tests/sim_histories tests/histories/frozen.txt
+
+test-wheels: wheel  ## the wheel on Debian 11, 13 and sid, Python 3.8 and newer, PyTorch 1.11 and newer; as root (an hour)
+	$(if $(SKIP_SETUP),,@tools/setup.sh tests/wheels/packages.txt)
+	@/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=1800 tests/wheels
 
 sim: program  ## 1,000 seeds of each scenario in tests/scenarios (minutes)
 	@failed=0; for scenario in tests/scenarios/*.yaml; do \
@@ -188,4 +204,4 @@ bench: configure  ## build the benchmarks
 	@echo "bench_gloo_reduce and bench_mpi_reduce: build/tw bench reduce --vs gloo,gloo-ring,openmpi,butterfly"
 
 clean:  ## remove the build folders and the demo's output; fetched data stays
-	rm -rf build build-asan build-tsan build-fuzz build-tidy $(DEMO_OUT)
+	rm -rf build build-asan build-tsan build-fuzz build-tidy build-wheel-* $(DEMO_OUT)

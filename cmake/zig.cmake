@@ -10,6 +10,7 @@ set(CMAKE_C_COMPILER ${TW_WHEEL_LIBRARIES}/bin/cc)
 set(CMAKE_CXX_COMPILER ${TW_WHEEL_LIBRARIES}/bin/c++)
 set(CMAKE_AR ${TW_WHEEL_LIBRARIES}/bin/ar CACHE FILEPATH "")
 set(CMAKE_RANLIB ${TW_WHEEL_LIBRARIES}/bin/ranlib CACHE FILEPATH "")
+set(CMAKE_COMPILE_WARNING_AS_ERROR ON)  # its version is pinned
 set(MOLD "" CACHE FILEPATH "zig brings a linker of its own")
 set(LLD "" CACHE FILEPATH "the same")
 # A path of this machine in a program would make it another one elsewhere.

@@ -105,8 +105,8 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) { return tw::digest_
 }  // namespace
 
 const char* name_of(Role role) {
-  static constexpr std::array<const char*, 4> kNames = {"no role", "peer", "anchor", "observer"};
-  return kNames.at(static_cast<std::size_t>(role));
+  static constexpr std::array<const char*, 4> kRoles = {"no role", "peer", "anchor", "observer"};
+  return kRoles.at(static_cast<std::size_t>(role));
 }
 
 std::string run_of(const Token& token) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a wheel before anybody gets it: size, tag, and what its programs ask of the system that runs them.
 
-usage: tools/wheel/check.py dist/tradewind-...-manylinux_2_28_MACHINE.whl; needs readelf
+usage: tools/wheel/check.py dist/tradewind-...-manylinux_2_28_MACHINE.whl; needs readelf and auditwheel
 """
 
 import re
@@ -49,6 +49,14 @@ def wrongs_of_program(name, path):
                 yield f"{name} exports {symbol}, which may meet another copy of it"
 
 
+def wrongs_by_auditwheel(wheel):
+    shown = subprocess.run(["auditwheel", "show", wheel], check=True, capture_output=True, text=True).stdout
+    verdict = re.search(r'platform tag:\s+"manylinux_(\d+)_(\d+)_\w+"', " ".join(shown.split()))
+    print(f"auditwheel: {verdict[0] if verdict else shown}")
+    if verdict is None or (int(verdict[1]), int(verdict[2])) > NEWEST_GLIBC:
+        yield f"auditwheel refuses the tag: {shown}"
+
+
 def wrongs(wheel):
     machine = wheel.name.rsplit("manylinux_2_28_", 1)[-1][: -len(".whl")]
     if not re.fullmatch(r"tradewind-[0-9.]+-py3-none-manylinux_2_28_(x86_64|aarch64)\.whl", wheel.name):
@@ -70,6 +78,7 @@ def wrongs(wheel):
             ):
                 yield f"{program} is not for {machine}"
             yield from wrongs_of_program(program.rsplit("/")[-1], path)
+        yield from wrongs_by_auditwheel(wheel)
         licences = [name for name in names if "/licenses/" in name]
         if len(licences) < 15 or not any("/sboms/" in name for name in names):
             yield f"licences or the list of contents are missing: {licences}"

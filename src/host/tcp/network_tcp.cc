@@ -347,7 +347,7 @@ void TcpNetwork::settle_duplicate(Greeted& greeted) {
   }
   for (const std::string& address : dialed) {
     events_->on_refused(address,
-                        {world::DialFailure::Kind::linked, "already connected to peer " + to_string(peer)});
+                        {world::DialFailure::Kind::linked, {"already connected to peer " + to_string(peer)}});
   }
 }
 

@@ -4,9 +4,13 @@
 #include "plan/output/replay_table.h"
 
 namespace tw::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string to_json(const ReplayTable& table) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const ReplayRow& row : table.rows) {
     Json json{{"trace", row.trace}, {"starts", row.beginnings}, {"machines", row.machines}};

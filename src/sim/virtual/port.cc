@@ -22,21 +22,21 @@ Result<std::string> Port::open(const std::string&, world::NetworkEvents& events)
 void Port::connect(const std::string& address) {
   const std::optional<int> other = network_.find(address);
   if (!other || *other == number_) {
-    refuse_later(address, {Failed::unreachable, other ? "this is my own address" : "nobody is known there"},
+    refuse_later(address, {Failed::unreachable, {other ? "this is my own address" : "nobody is known there"}},
                  std::chrono::milliseconds(1));
     return;
   }
   switch (network_.reach(number_, *other)) {
     case VirtualNetwork::Reach::fails:
-      return refuse_later(address, {Failed::unreachable, "timed out"}, kDialTimeout);
+      return refuse_later(address, {Failed::unreachable, {"timed out"}}, kDialTimeout);
     case VirtualNetwork::Reach::refuses:
-      return refuse_later(address, {Failed::unreachable, "connection refused"},
+      return refuse_later(address, {Failed::unreachable, {"connection refused"}},
                           network_.round_trip(number_, *other));
     case VirtualNetwork::Reach::works:
       break;
   }
   if (const Link* there = link_to(*other); there != nullptr && there->stage == Stage::open) {
-    refuse_later(address, {Failed::linked, "already connected"}, Duration{});
+    refuse_later(address, {Failed::linked, {"already connected"}}, Duration{});
     return;
   }
   if (link_to(*other) == nullptr) {
@@ -226,7 +226,7 @@ bool Port::opened(int port, Link& link) {
   const PeerId peer = link.peer;
   if (!by_peer_.emplace(peer, port).second) {  // another process with this id was faster
     const Link loser = *end_link(port);
-    const world::DialFailure failure{Failed::linked, "already connected"};
+    const world::DialFailure failure{Failed::linked, {"already connected"}};
     say_bye(port, loser, failure.why, failure.kind);
     if (!loser.dialed.empty()) events_->on_refused(loser.dialed, failure);
     return false;
@@ -247,7 +247,7 @@ void Port::expire(int port, std::uint64_t id, const std::string& address) {
   if (link == nullptr || link->stage == Stage::open || link->dialed != address) return;
   const Link given_up = *end_link(port);
   say_bye(port, given_up, {"timed out"}, Failed::unreachable);
-  events_->on_refused(address, {Failed::unreachable, "timed out"});
+  events_->on_refused(address, {Failed::unreachable, {"timed out"}});
 }
 
 void Port::schedule_pump(int port, Link& link, Instant when) {

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel has the same bytes each time and computes what GCC's build does, on old processors, too."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import BUILT, ROOT, parameters_of, settings, wheel
+from systems import System
+
+here = pytest.mark.parametrize("installed", [System()], indirect=True, ids=str)
+OLD_PROCESSOR = "qemu-x86_64-static", "-cpu", "Nehalem"  # no AVX
+
+
+def test_packing_again_gives_the_same_bytes(tmp_path):
+    machine = wheel().name.rsplit("manylinux_2_28_", 1)[1].partition(".")[0]
+    subprocess.run([ROOT / "tools/wheel/pack.sh", machine, tmp_path], check=True, capture_output=True)
+    assert (tmp_path / wheel().name).read_bytes() == wheel().read_bytes()
+
+
+@here
+@pytest.mark.parametrize("scenario", ["disks", "storm"])
+def test_the_simulator_tells_the_same_story_as_the_build_of_this_machine(installed, scenario):
+    if not BUILT.is_file():
+        pytest.skip("build/tw is missing (make)")
+    command = ["sim", ROOT / f"tests/scenarios/{scenario}.yaml", "--seeds", "1..5"]
+    told = [
+        re.sub(r"\(\d+/s.*\)| in [\d.]+ m?s$", "", installed.output(program, *command), flags=re.M)
+        for program in (BUILT, installed.tw)
+    ]
+    assert told[0] and told[0] == told[1]
+
+
+@here
+def test_a_processor_without_avx_computes_the_same(installed):
+    if not shutil.which(OLD_PROCESSOR[0]):
+        pytest.skip("qemu-user-static is missing (tests/wheels/packages.txt)")
+    old = " ".join(OLD_PROCESSOR)
+    loop = f'exec ${{TRADEWIND_LISTEN:+{old}}} "$@"'  # the first of the two peers
+    out = installed.output(
+        installed.tw, "run", "--peers", "2", "--wait-for", "2", *settings(), "--set", "training.codec=int8",
+        "--", "sh", "-c", loop, "sh", installed.python, installed.work / "bare.py",
+    )  # fmt: skip
+    done = parameters_of(out)
+    assert len(done) == 2 and len(set(done)) == 1, out
+
+
+def test_the_source_package_has_what_its_build_reads(tmp_path):
+    subprocess.run(
+        ["/usr/bin/python3", "setup.py", "-q", "egg_info", "-e", tmp_path, "sdist", "--dist-dir", tmp_path],
+        cwd=ROOT,
+        check=True,
+    )
+    shutil.unpack_archive(next(tmp_path.glob("*.tar.gz")), tmp_path)
+    unpacked = next(tmp_path.glob("tradewind-*/CMakeLists.txt")).parent
+    build = ["cmake", "-S", unpacked, "-B", tmp_path / "b", "-G", "Ninja"]
+    subprocess.run(build, check=True, capture_output=True)
+    planned = subprocess.check_output(["ninja", "-C", tmp_path / "b", "-n", "tradewind", "tw"], text=True)
+    assert "libtradewind.so" in planned
