@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tradewind.demo: the whole story, and what it says when peers end unlike each other."""
 
+import http.server
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from conftest import needs_engine
@@ -79,3 +81,20 @@ def test_ctrl_c_ends_all_processes_with_one_line(needs_tw):
             crew.send_signal(signal.SIGINT)
     assert crew.wait(timeout=60) == 130, shown
     assert "stopped before the end" in shown[-1] and not any("Traceback" in line for line in shown), shown
+
+
+def test_the_page_opens_once_it_is_served(monkeypatch):
+    opened = []
+    monkeypatch.setattr(demo.webbrowser, "open", opened.append)
+    monkeypatch.setattr(demo.time, "sleep", lambda seconds: served.append(serve()) if not served else None)
+    served = []
+    port = demo.free_port()
+
+    def serve():
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), http.server.SimpleHTTPRequestHandler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server
+
+    demo._open_page(f"http://127.0.0.1:{port}/")
+    served[0].shutdown()
+    assert opened == [f"http://127.0.0.1:{port}/"]
