@@ -11,7 +11,7 @@ import warnings
 from types import FrameType
 from typing import Tuple
 
-NEEDS_TORCH = "needs PyTorch 1.13 or newer, which is not installed: pip install torch"
+NEEDS_TORCH = "needs PyTorch 1.11 or newer, which is not installed: pip install torch"
 
 
 class TradewindError(RuntimeError):

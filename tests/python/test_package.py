@@ -41,7 +41,7 @@ def test_the_package_is_imported_without_torch_until_that_is_needed():
     )
     assert found.stdout.splitlines() == [
         "[] SettingError",
-        "tradewind.join needs PyTorch 1.13 or newer, which is not installed: pip install torch",
+        "tradewind.join needs PyTorch 1.11 or newer, which is not installed: pip install torch",
     ]
 
 
@@ -51,7 +51,7 @@ def test_its_programs_say_that_torch_is_missing(module):
     code = f"import runpy, sys; sys.modules['torch'] = None; {run}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 1 and "Traceback" not in found.stderr
-    assert "needs PyTorch 1.13 or newer, which is not installed: pip install torch\n" in found.stderr
+    assert "needs PyTorch 1.11 or newer, which is not installed: pip install torch\n" in found.stderr
 
 
 def test_all_names_of_the_package_are_there():

@@ -62,7 +62,7 @@ def host_view(tensor: torch.Tensor) -> HostTensor:
 
 def is_readable(tensor: torch.Tensor) -> bool:
     """Whether the engine can read it where it is."""
-    return tensor.is_cpu and tensor.dtype in _DTYPES and bool(tensor.is_contiguous())
+    return tensor.device.type == "cpu" and tensor.dtype in _DTYPES and bool(tensor.is_contiguous())
 
 
 class Staging:
