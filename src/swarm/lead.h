@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,16 +12,18 @@
 #include "swarm/leases/hand_overs.h"
 #include "swarm/leases/leasing.h"
 #include "swarm/members/peer_status.h"
-#include "swarm/shares/division.h"
+#include "swarm/planning.h"
 #include "swarm/straggler_policy.h"
 #include "swarm/wait.h"
+#include "swarm/wanted_settings.h"
 #include "wire/outbox.h"
 #include "world/events.h"
 
 namespace tw::swarm {
 
-/// The leader's side of one round under one ballot: leases, the call, shares, exclusions (docs/protocol.md).
-/// The Proposer decides what the ballot may propose and when it has decided.
+/// The leader's side of one round under one ballot: leases, the call, exclusions (docs/protocol.md). The
+/// Proposer decides what the ballot may propose and when it has decided, Planning how a plan divides the
+/// vector.
 class Lead {
  public:
   struct Options {
@@ -42,16 +43,16 @@ class Lead {
 
   /// Ballot 0 belongs to the first member and needs no promises.
   Lead(Options options, const wire::Record& head, Ballot ballot, Instant now);
+  Lead(const Lead&) = delete;
+  Lead& operator=(const Lead&) = delete;
 
   Ballot ballot() const { return proposer_.ballot(); }
 
   /// The peers that can be reached now, with their incarnations, this one included. Members that vanish are
-  /// out of the round. A process that comes back under a member's id is not that member.
-  using Live = swarm::PeerStatus::Live;
-  void set_live(Instant now, const Live& live);
-
-  /// Anchors come first in the next record, so that they lead before others.
-  void set_anchors(std::set<PeerId> anchors) { status_.set_anchors(std::move(anchors)); }
+  /// out of the round. A process that comes back under a member's id is not that member. Anchors come first
+  /// in the next record, so that they lead before others.
+  using Live = PeerStatus::Live;
+  void set_live(Instant now, const Live& live, std::set<PeerId> anchors = {});
 
   /// From any linked peer, and from this one. Where their threads are decides the order of the next record,
   /// and who is in it.
@@ -71,9 +72,7 @@ class Lead {
   void end_run();
 
   /// Lower bound in seconds of averaging by this plan; 0 when no bandwidth is known.
-  double least_reduce_s(const wire::Plan& plan) const {
-    return seconds_of(plan, options_.division.bytes, participants(plan));
-  }
+  double least_reduce_s(const wire::Plan& plan) const { return planning_.least_reduce_s(plan); }
 
   void step(Instant now);
 
@@ -83,16 +82,10 @@ class Lead {
   /// Why the run has to stop: no peer can compute a part of this round. Empty: it need not.
   const std::string& hopeless() const { return hopeless_; }
 
-  /// No plan is under way: another peer may take over the lead at no cost.
-  bool has_not_called() const { return stage() == Stage::open || stage() == Stage::preparing; }
+  const Proposer& proposer() const { return proposer_; }
 
-  /// This ballot cannot succeed any more: lead again with a ballot above outbid().
+  /// This ballot cannot succeed any more: lead again with a ballot above Proposer::outbid().
   bool resigned() const { return proposer_.resigned(); }
-
-  Instant began_at() const { return began_at_; }
-
-  /// The highest ballot that any member was found to follow.
-  Ballot outbid() const { return proposer_.outbid(); }
 
   wire::Outbox take_messages() { return std::exchange(messages_, {}); }
 
@@ -105,87 +98,44 @@ class Lead {
   Wait waiting() const;
 
  private:
-  using Leasing = swarm::Leasing;
-  using PeerStatus = swarm::PeerStatus;
-  using Proposer = swarm::Proposer;
-  using StragglerPolicy = swarm::StragglerPolicy;
   using Stage = Proposer::Stage;  // open: microbatches are leased; proposed: the plan is called
 
-  Stage stage() const { return proposer_.stage(); }
+  bool finishes() const { return proposer_.bound().has_value(); }  // a plan of another leader
 
-  const SharedPlan& proposed() const { return proposer_.plan(); }
-
-  const std::map<PeerId, wire::Promise>& promises() const { return proposer_.promises(); }
-
-  // This ballot completes a plan of another leader.
-  bool finishes() const { return proposer_.bound().has_value(); }
-
-  bool counts(PeerId peer) const { return status_.counts(peer); }
-
-  bool may_follow_work_of(PeerId peer) const;
-  void note_settings(PeerId peer, const wire::Progress& told);
-  bool knows_settings() const;
-  std::string settings_for(const std::vector<wire::Contribution>& contributors) const;
-  std::vector<Participant> participants(const wire::Plan& plan) const;
-  std::vector<wire::Share> reowned(const std::vector<wire::Share>& before, const wire::Plan& plan) const;
-  bool is_first_bid() const;
-  void ask_for_promises();
   void begin_when_promised();
-  void finish();
-  void advance();
-
-  bool most_can_decide() const;
   bool may_decide() const;
+  void advance();
   void call();
   void propose(wire::Plan plan, bool again = false);
-  void propose_again(wire::Plan plan);
-  wire::Record draft() const;
-  bool nobody_stays() const;
-  bool nobody_works() const;
-  bool few_work() const;
-  Wait wait_for_majority() const;
-  Wait wait_for_work() const;
+  void serve_sealed(wire::Plan plan, const std::set<PeerId>& keepers);
+  void take_in(PeerId joiner);
   void commit_when_agreed();
-  void mark_plan_of_few();
   void propose_without_majority();
   void leave_out(PeerId peer, const std::string& why);
   void out(PeerId peer);
-  void refuse_work_of(PeerId peer, const std::string& why);
   void carry_out(const StragglerPolicy::Verdict& verdict);
+  void relieve(PeerId slow, const RangeSet& moves);
   void give_out_again(PeerId peer);
-  void tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
-  void take_in(PeerId joiner);
-  bool has_a_part(PeerId peer) const;
-  void follow_work(PeerId peer, const wire::Progress& progress);
+  void report_reissue(const RangeSet& microbatches, std::optional<PeerId> lost);
   void send_leases();
   void let_leavers_go();
-  void give_up_on_hung_peers();
   void give_up_on_hopeless_work();
-  void serve_sealed(wire::Plan plan, const std::set<PeerId>& keepers);
-
-  Duration expected_reduce(const wire::Plan& plan) const;
-  void relieve(PeerId slow, const RangeSet& moves);
-
-  void send(PeerId to, wire::Message message) { messages_.push_back({to, std::move(message)}); }
 
   Options options_;
   wire::Record head_;
   Proposer proposer_;
   Instant now_;
-  Instant began_at_;
   Leasing leasing_;
   PeerStatus status_;
-  swarm::SharedPlan called_;  // the previous plan of this round, if any
+  Planning planning_;
   StragglerPolicy stragglers_;
   HandOvers hand_overs_;
-  // Settings that peers want for this update; none: the peer wanted some before, and has done nothing yet.
-  std::map<PeerId, std::optional<std::string>> settings_;
+  WantedSettings settings_;
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
-  bool relieved_ = false;  // a share of proposed() was moved: its owner may lack what others have sealed
-  bool last_ = false;      // the run ends with this round
-  std::string hopeless_;   // empty: it is not
+  bool last_ = false;     // the run ends with this round
+  std::string hopeless_;  // empty: it is not
   wire::Outbox messages_;
   std::vector<world::Event> events_;
 };

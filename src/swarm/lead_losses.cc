@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "swarm/lead.h"
-#include "swarm/shares/shares.h"
 
 namespace tw::swarm {
 namespace {
@@ -21,17 +20,6 @@ bool contributes_or_reduces(const wire::Plan& plan, PeerId peer) {
 }  // namespace
 
 // ---- work that does not come
-
-void Lead::follow_work(PeerId peer, const wire::Progress& progress) {
-  leasing_.on_progress(now_, status_, peer, progress, stage() != Stage::open);
-  send_leases();
-}
-
-// Its links answer, but its gradients do not come: without this the others would wait for ever.
-void Lead::give_up_on_hung_peers() {
-  if (stage() != Stage::open) return;
-  if (const auto verdict = StragglerPolicy::judge_work(status_, leasing_.awaited(now_))) carry_out(*verdict);
-}
 
 void Lead::on_failures(PeerId from, const wire::Failures& failures) {
   if (failures.round != head_.round + 1 || !status_.is_reachable(from) || !status_.has_room_for(from)) return;
@@ -68,7 +56,7 @@ void Lead::give_up_on_hopeless_work() {
 // ---- peers that leave before the round ends
 
 void Lead::let_leavers_go() {
-  if (stage() != Stage::open || resigned()) return;
+  if (proposer_.stage() != Stage::open || resigned()) return;
   for (wire::Envelope& order : hand_overs_.step(now_, status_, leasing_, options_.expected_reduce))
     messages_.push_back(std::move(order));
 }
@@ -76,7 +64,7 @@ void Lead::let_leavers_go() {
 // ---- who is left out
 
 void Lead::leave_out(PeerId peer, const std::string& why) {
-  if (!counts(peer)) return;
+  if (!status_.counts(peer)) return;
   status_.exclude(peer);
   proposer_.set_here(status_.counted());
   events_.push_back({now_, world::Phase::lost, head_.round + 1, peer, why});
@@ -87,11 +75,11 @@ void Lead::leave_out(PeerId peer, const std::string& why) {
 void Lead::out(PeerId peer) {
   stragglers_.forget_words_of(peer);
   if (resigned()) return;
-  if (stage() == Stage::preparing || stage() == Stage::decided) return;
-  if (stage() == Stage::proposed && !contributes_or_reduces(*proposed(), peer)) return;
-  if (stage() == Stage::proposed && !proposer_.voters().empty()) {
+  if (proposer_.stage() == Stage::preparing || proposer_.stage() == Stage::decided) return;
+  if (proposer_.stage() == Stage::proposed && !contributes_or_reduces(*proposer_.plan(), peer)) return;
+  if (proposer_.stage() == Stage::proposed && !proposer_.voters().empty()) {
     // Some peer has the whole mean, so the lost peer's contribution is in it everywhere: it counts.
-    serve_sealed(*proposed(), proposer_.voters());
+    serve_sealed(*proposer_.plan(), proposer_.voters());
     return;
   }
   if (finishes()) {
@@ -101,26 +89,17 @@ void Lead::out(PeerId peer) {
   give_out_again(peer);
 }
 
-// Its results are useless, but it is here: it neither contributes to this round nor reduces a share, but gets
-// the mean and votes.
-void Lead::refuse_work_of(PeerId peer, const std::string& why) {
-  if (!counts(peer) || finishes() || resigned() || !status_.refuse(peer)) return;
-  events_.push_back({now_, world::Phase::lost, head_.round + 1, peer, why, {}, {}, world::Cause::verdict});
-  give_out_again(peer);
-  advance();
-}
-
 void Lead::give_out_again(PeerId peer) {
-  TW_CHECK(stage() == Stage::open || stage() == Stage::proposed);
+  TW_CHECK(proposer_.stage() == Stage::open || proposer_.stage() == Stage::proposed);
   const RangeSet again = leasing_.forget(status_, peer);
-  if (stage() == Stage::proposed) {
+  if (proposer_.stage() == Stage::proposed) {
     proposer_.reopen();
     leasing_.reopen(status_);
   }
-  if (!again.empty()) tell_of_reissue(again, peer);
+  if (!again.empty()) report_reissue(again, peer);
 }
 
-void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
+void Lead::report_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
   world::Event event{now_, world::Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
   event.numbers = {{"microbatches", static_cast<double>(microbatches.count())}};
   if (leasing_.leaves_rest()) event.numbers.emplace_back("next_round", 1);
@@ -128,8 +107,9 @@ void Lead::tell_of_reissue(const RangeSet& microbatches, std::optional<PeerId> l
 }
 
 void Lead::on_report(PeerId from, const wire::StallReport& report) {
-  if (report.step.round != head_.round + 1 || !counts(from) || !counts(report.suspect)) return;
-  if (stage() == Stage::preparing || stage() == Stage::decided) return;
+  if (report.step.round != head_.round + 1 || !status_.counts(from) || !status_.counts(report.suspect))
+    return;
+  if (proposer_.stage() == Stage::preparing || proposer_.stage() == Stage::decided) return;
   if (!status_.is_seated(from) && from != report.suspect)
     return;  // members miss the same segments as a joiner
   if (const auto verdict = stragglers_.on_report(now_, from, report)) carry_out(*verdict);
@@ -141,47 +121,38 @@ void Lead::carry_out(const StragglerPolicy::Verdict& verdict) {
     case Sentence::exclude:
       return leave_out(verdict.peer, verdict.why);
     case Sentence::refuse:
-      return refuse_work_of(verdict.peer, verdict.why);
+      // Its results are useless, but it is here: it neither contributes to this round nor reduces a share,
+      // but gets the mean and votes.
+      if (!status_.counts(verdict.peer) || finishes() || resigned() || !status_.refuse(verdict.peer)) return;
+      events_.push_back({now_,
+                         world::Phase::lost,
+                         head_.round + 1,
+                         verdict.peer,
+                         verdict.why,
+                         {},
+                         {},
+                         world::Cause::verdict});
+      give_out_again(verdict.peer);
+      return advance();
     case Sentence::replace: {
-      TW_CHECK(stage() == Stage::proposed);
+      TW_CHECK(proposer_.stage() == Stage::proposed);
       std::set<PeerId> keepers = proposer_.voters();
       keepers.erase(verdict.peer);
-      return serve_sealed(*proposed(), keepers);
+      return serve_sealed(*proposer_.plan(), keepers);
     }
     case Sentence::relieve:
       return relieve(verdict.peer, verdict.segments);
   }
 }
 
-Duration Lead::expected_reduce(const wire::Plan& plan) const {
-  std::set<PeerId> senders;
-  for (const wire::Contribution& c : plan.draft.contributors) senders.insert(c.peer);
-  const std::size_t members = std::max<std::size_t>(1, status_.present().size());
-  const Duration demanded = from_seconds(least_reduce_s(plan));
-  return swarm::expected_reduce(options_.expected_reduce, demanded, senders.size(), members);
-}
-
-// ---- who is slow
-
-// The slow peer still sends what it owes; others reduce what is missing of its share. Once some peer has the
-// whole mean, the rest comes from there: a contribution may exist nowhere else any more.
 void Lead::relieve(PeerId slow, const RangeSet& moves) {
-  TW_CHECK(stage() == Stage::proposed);
-  const std::set<PeerId> keepers = proposer_.voters();
-  std::vector<Participant> participants = this->participants(*proposed());
-  for (Participant& participant : participants) {
-    participant.owns = participant.owns && participant.peer != slow &&
-                       (keepers.empty() || keepers.contains(participant.peer));
-  }
-  if (moves.empty() || std::ranges::none_of(participants, &Participant::owns)) return;
-  wire::Plan plan = *proposed();
-  plan.shares = moved(plan.shares, moves, participants);
-  for (wire::Share& share : plan.shares) share.sealed = share.sealed || keepers.contains(share.owner);
-  relieved_ = true;
+  TW_CHECK(proposer_.stage() == Stage::proposed);
+  wire::Plan plan = *proposer_.plan();
+  if (!planning_.relieve(plan, slow, moves, proposer_.voters())) return;
   world::Event event{now_, world::Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};
   event.numbers = {{"segments", static_cast<double>(moves.count())}};
   events_.push_back(std::move(event));
-  propose_again(std::move(plan));
+  propose(std::move(plan), true);
 }
 
 }  // namespace tw::swarm

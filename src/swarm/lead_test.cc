@@ -682,11 +682,11 @@ TEST(Lead, resigns_when_somebody_follows_a_higher_ballot) {
   progress.ballot = 4;
   told_by_progress.lead.on_progress(member(2), progress);
   EXPECT_TRUE(told_by_progress.lead.resigned());
-  EXPECT_EQ(4U, told_by_progress.lead.outbid());
+  EXPECT_EQ(4U, told_by_progress.lead.proposer().outbid());
   Council told_by_promise;
   told_by_promise.lead.on_promise(PeerId{3}, {5, {}, {}, {}});
   EXPECT_TRUE(told_by_promise.lead.resigned());
-  EXPECT_EQ(5U, told_by_promise.lead.outbid());
+  EXPECT_EQ(5U, told_by_promise.lead.proposer().outbid());
 }
 
 TEST(Lead, takes_over_with_the_work_that_is_done) {

@@ -18,7 +18,8 @@ constexpr Duration kYield = std::chrono::seconds(2);
 enum class Reluctance : std::uint8_t {
   none,
   may_go,           ///< its machine may be taken away, or it leaves
-  does_not_follow,  ///< its thread is away: it does not know the parameters of the next rounds
+  does_not_follow,  ///< its thread is away: it does not know the parameters of
+                    ///< the next rounds
 };
 
 // A leader has to know the parameters of its round: a peer whose thread is away comes last.
@@ -37,6 +38,11 @@ std::optional<Member> next_leader(const SwarmCore& core) {
       next = m;
   }
   return next;
+}
+
+// No plan is under way: another peer may take over the lead at no cost.
+bool has_not_called(const Proposer& proposer) {
+  return proposer.stage() == Proposer::Stage::open || proposer.stage() == Proposer::Stage::preparing;
 }
 
 // Yields only to a member that is known to be here.
@@ -73,6 +79,7 @@ std::optional<Ballot> Leading::consider() {
                               options.patience, core_.last_round.expected(), options.division, options.rarely,
                               core_.last_round.shares(), options.sum_bytes, core_.membership.stances()},
                 head, ballot, core_.now);
+  began_at_ = core_.now;
   knows_ = core_.membership.roster().version();
   lead_->hold_back_for(core_.membership.held_back_for());
   see_who_is_here();
@@ -82,18 +89,15 @@ std::optional<Ballot> Leading::consider() {
   return ballot;
 }
 
-void Leading::see_who_is_here() {
-  lead_->set_anchors(core_.anchors());
-  lead_->set_live(core_.now, core_.membership.live());
-}
+void Leading::see_who_is_here() { lead_->set_live(core_.now, core_.membership.live(), core_.anchors()); }
 
 // A lead that resigned in no time would do so again: a peer that decides alone hears nothing new meanwhile.
 void Leading::leave_a_lost_one() {
-  if (lead_ && lead_->has_not_called() && yields_lead(core_)) lead_.reset();
+  if (lead_ && has_not_called(lead_->proposer()) && yields_lead(core_)) lead_.reset();
   if (!lead_ || (core_.acceptor.promised() <= lead_->ballot() && !lead_->resigned())) return;
-  const bool in_no_time = lead_->began_at() == core_.now;
+  const bool in_no_time = began_at_ == core_.now;
   if (!lead_->resigned() || in_no_time) again_at_ = core_.now + kYield;
-  core_.acceptor.outbid(lead_->outbid());
+  core_.acceptor.outbid(lead_->proposer().outbid());
   lead_.reset();
 }
 
@@ -128,7 +132,8 @@ std::optional<wire::Stop> Leading::step() {
   const wire::Commit commit{*lead_->committed()};
   end();
   core_.broadcast(commit);
-  core_.send(core_.options.self.peer, commit);  // this peer follows its own decision like any other
+  core_.send(core_.options.self.peer,
+             commit);  // this peer follows its own decision like any other
   return std::nullopt;
 }
 

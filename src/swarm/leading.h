@@ -55,6 +55,7 @@ class Leading {
 
   SwarmCore& core_;
   std::optional<Lead> lead_;
+  Instant began_at_{};       ///< the present or last lead
   std::uint64_t knows_ = 0;  ///< version of the roster that the lead has seen
   Instant again_at_{};       ///< no earlier than this
   bool is_last_ = false;

@@ -78,6 +78,8 @@ class Outputs {
 /// goes out. Swarm owns it, and it outlives the others.
 struct SwarmCore {
   SwarmCore(SwarmOptions of_swarm, Instant begins);
+  SwarmCore(const SwarmCore&) = delete;
+  SwarmCore& operator=(const SwarmCore&) = delete;
 
   /// Time in which this process was stopped counts as no peer's delay.
   void wake(Instant at);

@@ -34,8 +34,8 @@ bool may_become(Status now, Status next) {
 
 }  // namespace
 
-PeerStatus::PeerStatus(const Member& self, std::vector<Member> members, bool asks_first)
-    : self_(self.peer), members_(std::move(members)), asks_first_(asks_first) {
+PeerStatus::PeerStatus(const Member& self, std::vector<Member> members, bool asks_first, Stances stances)
+    : self_(self.peer), members_(std::move(members)), asks_first_(asks_first), stances_(std::move(stances)) {
   TW_CHECK(names(members_, self));
   for (const Member& m : members_) seats_.emplace(m.peer, m.incarnation);
   set_live({{self.peer, self.incarnation}}, [](PeerId) { return false; });
@@ -90,7 +90,7 @@ bool PeerStatus::told(const Member& from, const Word& word) {
   if (is_seated(from.peer) || is_member(candidates_, from.peer)) return false;
   candidates_.push_back(from);
   if (of(from.peer) == Status::linked) {
-    const bool works = !asks_first_ && !has_seat(from.peer);
+    const bool works = !asks_first_ && !seats_.contains(from.peer);
     enter(from.peer, works ? Status::early : Status::candidate);
     count(from.peer);
   }
@@ -172,22 +172,14 @@ PeerStatus::Live PeerStatus::counted() const {
   return counted;
 }
 
-bool PeerStatus::decides(PeerId peer) const {
-  const Word* told = word(peer);
-  return told == nullptr || !told->gave_seat;
-}
-
 bool PeerStatus::is_quorum(const std::set<PeerId>& peers) const {
-  return swarm::is_quorum(members_, with_seats_of(peers));
-}
-
-std::set<PeerId> PeerStatus::with_seats_of(const std::set<PeerId>& peers) const {
   std::set<PeerId> voices;
   for (PeerId peer : peers) {
-    if (decides(peer)) voices.insert(peer);
-    if (const Word* told = word(peer)) voices.insert(told->seats.begin(), told->seats.end());
+    const Word* told = word(peer);
+    if (told == nullptr || !told->gave_seat) voices.insert(peer);
+    if (told != nullptr) voices.insert(told->seats.begin(), told->seats.end());
   }
-  return voices;
+  return swarm::is_quorum(members_, voices);
 }
 
 // True if it has the parameters of the leader.
@@ -268,13 +260,12 @@ std::vector<PeerId> PeerStatus::participants() const {
   return peers;
 }
 
-bool PeerStatus::is_next(PeerId peer) const {
-  return counts(peer) && !leaves(peer) && (!words_.contains(peer) || fits(peer)) &&
-         stance(peer).presence != wire::Presence::full;
-}
-
 std::vector<Member> PeerStatus::next_members() const {
   TW_CHECK(words_.contains(self_));
+  const auto is_next = [&](PeerId peer) {
+    return counts(peer) && !leaves(peer) && (!words_.contains(peer) || fits(peer)) &&
+           stance(peer).presence != wire::Presence::full;
+  };
   std::vector<Member> next;
   std::ranges::copy_if(members_, std::back_inserter(next),
                        [&](const Member& m) { return is_seated(m.peer) && is_next(m.peer); });

@@ -39,7 +39,9 @@ class PeerStatus {
   };
 
   /// `members`: of the head; `self` leads. asks_first: a member works only once it has promised this ballot.
-  PeerStatus(const wire::Member& self, std::vector<wire::Member> members, bool asks_first);
+  /// stances: those of the linked peers before this round.
+  PeerStatus(const wire::Member& self, std::vector<wire::Member> members, bool asks_first,
+             Stances stances = {});
 
   Status of(PeerId peer) const;
 
@@ -54,9 +56,6 @@ class PeerStatus {
 
   /// The report of a peer about itself in its promise.
   void note(PeerId peer, const Word& word);
-
-  /// The linked peers' stances before this round.
-  void set_stances(Stances stances) { stances_ = std::move(stances); }
 
   /// A heartbeat, or progress in any round. A peer that leaves keeps its part in this round.
   void hear(PeerId peer, const auto& told) { stances_.hear(peer, told); }
@@ -81,9 +80,6 @@ class PeerStatus {
 
   /// True if it can be reached, and is the very process that the head names; it may be excluded.
   bool is_seated(PeerId peer) const;
-
-  /// The head names this id.
-  bool has_seat(PeerId peer) const { return seats_.contains(peer); }
 
   /// The process that can be reached, if it is a member or a candidate.
   const wire::Member* process(PeerId peer) const;
@@ -148,8 +144,6 @@ class PeerStatus {
 
   const std::vector<wire::Member>& members() const { return members_; }
 
-  const std::map<PeerId, Word>& words() const { return words_; }
-
   /// At most this many non-members can work for, or join in, one round: others wait for the next.
   static constexpr std::size_t kMostNewcomers = 1024;
 
@@ -162,9 +156,6 @@ class PeerStatus {
   void enter(PeerId peer, Status next);
   bool is_eligible(PeerId peer) const;
   bool fits(PeerId peer) const;
-  bool is_next(PeerId peer) const;
-  bool decides(PeerId peer) const;
-  std::set<PeerId> with_seats_of(const std::set<PeerId>& peers) const;
   void count();
   void count(PeerId peer);
 

@@ -17,7 +17,8 @@ const PeerStatus::Word kAtTheHead{kParameters};
 
 /// 1 leads the round of 1, 2 and 3.
 struct Round7 {
-  explicit Round7(bool asks_first = false) : status(member(1), members({1, 2, 3}), asks_first) {
+  explicit Round7(bool asks_first = false, const Stances& before = {})
+      : status(member(1), members({1, 2, 3}), asks_first, before) {
     here({1, 2, 3});
     tells(1);
   }
@@ -134,10 +135,9 @@ TEST(PeerStatus, lets_no_peer_reduce_that_may_be_gone_soon_where_half_of_the_oth
 }
 
 TEST(PeerStatus, counts_on_what_a_process_said_before_this_round_or_in_a_heartbeat) {
-  Round7 round;
   Stances before;
   before.hear(PeerId{2}, wire::Progress{.bandwidth = {5, 5, {}}, .outlook = wire::Outlook::at_risk});
-  round.status.set_stances(before);
+  Round7 round(false, before);
   EXPECT_THAT(round.status.next_members(), ElementsAre(member(1), member(3), member(2)));
   EXPECT_EQ(5, round.status.stance(PeerId{2}).bandwidth.up_bytes_per_s);
   round.status.hear(PeerId{2}, wire::Heartbeat{.peer_state = wire::PeerState::leaving});
@@ -195,7 +195,7 @@ TEST(PeerStatus, remembers_a_bounded_number_of_newcomers) {
   for (const auto& [peer, incarnation] : live) {
     if (status.has_room_for(peer)) status.told(member(peer.value), kAtTheHead);
   }
-  EXPECT_EQ(1 + PeerStatus::kMostNewcomers, status.words().size());
+  EXPECT_EQ(PeerStatus::kMostNewcomers, status.candidates().size());
 }
 
 }  // namespace
