@@ -71,7 +71,7 @@ inline std::optional<TradewindFigures> simulate_tradewind(const studies::Hivemin
   Round seen = 0;
   while (seen < static_cast<Round>(run.rounds) && world.now() < limit && !world.alive().empty()) {
     world.run_until(world.now() + milliseconds(50));
-    const wire::Record* newest = world.ledger().newest();
+    const wire::Record* newest = world.referee().ledger().newest();
     if (newest == nullptr || newest->round == seen) continue;
     seen = newest->round;
     last = world.now();

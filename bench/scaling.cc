@@ -59,7 +59,7 @@ Moment moment_of(sim::World& world, const std::vector<PeerId>& peers) {
   Moment moment{to_seconds(world.now() - sim::Scheduler::kStart), host::cpu_seconds(),
                 world.scheduler().events()};
   for (const PeerId peer : peers) {
-    const sim::World::Sent sent = world.sent(peer);
+    const sim::PeerPaths::Sent sent = world.paths().sent(peer);
     moment.control_bytes += sent.control_bytes;
     moment.messages += sent.messages;
   }
@@ -122,7 +122,8 @@ void measure(int count, const Settings& settings) {
              (held_mb() - base_mb) / n);
   fmt::print(R"("events_per_cpu_s": {:.0f}, "cpu_s_per_hour": {:.0f}, "violations": {}}})"
              "\n",
-             static_cast<double>(to.events - from.events) / cpu, 3600 * cpu / s, world.violations().size());
+             static_cast<double>(to.events - from.events) / cpu, 3600 * cpu / s,
+             world.referee().violations().size());
 }
 
 }  // namespace

@@ -82,8 +82,7 @@ bool FaultInjector::tamper(const Fault& fault, PeerId victim) {
 
 void FaultInjector::end_tampering(PeerId victim, FaultKind kind) {
   if (tampering_.erase(victim) == 0) return;
-  if (world_.tampered(victim) > 0) ++fired_[kind];
-  world_.tamper(victim, std::nullopt);
+  if (world_.tamper(victim, std::nullopt) > 0) ++fired_[kind];
 }
 
 int FaultInjector::fired(FaultKind kind) const {
@@ -115,16 +114,16 @@ void FaultInjector::later(Duration after, std::function<void()> call) {
 }
 
 void FaultInjector::tell(FaultKind kind, Peers victims, Duration lasts) {
-  world_.struck({kind, std::move(victims), world_.now(), lasts});
+  world_.referee().struck({kind, std::move(victims), world_.now(), lasts});
 }
 
 // ---- the network
 
 bool FaultInjector::strike_path(const Fault& fault, PeerId victim, PeerId other) {
   if (fault.kind == FaultKind::reset) {
-    world_.reset_link(victim, other);
+    world_.paths().reset_link(victim, other);
   } else if (fault.kind == FaultKind::black_hole) {
-    world_.black_hole(victim, other);
+    world_.paths().black_hole(victim, other);
   } else {
     worsen(fault, victim, other);
   }
@@ -134,14 +133,14 @@ bool FaultInjector::strike_path(const Fault& fault, PeerId victim, PeerId other)
 
 bool FaultInjector::worsen(const Fault& fault, PeerId a, PeerId b) {
   Prng random(fault.choice);
-  const Quality usual = world_.path(a, b);
+  const Quality usual = world_.paths().path(a, b);
   Quality worse = usual;
   if (fault.kind == FaultKind::slow) worse.bytes_per_s *= Between{0.1, 0.5}.draw(random);
   if (fault.kind == FaultKind::latency) worse.latency = from_seconds(Between{0, 0.4}.draw(random));
   if (fault.kind == FaultKind::jitter)
     worse.jitter = from_seconds(to_seconds(usual.latency) * Between{1, 10}.draw(random));
-  world_.set_path(a, b, worse);
-  later(fault.lasts, [this, a, b, usual] { world_.set_path(a, b, usual); });
+  world_.paths().set_path(a, b, worse);
+  later(fault.lasts, [this, a, b, usual] { world_.paths().set_path(a, b, usual); });
   return true;
 }
 
@@ -151,11 +150,11 @@ bool FaultInjector::strike_network(const Fault& fault, PeerId victim) {
   if (fault.kind == FaultKind::clog) {
     swizzle(fault, victim);
   } else if (fault.kind == FaultKind::one_way) {
-    world_.hold_from(side);
-    later(fault.lasts, [this] { world_.heal(); });
+    world_.paths().hold_from(side);
+    later(fault.lasts, [this] { world_.paths().heal(); });
   } else {
-    world_.isolate(side, random.chance(0.3));
-    later(fault.lasts, [this] { world_.heal(); });
+    world_.paths().isolate(side, random.chance(0.3));
+    later(fault.lasts, [this] { world_.paths().heal(); });
   }
   tell(fault.kind, {side.begin(), side.end()}, fault.lasts);
   return true;
@@ -166,7 +165,8 @@ std::set<PeerId> FaultInjector::side_of(PeerId victim, Prng& random) const {
   std::set<PeerId> side{victim};
   const bool region = scenario_.sites.size() > 1 && random.chance(0.6);
   for (const PeerId peer : world_.alive()) {
-    if (region ? world_.site(peer) == world_.site(victim) : random.chance(0.3)) side.insert(peer);
+    if (region ? world_.standing(peer).site == world_.standing(victim).site : random.chance(0.3))
+      side.insert(peer);
   }
   return side;
 }
@@ -177,8 +177,8 @@ void FaultInjector::swizzle(const Fault& fault, PeerId victim) {
   for (const PeerId peer : chosen) {
     const double from_s = to_seconds(fault.lasts) * random.uniform() / 2;
     const double to_s = to_seconds(fault.lasts) * (1 + random.uniform()) / 2;
-    later(from_seconds(from_s), [this, peer] { world_.clog(peer); });
-    later(from_seconds(to_s), [this, peer] { world_.unclog(peer); });
+    later(from_seconds(from_s), [this, peer] { world_.paths().clog(peer); });
+    later(from_seconds(to_s), [this, peer] { world_.paths().unclog(peer); });
   }
 }
 
@@ -231,7 +231,7 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
     case FaultKind::memory_flip:
       world_.flip_memory(victim, fault.choice, [this, victim](const Digest& parameters) {
         ++fired_[FaultKind::memory_flip];
-        world_.struck({FaultKind::memory_flip, {victim}, world_.now(), {}, parameters});
+        world_.referee().struck({FaultKind::memory_flip, {victim}, world_.now(), {}, parameters});
       });
       return false;
     case FaultKind::clock_jump:
@@ -246,7 +246,7 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
 
 bool FaultInjector::end(PeerId victim, Death death) {
   if (!may_go(victim)) return false;
-  if (const auto phase = world_.phase(victim)) ++kills_by_phase_[*phase];
+  if (const auto phase = world_.standing(victim).phase) ++kills_by_phase_[*phase];
   if (world_.view(victim).leader == victim) ++leader_kills_;
   world_.kill(victim, death);
   gone_[victim] = world_.now();
@@ -276,8 +276,8 @@ void FaultInjector::roll(Peers left, const Fault& fault) {
 // on what happens meanwhile.
 bool FaultInjector::lose_all(const Fault& fault) {
   const Peers all = world_.alive();
-  const auto first = std::ranges::find_if(all, [this](PeerId peer) { return world_.founds(peer); });
-  const wire::Record* newest = world_.ledger().newest();
+  const auto first = std::ranges::find_if(all, [this](PeerId peer) { return world_.standing(peer).founds; });
+  const wire::Record* newest = world_.referee().ledger().newest();
   if (first == all.end() || newest == nullptr || newest->round == 0) return false;
   tell(FaultKind::loss_of_all, all);
   for (const PeerId peer : all) {
@@ -316,7 +316,7 @@ bool FaultInjector::preempt(FaultKind kind, PeerId victim) {
 bool FaultInjector::lose_zone(const Fault& fault, PeerId victim) {
   Peers lost;
   for (const PeerId peer : world_.alive()) {
-    const bool in_it = world_.site(peer) == world_.site(victim);
+    const bool in_it = world_.standing(peer).site == world_.standing(victim).site;
     if (in_it && may_go(peer) && end(peer, fault.death)) lost.push_back(peer);
   }
   if (lost.empty()) return false;
@@ -326,7 +326,7 @@ bool FaultInjector::lose_zone(const Fault& fault, PeerId victim) {
 
 bool FaultInjector::join(PeerId beside) {
   if (++came_ > scenario_.most_peers) return false;
-  world_.add_peer(world_.site(beside));
+  world_.add_peer(world_.standing(beside).site);
   return true;
 }
 
@@ -373,11 +373,11 @@ bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
     return away || mix(draw, sample) % kLacksOneIn == 0;
   });
   if (away) world_.send_away(victim, std::min(fault.lasts, kStoreGivesUp), false);
-  if (away) world_.close_store(victim);
+  if (away) world_.stores().close(victim);
   tell(fault.kind, {victim}, fault.lasts);
   later(fault.lasts, [this, victim] {
     world_.break_store(victim, {});
-    world_.open_store(victim);
+    world_.stores().open(victim);
   });
   return true;
 }
@@ -386,11 +386,11 @@ bool FaultInjector::strike_store(const Fault& fault, PeerId victim) {
 
 // Whether whatever may be decided next can go on without this peer.
 bool FaultInjector::may_go(PeerId peer) const {
-  const wire::Record* last = world_.ledger().newest();
+  const wire::Record* last = world_.referee().ledger().newest();
   if (last == nullptr || last->round == 0) return false;
-  std::vector<wire::Record> bases = world_.open_drafts();
+  std::vector<wire::Record> bases = world_.referee().open_drafts();
   bases.push_back(*last);
-  if (const wire::Record* before = world_.ledger().find(last->parent)) bases.push_back(*before);
+  if (const wire::Record* before = world_.referee().ledger().find(last->parent)) bases.push_back(*before);
   return (!scenario_.keep_majority || most_beside_live(peer)) &&
          std::all_of(bases.begin(), bases.end(),
                      [&](const wire::Record& record) { return enough_live_without(record, peer); });

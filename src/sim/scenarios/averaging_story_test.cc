@@ -52,7 +52,7 @@ class Averaging {
     world_.run_until(Scheduler::kStart + 300s);
     world_.finish();
     world_.watch({});
-    for (const Violation& violation : world_.violations())
+    for (const Violation& violation : world_.referee().violations())
       ADD_FAILURE() << violation.checker << ": " << violation.message;
   }
 
@@ -67,7 +67,7 @@ class Averaging {
       return [this, places, part](World& world) {
         for (const std::size_t place : places) {
           const wire::Bandwidth& line = lines_[place].bandwidth;
-          world.set_line(peers_[place], {part * line.up_bytes_per_s, part * line.down_bytes_per_s});
+          world.paths().set_line(peers_[place], {part * line.up_bytes_per_s, part * line.down_bytes_per_s});
         }
       };
     };
@@ -173,7 +173,7 @@ TEST(AveragingStory, with_a_line_that_drops_to_a_tenth_in_mid_round_goes_on_and_
   for (const auto& [up, down] : {std::pair(50, 50), {50, 500}, {500, 50}}) {
     Averaging averaging({500, 500, 500, 500}, 12);
     averaging.in_round(6, 0.5 * averaging.bound_s(), [&, up = up, down = down](World& world) {
-      world.set_line(averaging.peer(2), {up * kMbit, down * kMbit});
+      world.paths().set_line(averaging.peer(2), {up * kMbit, down * kMbit});
     });
     averaging.run();
     EXPECT_THAT(averaging.lost(), testing::IsEmpty());

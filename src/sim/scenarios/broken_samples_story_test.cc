@@ -67,7 +67,7 @@ class BrokenSamples {
   Computed computed() const {
     Computed found;
     const Rules rules = rules_of(options_);
-    const Ledger& ledger = world_.ledger();
+    const Ledger& ledger = world_.referee().ledger();
     for (const wire::Record* r = ledger.newest(); r != nullptr; r = ledger.find(r->parent)) {
       for (const wire::Contribution& c : r->contributors)
         for (const train::SampleSpan span : samples_of(*r, c.microbatches, rules)) count(c.peer, span, found);
@@ -76,7 +76,7 @@ class BrokenSamples {
   }
 
   void expect_no_violations() const {
-    for (const Violation& violation : world_.violations())
+    for (const Violation& violation : world_.referee().violations())
       ADD_FAILURE() << violation.checker << ": " << violation.message;
   }
 
@@ -121,7 +121,7 @@ TEST(BrokenSamplesStory, are_computed_once_by_peers_that_have_them) {
     story.run_for(2s + 300ms * (seed % 8));
     const PeerId lost = story.peers()[seed % kStores];
     world.kill(lost, Death::clean);
-    world.struck({FaultKind::kill, {lost}, world.now(), {}});
+    world.referee().struck({FaultKind::kill, {lost}, world.now(), {}});
     story.run_for(2s);
     if (seed % 2 == 0) world.come_back(lost);
     world.become_calm();
@@ -161,7 +161,7 @@ TEST(BrokenSamplesStory, that_nobody_has_end_the_run_everywhere_with_their_name)
           const PeerId leader = world.lives(peer) ? world.view(peer).leader : peer;
           if (!world.lives(leader) || world.view(leader).finished) return;
           world.kill(leader, Death::clean);
-          world.struck({FaultKind::kill, {leader}, world.now(), {}});
+          world.referee().struck({FaultKind::kill, {leader}, world.now(), {}});
           lost.insert(leader);
         });
       });

@@ -50,7 +50,7 @@ class BusyStory {
   Round round_of(PeerId peer) const { return world_.view(peer).round; }
 
   ~BusyStory() {
-    for (const Violation& violation : world_.violations())
+    for (const Violation& violation : world_.referee().violations())
       ADD_FAILURE() << violation.checker << ": " << violation.message;
   }
 

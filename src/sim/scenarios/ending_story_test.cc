@@ -51,7 +51,7 @@ TEST(EndingStory, brings_the_last_parameters_to_a_peer_whose_thread_is_away) {
       EXPECT_TRUE(world.alive().empty()) << "away from round " << away_from;
       EXPECT_EQ(story.arrived(), 2U) << "away from round " << away_from << " for " << to_seconds(lasts)
                                      << " s";
-      for (const Violation& violation : world.violations())
+      for (const Violation& violation : world.referee().violations())
         ADD_FAILURE() << violation.checker << ": " << violation.message;
     }
   }

@@ -48,7 +48,7 @@ TEST(NormCap, is_not_noticed_as_long_as_gradients_are_within_it) {
   const Story story = run(world);
   EXPECT_THAT(story.refusals, testing::IsEmpty());
   world.finish();
-  EXPECT_THAT(world.violations(), testing::IsEmpty());
+  EXPECT_THAT(world.referee().violations(), testing::IsEmpty());
   EXPECT_EQ(story.committed, 4U);
 }
 
@@ -59,8 +59,8 @@ TEST(NormCap, that_no_gradient_keeps_ends_everybody_with_the_value_and_the_cap) 
   EXPECT_THAT(story.refusals,
               testing::Each(testing::HasSubstr("beyond training.norm_cap 0.001: the round goes on")));
   EXPECT_THAT(world.alive(), testing::IsEmpty()) << "and nobody waits for ever";
-  EXPECT_THAT(world.violations(), testing::SizeIs(3));
-  EXPECT_THAT(world.violations(),
+  EXPECT_THAT(world.referee().violations(), testing::SizeIs(3));
+  EXPECT_THAT(world.referee().violations(),
               testing::Each(testing::Field(&Violation::message, testing::HasSubstr("too few other peers"))));
   EXPECT_EQ(story.committed, 0U);
 }

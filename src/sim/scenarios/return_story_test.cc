@@ -65,7 +65,7 @@ TEST(ReturnStory, ends_with_the_round_done_alone_that_nobody_else_lives_to_decid
     world.run_until(world.now() + 30s);
     ASSERT_TRUE(story.round());
     EXPECT_GT(world.view(story.returner()).round, *story.round() + 1) << "the patience is 3 s";
-    for (const Violation& violation : world.violations())
+    for (const Violation& violation : world.referee().violations())
       ADD_FAILURE() << violation.checker << ": " << violation.message;
   }
 }
@@ -78,7 +78,7 @@ TEST(ReturnStory, counts_no_gradient_of_the_round_that_died_with_the_others) {
     World& world = story.world();
     world.run_until(world.now() + 15s);
     began += story.begins_anew() ? 1 : 0;
-    for (const Violation& violation : world.violations())
+    for (const Violation& violation : world.referee().violations())
       ADD_FAILURE() << to_seconds(later) << " s: " << violation.checker << ": " << violation.message;
   }
   EXPECT_GT(began, 0);
@@ -111,7 +111,7 @@ TEST(ReturnStory, goes_on_from_the_newest_checkpoint_whichever_disk_holds_it) {
   EXPECT_NE(resumed.begin()->first, founder);
   EXPECT_GE(resumed.begin()->second, late - 1);
   EXPECT_GT(world.view(founder).round, late + 5);
-  for (const Violation& violation : world.violations())
+  for (const Violation& violation : world.referee().violations())
     ADD_FAILURE() << violation.checker << ": " << violation.message;
 }
 

@@ -176,9 +176,9 @@ class ScenarioRun {
 
   SimReport report() {
     report_.history = world_.history().digest();
-    report_.violations = world_.violations();
+    report_.violations = world_.referee().violations();
     report_.lines = world_.history().lines();
-    const wire::Record* last = world_.ledger().newest();
+    const wire::Record* last = world_.referee().ledger().newest();
     report_.rounds = last == nullptr ? 0 : last->round;
     for (const FaultRow& row : fault_rows()) {
       if (const int fired = injector_.fired(row.kind); fired > 0) report_.faults[row.kind].fired = fired;
@@ -186,7 +186,7 @@ class ScenarioRun {
     report_.rare = world_.rare();
     report_.kills_by_phase = injector_.kills_by_phase();
     report_.leader_kills = injector_.leader_kills();
-    report_.minority_records = world_.ledger().minority_records();
+    report_.minority_records = world_.referee().ledger().minority_records();
     report_.events = world_.scheduler().events();
     report_.simulated = world_.now() - Scheduler::kStart;
     return report_;

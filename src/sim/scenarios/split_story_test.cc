@@ -34,7 +34,7 @@ class SplitStory {
   Round round_of(PeerId peer) const { return world_.view(peer).round; }
 
   Digest head() const {
-    const wire::Record* newest = world_.ledger().newest();
+    const wire::Record* newest = world_.referee().ledger().newest();
     return digest_of(*newest);
   }
 
@@ -49,7 +49,7 @@ class SplitStory {
 
  private:
   bool contributes() const {
-    const std::vector<wire::Contribution>& all = world_.ledger().newest()->contributors;
+    const std::vector<wire::Contribution>& all = world_.referee().ledger().newest()->contributors;
     return std::ranges::any_of(all, [&](const wire::Contribution& c) { return c.peer == alone(); });
   }
 
@@ -64,23 +64,23 @@ TEST(SplitStory, ends_with_the_history_of_the_majority_and_with_the_fast_peer_am
   story.run_for(20s);
   const Round before = story.round_of(story.alone());
   ASSERT_GT(before, 2U);
-  world.isolate({story.alone()}, false);
-  world.struck({FaultKind::partition, {story.alone()}, world.now(), 16s});
+  world.paths().isolate({story.alone()}, false);
+  world.referee().struck({FaultKind::partition, {story.alone()}, world.now(), 16s});
   story.run_for(16s);
   const PeerId other = world.alive().front();
   const Round alone = story.round_of(story.alone()) - before, together = story.round_of(other) - before;
   EXPECT_GT(alone, together) << "it made more rounds than the others";
   EXPECT_GT(together, 10U);
   const Digest kept = story.head();
-  EXPECT_FALSE(world.ledger().find(kept)->minority);
+  EXPECT_FALSE(world.referee().ledger().find(kept)->minority);
   world.become_calm();
   const Duration took = story.until_it_contributes(60s);
   EXPECT_LE(took, 20s) << to_seconds(took);
   story.run_for(20s);
   EXPECT_EQ(story.restored(), std::set{story.alone()}) << "nobody else gave anything up";
-  EXPECT_TRUE(world.ledger().leads_to(kept, story.head()));
+  EXPECT_TRUE(world.referee().ledger().leads_to(kept, story.head()));
   EXPECT_GT(story.round_of(other), before + together);
-  for (const Violation& violation : world.violations())
+  for (const Violation& violation : world.referee().violations())
     ADD_FAILURE() << violation.checker << ": " << violation.message;
 }
 
@@ -94,7 +94,7 @@ TEST(SplitStory, has_no_joiner_that_loads_the_lines_of_others_for_ever) {
   world.come_back(story.alone());
   const Duration took = story.until_it_contributes(60s);
   EXPECT_LE(took, 20s) << to_seconds(took);
-  for (const Violation& violation : world.violations())
+  for (const Violation& violation : world.referee().violations())
     ADD_FAILURE() << violation.checker << ": " << violation.message;
 }
 

@@ -146,7 +146,7 @@ class Course {
 
   void warn(Machine& machine) {
     if (!world_.lives(*machine.peer)) return;
-    world_.struck({FaultKind::leave, {*machine.peer}, world_.now()});
+    world_.referee().struck({FaultKind::leave, {*machine.peer}, world_.now()});
     world_.leave(*machine.peer);
     await_farewell(machine);
   }
@@ -166,7 +166,7 @@ class Course {
     machine.down = world_.now();
     changed_ = true;
     if (!world_.lives(*machine.peer)) return;
-    world_.struck({FaultKind::preempt_0s, {*machine.peer}, world_.now()});
+    world_.referee().struck({FaultKind::preempt_0s, {*machine.peer}, world_.now()});
     world_.kill(*machine.peer, Death::silent);
     if (!machine.joined) return;
     ++losses_;
@@ -192,7 +192,7 @@ class Course {
   }
 
   void note_commit() {
-    const wire::Record* newest = world_.ledger().newest();
+    const wire::Record* newest = world_.referee().ledger().newest();
     TW_CHECK(newest != nullptr);
     Commit commit{world_.now(), 0, static_cast<int>(newest->members.size()),
                   world_.computed_samples() * static_cast<double>(what_.microbatch), !changed_};
@@ -283,7 +283,7 @@ class Course {
       const Duration goes = std::min(machine.lifetime.goes, report.simulated);
       report.machine_hours += std::max(0.0, to_seconds(goes - machine.lifetime.comes)) / 3600;
     }
-    report.sent_gb = static_cast<double>(world_.sent_bytes()) / 1e9;
+    report.sent_gb = static_cast<double>(world_.paths().sent_bytes()) / 1e9;
     report.usd = report.machine_hours * what_.usd_per_h + what_.anchors * length_h * what_.anchor_usd_per_h +
                  report.sent_gb * what_.egress_usd_per_gb;
     if (report.samples > 0)
@@ -293,12 +293,12 @@ class Course {
   WhatIfReport report() {
     WhatIfReport report;
     report.simulated = world_.now() - Scheduler::kStart;
-    const wire::Record* newest = world_.ledger().last_known();
+    const wire::Record* newest = world_.referee().ledger().last_known();
     if (newest != nullptr) {
       report.rounds = newest->round;
       report.samples = newest->samples_total() * what_.microbatch;
     }
-    report.rounds_lost = world_.ledger().records_beside(newest);
+    report.rounds_lost = world_.referee().ledger().records_beside(newest);
     const double computed = commits_.empty() ? 0 : commits_.back().computed;
     report.recomputed_samples = std::max(0.0, computed - static_cast<double>(report.samples));
     report.losses = losses_;
@@ -308,7 +308,8 @@ class Course {
     tell_capacity(report);
     tell_shares(report);
     tell_cost(report);
-    for (const Violation& v : world_.violations()) report.violations.push_back(v.checker + ": " + v.message);
+    for (const Violation& v : world_.referee().violations())
+      report.violations.push_back(v.checker + ": " + v.message);
     report.events = world_.scheduler().events();
     return report;
   }

@@ -10,6 +10,10 @@ void History::add(const std::string& line) {
   if (keep_lines_) lines_.push_back(line);
 }
 
+void History::note(Instant now, const std::string& what) {
+  add(fmt::format("{:.9f} {}", to_seconds(now.time_since_epoch()), what));
+}
+
 void VirtualEvents::emit(const world::Event& event) {
   std::string line = fmt::format("{:.9f} {} {} {}", to_seconds(event.at.time_since_epoch()), self_.value,
                                  name_of(event.phase), event.round);

@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/ids.h"
+#include "base/time.h"
 #include "world/events.h"
 
 namespace tw::sim {
@@ -17,6 +18,9 @@ class History {
   explicit History(bool keep_lines) : keep_lines_(keep_lines) {}
 
   void add(const std::string& line);
+
+  /// The same with the time before it.
+  void note(Instant now, const std::string& what);
 
   const Digest& digest() const { return digest_; }
 

@@ -49,14 +49,15 @@ void VirtualNetwork::isolate(const std::set<int>& ports, bool close_links) {
 }
 
 void VirtualNetwork::hold(int from, int to) {
-  ++path(from, to).holds;
-  update_cut(from, to, path(from, to));
+  Path& way = path(from, to);
+  ++way.holds;
+  way.set_cut(true);
 }
 
 void VirtualNetwork::release(int from, int to) {
   Path& way = path(from, to);
   way.holds = std::max(0, way.holds - 1);
-  update_cut(from, to, way);
+  way.set_cut(held(from, to));
 }
 
 void VirtualNetwork::heal() {
@@ -95,7 +96,7 @@ std::uint64_t VirtualNetwork::bytes_given(int from, int to) const {
 
 void VirtualNetwork::reset(int a, int b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-    lose(path(from, to));
+    path(from, to).lose();
     Port& port = *host(to).port;
     const Port::Link* link = port.link_to(from);
     if (link == nullptr) continue;
@@ -110,7 +111,7 @@ void VirtualNetwork::crash(int number, Death death) {
   for (int other = 0; other < static_cast<int>(hosts_.size()); ++other) {
     const Port::Link* link = dying.link_to(other);
     if (link == nullptr) continue;
-    if (death != Death::clean && random_.chance(0.5)) lose(path(number, other));
+    if (death != Death::clean && random_.chance(0.5)) path(number, other).lose();
     if (death != Death::silent) dying.say_bye(other, *link, {"connection reset by peer"}, {});
   }
   host(number).silent = death == Death::silent;
@@ -134,8 +135,6 @@ VirtualNetwork::Reach VirtualNetwork::reach(int from, int to) const {
 Duration VirtualNetwork::round_trip(int a, int b) {
   return path(a, b).quality.latency + path(b, a).quality.latency;
 }
-
-std::vector<Frame> VirtualNetwork::tampered(int from, const Frame& frame) { return host(from).change(frame); }
 
 std::uint64_t VirtualNetwork::bulk_bytes(const Frame& frame) const {
   const double payload = bulk_scale_ * static_cast<double>(frame.payload.size());
@@ -213,22 +212,22 @@ void VirtualNetwork::bulk_arrived(int to, std::uint64_t bytes, std::uint64_t in_
     host(to).port->process().enter([this, to, epoch, in_window, parcel = std::move(parcel)] {
       hand_over_bulk(to, epoch, in_window, parcel);
     });
-    bulk_delivered(way);
+    way.delivered();
   });
 }
 
 void VirtualNetwork::hand_over_bulk(int to, std::uint64_t epoch, std::uint64_t in_window,
                                     const Parcel& parcel) {
   const int from = parcel.from;
-  hand_over(*host(to).port, parcel);
+  host(to).port->take(parcel);
   scheduler_.after(path(to, from).quality.latency, [this, from, to, epoch, in_window] {
     if (epoch == path(from, to).epoch) acknowledge(from, to, in_window);
   });
 }
 
-void VirtualNetwork::bulk_delivered(Path& way) {
-  if (--way.undelivered > 0) return;
-  for (Call& say : std::exchange(way.byes, {})) say();
+void VirtualNetwork::Path::delivered() {
+  if (--undelivered > 0) return;
+  for (Call& say : std::exchange(byes, {})) say();
 }
 
 void VirtualNetwork::acknowledge(int from, int to, std::uint64_t bytes) {
@@ -251,10 +250,7 @@ VirtualNetwork::Path& VirtualNetwork::path(int from, int to) {
   auto& way = ways[place];
   if (!way) {
     way = std::make_unique<Path>(scheduler_, under_way_);
-    if (held(from, to)) {
-      way->control.cut();
-      way->bulk.cut();
-    }
+    if (held(from, to)) way->set_cut(true);
   }
   return *way;
 }
@@ -265,49 +261,36 @@ const VirtualNetwork::Path* VirtualNetwork::known_path(int from, int to) const {
   return place < ways.size() ? ways[place].get() : nullptr;
 }
 
-void VirtualNetwork::hand_over(Port& port, const Parcel& parcel) {
-  switch (parcel.kind) {
-    case Parcel::Kind::hello:
-      return port.on_hello(parcel.from, parcel.link, parcel.frame);
-    case Parcel::Kind::welcome:
-      return port.on_welcome(parcel.from, parcel.link, parcel.frame);
-    case Parcel::Kind::confirm:
-      return port.on_confirm(parcel.from, parcel.link);
-    case Parcel::Kind::frame:
-      return port.on_frame(parcel.from, parcel.link, parcel.frame);
-  }
-}
-
 void VirtualNetwork::deliver(int to, Parcel parcel) {
   Port& port = *host(to).port;
-  port.process().enter([&port, parcel = std::move(parcel)] { hand_over(port, parcel); });
+  port.process().enter([&port, parcel = std::move(parcel)] { port.take(parcel); });
 }
 
-void VirtualNetwork::lose(Path& way) {
-  way.control.clear();
-  way.bulk.clear();
-  way.byes.clear();
-  ++way.epoch;
-  way.unacknowledged = 0;
-  way.undelivered = 0;
+void VirtualNetwork::Path::lose() {
+  control.clear();
+  bulk.clear();
+  byes.clear();
+  ++epoch;
+  unacknowledged = 0;
+  undelivered = 0;
 }
 
 void VirtualNetwork::update_cuts() {
   for (std::size_t from = 0; from < hosts_.size(); ++from) {
     const auto& ways = hosts_[from].ways;
     for (std::size_t to = 0; to < ways.size(); ++to) {
-      if (ways[to]) update_cut(static_cast<int>(from), static_cast<int>(to), *ways[to]);
+      if (ways[to]) ways[to]->set_cut(held(static_cast<int>(from), static_cast<int>(to)));
     }
   }
 }
 
-void VirtualNetwork::update_cut(int from, int to, Path& way) {
-  if (held(from, to)) {
-    way.control.cut();
-    way.bulk.cut();
+void VirtualNetwork::Path::set_cut(bool cut) {
+  if (cut) {
+    control.cut();
+    bulk.cut();
   } else {
-    way.bulk.heal(way.quality.latency);
-    way.control.heal(way.quality.latency);
+    bulk.heal(quality.latency);
+    control.heal(quality.latency);
   }
 }
 

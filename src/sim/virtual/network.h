@@ -126,6 +126,12 @@ class VirtualNetwork {
     Path(Scheduler& scheduler, UnderWay& under_way)
         : control(scheduler, under_way), bulk(scheduler, under_way) {}
 
+    /// What is under way never arrives.
+    void lose();
+    /// A bulk message has arrived.
+    void delivered();
+    void set_cut(bool cut);
+
     Quality quality;
     LinkQueue control, bulk;
     Instant control_free{}, bulk_free{};
@@ -160,17 +166,8 @@ class VirtualNetwork {
   std::optional<int> find(const std::string& address) const;
   Reach reach(int from, int to) const;
   Duration round_trip(int a, int b);
-
-  std::uint64_t next_link() { return ++links_; }
-
-  bool tampers(int from) const { return host(from).change != nullptr; }
-
-  std::vector<Frame> tampered(int from, const Frame& frame);
   std::uint64_t bulk_bytes(const Frame& frame) const;
   void count(int from, int to, std::uint64_t bytes, bool control);
-
-  void given(int from, int to, std::uint64_t bytes) { path(from, to).given += bytes; }
-
   void carry(int to, Parcel parcel);
   void carry_bye(int from, int to, const Bye& bye);
   void carry_bulk(int to, Parcel parcel);
@@ -185,16 +182,12 @@ class VirtualNetwork {
 
   const Host& host(int number) const { return hosts_.at(static_cast<std::size_t>(number)); }
 
-  static void hand_over(Port& port, const Parcel& parcel);
   void deliver(int to, Parcel parcel);
   void bulk_arrived(int to, std::uint64_t bytes, std::uint64_t in_window, Parcel parcel);
   void hand_over_bulk(int to, std::uint64_t epoch, std::uint64_t in_window, const Parcel& parcel);
-  void bulk_delivered(Path& path);
   void acknowledge(int from, int to, std::uint64_t bytes);
-  void lose(Path& path);
   bool held(int from, int to) const;
   void update_cuts();
-  void update_cut(int from, int to, Path& path);
   Instant arrival(const Path& path, Instant left);
 
   Scheduler& scheduler_;

@@ -40,7 +40,7 @@ void Port::connect(const std::string& address) {
     return;
   }
   if (link_to(*other) == nullptr) {
-    const std::uint64_t id = make_link(*other, {.id = network_.next_link()}).id;
+    const std::uint64_t id = make_link(*other, {.id = ++network_.links_}).id;
     network_.carry(*other, {greeting(), id, number_, Parcel::Kind::hello});
   }
   Link& link = *link_to(*other);
@@ -63,10 +63,10 @@ void Port::send(PeerId to, Frame message) {
   const auto found = by_peer_.find(to);
   if (found == by_peer_.end()) return;
   if (network_.tap_) network_.tap_(message);
-  network_.given(number_, found->second, message.size());
+  network_.path(number_, found->second).given += message.size();
   const Link& link = *link_to(found->second);
-  if (!network_.tampers(number_)) return carry(found->second, link, std::move(message));
-  for (const Frame& frame : network_.tampered(number_, message)) carry(found->second, link, frame);
+  if (!network_.host(number_).change) return carry(found->second, link, std::move(message));
+  for (const Frame& frame : network_.host(number_).change(message)) carry(found->second, link, frame);
 }
 
 void Port::pull(PeerId to) {
@@ -83,6 +83,19 @@ std::vector<int> Port::linked() const {
     if (links_[port] && links_[port]->stage == Stage::open) ports.push_back(static_cast<int>(port));
   }
   return ports;
+}
+
+void Port::take(const Parcel& parcel) {
+  switch (parcel.kind) {
+    case Parcel::Kind::hello:
+      return on_hello(parcel.from, parcel.link, parcel.frame);
+    case Parcel::Kind::welcome:
+      return on_welcome(parcel.from, parcel.link, parcel.frame);
+    case Parcel::Kind::confirm:
+      return on_confirm(parcel.from, parcel.link);
+    case Parcel::Kind::frame:
+      return on_frame(parcel.from, parcel.link, parcel.frame);
+  }
 }
 
 void Port::on_hello(int from, std::uint64_t id, const Frame& hello) {
@@ -163,8 +176,8 @@ void Port::on_frame(int from, std::uint64_t id, const Frame& frame) {
 }
 
 Frame Port::greeting() {
-  if (!network_.tampers(number_)) return hello_;
-  const std::vector<Frame> frames = network_.tampered(number_, hello_);
+  if (!network_.host(number_).change) return hello_;
+  const std::vector<Frame> frames = network_.host(number_).change(hello_);
   return frames.empty() ? Frame{} : frames.front();
 }
 
@@ -266,14 +279,14 @@ void Port::pump(int port, std::uint64_t id) {
   link->pulled = false;
   const PeerId peer = link->peer;
   const std::optional<Frame> frame = events_->next_bulk(peer);
-  if (frame) network_.given(number_, port, frame->size());
+  if (frame) network_.path(number_, port).given += frame->size();
   link = find(port, id);
   if (!frame || link == nullptr) return;
   link->pulled = true;
-  if (!network_.tampers(number_)) {
+  if (!network_.host(number_).change) {
     carry_bulk(port, *link, *frame);
   } else {
-    for (const Frame& sent : network_.tampered(number_, *frame)) carry_bulk(port, *link, sent);
+    for (const Frame& sent : network_.host(number_).change(*frame)) carry_bulk(port, *link, sent);
   }
   schedule_pump(port, *link, bulk_room(port, *link));
 }

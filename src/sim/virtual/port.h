@@ -78,6 +78,7 @@ class Port final : public world::Network {
   };
 
   // What arrives from port `from`; each runs inside the process.
+  void take(const Parcel& parcel);
   void on_hello(int from, std::uint64_t id, const Frame& hello);
   void on_welcome(int from, std::uint64_t id, const Frame& hello);
   void on_confirm(int from, std::uint64_t id);

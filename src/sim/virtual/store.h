@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/blob.h"
+#include "base/ids.h"
 #include "base/prng.h"
 #include "world/files.h"
 
@@ -61,6 +63,36 @@ class VirtualStore final : public world::Files {
   static Error no_such(const std::string& path) { return Error{path + ": no such object"}; }
 
   std::map<std::string, Blob> objects_;
+};
+
+/// Stores that fail single peers, in two ways.
+class StoreFaults {
+ public:
+  using Lacks = std::function<bool(std::uint64_t sample)>;
+
+  /// The peer cannot have these samples from now on, until the call with nothing.
+  void break_samples(PeerId peer, Lacks lacks) {
+    broken_.erase(peer);
+    if (lacks) broken_.emplace(peer, std::move(lacks));
+  }
+
+  void mend_samples() { broken_.clear(); }
+
+  bool lacks(PeerId peer, std::uint64_t sample) const {
+    const auto broken = broken_.find(peer);
+    return broken != broken_.end() && broken->second(sample);
+  }
+
+  /// The store of checkpoints answers this peer no more; and again.
+  void close(PeerId peer) { closed_.insert(peer); }
+
+  void open(PeerId peer) { closed_.erase(peer); }
+
+  bool is_closed(PeerId peer) const { return closed_.contains(peer); }
+
+ private:
+  std::map<PeerId, Lacks> broken_;
+  std::set<PeerId> closed_;
 };
 
 /// The Files door of one peer: its disk, and the store for paths of objects. While the store does not answer,

@@ -12,16 +12,14 @@
 
 #include "base/digest.h"
 #include "base/prng.h"
-#include "sim/checkers/checkers.h"
-#include "sim/checkers/held_bytes.h"
-#include "sim/checkers/ledger.h"
+#include "sim/checkers/referee.h"
+#include "sim/faults/peer_paths.h"
 #include "sim/faults/rare_sites.h"
 #include "sim/faults/tamper.h"
 #include "sim/virtual/clock.h"
 #include "sim/virtual/events.h"
 #include "sim/virtual/executor.h"
 #include "sim/virtual/files.h"
-#include "sim/virtual/network.h"
 #include "sim/virtual/process.h"
 #include "sim/virtual/scheduler.h"
 #include "sim/virtual/store.h"
@@ -95,30 +93,7 @@ class World {
   void send_away(PeerId peer, Duration lasts, bool announced);
 
   /// It cannot have these samples from now on, until the call with nothing.
-  void break_store(PeerId peer, std::function<bool(std::uint64_t sample)> lacks);
-
-  /// The store of checkpoints answers this peer no more; and again.
-  void close_store(PeerId peer) { without_store_.insert(peer); }
-
-  void open_store(PeerId peer) { without_store_.erase(peer); }
-
-  void resume_all();
-  void isolate(const std::set<PeerId>& peers, bool close_links);
-
-  /// Holds messages from these peers to the others.
-  void hold_from(const std::set<PeerId>& peers);
-
-  /// Holds, or releases, messages to and from this peer.
-  void clog(PeerId peer);
-  void unclog(PeerId peer);
-
-  /// Ends isolation, holding and clogging; paths are again as they were drawn.
-  void heal();
-  void reset_link(PeerId a, PeerId b);
-  void black_hole(PeerId a, PeerId b);
-  Quality path(PeerId a, PeerId b) const;
-  void set_path(PeerId a, PeerId b, const Quality& quality);
-  void set_line(PeerId peer, Capacity line);
+  void break_store(PeerId peer, StoreFaults::Lacks lacks);
 
   /// On notice: the session contributes its work and leaves. notice: its machine is gone after that; none:
   /// its user says so.
@@ -134,14 +109,10 @@ class World {
 
   VirtualFiles& disk(PeerId peer);
 
-  /// From now on, until the call with nothing.
-  void tamper(PeerId peer, std::optional<FaultKind> kind);
+  /// From now on, until the call with nothing. Returns the number of messages that were changed before.
+  int tamper(PeerId peer, std::optional<FaultKind> kind);
 
-  /// Messages changed so far.
-  int tampered(PeerId peer) const;
-
-  /// Tells the checkers.
-  void struck(const Strike& strike);
+  /// Faults are over.
   void become_calm();
 
   /// Peers whose process lives and has work to do yet, in the order of their coming.
@@ -154,38 +125,21 @@ class World {
   /// Its process lives, or its session came to its end.
   train::SessionView view(PeerId peer) const;
 
-  /// Phase of its present round, by its last event; nothing before its first round.
-  std::optional<world::Phase> phase(PeerId peer) const;
+  struct Standing {
+    int site = 0;
+    bool founds = false;                  ///< no peer to join: it begins the run, or resumes it
+    std::optional<world::Phase> phase{};  ///< of its present round, by its last event
+  };
 
-  int site(PeerId peer) const;
-
-  /// It has no peer to join: it begins the run, or resumes it.
-  bool founds(PeerId peer) const;
+  Standing standing(PeerId peer) const;
 
   /// Not stopped, and on the same side of all borders; true for a peer and itself.
   bool runs_beside(PeerId peer, PeerId other) const;
 
-  const Ledger& ledger() const { return ledger_; }
-
   /// Samples whose gradients were computed by anybody, ever; some of them more than once.
   std::uint64_t computed_samples() const;
 
-  /// By this peer's processes.
-  struct Sent {
-    std::uint64_t bytes = 0;  ///< control and (scaled) bulk, whatever became of them
-    std::uint64_t control_bytes = 0;
-    std::uint64_t messages = 0;
-  };
-
-  Sent sent(PeerId peer) const;
-
-  /// By all, as Sent::bytes.
-  std::uint64_t sent_bytes() const;
-
   std::map<std::string, int> rare() const { return rare_.fired(); }
-
-  /// Records that were proposed but not decided (as far as anybody knows) for the round after the newest.
-  std::vector<wire::Record> open_drafts() const;
 
   /// Runs until nobody is alive any more (all have come to the end), or to the deadline.
   void run_until(Instant deadline);
@@ -193,9 +147,17 @@ class World {
   /// Lets the checkers judge the end; once.
   void finish();
 
-  std::vector<Violation> violations() const;
-
   History& history() { return history_; }
+
+  PeerPaths& paths() { return paths_; }
+
+  const PeerPaths& paths() const { return paths_; }
+
+  StoreFaults& stores() { return stores_; }
+
+  Referee& referee() { return referee_; }
+
+  const Referee& referee() const { return referee_; }
 
  private:
   struct Node;
@@ -207,41 +169,27 @@ class World {
   /// again: the process whose command line is used once more.
   void begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFiles> files, Part part,
              const Node* again = nullptr);
-  void lay_paths(const Node& added);
   void end(Node& over, Death death);
   void show_disk(const Node& seen);
   void look();
-  void look_at(Node& node);
   Survivor survivor(const Node& node) const;
-  HeldSizes held_sizes() const;
   void on_event(PeerId peer, const world::Event& event);
-  void on_sent(const Frame& frame);
-  std::map<std::string, std::uint64_t> given_by(const Node& sender) const;
   void progressed(PeerId peer);
-  void note(const std::string& what);
-  train::SessionOptions session_options(PeerId self, const PeerSpec& spec);
-  SyntheticModel model_of(PeerId self) const;
-  bool lacks(PeerId peer, std::uint64_t sample) const;
 
   WorldOptions options_;
   Scheduler scheduler_;
   Prng random_;
-  VirtualNetwork network_;
   History history_;
-  Ledger ledger_;
-  std::map<Digest, wire::Record> drafts_;
-  std::vector<std::unique_ptr<Checker>> checkers_;
-  std::vector<Violation> violations_;  ///< that are no checker's
+  PeerPaths paths_;
+  Referee referee_;
   VirtualEvents::Watch watch_;
   VirtualEvents::Watch tap_;  ///< on_event
   RareSites rare_;
   bool calm_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;  ///< every process that ever was, by port number
   std::map<PeerId, Node*> current_;           ///< the last one of each identity, twins left out
-  std::map<std::pair<int, int>, Quality> drawn_paths_;
-  std::map<PeerId, std::function<bool(std::uint64_t sample)>> broken_stores_;  ///< true: lacks it
   VirtualStore store_;
-  std::set<PeerId> without_store_;
+  StoreFaults stores_;
 };
 
 }  // namespace tw::sim

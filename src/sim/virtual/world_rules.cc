@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/checkers/held_bytes.h"
 #include "train/run/run_facts.h"
 #include "wire/limits.h"
 
@@ -22,6 +23,17 @@ std::function<bool(std::uint64_t)> left_out_by(const SyntheticModel& model) {
 
 std::string site_name(const WorldOptions& options, int site) {
   return options.sites.at(static_cast<std::size_t>(site)).name.substr(0, wire::kMostSiteBytes);
+}
+
+std::uint64_t most_held_bytes(const WorldOptions& options, std::size_t peers) {
+  const average::Geometry geometry{options.model.parameters, options.segment_length};
+  const std::uint64_t state_bytes = 3 * sizeof(float) * geometry.length;  // an optimizer has two buffers
+  return held_bytes_limit({.vector_bytes = encoded_bytes(codec_of_mean(options.run.codec), geometry),
+                           .segments = geometry.segments(),
+                           .state_bytes = state_bytes,
+                           .state_chunks = state_bytes / options.chunk_bytes + 1,
+                           .microbatches = options.run.microbatches(),
+                           .peers = peers});
 }
 
 Rules rules_of(const WorldOptions& options) {

@@ -17,4 +17,7 @@ std::string site_name(const WorldOptions& options, int site);
 /// What the checkers judge by, from what may be drawn for this world.
 Rules rules_of(const WorldOptions& options);
 
+/// The most that a session may hold for so many peers.
+std::uint64_t most_held_bytes(const WorldOptions& options, std::size_t peers);
+
 }  // namespace tw::sim
