@@ -9,7 +9,6 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "train/session/search/held_elsewhere.h"
-#include "train/session/search/return_wait.h"
 #include "wire/link_messages.h"
 #include "world/network.h"
 
@@ -39,7 +38,7 @@ class PeerSearch {
     bool restoring = false;  ///< a fetched state is being restored
   };
 
-  explicit PeerSearch(Options options) : options_(std::move(options)), held_(options_.patience) {}
+  explicit PeerSearch(Options options) : options_(std::move(options)) {}
 
   bool asks(const std::string& address) const;
 
@@ -74,15 +73,6 @@ class PeerSearch {
   /// once that has lasted for the patience of the run, if this peer founds.
   bool is_alone_for_good(Instant now, bool orphaned);
 
-  ReturnWait& return_wait() { return return_; }
-
-  const ReturnWait& return_wait() const { return return_; }
-
-  /// Checkpoints of those that wait with this peer.
-  HeldElsewhere& held() { return held_; }
-
-  const HeldElsewhere& held() const { return held_; }
-
  private:
   Duration limit() const;
 
@@ -95,8 +85,6 @@ class PeerSearch {
   void note_taken(Instant now, const std::string& address);
 
   Options options_;
-  ReturnWait return_;
-  HeldElsewhere held_;
   bool met_the_run_ = false;  ///< it knows a record of the run
   Instant hopeless_since_ = kNever;
   std::map<std::string, Taken> taken_;  ///< by address, since a peer was last linked there
