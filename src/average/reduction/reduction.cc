@@ -285,9 +285,11 @@ bool Reduction::lacks_site_sum(std::uint64_t segment) const {
   return !layout_.is_root(segment) || !mean_.has(segment);
 }
 
+// I4: all inputs are here, and they are added in the order of the plan, so that each peer that adds gets the
+// same bits. One unfit input leaves the segment open: the leader hears of its peer and makes another plan.
 void Reduction::add_contributions(std::uint64_t segment) {
   const Group* group = layout_.own_group();
-  TW_CHECK(group != nullptr && site_sums_[segment].empty());
+  TW_CHECK(group != nullptr && site_sums_[segment].empty() && missing_[segment] == 0);
   const auto of_sums = static_cast<float>(1.0 / static_cast<double>(group->samples));
   std::vector<Term> terms;
   for (const Input& input : group->inputs) {

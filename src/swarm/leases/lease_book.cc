@@ -61,6 +61,7 @@ bool LeaseBook::adopt(PeerId peer, const wire::Progress& progress) {
     RangeSet all = told.done;
     all.add(told.held);
     const bool kept = told.slot >= wire::kLeaseSlots;
+    // The first of two peers that report the same microbatch keeps it (I3).
     if (told.slot >= wire::kMostSlots || all.empty() || !free_.contains(all) ||
         account.slots.contains(told.slot)) {
       all_count = false;
@@ -190,7 +191,10 @@ std::optional<LeaseBook::Grant> LeaseBook::grant_to_skip(const std::set<PeerId>&
   return std::nullopt;
 }
 
+// I3: each microbatch of the round is free, or in one slot of one account. Only a closed slot's number grows,
+// so that a sum that was sent stays the sum of the same microbatches.
 void LeaseBook::lease(Account& account, const RangeSet& given) {
+  TW_CHECK(account.open < wire::kLeaseSlots && free_.contains(given));
   free_.remove(given);
   wire::SlotProgress& entry = account.slots[account.open];
   entry.slot = account.open;

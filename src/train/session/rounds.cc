@@ -205,7 +205,7 @@ void Rounds::pause(bool paused) {
 void Rounds::contribute_what_is_done() {
   for (const wire::Contribution& due : averager_.due(step_)) {
     if (!core_.swarm.view().work.has_done_just(due.slot, due.microbatches)) continue;
-    core_.swarm.work().close(due.slot);
+    core_.swarm.work().close(due.slot);  // before any byte of it is sent: all owners get the same sum (I4)
     const SlotValues values = values_of(due.slot);
     averager_.contribute(step_, due, values.sum, values.residual);
   }
@@ -329,7 +329,7 @@ void Rounds::report_stall() {
 
 void Rounds::act(const swarm::Committed& committed) {
   const wire::Record& record = committed.record;
-  TW_CHECK(averager_.complete(step_));
+  TW_CHECK(record.round == step_.round && averager_.complete(step_));  // I2: the mean is here
   // A leader that is alone decides as soon as it has reported the samples that it leaves over.
   for (const world::Event& event : core_.swarm.outputs().take_events_until(record.round))
     core_.events.emit(event);
