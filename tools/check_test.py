@@ -192,6 +192,12 @@ class Style(Tree):
         self.quiet(booleans + "};\n")
         self.fires("booleans", booleans + "  std::atomic<bool> d_ = false;\n};\n")
 
+    def test_methods_of_a_class(self):
+        methods = "class Peer {\n public:\n" + "".join(f"  int f{i}() const;\n" for i in range(39))
+        overloads = "  Peer(int a);\n  ~Peer();\n  void g(int a);\n  void g(double a) { f0(); }\n"
+        self.quiet(methods + overloads + "};\n")
+        self.fires("methods", methods + overloads + " private:\n  static bool h() { return f(a); }\n};\n")
+
     def test_shared_ptr_names_its_owners(self):
         line = "std::shared_ptr<int> buffer_;"
         self.fires("shared-ptr", line + "\n")
