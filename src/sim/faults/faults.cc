@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-namespace rows {
+/// A class, so that the names of the kinds stand for nothing else in this file.
+struct Rows {
+  using enum FaultKind;
+  using enum FaultPlace;
 
-using enum FaultKind;
-using enum FaultPlace;
-
-// clang-format off
-constexpr FaultRow kRows[] = {
+  // clang-format off
+  static constexpr FaultRow kRows[] = {
     {reset, "reset", path, kOver, "the link of two peers closes at both ends; what is under way is lost"},
     {black_hole, "black_hole", path, kLasts, "half-open: what is sent vanishes, and neither end notices"},
     {slow, "slow", path, kLasts, "bandwidth of a path down to a tenth"},
@@ -77,9 +77,8 @@ constexpr FaultRow kRows[] = {
     {forge_mean, "forge_mean", messages, kLasts,
      "offers zeros, with their digests, as the mean that others missed"},
 };
-// clang-format on
-
-}  // namespace rows
+  // clang-format on
+};
 
 constexpr bool is_in_order(std::span<const FaultRow> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -88,7 +87,7 @@ constexpr bool is_in_order(std::span<const FaultRow> rows) {
   return true;
 }
 
-static_assert(is_in_order(rows::kRows));
+static_assert(is_in_order(Rows::kRows));
 
 // Where a round changes hands, and so where few instructions decide: rare under uniform times.
 constexpr std::array kCues{world::Phase::accumulate, world::Phase::call,   world::Phase::scatter,
@@ -119,15 +118,15 @@ Fault draw(Prng& random, const FaultSpec& spec, const FaultTimes& times, double 
 
 }  // namespace
 
-std::span<const FaultRow> fault_rows() { return rows::kRows; }
+std::span<const FaultRow> fault_rows() { return Rows::kRows; }
 
-const FaultRow& row_of(FaultKind kind) { return rows::kRows[static_cast<std::size_t>(kind)]; }
+const FaultRow& row_of(FaultKind kind) { return Rows::kRows[static_cast<std::size_t>(kind)]; }
 
 std::string_view name_of(FaultKind kind) { return row_of(kind).name; }
 
 const FaultRow* fault_named(std::string_view name) {
-  const auto* found = std::ranges::find(rows::kRows, name, &FaultRow::name);
-  return found == std::end(rows::kRows) ? nullptr : found;
+  const auto* found = std::ranges::find(Rows::kRows, name, &FaultRow::name);
+  return found == std::end(Rows::kRows) ? nullptr : found;
 }
 
 std::string to_string(const Fault& fault) {
