@@ -62,6 +62,32 @@ inline std::string cut_text(std::string text, std::size_t most) {
   return text;
 }
 
+/// Calls time(value, most_ahead_s) for each known time of a status: how far it may be ahead of the sender's
+/// clock.
+void for_each_time(auto& status, auto&& time) {
+  constexpr double kDayS = 86'400;
+  constexpr double kClockSetBackS = kDayS;        // times of events follow the monotonic clock
+  constexpr double kLongestNoticeS = 90 * kDayS;  // maintenance is announced weeks before
+  const auto call = [&](auto& value, double most_ahead_s) {
+    if (value != 0) time(value, most_ahead_s);
+  };
+  const auto call_known = [&](auto& value, double most_ahead_s) {
+    if (value) call(*value, most_ahead_s);
+  };
+  call(status.peer.since_s, kClockSetBackS);
+  call(status.peer.heard_s, kClockSetBackS);
+  if (status.peer.wait) call(status.peer.wait->since_s, kClockSetBackS);
+  if (status.peer.notice) {
+    call(status.peer.notice->told_s, kClockSetBackS);
+    call_known(status.peer.notice->deadline_s, kLongestNoticeS);
+  }
+  for (auto& round : status.rounds) {
+    call(round.begun_s, kClockSetBackS);
+    call_known(round.called_s, kClockSetBackS);
+    call_known(round.committed_s, kClockSetBackS);
+  }
+}
+
 /// Checks a status. Texts and lists are within their bounds; numbers are finite, and none but a loss is below
 /// 0 or beyond what they may mean.
 class SoundRows {
@@ -111,7 +137,11 @@ class SoundRows {
 inline bool is_sound(const Status& status) {
   SoundRows rows;
   Status::fields(status, rows);
-  return rows.are_sound();
+  bool is_timely = true;
+  for_each_time(status, [&](double time_s, double most_ahead_s) {
+    is_timely = is_timely && time_s <= status.now_s + most_ahead_s;
+  });
+  return rows.are_sound() && is_timely;
 }
 
 /// Cuts texts and lists that are beyond their bounds.
@@ -151,24 +181,8 @@ inline void cut(Status& status) {
 
 /// The status by a clock that is so much later.
 inline Status moved(Status status, double later_s) {
-  const auto move = [&](double& time) {
-    if (time != 0) time += later_s;
-  };
-  const auto move_known = [&](std::optional<double>& time) {
-    if (time) move(*time);
-  };
-  BoardPeer& peer = status.peer;
-  move(status.now_s);
-  move(peer.since_s);
-  move(peer.heard_s);
-  if (peer.wait) move(peer.wait->since_s);
-  if (peer.notice) move(peer.notice->told_s);
-  if (peer.notice) move_known(peer.notice->deadline_s);
-  for (BoardRound& round : status.rounds) {
-    move(round.begun_s);
-    move_known(round.called_s);
-    move_known(round.committed_s);
-  }
+  status.now_s += later_s;
+  for_each_time(status, [&](double& time_s, double /*most_ahead_s*/) { time_s += later_s; });
   return status;
 }
 

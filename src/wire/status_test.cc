@@ -60,6 +60,10 @@ TEST(Status, whose_values_are_beyond_their_bounds_is_not_sound) {
       {"a line that takes more than all", [&](Status& s) { s.peer.up_mbit_s = nan; }},
       {"a long wait", [](Status& s) { s.peer.wait = {.text = std::string(201, 'x')}; }},
       {"a wait for many", [](Status& s) { s.peer.wait = {.text = "x", .peers = std::vector<PeerId>(33)}; }},
+      {"a state since the future", [](Status& s) { s.peer.since_s = s.now_s + 1e6; }},
+      {"a round of the future", [](Status& s) { s.rounds[0].committed_s = s.now_s + 1e6; }},
+      {"a wait since the future", [](Status& s) { s.peer.wait = {.text = "x", .since_s = s.now_s + 1e6}; }},
+      {"a deadline in a year", [](Status& s) { s.peer.notice = {.deadline_s = s.now_s + 3e7}; }},
       {"a deadline that is no number", [&](Status& s) { s.peer.notice = {.deadline_s = nan}; }},
   };
   for (const auto& [what, spoil] : cases) {
@@ -75,6 +79,18 @@ TEST(Status, with_the_loss_of_a_run_that_diverges_is_sound) {
     status.rounds[0].loss = loss;
     EXPECT_TRUE(is_sound(status)) << loss;
   }
+}
+
+TEST(Status, of_a_peer_whose_clock_was_set_back_an_hour_is_sound) {
+  Status status = usual();
+  status.now_s -= 3600;
+  EXPECT_TRUE(is_sound(status));
+}
+
+TEST(Status, with_a_maintenance_in_two_weeks_is_sound) {
+  Status status = usual();
+  status.peer.notice = {.source = "aws", .kind = "maintenance", .deadline_s = status.now_s + 14 * 86'400};
+  EXPECT_TRUE(is_sound(status));
 }
 
 TEST(Status, that_is_cut_is_sound) {
