@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.dont_write_bytecode = True
 TOOL = Path(__file__).resolve().parent / "release"
@@ -95,7 +96,7 @@ class Release(unittest.TestCase):
         changelog = (self.root / "CHANGELOG.md").read_text()
         self.assertRegex(changelog, r"## Unreleased\n\n## \[0\.2\.0\] - [\d-]{10}\n\n### Added\n\n- A demo")
         self.assertEqual("### Added\n\n- A demo.\n", (self.root / "build/release/notes.md").read_text())
-        self.assertEqual(3, said.count("\rok"), said)
+        self.assertEqual(3, said.count("ok      "), said)
         self.assertIn("git tag -a v0.2.0", said)
         self.assertEqual(6, len((self.root / "dist/SHA256SUMS").read_text().splitlines()))
         self.refuses("expected one newer than 0.2.0")
@@ -105,10 +106,16 @@ class Release(unittest.TestCase):
         self.tool.STEPS = [("bad", ["sh", "-c", "echo why; exit 3"]), *BUILT]
         code, said = self.release()
         self.assertEqual(1, code)
-        self.assertRegex(said, r"FAILED +bad \(0 s\)")
+        self.assertRegex(said, r"FAILED +bad: sh -c .* \(0 s\)")
         self.assertIn("why\n", said)
         self.assertEqual(before, self.git("rev-parse", "HEAD"))
         self.assertEqual("", self.git("status", "--porcelain"))
+
+    def test_ctrl_c_takes_the_commit_back(self):
+        before = self.git("rev-parse", "HEAD")
+        with mock.patch.object(self.tool, "passes", side_effect=KeyboardInterrupt):
+            self.assertRaises(KeyboardInterrupt, self.release)
+        self.assertEqual(before, self.git("rev-parse", "HEAD"))
 
     def test_what_is_missing_or_old_in_dist_is_no_release(self):
         self.tool.STEPS = BUILT[1:]
