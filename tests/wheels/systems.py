@@ -103,6 +103,7 @@ SYSTEMS = [
     System(python="3.12"),
     System(python="3.13"),
     System("trixie", torch="system"),
+    System("trixie"),
     System("sid"),  # the newest glibc
 ]
 LEAST_SYSTEMS = 8

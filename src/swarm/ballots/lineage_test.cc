@@ -13,7 +13,7 @@ namespace {
 using wire::Record;
 
 /// The record 64 samples after `head`, with these members.
-Record after(const Record& head, const std::vector<std::uint64_t>& ids, bool minority = false) {
+Record after_round_of(const Record& head, const std::vector<std::uint64_t>& ids, bool minority = false) {
   Record next = head;
   ++next.round;
   next.parent = digest_of(head);
@@ -32,8 +32,8 @@ std::vector<PeerId> ids(std::initializer_list<std::uint64_t> values) {
 }
 
 TEST(Lineage, counts_what_a_majority_decides) {
-  const Record first = after(genesis(kRun, kParameters, members({1, 2, 3})), {1, 2, 3});
-  const Record second = after(first, {1, 2, 4});
+  const Record first = after_round_of(genesis(kRun, kParameters, members({1, 2, 3})), {1, 2, 3});
+  const Record second = after_round_of(first, {1, 2, 4});
   EXPECT_EQ(64U, first.majority_samples);
   EXPECT_EQ(128U, second.majority_samples);
   EXPECT_TRUE(second.awaited.empty());
@@ -42,28 +42,28 @@ TEST(Lineage, counts_what_a_majority_decides) {
 
 TEST(Lineage, of_a_peer_that_goes_on_alone_counts_no_more_though_it_is_the_majority_of_its_own_last_record) {
   const Record split = head_of(members({1, 2, 3, 4}));
-  Record alone = after(split, {4}, true);
-  for (int round = 0; round < 60; ++round) alone = after(alone, {4});
+  Record alone = after_round_of(split, {4}, true);
+  for (int round = 0; round < 60; ++round) alone = after_round_of(alone, {4});
   EXPECT_EQ(split.majority_samples, alone.majority_samples);
   EXPECT_EQ(ids({1, 2, 3, 4}), alone.awaited);
-  const Record others = after(split, {1, 2, 3});
+  const Record others = after_round_of(split, {1, 2, 3});
   EXPECT_TRUE(goes_before(rank_of(others), rank_of(alone))) << "61 rounds against one";
   EXPECT_FALSE(goes_before(rank_of(alone), rank_of(others)));
 }
 
 TEST(Lineage, goes_on_to_count_after_most_of_the_awaited_peers_take_part_again) {
   const Record split = head_of(members({1, 2, 3, 4}));
-  Record few = after(after(split, {4}, true), {4, 5, 6, 7});
+  Record few = after_round_of(after_round_of(split, {4}, true), {4, 5, 6, 7});
   EXPECT_EQ(ids({1, 2, 3, 4}), few.awaited) << "those who came since are no majority of them";
-  few = after(few, {4, 5, 6, 7, 2});
+  few = after_round_of(few, {4, 5, 6, 7, 2});
   EXPECT_FALSE(few.awaited.empty()) << "half without the first";
-  const Record half = after(few, {4, 5, 6, 7, 1});
+  const Record half = after_round_of(few, {4, 5, 6, 7, 1});
   EXPECT_TRUE(half.awaited.empty()) << "half with the first";
-  const Record most = after(few, {4, 2, 3});
+  const Record most = after_round_of(few, {4, 2, 3});
   EXPECT_TRUE(most.awaited.empty());
   EXPECT_EQ(384U, most.majority_samples) << "that round itself was decided before they came";
-  EXPECT_EQ(448U, after(most, {4, 2, 3}).majority_samples);
-  EXPECT_EQ(384U, after(few, {4}, true).majority_samples);
+  EXPECT_EQ(448U, after_round_of(most, {4, 2, 3}).majority_samples);
+  EXPECT_EQ(384U, after_round_of(few, {4}, true).majority_samples);
 }
 
 TEST(Lineage, that_begins_anew_from_a_checkpoint_gives_way_to_the_record_itself_and_goes_before_older_ones) {
@@ -88,7 +88,7 @@ TEST(Lineage, of_a_lone_peer_gives_way_to_one_that_had_members_however_much_it_c
   Record lone = head_of(members({1}));
   lone.samples = 100'000;
   lone.majority_samples = lone.samples_total();
-  Record survivor = after(head_of(members({1, 2})), {2}, true);
+  Record survivor = after_round_of(head_of(members({1, 2})), {2}, true);
   EXPECT_TRUE(survivor.had_company);
   EXPECT_FALSE(lone.had_company);
   EXPECT_TRUE(goes_before(rank_of(survivor), rank_of(lone)));
@@ -98,8 +98,8 @@ TEST(Lineage, that_a_returning_peer_began_from_nothing_never_counts_as_a_majorit
   Record begun = genesis(kRun, kParameters, members({1, 2}));
   begun.minority = true;
   begun.awaited = {kUnknownPeer};
-  const Record first = after(begun, {1, 2});
-  EXPECT_EQ(0U, after(first, {1, 2}).majority_samples);
+  const Record first = after_round_of(begun, {1, 2});
+  EXPECT_EQ(0U, after_round_of(first, {1, 2}).majority_samples);
 }
 
 }  // namespace
