@@ -173,6 +173,7 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   std::ranges::copy(peer.settings.warnings, std::back_inserter(links.value().warnings));
   tw::host::keep_freed_memory();
   peer::look_at_past(links.value(), peer.model.parameters());
+  peer::look_for_peers(links.value(), peer.model.parameters());
   peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());
   add_tensors(initial, 1, parameters);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 
@@ -11,9 +12,15 @@
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/doctor_network.h"
+#include "host/store/store_files.h"
+#include "host/system/calendar.h"
+#include "host/system/random_os.h"
 #include "measure/doctor/findings_json.h"
+#include "peer/meeting_place.h"
 #include "peer/values.h"
 #include "plan/input/model_profile_yaml.h"
+#include "swarm/members/rendezvous.h"
+#include "train/run/run_file_yaml.h"
 
 namespace tw::cli {
 namespace {
@@ -81,6 +88,46 @@ Finding look_at_disk(const std::string& folder, const measure::Needs& needs) {
           "make the folder writable, or give --folder and checkpoint.folder another one"};
 }
 
+/// What a peer does there, under a name that no peer takes for a notice.
+Status try_rendezvous(world::Files& files, const std::string& folder, std::vector<std::string>& names) {
+  const std::string path = fmt::format("{}/doctor-{}", folder, host::OsRandom().next());
+  const std::array<std::byte, 4> some{};
+  const std::array<std::span<const std::byte>, 1> parts{some};
+  TW_TRY(files.make_folder(folder));
+  TW_TRY(files.write(path, parts));
+  auto listed = files.list(folder);
+  const auto read = files.read(path);
+  TW_TRY(files.remove(path));
+  if (!listed) return listed.error();
+  if (!read) return read.error();
+  names = std::move(listed).value();
+  return Unit{};
+}
+
+Finding look_at_rendezvous(const std::string& folder) {
+  host::StoreFiles files(peer::MeetingPlace::kEffort);
+  std::vector<std::string> names;
+  if (const Status works = try_rendezvous(files, folder, names); !works)
+    return {"rendezvous", measure::Verdict::hurts, works.error().message,
+            "give rendezvous a folder or bucket where every peer may list, read, write and remove"};
+  const std::int64_t now = host::now_unix_s();
+  const auto alive = std::ranges::count_if(names, [now](const std::string& text) {
+    const auto name = swarm::notice_name_in(text);
+    return name && name->until_unix_s > now;
+  });
+  return {
+      "rendezvous", measure::Verdict::ok,
+      fmt::format("{} can be listed, read and written; {} notices of peers there are valid", folder, alive),
+      ""};
+}
+
+/// The folder as a run file would name it; empty: none.
+Result<std::string> rendezvous_of(const DoctorArguments& arguments) {
+  if (arguments.rendezvous.empty()) return std::string();
+  TW_TRY(const auto run, train::read_run_file("", {{"rendezvous", arguments.rendezvous}}));
+  return run.rendezvous == train::CheckpointOptions::kNone ? std::string() : run.rendezvous;
+}
+
 Status check_addresses(const DoctorArguments& arguments) {
   for (const auto& [name, address] :
        {std::pair{"--probe", &arguments.probe}, std::pair{"--listen", &arguments.listen}}) {
@@ -107,6 +154,8 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
                       "HOST:PORT of tw net probe --listen: checks clock, bandwidth, dialing");
   command->add_option("--listen", arguments.listen, "HOST:PORT of this machine that the probe dials");
   command->add_option("--folder", arguments.folder, "folder for checkpoints");
+  command->add_option("--rendezvous", arguments.rendezvous,
+                      "file:/FOLDER, s3://... or gs://... of the run file: writes, reads and removes a file");
   command->add_flag("--insecure", arguments.insecure, "the probe runs with --insecure, without tokens");
   command->add_flag("--json", arguments.json, "{\"hurts\", \"findings\": [{check, verdict, text, remedy}]}");
   command->footer(
@@ -131,6 +180,8 @@ int doctor(const DoctorArguments& arguments) {
   if (!network) return complain(network.error().message, kUsage);
   auto needed = needs_of(given.value().profile);
   if (!needed) return complain(needed.error().message, kUsage);
+  const auto rendezvous = rendezvous_of(arguments);
+  if (!rendezvous) return complain(rendezvous.error().message, kUsage);
   measure::Needs& needs = needed.value();
   needs.peers = network.value().peers();
 
@@ -142,6 +193,7 @@ int doctor(const DoctorArguments& arguments) {
   findings.add(judge_files(measure::open_file_limit(), needs));
   findings.add(look_at_disk(arguments.folder, needs));
   findings.add(look_at_notices());
+  if (!rendezvous.value().empty()) findings.add(look_at_rendezvous(rendezvous.value()));
   for (Finding& finding : network.value().look()) findings.add(std::move(finding));
   return findings.finish();
 }

@@ -64,7 +64,8 @@ void describe_token(CLI::App& app, TokenArguments& arguments) {
   command->add_option("--out", arguments.out, "new file, readable by its owner only; default: stdout");
   command->footer(
       "The token is one line and a secret: it admits any number of machines until it expires. Where others\n"
-      "can see the command line, give it in a file (tw run --token @FILE).\n"
+      "can see the command line, give it in a file (tw run --token @FILE). Its addresses may die with their\n"
+      "machines; rendezvous in the run file leads to whoever is alive (docs/launch.md).\n"
       "\nExamples:\n"
       "  tw token myrun --address 10.0.0.5:7000\n"
       "  tw token myrun --address 10.0.0.5:7000 --expires 12h --out token; scp -p token spot-vm:\n"

@@ -2,6 +2,7 @@
 #include "peer/links.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +15,11 @@
 #include "base/result.h"
 #include "host/address.h"
 #include "host/identity/authority.h"
+#include "host/store/store_files.h"
 #include "host/system/calendar.h"
 #include "host/system/random_os.h"
 #include "monitor/logs/past_run.h"
+#include "peer/meeting_place.h"
 #include "peer/values.h"
 #include "train/run/run_facts.h"
 
@@ -37,6 +40,29 @@ bool is_loopback(const std::string& address) {
 /// The default address to listen at: one that the peers to join can reach.
 std::string default_listen(const std::vector<std::string>& join) {
   return std::all_of(join.begin(), join.end(), is_loopback) ? "127.0.0.1:0" : "0.0.0.0:0";
+}
+
+std::string meeting_folder(const train::RunOptions& run) {
+  if (run.rendezvous == train::CheckpointOptions::kNone) return "";
+  if (!run.rendezvous.empty()) return run.rendezvous;
+  return run.checkpoint.to.empty() ? "" : run.checkpoint.to + "/peers";
+}
+
+void join_the_living(Options& options, std::uint64_t parameters) {
+  train::SessionOptions& session = options.session;
+  host::StoreFiles files(MeetingPlace::kEffort);
+  MeetingPlace place(files, session.meets_in,
+                     {*options.token, *options.tls, train::run_digest(session.run, parameters), session.self},
+                     host::now_unix_s);
+  const auto found = place.look(host::OsRandom().next());
+  if (!found)
+    return options.warnings.push_back("cannot look for peers before it begins the run: " +
+                                      found.error().message);
+  for (const wire::Member& peer : found.value().peers) session.join.push_back(peer.address);
+  session.asks_first = true;  // their notices outlive them by some minutes
+  if (!found.value().peers.empty())
+    options.warnings.push_back(fmt::format("before it begins the run, it asks peers that {} shows alive: {}",
+                                           session.meets_in, fmt::join(session.join, ", ")));
 }
 
 /// Makes it if it is not there.
@@ -90,6 +116,7 @@ Result<Options> LinkReader::read() {
   TW_TRY(read_past());
   TW_TRY(read_addresses());
   if (token.value()) TW_TRY(use_token(*token.value()));
+  if (!options_.admission.empty()) options_.token = token.value();
   TW_TRY(read_role(token.value()));
   TW_TRY(read_price());
   TW_TRY(read_progress());
@@ -231,7 +258,7 @@ Status LinkReader::read_addresses() {
 Status LinkReader::use_token(const wire::Token& token) {
   for (const std::string& address : token.addresses)
     if (address != given_.listen) options_.session.join.push_back(address);
-  options_.session.listens_first =
+  options_.session.asks_first =
       given_.join.empty() && !token.addresses.empty() && token.addresses.front() == given_.listen;
   auto tls = host::Tls::open(token, host::now_unix_s());
   if (!tls)
@@ -244,6 +271,7 @@ Status LinkReader::use_token(const wire::Token& token) {
 Status LinkReader::read_listen() {
   train::SessionOptions& session = options_.session;
   session.listen.clear();
+  options_.listens_as_usual = given_.listen.empty();
   if (given_.listen == "none" && session.join.empty())
     return Error{fmt::format("{}: nobody could join a peer that only dials; give it {} of another",
                              option("listen").with("none"), option("join").with("HOST:PORT"))};
@@ -285,6 +313,20 @@ void look_at_past(Options& options, std::uint64_t parameters) {
   session.past_rounds = past->rounds;
   session.past_found = "its event log is " + past->log;
   if (session.past == train::Past::unknown) session.past = train::Past::begun;
+}
+
+void look_for_peers(Options& options, std::uint64_t parameters) {
+  train::SessionOptions& session = options.session;
+  const std::string& given = session.run.rendezvous;
+  const bool is_named = !given.empty() && given != train::CheckpointOptions::kNone;
+  if (is_named && !options.token)
+    options.warnings.push_back(fmt::format(
+        "rendezvous {} has no effect: its notices are signed, and this peer has no token", given));
+  session.meets_in = options.token ? meeting_folder(session.run) : "";
+  if (session.meets_in.empty()) return;
+  if (session.founds() && session.past != train::Past::over) join_the_living(options, parameters);
+  if (!options.listens_as_usual) return;
+  session.listen = is_named && session.join.empty() ? "0.0.0.0:0" : default_listen(session.join);
 }
 
 void place_checkpoints(Options& options, std::uint64_t parameters) {

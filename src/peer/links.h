@@ -36,9 +36,11 @@ struct Options {
   spot::NoticeOptions notices;
   std::optional<double> usd_per_h;  ///< price of the machine; nothing: not known
   Progress progress = Progress::automatic;
+  bool listens_as_usual = false;                ///< the user does not say where
   bool pays_spot = false;                       ///< usd_per_h is a price of spot
   int most_streams = host::StreamCount::kMost;  ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;               ///< nothing: without TLS and tokens
+  std::optional<wire::Token> token;             ///< nothing: the same, or this peer trains alone
   std::optional<host::WebOptions> watch;        ///< where the run is shown; nothing: nowhere
   std::string admission;              ///< how others get what lets them in: the end of a line for the user
   std::vector<std::string> warnings;  ///< of these options; the peer says them
@@ -57,6 +59,11 @@ Result<Options> read_links(const LinkOptions& given, Spelling spelling,
 /// If the texts do not say whether the run had begun before, its event logs in `out` decide. session.run must
 /// be set; parameters: floats of the model.
 void look_at_past(Options& options, std::uint64_t parameters);
+
+/// Decides where the peers of the run meet: as the run file says, else beside the copies of its checkpoints.
+/// A peer that would begin the run looks there first, for some seconds at most, and joins those that answer.
+/// After look_at_past().
+void look_for_peers(Options& options, std::uint64_t parameters);
 
 /// Decides where checkpoints go and how often: as the run file says, else in `out`, in the run folder, or in
 /// the working folder; there in a folder for this run alone. parameters: as above.

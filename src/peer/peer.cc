@@ -14,6 +14,7 @@
 #include "host/system/hardware.h"
 #include "host/system/machine_signs.h"
 #include "spot/sources.h"
+#include "train/run/run_facts.h"
 
 namespace tw::peer {
 namespace {
@@ -88,6 +89,7 @@ train::Doors Peer::doors(world::Executor& compute) {
               [this] {
                 world::StoreUses uses = files_.uses();
                 world::add(uses, log_.uses());
+                if (finder_) world::add(uses, finder_->uses());
                 if (front_.data) world::add(uses, front_.data());
                 return uses;
               },
@@ -117,7 +119,11 @@ Result<std::string> Peer::start() {
     TW_TRY(files_.make_folder(copies));
   Result<std::string> address = session_->start();
   if (!address) return address;
-  address_ = address.value();
+  finder_.emplace(
+      loop_, options_, address.value(), train::run_digest(options_.session.run, session_->size().parameters),
+      PeerFinder::Calls{
+          .dial = [this](const std::vector<wire::Member>& peers) { session_->linking().seek(peers); },
+          .say = [this](const std::string& line) { warn(line); }});
   has_started_ = true;
   for (const spot::Notice& notice : notices_) act_on(notice);
   at(loop_.now(), &Peer::look);
@@ -253,6 +259,7 @@ void Peer::farewell() {
     const auto said = [this] { return network_.flushed() && (!watch_ || !watch_->says_goodbye()); };
     loop_.run_until([&] { return said() || at_once(); }, kFarewell);
   }
+  if (finder_) finder_->leave(at_once);
   for (const world::Event& refusals : refusals_.rest()) tell(refusals);
   const host::LinkBytes bytes = network_.total();
   emit({.at = loop_.now(),
@@ -327,6 +334,7 @@ void Peer::look() {
 
 void Peer::tell_others() {
   if (session_->finished()) return;
+  finder_->look(*session_);
   session_->tell(live_.status());
   if (const auto word = live_.budget_word()) {
     emit({.at = loop_.now(),

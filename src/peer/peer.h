@@ -21,6 +21,7 @@
 #include "peer/links.h"
 #include "peer/live_journal.h"
 #include "peer/notice_watch.h"
+#include "peer/peer_finder.h"
 #include "peer/peer_log.h"
 #include "peer/viewer.h"
 #include "spot/signals.h"
@@ -149,7 +150,6 @@ class Peer final : public world::EventSink {
   monitor::RefusalCount refusals_;
   monitor::Troubles troubles_;
   PeerLog log_;
-  std::string address_;
   spot::Signals signals_;
   std::vector<spot::Notice> notices_;  ///< notices so far; the session gets them once it has started
   bool has_started_ = false;
@@ -158,6 +158,7 @@ class Peer final : public world::EventSink {
   host::TcpNetwork network_;
   host::ThreadExecutor disk_;
   std::optional<train::Session> session_;
+  std::optional<PeerFinder> finder_;
   std::unique_ptr<NoticeWatch> watch_;
   std::unique_ptr<Viewer> viewer_;
   host::Lifeline life_;

@@ -38,6 +38,10 @@ struct Token {
   bool operator==(const Token&) const = default;
 };
 
+/// A peer that announces its address does so for this time: host/identity/announcement.h.
+inline constexpr std::int64_t kAnnouncementLasts_s = 600;
+inline constexpr std::int64_t kClocksDiffer_s = 300;  ///< of two machines, at most
+
 /// The run's name in messages: its name and the beginning of its key.
 std::string run_of(const Token& token);
 

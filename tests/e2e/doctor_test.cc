@@ -52,6 +52,14 @@ class Doctor : public ProgramTest {
   std::string token() const { return "@" + path("run/token"); }
 };
 
+TEST_F(Doctor, tries_the_place_where_peers_meet) {
+  std::ofstream(path("file")) << "in the way";
+  EXPECT_THAT(verdicts({"--rendezvous", path("shared")})["rendezvous"],
+              StartsWith("ok: " + path("shared") + " can be listed, read and written; 0 notices"));
+  EXPECT_TRUE(std::filesystem::is_empty(path("shared")));
+  EXPECT_THAT(verdicts({"--rendezvous", "file:" + path("file/x")})["rendezvous"], StartsWith("will hurt: "));
+}
+
 TEST_F(Doctor, looks_at_the_machine_the_token_and_whether_the_model_fits) {
   std::ofstream(path("profile.yaml")) << "model: m\nparams_m: 1\ntensors: 2\nstate_mb: 12\nmemory_mb: 9e9\n";
   const auto found = verdicts({token(), path("profile.yaml")});

@@ -78,11 +78,13 @@ TEST_F(Security, says_everywhere_when_it_is_off) {
 }
 
 TEST_F(Security, says_why_nobody_is_found) {
-  const std::string run = write_run({.rounds = 100'000});
+  const std::string run = write_run({.rounds = 100'000}, "rendezvous: " + path("nobody") + "\n");
   Program port = toy("port", {"run_file=" + run, "run=" + path("run"), "join=127.0.0.1:9"});
   EXPECT_NE(port.wait(), 0);
   EXPECT_THAT(port.output(),
-              AllOf(HasSubstr("cannot connect to 127.0.0.1:9"), HasSubstr("connection refused")));
+              AllOf(HasSubstr("cannot connect to 127.0.0.1:9"), HasSubstr("connection refused"),
+                    HasSubstr(path("nobody") + " shows nobody alive (0 notices have expired)"),
+                    HasSubstr("nor by way of " + path("nobody"))));
 }
 
 TEST_F(Security, says_what_to_give_instead_of_bootstrap) {

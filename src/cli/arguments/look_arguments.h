@@ -39,6 +39,7 @@ struct DoctorArguments {
   std::string probe;
   std::string listen;
   std::string folder = ".";
+  std::string rendezvous;  ///< as in a run file
   bool insecure = false;
   bool json = false;
 };

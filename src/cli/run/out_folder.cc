@@ -15,7 +15,8 @@ namespace {
 bool is_ours(const std::string& name) {
   return name == "summary.json" || name == "token" ||
          (name.starts_with("events-") && name.ends_with(".jsonl")) ||
-         (name.starts_with("peer-") && name.ends_with(".log"));
+         (name.starts_with("peer-") && name.ends_with(".log")) ||
+         (name.starts_with("peers-") && name.ends_with(".csv"));
 }
 
 /// The default place of checkpoints (peer::place_checkpoints), with nothing else in it.

@@ -94,14 +94,23 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
     auto answer = doors_.exchange(signed_request);
     count(ask, answer);
     if (!answer && attempt == effort_.attempts) {
-      const std::string shown = fmt::format("s3://{}/{}", ask.name.bucket, ask.name.key);
-      return Error{fmt::format("{} (asked {} times at {}): {}", shown, effort_.attempts, place_.host,
-                               answer.error().message)};
+      return Error{fmt::format("{} (asked {} times at {}): {}", shown(ask.name), effort_.attempts,
+                               place_.host, answer.error().message)};
     }
     if (!may_pass(answer) || attempt == effort_.attempts) return answer;
     const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
     doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
   }
+}
+
+std::string S3Files::shown(const S3Name& name) const {
+  return fmt::format("{}{}/{}", place_.root, name.bucket, name.key);
+}
+
+Result<S3Name> S3Files::name_in(const std::string& path) const {
+  if (!path.starts_with(place_.root))
+    return Error{fmt::format("{}: expected {}BUCKET/KEY", path, place_.root)};
+  return parse_s3("s3://" + path.substr(place_.root.size()));
 }
 
 /// By the classes of the price lists: lists cost as much as writes, and deletions nothing.
@@ -119,9 +128,9 @@ void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
   const std::string who = place_.credentials ? "key " + place_.credentials->key_id : "nobody: no credentials";
-  return Error{fmt::format("s3://{}/{}: {} was answered with {} {}(as {}, region {}, {}){}", ask.name.bucket,
-                           ask.name.key, ask.method, answer.status, error_of(answer.body), who, place_.region,
-                           place_.host, region_advice(answer, place_.region))};
+  return Error{fmt::format("{}: {} was answered with {} {}(as {}, region {}, {}){}", shown(ask.name),
+                           ask.method, answer.status, error_of(answer.body), who, place_.region, place_.host,
+                           region_advice(answer, place_.region))};
 }
 
 Result<world::HttpAnswer> S3Files::ask(const Ask& asked, int expected) {
@@ -133,13 +142,14 @@ Result<world::HttpAnswer> S3Files::ask(const Ask& asked, int expected) {
 
 // Range by range, all of the same version of the object.
 Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
-  TW_TRY(const auto name, parse_s3(path));
+  TW_TRY(const auto name, name_in(path));
   std::vector<std::byte> content;
   world::HttpHeaders same;
+  const std::uint64_t step = std::min<std::uint64_t>(kPartBytes, effort_.most_bytes);
   while (true) {
     Ask range{.name = name, .headers = same};
     range.headers.emplace_back("Range",
-                               fmt::format("bytes={}-{}", content.size(), content.size() + kPartBytes - 1));
+                               fmt::format("bytes={}-{}", content.size(), content.size() + step - 1));
     auto answer = send(range);
     if (!answer) return answer.error();
     const world::HttpAnswer& part = answer.value();
@@ -156,13 +166,16 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
     const auto etag = part.header("etag");
     if (!total || (part.body.empty() && content.size() < *total))
       return Error{fmt::format("{}: an answer without its range of the object", path)};
+    if (*total > effort_.most_bytes)
+      return Error{
+          fmt::format("{} has {} bytes, at most {} were expected", path, *total, effort_.most_bytes)};
     if (content.size() >= *total) return content;
     if (etag) same = {{"If-Match", *etag}};
   }
 }
 
 Status S3Files::write(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  TW_TRY(const auto name, parse_s3(path));
+  TW_TRY(const auto name, name_in(path));
   if (total_of(parts) > kPartBytes) return write_in_parts(name, parts);
   const auto put = ask({.method = "PUT", .name = name, .body = Bodies(parts).next()}, kOk);
   return put ? Status(Unit{}) : Status(put.error());
@@ -171,7 +184,7 @@ Status S3Files::write(const std::string& path, std::span<const std::span<const s
 Result<std::string> S3Files::begin_upload(const S3Name& name) {
   TW_TRY(const auto begun, ask({.method = "POST", .name = name, .query = {{"uploads", ""}}}, kOk));
   const auto ids = texts_of(begun.body, "UploadId");
-  if (ids.empty()) return Error{fmt::format("s3://{}/{}: an upload without an id", name.bucket, name.key)};
+  if (ids.empty()) return Error{shown(name) + ": an upload without an id"};
   return ids.front();
 }
 
@@ -228,9 +241,7 @@ Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_
             kOk);
     const auto tags = copied ? texts_of(copied.value().body, "ETag") : std::vector<std::string>();
     if (!tags.empty()) etags.push_back(tags.front());
-    if (tags.empty())
-      done = copied ? Error{fmt::format("s3://{}/{}: a part without an ETag", to.bucket, to.key)}
-                    : copied.error();
+    if (tags.empty()) done = copied ? Error{shown(to) + ": a part without an ETag"} : copied.error();
   }
   if (done) done = finish_upload(to, upload, etags);
   if (!done) (void)send({.method = "DELETE", .name = to, .query = {{"uploadId", upload}}});
@@ -238,7 +249,7 @@ Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_
 }
 
 Status S3Files::rename(const std::string& from, const std::string& to) {
-  const auto source = parse_s3(from), target = parse_s3(to);
+  const auto source = name_in(from), target = name_in(to);
   if (!source) return source.error();
   if (!target) return target.error();
   TW_TRY(const auto size, size_of(source.value()));
@@ -263,12 +274,12 @@ Status S3Files::remove_object(const S3Name& name) {
 }
 
 Status S3Files::remove(const std::string& path) {
-  const auto name = parse_s3(path);
+  const auto name = name_in(path);
   return name ? remove_object(name.value()) : Status(name.error());
 }
 
 Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
-  const auto name = parse_s3(folder);
+  const auto name = name_in(folder);
   if (!name) return name.error();
   const std::string prefix = name.value().key.empty() ? "" : name.value().key + "/";
   std::vector<std::string> names;
@@ -296,7 +307,7 @@ Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
 }
 
 Status S3Files::make_folder(const std::string& folder) {
-  const auto name = parse_s3(folder);
+  const auto name = name_in(folder);
   return name ? Status(Unit{}) : Status(name.error());
 }
 

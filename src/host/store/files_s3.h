@@ -42,6 +42,7 @@ class S3Files final : public world::Files {
     int attempts = kAttempts;                     ///< while the server is busy or does not answer
     Duration patience = std::chrono::minutes(5);  ///< of an attempt: 16 MiB at 0.5 Mbit/s
     Duration silence{};                           ///< world::HttpRequest
+    std::uint64_t most_bytes = UINT64_MAX;        ///< a larger object is not read
   };
 
   S3Files(S3Place place, Doors doors, const Effort& effort);
@@ -66,6 +67,8 @@ class S3Files final : public world::Files {
     std::string body{};
   };
 
+  Result<S3Name> name_in(const std::string& path) const;
+  std::string shown(const S3Name& name) const;
   void count(const Ask& ask, const Result<world::HttpAnswer>& answer);
   /// The answer, whatever its status, of the last attempt.
   Result<world::HttpAnswer> send(const Ask& ask);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "host/store/object_place.h"
 #include "host/store/test_bucket.h"
 
 namespace tw::host {
@@ -30,6 +31,32 @@ TEST_F(FilesInABucket, are_written_read_renamed_listed_and_removed) {
   ASSERT_TRUE(files.remove("s3://data/run/c"));
   EXPECT_THAT(text_of(files.read("s3://data/run/c")),
               HasSubstr("s3://data/run/c: GET was answered with 404 NoSuchKey (as key me"));
+}
+
+TEST_F(FilesInABucket, are_those_of_google_under_another_name) {
+  std::map<std::string, std::string> variables = {
+      {"GS_ENDPOINT_URL", "http://store"}, {"GS_ACCESS_KEY_ID", "GOOG1"}, {"GS_SECRET_ACCESS_KEY", "x"}};
+  const auto place = gs_place([&](const std::string& name) { return variables[name]; });
+  ASSERT_TRUE(place) << place.error().message;
+  S3Files google = bucket.files(place.value());
+  ASSERT_TRUE(write(google, "gs://data/run/a", "hello"));
+  EXPECT_EQ(text_of(google.read("gs://data/run/a")), "hello");
+  EXPECT_THAT(google.list("gs://data/run").value(), ElementsAre("a"));
+  EXPECT_TRUE(google.remove("gs://data/run/a"));
+  EXPECT_THAT(text_of(google.read("gs://data/run/a")),
+              HasSubstr("gs://data/run/a: GET was answered with 404 NoSuchKey (as key GOOG1"));
+  EXPECT_EQ(text_of(google.read("s3://data/run/a")), "s3://data/run/a: expected gs://BUCKET/KEY");
+  variables.erase("GS_SECRET_ACCESS_KEY");
+  EXPECT_THAT(gs_place([&](const std::string& name) { return variables[name]; }).error().message,
+              HasSubstr("expected both"));
+}
+
+TEST_F(FilesInABucket, are_not_read_where_they_are_larger_than_their_reader_allows) {
+  S3Files small = bucket.files(S3Files::Effort{.most_bytes = 5});
+  ASSERT_TRUE(write(files, "s3://data/five", "hello"));
+  ASSERT_TRUE(write(files, "s3://data/six", "hello!"));
+  EXPECT_EQ(text_of(small.read("s3://data/five")), "hello");
+  EXPECT_EQ(text_of(small.read("s3://data/six")), "s3://data/six has 6 bytes, at most 5 were expected");
 }
 
 TEST_F(FilesInABucket, go_in_parts_where_they_are_large_and_come_whole_or_not) {

@@ -36,27 +36,14 @@ void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name, const c
                         place.region, place.host);
 }
 
-Result<ObjectPlace> gs_place(const std::string& object, const Environment& environment) {
+Result<ObjectPlace> place_in_gs(const std::string& object, const Environment& environment) {
   auto name = parse_s3("s3://" + object.substr(kGs.size()));
   if (!name || name.value().key.empty()) return Error{fmt::format("{}: expected gs://BUCKET/KEY", object)};
-  S3Place place{.host = std::string(kGsHost), .path_style = true, .region = "auto"};
-  const S3Credentials keys{environment("GS_ACCESS_KEY_ID"), environment("GS_SECRET_ACCESS_KEY"), ""};
-  if (keys.key_id.empty() != keys.secret.empty())
-    return Error{
-        fmt::format("{}: expected both GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY, found one", object)};
-  if (!keys.key_id.empty()) place.credentials = keys;
-  if (const std::string endpoint = environment("GS_ENDPOINT_URL"); !endpoint.empty()) {
-    const std::size_t colon = endpoint.find("://");
-    if (colon == std::string::npos)
-      return Error{
-          fmt::format("GS_ENDPOINT_URL={}: expected http://HOST[:PORT] or https://HOST[:PORT]", endpoint)};
-    place.scheme = endpoint.substr(0, colon);
-    place.host = endpoint.substr(colon + 3);
-    while (place.host.ends_with('/')) place.host.pop_back();
-  }
+  const auto place = gs_place(environment);
+  if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};
   ObjectPlace out;
-  sign_as(out, place, name.value(), "nobody: GS_ACCESS_KEY_ID is not set");
-  if (place.host == kGsHost) out.store = with_region("gcs", environment("GS_REGION"));
+  sign_as(out, place.value(), name.value(), "nobody: GS_ACCESS_KEY_ID is not set");
+  if (place.value().host == kGsHost) out.store = with_region("gcs", environment("GS_REGION"));
   return out;
 }
 
@@ -83,10 +70,31 @@ Result<ObjectPlace> az_place(const std::string& object, const Environment& envir
 }  // namespace
 
 std::string store_name(const S3Place& place) {
+  if (place.host == kGsHost) return "gcs";
   if (place.host.ends_with(".amazonaws.com")) return "s3:" + place.region;
   if (place.host.ends_with(".backblazeb2.com")) return "b2";
   if (place.host.ends_with(".r2.cloudflarestorage.com")) return "r2";
   return place.host;
+}
+
+bool is_gs(const std::string& url) { return url.starts_with(kGs); }
+
+Result<S3Place> gs_place(const Environment& environment) {
+  S3Place place{.root = std::string(kGs), .host = std::string(kGsHost), .path_style = true, .region = "auto"};
+  const S3Credentials keys{environment("GS_ACCESS_KEY_ID"), environment("GS_SECRET_ACCESS_KEY"), ""};
+  if (keys.key_id.empty() != keys.secret.empty())
+    return Error{"expected both GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY, found one"};
+  if (!keys.key_id.empty()) place.credentials = keys;
+  const std::string endpoint = environment("GS_ENDPOINT_URL");
+  if (endpoint.empty()) return place;
+  const std::size_t colon = endpoint.find("://");
+  if (colon == std::string::npos)
+    return Error{
+        fmt::format("GS_ENDPOINT_URL={}: expected http://HOST[:PORT] or https://HOST[:PORT]", endpoint)};
+  place.scheme = endpoint.substr(0, colon);
+  place.host = endpoint.substr(colon + 3);
+  while (place.host.ends_with('/')) place.host.pop_back();
+  return place;
 }
 
 bool is_http_object(const std::string& object) {
@@ -96,7 +104,7 @@ bool is_http_object(const std::string& object) {
 
 Result<ObjectPlace> object_place(const std::string& object, const Environment& environment,
                                  const AwsFiles& aws_files) {
-  if (object.starts_with(kGs)) return gs_place(object, environment);
+  if (is_gs(object)) return place_in_gs(object, environment);
   if (object.starts_with(kAz)) return az_place(object, environment);
   if (!is_s3(object)) {
     const bool in_url = object.find('?') != std::string::npos;

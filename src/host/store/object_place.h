@@ -22,6 +22,12 @@ namespace tw::host {
 /// world::StoreUses: a store that speaks S3.
 std::string store_name(const S3Place& place);
 
+/// It begins with gs://.
+bool is_gs(const std::string& url);
+
+/// Place of gs:// objects. Errors say what was expected of the variables.
+Result<S3Place> gs_place(const Environment& environment);
+
 /// Whether the object has one of the HTTP schemes.
 bool is_http_object(const std::string& object);
 

@@ -44,6 +44,7 @@ bool is_s3(const std::string& url);
 Result<S3Name> parse_s3(const std::string& url);
 
 struct S3Place {
+  std::string root = "s3://";  ///< paths of its objects begin with it
   std::string scheme = "https";
   std::string host;         ///< of the endpoint, with its port if it has one
   bool path_style = false;  ///< the bucket is in the path, not before the host

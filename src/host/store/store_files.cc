@@ -3,13 +3,28 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
 #include "base/text/text_file.h"
+#include "host/store/object_place.h"
 #include "host/store/role_credentials.h"
 
 namespace tw::host {
 namespace {
 
 constexpr std::uint64_t kMostCredentials = 1 << 20;
+
+std::string_view scheme_of(const std::string& path) {
+  return is_s3(path) || is_gs(path) ? std::string_view(path).substr(0, 5) : std::string_view();
+}
+
+std::uint64_t bytes_of_file(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : bytes;
+}
 
 }  // namespace
 
@@ -25,6 +40,13 @@ AwsFiles read_aws_files() {
 }
 
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {
+  if (is_gs(path)) {
+    const std::lock_guard lock(mutex_);
+    const auto place = gs_place(environment_value);
+    if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
+    if (!gs_) gs_.emplace(place.value(), s3_doors(), effort_);
+    return static_cast<world::Files*>(&*gs_);
+  }
   if (!is_s3(path)) return static_cast<world::Files*>(&disk_);
   // The credentials of a role are others every few hours.
   const AwsFiles files = role_credentials().files();
@@ -39,7 +61,11 @@ Result<world::Files*> StoreFiles::files_for(const std::string& path) {
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {
   const auto files = files_for(path);
-  return files ? files.value()->read(path) : files.error();
+  if (!files) return files.error();
+  const std::uint64_t bytes = scheme_of(path).empty() ? bytes_of_file(path) : 0;
+  if (bytes > effort_.most_bytes)
+    return Error{fmt::format("{} has {} bytes, at most {} were expected", path, bytes, effort_.most_bytes)};
+  return files.value()->read(path);
 }
 
 Status StoreFiles::write(const std::string& path, std::span<const std::span<const std::byte>> parts) {
@@ -48,7 +74,7 @@ Status StoreFiles::write(const std::string& path, std::span<const std::span<cons
 }
 
 Status StoreFiles::rename(const std::string& from, const std::string& to) {
-  if (is_s3(from) != is_s3(to)) return Error{fmt::format("{}: cannot become {}", from, to)};
+  if (scheme_of(from) != scheme_of(to)) return Error{fmt::format("{}: cannot become {}", from, to)};
   const auto files = files_for(from);
   return files ? files.value()->rename(from, to) : files.error();
 }
@@ -72,6 +98,7 @@ world::StoreUses StoreFiles::uses() const {
   world::StoreUses sum;
   const std::lock_guard lock(mutex_);
   for (const auto& [files, store] : s3_) world::add(sum, store.uses());
+  if (gs_) world::add(sum, gs_->uses());
   return sum;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "host/files_disk.h"
@@ -13,12 +14,12 @@ namespace tw::host {
 /// ~/.aws/credentials and ~/.aws/config, or what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name.
 AwsFiles read_aws_files();
 
-/// The Files door of a machine: s3://BUCKET/KEY is an object of a store, by the environment of this process
-/// (s3_place()); any other path is a file of this machine. A rename from the one to the other is an error.
-/// Any thread.
+/// The Files door of a machine: s3://BUCKET/KEY and gs://BUCKET/KEY are objects of a store, by the
+/// environment of this process (s3_place(), gs_place()); any other path is a file of this machine. A rename
+/// from the one to the other is an error. Any thread.
 class StoreFiles final : public world::Files {
  public:
-  /// effort: of requests to stores.
+  /// effort: of requests to stores; its most_bytes counts for files, too.
   explicit StoreFiles(const S3Files::Effort& effort = {}) : effort_(effort) {}
 
   Result<std::vector<std::byte>> read(const std::string& path) override;
@@ -39,6 +40,7 @@ class StoreFiles final : public world::Files {
   DiskFiles disk_;
   mutable std::mutex mutex_;
   std::map<AwsFiles, S3Files> s3_;  ///< by what says where it is, and whose keys; guarded by mutex_
+  std::optional<S3Files> gs_;       ///< guarded by mutex_
 };
 
 }  // namespace tw::host

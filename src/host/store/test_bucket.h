@@ -28,17 +28,24 @@ class Bucket {
   std::function<void()> after = [] {};
   bool lists_for_ever = false;
 
-  S3Files files() {
-    return S3Files(
+  S3Files files(const S3Files::Effort& effort = {}) {
+    return files(
         {.scheme = "http", .host = "store", .path_style = true, .credentials = S3Credentials{"me", "x", ""}},
-        {.exchange =
-             [this](const world::HttpRequest& request) {
-               auto given = answer(request);
-               after();
-               return given;
-             },
-         .unix_s = [] { return std::int64_t{1'700'000'000}; },
-         .pause = [this](Duration time) { pauses.push_back(time); }});
+        effort);
+  }
+
+  /// As at another place with the host "store".
+  S3Files files(const S3Place& place, const S3Files::Effort& effort = {}) {
+    return S3Files(place,
+                   {.exchange =
+                        [this](const world::HttpRequest& request) {
+                          auto given = answer(request);
+                          after();
+                          return given;
+                        },
+                    .unix_s = [] { return std::int64_t{1'700'000'000}; },
+                    .pause = [this](Duration time) { pauses.push_back(time); }},
+                   effort);
   }
 
  private:

@@ -73,6 +73,8 @@ struct RunOptions {
   std::uint64_t seed = 1;
   CheckpointOptions checkpoint;
   BudgetOptions budget;
+  /// Folder or bucket where peers find each other; kNone: nowhere; empty: where checkpoints are copied to.
+  std::string rendezvous;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
 

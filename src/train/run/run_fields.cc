@@ -29,9 +29,14 @@ struct CopyPlace {
   std::string* at;
 };
 
-using Place =
-    std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                 Duration*, codec::Codec*, Rounding*, swarm::SiteUse*, BudgetAction*, ShelfPlace, CopyPlace>;
+/// A folder or a store where peers meet, or none.
+struct MeetingPlace {
+  std::string* at;
+};
+
+using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
+                           Duration*, codec::Codec*, Rounding*, swarm::SiteUse*, BudgetAction*, ShelfPlace,
+                           CopyPlace, MeetingPlace>;
 
 }  // namespace
 
@@ -54,6 +59,10 @@ constexpr RunField kFields[] = {
      "what happens at budget_usd; drain: the round under way is the last one, and all peers end as after the "
      "last of training.rounds",
      [](RunOptions& o) -> Place { return &o.budget.action; }},
+    {"", "rendezvous",
+     "where peers leave their addresses, signed, for those that know no living one; by default the folder "
+     "peers in checkpoint.to; none: nowhere",
+     [](RunOptions& o) -> Place { return MeetingPlace{&o.rendezvous}; }},
 
     {"training", "target_batch_size",
      "samples of a round, over all peers (fewer where one is lost while gradients are averaged)",
@@ -118,6 +127,10 @@ struct Expectation : ExpectedValue {
   std::string operator()(const ShelfPlace&) const { return "a folder or none"; }
 
   std::string operator()(const CopyPlace&) const { return "a folder or s3://BUCKET/PREFIX"; }
+
+  std::string operator()(const MeetingPlace&) const {
+    return "a folder such as file:/shared, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or none";
+  }
 };
 
 /// The present value as it would be written.
@@ -136,19 +149,36 @@ struct Assignment : ValueAssignment {
   using ValueAssignment::operator();
 
   std::string operator()(const ShelfPlace& place) const {
-    if (word() != CheckpointOptions::kNone) return store_folder(place.at);
-    *place.at = word();
-    return "";
+    return word() == CheckpointOptions::kNone ? store_word(place.at) : store_folder(place.at);
   }
 
   std::string operator()(const CopyPlace& place) const {
     if (word().find("://") == std::string::npos) return store_folder(place.at);
-    if (!word().starts_with("s3://") || word().size() < 8) return complaint();
-    *place.at = word();
-    return "";
+    return store_bucket(place.at, {"s3://"});
+  }
+
+  std::string operator()(const MeetingPlace& place) const {
+    if (word() == CheckpointOptions::kNone) return store_word(place.at);
+    if (word().starts_with("file:/")) {
+      *place.at = std::filesystem::path(word().substr(5)).lexically_normal().string();
+      return "";
+    }
+    if (word().find("://") == std::string::npos) return store_folder(place.at);
+    return store_bucket(place.at, {"s3://", "gs://"});
   }
 
  private:
+  std::string store_word(std::string* at) const {
+    *at = word();
+    return "";
+  }
+
+  std::string store_bucket(std::string* at, std::initializer_list<std::string_view> schemes) const {
+    const bool known =
+        std::ranges::any_of(schemes, [this](auto scheme) { return word().starts_with(scheme); });
+    return known && word().size() >= 8 ? store_word(at) : complaint();
+  }
+
   std::string store_folder(std::string* at) const {
     if (word().empty()) return complaint();
     *at = absolute(given);
@@ -175,8 +205,11 @@ std::string assign(const RunField& field, const GivenValue& given, RunOptions& o
 std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given) {
   RunOptions scratch;
   const Place place = field.place(scratch);
-  const bool shelf = std::holds_alternative<ShelfPlace>(place) && !given.is(CheckpointOptions::kNone);
-  if (given.is("") || !shelf) return std::nullopt;
+  const bool shelf = std::holds_alternative<ShelfPlace>(place);
+  const bool is_meeting_folder =
+      std::holds_alternative<MeetingPlace>(place) && given.words.front().find(':') == std::string::npos;
+  if (given.is("") || given.is(CheckpointOptions::kNone) || !(shelf || is_meeting_folder))
+    return std::nullopt;
   return absolute(given);
 }
 

@@ -84,6 +84,21 @@ budget_usd: 2.5
   EXPECT_EQ(o.budget.usd, 2.5);
 }
 
+TEST_F(RunFile, names_a_folder_or_a_bucket_where_peers_meet) {
+  const auto place = [this](const std::string& text) {
+    const auto options = read("rendezvous: \"" + text + "\"\n");
+    return options ? options.value().rendezvous : options.error().message;
+  };
+  EXPECT_EQ(place("file:/shared/run"), "/shared/run");
+  EXPECT_EQ(place("file:///shared/run"), "/shared/run");
+  EXPECT_EQ(place("beside"), folder_ + "/beside");
+  EXPECT_EQ(place("s3://bucket/run"), "s3://bucket/run");
+  EXPECT_EQ(place("gs://bucket/run"), "gs://bucket/run");
+  EXPECT_EQ(place("none"), "none");
+  EXPECT_THAT(place("az://account/run"),
+              HasSubstr("expected a folder such as file:/shared, s3://BUCKET/PREFIX"));
+}
+
 TEST_F(RunFile, leaves_model_data_and_optimizer_to_the_program) {
   for (const char* section : {"model: own", "data: {text: a}", "optimizer: {kind: sgd}",
                               "schedule: {learning_rate: 1}", "evaluation: {every: 1}"})

@@ -76,6 +76,9 @@ class Session final : private world::NetworkEvents {
   /// Those of them that are linked, beside this peer.
   std::vector<PeerId> company() const;
 
+  /// How this peer is linked to others.
+  Linking& linking() { return linking_; }
+
   const ModelSize& size() const { return core_.worker.size(); }
 
  private:

@@ -49,8 +49,10 @@ struct SessionOptions {
   bool anchor = false;  ///< on an on-demand or owned machine: leads first, copies checkpoints
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> join;  ///< addresses of peers
-  /// It listens at the first address of the token: it begins the run if nobody at the others knows of one.
-  bool listens_first = false;
+  std::string meets_in;           ///< where its peers leave their addresses, for words alone; empty: nowhere
+  /// It begins the run if nobody at the addresses to join knows of one: it listens at the first address of
+  /// the token, or has the others from the rendezvous.
+  bool asks_first = false;
   std::uint32_t wait_for = 1;  ///< the first peer begins round 1 when this many peers are linked
   /// A peer that founds() and has a past waits for the others, up to the patience of the run, before it
   /// resumes or begins alone.
@@ -68,7 +70,7 @@ struct SessionOptions {
   Rarely rarely;  ///< simulation alone
 
   /// This peer starts (or resumes) the run; all others wait for it.
-  bool founds() const { return join.empty() || listens_first; }
+  bool founds() const { return join.empty() || asks_first; }
 };
 
 /// State of a session, for progress displays. Plain values.

@@ -36,7 +36,8 @@ Cause cause_of(Refusal::Code code) {
 }
 
 PeerSearch::Options search_options(const SessionOptions& options) {
-  return {options.self, options.join, options.founds(), options.past == Past::begun, options.run.patience};
+  return {options.self,        options.join, options.meets_in, options.founds(), options.past == Past::begun,
+          options.run.patience};
 }
 
 wire::Member caller_of(const wire::Hello& hello) {
@@ -114,6 +115,15 @@ void Linking::on_open(PeerId peer, const wire::Hello& greeting) {
 void Linking::tick() {
   if (const std::optional<std::string> why = search_.gives_up(core_.clock.now(), situation()))
     core_.departure.fail(*why, search_.may_try_again() ? Ending::unreached : Ending::failed);
+}
+
+bool Linking::is_alone() const {
+  return linked().empty() || (!has_run() && core_.swarm.view().membership.roster().following().empty());
+}
+
+void Linking::seek(const std::vector<wire::Member>& peers) {
+  for (const wire::Member& peer : peers)
+    if (peer.address != core_.address) core_.swarm.membership().roster().learn(peer);
 }
 
 PeerSearch::Situation Linking::situation() const {

@@ -40,6 +40,18 @@ class Linking {
   /// Time until it gives up; nothing while a peer is linked.
   std::optional<Duration> left() const { return search_.left(core_.clock.now()); }
 
+  /// All linked peers, in the order of ids.
+  const std::vector<PeerId>& linked() const { return core_.swarm.view().membership.roster().open_peers(); }
+
+  /// This peer knows a record of the run, or begins it.
+  bool has_run() const { return core_.swarm.head() || core_.options.founds(); }
+
+  /// No peer is linked that could let this one go on.
+  bool is_alone() const;
+
+  /// Dials these peers, which take part in the run or did so.
+  void seek(const std::vector<wire::Member>& peers);
+
  private:
   PeerSearch::Situation situation() const;
   world::Refusal turned_away(world::Refusal refusal);

@@ -87,7 +87,8 @@ std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& si
   hopeless_since_ = std::min(hopeless_since_, now);
   if (now - hopeless_since_ < limit()) return std::nullopt;
   gave_up_ = true;
-  const std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
+  std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
+  if (!options_.meets_in.empty()) where += ", nor by way of " + options_.meets_in + ",";
   const std::string what = "nobody who has the state of the run can be reached" + where + " for " +
                            std::to_string(limit() / 1s) + " s";
   return what + (last_answer_.empty() ? "; is a peer running there?" : ": " + last_answer_);

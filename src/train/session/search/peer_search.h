@@ -25,6 +25,7 @@ class PeerSearch {
   struct Options {
     PeerId self;
     std::vector<std::string> join;  ///< addresses of peers
+    std::string meets_in;           ///< where it looks for others, for words alone; empty: nowhere
     bool founds = false;            ///< it begins the run if it finds none
     bool returns = false;           ///< the run had begun before this process
     Duration patience{};            ///< of the run

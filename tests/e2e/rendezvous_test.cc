@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "e2e/program.h"
+
+/// Peers whose addresses are gone find the run again.
+namespace tw {
+namespace {
+
+using testing::HasSubstr;
+
+class Rendezvous : public ProgramTest {
+ protected:
+  std::string run_with(const std::string& rendezvous, std::uint64_t rounds = 100'000) const {
+    return write_run({.rounds = rounds}, "  patience: 3s\n" + rendezvous);
+  }
+
+  std::string shared_folder() const { return "rendezvous: file:" + path("shared") + "\n"; }
+
+  /// A peer with a folder of its own, as on a machine of its own.
+  Program lone(const std::string& run, std::uint64_t id, std::vector<std::string> more) const {
+    more.insert(more.begin(), {"out=" + out_of(id), "listen=127.0.0.1:0"});
+    return peer(run, id, more);
+  }
+
+  std::string out_of(std::uint64_t id) const { return path("out-" + std::to_string(id)); }
+
+  std::vector<world::Event> events_there(std::uint64_t id, world::Phase phase) const {
+    std::vector<world::Event> events;
+    const auto log = monitor::read_event_log(out_of(id) + "/" + monitor::event_log_name(PeerId{id}));
+    if (!log) return events;
+    for (const monitor::LogEntry& entry : log.value())
+      if (entry.event.phase == phase) events.push_back(entry.event);
+    return events;
+  }
+
+  std::string listens_at(std::uint64_t id) const {
+    wait_until([&] { return !events_there(id, world::Phase::start).empty(); });
+    const auto started = events_there(id, world::Phase::start);
+    return started.empty() ? "" : started.front().text("address");
+  }
+
+  bool takes_part(std::uint64_t id, std::size_t rounds = 2) const {
+    return wait_until([&] { return events_there(id, world::Phase::commit).size() >= rounds; });
+  }
+
+  static void kill(Program& program) {
+    program.send(SIGKILL);
+    program.wait();
+  }
+
+  static void leave(Program& program) {
+    program.send(SIGTERM);
+    EXPECT_EQ(program.wait(), kGoesOn) << program.output();
+  }
+
+  std::size_t notices() const {
+    std::error_code none_yet;
+    const std::filesystem::directory_iterator files(path("shared"), none_yet);
+    return none_yet ? 0 : static_cast<std::size_t>(std::distance(begin(files), end(files)));
+  }
+};
+
+// The old problem "bootstrap peers are gone": whoever is named in the token was a spot machine, too. Hivemind
+// and Petals keep machines that do nothing else but be found.
+TEST_F(Rendezvous, leads_a_joiner_to_the_living_when_all_first_peers_are_gone) {
+  const std::string run = run_with(shared_folder());
+  Program first = lone(run, 1, {"wait_for=3"});
+  const std::string address = listens_at(1);
+  Program second = lone(run, 2, {"join=" + address});
+  Program third = lone(run, 3, {"join=" + address});
+  ASSERT_TRUE(takes_part(3)) << third.output();
+  Program made =
+      tw({"token", path("run"), "--address", address, "--address", listens_at(2), "--out", path("token")},
+         "token");
+  ASSERT_EQ(made.wait(), 0) << made.output();
+  EXPECT_TRUE(wait_until([&] { return notices() == 3; }));
+  kill(first);
+  kill(second);
+  Program joiner = toy("joiner", words_of(4, {"run_file=" + run, "token=@" + path("token"),
+                                              "out=" + out_of(4), "listen=127.0.0.1:0"}));
+  EXPECT_TRUE(takes_part(4)) << joiner.output() << third.output();
+  EXPECT_TRUE(joiner.says("shows alive: ")) << joiner.output();
+  leave(joiner);
+  leave(third);
+  EXPECT_EQ(notices(), 2U) << "of those that were killed";
+}
+
+TEST_F(Rendezvous, keeps_a_peer_without_addresses_from_beginning_a_second_history) {
+  const std::string run = run_with("checkpoint: {to: " + path("copies") + "}\n");
+  Program first = lone(run, 1, {});
+  ASSERT_TRUE(takes_part(1));
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(path("copies/peers")); }));
+  Program second = lone(run, 2, {});
+  EXPECT_TRUE(takes_part(2)) << second.output();
+  EXPECT_TRUE(second.says("asks peers that " + path("copies/peers") + " shows alive")) << second.output();
+  EXPECT_GT(events_there(2, world::Phase::commit).front().round, 1U);
+  leave(second);
+  leave(first);
+}
+
+// The notices of peers that were killed count for some minutes more.
+TEST_F(Rendezvous, of_the_dead_alone_keeps_nobody_from_beginning) {
+  const std::string run = run_with(shared_folder());
+  Program first = lone(run, 1, {});
+  ASSERT_TRUE(takes_part(1));
+  EXPECT_TRUE(wait_until([&] { return notices() == 1; }));
+  kill(first);
+  Program second = lone(run, 2, {});
+  EXPECT_TRUE(takes_part(2)) << second.output();
+  EXPECT_TRUE(second.says("asks peers that ")) << second.output();
+  leave(second);
+}
+
+TEST_F(Rendezvous, that_is_down_is_one_warning_and_no_reason_to_stop) {
+  std::ofstream(path("file")) << "in the way";
+  const std::string run = run_with("rendezvous: file:" + path("file") + "/shared\n", 600);
+  Program peer = lone(run, 1, {});
+  EXPECT_EQ(peer.wait(), 0) << peer.output();
+  const std::string said = peer.output(), warning = "others cannot find this peer";
+  EXPECT_THAT(said, HasSubstr(warning));
+  EXPECT_EQ(said.find(warning), said.rfind(warning)) << said;
+}
+
+TEST_F(Rendezvous, is_not_needed_by_a_peer_that_wrote_down_whom_it_knew) {
+  const std::string run = run_with("checkpoint: {folder: none}\n");
+  Program first = lone(run, 1, {"wait_for=3"});
+  const std::string address = listens_at(1);
+  Program second = lone(run, 2, {"join=" + address});
+  Program third = lone(run, 3, {"join=" + address});
+  ASSERT_TRUE(takes_part(3)) << third.output();
+  EXPECT_TRUE(wait_until(
+      [&] { return content_of(out_of(3) + "/peers-3.csv").find(listens_at(2)) != std::string::npos; }));
+  kill(first);
+  kill(third);
+  const std::size_t before = events_there(3, world::Phase::commit).size();
+  Program again = toy("again", words_of(3, {"run_file=" + run, "run=" + path("run"), "out=" + out_of(3),
+                                            "listen=127.0.0.1:0", "join=" + address}));
+  EXPECT_TRUE(takes_part(3, before + 2)) << again.output() << second.output();
+  EXPECT_TRUE(again.says("that this peer knew before (" + out_of(3) + "/peers-3.csv)")) << again.output();
+  leave(again);
+  leave(second);
+}
+
+}  // namespace
+}  // namespace tw
