@@ -48,9 +48,9 @@ class Installed:
         return out
 
 
-def wheel():
-    found = list((ROOT / "dist").glob(f"tradewind-*-manylinux_2_28_{platform.machine()}.whl"))
-    assert len(found) == 1, f"dist/ has {len(found)} wheels for this machine: make wheel"
+def wheel(machine=platform.machine()):
+    found = list((ROOT / "dist").glob(f"tradewind-*-manylinux_2_28_{machine}.whl"))
+    assert len(found) == 1, f"dist/ has {len(found)} wheels for {machine}: make wheel TARGET={machine}"
     return found[0]
 
 
@@ -76,7 +76,8 @@ def installed(request, tmp_path_factory):
 
 def settings():
     """Of a short run, for `tw run`."""
-    return ["--set", "training.rounds=40", "--set", "training.target_batch_size=256"]
+    values = "rounds=40", "target_batch_size=256", "codec=int8"
+    return [word for value in values for word in ("--set", f"training.{value}")]
 
 
 def parameters_of(out):

@@ -39,7 +39,7 @@ def test_a_processor_without_avx_computes_the_same(installed):
     old = " ".join(OLD_PROCESSOR)
     loop = f'exec ${{TRADEWIND_LISTEN:+{old}}} "$@"'  # the first of the two peers
     out = installed.output(
-        installed.tw, "run", "--peers", "2", "--wait-for", "2", *settings(), "--set", "training.codec=int8",
+        installed.tw, "run", "--peers", "2", "--wait-for", "2", *settings(),
         "--", "sh", "-c", loop, "sh", installed.python, installed.work / "bare.py",
     )  # fmt: skip
     done = parameters_of(out)
