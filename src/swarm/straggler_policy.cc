@@ -127,7 +127,10 @@ Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders,
   const Duration more =
       usual * static_cast<std::int64_t>(std::max(senders, members)) / static_cast<std::int64_t>(members);
   const Duration with_joiners = std::max(usual, std::min<Duration>(more, kMoreAtMost));
-  return std::max(with_joiners, std::min<Duration>(demanded, kDemandTimes * with_joiners));
+  // What was usual says nothing about the bandwidth of a joiner.
+  const Duration most = senders > members ? std::max<Duration>(kMoreAtMost, kDemandTimes * with_joiners)
+                                          : kDemandTimes * with_joiners;
+  return std::max(with_joiners, std::min(demanded, most));
 }
 
 // ---- what is said

@@ -91,7 +91,8 @@ void GoesOn::on_end(std::span<const Survivor> survivors) {
 }
 
 Duration JoinersGetIn::limit(const Rules& rules) {
-  return detection(rules) + kRedial + rules.transfer_time + rules.round_time * 2;
+  // The run waits for a joiner from the second time that it falls behind: it may take the state twice.
+  return detection(rules) + kRedial + rules.transfer_time * 2 + rules.round_time * 2;
 }
 
 void JoinersGetIn::on_event(PeerId peer, const world::Event& event) {
