@@ -43,7 +43,8 @@ def test_the_codecs_have_the_bits_of_their_reference(installed, arm):
 @pytest.mark.parametrize("on_arm", ["both", "the first"])
 def test_two_peers_end_alike(installed, arm, on_arm):
     there, here = " ".join(arm), f"{installed.python} {installed.work}/bare.py"
-    loop = f"exec {there}" if on_arm == "both" else f"if [ $TRADEWIND_LISTEN ]; then exec {there}; fi; exec {here}"
+    first_there = f"if [ $TRADEWIND_LISTEN ]; then exec {there}; fi; exec {here}"
+    loop = f"exec {there}" if on_arm == "both" else first_there
     command = [installed.tw, "run", "--peers", "2", "--wait-for", "2", *settings(), "--", "sh", "-c", loop]
     done = parameters_of(installed.output(*command))
     assert len(done) == 2 and len(set(done)) == 1, done
