@@ -91,6 +91,7 @@ package: configure  ## a Debian package: tw, the Python package, the library, th
 	@ls $(BUILD)/package/*.deb
 
 image:  ## dist/tradewind-oci.tar: a container image with the tw of the wheel in dist/ (make wheel)
+	$(if $(SKIP_SETUP),,@tools/setup.sh packages-image.txt)
 	@docker/image.py "$(wildcard dist/tradewind-*_x86_64.whl)" dist/tradewind-oci.tar
 	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/wheels/image_test.py
 
@@ -99,16 +100,16 @@ release:  ## all that users get of VERSION=0.2.0, built and checked, for a perso
 	@tools/release "$(VERSION)" $(RELEASE_FLAGS)
 
 # What renders them comes from pip, into an environment of its own.
-$(BUILD)/site-tools: tools/site/requirements.txt
-	@/usr/bin/python3 -m venv --clear $@ && $@/bin/pip install -q --disable-pip-version-check -r $< && touch $@
+$(BUILD)/site-tools/complete: tools/site/requirements.txt
+	@/usr/bin/python3 -m venv --clear $(@D) && $(@D)/bin/pip install -q --disable-pip-version-check -r $< && touch $@
 
-site: $(BUILD)/site-tools  ## the documentation as a site with search, in build/site; fails where a link leads nowhere
-	@NO_MKDOCS_2_WARNING=1 $</bin/mkdocs build --strict -f tools/site/mkdocs.yml >$</log 2>&1 || { grep -E '^(WARN|ERR|Abort)' $</log; exit 1; }
+site: $(BUILD)/site-tools/complete  ## the documentation as a site with search, in build/site; fails where a link leads nowhere
+	@NO_MKDOCS_2_WARNING=1 $(<D)/bin/mkdocs build --strict -f tools/site/mkdocs.yml >$(<D)/log 2>&1 || { tail -n 30 $(<D)/log; exit 1; }
 	@echo "site: build/site; to read it: python3 -m http.server -d build/site"
 
 # The compiler and the libraries come from PyPI and Debian's sources once, into ~/.cache/tradewind/wheel.
 TARGET ?= x86_64
-wheel: setup  ## a wheel for any Linux, in dist; TARGET=aarch64: for Arm
+wheel: setup  ## a wheel for Linux with glibc 2.28, in dist; TARGET=aarch64: for Arm
 	@tools/wheel/build.sh $(TARGET)
 	@tools/wheel/pack.sh $(TARGET)
 

@@ -3,6 +3,7 @@
 """Proves that each rule of the check_ tools fires on a bad sample and is quiet on a good one."""
 import importlib.machinery
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,8 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+for name in [name for name in os.environ if name.startswith("GIT_")]:
+    del os.environ[name]  # in a hook of git they name the repository that called it
 TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS)]
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"

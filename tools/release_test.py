@@ -5,6 +5,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,8 @@ from pathlib import Path
 from unittest import mock
 
 sys.dont_write_bytecode = True
+for name in [name for name in os.environ if name.startswith("GIT_")]:
+    del os.environ[name]  # in a hook of git they name the repository that called it
 TOOL = Path(__file__).resolve().parent / "release"
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A demo.\n\n## [0.1.0] - 2026-01-01\n\n- All.\n"
 BUILT = [
@@ -35,7 +38,10 @@ class Release(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.root = Path(scratch.name)
         self.tool = load()
-        self.tool.STEPS = BUILT
+        self.tool.STEPS, self.tool.PACKAGES = BUILT, []
+        as_root = mock.patch.object(self.tool.os, "geteuid", return_value=0)
+        self.euid = as_root.start()
+        self.addCleanup(as_root.stop)
         self.git("init", "-q")
         for name, value in (("user.name", "a"), ("user.email", "a@example.org"), ("commit.gpgsign", "false")):
             self.git("config", name, value)
@@ -49,6 +55,7 @@ class Release(unittest.TestCase):
         return done.stdout
 
     def write(self, path, text):
+        (self.root / path).parent.mkdir(exist_ok=True)
         (self.root / path).write_text(text)
 
     def commit(self):
@@ -76,6 +83,18 @@ class Release(unittest.TestCase):
             self.refuses("expected one newer than 0.1.0", version)
         self.git("tag", "v0.10.0")
         self.refuses("expected one newer than 0.10.0", "0.9.0")
+
+    def test_refuses_another_user_than_root(self):
+        self.euid.return_value = 1000
+        self.refuses("run this as root")
+
+    def test_packages_that_cannot_be_had_leave_all_as_it_was(self):
+        self.tool.PACKAGES = ["packages.txt"]
+        self.write("tools/setup.sh", "#!/bin/sh\nexit 1\n")
+        (self.root / "tools/setup.sh").chmod(0o755)
+        self.commit()
+        before = self.git("rev-parse", "HEAD")
+        self.assertEqual((2, before), (self.release()[0], self.git("rev-parse", "HEAD")))
 
     def test_refuses_a_dirty_tree(self):
         self.write("new.txt", "")
@@ -106,10 +125,40 @@ class Release(unittest.TestCase):
         self.tool.STEPS = [("bad", ["sh", "-c", "echo why; exit 3"]), *BUILT]
         code, said = self.release()
         self.assertEqual(1, code)
-        self.assertRegex(said, r"FAILED +bad: sh -c .* \(0 s\)")
+        self.assertRegex(said, r"FAILED +bad: sh -c .* \(\d+ s\)")
         self.assertIn("why\n", said)
         self.assertEqual(before, self.git("rev-parse", "HEAD"))
         self.assertEqual("", self.git("status", "--porcelain"))
+
+    def test_a_commit_that_git_refuses_leaves_both_files_as_they_were(self):
+        before = self.git("rev-parse", "HEAD")
+        self.write(".git/hooks/pre-commit", "#!/bin/sh\necho no such format >&2\nexit 1\n")
+        (self.root / ".git/hooks/pre-commit").chmod(0o755)
+        code, said = self.release()
+        self.assertEqual(1, code)
+        self.assertIn("no such format", said)
+        self.assertEqual((before, ""), (self.git("rev-parse", "HEAD"), self.git("status", "--porcelain")))
+
+    def test_a_commit_of_somebody_else_is_not_taken_back(self):
+        theirs = "echo more >>notes; git add notes; git commit -q -m Theirs"
+        for last in ("false", "true"):
+            self.tool.STEPS = [*BUILT, ("theirs", ["sh", "-c", f"{theirs}; {last}"])]
+            code, said = self.release(f"0.{2 if last == 'false' else 3}.0")
+            self.assertEqual(1, code)
+            self.assertIn("stays (HEAD is another commit by now): git revert ", said)
+            self.assertEqual("Theirs\n", self.git("log", "-1", "--format=%s"))
+            self.write("CHANGELOG.md", CHANGELOG)
+            self.commit()
+
+    def test_a_step_that_changes_the_tree_is_no_release(self):
+        for file in ("new.txt", "CMakeLists.txt"):
+            self.tool.STEPS = [*BUILT, ("writes", ["sh", "-c", f"echo more >>{file}"])]
+            code, said = self.release()
+            self.assertEqual(1, code)
+            self.assertIn(file, said)
+            (self.root / "new.txt").unlink(missing_ok=True)
+        self.assertIn("its commit", said)
+        self.assertIn("git revert ", said)
 
     def test_ctrl_c_takes_the_commit_back(self):
         before = self.git("rev-parse", "HEAD")
