@@ -68,7 +68,10 @@ Duration Planning::expected_reduce(const Plan& plan, Duration usual) const {
   std::set<PeerId> senders;
   for (const wire::Contribution& c : plan.draft.contributors) senders.insert(c.peer);
   const std::size_t members = std::max<std::size_t>(1, status_.present().size());
-  return swarm::expected_reduce(usual, from_seconds(least_reduce_s(plan)), senders.size(), members);
+  const bool with_joiner =
+      std::ranges::any_of(senders, [&](PeerId peer) { return !is_member(status_.members(), peer); });
+  return swarm::expected_reduce(usual, from_seconds(least_reduce_s(plan)), senders.size(), members,
+                                with_joiner);
 }
 
 std::vector<Participant> Planning::participants(const Plan& plan) const {

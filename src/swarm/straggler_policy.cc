@@ -122,14 +122,15 @@ Duration slow_after(Duration expected_reduce, double part) {
   return Deadline{expected_reduce, kSlowTimes * part}.longer();
 }
 
-Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members) {
+Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members,
+                         bool with_joiner) {
   TW_CHECK(members > 0);
   const Duration more =
       usual * static_cast<std::int64_t>(std::max(senders, members)) / static_cast<std::int64_t>(members);
   const Duration with_joiners = std::max(usual, std::min<Duration>(more, kMoreAtMost));
   // What was usual says nothing about the bandwidth of a joiner.
-  const Duration most = senders > members ? std::max<Duration>(kMoreAtMost, kDemandTimes * with_joiners)
-                                          : kDemandTimes * with_joiners;
+  const Duration most = with_joiner ? std::max<Duration>(kMoreAtMost, kDemandTimes * with_joiners)
+                                    : kDemandTimes * with_joiners;
   return std::max(with_joiners, std::min(demanded, most));
 }
 

@@ -74,7 +74,8 @@ inline constexpr Duration kJoinerIsWaitedFor = std::chrono::minutes(10);
 
 /// Expected time of averaging: `usual`, longer if joiners send too (`senders` to `members` that reduce) or if
 /// the bandwidths demand it. A bandwidth may be higher than ever measured.
-Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members);
+Duration expected_reduce(Duration usual, Duration demanded, std::size_t senders, std::size_t members,
+                         bool with_joiner = false);
 
 /// The next microbatch that a peer has to return, and how long the leader has waited for it.
 struct Awaited {

@@ -79,8 +79,8 @@ TEST(StragglerPolicy, expects_more_time_where_joiners_send_or_lines_are_thin) {
   EXPECT_EQ(20s, expected_reduce(20s, 0s, 60, 3));
   EXPECT_EQ(5s, expected_reduce(2s, 5s, 3, 3));
   EXPECT_EQ(6s, expected_reduce(2s, 60s, 3, 3)) << "a line may carry more than was ever seen";
-  EXPECT_EQ(9s, expected_reduce(2s, 9s, 4, 3)) << "a joiner may be on a thin line";
-  EXPECT_EQ(10s, expected_reduce(2s, 60s, 4, 3));
+  EXPECT_EQ(9s, expected_reduce(2s, 9s, 3, 3, true)) << "a joiner may be on a thin line";
+  EXPECT_EQ(10s, expected_reduce(2s, 60s, 3, 3, true));
 }
 
 TEST(StragglerPolicy, refuses_at_once_what_is_certain) {

@@ -36,7 +36,7 @@ void Donor::on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk&
   std::erase_if(follower.asks,
                 [&](const wire::ChunkAsk& queued) { return queued.object.kind == ask.object.kind; });
   const bool is_head = !images_.empty() && images_.back()->record == head;
-  if (is_head || !has_room_for_another(from)) {
+  if (is_head || shares_the_newest(from)) {
     offer_image(from, follower);
     release_unused();
   } else {
@@ -45,17 +45,26 @@ void Donor::on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk&
 }
 
 // A third image would replace the oldest. On a thin link with short rounds, several joiners would so take the
-// state from each other for ever: none gets it whole.
-bool Donor::has_room_for_another(PeerId asking) const {
-  return images_.size() < kMaxImages ||
-         std::none_of(followers_.begin(), followers_.end(),
-                      [&](const auto& f) { return f.first != asking && f.second.image == images_.front(); });
+// state from each other for ever, and none would get it whole. An image without the means after it helps
+// nobody.
+bool Donor::shares_the_newest(PeerId asking) const {
+  const auto fetched = [&](const Image& image) {
+    return std::ranges::any_of(followers_,
+                               [&](const auto& f) { return f.first != asking && f.second.image == image; });
+  };
+  if (images_.size() < kMaxImages || !std::ranges::all_of(images_, fetched)) return false;
+  const wire::Record& record = images_.back()->record;
+  return std::ranges::any_of(
+      means_, [after = digest_of(record)](const Mean& mean) { return mean.record.parent == after; });
 }
 
 void Donor::on_mean_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask) {
-  follower.image = nullptr;  // it has the state
+  // It has the state.
+  follower.waiting = false;
+  follower.image = nullptr;
   std::erase_if(follower.asks,
                 [](const wire::ChunkAsk& queued) { return queued.object.kind == wire::ObjectKind::state; });
+  release_unused();
   const auto mean = std::find_if(means_.begin(), means_.end(),
                                  [&](const Mean& m) { return m.record.round == ask.object.round; });
   if (mean == means_.end()) {
@@ -195,11 +204,11 @@ void Donor::release_unused() {
     return;
   }
   // The newest stays for peers that still come; an older one only while some peer fetches it.
-  const auto used = [&](const Image& image) {
-    return std::any_of(followers_.begin(), followers_.end(),
-                       [&](const auto& f) { return f.second.image == image; });
+  const auto is_unused = [&, newest = images_.empty() ? Image() : images_.back()](const Image& image) {
+    return image != newest &&
+           std::ranges::none_of(followers_, [&](const auto& f) { return f.second.image == image; });
   };
-  while (images_.size() > 1 && !used(images_.front())) images_.pop_front();
+  std::erase_if(images_, is_unused);
 }
 
 std::uint64_t Donor::held_bytes() const {

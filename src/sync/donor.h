@@ -42,8 +42,8 @@ class Donor {
   explicit Donor(Options options) : options_(std::move(options)) {}
 
   /// head: the last record here; null when this peer has no state itself (then the answer is ObjectGone). A
-  /// state is offered at once if the image of just that record is held, or if others fetch both images;
-  /// otherwise after give().
+  /// state is offered at once if the image of just that record is held, or if others fetch both images
+  /// and the means after the newer one are here; otherwise after give().
   void on_ask(PeerId from, const wire::ObjectAsk& ask, const wire::Record* head);
 
   /// Queues a chunk for next_bulk. ObjectGone unless the object is held and was offered to this peer, and the
@@ -100,7 +100,7 @@ class Donor {
   };
 
   void on_state_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask, const wire::Record& head);
-  bool has_room_for_another(PeerId asking) const;
+  bool shares_the_newest(PeerId asking) const;
   void on_mean_ask(PeerId from, Follower& follower, const wire::ObjectAsk& ask);
   void offer_image(PeerId to, Follower& follower);
   void send_gone(PeerId to, wire::ObjectId object);

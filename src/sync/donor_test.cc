@@ -290,7 +290,7 @@ TEST(Donor, takes_no_image_from_those_who_fetch_it) {
   m.commit();
   m.ask_state(PeerId{13});
   EXPECT_EQ(m.sent_to<wire::ObjectOffer>(PeerId{13}).object, state_id(7)) << "the newest of those held";
-  EXPECT_FALSE(m.donor.wants_image());
+  EXPECT_FALSE(m.donor.wants_image()) << "the mean after it is here";
   EXPECT_EQ(m.pull_all(kAnna), std::vector<std::uint32_t>{0});
   EXPECT_EQ(m.pull_all(kBert), std::vector<std::uint32_t>{1});
 
@@ -306,15 +306,34 @@ TEST(Donor, takes_no_image_from_those_who_fetch_it) {
   EXPECT_TRUE(m.donor.wants_image()) << "they have the state, and need means";
 }
 
+TEST(Donor, freezes_another_image_where_the_means_after_the_newest_are_gone) {
+  Giver m;
+  for (const PeerId peer : {kAnna, kBert}) {
+    m.commit();
+    m.ask_state(peer);
+    m.freeze();
+  }
+  for (int round = 0; round < 8; ++round) m.commit();
+  (void)m.donor.take_messages();
+  m.ask_state(PeerId{13});
+  EXPECT_FALSE(m.donor.wants_image());
+  m.commit();
+  m.ask_state(PeerId{14});
+  EXPECT_TRUE(m.donor.wants_image());
+}
+
 TEST(Donor, tells_at_once_who_waits_for_chunks_of_an_image_that_is_replaced) {
   Giver m;
-  m.commit();
-  m.ask_state(kAnna);
-  for (int images = 0; images < 3; ++images) {
-    m.freeze();
-    if (images == 0) m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
+  for (const PeerId peer : {kAnna, kBert}) {
     m.commit();
+    m.ask_state(peer);
+    m.freeze();
   }
+  m.donor.on_chunk_ask(kAnna, {state_id(6), 0});
+  for (int round = 0; round < 9; ++round) m.commit();
+  (void)m.donor.take_messages();
+  m.ask_state(PeerId{13});
+  m.freeze();
   bool told = false;
   for (const wire::Envelope& envelope : m.donor.take_messages()) {
     const auto* gone = std::get_if<ObjectGone>(&envelope.message);
