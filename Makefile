@@ -109,7 +109,7 @@ site: $(BUILD)/site-tools/complete  ## the documentation as a site with search, 
 
 # The compiler and the libraries come from PyPI and Debian's sources once, into ~/.cache/tradewind/wheel.
 TARGET ?= x86_64
-wheel: setup  ## a wheel for Linux with glibc 2.28, in dist; TARGET=aarch64: for Arm
+wheel: setup  ## a wheel for any Linux with glibc 2.28, in dist; TARGET=aarch64: for Arm
 	@tools/wheel/build.sh $(TARGET)
 	@tools/wheel/pack.sh $(TARGET)
 

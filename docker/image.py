@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a container image as an OCI archive: `tw` of a wheel, a shell, and the authorities of TLS servers.
+"""Writes a container image as an OCI archive: `tw` of a wheel, a shell, and CA certificates.
 
 usage: docker/image.py WHEEL dist/tradewind-oci.tar
 
 It needs neither a container engine nor a registry: an image is one tar of files and three JSON texts about it
-(https://github.com/opencontainers/image-spec). busybox, glibc and the authorities are those of this machine
-(packages-image.txt). The same files give the same bytes.
+(https://github.com/opencontainers/image-spec). busybox, glibc and the certificates are those of this machine
+(packages-image.txt), and usr/share/doc/SOURCES says where their sources are. The same files give the same bytes.
 """
 
 import gzip
@@ -28,7 +28,10 @@ LIBRARIES = (
 )
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 BUSYBOX = Path("/bin/busybox")
-AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+# What the image holds of Debian. The libraries inside tw have permissive licences, which come with the wheel.
+LICENCES = {"busybox-static": "GPL-2.0-only", "libc6": "LGPL-2.1-or-later", "ca-certificates": "MPL-2.0"}
+LICENCE_TEXTS = "GPL-2 LGPL-2.1 MPL-2.0".split()
 TEXTS = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
@@ -79,13 +82,20 @@ class Layer:
         return self._bytes.getvalue()
 
 
+def source_of(package):
+    """A line: what it is, its version and licence, and where its source is."""
+    shown = ["dpkg-query", "-W", "-f", "${Version} ${source:Package}/${source:Version}", package]
+    version, source = subprocess.check_output(shown, text=True).split()
+    return f"{package} {version} {LICENCES[package]} https://snapshot.debian.org/package/{source}/\n"
+
+
 def layer_of(wheel):
     layer = Layer()
     with zipfile.ZipFile(wheel) as packed:
         for name in sorted(packed.namelist()):
             if name.endswith(".data/data/bin/tw"):
                 layer.file("usr/local/bin/tw", packed.read(name), 0o755)
-            elif "/licenses/" in name and not name.endswith("/"):
+            elif re.search(r"\.dist-info/(LICENSE|licenses/.+|sboms/.+)$", name):
                 layer.file(f"usr/share/doc/tradewind/{os.path.basename(name)}", packed.read(name))
     applets = subprocess.run([BUSYBOX, "--list"], check=True, capture_output=True, text=True).stdout.split()
     layer.file("bin/busybox", BUSYBOX.read_bytes(), 0o755)
@@ -94,10 +104,12 @@ def layer_of(wheel):
     layer.file(str(LOADER).lstrip("/"), LOADER.read_bytes(), 0o755)
     for library in LIBRARIES:
         layer.file(f"lib/x86_64-linux-gnu/{library}", (LOADER.resolve().parent / library).read_bytes(), 0o755)
-    layer.file(str(AUTHORITIES).lstrip("/"), AUTHORITIES.read_bytes())
-    for package in ("busybox-static", "libc6", "ca-certificates"):
-        copyright = Path(f"/usr/share/doc/{package}/copyright")
-        layer.file(f"usr/share/doc/{package}/copyright", copyright.read_bytes())
+    layer.file(str(CERTIFICATES).lstrip("/"), CERTIFICATES.read_bytes())
+    texts = [f"usr/share/doc/{package}/copyright" for package in LICENCES]
+    texts += [f"usr/share/common-licenses/{name}" for name in LICENCE_TEXTS]
+    for text in texts:
+        layer.file(text, Path("/", text).read_bytes())
+    layer.file("usr/share/doc/SOURCES", "".join(map(source_of, LICENCES)).encode())
     for path, text in TEXTS.items():
         layer.file(path, text.encode())
     layer.folder("root", 0o700)
@@ -121,7 +133,7 @@ def image(layer, version):
     packed, packed_bytes = blob(gzip.compress(layer, mtime=0), kind + "layer.v1.tar+gzip")
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(STAMP))
     labels = {"org.opencontainers.image.title": "tradewind", "org.opencontainers.image.version": version}
-    labels["org.opencontainers.image.licenses"] = "Apache-2.0"
+    labels["org.opencontainers.image.licenses"] = " AND ".join(["Apache-2.0", *LICENCES.values()])
     config, config_bytes = blob(
         as_json(
             {
@@ -141,7 +153,7 @@ def image(layer, version):
         ),
         kind + "manifest.v1+json",
     )
-    manifest["annotations"] = {"org.opencontainers.image.ref.name": version}
+    manifest["annotations"] = {"org.opencontainers.image.ref.name": f"tradewind:{version}"}
     yield "oci-layout", as_json({"imageLayoutVersion": "1.0.0"})
     yield "index.json", as_json({"schemaVersion": 2, "manifests": [manifest]})
     for content in (packed_bytes, config_bytes, manifest_bytes):
@@ -152,7 +164,7 @@ def main(wheel, archive):
     found = re.fullmatch(r"tradewind-([^-]+)-py3-none-manylinux_\d+_\d+_x86_64\.whl", Path(wheel).name)
     if not found:
         fail(f"{wheel} is no wheel of tradewind for x86-64 Linux: make wheel")
-    for needed in (BUSYBOX, LOADER, AUTHORITIES):
+    for needed in (BUSYBOX, LOADER, CERTIFICATES):
         if not needed.exists():
             fail(f"{needed} is missing: apt-get install busybox-static ca-certificates")
     whole = Layer()

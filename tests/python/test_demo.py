@@ -2,6 +2,7 @@
 """python -m tradewind.demo: the whole story, and what it says when peers end unlike each other."""
 
 import http.server
+import os
 import re
 import signal
 import subprocess
@@ -21,6 +22,12 @@ COMMAND = [sys.executable, "-m", "tradewind.demo", "--no-open"]
 def needs_tw():
     if program() is None:
         pytest.skip("tw is not built (make)")
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """The demo keeps its folder for its user; here it goes with the test."""
+    return {**os.environ, "TMPDIR": str(tmp_path)}
 
 
 def test_the_digits_are_whole():
@@ -62,8 +69,8 @@ def test_no_browser_is_looked_for_without_a_display(monkeypatch):
 
 
 @needs_engine
-def test_four_peers_train_one_is_killed_another_joins_and_all_end_alike(needs_tw):
-    found = subprocess.run(COMMAND, capture_output=True, text=True, timeout=110)
+def test_four_peers_train_one_is_killed_another_joins_and_all_end_alike(needs_tw, environment):
+    found = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=110)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "process 2 is killed" in found.stderr and "process 5 is started" in found.stderr, found.stderr
     assert "4 processes ended, the late one too, with identical parameters" in found.stdout
@@ -72,8 +79,9 @@ def test_four_peers_train_one_is_killed_another_joins_and_all_end_alike(needs_tw
 
 
 @needs_engine
-def test_ctrl_c_ends_all_processes_with_one_line(needs_tw):
-    crew = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def test_ctrl_c_ends_all_processes_with_one_line(needs_tw, environment):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    crew = subprocess.Popen(COMMAND, env=environment, text=True, **pipes)
     shown = []
     for line in crew.stdout:
         shown.append(line)
@@ -85,6 +93,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(needs_tw):
 
 def test_the_page_opens_once_it_is_served(monkeypatch):
     opened = []
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # not for this machine's pages
     monkeypatch.setattr(demo.webbrowser, "open", opened.append)
     monkeypatch.setattr(demo.time, "sleep", lambda seconds: served.append(serve()) if not served else None)
     served = []

@@ -82,7 +82,7 @@ def fresh_clone(folder):
 def pip_line():
     """The commands of the page that install the package by pip."""
     page = (ROOT / "docs/python.md").read_text()
-    found = re.findall(r"^    (python3 -m venv .*|\.venv/bin/pip install .*)$", page, re.M)
+    found = re.findall(r"^    (python3 -m venv --system.*|\.venv/bin/pip install .*)$", page, re.M)
     assert len(found) == 2
     return " && ".join(found).replace("python3", sys.executable, 1)
 

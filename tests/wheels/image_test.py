@@ -17,15 +17,20 @@ ARCHIVE = ROOT / "dist/tradewind-oci.tar"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
+def archive():
     if not ARCHIVE.is_file():
         pytest.skip("dist/tradewind-oci.tar is missing (make image)")
+    with tarfile.open(ARCHIVE) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def root(archive, tmp_path_factory):
     folder = tmp_path_factory.mktemp("root")
-    with tarfile.open(ARCHIVE) as archive:
-        manifest = blob(archive, json.load(archive.extractfile("index.json"))["manifests"][0])
-        for layer in json.loads(manifest)["layers"]:
-            with tarfile.open(fileobj=io.BytesIO(gzip.decompress(blob(archive, layer)))) as files:
-                files.extractall(folder)
+    manifest = blob(archive, json.load(archive.extractfile("index.json"))["manifests"][0])
+    for layer in json.loads(manifest)["layers"]:
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(blob(archive, layer)))) as files:
+            files.extractall(folder)
     (folder / "work").mkdir()
     for path in ("examples/plan.yaml", "tests/scenarios/kills.yaml"):
         shutil.copy2(ROOT / path, folder / "work")
@@ -56,15 +61,30 @@ def test_what_tw_up_needs_to_collect_logs_is_there(root):
     assert run(root, "sh", "-c", script) == "kills.yaml\na\n"
 
 
-def test_authorities_and_licences_are_there(root):
+def test_certificates_and_licences_are_there(root):
     assert "BEGIN CERTIFICATE" in (root / "etc/ssl/certs/ca-certificates.crt").read_text()
-    assert len(list((root / "usr/share/doc/tradewind").iterdir())) >= 15
-    assert all((root / f"usr/share/doc/{name}/copyright").is_file() for name in ("libc6", "busybox-static"))
+    documents = root / "usr/share/doc"
+    assert len(list((documents / "tradewind").iterdir())) >= 18
+    for name in ("LICENSE", "tradewind.cdx.json", "digits.txt"):
+        assert (documents / "tradewind" / name).is_file(), name
+    sources = (documents / "SOURCES").read_text()
+    for name, source in (("libc6", "glibc"), ("busybox-static", "busybox")):
+        assert (documents / name / "copyright").is_file()
+        assert f"https://snapshot.debian.org/package/{source}/" in sources
+    assert (root / "usr/share/common-licenses/GPL-2").is_file()
 
 
-def test_a_container_engine_takes_it(tmp_path):
-    if not ARCHIVE.is_file() or not shutil.which("buildah"):
-        pytest.skip("no archive, or no buildah")
+def test_the_index_names_the_image_and_its_licences(archive):
+    (image,) = json.load(archive.extractfile("index.json"))["manifests"]
+    version = re.search(r"VERSION (\S+) LANGUAGES", (ROOT / "CMakeLists.txt").read_text())[1]
+    assert image["annotations"] == {"org.opencontainers.image.ref.name": f"tradewind:{version}"}
+    config = json.loads(blob(archive, json.loads(blob(archive, image))["config"]))
+    assert "GPL-2.0-only" in config["config"]["Labels"]["org.opencontainers.image.licenses"]
+
+
+def test_a_container_engine_takes_it(archive, tmp_path):
+    if not shutil.which("buildah"):
+        pytest.skip("no buildah")
     policy = tmp_path / "policy.json"
     policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
     places = ["--storage-driver", "vfs", "--root", tmp_path / "store", "--runroot", tmp_path / "run"]

@@ -62,10 +62,11 @@ class System:
             options = ("--variant=minbase", f"--include={PACKAGES}")
             call("debootstrap", *options, self.debian, str(self.root), MIRROR)
             shutil.copy("/etc/resolv.conf", self.root / "etc")
-            if self.torch == "system":
-                install = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "python3-torch")
-                call(*self.command("env", "DEBIAN_FRONTEND=noninteractive", *install, work=CACHE))
             (self.root / "complete").touch()
+        if self.debian and self.torch == "system" and not (self.root / "complete-torch").exists():
+            install = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "python3-torch")
+            call(*self.command("env", "DEBIAN_FRONTEND=noninteractive", *install, work=CACHE))
+            (self.root / "complete-torch").touch()
         if self.packages and not self.seen_from_here(self.packages / "complete").exists():
             pip = (self.find_python(), "-m", "pip", "install", "-q", "--no-cache-dir")
             wanted = ("--target", str(self.packages), f"torch=={self.torch}", "numpy<2")
@@ -120,4 +121,7 @@ SYSTEMS = [
     System("trixie"),
     System("sid"),  # the newest glibc
 ]
-LEAST_SYSTEMS = 8
+# Those of Debian, and where pyenv is, the others, too.
+LEAST_PYTHONS = {"3.9", "3.11", "3.13"}
+if (Path.home() / ".pyenv").is_dir():
+    LEAST_PYTHONS |= {system.python for system in SYSTEMS if system.python}

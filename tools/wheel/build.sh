@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiles what goes into a wheel for any Linux by the compiler zig, warnings as errors, and prints the build folder.
+# Compiles what goes into a wheel for Linux with glibc 2.28 by the compiler zig, warnings as errors.
 # usage: tools/wheel/build.sh x86_64|aarch64 [TARGET...]; tradewind and tw unless targets are named
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -15,7 +15,8 @@ judge=${XDG_CACHE_HOME:-$HOME/.cache}/tradewind/wheel/auditwheel-$auditwheel
 
 # Times and modes of files are bytes of the wheel, too.
 umask 022
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
+SOURCE_DATE_EPOCH=315532800
+if [ -e .git ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct); fi
 export SOURCE_DATE_EPOCH
 staged=$build/staged
 rm -rf "$staged" "$build/packed" "$dist"/*"_$machine.whl"
@@ -25,6 +26,7 @@ install -m 755 "$build/libtradewind.so" "$staged/"
 install -m 644 "$libraries"/licences/* "$staged/licenses/"
 rm "$staged/licenses/googletest.txt" # of the tests
 for licence in web/vendor/*/LICENSE; do install -m 644 "$licence" "$staged/licenses/$(basename "$(dirname "$licence")").txt"; done
+install -m 644 python/tradewind/demo/digits.txt "$staged/licenses/"
 tools/wheel/sbom.py "$machine" >"$staged/sbom.json"
 TRADEWIND_LIBRARY=$PWD/$staged/libtradewind.so TRADEWIND_WHEEL=$PWD/$staged \
   /usr/bin/python3 setup.py -q egg_info --egg-base "$build" build --build-base "$build/packed" \

@@ -40,6 +40,11 @@ def components(machine):
             "version": f"of ziglang {zig}",
             "purl": f"pkg:pypi/ziglang@{zig}#{name}",
         }
+    yield {
+        "type": "data",
+        "name": "Optical Recognition of Handwritten Digits",
+        "licenses": [{"license": {"id": "CC-BY-4.0"}}],
+    }
     for folder in sorted((ROOT / "web/vendor").iterdir()):
         yield {"type": "library", "name": folder.name}
 

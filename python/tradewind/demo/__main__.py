@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
 
 _PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 110, 20, 30
 _PEER = [sys.executable, "-m", "tradewind.demo.peer"]
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy serves this machine's pages
 _STORY = """\
 {peers} processes ("peers") on this machine train one model together, on pictures of digits that this package brings.
 In round {killed} process 2 is killed (SIGKILL), as a spot machine may be. The others go on without it.
@@ -44,7 +45,7 @@ def _has_display() -> bool:
 def _open_page(page: str) -> None:
     """In a browser, as soon as the first process has loaded PyTorch and serves it."""
     for _ in range(120):
-        with contextlib.suppress(OSError), urllib.request.urlopen(page, timeout=1):
+        with contextlib.suppress(OSError), _DIRECT.open(page, timeout=1):
             webbrowser.open(page)
             return
         time.sleep(0.5)
@@ -84,7 +85,7 @@ def _judge(results: Path, folder: Path) -> int:
 
 
 def main(words: Optional[List[str]] = None) -> int:
-    """Exit code: 0; 1 (they did not end alike); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
+    """Exit code: 0; 1 (their parameters differ); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
     parser = argparse.ArgumentParser(
         prog="python3 -m tradewind.demo", description="Trains digits in four processes."
     )
