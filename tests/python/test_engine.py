@@ -4,6 +4,7 @@
 import ctypes
 import gc
 import json
+import signal
 import warnings
 
 import pytest
@@ -23,6 +24,7 @@ class Library:
         self.next_status = abi.TW_GRADIENT
         self.texts = []
         self.warnings = []
+        self.interrupts = False
 
     def tw_open(self, pairs, count, shape, calls, handle):
         self.seen["settings"] = [(pairs[at].key, pairs[at].value) for at in range(count)]
@@ -45,6 +47,8 @@ class Library:
         return abi.TW_OK
 
     def tw_next(self, handle, limit_ms, order):
+        if self.interrupts:
+            signal.raise_signal(signal.SIGINT)
         groups = (abi.tw_group * 1)(abi.tw_group(tensors=1, learning_rate=1.0))
         statuses = [
             self.calls.settings(None, 7, b"", groups, 1),
@@ -185,6 +189,18 @@ def test_an_exception_of_a_callback_comes_out_of_next_once(library, error, where
     with pytest.raises(type(error)):
         peer.next(100)
     calls.failing = None
+    assert peer.next(100)[0] == abi.TW_GRADIENT
+
+
+def test_ctrl_c_comes_out_of_next_and_no_callback_loses_it(library):
+    calls = Recorder()
+    peer = Peer([], SHAPE, calls)
+    library.interrupts = True
+    with pytest.raises(KeyboardInterrupt):
+        peer.next(100)
+    assert [call[0] for call in calls.calls] == ["settings", "update", "load", "save"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    library.interrupts = False
     assert peer.next(100)[0] == abi.TW_GRADIENT
 
 

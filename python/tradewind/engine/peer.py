@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import signal
+import threading
 import weakref
 from array import array
+from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from . import abi
 from ..errors import CondemnedError, EngineError, MisuseError, SettingError, warn
@@ -207,6 +210,26 @@ class Peer:
 
         return status
 
+    @contextmanager
+    def _interrupt_kept(self) -> Iterator[None]:
+        """Ctrl-C is kept for _check(). Where a signal's handler runs as a callback begins, before its `try`,
+        ctypes prints the exception and goes on: the program would train on.
+        """
+        kept = signal.default_int_handler
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or signal.getsignal(signal.SIGINT) is not kept:
+            yield
+            return
+
+        def keep(number: int, frame: Any) -> None:
+            self._raised = KeyboardInterrupt()
+
+        signal.signal(signal.SIGINT, keep)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, kept)
+
     def _check(self, status: int) -> int:
         raised, self._raised = self._raised, None
         if raised is not None:
@@ -226,7 +249,9 @@ class Peer:
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
         """TW_GRADIENT with an order, TW_TIMEOUT or TW_FINISHED. Raises what a callback raised."""
-        status = self._check(self._library.tw_next(self._handle, limit_ms, ctypes.byref(self._order)))
+        with self._interrupt_kept():
+            status = self._library.tw_next(self._handle, limit_ms, ctypes.byref(self._order))
+        self._check(status)
         if status != abi.TW_GRADIENT:
             return status, None
         return status, Order(self._order.round, self._order.samples, self._order.first)
