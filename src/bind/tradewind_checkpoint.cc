@@ -31,8 +31,9 @@ bool is_file(const std::string& path) { return path.ends_with(".tw") || path.end
 Result<std::optional<sync::LoadedCheckpoint>> read(std::string path) {
   host::StoreFiles files;
   if (is_file(path)) {
-    TW_TRY(auto loaded, sync::read_checkpoint(files, path));
-    return std::optional(std::move(loaded));
+    auto loaded = sync::read_checkpoint(files, path);
+    if (!loaded) return Error{loaded.error().message};  // not lasting: no misuse, even if it is not there
+    return std::optional(std::move(loaded).value());
   }
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return sync::read_newest_checkpoint(files, path);

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "host/task_failure.h"
+
 namespace tw::host {
 namespace {
 
@@ -47,6 +49,13 @@ TEST(ThreadExecutor, tells_what_a_job_threw_instead_of_its_done_and_goes_on) {
   executor.submit({[] {}, [&](Duration) { ++done; }});
   ASSERT_TRUE(loop.run_until([&] { return done == 1; }, 20s));
   EXPECT_EQ(failures, (std::vector<std::string>{"shapes differ: 3 and 4", "exception of an unknown type"}));
+}
+
+// A look for peers that threw was under way for ever.
+TEST(ResultOf, work_that_throws_is_an_error) {
+  EXPECT_EQ(result_of<int>([]() -> Result<int> { throw std::runtime_error("bad"); }).error().message, "bad");
+  EXPECT_EQ(result_of<int>([]() -> Result<int> { return 7; }).value(), 7);
+  EXPECT_EQ(result_of<int>([]() -> Result<int> { return Error{"gone"}; }).error().message, "gone");
 }
 
 TEST(ThreadExecutor, finishes_the_job_that_runs_and_drops_the_others_at_its_end) {

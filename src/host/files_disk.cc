@@ -75,7 +75,8 @@ Result<std::vector<std::byte>> DiskFiles::read(const std::string& path) {
 
   struct stat about {};
 
-  if (!file.is_open() || ::fstat(file.number(), &about) != 0) return failed("read " + path, errno);
+  if (!file.is_open() || ::fstat(file.number(), &about) != 0)
+    return Error{failed("read " + path, errno).message, errno == ENOENT};
   std::vector<std::byte> bytes(static_cast<std::size_t>(about.st_size) +
                                1);  // one more: the end shows without growing
   std::size_t have = 0;

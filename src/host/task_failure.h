@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "base/result.h"
+
 namespace tw::host {
 
 /// Runs the task. Returns its exception in words; empty without one.
@@ -18,6 +20,15 @@ inline std::string failure_of(const std::function<void()>& run) {
     return "exception of an unknown type";
   }
   return {};
+}
+
+/// What the work gives; its exception is an error like any other.
+template <class T>
+Result<T> result_of(const std::function<Result<T>()>& work) {
+  Result<T> result = Error{};
+  const std::string failure = failure_of([&] { result = work(); });
+  if (!failure.empty()) result = Error{failure};
+  return result;
 }
 
 }  // namespace tw::host

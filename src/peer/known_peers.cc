@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/text/csv.h"
 #include "base/text/text_file.h"
 #include "host/address.h"
+#include "host/files_disk.h"
 #include "wire/limits.h"
 
 namespace tw::peer {
@@ -32,14 +33,13 @@ KnownPeers::KnownPeers(std::string folder, PeerId self, const Digest& training)
     : self_(self), training_(to_string(training)) {
   if (folder.empty()) return;
   path_ = fmt::format("{}/peers-{}.csv", folder, self.value);
-  std::error_code none;
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("peers-") && name.ends_with(".csv")) files.push_back(entry.path().string());
+  if (const auto names = host::DiskFiles().list(folder)) {
+    for (const std::string& name : names.value()) {
+      const std::string file = folder + "/" + name;
+      if (name.starts_with("peers-") && name.ends_with(".csv") && file != path_) read(file);
+    }
   }
-  std::ranges::sort(files);
-  for (const std::string& file : files) read(file);
+  read(path_);  // what it saw itself is newer to it than what others did
 }
 
 void KnownPeers::read(const std::string& file) {
@@ -69,7 +69,9 @@ bool KnownPeers::note(PeerId peer, const std::string& address) {
 
 bool KnownPeers::see(const std::vector<wire::Member>& members) {
   bool is_news = false;
-  for (const wire::Member& member : members) is_news |= note(member.peer, member.address);
+  // Always the same ones if they are more than it keeps: others would be news each time.
+  for (const wire::Member& member : members | std::views::take(kMost))
+    is_news |= note(member.peer, member.address);
   return is_news;
 }
 

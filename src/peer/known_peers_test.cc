@@ -43,6 +43,15 @@ TEST_F(KnownPeersOf, a_former_process_are_there_after_a_restart_the_last_ones_fi
   EXPECT_THAT(addresses(of(7)), ElementsAre("c:4", "b:2")) << "under another id, too";
 }
 
+TEST_F(KnownPeersOf, itself_are_newer_to_it_than_those_of_others) {
+  KnownPeers own = of(1), other = of(2);
+  own.see({{PeerId{3}, "c:2"}});
+  other.see({{PeerId{3}, "c:1"}, {PeerId{4}, "d:4"}});
+  save(own);
+  save(other);
+  EXPECT_THAT(addresses(of(1)), ElementsAre("c:2", "d:4"));
+}
+
 TEST_F(KnownPeersOf, another_run_are_none_of_this_one) {
   KnownPeers other = of(1, {7, 7});
   EXPECT_TRUE(other.see({{PeerId{2}, "b:2"}}));
@@ -67,6 +76,15 @@ TEST_F(KnownPeersOf, many_are_forgotten_in_the_order_in_which_they_were_seen) {
     known.see({{PeerId{id}, "h:" + std::to_string(id)}});
   EXPECT_EQ(known.all().size(), KnownPeers::kMost);
   EXPECT_EQ(known.all().back().peer, PeerId{12});
+}
+
+TEST_F(KnownPeersOf, a_run_with_more_than_it_keeps_are_no_news_each_time) {
+  KnownPeers known = of(1);
+  std::vector<wire::Member> members;
+  for (std::uint64_t id = 2; id < 2 + 2 * KnownPeers::kMost; ++id)
+    members.push_back({PeerId{id}, "h:" + std::to_string(id)});
+  EXPECT_TRUE(known.see(members));
+  EXPECT_FALSE(known.see(members));
 }
 
 TEST(KnownPeers, of_a_peer_without_a_folder_are_written_nowhere) {

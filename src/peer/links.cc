@@ -33,8 +33,7 @@ constexpr std::int64_t kAlone_s = 3650LL * 86400;
 
 bool is_loopback(const std::string& address) {
   const auto parsed = host::parse_address(address);
-  const std::string host = parsed ? parsed.value().host : "";
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  return parsed && host::is_this_machine(parsed.value().host);
 }
 
 /// The default address to listen at: one that the peers to join can reach.
@@ -49,8 +48,10 @@ std::string meeting_folder(const train::RunOptions& run) {
 }
 
 void join_the_living(Options& options, std::uint64_t parameters) {
+  constexpr std::int64_t kLongest_s = 15;  // then no more requests, which last 5 s at most
   train::SessionOptions& session = options.session;
-  host::StoreFiles files(MeetingPlace::kEffort);
+  const std::int64_t end = host::now_unix_s() + kLongest_s;
+  host::StoreFiles files(MeetingPlace::kEffort, [end] { return host::now_unix_s() >= end; });
   MeetingPlace place(files, session.meets_in,
                      {*options.token, *options.tls, train::run_digest(session.run, parameters), session.self},
                      host::now_unix_s);
@@ -58,11 +59,10 @@ void join_the_living(Options& options, std::uint64_t parameters) {
   if (!found)
     return options.warnings.push_back("cannot look for peers before it begins the run: " +
                                       found.error().message);
-  for (const wire::Member& peer : found.value().peers) session.join.push_back(peer.address);
-  session.asks_first = true;  // their notices outlive them by some minutes
-  if (!found.value().peers.empty())
+  for (const wire::Member& peer : found.value().peers) session.found.push_back(peer.address);
+  if (!session.found.empty())
     options.warnings.push_back(fmt::format("before it begins the run, it asks peers that {} shows alive: {}",
-                                           session.meets_in, fmt::join(session.join, ", ")));
+                                           session.meets_in, fmt::join(session.found, ", ")));
 }
 
 /// Makes it if it is not there.
@@ -326,7 +326,9 @@ void look_for_peers(Options& options, std::uint64_t parameters) {
   if (session.meets_in.empty()) return;
   if (session.founds() && session.past != train::Past::over) join_the_living(options, parameters);
   if (!options.listens_as_usual) return;
-  session.listen = is_named && session.join.empty() ? "0.0.0.0:0" : default_listen(session.join);
+  std::vector<std::string> others = session.join;
+  others.insert(others.end(), session.found.begin(), session.found.end());
+  session.listen = is_named && others.empty() ? "0.0.0.0:0" : default_listen(others);
 }
 
 void place_checkpoints(Options& options, std::uint64_t parameters) {

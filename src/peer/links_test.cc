@@ -9,7 +9,9 @@
 #include <fstream>
 
 #include "host/identity/authority.h"
+#include "host/store/store_files.h"
 #include "host/system/calendar.h"
+#include "peer/meeting_place.h"
 #include "train/run/run_facts.h"
 
 namespace tw::peer {
@@ -327,6 +329,24 @@ TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {
   EXPECT_EQ(asked, "catalog:g5.xlarge at aws:us-east-1 on demand");
   EXPECT_THAT(complaint(given, Spelling::python),
               AllOf(StartsWith("usd_per_h=catalog:g5.xlarge: "), HasSubstr("tw run --usd-per-h")));
+}
+
+// A notice outlives its peer by minutes: another run's peer at that address turned a founder away for good.
+TEST_F(ReadLinks, believe_addresses_in_notices_less_than_those_of_the_user) {
+  Options peer = read({.listen = "127.0.0.1:0", .run_folder = folder_});
+  peer.session.run.rendezvous = folder_ + "/peers";
+  host::StoreFiles files(MeetingPlace::kEffort);
+  MeetingPlace other(files, folder_ + "/peers",
+                     {*peer.token, *peer.tls, train::run_digest(peer.session.run, 4), PeerId{7}},
+                     host::now_unix_s);
+  ASSERT_TRUE(other.renew("127.0.0.1:7000"));
+  peer.warnings.clear();
+  look_for_peers(peer, 4);
+  EXPECT_THAT(peer.session.join, IsEmpty());
+  EXPECT_THAT(peer.session.found, ElementsAre("127.0.0.1:7000"));
+  EXPECT_TRUE(peer.session.founds());
+  EXPECT_THAT(peer.warnings, ElementsAre("before it begins the run, it asks peers that " + folder_ +
+                                         "/peers shows alive: 127.0.0.1:7000"));
 }
 
 }  // namespace

@@ -4,16 +4,19 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <span>
 #include <utility>
 
-#include "host/identity/announcement.h"
+#include "host/address.h"
 
 namespace tw::peer {
 
 MeetingPlace::MeetingPlace(world::Files& files, std::string folder, const Self& self,
                            std::function<std::int64_t()> unix_s)
-    : files_(files), folder_(std::move(folder)), self_(self), unix_s_(std::move(unix_s)) {
+    : files_(files),
+      folder_(std::move(folder)),
+      is_file_(folder_.find("://") == std::string::npos),
+      self_(self),
+      unix_s_(std::move(unix_s)) {
   // Another token of the run makes the same digits, a token of another run makes other ones.
   const Digest run{digest_of(self.token.run_key).high, self.training.low};
   own_ = {.run = to_string(digest_of(to_string(run))).substr(0, swarm::NoticeName::kRunDigits),
@@ -25,47 +28,78 @@ Result<MeetingPlace::Found> MeetingPlace::look(std::uint64_t seed) {
   if (!names && names.error().lasting) return Found{};  // nobody has been there
   if (!names) return names.error();
   const std::int64_t now = unix_s_();
-  const swarm::NoticeChoice choice = swarm::choose_notices(names.value(), own_, now, seed);
+  swarm::NoticeChoice choice = swarm::choose_notices(names.value(), own_, now, seed);
+  old_ = std::move(choice.over);
   Found found{.expired = choice.expired};
   for (const std::string& name : choice.ahead)
     found.ignored.push_back(name + " is dated ahead of this machine's clock");
   for (const std::string& name : choice.read) {
     const auto bytes = files_.read(path_of(name));
+    if (!bytes && !bytes.error().lasting) {  // the next one would take as long
+      if (found.peers.empty()) return bytes.error();
+      return found;
+    }
     if (!bytes) {  // removed since, or too large
       found.ignored.push_back(bytes.error().message);
       continue;
     }
     const auto said = host::read_announcement(bytes.value(), self_.tls, now);
-    if (!said) {
-      found.ignored.push_back(name + " " + said.error().message);
-    } else if (said.value().training != self_.training || said.value().peer == self_.peer) {
-      found.ignored.push_back(name + " is of another run");
+    const auto objection = said ? objection_to(said.value()) : said.error().message;
+    if (objection) {
+      found.ignored.push_back(name + " " + *objection);
     } else {
       found.peers.push_back({said.value().peer, said.value().address});
     }
   }
-  // Another peer may remove the same ones.
-  for (const std::string& name : choice.over) (void)files_.remove(path_of(name));
   return found;
 }
 
+std::optional<std::string> MeetingPlace::objection_to(const host::Announcement& said) const {
+  if (said.training != self_.training || said.peer == self_.peer) return "is of another run";
+  if (!leads_elsewhere(said.address)) return "names " + said.address + ", an address of its machine alone";
+  return std::nullopt;
+}
+
+bool MeetingPlace::leads_elsewhere(const std::string& address) const {
+  const auto parsed = host::parse_address(address);
+  return is_file_ || !parsed || !host::is_this_machine(parsed.value().host);
+}
+
+void MeetingPlace::tidy() {
+  // Another peer may remove the same ones. The next look finds what is left.
+  for (const std::string& name : std::exchange(old_, {}))
+    if (!files_.remove(path_of(name))) return;
+}
+
 Status MeetingPlace::renew(const std::string& address) {
+  if (!leads_elsewhere(address))
+    return Error{fmt::format("{} is an address of this machine alone, and peers on others read {}; give "
+                             "listen HOST:PORT, such as 0.0.0.0:0",
+                             address, folder_),
+                 true};
   const std::int64_t until = unix_s_() + wire::kAnnouncementLasts_s;
   own_.until_unix_s = until;
   const std::string name = to_string(own_);
-  const auto bytes = host::sign_announcement(
-      self_.token,
-      {.training = self_.training, .peer = self_.peer, .address = address, .until_unix_s = until});
-  const std::array<std::span<const std::byte>, 1> parts{bytes};
+  TW_TRY(const auto bytes,
+         host::sign_announcement(
+             self_.token,
+             {.training = self_.training, .peer = self_.peer, .address = address, .until_unix_s = until}));
   TW_TRY(files_.make_folder(folder_));
-  // A file is seen while it is written, an object of a store is not.
-  const bool is_file = folder_.find("://") == std::string::npos;
-  const std::string written = path_of(is_file ? name + ".part" : name);
-  TW_TRY(files_.write(written, parts));
-  if (is_file) TW_TRY(files_.rename(written, path_of(name)));
+  // It may be there although the store says that it has failed.
   const std::string before = std::exchange(notice_, name);
+  TW_TRY(write(name, bytes));
   if (!before.empty() && before != name) (void)files_.remove(path_of(before));  // it expires
   return Unit{};
+}
+
+// A file is seen while it is written, an object of a store is not.
+Status MeetingPlace::write(const std::string& name, std::span<const std::byte> bytes) {
+  const std::array<std::span<const std::byte>, 1> parts{bytes};
+  if (!is_file_) return files_.write(path_of(name), parts);
+  // One name for all: nobody removes what a killed process leaves.
+  const std::string unfinished = path_of(fmt::format("peer-{}-{}.part", own_.run, self_.peer.value));
+  TW_TRY(files_.write(unfinished, parts));
+  return files_.rename(unfinished, path_of(name));
 }
 
 Status MeetingPlace::leave() {

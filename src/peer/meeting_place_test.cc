@@ -128,8 +128,9 @@ TEST_F(AMeetingPlace, ignores_a_notice_of_another_training_with_the_same_token) 
   announce(1);
   const std::string name = only();
   const auto bytes = host::sign_announcement(
-      visitor(1)->token,
-      {.training = {7, 7}, .peer = PeerId{1}, .address = "a:1", .until_unix_s = kNow + 60});
+                         visitor(1)->token,
+                         {.training = {7, 7}, .peer = PeerId{1}, .address = "a:1", .until_unix_s = kNow + 60})
+                         .value();
   bucket_.objects[name] = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   EXPECT_THAT(look().ignored, ElementsAre(EndsWith(" is of another run")));
   bucket_.objects.erase(name);
@@ -162,8 +163,81 @@ TEST_F(AMeetingPlace, is_rid_of_what_expired_an_hour_ago) {
   const auto killed = visitor(1);
   killed->now -= 5000;
   EXPECT_TRUE(killed->place.renew(killed->address));
-  EXPECT_EQ(look().expired, 1U);
+  const auto one = visitor(1);
+  EXPECT_EQ(one->place.look(1).value().expired, 0U) << "its own";
+  const auto other = visitor(2);
+  EXPECT_EQ(other->place.look(1).value().expired, 1U);
+  EXPECT_EQ(bucket_.objects.size(), 1U) << "a start is not held up by it";
+  other->place.tidy();
   EXPECT_THAT(bucket_.objects, IsEmpty());
+}
+
+// Eight notices and 16 removals of a store that answers no more took minutes.
+TEST_F(AMeetingPlace, is_left_at_the_first_notice_that_does_not_come) {
+  for (std::uint64_t id = 1; id <= 3; ++id) announce(id);
+  const auto read = [](const std::string& request) { return request.find("/peer-") != std::string::npos; };
+  const auto fail_from_read = [&](std::ptrdiff_t number) {
+    bucket_.asked.clear();
+    bucket_.before = [this, read, number] {
+      if (std::ranges::count_if(bucket_.asked, read) >= number) bucket_.refusals = {0};
+    };
+    return visitor(99)->place.look(1);
+  };
+  const auto nobody = fail_from_read(1);
+  ASSERT_FALSE(nobody);
+  EXPECT_THAT(nobody.error().message, HasSubstr("connection refused"));
+  EXPECT_EQ(std::ranges::count_if(bucket_.asked, read), MeetingPlace::kEffort.attempts);
+  const auto some = fail_from_read(2);
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some.value().peers.size(), 1U);
+  EXPECT_THAT(some.value().ignored, IsEmpty());
+}
+
+TEST_F(AMeetingPlace, is_not_asked_once_the_time_is_over) {
+  announce(1);
+  bucket_.asked.clear();
+  bucket_.is_over = true;
+  EXPECT_THAT(visitor(99)->place.look(1).error().message, EndsWith(": store did not answer in time"));
+  EXPECT_THAT(bucket_.asked, IsEmpty());
+}
+
+// The second machine dialled itself, and began a second history.
+TEST_F(AMeetingPlace, in_a_store_leads_nobody_to_his_own_machine) {
+  const auto one = visitor(1);
+  const Status refused = one->place.renew("127.0.0.1:7000");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+      refused.error().message,
+      "127.0.0.1:7000 is an address of this machine alone, and peers on others read s3://data/run/peers; "
+      "give listen HOST:PORT, such as 0.0.0.0:0");
+  EXPECT_THAT(bucket_.objects, IsEmpty());
+  announce(1);
+  const auto bytes =
+      host::sign_announcement(
+          one->token,
+          {.training = kSameTraining, .peer = PeerId{1}, .address = "[::1]:7000", .until_unix_s = kNow + 60})
+          .value();
+  bucket_.objects[only()] = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  EXPECT_THAT(look().peers, IsEmpty());
+  EXPECT_THAT(look().ignored, ElementsAre(EndsWith("-1 names [::1]:7000, an address of its machine alone")));
+}
+
+TEST_F(AMeetingPlace, is_rid_of_a_notice_that_was_written_although_the_store_said_no) {
+  const auto one = visitor(1);
+  bucket_.after = [this] { bucket_.is_over = true; };  // the answer is lost
+  const int busy = 503;
+  bucket_.refusals = {busy};
+  EXPECT_FALSE(one->place.renew(one->address));
+  bucket_.after = [] {};
+  bucket_.is_over = false;
+  bucket_.asked.clear();
+  EXPECT_TRUE(one->place.leave());
+  EXPECT_EQ(bucket_.asked.size(), 1U) << "a removal";
+}
+
+TEST_F(AMeetingPlace, that_takes_no_long_addresses_says_so) {
+  EXPECT_THAT(visitor(1)->place.renew(std::string(250, 'h') + ":65535").error().message,
+              EndsWith(":65535 has 256 bytes, at most 255 were expected"));
 }
 
 TEST_F(AMeetingPlace, that_is_down_is_an_error_each_time_and_nothing_else) {
@@ -206,6 +280,8 @@ TEST(AMeetingPlaceOnADisk, is_a_folder_that_the_first_one_makes) {
   ASSERT_TRUE(found) << found.error().message;
   ASSERT_EQ(found.value().peers.size(), 1U);
   EXPECT_EQ(found.value().peers.front().address, first.address);
+  EXPECT_TRUE(first.place.renew("127.0.0.1:7000")) << "peers of one machine";
+  EXPECT_EQ(second.place.look(1).value().peers.size(), 1U);
   EXPECT_TRUE(first.place.leave());
   EXPECT_THAT(files.list(place).value(), IsEmpty());
   const std::array<std::span<const std::byte>, 0> empty;

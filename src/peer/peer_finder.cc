@@ -11,6 +11,7 @@
 #include "base/text/write_file.h"
 #include "host/system/calendar.h"
 #include "host/system/random_os.h"
+#include "host/task_failure.h"
 
 namespace tw::peer {
 namespace {
@@ -39,7 +40,7 @@ PeerFinder::PeerFinder(host::Loop& loop, const Options& options, const std::stri
       address_(address),
       searches_(!options.session.founds() || options.session.past == train::Past::begun),
       calls_(std::move(calls)),
-      files_(MeetingPlace::kEffort),
+      files_(MeetingPlace::kEffort, [this] { return hurry_.load(); }),
       known_(options.out.empty() ? options.run_folder : options.out, options.session.self, training),
       rendezvous_({.has_folder = !options.session.meets_in.empty(),
                    .announces = !address.empty(),
@@ -88,17 +89,22 @@ void PeerFinder::look_around() {
   // owners: both halves of the job
   const auto result = std::make_shared<Result<MeetingPlace::Found>>(MeetingPlace::Found{});
   const std::uint64_t seed = host::OsRandom().next();
-  thread_.submit({[this, result, seed] { *result = place_->look(seed); },
+  thread_.submit({[this, result, seed] {
+                    *result =
+                        host::result_of<MeetingPlace::Found>([this, seed] { return place_->look(seed); });
+                  },
                   [this, result](Duration) {
                     over(Errand::look, *result ? Status(Unit{}) : Status(result->error()));
                     if (*result) found(result->value());
                   }});
+  thread_.submit({[this] { place_->tidy(); }, {}});
 }
 
 void PeerFinder::renew() {
   const auto result = std::make_shared<Status>(Unit{});  // owners: both halves of the job
-  thread_.submit({[this, result] { *result = place_->renew(address_); },
-                  [this, result](Duration) { over(Errand::renew, *result); }});
+  thread_.submit(
+      {[this, result] { *result = host::result_of<Unit>([this] { return place_->renew(address_); }); },
+       [this, result](Duration) { over(Errand::renew, *result); }});
 }
 
 void PeerFinder::found(const MeetingPlace::Found& found) {
@@ -119,9 +125,9 @@ void PeerFinder::found(const MeetingPlace::Found& found) {
 void PeerFinder::over(Errand errand, const Status& status) {
   const bool is_news = rendezvous_.done(loop_.now(), errand, !status);
   if (is_news)
-    calls_.say(fmt::format("{} (tried again, less and less often): {}",
-                           errand == Errand::look ? "cannot look for peers" : "others cannot find this peer",
-                           status.error().message));
+    calls_.say(fmt::format(
+        "{}{}: {}", errand == Errand::look ? "cannot look for peers" : "others cannot find this peer",
+        status.error().lasting ? "" : " (tried again, less and less often)", status.error().message));
 }
 
 void PeerFinder::say_ignored(const std::vector<std::string>& ignored) {
@@ -148,9 +154,15 @@ void PeerFinder::write_down() {
 
 void PeerFinder::leave(const std::function<bool()>& cut_short) {
   if (!place_) return;
+  hurry_ = true;  // the errand under way
   // An error leaves a notice that expires.
-  thread_.submit({[this] { (void)place_->leave(); }, [this](Duration) { left_ = true; }});
+  thread_.submit({[this] {
+                    hurry_ = false;
+                    (void)place_->leave();
+                  },
+                  [this](Duration) { left_ = true; }});
   loop_.run_until([&] { return left_ || cut_short(); }, kGoodbye);
+  hurry_ = true;
 }
 
 }  // namespace tw::peer

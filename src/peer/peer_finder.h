@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <set>
@@ -59,6 +60,7 @@ class PeerFinder {
   const std::string address_;
   const bool searches_;  ///< it has been given others, or the run had begun
   Calls calls_;
+  std::atomic<bool> hurry_ = false;  ///< the end must not wait for a store: no more requests
   host::StoreFiles files_;
   std::optional<MeetingPlace> place_;
   KnownPeers known_;

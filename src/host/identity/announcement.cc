@@ -59,8 +59,10 @@ bool is_signed_by_the_run(std::span<const std::byte> bytes, std::span<const std:
 
 }  // namespace
 
-std::vector<std::byte> sign_announcement(const wire::Token& token, const Announcement& announcement) {
-  TW_CHECK(announcement.address.size() <= wire::kMostTokenText);
+Result<std::vector<std::byte>> sign_announcement(const wire::Token& token, const Announcement& announcement) {
+  if (announcement.address.size() > wire::kMostTokenText)
+    return Error{fmt::format("the address {} has {} bytes, at most {} were expected", announcement.address,
+                             announcement.address.size(), wire::kMostTokenText)};
   std::vector<std::byte> bytes(kSignatureBytes);
   const auto append = [&bytes](std::span<const std::byte> more) {
     bytes.insert(bytes.end(), more.begin(), more.end());

@@ -25,8 +25,9 @@ struct Announcement {
   bool operator==(const Announcement&) const = default;
 };
 
-/// With the certificate of the token and a signature: it lies where others can write, too.
-std::vector<std::byte> sign_announcement(const wire::Token& token, const Announcement& announcement);
+/// With the certificate of the token and a signature: it lies where others can write, too. The error: it
+/// would be larger than others read.
+Result<std::vector<std::byte>> sign_announcement(const wire::Token& token, const Announcement& announcement);
 
 /// The error says why it does not count, after its name: "has expired".
 Result<Announcement> read_announcement(std::span<const std::byte> bytes, const Tls& tls,

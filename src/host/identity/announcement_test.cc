@@ -23,7 +23,7 @@ class AnAnnouncement : public testing::Test {
   }
 
   std::string objection_to(const Announcement& said) const {
-    return objection_to(sign_announcement(token, said));
+    return objection_to(sign_announcement(token, said).value());
   }
 
   Announcement sound{
@@ -36,7 +36,7 @@ class AnAnnouncement : public testing::Test {
 TEST_F(AnAnnouncement, of_a_peer_of_the_run_says_where_it_is) {
   for (const char* address : {"10.0.0.5:7000", "[::1]:7000"}) {
     sound.address = address;
-    const auto read = read_announcement(sign_announcement(token_of(run), sound), *tls, kNow);
+    const auto read = read_announcement(sign_announcement(token_of(run), sound).value(), *tls, kNow);
     ASSERT_TRUE(read) << "of another token of the run: " << read.error().message;
     EXPECT_EQ(read.value(), sound);
   }
@@ -57,14 +57,14 @@ TEST_F(AnAnnouncement, counts_for_a_time_that_its_clock_may_say) {
 
 TEST_F(AnAnnouncement, of_somebody_else_is_ignored) {
   const std::string forged = "is not signed by a peer of this run";
-  EXPECT_EQ(objection_to(sign_announcement(token_of(Authority::create("words")), sound)), forged);
-  EXPECT_EQ(objection_to(sign_announcement(token_of(run, wire::Role::observer), sound)), forged);
-  EXPECT_EQ(objection_to(sign_announcement(token_of(run, wire::Role::peer, kNow - 1), sound)), forged)
+  EXPECT_EQ(objection_to(sign_announcement(token_of(Authority::create("words")), sound).value()), forged);
+  EXPECT_EQ(objection_to(sign_announcement(token_of(run, wire::Role::observer), sound).value()), forged);
+  EXPECT_EQ(objection_to(sign_announcement(token_of(run, wire::Role::peer, kNow - 1), sound).value()), forged)
       << "its token has expired";
 }
 
 TEST_F(AnAnnouncement, that_was_changed_or_is_no_address_is_ignored) {
-  const auto bytes = sign_announcement(token, sound);
+  const auto bytes = sign_announcement(token, sound).value();
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     auto changed = bytes;
     changed[at] ^= std::byte{1};

@@ -88,6 +88,8 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
                              .silence = effort_.silence,
                              .most_bytes = kPartBytes + kAnswerRoom};
   for (int attempt = 1;; ++attempt) {
+    if (doors_.is_over && doors_.is_over())
+      return Error{fmt::format("{}: {} did not answer in time", shown(ask.name), place_.host)};
     const S3Scope scope{place_.region, doors_.unix_s()};
     const world::HttpRequest signed_request =
         place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
@@ -154,7 +156,8 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
     if (!answer) return answer.error();
     const world::HttpAnswer& part = answer.value();
     if (part.status == kOutOfRange && content.empty()) return content;  // an empty object has no ranges
-    if (part.status != kPartial && part.status != kOk) return refused(range, part);
+    if (part.status != kPartial && part.status != kOk)
+      return Error{refused(range, part).message, part.status == kNotThere};
     if (part.status == kOk && !content.empty()) return Error{path + ": the store serves no ranges"};
     const auto* const bytes = reinterpret_cast<const std::byte*>(part.body.data());
     content.insert(content.end(), bytes, bytes + part.body.size());
@@ -167,8 +170,8 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
     if (!total || (part.body.empty() && content.size() < *total))
       return Error{fmt::format("{}: an answer without its range of the object", path)};
     if (*total > effort_.most_bytes)
-      return Error{
-          fmt::format("{} has {} bytes, at most {} were expected", path, *total, effort_.most_bytes)};
+      return Error{fmt::format("{} has {} bytes, at most {} were expected", path, *total, effort_.most_bytes),
+                   true};
     if (content.size() >= *total) return content;
     if (etag) same = {{"If-Match", *etag}};
   }

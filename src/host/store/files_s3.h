@@ -35,6 +35,7 @@ class S3Files final : public world::Files {
     std::function<std::int64_t()> unix_s;
     std::function<void(Duration)> pause;  ///< before another attempt
     std::uint64_t seed = 0;               ///< of the jitter of pauses
+    std::function<bool()> is_over{};      ///< nothing is asked any more; empty: never
   };
 
   /// How long one request may take.

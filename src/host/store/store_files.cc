@@ -39,12 +39,18 @@ AwsFiles read_aws_files() {
           text_of_file("AWS_CONFIG_FILE", "config")};
 }
 
+S3Files::Doors StoreFiles::doors() const {
+  S3Files::Doors doors = s3_doors();
+  doors.is_over = is_over_;
+  return doors;
+}
+
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {
   if (is_gs(path)) {
     const std::lock_guard lock(mutex_);
     const auto place = gs_place(environment_value);
     if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
-    if (!gs_) gs_.emplace(place.value(), s3_doors(), effort_);
+    if (!gs_) gs_.emplace(place.value(), doors(), effort_);
     return static_cast<world::Files*>(&*gs_);
   }
   if (!is_s3(path)) return static_cast<world::Files*>(&disk_);
@@ -55,8 +61,7 @@ Result<world::Files*> StoreFiles::files_for(const std::string& path) {
     return static_cast<world::Files*>(&known->second);
   const auto place = s3_place(environment_value, files);
   if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
-  return static_cast<world::Files*>(
-      &s3_.try_emplace(files, place.value(), s3_doors(), effort_).first->second);
+  return static_cast<world::Files*>(&s3_.try_emplace(files, place.value(), doors(), effort_).first->second);
 }
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {
@@ -64,7 +69,8 @@ Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {
   if (!files) return files.error();
   const std::uint64_t bytes = scheme_of(path).empty() ? bytes_of_file(path) : 0;
   if (bytes > effort_.most_bytes)
-    return Error{fmt::format("{} has {} bytes, at most {} were expected", path, bytes, effort_.most_bytes)};
+    return Error{fmt::format("{} has {} bytes, at most {} were expected", path, bytes, effort_.most_bytes),
+                 true};
   return files.value()->read(path);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "host/files_disk.h"
 #include "host/store/files_s3.h"
@@ -19,8 +21,9 @@ AwsFiles read_aws_files();
 /// from the one to the other is an error. Any thread.
 class StoreFiles final : public world::Files {
  public:
-  /// effort: of requests to stores; its most_bytes counts for files, too.
-  explicit StoreFiles(const S3Files::Effort& effort = {}) : effort_(effort) {}
+  /// effort: of requests to stores; its most_bytes counts for files, too. is_over: S3Files::Doors.
+  explicit StoreFiles(const S3Files::Effort& effort = {}, std::function<bool()> is_over = {})
+      : effort_(effort), is_over_(std::move(is_over)) {}
 
   Result<std::vector<std::byte>> read(const std::string& path) override;
   Status write(const std::string& path, std::span<const std::span<const std::byte>> parts) override;
@@ -35,8 +38,10 @@ class StoreFiles final : public world::Files {
  private:
   /// The error: the environment has no usable settings.
   Result<world::Files*> files_for(const std::string& path);
+  S3Files::Doors doors() const;
 
   const S3Files::Effort effort_;
+  const std::function<bool()> is_over_;
   DiskFiles disk_;
   mutable std::mutex mutex_;
   std::map<AwsFiles, S3Files> s3_;  ///< by what says where it is, and whose keys; guarded by mutex_

@@ -27,6 +27,7 @@ class Bucket {
   std::size_t shift = 0;  ///< of the bytes that it sends
   std::function<void()> after = [] {};
   bool lists_for_ever = false;
+  bool is_over = false;
 
   S3Files files(const S3Files::Effort& effort = {}) {
     return files(
@@ -44,7 +45,8 @@ class Bucket {
                           return given;
                         },
                     .unix_s = [] { return std::int64_t{1'700'000'000}; },
-                    .pause = [this](Duration time) { pauses.push_back(time); }},
+                    .pause = [this](Duration time) { pauses.push_back(time); },
+                    .is_over = [this] { return is_over; }},
                    effort);
   }
 

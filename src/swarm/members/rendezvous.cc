@@ -53,6 +53,7 @@ std::optional<NoticeName> notice_name_in(const std::string& text) {
   if (!peer) return std::nullopt;
   name.until_unix_s = *until;
   name.peer = PeerId{*peer};
+  if (*until <= 0 || to_string(name) != text) return std::nullopt;  // 007
   return name;
 }
 
@@ -96,15 +97,15 @@ std::optional<Rendezvous::Errand> Rendezvous::next(Instant now, Standing standin
     alone_since_ = kNever;
     recalled_ = false;
     silence_ = kFirstSilence;
-    next_look_ = now;
+    if (look_.retry == Duration{}) look_.next = now;
   } else {
     alone_since_ = std::min(alone_since_, now);
   }
   const bool searches = standing.alone && now - alone_since_ >= kBeforeSearch;
   if (searches && !std::exchange(recalled_, true)) return Errand::recall;
-  if (busy_ || !options_.has_folder || now < store_again_) return std::nullopt;
-  const bool looks = searches && now >= next_look_;
-  const bool renews = options_.announces && standing.has_run && now >= next_renewal_;
+  if (busy_ || !options_.has_folder) return std::nullopt;
+  const bool looks = searches && now >= look_.next;
+  const bool renews = options_.announces && standing.has_run && now >= renewal_.next;
   if (!looks && !renews) return std::nullopt;
   busy_ = true;
   return looks ? Errand::look : Errand::renew;
@@ -113,19 +114,16 @@ std::optional<Rendezvous::Errand> Rendezvous::next(Instant now, Standing standin
 bool Rendezvous::done(Instant now, Errand errand, bool failed) {
   TW_CHECK(busy_ && errand != Errand::recall);
   busy_ = false;
+  Turn& turn = errand == Errand::look ? look_ : renewal_;
   if (failed) {
-    const bool is_news = retry_ == Duration{};
-    retry_ = std::clamp<Duration>(2 * retry_, kFirstRetry, kLongestRetry);
-    store_again_ = now + about(retry_);
+    const bool is_news = turn.retry == Duration{};
+    turn.retry = std::clamp<Duration>(2 * turn.retry, kFirstRetry, kLongestRetry);
+    turn.next = now + about(turn.retry);
     return is_news;
   }
-  retry_ = {};
-  if (errand == Errand::renew) {
-    next_renewal_ = now + about(kRenewEvery);
-  } else {
-    silence_ = std::clamp<Duration>(2 * silence_, kFirstSilence, kLongestSilence);
-    next_look_ = now + about(silence_);
-  }
+  turn.retry = {};
+  if (errand == Errand::look) silence_ = std::clamp<Duration>(2 * silence_, kFirstSilence, kLongestSilence);
+  turn.next = now + about(errand == Errand::look ? silence_ : kRenewEvery);
   return false;
 }
 

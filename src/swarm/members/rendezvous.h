@@ -75,7 +75,8 @@ class Rendezvous {
   /// Call now and then. Until done() is called for a look or a renewal there is no other one.
   std::optional<Errand> next(Instant now, Standing standing);
 
-  /// What next() gave is over. True: the store has failed, and that is news.
+  /// What next() gave is over. True: it has failed, and that is news. A store that lets itself be listed may
+  /// not let itself be written, and the other way round: one errand that works says nothing of the other.
   bool done(Instant now, Errand errand, bool failed);
 
   /// Addresses that the user gave have this time to answer.
@@ -85,6 +86,12 @@ class Rendezvous {
   static constexpr Duration kLongestRetry = std::chrono::minutes(2);     ///< of a store that is down
 
  private:
+  /// When an errand is due.
+  struct Turn {
+    Instant next{};
+    Duration retry{};  ///< 0: it works
+  };
+
   Duration about(Duration time);
 
   Options options_;
@@ -92,9 +99,8 @@ class Rendezvous {
   bool busy_ = false;
   bool recalled_ = false;
   Instant alone_since_ = kNever;
-  Instant next_look_{}, next_renewal_{}, store_again_{};
+  Turn look_, renewal_;
   Duration silence_{};  ///< before the next look
-  Duration retry_{};    ///< 0: the store answers
 };
 
 }  // namespace tw::swarm

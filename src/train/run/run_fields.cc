@@ -116,6 +116,9 @@ constexpr RunField kFields[] = {
      [](RunOptions& o) -> Place { return &o.checkpoint.logs; }},
 };
 
+/// "s3:/bucket" and "file:shared", too: nobody means a folder by them.
+bool has_scheme(const std::string& word) { return word.find(':') < word.find('/'); }
+
 std::string absolute(const GivenValue& given) {
   return (given.folder / given.words.front()).lexically_normal().string();
 }
@@ -163,7 +166,7 @@ struct Assignment : ValueAssignment {
       *place.at = std::filesystem::path(word().substr(5)).lexically_normal().string();
       return "";
     }
-    if (word().find("://") == std::string::npos) return store_folder(place.at);
+    if (!has_scheme(word())) return store_folder(place.at);
     return store_bucket(place.at, {"s3://", "gs://"});
   }
 
@@ -207,7 +210,7 @@ std::optional<std::string> absolute_path(const RunField& field, const GivenValue
   const Place place = field.place(scratch);
   const bool shelf = std::holds_alternative<ShelfPlace>(place);
   const bool is_meeting_folder =
-      std::holds_alternative<MeetingPlace>(place) && given.words.front().find(':') == std::string::npos;
+      std::holds_alternative<MeetingPlace>(place) && !has_scheme(given.words.front());
   if (given.is("") || given.is(CheckpointOptions::kNone) || !(shelf || is_meeting_folder))
     return std::nullopt;
   return absolute(given);

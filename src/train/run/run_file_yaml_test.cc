@@ -95,8 +95,10 @@ TEST_F(RunFile, names_a_folder_or_a_bucket_where_peers_meet) {
   EXPECT_EQ(place("s3://bucket/run"), "s3://bucket/run");
   EXPECT_EQ(place("gs://bucket/run"), "gs://bucket/run");
   EXPECT_EQ(place("none"), "none");
-  EXPECT_THAT(place("az://account/run"),
-              HasSubstr("expected a folder such as file:/shared, s3://BUCKET/PREFIX"));
+  EXPECT_EQ(place("/shared/a:b"), "/shared/a:b");
+  for (const char* other : {"az://account/run", "s3:/bucket/run", "file:shared", "s3:bucket"})
+    EXPECT_THAT(place(other), HasSubstr("expected a folder such as file:/shared, s3://BUCKET/PREFIX"))
+        << other;
 }
 
 TEST_F(RunFile, leaves_model_data_and_optimizer_to_the_program) {

@@ -48,10 +48,11 @@ struct SessionOptions {
   std::string site;     ///< Member::site
   bool anchor = false;  ///< on an on-demand or owned machine: leads first, copies checkpoints
   std::string listen = "127.0.0.1:0";
-  std::vector<std::string> join;  ///< addresses of peers
-  std::string meets_in;           ///< where its peers leave their addresses, for words alone; empty: nowhere
+  std::vector<std::string> join;   ///< addresses of peers, which the user gave
+  std::vector<std::string> found;  ///< more, which may be those of others by now: they end no search
+  std::string meets_in;            ///< where its peers leave their addresses, for words alone; empty: nowhere
   /// It begins the run if nobody at the addresses to join knows of one: it listens at the first address of
-  /// the token, or has the others from the rendezvous.
+  /// the token.
   bool asks_first = false;
   std::uint32_t wait_for = 1;  ///< the first peer begins round 1 when this many peers are linked
   /// A peer that founds() and has a past waits for the others, up to the patience of the run, before it

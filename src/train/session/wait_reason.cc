@@ -89,9 +89,9 @@ Wait WaitReason::wait_for_segments() const {
 // Adds the last result of dialling: of the first awaited peer, or of an address of --join.
 Wait WaitReason::with_addresses(Wait wait) const {
   if (wait.kind == Wait::Kind::answer || wait.kind == Wait::Kind::founder) {
-    for (const std::string& address : core_.options.join) {
-      if (!wait.unanswered) wait.unanswered = core_.waits.unanswered(core_.clock.now(), address);
-    }
+    for (const auto* addresses : {&core_.options.join, &core_.options.found})
+      for (const std::string& address : *addresses)
+        if (!wait.unanswered) wait.unanswered = core_.waits.unanswered(core_.clock.now(), address);
     if (!wait.unanswered && wait.kind == Wait::Kind::answer && !core_.options.join.empty())
       wait.unanswered = {core_.options.join.front(), {}, 0};
   } else if (wait.kind == Wait::Kind::members || wait.kind == Wait::Kind::majority) {
