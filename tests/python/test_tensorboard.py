@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import os
+import struct
 import subprocess
 from pathlib import Path
 from typing import Dict, List
