@@ -155,7 +155,7 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
   command->add_option("--listen", arguments.listen, "HOST:PORT of this machine that the probe dials");
   command->add_option("--folder", arguments.folder, "folder for checkpoints");
   command->add_option("--rendezvous", arguments.rendezvous,
-                      "file:/FOLDER, s3://... or gs://... of the run file: writes, reads and removes a file");
+                      "file:/FOLDER, s3://... or gs://... : tries the place");
   command->add_flag("--insecure", arguments.insecure, "the probe runs with --insecure, without tokens");
   command->add_flag("--json", arguments.json, "{\"hurts\", \"findings\": [{check, verdict, text, remedy}]}");
   command->footer(

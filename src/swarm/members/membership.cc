@@ -224,8 +224,11 @@ std::vector<PeerId> Membership::lacking(const Digest& record, const Members& mem
   for (const Member& m : members) {
     if (lacks(m.peer)) missing.push_back(m.peer);
   }
+  // One that was no member of the last rounds may not have said yet that it fetches the state.
+  const auto following = roster_.following();
   for (const PeerId peer : roster_.open_peers()) {
-    if (roster_.fetches(peer) && lacks(peer) && !is_member(members, peer)) missing.push_back(peer);
+    const bool needs_it = roster_.fetches(peer) || following.contains(peer);
+    if (needs_it && lacks(peer) && !is_member(members, peer)) missing.push_back(peer);
   }
   return missing;
 }
