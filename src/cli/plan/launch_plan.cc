@@ -117,11 +117,12 @@ Status copy_package(const std::string& tw, const fs::path& folder) {
   if (package.empty()) return Unit{};  // the machines have their own, or tw up says that they lack it
   std::error_code error;
   fs::create_directories(folder, error);
-  for (const auto& entry : fs::directory_iterator(package, error)) {
+  for (const auto& entry : fs::recursive_directory_iterator(package, error)) {
+    if (entry.path().extension() != ".py") continue;
+    const fs::path copy = folder / entry.path().lexically_relative(package);
+    fs::create_directories(copy.parent_path(), error);
+    if (!error) fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error);
     if (error) break;
-    if (entry.path().extension() == ".py")
-      fs::copy_file(entry.path(), folder / entry.path().filename(), fs::copy_options::overwrite_existing,
-                    error);
   }
   if (error) return Error{fmt::format("{}: cannot be copied: {}", package, error.message())};
   return copy_stripped(package + "/libtradewind.so", (folder / "libtradewind.so").string());
