@@ -3,13 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 
 #include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
+#include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/price_sources.h"
 #include "cli/terminal/terminal.h"
+#include "launch/policy_program.h"
 #include "plan/output/replay_table.h"
 
 namespace tw::cli {
@@ -23,7 +26,7 @@ Result<double> number(const std::string& option, const std::string& text, double
 }
 
 Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
-  plan::ReplayTask task{.only = arguments.only};
+  plan::ReplayTask task{.only = arguments.only, .market = arguments.zones};
 
   const struct {
     const char* option;
@@ -50,16 +53,26 @@ Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
   return task;
 }
 
+Result<std::optional<launch::PolicyProgram>> own_policy(const std::string& command) {
+  TW_TRY(auto program, launch::PolicyProgram::start(command));
+  return std::optional<launch::PolicyProgram>(std::move(program));
+}
+
 }  // namespace
 
 void describe_replay(CLI::App& app, ReplayArguments& arguments) {
   CLI::App* command = app.add_subcommand("replay", "Compare spot policies on a trace of availability");
-  command->add_option("TRACE.csv", arguments.trace, "CSV with the columns trace_id,t_seconds,available")
+  command
+      ->add_option("TRACE.csv", arguments.trace,
+                   "CSV with the columns trace_id,t_seconds,available[,spot_usd_h]")
       ->required();
   command->add_option("--trace", arguments.only, "only this trace_id");
   const auto add = [&](const char* name, std::string& value, const char* text) {
     command->add_option(name, value, text)->capture_default_str();
   };
+  command->add_option("--zones", arguments.zones, "traces whose trace_id begins so are zones of one market");
+  command->add_option("--policy", arguments.policy, "your own policy: a command that answers on stdout");
+  command->add_option("--chart", arguments.chart, "write a picture of cost over the optimum: FILE.svg");
   add("--work-h", arguments.work_h, "hours that all machines work");
   add("--deadline-h", arguments.deadline_h, "hours until the job must be done");
   add("--change-over-s", arguments.change_over_s, "seconds from a decision to work, lost work included");
@@ -69,8 +82,10 @@ void describe_replay(CLI::App& app, ReplayArguments& arguments) {
   add("--every-h", arguments.every_h, "hours between two starts of the job along the trace");
   command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
   command->footer(
-      "Simulates a job with a deadline under each policy (docs/planner.md).\n"
-      "\nExamples:\n  tw replay availability.csv --work-h 24 --deadline-h 30");
+      "Simulates a job with a deadline under each policy; live is what tw replan and tw up --keep follow\n"
+      "(docs/planner.md).\n"
+      "\nExamples:\n  tw replay availability.csv --work-h 24 --deadline-h 30\n"
+      "  tw replay availability.csv --zones cbl-availability-1n-20230215 --policy ./mine.py");
 }
 
 int replay(const ReplayArguments& arguments) {
@@ -80,8 +95,18 @@ int replay(const ReplayArguments& arguments) {
   if (!text) return complain(text.error().message, kUsage);
   const auto traces = plan::read_availability(arguments.trace, text.value());
   if (!traces) return complain(traces.error().message, kUsage);
-  const auto table = replay_table(task.value(), traces.value());
+  auto own = arguments.policy.empty() ? Result<std::optional<launch::PolicyProgram>>(std::nullopt)
+                                      : own_policy(arguments.policy);
+  if (!own) return complain("--policy " + own.error().message, kUsage);
+  plan::ReplayTask with_own = task.value();
+  if (own.value()) with_own.own = &*own.value();
+  const auto table = replay_table(with_own, traces.value());
+  if (own.value() && own.value()->trouble())
+    return complain("--policy " + own.value()->trouble()->message, kFailed);
   if (!table) return complain(table.error().message, kUsage);
+  if (!arguments.chart.empty())
+    if (const Status written = write_file(arguments.chart, to_svg(table.value())); !written)
+      return complain(written.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(table.value()) : to_text(table.value()));
   return kDone;
 }

@@ -205,6 +205,9 @@ int replan(const ReplanArguments& arguments);
 struct ReplayArguments {
   std::string trace;
   std::string only;
+  std::string zones;
+  std::string policy;
+  std::string chart;
   std::string work_h = "48";
   std::string deadline_h = "64";
   std::string change_over_s = "720";

@@ -24,7 +24,8 @@ Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file
     CsvRow row = table.row(i);
     const std::string id = row.word("trace_id");
     const AvailabilityTrace::Change change{row.number("t_seconds", {.least = 0, .most = 1e12}),
-                                           row.count("available")};
+                                           row.count("available"),
+                                           row.number_or("spot_usd_h", 0, {.least = 0, .most = 1e6})};
     if (traces.empty() || traces.back().id != id) traces.push_back({.id = id, .changes = {}});
     std::vector<AvailabilityTrace::Change>& changes = traces.back().changes;
     if (!changes.empty() && change.at_s <= changes.back().at_s)
@@ -54,6 +55,20 @@ std::vector<int> sample_availability(const AvailabilityTrace& trace, double from
     least[static_cast<std::size_t>(tick)] = available;
   }
   return least;
+}
+
+std::vector<double> sample_prices(const AvailabilityTrace& trace, double from_s, double tick_s, int ticks,
+                                  double otherwise) {
+  std::vector<double> prices(static_cast<std::size_t>(ticks), otherwise);
+  if (trace.changes.empty()) return prices;
+  std::size_t at = 0;
+  for (int tick = 0; tick < ticks; ++tick) {
+    const double at_s = trace.changes.front().at_s + from_s + tick * tick_s;
+    while (at + 1 < trace.changes.size() && trace.changes[at + 1].at_s <= at_s) ++at;
+    if (trace.changes[at].spot_usd_h > 0)
+      prices[static_cast<std::size_t>(tick)] = trace.changes[at].spot_usd_h;
+  }
+  return prices;
 }
 
 }  // namespace tw::plan

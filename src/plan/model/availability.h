@@ -9,11 +9,12 @@
 
 namespace tw::plan {
 
-/// Number of available spot machines over time.
+/// Number of available spot machines of a zone over time, and their price where it is known.
 struct AvailabilityTrace {
   struct Change {
     double at_s = 0;
     int available = 0;
+    double spot_usd_h = 0;  ///< 0: not given
 
     bool operator==(const Change&) const = default;
   };
@@ -28,11 +29,15 @@ struct AvailabilityTrace {
   bool operator==(const AvailabilityTrace&) const = default;
 };
 
-/// CSV with the columns trace_id,t_seconds,available, in the order of the file. Errors name file, line and
-/// column.
+/// CSV with the columns trace_id,t_seconds,available, in the order of the file, and spot_usd_h if prices
+/// move. Errors name file, line and column.
 Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text);
 
 /// The least number in each of `ticks` ticks, starting `from_s` after the trace's beginning; 0 after its end.
 std::vector<int> sample_availability(const AvailabilityTrace& trace, double from_s, double tick_s, int ticks);
+
+/// The price at the beginning of each of these ticks, `otherwise` where the trace has none.
+std::vector<double> sample_prices(const AvailabilityTrace& trace, double from_s, double tick_s, int ticks,
+                                  double otherwise);
 
 }  // namespace tw::plan

@@ -5,32 +5,130 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace tw::plan {
 namespace {
 
-ReplayRow row_of(const DeadlineJob& job, const AvailabilityTrace& trace, double every_s) {
-  ReplayRow row{.trace = trace.id, .machines = job.machines};
-  for (double from_s = 0; from_s + job.deadline_s <= trace.length_s(); from_s += every_s) {
-    ++row.beginnings;
-    for (std::size_t p = 0; p < kPolicies.size(); ++p) {
-      const Replay run = replay(job, trace, from_s, kPolicies[p]);
-      row.usd[p] += run.usd;
-      row.late += run.late ? 1 : 0;
-    }
-    row.least_usd += least_usd_in_hindsight(job, trace, from_s);
-  }
-  for (double& usd : row.usd) usd /= row.beginnings;
-  row.least_usd /= row.beginnings;
-  return row;
+using Zones = std::vector<AvailabilityTrace>;
+using Percents = std::vector<double>;
+
+double mean_of(const Percents& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
+
+OverOptimum over_of(Percents percents, double mean) {
+  std::ranges::sort(percents);
+  const auto quantile = [&](double share) {
+    return percents[static_cast<std::size_t>(std::lround(share * static_cast<double>(percents.size() - 1)))];
+  };
+  return {.mean = mean, .median = quantile(0.5), .p90 = quantile(0.9), .worst = percents.back()};
+}
+
+/// What is added up over starts, or over traces.
+void add(PolicyResult& sum, const PolicyResult& more) {
+  sum.usd += more.usd;
+  sum.makespan_h += more.makespan_h;
+  sum.spot_h += more.spot_h;
+  sum.interruptions += more.interruptions;
+  sum.moves += more.moves;
+  sum.late += more.late;
+}
+
+void divide(PolicyResult& sum, double by) {
+  for (double* value : {&sum.usd, &sum.makespan_h, &sum.spot_h, &sum.interruptions, &sum.moves}) *value /= by;
+}
+
+/// Runs each policy from each start of each row, and keeps what quantiles need.
+class Replays {
+ public:
+  explicit Replays(const ReplayTask& task) : task_(task) {}
+
+  void play(const std::string& name, const Zones& zones, const DeadlineJob& job) {
+    ReplayRow row{.trace = name,
+                  .zones = static_cast<int>(zones.size()),
+                  .machines = job.machines,
+                  .policies = std::vector<PolicyResult>(count())};
+    std::vector<Percents> over(count());
+    for (double from_s = 0; from_s + job.deadline_s <= length_s(zones); from_s += task_.every_s) {
+      ++row.starts;
+      const double least = least_usd_in_hindsight(job, zones, from_s);
+      row.least_usd += least;
+      auto policies = spot_policies();
+      for (std::size_t p = 0; p < count(); ++p) {
+        SpotPolicy& policy = p < policies.size() ? *policies[p] : *task_.own;
+        row.policies[p].name = policy.name();
+        over[p].push_back(100 * (start(job, zones, from_s, policy, row.policies[p]) / least - 1));
+      }
+    }
+    finish(row, over);
+    table_.rows.push_back(std::move(row));
+  }
+
+  static double length_s(const Zones& zones) {
+    double shortest_s = zones.front().length_s();
+    for (const AvailabilityTrace& zone : zones) shortest_s = std::min(shortest_s, zone.length_s());
+    return shortest_s;
+  }
+
+  void leave_out(const std::string& trace) { table_.too_short.push_back(trace); }
+
+  ReplayTable table() const {
+    ReplayTable table = table_;
+    if (table.rows.empty()) return table;
+    table.policies.resize(count());
+    for (std::size_t p = 0; p < count(); ++p) {
+      PolicyResult& all = table.policies[p];
+      Percents means;
+      for (const ReplayRow& row : table.rows) {
+        all.name = row.policies[p].name;
+        add(all, row.policies[p]);
+        means.push_back(row.policies[p].over.mean);
+      }
+      divide(all, static_cast<double>(table.rows.size()));
+      all.over = over_of(over_[p], mean_of(means));
+    }
+    return table;
+  }
+
+ private:
+  std::size_t count() const { return spot_policies().size() + (task_.own != nullptr ? 1 : 0); }
+
+  static double start(const DeadlineJob& job, const Zones& zones, double from_s, SpotPolicy& policy,
+                      PolicyResult& sum) {
+    const Replay run = replay(job, zones, from_s, policy);
+    add(sum, {.usd = run.usd,
+              .makespan_h = run.finished_s / 3600,
+              .spot_h = run.spot_h,
+              .interruptions = static_cast<double>(run.interruptions),
+              .moves = static_cast<double>(run.moves),
+              .late = run.late ? 1 : 0});
+    return run.usd;
+  }
+
+  void finish(ReplayRow& row, const std::vector<Percents>& over) {
+    over_.resize(count());
+    row.least_usd /= row.starts;
+    for (std::size_t p = 0; p < count(); ++p) {
+      divide(row.policies[p], row.starts);
+      row.policies[p].over = over_of(over[p], mean_of(over[p]));
+      over_[p].insert(over_[p].end(), over[p].begin(), over[p].end());
+    }
+  }
+
+  const ReplayTask& task_;
+  ReplayTable table_;
+  std::vector<Percents> over_;  ///< by policy, of all starts
+};
 
 Error nothing_replayed(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces,
                        const ReplayTable& table) {
   if (table.too_short.empty()) {
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, traces.size()); ++i) ids.push_back(traces[i].id);
-    return Error{fmt::format("--trace {}: no such trace; there are {} such as {}", task.only, traces.size(),
+    const std::string asked = task.only.empty() ? "--market " + task.market : "--trace " + task.only;
+    return Error{fmt::format("{}: no such trace; there are {} such as {}", asked, traces.size(),
                              fmt::join(ids, ", "))};
   }
   double longest_s = 0;
@@ -39,10 +137,29 @@ Error nothing_replayed(const ReplayTask& task, const std::vector<AvailabilityTra
                            task.job.deadline_s / 3600, longest_s / 3600)};
 }
 
+/// Each trace alone, or those of the market together.
+std::vector<Zones> rows_of(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces) {
+  std::vector<Zones> rows;
+  for (const AvailabilityTrace& trace : traces) {
+    if (!task.only.empty() && trace.id != task.only) continue;
+    if (!task.market.empty() && !trace.id.starts_with(task.market)) continue;
+    if (task.market.empty() || rows.empty()) rows.emplace_back();
+    rows.back().push_back(trace);
+  }
+  return rows;
+}
+
+std::string line_of(const PolicyResult& one) {
+  return fmt::format(
+      "{:<17} {:>9.2f} {:>8.1f} {:>8.1f} {:>8.1f} {:>7.1f} {:>5} {:>8.1f} {:>7.1f} {:>7.1f} "
+      "{:>7.1f}\n",
+      one.name, one.usd, one.makespan_h, one.spot_h, one.interruptions, one.moves, one.late, one.over.mean,
+      one.over.median, one.over.p90, one.over.worst);
+}
+
 }  // namespace
 
 Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces) {
-  ReplayTable table;
   DeadlineJob job = task.job;
   job.machines = std::max(1, job.machines);
   if (!feasible(job))
@@ -50,15 +167,16 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
         fmt::format("--deadline-h {:g}: too short for --work-h {:g} and a change-over; {:.4g} can be kept",
                     job.deadline_s / 3600, job.work_s / 3600,
                     (job.work_s + job.change_over_s + ticks_of(job).tick_s) / 3600)};
-  for (const AvailabilityTrace& trace : traces) {
-    if (!task.only.empty() && trace.id != task.only) continue;
-    if (trace.length_s() < job.deadline_s) {
-      table.too_short.push_back(trace.id);
+  Replays replays(task);
+  for (const Zones& zones : rows_of(task, traces)) {
+    if (Replays::length_s(zones) < job.deadline_s) {
+      for (const AvailabilityTrace& zone : zones) replays.leave_out(zone.id);
       continue;
     }
-    job.machines = task.job.machines > 0 ? task.job.machines : std::max(1, trace.most());
-    table.rows.push_back(row_of(job, trace, task.every_s));
+    if (task.job.machines <= 0) job.machines = zones.size() > 1 ? 1 : std::max(1, zones.front().most());
+    replays.play(zones.size() > 1 ? task.market : zones.front().id, zones, job);
   }
+  ReplayTable table = replays.table();
   if (table.rows.empty()) return nothing_replayed(task, traces, table);
   return table;
 }
@@ -66,26 +184,26 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
 std::string to_text(const ReplayTable& table) {
   std::size_t width = 5;
   for (const ReplayRow& row : table.rows) width = std::max(width, row.trace.size());
-  std::string text = fmt::format("{:<{}} {:>6} {:>8}", "trace", width, "starts", "machines");
-  for (Policy policy : kPolicies) text += fmt::format(" {:>16}", to_string(policy));
-  text += fmt::format(" {:>12} {:>5}\n", "in hindsight", "late");
-  ReplayRow mean{.trace = "mean"};
+  std::string text = fmt::format("{:<{}} {:>5} {:>6} {:>8} {:>10}", "trace", width, "zones", "starts",
+                                 "machines", "optimum $");
+  for (const PolicyResult& policy : table.policies) text += fmt::format(" {:>16}", policy.name);
+  text += "\n";
   for (const ReplayRow& row : table.rows) {
-    text += fmt::format("{:<{}} {:>6} {:>8}", row.trace, width, row.beginnings, row.machines);
-    for (double usd : row.usd) text += fmt::format(" {:>16.2f}", usd);
-    text += fmt::format(" {:>12.2f} {:>5}\n", row.least_usd, row.late);
-    for (std::size_t p = 0; p < row.usd.size(); ++p)
-      mean.usd[p] += row.usd[p] / static_cast<double>(table.rows.size());
-    mean.least_usd += row.least_usd / static_cast<double>(table.rows.size());
-    mean.beginnings += row.beginnings;
-    mean.late += row.late;
+    text += fmt::format("{:<{}} {:>5} {:>6} {:>8} {:>10.2f}", row.trace, width, row.zones, row.starts,
+                        row.machines, row.least_usd);
+    for (const PolicyResult& policy : row.policies)
+      text += fmt::format(" {:>16}", fmt::format("+{:.1f} %", policy.over.mean));
+    text += "\n";
   }
-  if (table.rows.size() > 1) {
-    text += fmt::format("{:<{}} {:>6} {:>8}", mean.trace, width, mean.beginnings, "");
-    for (double usd : mean.usd) text += fmt::format(" {:>16.2f}", usd);
-    text += fmt::format(" {:>12.2f} {:>5}\n", mean.least_usd, mean.late);
-  }
-  text += "USD, means over the starts. In hindsight: the optimum, with several machines a bound below it.\n";
+  text += fmt::format("\n{:<17} {:>9} {:>8} {:>8} {:>8} {:>7} {:>5} {:>32}\n", "", "", "", "spot", "inter-",
+                      "", "", "per cent over the optimum");
+  text +=
+      fmt::format("{:<17} {:>9} {:>8} {:>8} {:>8} {:>7} {:>5} {:>8} {:>7} {:>7} {:>7}\n", "policy", "cost $",
+                  "hours", "hours", "rupted", "moves", "late", "mean", "median", "p90", "worst");
+  for (const PolicyResult& policy : table.policies) text += line_of(policy);
+  text +=
+      "live: what tw replan and tw up --keep follow. Optimum: with the whole trace known; with several\n"
+      "machines a bound below it. Means count each trace once; median, p90 and worst are of all starts.\n";
   if (!table.too_short.empty())
     text += fmt::format("shorter than the deadline: {}\n", fmt::join(table.too_short, ", "));
   return text;

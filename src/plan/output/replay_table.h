@@ -1,35 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "plan/advise/policy.h"
+#include "plan/advise/spot_replay.h"
 
 namespace tw::plan {
 
 struct ReplayTask {
-  DeadlineJob job;     ///< machines 0: the most that a trace has
-  double every_s = 0;  ///< the job begins at this interval along a trace
-  std::string only;    ///< only this trace; empty: all
+  DeadlineJob job;            ///< machines 0: the most that a trace has, with a market 1
+  double every_s = 0;         ///< the job begins at this interval along a trace
+  std::string only;           ///< only this trace; empty: all
+  std::string market;         ///< traces whose names begin so are the zones of one market; empty: each alone
+  SpotPolicy* own = nullptr;  ///< the user's, beside ours
 };
 
-/// Means over all beginnings, in USD.
+/// Cost over the optimum in hindsight, in per cent, over the starts.
+struct OverOptimum {
+  double mean = 0, median = 0, p90 = 0, worst = 0;
+};
+
+/// One policy; means over the starts.
+struct PolicyResult {
+  std::string name;
+  double usd = 0;
+  double makespan_h = 0;
+  double spot_h = 0;
+  double interruptions = 0;
+  double moves = 0;
+  int late = 0;  ///< starts
+  OverOptimum over;
+};
+
 struct ReplayRow {
   std::string trace;
-  int beginnings = 0;
+  int zones = 1;
+  int starts = 0;
   int machines = 0;
-  std::array<double, 4> usd{};  ///< of the policies, in the order of kPolicies
-  double least_usd = 0;         ///< in hindsight
-  int late = 0;                 ///< late runs of any policy
+  double least_usd = 0;  ///< in hindsight
+  std::vector<PolicyResult> policies;
 };
-
-inline constexpr std::array kPolicies{Policy::on_demand, Policy::greedy, Policy::uniform, Policy::forecast};
 
 struct ReplayTable {
   std::vector<ReplayRow> rows;
+  /// Over all traces: means count each trace once, the quantiles of `over` are those of all starts.
+  std::vector<PolicyResult> policies;
   std::vector<std::string> too_short;  ///< traces that end before the deadline
 };
 
@@ -38,5 +55,8 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
 
 std::string to_text(const ReplayTable& table);
 std::string to_json(const ReplayTable& table);
+
+/// Cost over the optimum of each policy: median, 90 % and the worst start.
+std::string to_svg(const ReplayTable& table);
 
 }  // namespace tw::plan

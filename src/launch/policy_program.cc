@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/policy_program.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/result.h"
+#include "plan/output/spot_view.h"
+
+namespace tw::launch {
+namespace {
+
+constexpr int kLongestAnswer_ms = 10'000;
+constexpr std::size_t kMostBytes = 1 << 16;
+
+}  // namespace
+
+Result<PolicyProgram> PolicyProgram::start(const std::string& command) {
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+    return Error{fmt::format("{}: no socket for it: {}", command, std::strerror(errno))};
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, sockets[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, sockets[1], STDOUT_FILENO);
+  std::string shell = "/bin/sh", option = "-c", words = command;
+  char* const arguments[] = {shell.data(), option.data(), words.data(), nullptr};
+  pid_t pid = -1;
+  const int cause = posix_spawn(&pid, shell.c_str(), &files, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  close(sockets[1]);
+  if (cause == 0) return PolicyProgram(command, sockets[0], pid);
+  close(sockets[0]);
+  return Error{fmt::format("{}: cannot be started: {}", command, std::strerror(cause))};
+}
+
+PolicyProgram::PolicyProgram(PolicyProgram&& other) noexcept
+    : command_(std::move(other.command_)),
+      socket_(std::exchange(other.socket_, -1)),
+      pid_(std::exchange(other.pid_, -1)),
+      unread_(std::move(other.unread_)),
+      trouble_(std::move(other.trouble_)) {}
+
+PolicyProgram::~PolicyProgram() {
+  if (pid_ < 0) return;
+  close(socket_);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+plan::SpotDecision PolicyProgram::decide(const plan::SpotView& view) {
+  if (!trouble_) {
+    auto line = ask(to_json_line(view));
+    auto decision = line ? read_decision(view, line.value()) : Result<plan::SpotDecision>(line.error());
+    if (decision) return std::move(decision).value();
+    trouble_ = Error{fmt::format("{}: {}", command_, decision.error().message)};
+  }
+  return {plan::SpotAction::wait, 0, trouble_->message};
+}
+
+Result<std::string> PolicyProgram::ask(const std::string& line) {
+  for (std::size_t sent = 0; sent < line.size();) {
+    const ssize_t more = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) break;  // it has ended: what it said before tells why
+    sent += static_cast<std::size_t>(more);
+  }
+  for (;;) {
+    if (const std::size_t end = unread_.find('\n'); end != std::string::npos) {
+      std::string answer = unread_.substr(0, end);
+      unread_.erase(0, end + 1);
+      return answer;
+    }
+    pollfd ready{.fd = socket_, .events = POLLIN, .revents = 0};
+    const int polled = poll(&ready, 1, kLongestAnswer_ms);
+    if (polled < 0 && errno == EINTR) continue;
+    if (polled == 0) return Error{"no answer within 10 s; expected one line for each line that it reads"};
+    char bytes[4096];
+    const ssize_t got = recv(socket_, bytes, sizeof(bytes), 0);
+    if (got <= 0) return Error{"ended without an answer; expected one line for each line that it reads"};
+    unread_.append(bytes, static_cast<std::size_t>(got));
+    if (unread_.size() > kMostBytes) return Error{"a line of more than 64 KiB; expected one JSON object"};
+  }
+}
+
+}  // namespace tw::launch

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/advise/spot_replay.h"
+
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+
+namespace tw::plan {
+namespace {
+
+constexpr double kHour = 3600;
+
+AvailabilityTrace trace_of(std::vector<AvailabilityTrace::Change> changes) {
+  return {.id = "made up", .changes = std::move(changes)};
+}
+
+constexpr std::string_view kPolicies[] = {"all on-demand", "greedy", "uniform progress", "live"};
+
+Replay play(const DeadlineJob& job, const std::vector<AvailabilityTrace>& zones, double from_s,
+            std::string_view name) {
+  for (auto& policy : spot_policies())
+    if (policy->name() == name) return replay(job, zones, from_s, *policy);
+  ADD_FAILURE() << name;
+  return {};
+}
+
+DeadlineJob job_of(double work_h, double deadline_h) {
+  return {.work_s = work_h * kHour,
+          .deadline_s = deadline_h * kHour,
+          .change_over_s = 600,
+          .machines = 1,
+          .spot_usd_h = 1,
+          .on_demand_usd_h = 3};
+}
+
+TEST(SpotReplay, without_spot_machines_all_policies_end_in_time_on_demand) {
+  const AvailabilityTrace none = trace_of({{0, 0}, {100 * kHour, 0}});
+  for (const std::string_view policy : kPolicies) {
+    const Replay run = play(job_of(10, 12), {none}, 0, policy);
+    EXPECT_FALSE(run.late) << policy;
+    EXPECT_EQ(run.spot_h, 0) << policy;
+    EXPECT_GE(run.on_demand_h, 10 + 1.0 / 6 - 1e-9) << policy;
+  }
+  EXPECT_NEAR(least_usd_in_hindsight(job_of(10, 12), {none}, 0), 3 * (10 + 1.0 / 6), 1e-9);
+}
+
+TEST(SpotReplay, with_spot_machines_all_the_time_only_all_on_demand_pays_more) {
+  const AvailabilityTrace always = trace_of({{0, 1}, {100 * kHour, 1}});
+  const double least = least_usd_in_hindsight(job_of(10, 12), {always}, 0);
+  EXPECT_NEAR(least, 10 + 1.0 / 6, 1e-9);
+  EXPECT_NEAR(play(job_of(10, 12), {always}, 0, "greedy").usd, least, 1e-9);
+  EXPECT_NEAR(play(job_of(10, 12), {always}, 0, "uniform progress").usd, least, 1e-9);
+  EXPECT_NEAR(play(job_of(10, 12), {always}, 0, "live").usd, least, 1e-9);
+  EXPECT_NEAR(play(job_of(10, 12), {always}, 0, "all on-demand").usd, 3 * least, 1e-9);
+}
+
+TEST(SpotReplay, who_knows_the_future_waits_for_the_spot_machines_of_tomorrow) {
+  const AvailabilityTrace later = trace_of({{0, 0}, {8 * kHour, 1}, {20 * kHour, 0}, {30 * kHour, 0}});
+  EXPECT_NEAR(least_usd_in_hindsight(job_of(10, 20), {later}, 0), 10 + 1.0 / 6, 1e-9);
+  EXPECT_GT(play(job_of(10, 20), {later}, 0, "uniform progress").on_demand_h, 1);
+}
+
+TEST(SpotReplay, an_interrupted_start_is_paid_and_does_no_work) {
+  const AvailabilityTrace flicker = trace_of({{0, 1}, {300, 0}, {600, 1}, {900, 0}, {40 * kHour, 0}});
+  const Replay run = play(job_of(10, 12), {flicker}, 0, "greedy");
+  EXPECT_NEAR(run.spot_h, 2.0 / 12, 1e-9);
+  EXPECT_EQ(run.interruptions, 2);
+  EXPECT_FALSE(run.late);
+}
+
+/// Availability that goes up and down in spells of random lengths and random means.
+AvailabilityTrace random_trace(Prng& random, int machines, double hours) {
+  std::vector<AvailabilityTrace::Change> changes;
+  const double mean_s = 600 + 20000 * random.uniform();
+  for (double at_s = 0; at_s < hours * kHour; at_s += 60 + 2 * mean_s * random.uniform())
+    changes.push_back({at_s, static_cast<int>(random.below(static_cast<std::uint64_t>(machines) + 1))});
+  changes.push_back({2 * hours * kHour, 0});
+  return trace_of(std::move(changes));
+}
+
+TEST(SpotReplay, is_never_late_and_never_cheaper_than_the_optimum) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Prng random(seed);
+    DeadlineJob job = job_of(4 + 8 * random.uniform(), 0);
+    job.machines = seed % 3 == 0 ? 4 : 1;
+    job.change_over_s = static_cast<double>(random.below(4)) * 250;
+    job.deadline_s = job.work_s * (1.1 + random.uniform()) + job.change_over_s + 600;
+    ASSERT_TRUE(feasible(job));
+    const AvailabilityTrace trace = random_trace(random, job.machines, 40);
+    const double least = least_usd_in_hindsight(job, {trace}, 0);
+    for (const std::string_view policy : kPolicies) {
+      const Replay run = play(job, {trace}, 0, policy);
+      EXPECT_FALSE(run.late) << policy << " seed " << seed;
+      EXPECT_LE(run.finished_s, job.deadline_s + 1e-6) << policy << " seed " << seed;
+      EXPECT_GE(run.usd, least - 1e-9) << policy << " seed " << seed;
+    }
+  }
+}
+
+TEST(SpotReplay, with_several_zones_no_policy_is_late_or_cheaper_than_the_optimum) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Prng random(seed);
+    DeadlineJob job = job_of(4 + 8 * random.uniform(), 0);
+    job.machines = seed % 3 == 0 ? 3 : 1;
+    job.deadline_s = job.work_s * (1.1 + random.uniform()) + job.change_over_s + 600;
+    std::vector<AvailabilityTrace> zones;
+    for (int zone = 0; zone < 3; ++zone) zones.push_back(random_trace(random, job.machines, 60));
+    for (AvailabilityTrace& zone : zones)
+      for (AvailabilityTrace::Change& change : zone.changes) change.spot_usd_h = 0.5 + 2 * random.uniform();
+    const double from_s = 20 * kHour * random.uniform();
+    const double least = least_usd_in_hindsight(job, zones, from_s);
+    EXPECT_LE(least, least_usd_in_hindsight(job, {zones[1]}, from_s) + 1e-9) << "seed " << seed;
+    for (const std::string_view policy : kPolicies) {
+      const Replay run = play(job, zones, from_s, policy);
+      EXPECT_FALSE(run.late) << policy << " seed " << seed;
+      EXPECT_GE(run.usd, least - 1e-9) << policy << " seed " << seed;
+    }
+  }
+}
+
+TEST(SpotReplay, a_lost_machine_goes_on_in_another_zone) {
+  const AvailabilityTrace first = trace_of({{0, 1}, {4 * kHour, 0}, {100 * kHour, 0}});
+  const AvailabilityTrace second = trace_of({{0, 0}, {3 * kHour, 1}, {100 * kHour, 1}});
+  const Replay run = play(job_of(10, 14), {first, second}, 0, "live");
+  EXPECT_EQ(run.interruptions, 1);
+  EXPECT_EQ(run.moves, 2);
+  EXPECT_EQ(run.on_demand_h, 0);
+  EXPECT_NEAR(run.usd, 10 + 2.0 / 6, 1e-9);
+}
+
+TEST(SpotReplay, live_moves_to_a_zone_that_has_become_much_cheaper) {
+  AvailabilityTrace first = trace_of({{0, 1}, {40 * kHour, 1}, {100 * kHour, 1}});
+  AvailabilityTrace second = first;
+  for (AvailabilityTrace::Change& change : first.changes)
+    change.spot_usd_h = change.at_s < 40 * kHour ? 1 : 2.5;
+  for (AvailabilityTrace::Change& change : second.changes) change.spot_usd_h = 1.5;
+  const Replay run = play(job_of(20, 30), {first, second}, 30 * kHour, "live");
+  EXPECT_EQ(run.moves, 2);
+  EXPECT_LT(run.usd, 10 + 11 * 1.5);
+}
+
+TEST(SpotReplay, a_deadline_shorter_than_work_and_change_over_cannot_be_kept) {
+  EXPECT_TRUE(feasible(job_of(10, 10.2)));
+  EXPECT_FALSE(feasible(job_of(10, 10.1)));
+}
+
+TEST(Availability, the_least_number_of_a_tick_counts) {
+  const AvailabilityTrace trace = trace_of({{100, 3}, {150, 1}, {160, 4}, {400, 2}, {500, 2}});
+  EXPECT_EQ(sample_availability(trace, 0, 100, 5), (std::vector<int>{1, 4, 4, 2, 0}));
+  EXPECT_EQ(sample_availability(trace, 60, 100, 2), (std::vector<int>{4, 4}));
+}
+
+TEST(Availability, prices_hold_until_the_next_change) {
+  AvailabilityTrace trace = trace_of({{100, 1}, {300, 1}, {500, 1}});
+  trace.changes[1].spot_usd_h = 0.7;
+  EXPECT_EQ(sample_prices(trace, 0, 100, 4, 0.3), (std::vector<double>{0.3, 0.3, 0.7, 0.7}));
+}
+
+TEST(Availability, a_malformed_row_is_named) {
+  const auto traces = read_availability("t.csv", "trace_id,t_seconds,available\na,0,1\na,5,many\n");
+  ASSERT_FALSE(traces.ok());
+  EXPECT_NE(traces.error().message.find("t.csv:3"), std::string::npos) << traces.error().message;
+  EXPECT_NE(traces.error().message.find("many"), std::string::npos) << traces.error().message;
+  EXPECT_FALSE(read_availability("t.csv", "trace_id,t_seconds,available\na,5,1\na,5,2\n").ok());
+}
+
+}  // namespace
+}  // namespace tw::plan
