@@ -151,7 +151,7 @@ function whatIfPart({ prediction, answers }) {
     const shows = [rate, duration, duration, (x) => (x == null ? "∞" : three(x))];
     table.set([
       ...shows.map((show, i) => [now[i], then[i], show]),
-      [vm, (vm * answers.peers[at[0]]) / answers.peers[start[0]], usd],
+      [vm, vm == null ? null : (vm * answers.peers[at[0]]) / answers.peers[start[0]], usd],
     ]);
   };
   const sliders = [

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/text/csv.h"
+#include "base/text/date.h"
 #include "base/text/option.h"
 #include "cli/commands.h"
 #include "cli/plan/own_lives.h"
@@ -64,7 +65,8 @@ void print_table(std::vector<market::Offer> offers, std::uint64_t most) {
     print_out("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>9}{}  {}\n",
               o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, o.usd_per_h / std::max(1.0, o.gpus),
               to_string(o.purchase), site_text(o), site_width, o.vm_type, type_width,
-              market::age_text(now - o.as_of_unix_s), is_old(o, now) ? " old" : "    ", o.source);
+              o.as_of_unix_s > 0 ? market::age_text(now - o.as_of_unix_s) : "undated",
+              is_old(o, now) ? " old" : "    ", o.source);
   }
   if (all > offers.size()) print_out("... and {} more: --limit {}\n", all - offers.size(), all);
   if (old)
@@ -176,6 +178,7 @@ Result<market::CatalogOffers> update_one(const std::string& cloud, const std::st
       market::read_skypilot(cloud, {{fmt::format("{} of {}", cloud, from), text, host::now_unix_s()}});
   if (!offers) return offers.error();
   TW_TRY(put(into + "/" + cloud, "vms.csv", text));
+  TW_TRY(put(into + "/" + cloud, kAsOfFile, date_text(host::now_unix_s()) + "\n"));
   return offers;
 }
 

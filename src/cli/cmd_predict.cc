@@ -30,8 +30,12 @@ int predict_cluster(const PredictArguments& arguments) {
   const std::vector<plan::PeerGroup>& peers = cluster.value().peers;
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
-  const plan::Prices prices{
-      .own = cluster.value().own_prices, .data = cluster.value().data, .purchase = cluster.value().purchase};
+  const auto at_hand = price_sources(arguments.market);
+  if (!at_hand) return complain(at_hand.error().message, kUsage);
+  const plan::Prices prices{.own = cluster.value().own_prices,
+                            .offers = at_hand.value().offers,
+                            .data = cluster.value().data,
+                            .purchases = cluster.value().purchases};
   const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
   if (!arguments.html.empty()) {
     const Status done =
@@ -50,7 +54,10 @@ int predict_batch(const PredictArguments& arguments) {
   const auto text = read_text_file(arguments.batch);
   if (!text) return complain("--batch " + text.error().message, kUsage);
   const plan::Workload like{.pattern = pattern.value()};
-  const auto rows = predict_rows(arguments.batch, text.value(), like, plan::Models::built_in(), {});
+  const auto at_hand = price_sources(arguments.market);
+  if (!at_hand) return complain(at_hand.error().message, kUsage);
+  const auto rows = predict_rows(arguments.batch, text.value(), like, plan::Models::built_in(),
+                                 {.offers = at_hand.value().offers});
   if (!rows) return complain("--batch " + rows.error().message, kUsage);
   print_out("{}", rows.value());
   return kDone;
@@ -67,6 +74,7 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
                       "tradewind, tradewind-sites, hivemind, ring or parameter-server");
   command->add_flag("--json", arguments.json, "one object instead of a table");
   command->add_option("--html", arguments.html, "FILE: write the prediction as a page with sliders");
+  describe_market(*command, arguments.market);
   command->footer(
       "With --batch a row is printed for each row; the columns ..._low and ..._high are the 80 % range.\n"
       "Exit codes: 0 predicted, 1 a file cannot be written, 2 wrong usage or input.\n"

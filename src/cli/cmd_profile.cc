@@ -195,8 +195,8 @@ Status add(const ProfileArguments& arguments, const MeasuredPeer& measured,
         fmt::format("{}: it is of a model with {:.6g} million parameters, and this one has {:.6g}; give -o "
                     "another file",
                     arguments.out, model.params_m, params_m)};
-  double gpu_mb = 0;
-  for (const launch::Gpu& gpu : used) gpu_mb += gpu.used_mb;
+  double gpu_mb = 0;  // a GPU has to hold it, so the fullest counts
+  for (const launch::Gpu& gpu : used) gpu_mb = std::max(gpu_mb, gpu.used_mb);
   model.name = model_name(arguments.words);
   model.command = launch::to_line({.words = arguments.words});
   model.params_m = params_m;

@@ -62,6 +62,7 @@ struct PredictArguments {
   std::string pattern;
   std::string html;
   bool json = false;
+  MarketArguments market;
 };
 
 void describe_predict(CLI::App& app, PredictArguments& arguments);

@@ -104,8 +104,8 @@ std::string write_offers(const std::vector<Offer>& offers) {
     text += csv_line({o.provider, o.region, o.zone, o.failure_domain, o.vm_type, o.gpu, csv_number(o.gpus),
                       csv_number(o.gpu_memory_gib), csv_number(o.memory_gib), csv_number(o.vcpus),
                       csv_number(o.network_gbps), std::string(to_string(o.purchase)), csv_number(o.usd_per_h),
-                      o.source, date_text(o.as_of_unix_s), csv_number(o.start_up_s), csv_number(o.notice_s),
-                      csv_number(o.taken_in_30_days), o.quota_class});
+                      o.source, o.as_of_unix_s > 0 ? date_text(o.as_of_unix_s) : "", csv_number(o.start_up_s),
+                      csv_number(o.notice_s), csv_number(o.taken_in_30_days), o.quota_class});
   }
   return text;
 }
@@ -123,6 +123,11 @@ std::string age_text(std::int64_t seconds) {
   const std::int64_t hours = std::max<std::int64_t>(0, seconds) / 3600;
   if (hours < 48) return fmt::format("{} h", hours);
   return fmt::format("{} days", hours / 24);
+}
+
+std::string price_age_text(const Offer& offer, std::int64_t now_unix_s) {
+  if (offer.as_of_unix_s <= 0) return "undated";
+  return age_text(now_unix_s - offer.as_of_unix_s) + " old";
 }
 
 Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query) {

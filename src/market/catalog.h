@@ -16,7 +16,7 @@ namespace tw::market {
 struct CatalogFile {
   std::string name;  ///< in messages and as the source of its offers
   std::string_view text;
-  std::int64_t as_of_unix_s = 0;
+  std::int64_t as_of_unix_s = 0;  ///< of its prices; 0: not known
 };
 
 /// Content of a catalog. Each row became offers (one for each way to buy it), describes the host of other
@@ -33,8 +33,8 @@ struct CatalogOffers {
 Result<CatalogOffers> read_skypilot(const std::string& cloud, const std::vector<CatalogFile>& files);
 
 /// CSV with at least the columns provider,region,gpu,purchase,usd_per_h; the others of write_offers may be
-/// missing or empty. An offer without as_of is as old as the file. Owned hosts have purchase owned, and their
-/// cost per hour or 0.
+/// missing or empty. An offer without as_of has the date of `file`, 0 for none. Owned hosts have purchase
+/// owned, and their cost per hour or 0.
 Result<std::vector<Offer>> read_offers(const CatalogFile& file);
 std::string write_offers(const std::vector<Offer>& offers);
 
@@ -47,12 +47,16 @@ const std::vector<Offer>& built_in_offers();
 /// Prices are refreshed upstream every 7 hours; older ones may be wrong.
 inline constexpr std::int64_t kFreshPriceS = 7 * 3600;
 
+/// An undated price is not old: its age is not known.
 inline bool is_old(const Offer& offer, std::int64_t now_unix_s) {
-  return now_unix_s - offer.as_of_unix_s > kFreshPriceS;
+  return offer.as_of_unix_s > 0 && now_unix_s - offer.as_of_unix_s > kFreshPriceS;
 }
 
 /// "3 h", "12 days": how long ago.
 std::string age_text(std::int64_t seconds);
+
+/// The age of an offer's price: "12 days old", or "undated".
+std::string price_age_text(const Offer& offer, std::int64_t now_unix_s);
 
 /// Filter for offers; an empty text: any.
 struct OfferQuery {

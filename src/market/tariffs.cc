@@ -174,6 +174,14 @@ const Tariff* Tariffs::tariff(const Site& from, const Site& to) const {
   return row == classes_.end() ? nullptr : &row->second;
 }
 
+bool Tariffs::knows(const Site& from) const {
+  const auto of_provider = [&](const auto& row) {
+    return row.first.first == from.provider || row.first.first.starts_with(from.provider + ":");
+  };
+  return from.provider.starts_with("onprem") || std::ranges::any_of(classes_, of_provider) ||
+         std::ranges::any_of(regions_, of_provider);
+}
+
 double Tariffs::usd_per_gb(const Site& from, const Site& to, double sent_gb) const {
   const Tariff* row = tariff(from, to);
   if (row == nullptr) return 0;

@@ -85,6 +85,9 @@ class Tariffs {
   /// USD for the GB from sent_gb to sent_gb + gb.
   double usd(const Site& from, const Site& to, double gb, double sent_gb = 0) const;
 
+  /// There is a price of what the site sends: a row of its provider, or the hardware is one's own.
+  bool knows(const Site& from) const;
+
   /// The row that applies; nullptr if nothing is charged.
   const Tariff* tariff(const Site& from, const Site& to) const;
 

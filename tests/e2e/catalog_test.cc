@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "e2e/program.h"
 #include "e2e/web_folder.h"
 
@@ -17,6 +19,11 @@ class CatalogTest : public ProgramTest {
  protected:
   Program update(const std::string& from) const {
     return tw({"catalog", "update", "azure", "--from", from, "--into", path("catalogs")}, "update");
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
   }
 
   Program list() const {
@@ -42,6 +49,23 @@ TEST_F(CatalogTest, fetches_the_newest_schema_that_has_the_cloud_and_lists_its_p
   Program later = list();
   EXPECT_EQ(later.wait(), 0);
   EXPECT_THAT(later.output(), HasSubstr("8 h old"));
+}
+
+TEST_F(CatalogTest, prices_are_as_old_as_their_own_date_says_not_as_their_file) {
+  WebFolder web({{"/v8/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.153,eastus\n"}});
+  EXPECT_EQ(update(web.address()).wait(), 0);
+  write("catalogs/azure/as_of", "2024-03-01\n");
+  Program listed = list();
+  EXPECT_EQ(listed.wait(), 0) << listed.output();
+  EXPECT_THAT(listed.output(), testing::ContainsRegex("[0-9]+ days old"));
+  const std::string own =
+      write("own.csv",
+            "provider,region,gpu,purchase,usd_per_h,as_of\nlab,here,T9,spot,1,2024-03-01\n"
+            "lab,there,T9,spot,2,\n");
+  Program mine = tw({"catalog", "list", "--gpu", "T9", "--offers", own, "--catalog", "built-in"}, "mine");
+  EXPECT_EQ(mine.wait(), 0) << mine.output();
+  EXPECT_THAT(mine.output(), testing::ContainsRegex("lab:here.* days old"));
+  EXPECT_THAT(mine.output(), testing::ContainsRegex("lab:there.* undated "));
 }
 
 TEST_F(CatalogTest, fetches_how_often_aws_takes_spot_machines) {

@@ -122,6 +122,22 @@ TEST_F(PlannerTest, a_prediction_has_the_keys_that_scripts_read) {
   }
 }
 
+TEST_F(PlannerTest, a_prediction_has_no_total_where_a_price_is_missing_and_takes_offers_for_it) {
+  const std::string cluster = write("cluster.yaml", "model: CONV\ntbs: 32768\npeers: 8xA10@lambda:east\n");
+  Program unknown = tw({"predict", cluster, "--catalog", "built-in"}, "unknown");
+  EXPECT_EQ(unknown.wait(), 0) << unknown.output();
+  EXPECT_THAT(unknown.output(), testing::ContainsRegex("a million samples +unknown\n"));
+  EXPECT_THAT(unknown.output(), HasSubstr("price: A10@lambda:east: no price is known"));
+  const auto json = json_of({"predict", cluster, "--catalog", "built-in", "--json"});
+  EXPECT_TRUE(json["usd_per_million_samples"].is_null() && json["usd_per_h"]["total"].is_null());
+  EXPECT_THAT(json["assumptions"].dump(), HasSubstr("A10@lambda:east: no price is known"));
+  const std::string offers =
+      write("offers.csv", "provider,region,gpu,purchase,usd_per_h\nlambda,east,A10,on-demand,0.6\n");
+  const auto priced = json_of({"predict", cluster, "--catalog", "built-in", "--offers", offers, "--json"});
+  EXPECT_NEAR(priced["usd_per_h"]["vm"].get<double>(), 4.8, 1e-9);
+  EXPECT_NEAR(priced["usd_per_million_samples"].get<double>(), 3.15, 0.05);
+}
+
 TEST_F(PlannerTest, offers_are_listed_as_json) {
   const auto offers =
       json_of({"catalog", "list", "--gpu", "t4", "--spot", "--catalog", "built-in", "--json"});

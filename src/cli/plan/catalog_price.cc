@@ -81,10 +81,9 @@ Result<double> catalog_price(const std::string& price, const std::string& site, 
   const auto purchase = anchor ? market::Purchase::on_demand : market::Purchase::spot;
   const auto offer = price_of_type(at_hand.value().offers, type, place.value(), purchase);
   if (!offer) return Error{option + ": " + offer.error().message};
-  const std::int64_t age_s = std::time(nullptr) - offer.value().as_of_unix_s;
-  show_aside(fmt::format("price: {} USD/h, {} {} ({}, {} old)", significant(offer.value().usd_per_h, 4),
+  show_aside(fmt::format("price: {} USD/h, {} {} ({}, {})", significant(offer.value().usd_per_h, 4),
                          market::to_string(purchase), offer.value().vm_type, offer.value().source,
-                         market::age_text(age_s)));
+                         market::price_age_text(offer.value(), std::time(nullptr))));
   return offer.value().usd_per_h;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -11,6 +12,7 @@
 #include <set>
 
 #include "base/result.h"
+#include "base/text/date.h"
 #include "base/text/text_file.h"
 #include "host/system/calendar.h"
 #include "market/catalog.h"
@@ -41,23 +43,41 @@ std::int64_t written_unix_s(const fs::path& path) {
   return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
 }
 
+/// The date that `tw catalog update` wrote beside the table. No price is newer than the file that holds it,
+/// so a table of SkyPilot's, which has no date, is at least as old as its file.
+Result<std::int64_t> prices_unix_s(const fs::path& table) {
+  const std::int64_t written = written_unix_s(table);
+  const std::string file = (table.parent_path() / kAsOfFile).string();
+  std::error_code error;
+  if (!fs::exists(file, error)) return written;
+  TW_TRY(const auto text, read_text("--catalog", file));
+  const std::string date = text.substr(0, text.find('\n'));
+  const auto as_of = parse_date(date);
+  if (!as_of)
+    return Error{fmt::format(
+        "{}: {}: expected a date such as 2026-05-20T10:00:00Z; tw catalog update writes it", file, date)};
+  return std::min(*as_of, written);
+}
+
 /// CLOUD/vms.csv of a folder, where newer than what was found before.
-void look_into(const fs::path& folder, std::map<std::string, FoundFile>& found) {
+Status look_into(const fs::path& folder, std::map<std::string, FoundFile>& found) {
   std::error_code error;
   for (const auto& cloud : fs::directory_iterator(folder, error)) {
     const fs::path file = cloud.path() / "vms.csv";
     if (!fs::is_regular_file(file, error)) continue;
-    const FoundFile here{file.string(), written_unix_s(file)};
+    TW_TRY(const auto as_of, prices_unix_s(file));
+    const FoundFile here{file.string(), as_of};
     FoundFile& best = found[cloud.path().filename().string()];
     if (best.path.empty() || here.as_of_unix_s > best.as_of_unix_s) best = here;
   }
+  return Unit{};
 }
 
 Result<std::map<std::string, FoundFile>> find_catalogs(const std::string& catalog) {
   std::map<std::string, FoundFile> found;
   if (catalog == "built-in") return found;
   if (!catalog.empty()) {
-    look_into(catalog, found);
+    TW_TRY(look_into(catalog, found));
     if (found.empty())
       return Error{
           fmt::format("--catalog {}: no CLOUD/vms.csv in it; give a folder such as ~/.sky/catalogs/v8, "
@@ -65,9 +85,9 @@ Result<std::map<std::string, FoundFile>> find_catalogs(const std::string& catalo
                       catalog)};
     return found;
   }
-  look_into(catalog_folder(), found);
+  TW_TRY(look_into(catalog_folder(), found));
   for (const char* version : kSkyPilotVersions)
-    look_into(fs::path(environment("HOME")) / ".sky" / "catalogs" / version, found);
+    TW_TRY(look_into(fs::path(environment("HOME")) / ".sky" / "catalogs" / version, found));
   return found;
 }
 
@@ -100,7 +120,7 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources
 
 Status add_own(const std::string& file, PriceSources& market) {
   TW_TRY(const auto text, read_text("--offers", file));
-  const auto offers = market::read_offers({file, text, written_unix_s(file)});
+  const auto offers = market::read_offers({file, text, 0});
   if (!offers) return offers.error();
   market.sources.push_back(fmt::format("{}: {} offers", file, offers.value().size()));
   market.offers.insert(market.offers.end(), offers.value().begin(), offers.value().end());

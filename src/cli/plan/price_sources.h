@@ -35,6 +35,9 @@ Result<PriceSources> price_sources(const MarketArguments& arguments);
 /// The built-in network, and before it the rows of a file (--profile), unless its name is empty.
 Result<market::NetworkProfile> network_at_hand(const std::string& file);
 
+/// Beside a cloud's vms.csv: the date of its prices, which the table itself does not name.
+inline constexpr const char* kAsOfFile = "as_of";
+
 /// Folder of the tables of `tw catalog update`: $XDG_CACHE_HOME/tradewind/catalogs, or in ~/.cache.
 std::string catalog_folder();
 

@@ -18,16 +18,20 @@ bool is_owned(const Candidate& one) { return one.offer.purchase == market::Purch
 
 bool stays(const Candidate& one) { return one.offer.purchase != market::Purchase::spot; }
 
-/// Worth of a plan: the smaller the better.
-using Worth = std::tuple<bool, double>;
+/// A machine that is slower by more replaces nothing. Those of more than kSlow come first.
+constexpr double kSlowest = 0.25;
+constexpr double kSlow = 0.5;
 
-Worth worth_of(const Job& job, const Score& score) {
+/// Worth of a plan: the smaller the better. It misses a limit; its new machine is slow; cost or time.
+using Worth = std::tuple<bool, bool, double>;
+
+Worth worth_of(const Job& job, const Score& score, double speed) {
   const double hours = job.samples / score.samples_per_s / 3600;
   const double usd = hours * score.usd_per_h();
   const bool misses = (job.deadline_h > 0 && hours > job.deadline_h) ||
                       (job.budget_usd > 0 && usd > job.budget_usd) ||
                       (job.budget_usd_per_h > 0 && score.usd_per_h() > job.budget_usd_per_h);
-  return {misses, job.goal == Goal::fastest ? hours : usd};
+  return {misses, speed < kSlow, job.goal == Goal::fastest ? hours : usd};
 }
 
 /// Sorted by the cost of a sample on these machines alone.
@@ -58,12 +62,13 @@ std::map<std::size_t, std::vector<std::size_t>> alternatives_of(const Job& job, 
       const Candidate& one = market.candidates[other];
       const bool here = one.site == machine.site;
       if (other == planned || is_owned(one) || (stays(machine) && !stays(one))) continue;
-      if (one.samples_per_s <= 0 || counts[other] >= market.space.choices[other].most) continue;
+      const double speed = one.samples_per_s / machine.samples_per_s;
+      if (!(speed >= kSlowest) || counts[other] >= market.space.choices[other].most) continue;
       if (!here && ++looked_at > kMostLookedAt) continue;
       std::vector<int> changed = counts;
       --changed[planned];
       ++changed[other];
-      found.emplace_back(worth_of(job, score_of(market.space, changed)), other);
+      found.emplace_back(worth_of(job, score_of(market.space, changed), speed), other);
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "base/median.h"
 #include "base/text/quantity.h"
@@ -26,6 +27,8 @@ constexpr std::size_t kRunnersUp = 3;
 constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for mere comparisons
 constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/model/round_time.cc)
 constexpr double kNotice_s = 30;           ///< enough to hand over the sums
+constexpr double kSameTime = 1e-3;         ///< by how much a plan may be slower and still count as fast
+constexpr double kSameUsd = 1e-9;          ///< rounding
 
 /// 0: no limit.
 struct Limits {
@@ -106,12 +109,34 @@ class Recommender {
   }
 
  private:
+  /// The least of a measure. Where plans are equal in it, cost decides among the fastest, time among the
+  /// cheapest.
+  SearchResult best_by(Measure measure, const Limits& limits, const Space& space, Effort effort) const {
+    const Objective first = objective_of(job_, measure, limits, start_h_);
+    SearchResult found = search(space, first, effort, told_);
+    if (found.best.empty()) return found;
+    const double least = found.best.front().value;
+    Limits equal = limits;
+    if (measure == Measure::hours) equal.hours = least * (1 + kSameTime);
+    if (measure == Measure::usd) equal.usd = least * (1 + kSameUsd) + kSameUsd;
+    if (limits.hours > 0) equal.hours = std::min(equal.hours, limits.hours);
+    const Measure other = measure == Measure::hours ? Measure::usd : Measure::hours;
+    SearchResult equals = search(space, objective_of(job_, other, equal, start_h_), kQuick, told_);
+    if (equals.best.empty()) return found;
+    Selection best = std::move(equals.best.front());
+    best.value = first(best.score);
+    std::erase_if(found.best, [&](const Selection& one) { return one.counts == best.counts; });
+    if (!found.best.empty() && found.best.front().value <= best.value) found.best.erase(found.best.begin());
+    found.best.insert(found.best.begin(), std::move(best));
+    return found;
+  }
+
   Result<Recommendation> best() {
     Limits limits = limits_of(job_);
     SearchResult found;
     Recommendation plan;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-      found = search(market_.space, objective_of(job_, measure_of(job_), limits, start_h_), {}, told_);
+      found = best_by(measure_of(job_), limits, market_.space, {});
       if (found.best.empty()) return attempt == 0 ? infeasible() : too_risky(plan);
       plan.chosen = option_of("chosen", found.best.front().counts);
       if (keeps_limits(plan.chosen)) break;
@@ -130,11 +155,9 @@ class Recommender {
   /// The cheapest plans within time limits from the time of the cheapest down to that of the fastest.
   Result<Recommendation> front() const {
     const Limits limits = limits_of(job_);
-    const SearchResult cheapest =
-        search(market_.space, objective_of(job_, Measure::usd, limits, start_h_), kQuick, told_);
+    const SearchResult cheapest = best_by(Measure::usd, limits, market_.space, kQuick);
     if (cheapest.best.empty()) return infeasible();
-    const SearchResult fastest =
-        search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick, told_);
+    const SearchResult fastest = best_by(Measure::hours, limits, market_.space, kQuick);
     const double slow_h = hours_of(cheapest);
     const double fast_h = hours_of(fastest);
     Recommendation plan{.exact = true, .gap = std::max(cheapest.gap(), fastest.gap())};
@@ -142,8 +165,7 @@ class Recommender {
       Limits within = limits;
       within.hours =
           slow_h * std::pow(fast_h / slow_h, static_cast<double>(point) / (kFrontPoints - 1)) * (1 + 1e-9);
-      const SearchResult found =
-          search(market_.space, objective_of(job_, Measure::usd, within, start_h_), kQuick, told_);
+      const SearchResult found = best_by(Measure::usd, within, market_.space, kQuick);
       plan.exact = plan.exact && found.exact;
       plan.gap = std::max(plan.gap, found.gap());
       if (!found.best.empty()) plan.front.push_back(option_of("front", found.best.front().counts));
@@ -359,8 +381,7 @@ class Recommender {
   }
 
   std::optional<Selection> best_of(const Limits& limits, const Space& space) const {
-    const SearchResult found =
-        search(space, objective_of(job_, measure_of(job_), limits, start_h_), kQuick, told_);
+    const SearchResult found = best_by(measure_of(job_), limits, space, kQuick);
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
   }
 
@@ -384,14 +405,12 @@ class Recommender {
   }
 
   void add_front(Recommendation& plan) const {
-    const SearchResult most =
-        search(market_.space, objective_of(job_, Measure::hours, {}, start_h_), kQuick, told_);
+    const SearchResult most = best_by(Measure::hours, {}, market_.space, kQuick);
     if (most.best.empty()) return;
     const double highest = most.best.front().score.usd_per_h();
     for (int point = 1; point <= kFrontPoints; ++point) {
       const Limits limits{.usd_per_h = highest * point / kFrontPoints};
-      const SearchResult found =
-          search(market_.space, objective_of(job_, Measure::hours, limits, start_h_), kQuick, told_);
+      const SearchResult found = best_by(Measure::hours, limits, market_.space, kQuick);
       if (found.best.empty()) continue;
       const auto& counts = found.best.front().counts;
       if (!plan.front.empty() && plan.front.back().counts == counts) continue;
@@ -426,19 +445,23 @@ void add_checkpoints(const MarketSpace& market, double params_m, Recommendation&
 }
 
 void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recommendation& plan) {
+  std::set<std::string> uncharged;
+  const bool sends = count_of(plan.chosen.peers) > 1;
   for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
     if (plan.chosen.counts[i] == 0) continue;
     const Candidate& one = market.candidates[i];
-    const bool dated = one.offer.as_of_unix_s > 0;
+    const bool owned = one.offer.purchase == market::Purchase::owned;
     plan.assumptions.push_back(
         fmt::format("{}@{}: {} $/h {}, {}{}{}", machine_name(one.offer), to_string(site_of(one.offer)),
                     significant(one.usd_per_h, 4), to_string(one.offer.purchase), one.offer.source,
-                    dated ? ", " + market::age_text(now_unix_s - one.offer.as_of_unix_s) + " old" : "",
-                    dated && is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
+                    owned ? "" : ", " + price_age_text(one.offer, now_unix_s),
+                    is_old(one.offer, now_unix_s) ? " (older than 7 h: tw catalog update)" : ""));
     plan.assumptions.push_back(fmt::format("{}@{}: {} samples/s, {}; {}", machine_name(one.offer),
                                            to_string(site_of(one.offer)), significant(one.samples_per_s, 4),
                                            one.speed_source, life_text(one.lifetimes)));
+    if (one.free_traffic && sends) uncharged.insert(one.offer.provider);
   }
+  for (const std::string& provider : uncharged) plan.assumptions.push_back(uncharged_text(provider));
   plan.assumptions.push_back(market.data);
   for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
 }

@@ -127,7 +127,7 @@ TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_
   Underway on_demand;
   on_demand.job() = run.job();
   on_demand.job().goal = Goal::fastest;
-  on_demand.job().purchase = market::Purchase::on_demand;
+  on_demand.job().purchases = {market::Purchase::on_demand};
   on_demand.job().samples = run.job().samples / 2;
   on_demand.follow_best();
   const double fastest_h = on_demand.job().samples / on_demand.expected_sps() / 3600;

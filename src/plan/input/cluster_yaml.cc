@@ -48,10 +48,7 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
   ClusterFile cluster;
   take_work(fields, cluster);
   take_peers(fields, cluster);
-  if (const std::string purchase = fields.text("purchase"); !purchase.empty()) {
-    cluster.purchase = market::parse_purchase(purchase);
-    if (!cluster.purchase) fields.complain("purchase", "spot, on-demand or owned");
-  }
+  cluster.purchases = take_purchases(fields);
   cluster.own_prices = own_prices(fields, file);
   TW_TRY(fields.finish());
   return cluster;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +13,8 @@ namespace tw::plan {
 /// CLUSTER.yaml: which machines train what, and at which prices.
 struct ClusterFile : NamedWork {
   std::vector<PeerGroup> peers;
-  std::optional<market::Purchase> purchase;
-  std::vector<market::Offer> own_prices;  ///< they go before the catalog's
+  std::vector<market::Purchase> purchases;  ///< of groups that say nothing; empty: any
+  std::vector<market::Offer> own_prices;    ///< they go before the catalog's
 
   bool operator==(const ClusterFile&) const = default;
 };

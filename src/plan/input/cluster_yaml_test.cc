@@ -27,7 +27,7 @@ TEST(ClusterFile, is_read) {
   EXPECT_EQ(c.bytes_per_param, 1 + 2.0 / 256);
   EXPECT_EQ(c.streams, 4);
   EXPECT_TRUE(c.delayed);
-  EXPECT_EQ(c.purchase, market::Purchase::on_demand);
+  EXPECT_EQ(c.purchases, std::vector{market::Purchase::on_demand});
   EXPECT_EQ(c.data.usd_per_gb, 0.02);
   ASSERT_EQ(c.own_prices.size(), 1U);
   EXPECT_EQ(c.own_prices[0].usd_per_h, 0.2);
@@ -46,13 +46,17 @@ TEST(ClusterFile, names_the_store_that_samples_are_read_from) {
 TEST(ClusterFile, names_what_is_wrong) {
   const std::string fine = "model: RXLM\ntbs: 32768\npeers: 2xT4@gc:us\n";
   EXPECT_EQ(cluster_error(fine), "");
-  EXPECT_EQ(cluster_error("tbs: 1\npeers: 2xT4@gc:us\n"),
-            "c.yaml: model is missing: expected a name of the catalog, or a file of tw profile (model.yaml)");
+  EXPECT_EQ(
+      cluster_error("tbs: 1\npeers: 2xT4@gc:us\n"),
+      "c.yaml: model is missing: expected a name of the catalog, a file of tw profile (model.yaml), or the "
+      "size of a transformer: {params_m: 124, sequence: 1024}");
   EXPECT_EQ(
       cluster_error(fine + "pattern: star\n"),
       "c.yaml:4: pattern star: expected one of tradewind, tradewind-sites, hivemind, ring, parameter-server");
   EXPECT_EQ(cluster_error(fine + "codec: fp8\n"),
             "c.yaml:4: codec fp8: expected fp32, fp16, bf16, int8 or int4");
+  EXPECT_EQ(cluster_error(fine + "purchase: [spot, lease]\n"),
+            "c.yaml:4: purchase spot;lease: expected spot, on-demand or owned, or a list of them");
   EXPECT_EQ(cluster_error(fine + "streams: 0\n"), "c.yaml:4: streams 0: expected a number from 1 to 64");
   EXPECT_EQ(cluster_error(fine + "mode: fast\n"), "c.yaml:4: mode fast: expected sync or delayed");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4: 3}\n"),
@@ -63,9 +67,10 @@ TEST(ClusterFile, names_what_is_wrong) {
   EXPECT_EQ(cluster_error("model: CONV\ntsb: 3\npeers: 1xT4@gcp:us\n"),
             "c.yaml:2: tsb: unknown key; did you mean \"tbs\"?\n"
             "c.yaml: tbs is missing: expected a number from 1");
-  EXPECT_EQ(cluster_error(fine + "colour: red\n"),
-            "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, mode, model, "
-            "pattern, peers, purchase, samples_a_read, streams, tbs, usd_per_h");
+  EXPECT_EQ(
+      cluster_error(fine + "colour: red\n"),
+      "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, mode, model, "
+      "model.params_m, pattern, peers, purchase, samples_a_read, streams, tbs, usd_per_h, work.sequence");
   EXPECT_EQ(cluster_error(fine + "data_store: s3\n"),
             "c.yaml:4: data_store s3: expected one of az:REGION, b2, gcs:REGION, r2, s3:REGION");
   EXPECT_EQ(cluster_error(fine + "data_store: b2\ndata_usd_per_gb: 1\n"),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sstream>
 #include <utility>
 
 #include "base/result.h"
@@ -53,6 +54,13 @@ std::string YamlFields::word(const std::string& name) {
   const std::string value = text(name);
   if (value.empty()) complain(name, "a value");
   return value;
+}
+
+std::vector<std::string> YamlFields::words(const std::string& name) {
+  std::vector<std::string> words;
+  std::istringstream in(text(name));
+  for (std::string word; std::getline(in, word, ';');) words.push_back(word);
+  return words;
 }
 
 double YamlFields::number(const std::string& name, CsvRange range) {

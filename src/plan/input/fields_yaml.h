@@ -24,7 +24,8 @@ class YamlFields {
 
   /// Empty if it is missing. A list: its items, joined by ";".
   std::string text(const std::string& name);
-  std::string word(const std::string& name);  ///< required
+  std::string word(const std::string& name);                ///< required
+  std::vector<std::string> words(const std::string& name);  ///< of a list, or a single one
   double number(const std::string& name, CsvRange range = {});
   double number_or(const std::string& name, double other, CsvRange range = {});
 

@@ -43,10 +43,11 @@ struct Job : NamedWork {
   double budget_usd_per_h = 0;
   double risk = 0.1;  ///< share of the scenarios that may miss the deadline or the budget
 
-  std::vector<std::string> providers;  ///< empty: any; the next three likewise
+  std::vector<std::string> providers;  ///< of what is rented; empty: any; the next three likewise
   std::vector<std::string> regions;    ///< or provider:region
   std::vector<std::string> gpus;
-  std::optional<market::Purchase> purchase;
+  std::vector<market::Purchase> purchases;
+  std::vector<std::string> exclude;  ///< offers with one of these names, as in the four lists above
   int peers_max = 16;
   int offer_max = 0;  ///< peers of one offer; 0: peers_max
   int domains_min = 1;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "base/result.h"
 #include "base/text/number.h"
@@ -14,11 +13,19 @@
 namespace tw::plan {
 namespace {
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::istringstream in(list);
-  for (std::string word; std::getline(in, word, ';');) words.push_back(word);
-  return words;
+/// `T4`, or `4xT4` for the machines with four of them, in its proper case.
+std::string gpu_name(const std::string& word) {
+  const auto several = several_gpus(word);
+  if (!several) return Gpus::built_in().spelled(word);
+  return fmt::format("{}x{}", several->count, Gpus::built_in().spelled(several->gpu));
+}
+
+std::string provider_name(const std::string& word) { return market::site_at(word, "").provider; }
+
+/// `us-west1`, or `gc:us-west1` with any name of the provider.
+std::string region_name(const std::string& word) {
+  const std::size_t colon = word.find(':');
+  return colon == std::string::npos ? word : provider_name(word.substr(0, colon)) + word.substr(colon);
 }
 
 /// Samples to reach `loss`, if the loss falls as floor + scale * samples^-exponent.
@@ -32,10 +39,25 @@ double samples_for_loss(YamlFields& fields) {
   return 0;
 }
 
+/// The length of the training: samples, or what users count in.
 void take_samples(YamlFields& fields, Job& job) {
-  if (fields.has("samples") == fields.has("loss"))
-    fields.complain("samples", "either samples (to train) or loss with a loss_law");
-  job.samples = fields.has("loss") ? samples_for_loss(fields) : fields.number("samples", {.least = 1});
+  const std::array names{"samples", "loss", "work.tokens", "work.images", "work.epochs"};
+  const auto given = [&](const char* name) { return fields.has(name); };
+  const auto count = std::ranges::count_if(names, given);
+  if (count != 1)
+    fields.complain(count == 0 ? "samples" : *std::ranges::find_if(names, given),
+                    "one of samples, loss with a loss_law, work: {tokens, sequence}, work: {images} and "
+                    "work: {epochs, dataset}");
+  if (fields.has("loss")) {
+    job.samples = samples_for_loss(fields);
+  } else if (fields.has("work.tokens")) {
+    if (job.sequence == 0) fields.complain("work.sequence", "the tokens of a sample, from 1");
+    job.samples = fields.number("work.tokens", {.least = 1}) / std::max(1.0, job.sequence);
+  } else if (fields.has("work.epochs")) {
+    job.samples = fields.number("work.epochs", {.least = 1e-3}) * fields.number("work.dataset", {.least = 1});
+  } else {
+    job.samples = fields.number(fields.has("work.images") ? "work.images" : "samples", {.least = 1});
+  }
 }
 
 void take_limits(YamlFields& fields, Job& job) {
@@ -62,17 +84,28 @@ void take_limits(YamlFields& fields, Job& job) {
 }
 
 void take_market(YamlFields& fields, Job& job) {
-  job.providers = words_of(fields.text("providers"));
-  job.regions = words_of(fields.text("regions"));
-  job.gpus = words_of(fields.text("gpus"));
-  const std::string purchase = fields.text("purchase");
-  for (market::Purchase one : {market::Purchase::spot, market::Purchase::on_demand, market::Purchase::owned})
-    if (purchase == to_string(one)) job.purchase = one;
-  if (!purchase.empty() && !job.purchase) fields.complain("purchase", "spot, on-demand or owned");
+  for (const std::string& word : fields.words("providers")) job.providers.push_back(provider_name(word));
+  for (const std::string& word : fields.words("regions")) job.regions.push_back(region_name(word));
+  for (const std::string& word : fields.words("gpus")) job.gpus.push_back(gpu_name(word));
+  job.purchases = take_purchases(fields);
+  job.exclude = fields.words("exclude");
   if (!fields.has("owned")) return;
   auto owned = parse_peers(fields.text("owned"));
   if (!owned) fields.complain("owned", "groups such as 1xRTX8000@onprem:eu; " + owned.error().message);
-  if (owned) job.owned = std::move(owned).value();
+  if (!owned) return;
+  for (PeerGroup& group : owned.value()) {
+    if (group.purchase.value_or(market::Purchase::owned) != market::Purchase::owned)
+      fields.complain("owned",
+                      fmt::format("your own machines; leave out the word {}", to_string(*group.purchase)));
+    group.purchase.reset();
+    const auto same = std::ranges::find_if(job.owned, [&](const PeerGroup& other) {
+      return other.gpu == group.gpu && other.site == group.site;
+    });
+    if (same == job.owned.end())
+      job.owned.push_back(group);
+    else
+      same->count += group.count;
+  }
 }
 
 void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {

@@ -66,6 +66,7 @@ Result<ModelProfile> read_profile(const std::string& file, std::string_view text
   model.microbatch = fields.number_or("microbatch", model.microbatch, {.least = 1});
   model.data_mb_per_sample = fields.number_or("data_mb_per_sample", 0, {.least = 0});
   model.matchmaking_s = fields.number_or("matchmaking_s", model.matchmaking_s, {.least = 0});
+  model.sequence = fields.number_or("sequence", 0, {.least = 1, .most = 1e8});
   model.state_mb = fields.number_or("state_mb", 0, {.least = 0});
   model.memory_mb = fields.number_or("memory_mb", 0, {.least = 0});
   model.gpu_memory_mb = fields.number_or("gpu_memory_mb", 0, {.least = 0});
@@ -87,6 +88,7 @@ std::string write_profile(const ModelProfile& model) {
   const auto add = [&](const char* name, double value) {
     if (value > 0) text += fmt::format("{}: {:.6g}\n", name, value);
   };
+  add("sequence", model.sequence);
   add("state_mb", model.state_mb);
   add("memory_mb", model.memory_mb);
   add("gpu_memory_mb", model.gpu_memory_mb);

@@ -42,7 +42,35 @@ void take_data(YamlFields& fields, NamedWork& work) {
   if (store) work.data.store = store.value();
 }
 
+/// `model: {params_m: 124, sequence: 1024}`: a transformer by its size.
+void take_model_by_size(YamlFields& fields, NamedWork& work) {
+  constexpr double kTensors = 148, kBytesOfToken = 2;  // of GPT-2
+  ModelProfile& model = work.own_model;
+  model.params_m = fields.number("model.params_m", {.least = 1e-3, .most = 1e7});
+  model.sequence = fields.number("model.sequence", {.least = 1, .most = 1e8});
+  model.microbatch = fields.number_or("model.microbatch", 8, {.least = 1});
+  model.tensors = static_cast<int>(fields.number_or("model.tensors", kTensors, {.least = 1, .most = 1e7}));
+  model.data_mb_per_sample = kBytesOfToken * model.sequence / 1e6;
+  model.name = fmt::format("{:g}M parameters", model.params_m);
+  work.model = model.name;
+}
+
+void take_model(YamlFields& fields, NamedWork& work) {
+  if (fields.has("model.params_m")) {
+    take_model_by_size(fields, work);
+  } else {
+    work.model = fields.text("model");
+    if (work.model.empty())
+      fields.complain(
+          "model",
+          "a name of the catalog, a file of tw profile (model.yaml), or the size of a transformer: "
+          "{params_m: 124, sequence: 1024}");
+  }
+  work.sequence = fields.number_or("work.sequence", work.own_model.sequence, {.least = 1, .most = 1e8});
+}
+
 Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
+  if (!work.own_model.name.empty()) return work.own_model;
   if (!work.model.ends_with(".yaml") && !work.model.ends_with(".yml"))
     return Models::built_in().find(work.model);
   const std::string path = (std::filesystem::path(file).parent_path() / work.model).string();
@@ -54,9 +82,7 @@ Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
 }  // namespace
 
 void take_work(YamlFields& fields, NamedWork& work) {
-  work.model = fields.text("model");
-  if (work.model.empty())
-    fields.complain("model", "a name of the catalog, or a file of tw profile (model.yaml)");
+  take_model(fields, work);
   work.target_batch_size = fields.number("tbs", {.least = 1});
   if (const std::string name = fields.text("pattern"); !name.empty()) {
     const auto pattern = parse_pattern(name);
@@ -71,9 +97,20 @@ void take_work(YamlFields& fields, NamedWork& work) {
   take_data(fields, work);
 }
 
+std::vector<market::Purchase> take_purchases(YamlFields& fields) {
+  std::vector<market::Purchase> purchases;
+  for (const std::string& word : fields.words("purchase")) {
+    const auto purchase = market::parse_purchase(word);
+    if (!purchase) fields.complain("purchase", "spot, on-demand or owned, or a list of them");
+    if (purchase) purchases.push_back(*purchase);
+  }
+  return purchases;
+}
+
 Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
   auto model = model_of(work, file);
   if (!model) return Error{fmt::format("{}: {}", file, model.error().message)};
+  if (work.sequence > 0) model.value().sequence = work.sequence;
   return Workload{.model = std::move(model).value(),
                   .target_batch_size = work.target_batch_size,
                   .pattern = work.pattern,

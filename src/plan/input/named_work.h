@@ -11,7 +11,9 @@ class YamlFields;
 
 /// The common fields of JOB.yaml and CLUSTER.yaml: the model, its batch, and how it is averaged.
 struct NamedWork {
-  std::string model;  ///< of the catalog; or a file of tw profile (*.yaml), relative to this one
+  std::string model;         ///< of the catalog; or a file of tw profile (*.yaml), relative to this one
+  ModelProfile own_model{};  ///< of the map `model`, which names a model by its size; else without a name
+  double sequence = 0;       ///< tokens of a sample; 0: what the model says
   double target_batch_size = 0;
   Pattern pattern = Pattern::tradewind;
   std::string codec = "fp16";
@@ -24,8 +26,12 @@ struct NamedWork {
   bool operator==(const NamedWork&) const = default;
 };
 
-/// Takes model, tbs, pattern, codec, streams, mode, data_store, data_usd_per_gb and samples_a_read.
+/// Takes model, work.sequence, tbs, pattern, codec, streams, mode, data_store, data_usd_per_gb and
+/// samples_a_read.
 void take_work(YamlFields& fields, NamedWork& work);
+
+/// `purchase`: one of spot, on-demand and owned, or a list of them; empty where it is missing.
+std::vector<market::Purchase> take_purchases(YamlFields& fields);
 
 /// The workload with the named model, from the catalog or its file. `file`: the file that names it.
 Result<Workload> workload_of(const NamedWork& work, const std::string& file);

@@ -53,7 +53,7 @@ double machines_usd(const std::string& peers, double samples_per_s) {
   prediction.throughput_sps = within_factor(samples_per_s, 1);
   prediction.round_samples = 1;
   prediction.sent_mb = sent_evenly(groups, 0);
-  return cost_of({}, groups, prediction, {.data = {.usd_per_gb = 0}}).usd_per_million_samples.value;
+  return cost_of({}, groups, prediction, {.data = {.usd_per_gb = 0}}).usd_per_million_samples->value;
 }
 
 double dgx2_samples_per_s() {

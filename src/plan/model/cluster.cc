@@ -16,10 +16,21 @@ namespace {
 
 constexpr int kMostPeers = 100'000;
 
-Result<PeerGroup> parse_group(const std::string& text) {
+/// Cuts the word after the machine, " spot", off the text.
+Result<std::optional<market::Purchase>> take_purchase(std::string& text) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string::npos) return std::optional<market::Purchase>();
+  const auto purchase = market::parse_purchase(trimmed(std::string_view(text).substr(space)));
+  if (!purchase) return Error{fmt::format("{}: expected spot, on-demand or owned after the machine", text)};
+  text.erase(space);
+  return purchase;
+}
+
+Result<PeerGroup> parse_group(std::string text) {
   const Error wrong{
       fmt::format("{}: not a group of peers; expected COUNTxGPU@PROVIDER:REGION, such as 4xT4@gc:us",
                   text.empty() ? "an empty part of the list" : text)};
+  TW_TRY(const auto purchase, take_purchase(text));
   const std::size_t x = text.find_first_of("xX");
   const std::size_t at = text.find('@');
   if (x == std::string::npos || at == std::string::npos || at <= x + 1 || at != text.rfind('@')) return wrong;
@@ -27,7 +38,7 @@ Result<PeerGroup> parse_group(const std::string& text) {
   if (!count || *count < 1 || *count > kMostPeers) return wrong;
   const auto site = market::parse_site(text.substr(at + 1));
   if (!site) return Error{fmt::format("{}: {}", text, site.error().message)};
-  return PeerGroup{*count, Gpus::built_in().spelled(text.substr(x + 1, at - x - 1)), site.value()};
+  return PeerGroup{*count, Gpus::built_in().spelled(text.substr(x + 1, at - x - 1)), site.value(), purchase};
 }
 
 }  // namespace
@@ -49,6 +60,7 @@ std::string to_string(const std::vector<PeerGroup>& groups) {
   std::string text;
   for (const PeerGroup& group : groups) {
     text += fmt::format("{}{}x{}@{}", text.empty() ? "" : ";", group.count, group.gpu, to_string(group.site));
+    if (group.purchase) text += fmt::format(" {}", to_string(*group.purchase));
   }
   return text;
 }

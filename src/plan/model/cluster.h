@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "market/site.h"
+#include "market/offer.h"
 
 /// The machines of a run.
 namespace tw::plan {
@@ -15,12 +16,13 @@ struct PeerGroup {
   int count = 0;
   std::string gpu;
   market::Site site;
+  std::optional<market::Purchase> purchase{};  ///< how they are paid for; nothing: not said
 
   auto operator<=>(const PeerGroup&) const = default;
 };
 
-/// `4xT4@gc:us;2xA10@lambda:us-west`; groups may have spaces around them, and the case of known GPUs is
-/// ignored. An error names the part that is wrong.
+/// `4xT4@gc:us;2xA10@lambda:us-west on-demand`; groups may have spaces around them, and the case of known
+/// GPUs is ignored. An error names the part that is wrong.
 Result<std::vector<PeerGroup>> parse_peers(const std::string& list);
 std::string to_string(const std::vector<PeerGroup>& groups);
 

@@ -16,6 +16,16 @@ TEST(ParsePeers, reads_counts_machines_and_sites) {
   EXPECT_EQ(to_string(network_site(peers[1])), "onprem-dgx2:eu");
 }
 
+TEST(ParsePeers, reads_how_a_group_is_paid_for) {
+  const auto peers = parse_peers("1xT4@gcp:us on-demand;7xT4@gcp:us  spot;1xT4@onprem:eu").value();
+  EXPECT_EQ(peers[0].purchase, market::Purchase::on_demand);
+  EXPECT_EQ(peers[1].purchase, market::Purchase::spot);
+  EXPECT_EQ(peers[2].purchase, std::nullopt);
+  EXPECT_EQ(to_string(peers), "1xT4@gcp:us on-demand;7xT4@gcp:us spot;1xT4@onprem:eu");
+  EXPECT_EQ(parse_peers("1xT4@gcp:us rented").error().message,
+            "1xT4@gcp:us rented: expected spot, on-demand or owned after the machine");
+}
+
 TEST(ParsePeers, minds_neither_spaces_nor_case) {
   EXPECT_EQ(parse_peers(" 4Xt4@GC:US ; 1xdgx2-8xv100@OnPrem:eu\t").value(),
             parse_peers("4xT4@gc:us;1xDGX2-8xV100@onprem:eu").value());

@@ -26,21 +26,23 @@ struct Prices {
   const std::vector<market::Offer>& offers = market::built_in_offers();
   const market::Tariffs& tariffs = market::Tariffs::built_in();
   DataSource data;
-  std::optional<market::Purchase> purchase;  ///< nothing: the cheapest
+  std::vector<market::Purchase> purchases;  ///< of groups that say nothing; empty: any. The cheapest counts
 };
 
 /// Estimates with 80 % ranges, which come from the throughput; prices are taken as exact.
 struct Cost {
-  Estimate vm_usd_per_h;
+  std::optional<Estimate> vm_usd_per_h;  ///< nothing: there are machines without a price
   Estimate egress_usd_per_h;
   Estimate data_usd_per_h;
-  Estimate total_usd_per_h;
-  Estimate usd_per_million_samples;
-  std::vector<std::string> assumptions;  ///< prices used, and machines without one
+  std::optional<Estimate> total_usd_per_h;          ///< nothing, as above
+  std::optional<Estimate> usd_per_million_samples;  ///< nothing, as above
+  std::vector<std::string> unpriced;                ///< machines without a price, and where to get it
+  std::vector<std::string> assumptions;             ///< prices used
 };
 
-/// The user's own offer, else the cheapest one for one peer of the group, in its site or an area around it. A
-/// machine with several such GPUs counts in part.
+/// The user's own offer, else the cheapest one for one peer of the group that is paid for as the group says:
+/// in its site, an area around it, or a region of it if it is an area. A machine with several such GPUs
+/// counts in part.
 std::optional<market::Offer> offer_for(const PeerGroup& group, const Prices& prices);
 
 /// Traffic and requests of one sample that a peer at a site reads.
@@ -50,7 +52,11 @@ double data_usd_per_sample(const Workload& workload, const DataSource& data, con
 /// The store and the prices that were taken.
 std::string data_assumption(const Workload& workload, const DataSource& data);
 
-/// Machines without an offer cost nothing, and the assumptions say so.
+/// Whose traffic counts as free because nobody knows its tariff.
+std::string uncharged_text(const std::string& provider);
+
+/// A machine on premises, or one said to be owned, costs nothing unless an offer gives its price. Without a
+/// price of any other machine there is no total.
 Cost cost_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& prediction,
              const Prices& prices = {});
 

@@ -67,12 +67,12 @@ TEST(ErbenCosts, alone_are_as_printed_by_their_throughput_and_as_they_are_by_the
     if (*machines.baseline == 0) continue;
     const VmUsd vm = baseline(machines.baseline);
     const Cost c = cost(machines);
-    const double per_hour = c.usd_per_million_samples.value / c.total_usd_per_h.value;
+    const double per_hour = c.usd_per_million_samples->value / c.total_usd_per_h->value;
     EXPECT_NEAR(vm.quoted, machines.printed_usd, 0.005) << machines.name;
-    EXPECT_NEAR(c.vm_usd_per_h.value * per_hour, vm.wall, 0.015 * vm.wall) << machines.name;
+    EXPECT_NEAR(c.vm_usd_per_h->value * per_hour, vm.wall, 0.015 * vm.wall) << machines.name;
     fmt::print("| {} | {:.2f} | {:.2f} | {:.2f} | 0 | {:.2f} | **{:.2f}** | |\n", machines.name,
-               machines.printed_usd, vm.quoted, c.vm_usd_per_h.value * per_hour,
-               c.data_usd_per_h.value * per_hour, c.usd_per_million_samples.value);
+               machines.printed_usd, vm.quoted, c.vm_usd_per_h->value * per_hour,
+               c.data_usd_per_h.value * per_hour, c.usd_per_million_samples->value);
   }
 }
 
@@ -82,18 +82,18 @@ TEST(ErbenCosts, of_clusters_are_those_measured_with_all_egress_and_data) {
     const MeasuredRun measured = run(machines.run);
     const Cost c = cost(machines);
     const double vm_alone = measured.vm_usd_per_h / measured.throughput_sps / 3600e-6;
-    const double per_hour = c.usd_per_million_samples.value / c.total_usd_per_h.value;
-    EXPECT_NEAR(c.vm_usd_per_h.value, measured.vm_usd_per_h, 1e-9) << machines.name;
+    const double per_hour = c.usd_per_million_samples->value / c.total_usd_per_h->value;
+    EXPECT_NEAR(c.vm_usd_per_h->value, measured.vm_usd_per_h, 1e-9) << machines.name;
     EXPECT_NEAR(c.egress_usd_per_h.value, measured.egress_usd_per_h, 0.03 * measured.egress_usd_per_h);
     EXPECT_NEAR(c.data_usd_per_h.value, measured.data_usd_per_h, 0.07 * measured.data_usd_per_h)
         << machines.name;
-    EXPECT_NEAR(c.usd_per_million_samples.value, measured.usd_per_million_samples,
+    EXPECT_NEAR(c.usd_per_million_samples->value, measured.usd_per_million_samples,
                 0.03 * measured.usd_per_million_samples)
         << machines.name;
     fmt::print("| {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | **{:.2f}** | {:.2f} |\n", machines.name,
-               machines.printed_usd, vm_alone, c.vm_usd_per_h.value * per_hour,
+               machines.printed_usd, vm_alone, c.vm_usd_per_h->value * per_hour,
                c.egress_usd_per_h.value * per_hour, c.data_usd_per_h.value * per_hour,
-               c.usd_per_million_samples.value, measured.usd_per_million_samples);
+               c.usd_per_million_samples->value, measured.usd_per_million_samples);
   }
 }
 
@@ -103,9 +103,9 @@ TEST(ErbenCosts, savings_over_the_dgx_2) {
   const double dgx_quoted = baseline("baseline-119").quoted;
   EXPECT_NEAR(1 - 1.77 / dgx_quoted, 0.58, 0.005);
   EXPECT_NEAR(1 - 8 * 0.6 / 620.58 / 3600e-6 / dgx_quoted, 0.492, 0.005);
-  const double dgx = cost(kMachines[2]).usd_per_million_samples.value;
-  const double t4 = cost(kMachines[3]).usd_per_million_samples.value;
-  const double a10 = cost(kMachines[4]).usd_per_million_samples.value;
+  const double dgx = cost(kMachines[2]).usd_per_million_samples->value;
+  const double t4 = cost(kMachines[3]).usd_per_million_samples->value;
+  const double a10 = cost(kMachines[4]).usd_per_million_samples->value;
   fmt::print("over the DGX-2, all counted: 8xT4 save {:.0f} %, 8xA10 {:.0f} %\n", 100 * (1 - t4 / dgx),
              100 * (1 - a10 / dgx));
   EXPECT_LT(a10, t4);

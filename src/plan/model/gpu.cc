@@ -24,7 +24,10 @@ Result<Gpu> Gpus::find(const std::string& name) const {
   if (const auto found = gpus_.find(name); found != gpus_.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [gpu, figures] : gpus_) known.push_back(gpu);
-  return Error{fmt::format("{}: unknown GPU; known are {}", name, fmt::join(known, ", "))};
+  return Error{
+      fmt::format("{0}: unknown GPU; known are {1}; measure your model on it: tw profile --name {0} -o "
+                  "model.yaml -- COMMAND",
+                  name, fmt::join(known, ", "))};
 }
 
 std::string Gpus::spelled(const std::string& name) const {
@@ -87,7 +90,8 @@ Result<Gpus> read_gpus(const std::string& file, std::string_view text) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     CsvRow row = table.row(i);
     gpus.gpus_[row.word("gpu")] = {row.number("tensor_tflops", {.least = 1e-3}),
-                                   row.number("memory_gb_per_s", {.least = 1e-3})};
+                                   row.number("memory_gb_per_s", {.least = 1e-3}),
+                                   row.number_or("memory_gib", 0, {.least = 0})};
     if (!row.status()) return row.status().error();
   }
   return gpus;

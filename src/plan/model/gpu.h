@@ -13,6 +13,7 @@ namespace tw::plan {
 struct Gpu {
   double tensor_tflops = 0;  ///< dense fp16, with tensor cores if it has them, 1e12/s
   double memory_gb_per_s = 0;
+  double memory_gib = 0;  ///< 0: not known
 };
 
 class Gpus {
@@ -35,7 +36,7 @@ class Gpus {
   friend Result<Gpus> read_gpus(const std::string& file, std::string_view text);
 };
 
-/// CSV with the columns gpu,tensor_tflops,memory_gb_per_s.
+/// CSV with the columns gpu,tensor_tflops,memory_gb_per_s and, where it is known, memory_gib.
 Result<Gpus> read_gpus(const std::string& file, std::string_view text);
 
 }  // namespace tw::plan

@@ -60,6 +60,11 @@ std::optional<double> speed_by_cores(const ModelProfile& model, const Gpu& gpu) 
   return cpu->second.samples_per_s * gpu.tensor_tflops / (model.cpu_cores * kCoreTflops);
 }
 
+/// The share of a data sheet's FLOPS that training a transformer reaches: 15 % (T4) to 50 % (A100) in public
+/// reports. An assumption, not a measurement.
+constexpr double kUtilisation = 0.3;
+constexpr double kUtilisationFactor = 2.5;
+
 /// The command that replaces an estimate by a measurement.
 std::string how_to_measure(const ModelProfile& model) {
   return fmt::format("tw profile -o {} -- {}", model.file.empty() ? "model.yaml" : model.file,
@@ -125,7 +130,27 @@ std::optional<SeveralGpus> several_gpus(const std::string& name) {
   return SeveralGpus{*count, name.substr(x + 1)};
 }
 
-Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus) {
+double flops_of_sample(const ModelProfile& model) { return 6 * model.params_m * 1e6 * model.sequence; }
+
+namespace {
+
+/// No GPU computes more than its data sheet says: a faster one has another model or another sequence.
+Status check_flops(const ModelProfile& model, const std::string& machine, const Speed& speed,
+                   const Gpus& gpus) {
+  const auto several = several_gpus(machine);
+  const auto sheet = gpus.find(several ? several->gpu : machine);
+  if (!sheet) return Unit{};
+  const double peak = sheet.value().tensor_tflops * (several ? several->count : 1);
+  const double tflops = speed.samples_per_s.value * flops_of_sample(model) / 1e12;
+  if (tflops <= peak) return Unit{};
+  return Error{fmt::format(
+      "{}: {} samples/s of {:g} tokens on {} are {} TFLOPS (6 a parameter and token), and its data sheet has "
+      "{}; expected the model and the sequence that were measured ({})",
+      model.name, significant(speed.samples_per_s.value, 4), model.sequence, machine, significant(tflops, 3),
+      significant(peak, 3), how_to_measure(model))};
+}
+
+Result<Speed> believed_speed(const ModelProfile& model, const std::string& gpu, const Gpus& gpus) {
   if (const auto found = model.accumulating.find(gpu); found != model.accumulating.end()) {
     const MeasuredSpeed& speed = found->second;
     return Speed{within_factor(speed.samples_per_s, speed.factor), speed.source, true};
@@ -150,8 +175,21 @@ Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const 
     return assumed(model, within_factor(*speed, kCoreFactor),
                    fmt::format("{:g} cores of a processor", model.cpu_cores));
   }
+  if (const double flops = flops_of_sample(model); flops > 0) {
+    return assumed(
+        model, within_factor(kUtilisation * figures.tensor_tflops * 1e12 / flops, kUtilisationFactor),
+        fmt::format("{:g} % of the FLOPS of its data sheet and 6 a parameter and token", 100 * kUtilisation));
+  }
   return Error{
       fmt::format("{}: no speed of any GPU is known; measure one: {}", model.name, how_to_measure(model))};
+}
+
+}  // namespace
+
+Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus) {
+  TW_TRY(const auto speed, believed_speed(model, gpu, gpus));
+  TW_TRY(check_flops(model, gpu, speed, gpus));
+  return speed;
 }
 
 const Models& Models::built_in() {

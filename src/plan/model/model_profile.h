@@ -41,9 +41,10 @@ struct ModelProfile {
   double data_mb_per_sample = 0;  ///< read from the data store
   /// Hivemind: the least time of a round. Published runs of speech were set to 20 s, all others to 5 s.
   double matchmaking_s = 5;
+  double sequence = 0;                            ///< tokens of a sample; 0: not known, or not a text
   double state_mb = 0;                            ///< of a checkpoint; 0: not known, also below
   double memory_mb = 0;                           ///< resident, of a peer at its peak
-  double gpu_memory_mb = 0;                       ///< the same on its GPUs
+  double gpu_memory_mb = 0;                       ///< the same on one of its GPUs
   double cpu_cores = 0;                           ///< with which "cpu" below was measured; 0: not known
   std::string file{};                             ///< of tw profile; empty: of the catalog
   std::string command{};                          ///< that was measured, as for a shell
@@ -71,10 +72,14 @@ struct SeveralGpus {
 /// Nothing unless the name begins with a number of at least 2 and an x.
 std::optional<SeveralGpus> several_gpus(const std::string& name);
 
+/// FLOPS to train a sample of a model of text: 6 a parameter and token (Kaplan et al. 2020); 0: not known.
+double flops_of_sample(const ModelProfile& model);
+
 /// Samples per second of an accumulating peer: measured, else from the speed of the same machine alone, else
-/// from other GPUs by FLOPS (80 % range: a factor of 2), else from the cores of a processor (a factor of 5).
-/// Several GPUs that were not measured together count as their number times one. Where it was not measured,
-/// the source says how to do that; so does an error.
+/// from other GPUs by FLOPS (80 % range: a factor of 2), else from the cores of a processor (a factor of 5),
+/// else from its parameters and its sequence (a factor of 2.5). A speed that needs more FLOPS than the data
+/// sheet has is an error. Several GPUs that were not measured together count as their number times one. Where
+/// it was not measured, the source says how to do that; so does an error.
 Result<Speed> speed_of(const ModelProfile& model, const std::string& gpu, const Gpus& gpus);
 
 /// Speed while accumulating, which adds passes over the gradients and their sum to each microbatch

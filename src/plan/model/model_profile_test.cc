@@ -102,5 +102,28 @@ TEST(Models, flops_estimate_known_speeds_within_the_range) {
   }
 }
 
+TEST(SpeedOf, a_model_of_text_is_estimated_from_its_size_and_marked_so) {
+  const ModelProfile gpt{.name = "gpt", .params_m = 124, .sequence = 1024};
+  const Speed speed = speed_of(gpt, "A100", Gpus::built_in()).value();
+  EXPECT_NEAR(speed.samples_per_s.value, 0.3 * 312e12 / (6 * 124e6 * 1024), 0.01);
+  EXPECT_NEAR(speed.samples_per_s.high / speed.samples_per_s.value, 2.5, 1e-9);
+  EXPECT_FALSE(speed.measured);
+  EXPECT_NE(speed.source.find("assumed from 30 % of the FLOPS of its data sheet"), std::string::npos);
+}
+
+TEST(SpeedOf, no_card_is_faster_than_its_peak) {
+  ModelProfile other = Models::built_in().find("RBase").value();
+  EXPECT_TRUE(speed_of(other, "T4", Gpus::built_in()).ok());
+  other.sequence = 1024;
+  EXPECT_EQ(speed_of(other, "T4", Gpus::built_in()).error().message,
+            "RBase: 418.2 samples/s of 1024 tokens on T4 are 320 TFLOPS (6 a parameter and token), and its "
+            "data sheet has 65; expected the model and the sequence that were measured (tw profile -o "
+            "model.yaml -- COMMAND)");
+  EXPECT_FALSE(speed_of(other, "A10", Gpus::built_in()).ok()) << "even a measured one";
+  EXPECT_FALSE(speed_of(other, "4xT4", Gpus::built_in()).ok());
+  other.sequence = 128;
+  EXPECT_TRUE(speed_of(other, "T4", Gpus::built_in()).ok());
+}
+
 }  // namespace
 }  // namespace tw::plan

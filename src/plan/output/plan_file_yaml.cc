@@ -32,8 +32,7 @@ const std::string kPlanKeys[] = {"run",
                                  "mode",
                                  "cluster",
                                  "anchors",
-                                 "checkpoint_interval_s",
-                                 "fallback"};
+                                 "checkpoint_interval_s"};
 
 /// Reads machines; messages name the file and the node's line.
 class GroupReader {

@@ -2,6 +2,7 @@
 #include "plan/output/prediction_csv.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <vector>
@@ -19,6 +20,11 @@ void add(std::vector<std::string>& fields, const Estimate& estimate) {
   for (const double number : {estimate.value, estimate.low, estimate.high}) fields.push_back(text_of(number));
 }
 
+void add(std::vector<std::string>& fields, const std::optional<Estimate>& priced) {
+  if (priced) return add(fields, *priced);
+  fields.insert(fields.end(), 3, "");
+}
+
 std::vector<std::string> header() {
   std::vector<std::string> fields{"exp_id", "model", "tbs", "peers"};
   for (const char* name :
@@ -27,6 +33,7 @@ std::vector<std::string> header() {
     for (const char* end : {"", "_low", "_high"}) fields.push_back(std::string(name) + end);
   }
   fields.push_back("limit");
+  fields.push_back("unpriced");
   return fields;
 }
 
@@ -56,12 +63,16 @@ Result<std::string> predict_row(const Question& question, Workload workload, con
   const Prediction& p = prediction;
   const Cost cost = cost_of(workload, peers, p, prices);
   std::vector<std::string> fields{id, name, target_batch_size, list};
-  for (const Estimate& estimate : {p.throughput_sps, p.local_sps, p.calc_s, p.comm_s, p.granularity,
-                                   p.sent_mb_per_peer_round, cost.vm_usd_per_h, cost.egress_usd_per_h,
-                                   cost.data_usd_per_h, cost.total_usd_per_h, cost.usd_per_million_samples}) {
+  for (const Estimate& estimate :
+       {p.throughput_sps, p.local_sps, p.calc_s, p.comm_s, p.granularity, p.sent_mb_per_peer_round})
     add(fields, estimate);
-  }
+  add(fields, cost.vm_usd_per_h);
+  add(fields, cost.egress_usd_per_h);
+  add(fields, cost.data_usd_per_h);
+  add(fields, cost.total_usd_per_h);
+  add(fields, cost.usd_per_million_samples);
   fields.push_back(p.limit);
+  fields.push_back(fmt::format("{}", fmt::join(cost.unpriced, "; ")));
   return csv_line(fields);
 }
 

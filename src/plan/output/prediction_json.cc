@@ -21,6 +21,11 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 Json range(const Estimate& estimate) { return {number(estimate.low), number(estimate.high)}; }
 
+/// null where a machine has no price.
+Json priced(const std::optional<Estimate>& usd) { return usd ? number(usd->value) : Json(nullptr); }
+
+Json priced_range(const std::optional<Estimate>& usd) { return usd ? range(*usd) : Json{nullptr, nullptr}; }
+
 /// Factors of the peers of each group, of all bandwidths, of the target batch size.
 constexpr double kPeers[] = {0.125, 0.25, 0.5, 1, 2, 4, 8};
 constexpr double kBandwidths[] = {0.1, 0.2, 0.5, 1, 2, 5, 10};
@@ -103,16 +108,17 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
     json[name] = number(estimate.value);
     ranges[name] = range(estimate);
   }
-  for (const auto& [name, estimate] :
-       std::initializer_list<std::pair<const char*, const Estimate&>>{{"vm", cost.vm_usd_per_h},
-                                                                      {"egress", cost.egress_usd_per_h},
-                                                                      {"data", cost.data_usd_per_h},
-                                                                      {"total", cost.total_usd_per_h}}) {
-    json["usd_per_h"][name] = estimate.value;
-    ranges["usd_per_h"][name] = range(estimate);
+  const std::initializer_list<std::pair<const char*, std::optional<Estimate>>> per_h{
+      {"vm", cost.vm_usd_per_h},
+      {"egress", cost.egress_usd_per_h},
+      {"data", cost.data_usd_per_h},
+      {"total", cost.total_usd_per_h}};
+  for (const auto& [name, usd] : per_h) {
+    json["usd_per_h"][name] = priced(usd);
+    ranges["usd_per_h"][name] = priced_range(usd);
   }
-  json["usd_per_million_samples"] = cost.usd_per_million_samples.value;
-  ranges["usd_per_million_samples"] = range(cost.usd_per_million_samples);
+  json["usd_per_million_samples"] = priced(cost.usd_per_million_samples);
+  ranges["usd_per_million_samples"] = priced_range(cost.usd_per_million_samples);
   json["limit"] = prediction.limit;
   json["reads"] = nullptr;
   if (const ReadRate& reads = prediction.reads; !reads.peer.empty())
@@ -124,6 +130,7 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
   json["overlap_s"] = prediction.overlap_s;
   json["ranges"] = ranges;
   json["assumptions"] = prediction.assumptions;
+  for (const std::string& machine : cost.unpriced) json["assumptions"].push_back(machine);
   for (const std::string& assumption : cost.assumptions) json["assumptions"].push_back(assumption);
   return json.dump(2) + "\n";
 }

@@ -19,6 +19,11 @@ std::string row(const char* what, const Estimate& estimate, const char* unit) {
   return text + "\n";
 }
 
+/// What needs the price of each machine.
+std::string priced_row(const char* what, const std::optional<Estimate>& usd, const char* unit) {
+  return usd ? row(what, *usd, unit) : fmt::format("{:<22}unknown\n", what);
+}
+
 std::string read_lines(const ReadRate& reads) {
   if (reads.peer.empty()) return "";
   return fmt::format("{:<22}{:>10} requests/s\n{:<22}{}\n", "reads", significant(reads.requests_per_s, 4), "",
@@ -47,16 +52,17 @@ std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peer
   text += row("granularity", p.granularity, "");
   text += row("sent by a peer", p.sent_mb_per_peer_round, "MB a round");
   text += read_lines(p.reads);
-  text += row("machines", cost.vm_usd_per_h, "USD/h");
+  text += priced_row("machines", cost.vm_usd_per_h, "USD/h");
   text += row("egress", cost.egress_usd_per_h, "USD/h");
   text += row("data", cost.data_usd_per_h, "USD/h");
-  text += row("all", cost.total_usd_per_h, "USD/h");
-  text += row("a million samples", cost.usd_per_million_samples, "USD");
+  text += priced_row("all", cost.total_usd_per_h, "USD/h");
+  text += priced_row("a million samples", cost.usd_per_million_samples, "USD");
   text += fmt::format("{:<22}{}\n", "limit", p.limit);
   if (std::isfinite(p.granularity.value))
     text += fmt::format("{:<22}{:.2f} times as fast at best\n", "twice the peers",
                         speed_up(p.granularity.value, 2));
   for (const std::string& assumption : p.assumptions) text += "assumed: " + assumption + "\n";
+  for (const std::string& machine : cost.unpriced) text += "price: " + machine + "\n";
   for (const std::string& assumption : cost.assumptions) text += "price: " + assumption + "\n";
   return text;
 }

@@ -27,8 +27,10 @@ std::string choice_line(const Job& job, const Recommendation& plan) {
                      job.front_point > 0 ? "by --point" : "the knee of the front");
 }
 
-std::string search_line(const Recommendation& plan) {
+std::string search_line(const Job& job, const Recommendation& plan) {
   if (!plan.method.empty()) return fmt::format("Chosen by {}.\n", plan.method);
+  if (plan.exact && job.goal == Goal::fastest)
+    return "The search was exact: no other plan is faster by this model by more than 0.1 %.\n";
   if (plan.exact) return "The search was exact: no other plan is better by this model.\n";
   if (plan.gap <= kNotLookedFor) return "No other plan is better by this model by more than 0.01 %.\n";
   return fmt::format("The search was cut short: no plan is better by more than {} %.\n",
@@ -120,7 +122,7 @@ std::string to_text(const Job& job, const Recommendation& plan) {
   if (job.goal == Goal::pareto)
     for (const Option& one : plan.front) text += row_of(one, width);
   for (const Option& one : plan.others) text += row_of(one, width);
-  text += "\n" + choice_line(job, plan) + search_line(plan) + spread_lines(job, plan.chosen) +
+  text += "\n" + choice_line(job, plan) + search_line(job, plan) + spread_lines(job, plan.chosen) +
           checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
@@ -141,8 +143,6 @@ std::string to_plan_file(const Job& job, const MarketSpace& market, const Recomm
   text += "peers:\n" + peer_lines(market, plan) + "anchors:" + anchor_lines(market, plan);
   if (plan.checkpoint_interval_s > 0)
     text += fmt::format("checkpoint_interval_s: {:.0f}\n", plan.checkpoint_interval_s);
-  text += "fallback:\n  rule: on-demand when the spot machines seen so far would not do the rest in time\n";
-  if (job.deadline_h > 0) text += fmt::format("  deadline_h: {:g}\n", job.deadline_h);
   return text;
 }
 

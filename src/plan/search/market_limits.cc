@@ -6,18 +6,65 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
+
+#include "base/result.h"
+#include "plan/model/gpu_memory.h"
 
 namespace tw::plan {
 namespace {
 
 using market::Offer;
 
-bool listed(const std::vector<std::string>& list, std::initializer_list<std::string> names) {
-  if (list.empty()) return true;
+using Names = std::vector<std::string>;
+
+/// What the lists of a job may call an offer.
+Names gpu_names(const Offer& offer) { return {offer.gpu, machine_name(offer)}; }
+
+Names region_names(const Offer& offer) {
+  Names names{offer.region, offer.provider + ":" + offer.region};
+  if (!offer.zone.empty()) names.push_back(offer.zone);
+  return names;
+}
+
+Names provider_names(const Offer& offer) { return {offer.provider}; }
+
+Names purchase_names(const Offer& offer) { return {std::string(to_string(offer.purchase))}; }
+
+/// A list of the job that says what may be rented, and what it calls an offer.
+struct MarketList {
+  const char* name;
+  Names (*asked)(const Job& job);
+  void (*lift)(Job& job);
+  Names (*names_of)(const Offer& offer);
+};
+
+constexpr MarketList kLists[] = {
+    {"gpus", [](const Job& job) { return job.gpus; }, [](Job& job) { job.gpus.clear(); }, gpu_names},
+    {"regions", [](const Job& job) { return job.regions; }, [](Job& job) { job.regions.clear(); },
+     region_names},
+    {"providers", [](const Job& job) { return job.providers; }, [](Job& job) { job.providers.clear(); },
+     provider_names},
+    {"purchase",
+     [](const Job& job) {
+       Names names;
+       for (const market::Purchase one : job.purchases) names.emplace_back(to_string(one));
+       return names;
+     },
+     [](Job& job) { job.purchases.clear(); }, purchase_names}};
+
+bool has_any(const Names& list, const Names& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   });
+}
+
+bool allows(const Names& list, const Names& names) { return list.empty() || has_any(list, names); }
+
+bool is_excluded(const Job& job, const Offer& offer) {
+  return std::any_of(std::begin(kLists), std::end(kLists),
+                     [&](const MarketList& list) { return has_any(job.exclude, list.names_of(offer)); });
 }
 
 /// A few of them, as text.
@@ -32,20 +79,6 @@ std::string some_of(const std::set<std::string>& names) {
                      names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "");
 }
 
-/// The value of an offer that the limit of that name restricts.
-std::string value_of(const std::string& limit, const Offer& offer) {
-  if (limit == "gpus") return machine_name(offer);
-  if (limit == "regions") return offer.provider + ":" + offer.region;
-  return limit == "providers" ? offer.provider : std::string(to_string(offer.purchase));
-}
-
-std::string asked_of(const std::string& limit, const Job& job) {
-  if (limit == "gpus") return fmt::format("{}", fmt::join(job.gpus, ", "));
-  if (limit == "regions") return fmt::format("{}", fmt::join(job.regions, ", "));
-  if (limit == "providers") return fmt::format("{}", fmt::join(job.providers, ", "));
-  return std::string(to_string(job.purchase.value_or(market::Purchase::owned)));
-}
-
 }  // namespace
 
 std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) {
@@ -56,7 +89,7 @@ std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) 
                    .region = group.site.region,
                    .zone = group.site.zone,
                    .failure_domain = to_string(group.site),
-                   .vm_type = "own",
+                   .vm_type = std::string(kOwnHost),
                    .gpu = several ? several->gpu : group.gpu,
                    .gpus = several ? several->count : 1.0,
                    .purchase = market::Purchase::owned,
@@ -65,72 +98,110 @@ std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) 
   return all;
 }
 
+bool is_own_host(const Job& job, const Offer& offer) {
+  return offer.vm_type == kOwnHost &&
+         std::any_of(job.owned.begin(), job.owned.end(), [&](const PeerGroup& group) {
+           return group.gpu == machine_name(offer) && group.site == site_of(offer);
+         });
+}
+
 std::string unfit(const Job& job, const Offer& offer) {
+  if (is_own_host(job, offer)) return "";
   if (offer.gpu.empty()) return "machines without a GPU";
   if (offer.gpus != std::floor(offer.gpus) || offer.gpus < 1) return "machines with a part of a GPU";
-  if (!listed(job.providers, {offer.provider})) return "providers";
-  if (!listed(job.regions, {offer.region, offer.provider + ":" + offer.region, offer.zone})) return "regions";
-  if (!listed(job.gpus, {offer.gpu, machine_name(offer)})) return "gpus";
-  if (job.purchase && offer.purchase != *job.purchase && offer.purchase != market::Purchase::owned)
-    return "purchase";
-  return "";
+  for (const MarketList& list : kLists) {
+    const bool owned = list.names_of == purchase_names && offer.purchase == market::Purchase::owned;
+    if (!owned && !allows(list.asked(job), list.names_of(offer))) return list.name;
+  }
+  return is_excluded(job, offer) ? "exclude" : "";
 }
 
 bool is_in_market(const Job& job, const Offer& offer) {
-  return listed(job.providers, {offer.provider}) &&
-         listed(job.regions, {offer.region, offer.provider + ":" + offer.region, offer.zone});
+  return allows(job.providers, provider_names(offer)) && allows(job.regions, region_names(offer)) &&
+         !is_excluded(job, offer);
 }
+
+Result<Speed> speed_on(const MarketInputs& inputs, const Offer& offer) {
+  const ModelProfile& model = inputs.workload.model;
+  TW_TRY(const auto speed, speed_of(model, machine_name(offer), inputs.knowledge.gpus));
+  TW_TRY(check_gpu_memory(model, machine_name(offer), offer.gpu_memory_gib, inputs.knowledge.gpus));
+  return speed;
+}
+
+namespace {
+
+/// Why the first of the offers that the job allows cannot train the model; empty: it allows none.
+std::string why_unusable(const MarketInputs& inputs) {
+  for (const Offer& offer : all_offers(inputs.job, inputs.offers)) {
+    if (!unfit(inputs.job, offer).empty()) continue;
+    if (const auto speed = speed_on(inputs, offer); !speed) return "; " + speed.error().message;
+  }
+  return "";
+}
+
+}  // namespace
 
 Error no_offer(const MarketInputs& inputs) {
   std::vector<std::string> ways;
-  for (const char* limit : {"gpus", "regions", "providers", "purchase"}) {
-    Job job = inputs.job;
-    if (std::string_view(limit) == "gpus") job.gpus.clear();
-    if (std::string_view(limit) == "regions") job.regions.clear();
-    if (std::string_view(limit) == "providers") job.providers.clear();
-    if (std::string_view(limit) == "purchase") job.purchase.reset();
-    if (job == inputs.job) continue;
+  const auto try_without = [&](const std::string& name, const Names& asked, const Job& job,
+                               Names (*names_of)(const Offer&)) {
     std::set<std::string> there_are;
-    for (const Offer& offer : all_offers(job, inputs.offers))
-      if (unfit(job, offer).empty() &&
-          speed_of(inputs.workload.model, machine_name(offer), inputs.knowledge.gpus).ok())
-        there_are.insert(value_of(limit, offer));
+    for (const Offer& offer : all_offers(job, inputs.offers)) {
+      if (unfit(job, offer).empty() && speed_on(inputs, offer)) there_are.insert(names_of(offer).back());
+    }
     if (!there_are.empty())
-      ways.push_back(fmt::format("{} {}: without this limit there are {}", limit, asked_of(limit, inputs.job),
+      ways.push_back(fmt::format("{} {}: without this limit there are {}", name, fmt::join(asked, ", "),
                                  some_of(there_are)));
+  };
+  bool limited = !inputs.job.exclude.empty();
+  for (const MarketList& list : kLists) {
+    if (list.asked(inputs.job).empty()) continue;
+    limited = true;
+    Job job = inputs.job;
+    list.lift(job);
+    try_without(list.name, list.asked(inputs.job), job, list.names_of);
   }
-  if (!ways.empty()) return Error{fmt::format("no offer fits. {}", fmt::join(ways, "; "))};
-  const bool limited = !inputs.job.gpus.empty() || !inputs.job.regions.empty() ||
-                       !inputs.job.providers.empty() || inputs.job.purchase.has_value();
-  return Error{
-      fmt::format("no offer{} of a machine with a GPU of known speed; see tw catalog list, and --offers FILE "
-                  "for your own",
-                  limited ? " fits, and lifting one of gpus, regions, providers and purchase does not help: "
-                            "there is none"
-                          : "")};
+  if (!inputs.job.exclude.empty()) {
+    Job job = inputs.job;
+    job.exclude.clear();
+    try_without("exclude", inputs.job.exclude, job, gpu_names);
+  }
+  const std::string why = why_unusable(inputs);
+  if (!ways.empty()) return Error{fmt::format("no offer fits. {}{}", fmt::join(ways, "; "), why)};
+  return Error{fmt::format(
+      "no offer{} of a machine that can train this model{}; see tw catalog list, and --offers FILE for your "
+      "own",
+      limited ? " fits, and lifting one of gpus, regions, providers, purchase and exclude does not help: "
+                "there is none"
+              : "",
+      why)};
 }
 
 void note_names_without_offers(const MarketInputs& inputs, std::vector<std::string>& notes) {
-  const auto note = [&](const char* limit, const std::vector<std::string>& names, auto has) {
-    for (const std::string& name : names)
-      if (std::none_of(inputs.offers.begin(), inputs.offers.end(),
-                       [&](const Offer& offer) { return has(offer, name); }))
-        notes.push_back(fmt::format("{} {}: no offer has it", limit, name));
+  const std::vector<Offer> offers = all_offers(inputs.job, inputs.offers);
+  const auto note = [&](const char* key, const std::string& name, auto names) {
+    if (std::none_of(offers.begin(), offers.end(), [&](const Offer& offer) { return names({name}, offer); }))
+      notes.push_back(fmt::format("{} {}: no offer has it", key, name));
   };
-  note("gpus", inputs.job.gpus, [](const Offer& offer, const std::string& name) {
-    return name == offer.gpu || name == machine_name(offer);
-  });
-  note("regions", inputs.job.regions, [](const Offer& offer, const std::string& name) {
-    return name == offer.region || name == offer.provider + ":" + offer.region || name == offer.zone;
-  });
-  note("providers", inputs.job.providers,
-       [](const Offer& offer, const std::string& name) { return name == offer.provider; });
+  for (const MarketList& list : kLists)
+    for (const std::string& name : list.asked(inputs.job))
+      note(list.name, name,
+           [&](const Names& one, const Offer& offer) { return has_any(one, list.names_of(offer)); });
+  for (const std::string& name : inputs.job.exclude)
+    note("exclude", name, [](const Names& one, const Offer& offer) {
+      return std::any_of(std::begin(kLists), std::end(kLists),
+                         [&](const MarketList& list) { return has_any(one, list.names_of(offer)); });
+    });
 }
 
 Status check_names(const MarketInputs& inputs) {
   for (const PeerGroup& group : inputs.job.owned) {
-    const auto speed = speed_of(inputs.workload.model, group.gpu, inputs.knowledge.gpus);
-    if (!speed) return Error{fmt::format("owned {}: {}", to_string({group}), speed.error().message)};
+    const ModelProfile& model = inputs.workload.model;
+    const auto speed = speed_of(model, group.gpu, inputs.knowledge.gpus);
+    const Status fits = check_gpu_memory(model, group.gpu, 0, inputs.knowledge.gpus);
+    if (!speed || !fits)
+      return Error{fmt::format("owned {}: {}", to_string({group}),
+                               speed ? fits.error().message : speed.error().message)};
   }
   for (const auto& [name, most] : inputs.job.quotas) {
     std::set<std::string> names;

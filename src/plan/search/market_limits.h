@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/search/market_space.h"
@@ -9,13 +10,22 @@
 /// Offers that the limits of a job allow, and the error when there are none.
 namespace tw::plan {
 
+/// The type of machine of the job's own hosts.
+inline constexpr std::string_view kOwnHost = "own";
+
+/// A host of the list `owned`: the job names it itself, so the lists of what may be rented do not concern it.
+bool is_own_host(const Job& job, const market::Offer& offer);
+
+/// Speed of the model on the machine; an error if it is not known, cannot be, or the model does not fit.
+Result<Speed> speed_on(const MarketInputs& inputs, const market::Offer& offer);
+
 /// Offers of the market and the job's own hosts.
 std::vector<market::Offer> all_offers(const Job& job, const std::vector<market::Offer>& offers);
 
 /// The limits of the job that the offer violates; empty: none.
 std::string unfit(const Job& job, const market::Offer& offer);
 
-/// Checks only providers and regions.
+/// Checks only providers, regions and what is excluded.
 bool is_in_market(const Job& job, const market::Offer& offer);
 
 /// Names limits each of which leaves no offer, and what there is without them.
@@ -24,7 +34,7 @@ Error no_offer(const MarketInputs& inputs);
 /// Notes names that no offer of the market has: they are misspelt or not in the catalog.
 void note_names_without_offers(const MarketInputs& inputs, std::vector<std::string>& notes);
 
-/// The user's own hosts must have a known speed, and quotas must name something.
+/// The user's own hosts must have a known speed and enough memory, and quotas must name something.
 Status check_names(const MarketInputs& inputs);
 
 }  // namespace tw::plan

@@ -26,7 +26,7 @@ constexpr double kJoin_s = 80;
 
 int most_of(const Job& job, const Offer& offer) {
   for (const PeerGroup& group : job.owned)
-    if (offer.vm_type == "own" && group.gpu == machine_name(offer) && group.site == site_of(offer))
+    if (offer.vm_type == kOwnHost && group.gpu == machine_name(offer) && group.site == site_of(offer))
       return group.count;
   return job.offer_max > 0 ? std::min(job.offer_max, job.peers_max) : job.peers_max;
 }
@@ -54,6 +54,7 @@ Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Spe
   one.samples_per_s = std::min(one.samples_per_s, card_sps);
   one.start_s = (offer.start_up_s > 0 ? offer.start_up_s : kStart_s) + kJoin_s;
   one.join_s = kJoin_s;
+  one.free_traffic = !inputs.tariffs.knows(site_of(offer));
   if (offer.purchase == market::Purchase::spot && !inputs.seen.empty())
     one.lifetimes = learned(one.lifetimes, inputs.seen);
   const double life_s = mean_life_h(one.lifetimes, offer, inputs.job.shocks) * 3600;
@@ -151,11 +152,9 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   std::vector<Candidate> all;
   for (const Offer& offer : all_offers(inputs.job, inputs.offers)) {
     const std::string reason = unfit(inputs.job, offer);
-    const auto speed = reason.empty()
-                           ? speed_of(inputs.workload.model, machine_name(offer), inputs.knowledge.gpus)
-                           : Result<Speed>(Error{""});
+    const auto speed = reason.empty() ? speed_on(inputs, offer) : Result<Speed>(Error{reason});
     if (speed) all.push_back(candidate_of(inputs, offer, speed.value()));
-    if (!speed) ++left_out[reason.empty() ? "GPU of unknown speed: " + offer.gpu : reason];
+    if (!speed) ++left_out[speed.error().message];
   }
   if (all.empty()) return no_offer(inputs);
   note_names_without_offers(inputs, market.left_out);

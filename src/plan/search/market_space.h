@@ -26,9 +26,10 @@ struct Candidate {
   double speed_factor = 1;   ///< of its 80 % range
   std::string speed_source;
   market::LifetimeLaw lifetimes;
-  double start_s = 0;        ///< from the request until it contributes
-  double join_s = 0;         ///< part of start_s after it runs
-  double working_share = 1;  ///< of all time, replacements included
+  double start_s = 0;         ///< from the request until it contributes
+  double join_s = 0;          ///< part of start_s after it runs
+  bool free_traffic = false;  ///< counted so, for nobody knows the tariff
+  double working_share = 1;   ///< of all time, replacements included
   double paid_share = 1;
 };
 
