@@ -10,10 +10,21 @@
 #include "plan/input/cluster_yaml.h"
 #include "plan/output/prediction_csv.h"
 #include "plan/output/prediction_json.h"
+#include "plan/output/prediction_sweep.h"
 #include "plan/output/prediction_text.h"
 
 namespace tw::cli {
 namespace {
+
+int predict_sweep(const PredictArguments& arguments, const plan::Workload& workload,
+                  const std::vector<plan::PeerGroup>& peers, const plan::Prices& prices) {
+  const auto range = plan::parse_sweep(arguments.sweep);
+  if (!range) return complain("--sweep " + range.error().message, kUsage);
+  const auto points = sweep(workload, peers, range.value(), prices);
+  if (!points) return complain(arguments.cluster + ": " + points.error().message, kUsage);
+  print_out("{}", arguments.json ? to_json(workload, points.value()) : to_text(workload, points.value()));
+  return kDone;
+}
 
 int predict_cluster(const PredictArguments& arguments) {
   const auto text = read_text_file(arguments.cluster, kMostYamlBytes);
@@ -28,14 +39,15 @@ int predict_cluster(const PredictArguments& arguments) {
   const auto workload = workload_of(cluster.value(), arguments.cluster);
   if (!workload) return complain(workload.error().message, kUsage);
   const std::vector<plan::PeerGroup>& peers = cluster.value().peers;
-  const auto prediction = predict(workload.value(), peers);
-  if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
   const auto at_hand = price_sources(arguments.market);
   if (!at_hand) return complain(at_hand.error().message, kUsage);
   const plan::Prices prices{.own = cluster.value().own_prices,
                             .offers = at_hand.value().offers,
                             .data = cluster.value().data,
                             .purchases = cluster.value().purchases};
+  if (!arguments.sweep.empty()) return predict_sweep(arguments, workload.value(), peers, prices);
+  const auto prediction = predict(workload.value(), peers);
+  if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
   const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
   if (!arguments.html.empty()) {
     const Status done =
@@ -73,6 +85,8 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
   command->add_option("--pattern", arguments.pattern,
                       "tradewind, tradewind-sites, hivemind, ring or parameter-server");
   command->add_flag("--json", arguments.json, "one object instead of a table");
+  command->add_option("--sweep", arguments.sweep,
+                      "peers=1..64: a row for each number of peers, and up to which number they pay");
   command->add_option("--html", arguments.html, "FILE: write the prediction as a page with sliders");
   describe_market(*command, arguments.market);
   command->footer(
@@ -80,7 +94,7 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
       "Exit codes: 0 predicted, 1 a file cannot be written, 2 wrong usage or input.\n"
       "How good predictions are, and when not to believe them: docs/planner.md\n"
       "\nExamples:\n  tw predict examples/cluster.yaml\n  tw predict --batch clusters.csv --pattern "
-      "hivemind");
+      "hivemind\n  tw predict examples/cluster.yaml --sweep peers=1..64");
 }
 
 int predict(const PredictArguments& arguments) {
@@ -89,6 +103,10 @@ int predict(const PredictArguments& arguments) {
   if (!arguments.html.empty() && arguments.cluster.empty())
     return complain(fmt::format("--html {}: is for one CLUSTER.yaml, not for --batch", arguments.html),
                     kUsage);
+  if (!arguments.sweep.empty() && (arguments.cluster.empty() || !arguments.html.empty()))
+    return complain(
+        fmt::format("--sweep {}: goes with one CLUSTER.yaml, without --batch and --html", arguments.sweep),
+        kUsage);
   return arguments.batch.empty() ? predict_cluster(arguments) : predict_batch(arguments);
 }
 

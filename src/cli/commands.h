@@ -61,6 +61,7 @@ struct PredictArguments {
   std::string batch;
   std::string pattern;
   std::string html;
+  std::string sweep;
   bool json = false;
   MarketArguments market;
 };

@@ -23,7 +23,7 @@ GpuMemoryNeed gpu_memory_need(const ModelProfile& model);
 Status check_gpu_memory(const ModelProfile& model, const std::string& machine, double memory_gib,
                         const Gpus& gpus);
 
-/// Of one GPU of the machine; 0: not known.
+/// The memory of one GPU of the machine; 0: not known.
 double gpu_memory_gib(const std::string& machine, double memory_gib, const Gpus& gpus);
 
 }  // namespace tw::plan

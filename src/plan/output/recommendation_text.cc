@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text/quantity.h"
+#include "plan/advise/answers.h"
 #include "plan/output/prediction_text.h"
 
 namespace tw::plan {
@@ -68,6 +69,24 @@ std::string read_lines_of(const Recommendation& plan) {
                      peer_reads_text(reads), reads.limits() ? "\nlimit: data" : "");
 }
 
+/// What the numbers mean: up to how many machines it pays, and whether traffic is most of the cost.
+std::string answer_lines(const Job& job, const Recommendation& plan) {
+  std::vector<FleetSpeed> fleets;
+  for (const Option& one : plan.front)
+    fleets.push_back({count_of(one.peers), one.samples_per_s, one.usd_per_h});
+  std::ranges::sort(fleets, {}, &FleetSpeed::usd_per_h);
+  const double traffic_usd = plan.chosen.round.usd / job.target_batch_size * job.samples;
+  std::string text;
+  for (const std::string& answer :
+       {paying_answer(fleets), traffic_answer(traffic_usd, plan.chosen.usd, job.target_batch_size)})
+    if (!answer.empty()) text += answer + "\n";
+  if (job.sequence > 0)
+    text += fmt::format("In tokens of {:g} a sample: {} tokens/s, {} $ a billion.\n", job.sequence,
+                        significant(plan.chosen.samples_per_s * job.sequence, 4),
+                        significant(plan.chosen.usd_per_million * 1e3 / job.sequence, 4));
+  return text.empty() ? "" : text + "\n";
+}
+
 /// On-demand and owned machines.
 bool is_anchor(const Candidate& one) { return one.offer.purchase != market::Purchase::spot; }
 
@@ -122,8 +141,8 @@ std::string to_text(const Job& job, const Recommendation& plan) {
   if (job.goal == Goal::pareto)
     for (const Option& one : plan.front) text += row_of(one, width);
   for (const Option& one : plan.others) text += row_of(one, width);
-  text += "\n" + choice_line(job, plan) + search_line(job, plan) + spread_lines(job, plan.chosen) +
-          checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
+  text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + search_line(job, plan) +
+          spread_lines(job, plan.chosen) + checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
 }
