@@ -481,9 +481,11 @@ Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int
 
 namespace {
 
-/// Three digits, or whole numbers from a thousand on: +18.4, +1370.
-std::string difference_text(double percent) {
-  return std::abs(percent) < 999.5 ? fmt::format("{:+.3g}", percent) : fmt::format("{:+.0f}", percent);
+/// "19.67 $ less", "102 h longer".
+std::string difference_text(double difference, int digits, const char* unit, const char* more,
+                            const char* less) {
+  return fmt::format("{} {} {}", significant(std::abs(difference), digits), unit,
+                     difference < 0 ? less : more);
 }
 
 }  // namespace
@@ -497,9 +499,8 @@ std::string verdict_on(const Job& job, const Option& other, const Option& chosen
   if (job.budget_usd_per_h > 0 && other.usd_per_h > job.budget_usd_per_h * (1 + 1e-9))
     return fmt::format("exceeds the budget per hour by {} $",
                        significant(other.usd_per_h - job.budget_usd_per_h, 3));
-  const double cost = 100 * (other.usd / chosen.usd - 1);
-  const double time = 100 * (other.hours / chosen.hours - 1);
-  return fmt::format("{} % cost, {} % time", difference_text(cost), difference_text(time));
+  return fmt::format("{}, {}", difference_text(other.usd - chosen.usd, 4, "$", "more", "less"),
+                     difference_text(other.hours - chosen.hours, 3, "h", "longer", "shorter"));
 }
 
 Recommendation described(const Job& job, const MarketSpace& market, const std::vector<int>& counts,

@@ -326,6 +326,13 @@ TEST(Recommendation, lists_of_what_may_be_rented_do_not_concern_owned_hosts) {
     EXPECT_THAT(note, testing::Not(HasSubstr("no offer has it")));
 }
 
+TEST(Recommendation, another_option_is_compared_in_dollars_and_hours) {
+  const Option chosen{.counts = {1}, .hours = 7, .usd = 50};
+  EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 109, .usd = 30.33}, chosen),
+            "19.67 $ less, 102 h longer");
+  EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 5.5, .usd = 60}, chosen), "10 $ more, 1.5 h shorter");
+}
+
 TEST(Recommendation, what_is_excluded_is_not_rented) {
   Planning planning;
   planning.job().gpus = {};

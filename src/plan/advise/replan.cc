@@ -60,8 +60,14 @@ class Replanner {
       counts_[choice] += group.count;
       market_.space.choices[choice].most = std::max(market_.space.choices[choice].most, counts_[choice]);
       planned += group.count;
-      usd_per_h += group.count * group.usd_per_h;
-      note_price(group, *now);
+      const bool unpriced = group.usd_per_h == 0 && group.purchase != market::Purchase::owned;
+      if (unpriced && now->offer.source == kNoLongerOffered)
+        return Error{
+            fmt::format("{}x{}@{} of the plan: no longer offered, and without usd_per_h; expected its "
+                        "price in the plan",
+                        group.count, group.gpu, to_string(group.site))};
+      usd_per_h += group.count * (unpriced ? now->usd_per_h : group.usd_per_h);
+      if (!unpriced) note_price(group, *now);
     }
     replan_.missing = std::max(0, planned - in_.progress.peers);
     replan_.usd_spent = in_.progress.peer_hours * usd_per_h / planned;

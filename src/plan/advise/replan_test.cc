@@ -175,6 +175,19 @@ TEST(Replan, machines_that_are_no_longer_offered_are_known_by_their_plan) {
   EXPECT_EQ(count_of(next.value().current.peers), 3);
 }
 
+TEST(Replan, a_machine_without_a_price_does_not_count_as_free) {
+  Underway run;
+  run.follow({{market::parse_site("gcp:us-west").value(), "n1", "2xT4", 3, market::Purchase::spot, 0}});
+  EXPECT_THAT(run.at(2, 0.3, 0).error().message,
+              HasSubstr("3x2xT4@gcp:us-west of the plan: no longer offered, and without usd_per_h"));
+  const auto spent = [&](double usd_per_h) {
+    run.follow({{market::parse_site("gcp:us-west").value(), "n1-standard-8+T4", "T4", 3,
+                 market::Purchase::spot, usd_per_h}});
+    return run.at(2, 0.3, 0).value().usd_spent;
+  };
+  EXPECT_EQ(spent(0), spent(0.18)) << "the price of today stands in";
+}
+
 TEST(Replan, limits_that_are_gone_and_plans_that_are_none_are_named) {
   Underway run;
   run.follow_best();
