@@ -22,8 +22,9 @@ ReplanAnswer replan_now(const ReplanArguments& arguments) {
       (std::filesystem::path(arguments.plan).parent_path() / plan.value().job).lexically_normal().string();
   const auto job = read_job_file(file);
   if (!job) return {job.error(), kUsage};
-  const auto progress = progress_in(arguments.logs, host::now_unix_s());
+  auto progress = progress_in(arguments.logs, host::now_unix_s());
   if (!progress) return {progress.error(), kUsage};
+  plan::note_unanswered(progress.value().zones, arguments.asked);
   const auto& peers = plan.value().peers;
   const auto market = market_for(file, job.value(), arguments.sources, peers,
                                  !std::all_of(peers.begin(), peers.end(), plan::trains));

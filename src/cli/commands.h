@@ -12,6 +12,7 @@
 #include "cli/sim/sim_what_if.h"
 #include "launch/local/child.h"
 #include "peer/link_options.h"
+#include "plan/advise/live_market.h"
 
 namespace CLI {
 class App;
@@ -199,6 +200,7 @@ struct ReplanArguments {
   std::string logs;  ///< folder or log of the run
   bool json = false;
   PlanSources sources;
+  std::vector<plan::ZoneSeen> asked{};  ///< zones that were asked for machines, and gave none yet
 };
 
 void describe_replan(CLI::App& app, ReplanArguments& arguments);

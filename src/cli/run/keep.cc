@@ -19,6 +19,7 @@
 #include "cli/run/run_place.h"
 #include "cli/terminal/terminal.h"
 #include "host/loop.h"
+#include "launch/asked.h"
 #include "launch/fleet.h"
 #include "launch/restarts.h"
 #include "plan/advise/plan_change.h"
@@ -78,6 +79,7 @@ class Keeper {
     if (const auto condemned = launch::last_anchor_that_goes(deployment, reports.value()); condemned != 0)
       replace_anchor(engine, store, condemned);
     leavers_.look(engine, deployment, loop_.now());
+    asked_.look(deployment, reports.value(), loop_.now());
     collect_changed(engine, deployment, reports.value());
     if (engine.restarts_peers()) hurry(engine, deployment, reports.value());
     restart(engine, store, reports.value());
@@ -175,6 +177,10 @@ class Keeper {
       if (goes && state != seen) changed.push_back(peer);
       seen = state;
     }
+    if (changed.empty()) return;
+    // The survivors' logs say what was lost where: the plan is judged again at the next look.
+    collect_at_ = loop_.now();
+    replan_at_ = std::min(replan_at_, loop_.now() + every_);
     collect(engine, deployment, changed);
   }
 
@@ -212,7 +218,8 @@ class Keeper {
     if (state.job_file.empty()) return;
     const auto next = replan_now({.plan = state.plan_file,
                                   .logs = state.deployment.folder + "/logs",
-                                  .sources = {.market = arguments_.market}})
+                                  .sources = {.market = arguments_.market},
+                                  .asked = asked_.unanswered(loop_.now())})
                           .replan;
     if (!next) return warn(next.error().message);
     show_news(fmt::format("plan: {}: {}", plan::to_string(next.value().advice), next.value().reason));
@@ -255,6 +262,7 @@ class Keeper {
   host::Loop loop_;
   launch::Restarts restarts_;
   Leavers leavers_;
+  launch::Asked asked_;
   std::string last_warning_;
   std::map<std::uint32_t, std::uint32_t> hurried_;   ///< restarts by the engine, by peer
   std::map<std::uint32_t, launch::PeerState> seen_;  ///< at the last look

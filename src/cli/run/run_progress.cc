@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "base/result.h"
 #include "cli/plan/own_lives.h"
@@ -38,6 +40,71 @@ void take_peers(const monitor::Journal& journal, plan::RunProgress& progress) {
   if (progress.peers == 0) progress.peers = at_the_end;
 }
 
+/// A machine that came, or was taken: lost, or gone after a notice.
+struct SpotChange {
+  double at_s = 0;
+  PeerId peer;
+  bool taken = false;
+};
+
+std::vector<SpotChange> changes_of(const std::vector<monitor::Interruption>& interruptions) {
+  std::vector<SpotChange> changes;
+  std::set<PeerId> told;
+  for (const monitor::Interruption& one : interruptions) {
+    using Kind = monitor::Interruption::Kind;
+    if (one.kind == Kind::notice) told.insert(one.peer);
+    const bool taken = one.kind == Kind::lost || (one.kind == Kind::left && told.contains(one.peer));
+    if (taken || one.kind == Kind::joined) changes.push_back({one.at_s, one.peer, taken});
+  }
+  return changes;
+}
+
+/// By site of peers that are no anchors: since when it has a machine, or none any more.
+std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, double now_s) {
+  std::map<market::Site, plan::ZoneSeen> zones;
+  std::map<market::Site, double> changed_s;
+  std::map<PeerId, double> began_s;
+  std::map<PeerId, market::Site> sites;
+  for (const monitor::BoardPeer& peer : board.peers) {
+    const auto site = market::parse_site(peer.site);
+    if (site && !peer.anchor) sites.emplace(peer.peer, site.value());
+  }
+  const std::vector<SpotChange> changes = changes_of(board.interruptions);
+  for (const auto& [peer, site] : sites) {
+    plan::ZoneSeen& zone =
+        zones.try_emplace(site, plan::ZoneSeen{.site = site, .sight = {}, .spells = {}}).first->second;
+    const auto first = std::ranges::find(changes, peer, &SpotChange::peer);
+    if (first != changes.end() && !first->taken) continue;
+    began_s[peer] = 0;
+    ++zone.living;
+    zone.sight.up = true;
+  }
+  const auto live = [&](plan::ZoneSeen& zone, PeerId peer, double until_s, bool taken) {
+    zone.spells.add_life((until_s - began_s[peer]) / 3600, taken);
+  };
+  for (const SpotChange& change : changes) {
+    const auto site = sites.find(change.peer);
+    if (site == sites.end() || began_s.contains(change.peer) != change.taken) continue;
+    plan::ZoneSeen& zone = zones.at(site->second);
+    zone.living += change.taken ? -1 : 1;
+    if (zone.sight.up == change.taken) changed_s[site->second] = change.at_s;
+    zone.sight.up = !change.taken;
+    if (change.taken) {
+      live(zone, change.peer, change.at_s, true);
+      began_s.erase(change.peer);
+    } else {
+      began_s[change.peer] = change.at_s;
+    }
+  }
+  for (const auto& [peer, begun] : began_s) live(zones.at(sites.at(peer)), peer, now_s, false);
+  std::vector<plan::ZoneSeen> all;
+  for (auto& [site, zone] : zones) {
+    zone.sight.age_h = std::max(0.0, now_s - changed_s[site]) / 3600;
+    all.push_back(std::move(zone));
+  }
+  return all;
+}
+
 }  // namespace
 
 plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
@@ -55,6 +122,7 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   take_peers(journal, progress);
   progress.losses = static_cast<int>(std::ranges::count(
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));
+  progress.zones = zones_of(board, progress.elapsed_h * 3600);
   for (const market::Lived& life : lives_of(std::move(entries))) progress.peer_hours += life.hours;
   return progress;
 }

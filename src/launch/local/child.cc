@@ -23,7 +23,7 @@ namespace tw::launch {
 namespace {
 
 /// A program to start.
-struct Start {
+struct ChildStart {
   std::string program;
   std::vector<std::string> words;  ///< argv, the name of the program first
   std::vector<Variable> environment{};
@@ -32,7 +32,8 @@ struct Start {
 };
 
 /// Between fork and exec: async-signal-safe calls alone, because libraries have threads that are not copied.
-[[noreturn]] void become(const Start& start, char* const* arguments, char* const* environment, pid_t parent) {
+[[noreturn]] void become(const ChildStart& start, char* const* arguments, char* const* environment,
+                         pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before the line above
   for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_DFL);
@@ -72,7 +73,7 @@ std::vector<std::string> environment_with(const std::vector<Variable>& more) {
   return lines;
 }
 
-Result<pid_t> start_process(Start start) {
+Result<pid_t> start_process(ChildStart start) {
   std::vector<std::string> variables = environment_with(start.environment);
   const std::vector<char*> argv = pointers_to(start.words), envp = pointers_to(variables);
   const pid_t parent = getpid();

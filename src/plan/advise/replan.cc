@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "base/result.h"
 #include "base/text/quantity.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr double kLeastSaving = 0.05;  ///< of the rest; less is within the errors of prediction
 constexpr double kSwitches = 2;        ///< a change must save more than this many times its cost
 constexpr double kSamePrice = 0.01;
+constexpr double kLater = 4;  ///< times the work: a run without a deadline ends whenever it does
 
 bool matches(const PlannedGroup& group, const market::Offer& offer) {
   const bool same =
@@ -40,6 +42,7 @@ class Replanner {
     take_measured_speed();
     TW_TRY(set_limits());
     replan_.current = evaluate(left_, market_, counts_, "as planned");
+    ask_policy();
     if (net_is_due()) return turn_to_on_demand();
     return look_for_better();
   }
@@ -142,19 +145,72 @@ class Replanner {
     }
     if (in_.job.deadline_h <= 0) return Unit{};
     replan_.hours_left = left_.deadline_h = in_.job.deadline_h - in_.progress.elapsed_h;
-    replan_.ahead_h = in_.progress.samples / in_.job.samples * in_.job.deadline_h - in_.progress.elapsed_h;
     if (left_.deadline_h > 0) return Unit{};
     return Error{fmt::format("deadline_h {:g}: has passed {:.3g} h ago, with {:.3g} % of the samples left",
                              in_.job.deadline_h, -left_.deadline_h,
                              100 * replan_.samples_left / in_.job.samples)};
   }
 
-  MarketSpace with_spot(bool those_there_are) const {
+  bool is_spot(std::size_t i) const { return market_.candidates[i].offer.purchase == market::Purchase::spot; }
+
+  MarketSpace without_spot() const {
     MarketSpace market = market_;
     for (std::size_t i = 0; i < market.candidates.size(); ++i)
-      if (market.candidates[i].offer.purchase == market::Purchase::spot)
-        market.space.choices[i].most = those_there_are ? counts_[i] : 0;
+      if (is_spot(i)) market.space.choices[i].most = 0;
     return market;
+  }
+
+  /// Spot machines of the plan stay, but in an avoided zone only those that live; more_spot: others may come.
+  MarketSpace allowed(bool more_spot) const {
+    MarketSpace market = market_;
+    for (std::size_t i = 0; i < market.candidates.size(); ++i) {
+      if (!is_spot(i)) continue;
+      int& most = market.space.choices[i].most;
+      if (!more_spot) most = std::min(most, counts_[i]);
+      if (const ZoneView* zone = avoided_zone(i)) most = std::min({most, counts_[i], living_in(*zone)});
+    }
+    return market;
+  }
+
+  void ask_policy() {
+    const Option& now = replan_.current;
+    if (now.samples_per_s <= 0) return;
+    const double work_h = replan_.samples_left / now.samples_per_s / 3600;
+    const bool limited = left_.deadline_h > 0;
+    if (limited) replan_.to_spare_h = left_.deadline_h - work_h;
+    view_ = live_view(market_, counts_, in_.progress.zones,
+                      {.work_left_h = work_h,
+                       .time_left_h = limited ? left_.deadline_h : kLater * work_h,
+                       .passed_h = in_.progress.elapsed_h,
+                       .change_over_h = start_h(),
+                       .samples_per_s = now.samples_per_s,
+                       .complete = replan_.missing == 0});
+    if (!view_) return;
+    if (limited) replan_.policy = LivePolicy().decide(*view_);
+    for (const ZoneView& zone : view_->zones)
+      if (zone.avoid_h() > 0) replan_.avoided.push_back(avoidance(zone));
+  }
+
+  /// nullptr: the candidate's zone is not avoided.
+  const ZoneView* avoided_zone(std::size_t candidate) const {
+    if (!view_) return nullptr;
+    const auto zone = std::ranges::find(view_->zones, to_string(site_of(market_.candidates[candidate].offer)),
+                                        &ZoneView::name);
+    return zone != view_->zones.end() && zone->avoid_h() > 0 ? &*zone : nullptr;
+  }
+
+  int living_in(const ZoneView& zone) const {
+    for (const ZoneSeen& seen : in_.progress.zones)
+      if (to_string(seen.site) == zone.name) return seen.living;
+    return 0;
+  }
+
+  /// A zone of the plan that is avoided and where machines of it are missing.
+  const ZoneView* zone_to_leave() const {
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      if (const ZoneView* zone = is_spot(i) ? avoided_zone(i) : nullptr)
+        if (counts_[i] > living_in(*zone)) return zone;
+    return nullptr;
   }
 
   bool has_spot() const {
@@ -174,7 +230,7 @@ class Replanner {
     Job job = left_;
     job.goal = Goal::fastest;
     job.deadline_h = 0;
-    return recommend(job, with_spot(false), in_.now_unix_s);
+    return recommend(job, without_spot(), in_.now_unix_s);
   }
 
   /// True two change-overs before on-demand machines alone would be late.
@@ -186,7 +242,7 @@ class Replanner {
   }
 
   Result<Replan> turn_to_on_demand() {
-    const MarketSpace market = with_spot(false);
+    const MarketSpace market = without_spot();
     auto plan = recommend(left_, market, in_.now_unix_s);
     if (!plan) plan = fastest_on_demand();
     if (!plan) return plan.error();
@@ -198,12 +254,12 @@ class Replanner {
   }
 
   Result<Replan> look_for_better() {
-    const bool behind = left_.deadline_h > 0 && replan_.ahead_h < 0;
-    auto plan = recommend(left_, behind ? with_spot(true) : market_, in_.now_unix_s);
-    if (!plan && behind) plan = recommend(left_, market_, in_.now_unix_s);
+    const bool on_demand = replan_.policy && replan_.policy->action == SpotAction::on_demand;
+    auto plan = recommend(left_, allowed(!on_demand), in_.now_unix_s);
+    if (!plan) plan = recommend(left_, market_, in_.now_unix_s);
     if (!plan) return plan.error();
     propose(plan.value().chosen);
-    decide(behind);
+    decide(on_demand);
     if (replan_.advice == Advice::keep) {
       replan_.proposed = replan_.current;
       replan_.add.clear();
@@ -230,7 +286,7 @@ class Replanner {
     }
   }
 
-  void decide(bool behind) {
+  void decide(bool on_demand) {
     const Option& now = replan_.current;
     const Option& then = replan_.proposed;
     const bool misses = (left_.deadline_h > 0 && now.risky_hours > left_.deadline_h) ||
@@ -244,9 +300,11 @@ class Replanner {
       replan_.reason = "the plan's machines are still the best";
     } else if (misses) {
       replan_.advice = Advice::change;
-      replan_.reason = behind
-                           ? "behind schedule, the plan's machines miss a limit: on-demand machines are added"
-                           : "the plan's machines miss a limit";
+      replan_.reason = "the plan's machines miss a limit";
+      if (on_demand) replan_.reason += ", and what is added is on-demand: " + replan_.policy->reason;
+    } else if (const ZoneView* zone = zone_to_leave()) {
+      replan_.advice = Advice::change;
+      replan_.reason = avoidance(*zone);
     } else if (saving <= least) {
       replan_.reason = fmt::format("a change saves {} {}, less than the {} {} that make it worth while",
                                    significant(saving, 3), unit, significant(least, 3), unit);
@@ -260,6 +318,7 @@ class Replanner {
   MarketSpace market_;
   Job left_;
   std::vector<int> counts_;  ///< of the plan, by candidate
+  std::optional<SpotView> view_;
   Replan replan_;
 };
 
@@ -329,8 +388,12 @@ std::string to_text(const Replan& replan) {
     text += fmt::format("measured {} samples/s: machines are {} times as fast as the model says\n",
                         significant(at.samples_per_s, 4), significant(replan.speed_factor, 3));
   if (replan.hours_left > 0)
-    text += fmt::format("{} h to the deadline, {} h {} schedule\n", significant(replan.hours_left, 3),
-                        significant(std::abs(replan.ahead_h), 3), replan.ahead_h < 0 ? "behind" : "ahead of");
+    text += fmt::format("{} h to the deadline, {} h {} than the plan's machines need\n",
+                        significant(replan.hours_left, 3), significant(std::abs(replan.to_spare_h), 3),
+                        replan.to_spare_h < 0 ? "less" : "more");
+  if (replan.policy)
+    text += fmt::format("spot policy: {}; {}\n", to_string(replan.policy->action), replan.policy->reason);
+  for (const std::string& zone : replan.avoided) text += zone + "\n";
   for (const std::string& price : replan.prices) text += price + "\n";
   text += fmt::format("\n{}: {}\n", to_string(replan.advice), replan.reason);
   add_changes(text, "add", replan.add);

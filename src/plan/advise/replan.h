@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/advise/live_market.h"
 #include "plan/advise/recommendation.h"
 
 /// Advice for a run under way, at today's prices and with its measured speed.
@@ -54,6 +55,7 @@ struct RunProgress {
   double samples_per_s = 0;  ///< recent; 0: not known yet
   int peers = 0;             ///< that are alive
   int losses = 0;
+  std::vector<ZoneSeen> zones{};
 };
 
 enum class Advice {
@@ -77,13 +79,15 @@ struct Replan {
   RunProgress progress;
   double usd_spent = 0;  ///< peer hours at the plan's mean price, traffic and data by the model
   double samples_left = 0;
-  double hours_left = 0;    ///< until the deadline; 0: there is none
-  double ahead_h = 0;       ///< ahead of uniform progress to the deadline; negative: behind
-  double speed_factor = 1;  ///< measured speed over that of the model
-  int missing = 0;          ///< machines of the plan that are not alive
-  Option current;           ///< the rest of the run with the plan's machines
-  Option proposed;          ///< the rest of the run as advised
-  double switch_usd = 0;    ///< paid while added machines start and join
+  double hours_left = 0;  ///< until the deadline; 0: there is none
+  double to_spare_h = 0;  ///< hours_left less the work of the plan's machines; negative: they are too slow
+  std::optional<SpotDecision> policy;  ///< with a deadline and spot offers
+  std::vector<std::string> avoided;    ///< zones that get no new machine, and why
+  double speed_factor = 1;             ///< measured speed over that of the model
+  int missing = 0;                     ///< machines of the plan that are not alive
+  Option current;                      ///< the rest of the run with the plan's machines
+  Option proposed;                     ///< the rest of the run as advised
+  double switch_usd = 0;               ///< paid while added machines start and join
   double switch_h = 0;
   std::vector<Change> add, drop;
   std::vector<std::string> prices;  ///< changed prices, and machines that are no longer offered
@@ -97,8 +101,8 @@ struct ReplanInputs {
   std::int64_t now_unix_s = 0;
 };
 
-/// The rules of "Can't Be Late" (NSDI 2024): added machines are spot while ahead of uniform progress,
-/// on-demand while behind, and there is a safety net. A change must save more than twice its switching cost
+/// What is added is spot or on-demand as LivePolicy decides, never in a zone that lost a machine a short time
+/// ago, and there is a safety net. A change must save more than twice its switching cost
 /// and 5 % of the rest, unless a limit would be missed. Errors: a limit that cannot be met any more, with the
 /// nearest one that can; or machines of the plan that the job's limits exclude.
 Result<Replan> replan(const ReplanInputs& inputs);

@@ -46,6 +46,19 @@ class Underway {
 
   double expected_sps() const { return expected_sps_; }
 
+  /// The first spot site of the plan lost all its machines so long ago.
+  void lose_a_site(double hours) {
+    for (const PlannedGroup& group : plan_) {
+      if (group.purchase != market::Purchase::spot) continue;
+      zones_ = {{.site = group.site, .sight = {.up = false, .age_h = hours}, .living = 0, .spells = {}}};
+      missing_ = group.count;
+      return;
+    }
+    FAIL() << "the plan has no spot machines";
+  }
+
+  const market::Site& lost_site() const { return zones_.front().site; }
+
   /// Replans after this much of the time and this share of the samples.
   Result<Replan> at(double hours, double share, double samples_per_s) {
     market_ = market(offers_of(plan_, offers_));
@@ -54,7 +67,8 @@ class Underway {
                                .elapsed_h = hours,
                                .peer_hours = hours * peers(),
                                .samples_per_s = samples_per_s,
-                               .peers = peers()};
+                               .peers = peers() - missing_,
+                               .zones = zones_};
     return replan({job_, market_.value(), plan_, progress, 0});
   }
 
@@ -87,6 +101,8 @@ class Underway {
   Result<MarketSpace> market_ = Error{"none"};
   std::vector<PlannedGroup> plan_;
   double expected_sps_ = 0;
+  std::vector<ZoneSeen> zones_;
+  int missing_ = 0;
 };
 
 TEST(Replan, a_run_that_goes_as_planned_keeps_its_machines) {
@@ -97,24 +113,47 @@ TEST(Replan, a_run_that_goes_as_planned_keeps_its_machines) {
   EXPECT_EQ(next.value().advice, Advice::keep) << next.value().reason;
   EXPECT_THAT(next.value().add, IsEmpty());
   EXPECT_NEAR(next.value().speed_factor, 1, 0.1);
-  EXPECT_NEAR(next.value().ahead_h, 1, 1e-9);
+  EXPECT_GT(next.value().to_spare_h, 0);
+  ASSERT_TRUE(next.value().policy);
+  EXPECT_NE(next.value().policy->action, SpotAction::on_demand) << next.value().policy->reason;
   EXPECT_GT(next.value().usd_spent, 0);
-  EXPECT_THAT(to_text(next.value()), HasSubstr("ahead of schedule"));
+  EXPECT_THAT(to_text(next.value()), HasSubstr("more than the plan's machines need"));
 }
 
-TEST(Replan, behind_schedule_what_is_added_is_on_demand) {
+TEST(Replan, without_time_to_spare_what_is_added_is_on_demand) {
   Underway run;
   run.follow_best();
   const auto next = run.at(8, 0.2, run.expected_sps() / 2);
   ASSERT_TRUE(next.ok()) << next.error().message;
   EXPECT_EQ(next.value().advice, Advice::change) << next.value().reason;
-  EXPECT_LT(next.value().ahead_h, 0);
+  EXPECT_LT(next.value().to_spare_h, 0);
+  EXPECT_EQ(next.value().policy->action, SpotAction::on_demand);
   EXPECT_LT(next.value().speed_factor, 0.7);
   ASSERT_THAT(next.value().add, Not(IsEmpty()));
   for (const Change& one : next.value().add) EXPECT_NE(one.purchase, market::Purchase::spot);
   EXPECT_LE(next.value().proposed.risky_hours, 12);
   EXPECT_GT(next.value().current.risky_hours, 12);
   EXPECT_GT(next.value().switch_usd, 0);
+}
+
+TEST(Replan, a_replacement_avoids_the_zone_that_lost_its_machines_for_as_long_as_the_hazard_says) {
+  Underway run;
+  run.job().deadline_h = 40;
+  run.follow_best();
+  run.lose_a_site(0.1);
+  const auto next = run.at(10, 0.4, 0);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next.value().advice, Advice::change) << to_text(next.value());
+  EXPECT_THAT(next.value().reason, HasSubstr("has had no machine for 6 min: avoided for"));
+  EXPECT_THAT(next.value().reason, HasSubstr(to_string(run.lost_site())));
+  ASSERT_THAT(next.value().add, Not(IsEmpty()));
+  for (const Change& one : next.value().add)
+    EXPECT_FALSE(one.peers.site == run.lost_site() && one.purchase == market::Purchase::spot);
+  EXPECT_THAT(to_json(next.value()), HasSubstr("\"avoided\": [\n"));
+  run.lose_a_site(3);
+  const auto later = run.at(10, 0.4, 0);
+  ASSERT_TRUE(later.ok()) << later.error().message;
+  EXPECT_THAT(later.value().avoided, IsEmpty());
 }
 
 TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_time) {

@@ -105,7 +105,9 @@ std::string reason_for(const SpotView& view, const std::array<double, 3>& usd, s
 
 double ZoneView::lasts_h() const { return mean_time_left_h(hazards.lost_per_h, sight.age_h, kSpotHorizon_h); }
 
-double ZoneView::avoid_h() const { return time_until_ended_h(hazards.found_per_h, sight.age_h, 0.5); }
+double ZoneView::avoid_h() const {
+  return sight.up ? 0 : std::max(0.0, time_until_ended_h(hazards.found_per_h, 0, 0.5) - sight.age_h);
+}
 
 std::string_view to_string(SpotAction action) {
   switch (action) {
@@ -171,6 +173,10 @@ SpotDecision LivePolicy::decide(const SpotView& view) {
   TW_CHECK(!view.zones.empty());
   if (view.mode == Mode::on_demand && view.starting_h > 0)
     return {SpotAction::stay, 0, "the on-demand machine is on its way"};
+  if (view.mode != Mode::on_demand && view.time_left_h < view.starting_h + view.work_left_h)
+    return {SpotAction::on_demand, 0,
+            fmt::format("{:.3g} h of work do not fit into {:.3g} h", view.starting_h + view.work_left_h,
+                        view.time_left_h)};
   const auto best = best_zone(view);
   if (best)
     if (auto move = move_to_cheaper(view, *best)) return *std::move(move);

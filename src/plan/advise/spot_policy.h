@@ -24,7 +24,7 @@ struct ZoneView {
   /// Mean time that a machine of the zone lasts from now on, at most a day.
   double lasts_h() const;
 
-  /// Time in which a lost zone is not asked again: until half of all such states have ended.
+  /// Time for which a lost zone is not asked again: until half of all such shortages have ended.
   double avoid_h() const;
 };
 

@@ -44,7 +44,7 @@ struct SampledZones {
   SampledZones(const std::vector<AvailabilityTrace>& zones, double from_s, double tick_s, int ticks,
                double spot_usd_h);
 
-  std::vector<std::vector<int>> available;     ///< [tick][zone]
+  std::vector<std::vector<int>> available;      ///< [tick][zone]
   std::vector<std::vector<double>> spot_usd_h;  ///< [tick][zone]
 };
 

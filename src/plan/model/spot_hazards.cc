@@ -28,6 +28,14 @@ int spot_age_bin(double age_h) {
   return bin;
 }
 
+void SpotSpells::add_life(double hours, bool ended) {
+  const int last = spot_age_bin(hours);
+  for (int bin = 0; bin <= last; ++bin)
+    up[static_cast<std::size_t>(bin)].hours +=
+        std::min(hours, end_of_bin_h(bin)) - kSpotAge_h[static_cast<std::size_t>(bin)];
+  up[static_cast<std::size_t>(last)].ends += ended ? 1 : 0;
+}
+
 SpotSpells& SpotSpells::operator+=(const SpotSpells& more) {
   for (const bool is_up : {false, true}) {
     for (std::size_t bin = 0; bin < kSpotAges; ++bin) {

@@ -31,6 +31,9 @@ struct SpotSpells {
 
   const Bins& of(bool is_up) const { return is_up ? up : down; }
 
+  /// A machine that was available for so long; ended: it was taken then.
+  void add_life(double hours, bool ended);
+
   SpotSpells& operator+=(const SpotSpells& more);
 };
 

@@ -50,8 +50,11 @@ std::string to_json(const Replan& replan) {
             {"prices", replan.prices}};
   if (replan.hours_left > 0) {
     json["hours_left"] = replan.hours_left;
-    json["ahead_h"] = replan.ahead_h;
+    json["to_spare_h"] = replan.to_spare_h;
   }
+  if (replan.policy)
+    json["policy"] = {{"action", to_string(replan.policy->action)}, {"reason", replan.policy->reason}};
+  json["avoided"] = replan.avoided;
   if (replan.advice != Advice::done) {
     json["current"] = chosen_json(replan.current);
     json["proposed"] = chosen_json(replan.proposed);

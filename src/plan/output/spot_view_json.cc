@@ -38,7 +38,7 @@ std::string to_json_line(const SpotView& view) {
                      {"age_h", zone.sight.age_h},
                      {"spot_usd_h", zone.spot_usd_h},
                      {"lasts_h", zone.sight.up ? zone.lasts_h() : 0},
-                     {"avoid_h", zone.sight.up ? 0 : zone.avoid_h()}});
+                     {"avoid_h", zone.avoid_h()}});
   Json json{{"passed_h", view.passed_h},
             {"time_left_h", view.time_left_h},
             {"work_done_h", view.work_done_h},

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run_progress.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::cli {
+namespace {
+
+using world::Phase;
+
+monitor::LogEntry entry(double hour, std::uint64_t writer, Phase phase, Round round = 0,
+                        std::uint64_t about = 0) {
+  monitor::LogEntry made{
+      .writer = PeerId{writer}, .unix_nanos = static_cast<std::int64_t>(hour * 3600e9), .event = {}};
+  made.event.at = Instant{} + from_seconds(hour * 3600);
+  made.event.phase = phase;
+  made.event.round = round;
+  if (about != 0) made.event.peer = PeerId{about};
+  return made;
+}
+
+monitor::LogEntry start(double hour, std::uint64_t writer, const std::string& site) {
+  monitor::LogEntry made = entry(hour, writer, Phase::start);
+  made.event.texts = {{"site", site}};
+  return made;
+}
+
+TEST(RunProgress, a_zone_has_no_machine_since_its_last_one_was_lost) {
+  const std::vector<std::vector<monitor::LogEntry>> logs{
+      {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(2, 1, Phase::lost, 5, 2),
+       entry(2.1, 1, Phase::accumulate, 6)},
+      {start(0, 2, "aws:us-west-2"), entry(0.1, 2, Phase::accumulate, 1)}};
+  const plan::RunProgress progress = progress_of(logs, static_cast<std::int64_t>(2.5 * 3600));
+  ASSERT_EQ(progress.zones.size(), 2U);
+  const plan::ZoneSeen& east = progress.zones[0];
+  const plan::ZoneSeen& west = progress.zones[1];
+  EXPECT_TRUE(east.sight.up);
+  EXPECT_EQ(east.living, 1);
+  EXPECT_NEAR(east.sight.age_h, 2.5, 0.01);
+  EXPECT_FALSE(west.sight.up);
+  EXPECT_EQ(west.living, 0);
+  EXPECT_NEAR(west.sight.age_h, 0.5, 0.01);
+  EXPECT_EQ(west.spells.up[static_cast<std::size_t>(plan::spot_age_bin(2))].ends, 1);
+  EXPECT_NEAR(west.spells.up[0].hours, plan::kSpotAge_h[1], 1e-9);
+}
+
+}  // namespace
+}  // namespace tw::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/policy_program.h"
+
+#include <gtest/gtest.h>
+
+namespace tw::launch {
+namespace {
+
+plan::SpotView view() {
+  plan::SpotView view;
+  view.zones = {{.name = "a", .sight = {.up = false}, .hazards = plan::guessed_hazards()},
+                {.name = "b", .sight = {.up = true}, .hazards = plan::guessed_hazards()}};
+  return view;
+}
+
+std::string trouble_of(const std::string& command) {
+  PolicyProgram program = PolicyProgram::start(command).value();
+  EXPECT_EQ(program.decide(view()).action, plan::SpotAction::wait);
+  return program.trouble() ? program.trouble()->message : "none";
+}
+
+TEST(PolicyProgram, answers_one_line_for_each_line) {
+  PolicyProgram program =
+      PolicyProgram::start(
+          R"(while read -r line; do echo '{"action": "move", "zone": "b", "reason": "mine"}'; done)")
+          .value();
+  for (int i = 0; i < 3; ++i) {
+    const plan::SpotDecision decision = program.decide(view());
+    EXPECT_EQ(decision.action, plan::SpotAction::move);
+    EXPECT_EQ(decision.zone, 1U);
+    EXPECT_EQ(decision.reason, "mine");
+  }
+  EXPECT_FALSE(program.trouble());
+}
+
+TEST(PolicyProgram, a_wrong_answer_is_named_with_what_was_expected) {
+  EXPECT_EQ(
+      trouble_of("read -r line; echo hello").find("read -r line; echo hello: hello: expected {\"action\""),
+      0U);
+  EXPECT_NE(
+      trouble_of(R"(read -r l; echo '{"action": "move", "zone": "c"}')").find("expected zone: one of a, b"),
+      std::string::npos);
+  EXPECT_NE(
+      trouble_of(R"(read -r l; echo '{"action": "move", "zone": "a"}')").find("a zone that is available"),
+      std::string::npos);
+  EXPECT_NE(trouble_of("exit 3").find("ended without an answer"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw::launch
