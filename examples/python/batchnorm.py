@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BatchNorm: its running statistics are part of the model, the same on every peer after each round.
 
-buffers="mean" (the default): a round is one step of the moving average, over the samples of all peers.
+buffers="mean" (the default): the moving average takes a step for each forward pass of all peers.
 buffers="local": each peer keeps its own, as DistributedDataParallel without broadcast does.
 """
 

@@ -38,13 +38,22 @@ std::optional<train::OptimizerKind> kind_of(std::uint32_t kind) {
     case TW_LAMB:
       return train::OptimizerKind::lamb;
     case TW_AVERAGE:
-    case TW_CALLER:
       return train::OptimizerKind::average;
+    case TW_MOVING:
+      return train::OptimizerKind::moving_average;
+    case TW_CALLER:
+      return train::OptimizerKind::outside;
     case TW_UPDATES:
       return train::OptimizerKind::updates;
     default:
       return std::nullopt;
   }
+}
+
+bool is_average(const tw_group& group) { return group.kind == TW_AVERAGE || group.kind == TW_MOVING; }
+
+bool is_the_engines(const tw_group& group) {
+  return group.kind != TW_CALLER && group.kind != TW_UPDATES && !is_average(group);
 }
 
 train::OptimizerOptions options_of(const tw_group& group) {
@@ -74,7 +83,9 @@ std::string fault_of(const tw_group& group) {
   const auto share = [](double value) { return value >= 0 && value < 1; };
   const auto amount = [](double value) { return std::isfinite(value) && value >= 0; };
   if (!kind_of(group.kind)) return fmt::format("kind {}: expected a tw_kind", group.kind);
-  if (group.kind == TW_CALLER || group.kind == TW_AVERAGE || group.kind == TW_UPDATES) return {};
+  if (group.kind == TW_MOVING && !(group.momentum >= 0 && group.momentum <= 1))
+    return fmt::format("momentum {}: expected a number from 0 to 1", group.momentum);
+  if (!is_the_engines(group)) return {};
   if (!amount(group.learning_rate))
     return fmt::format("learning rate {}: expected a number of at least 0", group.learning_rate);
   if (!amount(group.weight_decay))
@@ -151,11 +162,12 @@ class EngineOptimizer final : public WithVectors {
   std::unique_ptr<train::Optimizer> engine_;
 };
 
-/// tw_calls.update, with the mean as one vector.
+/// tw_calls.update, with the mean as one vector. Counts and averages are the engine's.
 class OwnOptimizer final : public WithVectors {
  public:
   OwnOptimizer(const CallerModel& model, const Callbacks& callbacks, std::size_t threads)
       : WithVectors(model.state_sizes),
+        engine_(make_optimizer(model.rules)),
         callbacks_(callbacks),
         clip_norm_(model.clip_norm),
         counts_(values_of(model, TW_UPDATES)),
@@ -166,7 +178,7 @@ class OwnOptimizer final : public WithVectors {
   using train::Optimizer::apply;
 
   void apply(std::span<float> parameters, const train::MeanGradient& mean, std::uint64_t step,
-             std::span<const train::GroupStep>) override {
+             std::span<const train::GroupStep> groups) override {
     in_parallel(threads_, mean.parts, [&](std::size_t i) {
       mean.read(i, [this](std::size_t first, std::span<const float> piece) {
         std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
@@ -174,8 +186,8 @@ class OwnOptimizer final : public WithVectors {
     });
     const std::span<float> own = std::span(mean_).first(own_);
     clip(own.subspan(counts_));
-    for (std::size_t i = 0; i < counts_; ++i) parameters[i] += mean_[i] > train::kLeastShare ? 1.0F : 0.0F;
-    for (std::size_t i = own_; i < parameters.size(); ++i) parameters[i] += mean_[i];
+    const auto whole = [this](std::size_t, const train::TakePiece& take) { take(0, mean_); };
+    engine_->apply(parameters, {1, whole, mean.samples}, step, groups);
     callbacks_.update(step, own);
   }
 
@@ -190,6 +202,7 @@ class OwnOptimizer final : public WithVectors {
     for (float& value : mean) value *= scale;
   }
 
+  std::unique_ptr<train::Optimizer> engine_;
   Callbacks callbacks_;
   double clip_norm_;
   std::uint64_t counts_;  // the first values: updates of each tensor
@@ -208,9 +221,7 @@ bool CallerModel::updates_itself() const {
   return std::ranges::any_of(groups, [](const tw_group& group) { return group.kind == TW_CALLER; });
 }
 
-bool CallerModel::averages() const {
-  return std::ranges::any_of(groups, [](const tw_group& group) { return group.kind == TW_AVERAGE; });
-}
+bool CallerModel::averages() const { return std::ranges::any_of(groups, is_average); }
 
 namespace {
 
@@ -226,13 +237,16 @@ Status check_head(const tw_model& given) {
   return Unit{};
 }
 
-// The first group may count the updates of each tensor of the others.
+// The first group may count the updates of each tensor of the others; moving averages need that.
 std::string fault_of_counts(const CallerModel& model) {
-  if (model.groups.front().kind != TW_UPDATES) return {};
   std::uint64_t counted = 0;
-  for (const tw_group& group : model.groups) {
-    if (group.kind != TW_UPDATES && group.kind != TW_AVERAGE) counted += group.tensors;
+  bool moving = false;
+  for (std::size_t g = 0; g < model.groups.size(); ++g) {
+    if (has_counts(model.rules[g].options.kind)) counted += model.groups[g].tensors;
+    moving = moving || model.groups[g].kind == TW_MOVING;
   }
+  if (model.groups.front().kind != TW_UPDATES)
+    return moving ? "moving averages: expected counts of updates (TW_UPDATES) as the first group" : "";
   if (model.tensor_sizes.front() >= counted) return {};
   return fmt::format("{} counts of updates, while {} tensors are updated", model.tensor_sizes.front(),
                      counted);
@@ -249,9 +263,9 @@ Status read_groups(CallerModel& model) {
     if (group.tensors > model.tensor_sizes.size() - next)
       return Error{fmt::format("group {}: {} tensors, while {} are left", g, group.tensors,
                                model.tensor_sizes.size() - next)};
-    if (averages && group.kind != TW_AVERAGE)
+    if (averages && !is_average(group))
       return Error{fmt::format("group {}: groups of running statistics come last", g)};
-    averages = group.kind == TW_AVERAGE;
+    averages = is_average(group);
     if (group.kind == TW_UPDATES && (g != 0 || group.tensors != 1))
       return Error{fmt::format("group {}: counts of updates are one tensor, in the first group", g)};
     const auto first = model.tensor_sizes.begin() + static_cast<std::ptrdiff_t>(next);
@@ -276,9 +290,6 @@ Result<CallerModel> read_model(const tw_model& given) {
     model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
   TW_TRY(read_groups(model));
   if (model.parameters() == 0) return Error{"the model has no parameters"};
-  const auto is_the_engines = [](const tw_group& g) {
-    return g.kind != TW_CALLER && g.kind != TW_AVERAGE && g.kind != TW_UPDATES;
-  };
   if (model.updates_itself() && std::ranges::any_of(model.groups, is_the_engines))
     return Error{"the program's own optimizer updates all parameters or none"};
   return model;

@@ -19,7 +19,7 @@ namespace tw::bind {
 /// The model of the program around the engine, as given at the beginning. All values are copies.
 struct CallerModel {
   std::vector<tw_group> groups;
-  std::vector<train::ParameterGroup> rules;  ///< of the groups; those of TW_CALLER have no meaning
+  std::vector<train::ParameterGroup> rules;  ///< of the groups
   std::vector<std::uint64_t> tensor_sizes;   ///< floats
   std::vector<std::uint64_t> state_sizes;    ///< floats
   double clip_norm = 0;
@@ -27,7 +27,7 @@ struct CallerModel {
 
   std::uint64_t parameters() const;
   bool updates_itself() const;  ///< TW_CALLER
-  bool averages() const;        ///< TW_AVERAGE
+  bool averages() const;        ///< TW_AVERAGE, TW_MOVING
 };
 
 /// The error names the group or count and what was expected.

@@ -17,8 +17,7 @@
  * to be one thread, from tw_start on; tw_leave, tw_heed, tw_signal, tw_busy, tw_view, tw_events: any.
  *
  * Units. Vectors are float32. Counts are values or samples, never bytes. Times are milliseconds.
- * Errors. A negative status is an error; tw_last_error() has the sentence for people. Nothing is thrown, and
- * no function ends the process. Strings are UTF-8.
+ * Errors. A negative status; tw_last_error() has a sentence for people. Nothing throws or exits. UTF-8.
  */
 
 #include <stddef.h>
@@ -31,7 +30,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 8
+#define TW_ABI 9
 
 enum tw_status {
   TW_OK = 0,
@@ -73,12 +72,14 @@ enum tw_kind {
   TW_ADAM = 1,
   TW_ADAMW = 2,
   TW_LAMB = 3,
-  TW_AVERAGE = 4, /* parameters += mean: running statistics */
+  TW_AVERAGE = 4, /* parameters += mean */
   TW_CALLER = 5,  /* the program's own optimizer, through tw_calls.update; all groups or none */
   TW_UPDATES = 6, /* the first group, or none: one tensor, a value for each tensor of the other groups but
-                     TW_AVERAGE. It counts their updates, from the initial value on. As its gradient a program
-                     hands in 1 for each tensor that has a gradient and 0 for the others. A tensor that had
-                     none in a whole round is left alone, as by torch.optim. */
+                     TW_AVERAGE. It counts their updates, from the initial value on. Its gradient: 1 for a
+                     tensor that has one, else 0. One without any in a whole round is left alone. */
+  TW_MOVING = 7,  /* running statistics: a pass adds momentum x (its own - value). Gradient: what a pass adds;
+                     in TW_UPDATES, which these groups need, passes / samples. A round adds mean x
+                     min(63/64, 1 - (1 - momentum)^passes) / momentum, or the mean for one pass. */
 };
 
 enum tw_flag { TW_NESTEROV = 1 };
@@ -88,7 +89,7 @@ typedef struct {
   uint64_t tensors;
   double learning_rate;
   double weight_decay;
-  double momentum; /* sgd */
+  double momentum; /* sgd; moving averages: 0 to 1, 0: the mean over all passes of the run */
   double beta1;    /* adam, adamw, lamb */
   double beta2;
   double epsilon;
@@ -239,8 +240,7 @@ TW_API int tw_heed(tw_peer* peer, int signal);
 /* Leaves the others (3 s at most) and frees the peer. Null: no effect. */
 TW_API void tw_close(tw_peer* peer);
 
-/* In the child, after a fork: closes the engine's sockets without telling the others, and makes every other
- * call return TW_MISUSE. */
+/* In a fork's child: closes the sockets without telling the others; all other calls return TW_MISUSE then. */
 TW_API void tw_after_fork(void);
 
 #ifdef __cplusplus

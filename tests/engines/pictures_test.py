@@ -16,7 +16,7 @@ Image = pytest.importorskip("PIL.Image", reason="no python3-pil (packages-engine
 
 LOOP = Path(__file__).with_name("picture_loop.py")
 CLASSES, TRAINING, TEST = 4, 2000, 200
-ROUNDS, BATCH = 40, 96
+ROUNDS, BATCH, MICROBATCH = 40, 96, 16
 
 
 def picture(kind, dice):
@@ -61,5 +61,7 @@ def test_resnet_18_learns_from_jpegs(tmp_path):
     summary = json.loads(tw(tmp_path, "report", "out", "--json"))
     assert summary["identical"] and summary["rounds"] == ROUNDS
     assert summary["samples"] == ROUNDS * BATCH
+    # Each once, though a peer died.
+    assert re.findall(r"passes: (\d+)", said) == 2 * [str(ROUNDS * BATCH // MICROBATCH)]
     found = [float(share) for share in re.findall(r"of the test pictures: (\S+)", said)]
     assert len(found) == 2 and min(found) > 0.5, "of four classes"

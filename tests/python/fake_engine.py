@@ -16,6 +16,7 @@ from tradewind import MisuseError
 from tradewind.engine import abi
 from tradewind.engine.peer import Calls, Group, HostTensor, ModelShape, Order, Work
 
+AVERAGES = (abi.TW_AVERAGE, abi.TW_MOVING)
 ENGINE_BUFFERS = {abi.TW_SGD: 1, abi.TW_ADAM: 2, abi.TW_ADAMW: 2, abi.TW_LAMB: 2}
 
 
@@ -55,11 +56,23 @@ def power(base: float, exponent: int) -> float:
     return found
 
 
-def update_group(group: Group, step: int, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
-    """One update of a range, in place, float32 with double constants as the engine has them."""
+def gain_of(momentum: float, before: int, passes: int) -> float:
+    """So many steps of momentum, in units of one."""
+    if passes <= 1:
+        return 1.0
+    if momentum == 0:
+        return min(63 / 64, passes / (before + passes)) * (before + 1)
+    return min(63 / 64, 1 - power(1 - momentum, passes)) / momentum
+
+
+def update_group(group: Group, step: Any, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
+    """One update of a range, in place, float32 with double constants as the engine has them.
+
+    step: of averages, the passes before it and those in it.
+    """
     f = np.float32
-    if group.kind == abi.TW_AVERAGE:
-        p += g
+    if group.kind in AVERAGES:
+        p += f(gain_of(group.momentum, *step)) * g
     elif group.kind == abi.TW_SGD:
         d = g + f(group.weight_decay) * p
         if group.momentum:
@@ -158,21 +171,19 @@ class FakeEngine:
         self.groups = self.calls.settings(self.round, self.wanted) or self.groups
         self.wanted = ""
         mean = self.sum * np.float32(1 / self.target)
-        first = sum(
-            self.shape.tensor_sizes[: sum(g.tensors for g in self.groups if g.kind != abi.TW_AVERAGE)]
-        )
+        trained = sum(g.tensors for g in self.groups if g.kind not in AVERAGES)
+        first = sum(self.shape.tensor_sizes[:trained])
         counts = self.shape.tensor_sizes[0]
+        self.shares = mean[:counts].copy()
         if self.shape.clip_norm:
             norm = float(np.sqrt(np.sum(mean[counts:first].astype(np.float64) ** 2)))
             if norm > self.shape.clip_norm:
                 mean[counts:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
-        self.vectors[0][:counts] += mean[:counts] > 1e-6
+        self.vectors[0][: trained - 1] += mean[: trained - 1] > 1e-6
+        self._update_groups(mean)
         if self.groups[1].kind == abi.TW_CALLER:
             held = (ctypes.c_float * first).from_buffer(mean)
             self.calls.update(self.round, held)
-            self.vectors[0][first:] += mean[first:]
-        else:
-            self._update_groups(mean)
         self.records.append({"round": self.round, "samples": self.counted})
         self.log.append({"phase": "commit", "round": self.round, "samples_total": self.counted})
         self.all_samples += self.counted
@@ -207,11 +218,20 @@ class FakeEngine:
                 span = slice(first, first + sizes[number])
                 part = [buffer[first - begin : span.stop - begin] for buffer in buffers]
                 first = span.stop
-                counted = group.kind != abi.TW_AVERAGE
-                if not counted or mean[number - 1] > 1e-6:
-                    step = int(self.vectors[0][number - 1]) if counted else 0
-                    update_group(group, step, self.vectors[0][span], part, mean[span])
+                self._update_tensor(group, number - 1, self.vectors[0][span], part, mean[span])
             begin, at = end, at + group.tensors
+
+    def _update_tensor(
+        self, group: Group, number: int, p: np.ndarray, buffers: List[np.ndarray], mean: np.ndarray
+    ) -> None:
+        step: Any = (0, 0)
+        if group.kind == abi.TW_MOVING:
+            step = (int(self.vectors[0][number]), round(float(self.shares[number]) * self.counted))
+            self.vectors[0][number] += step[1]
+        elif group.kind != abi.TW_AVERAGE:
+            step = int(self.vectors[0][number])
+        if group.kind in AVERAGES or group.kind != abi.TW_CALLER and self.shares[number] > 1e-6:
+            update_group(group, step, p, buffers, mean)
 
     def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
         assert self.order is not None and count <= self.order.samples

@@ -35,23 +35,130 @@ def test_one_microbatch_a_round_is_what_torch_does(fake_run, kind, alias):
 
 
 @pytest.mark.parametrize("kind", ["engine", "foreign"])
-def test_a_round_is_one_step_of_the_mean_over_its_microbatches(fake_run, kind):
+def test_a_round_takes_as_many_steps_towards_the_mean_as_it_had_microbatches(fake_run, kind):
     model, other = with_batch_norm(), with_batch_norm()
     batches = [data(4, seed) for seed in range(3)]
     run = fake_run(target_batch_size=12, rounds=2)
     opt = run.optimizer(model, optimizer(model, kind), batch_size=4)
-    base = model[1].running_mean.clone()
+    base = model[1].running_var.clone()
     differences = []
     for batch in batches:
         twin = with_batch_norm()
         loss_of(twin, *batch)
-        differences.append(twin[1].running_mean - base)
+        differences.append(twin[1].running_var - base)
+        loss_of(other, *batch)
     run.start()
     loop(opt, model, batches[:2])
-    assert torch.equal(model[1].running_mean, base)  # back to the round's values
+    assert torch.equal(model[1].running_var, base)  # back to the round's values
+    assert model[1].num_batches_tracked == 0
     loop(opt, model, batches[2:])
-    torch.testing.assert_close(model[1].running_mean, base + sum(differences) / 3)
-    del other
+    steps = (1 - 0.9**3) / 0.1
+    torch.testing.assert_close(model[1].running_var, base + steps * sum(differences) / 3)
+    # Torch weighs the later batch more.
+    torch.testing.assert_close(model[1].running_var, other[1].running_var, rtol=0.05, atol=0.01)
+    assert model[1].num_batches_tracked == other[1].num_batches_tracked == 3
+
+
+class Twice(torch.nn.Module):
+    """Statistics of two momenta, one of which have two equal passes in each forward pass."""
+
+    def __init__(self, momentum):
+        super().__init__()
+        torch.manual_seed(1)
+        self.twice = torch.nn.BatchNorm1d(4, momentum=momentum)
+        self.once = torch.nn.BatchNorm1d(4, momentum=0.3)
+        self.also = torch.nn.BatchNorm1d(4, momentum=momentum)
+        self.last = torch.nn.Linear(4, 1)
+
+    def forward(self, inputs):
+        return self.last(self.twice(inputs) + self.twice(inputs) + self.once(inputs) + self.also(inputs))
+
+
+@pytest.mark.parametrize("kind", ["engine", "foreign"])
+@pytest.mark.parametrize("momentum", [0.1, 1.0, None])
+def test_microbatches_of_equal_statistics_leave_what_torch_does_after_all_passes(fake_run, kind, momentum):
+    model, other = Twice(momentum), Twice(momentum)
+    run = fake_run(target_batch_size=40, rounds=4)
+    opt = run.optimizer(model, optimizer(model, kind), batch_size=8)
+    batch = data(8)
+    run.start()
+    bare = optimizer(other, kind)
+    for _ in range(4):
+        bare.zero_grad()
+        for _ in range(5):
+            loop(opt, model, [batch])
+            (loss_of(other, *batch) / 5).backward()
+        bare.step()
+    assert run.finished
+    # The first round leaves 1/64 of the initial values in the mean over all passes.
+    tolerance = 1e-4 if momentum else 0.01
+    assert_close(model, other, rtol=tolerance, atol=tolerance)
+
+
+def test_several_passes_a_step_count_each(fake_run):
+    model, other = with_batch_norm(), with_batch_norm()
+    run = fake_run(target_batch_size=16, rounds=3)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.05), batch_size=8)
+    bare = torch.optim.SGD(other.parameters(), lr=0.05)
+    inputs, targets = data(4)
+    run.start()
+    for _ in range(3):
+        bare.zero_grad()
+        for _ in range(2):
+            opt.zero_grad()
+            for _ in range(2):
+                (loss_of(model, inputs, targets) / 2).backward()
+                (loss_of(other, inputs, targets) / 4).backward()
+            opt.step()
+        bare.step()
+    assert run.finished and model[1].num_batches_tracked == 12
+    assert_close(model, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_momentum_that_the_loop_changes_keeps_a_variance_positive(fake_run):
+    model = with_batch_norm()
+    run = fake_run(target_batch_size=80, rounds=3)
+    opt = run.optimizer(model, optimizer(model, "engine"), batch_size=8)
+    run.start()
+    model[1].momentum = 0.9
+    loop(opt, model, [(torch.zeros(8, 4), torch.zeros(8, 1))] * 30)
+    assert run.finished and bool((model[1].running_var > 0).all())
+    torch.testing.assert_close(model[1].running_var, torch.full((6,), 0.9**30))
+
+
+def test_instance_norm_counts_its_passes_too(fake_run):
+    def instance_norm():
+        torch.manual_seed(1)
+        norm = torch.nn.InstanceNorm1d(3, track_running_stats=True)
+        return torch.nn.Sequential(norm, torch.nn.Linear(5, 1))
+
+    model, other = instance_norm(), instance_norm()
+    inputs = torch.randn(4, 3, 5)
+    run = fake_run(target_batch_size=12, rounds=2)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=4)
+    run.start()
+    for _ in range(6):
+        opt.zero_grad()
+        model(inputs).sum().backward()
+        other(inputs)
+        opt.step()
+    assert run.finished
+    torch.testing.assert_close(model[0].running_var, other[0].running_var)
+
+
+def test_statistics_of_a_frozen_copy_are_averaged_as_they_are(fake_run):
+    model = torch.nn.ModuleList([with_batch_norm(), with_batch_norm().requires_grad_(False)])
+    run = fake_run(target_batch_size=16, rounds=1)
+    opt = run.optimizer(model, torch.optim.SGD(model[0].parameters(), lr=0.1), batch_size=8)
+    run.start()
+    for _ in range(2):
+        opt.zero_grad()
+        loss_of(model[0], *data()).backward()
+        model[1].load_state_dict(model[0].state_dict())
+        copied = model[1][1].running_var.clone()
+        opt.step()
+    assert run.finished
+    torch.testing.assert_close(model[1][1].running_var, copied)
 
 
 def test_forward_passes_between_rounds_leave_nothing(fake_run):
@@ -90,8 +197,8 @@ def test_mean_statistics_are_the_last_group(fake_run):
     run = fake_run(target_batch_size=8)
     run.optimizer(model, optimizer(model, "engine"), batch_size=8)
     run.start()
-    assert fake_run.engines[0].shape.groups[-1].kind == abi.TW_AVERAGE
-    assert fake_run.engines[0].shape.groups[-1].tensors == 2
+    last = fake_run.engines[0].shape.groups[-1]
+    assert (last.kind, last.tensors, last.momentum) == (abi.TW_MOVING, 2, 0.1)
 
 
 @pytest.mark.parametrize("codec", ["int8", "int4"])

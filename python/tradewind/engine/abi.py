@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 8
+TW_ABI = 9
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -34,6 +34,7 @@ TW_LAMB = 3
 TW_AVERAGE = 4
 TW_CALLER = 5
 TW_UPDATES = 6
+TW_MOVING = 7
 
 TW_NESTEROV = 1
 

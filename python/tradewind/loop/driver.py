@@ -85,7 +85,7 @@ class Driver:
         return rest
 
     def done(
-        self, gradients: Callable[[], Handed], had: int, loss: float, current: Callable[[], bool]
+        self, gradients: Callable[[int], Handed], had: int, loss: float, current: Callable[[], bool]
     ) -> Verdict:
         """Hands in the mean gradient of `had` samples; loss: their mean.
 
@@ -93,7 +93,7 @@ class Driver:
         current() says that the parameters are the same. Then the next order is in hand, or none.
         """
         self._sizes.append(had)
-        handed, alive = gradients()
+        handed, alive = gradients(had)
         added, counted, wanted = False, 0, self._wanted()
         while self._takes(current):
             assert self.order is not None
@@ -326,7 +326,7 @@ class NodeDriver(Driver):
         raise UnsupportedError(_NO_SHARD)
 
     def done(
-        self, gradients: Callable[[], Handed], had: int, loss: float, current: Callable[[], bool]
+        self, gradients: Callable[[int], Handed], had: int, loss: float, current: Callable[[], bool]
     ) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
         self._trained.refuse_infinite()  # all ranks raise, or none

@@ -10,12 +10,14 @@ found by module and name, since a forward pass may assign another tensor.
 
 from __future__ import annotations
 
+import itertools
 import re
 import zlib
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 from ..errors import UnsupportedError
 
@@ -24,12 +26,15 @@ _Signature = Tuple[Tuple[str, torch.Size, torch.dtype], ...]
 
 
 class Moving(NamedTuple):
-    """A tensor that its module has under this name now. is_copy: of a frozen copy, else a running statistic."""
+    """A tensor that its module has under this name now. is_copy: of a frozen copy, else a running statistic.
+    momentum: of a moving average, 0 for the mean over all passes; None: it is no moving average.
+    """
 
     name: str
     module: torch.nn.Module
     leaf: str
     is_copy: bool
+    momentum: Optional[float] = None
 
     @property
     def tensor(self) -> torch.Tensor:
@@ -58,16 +63,40 @@ def _statistics(module: torch.nn.Module) -> List[str]:
 
 
 def is_counter(module: torch.nn.Module, leaf: str) -> bool:
-    """Whether a buffer counts batches, which nothing but BatchNorm(momentum=None) looks at."""
-    return isinstance(module, _NormBase) and leaf == "num_batches_tracked" and module.momentum is not None
+    """Whether a buffer counts a normalisation's passes, as the run does."""
+    return isinstance(module, _NormBase) and leaf == "num_batches_tracked"
+
+
+def _momentum_of(module: torch.nn.Module) -> Optional[float]:
+    if not isinstance(module, _NormBase) or module.num_batches_tracked is None:
+        return None
+    if module.momentum is None:
+        return None if isinstance(module, _InstanceNorm) else 0.0
+    return float(module.momentum) if 0 < module.momentum <= 1 else None
+
+
+def _count_pass(module: torch.nn.Module, *_: Any) -> None:
+    if module.training:
+        module.num_batches_tracked += 1
+
+
+def count_passes(moving: Sequence[Moving]) -> None:
+    """InstanceNorm has a count of its passes as BatchNorm has, but leaves it at 0: from now on it moves."""
+    for one in moving:
+        hooks = one.module._forward_hooks
+        if one.momentum and isinstance(one.module, _InstanceNorm) and _count_pass not in hooks.values():
+            one.module.register_forward_hook(_count_pass)
 
 
 def statistics_of(modules: Named) -> List[Moving]:
     """Running statistics of torch's normalisations: BatchNorm and InstanceNorm in all their forms, spectral_norm.
-    Each once, if its values are finite.
+    Each once, if its values are finite; moving averages of one momentum follow each other, and come first.
     """
     found: List[Moving] = []
     seen: Set[int] = set()
+    # A loop may move those of a frozen module in other ways than by passes.
+    roots = [root for prefix, module in modules for _, root in _frozen_modules(prefix, module)]
+    frozen = {id(module) for root in roots for module in root.modules()}
     for prefix, module in all_modules(modules):
         for leaf in _statistics(module):
             buffer = module._buffers.get(leaf)
@@ -75,8 +104,10 @@ def statistics_of(modules: Named) -> List[Moving]:
                 continue
             if bool(torch.isfinite(buffer).all()):
                 seen.add(id(buffer))
-                found.append(Moving(prefix + leaf, module, leaf, False))
-    return found
+                momentum = None if id(module) in frozen else _momentum_of(module)
+                found.append(Moving(prefix + leaf, module, leaf, False, momentum))
+    order = list(dict.fromkeys(one.momentum for one in found))
+    return sorted(found, key=lambda one: (one.momentum is None, order.index(one.momentum)))
 
 
 def _is_frozen(module: torch.nn.Module) -> bool:
@@ -171,8 +202,9 @@ class Entry(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A value for each parameter, which counts its updates; parameters, group by group (as many as group_sizes
-    say); then buffers, which are `moving`. Frozen ones are outside the vector. groups: of the optimizer.
+    """A value for each parameter, which counts its updates, and for each moving average, which counts its passes;
+    parameters, group by group (as many as group_sizes say); then buffers, which are `moving`. Frozen ones are
+    outside the vector. groups: of the optimizer.
     """
 
     parameters: Tuple[Entry, ...]
@@ -190,12 +222,27 @@ class Layout(NamedTuple):
     @property
     def tensor_sizes(self) -> Tuple[int, ...]:
         """Values of each tensor of the vector."""
-        return (_counts(len(self.parameters)), *(entry.values for entry in self.entries))
+        return (_in_blocks(self.counted), *(entry.values for entry in self.entries))
+
+    @property
+    def counted(self) -> int:
+        """Tensors with a count: parameters, and moving averages after them."""
+        return len(self.parameters) + _moving_averages(self.moving)
+
+    @property
+    def averages(self) -> Tuple[Tuple[Optional[float], int], ...]:
+        """(momentum, tensors) of the buffers, as they follow each other."""
+        groups = itertools.groupby(self.moving, key=lambda one: one.momentum)
+        return tuple((momentum, len(list(ones))) for momentum, ones in groups)
 
 
-def _counts(parameters: int) -> int:
-    """Values that count updates: whole blocks, so that a coarse codec does not scale them by gradients."""
-    return -(-parameters // _BLOCK) * _BLOCK
+def _moving_averages(moving: Sequence[Moving]) -> int:
+    return sum(1 for one in moving if one.momentum is not None)
+
+
+def _in_blocks(counted: int) -> int:
+    """Values that count updates and passes: whole blocks, so that a coarse codec does not scale them by gradients."""
+    return -(-counted // _BLOCK) * _BLOCK
 
 
 def modules_of(model: Modules) -> Tuple[Tuple[str, torch.nn.Module], ...]:
@@ -330,14 +377,14 @@ def collect(model: Modules, param_groups: Sequence[Dict[str, Any]], means: Means
             _refuse_tensor(name, parameter)
             trained.append((name, parameter))
         group_sizes.append(len(trained) - before)
-    first = _counts(len(trained))
+    moving = statistics_of(modules) if means.statistics else []
+    moving += frozen_copies(modules) if means.copies else []
+    first = _in_blocks(len(trained) + _moving_averages(moving))
     parameters, end = _placed(trained, first)
     if end == first:
         raise UnsupportedError("the optimizer has no parameter that requires a gradient.")
     _refuse_overlap(parameters)
     frozen.extend(_untrained(modules, known))
-    moving = statistics_of(modules) if means.statistics else []
-    moving += frozen_copies(modules) if means.copies else []
     buffers, _ = _placed([(one.name, one.tensor) for one in moving], end)
     copies = {id(one.tensor) for one in moving if one.is_copy}
     return Layout(
@@ -386,6 +433,7 @@ def describe(layout: Layout, facts: Sequence[str]) -> str:
         for entry in layout.parameters[at : at + size]:
             lines.append(f"group {number}: {_line(entry.name, entry.tensor)}")
         at += size
+    lines.extend(f"momentum {momentum}: {tensors} buffers" for momentum, tensors in layout.averages)
     lines.extend(f"buffer: {_line(entry.name, entry.tensor)}" for entry in layout.buffers)
     lines.extend(f"frozen: {_line(name, tensor)} {_sampled(tensor)}" for name, tensor in layout.frozen)
     return "\n".join(lines)

@@ -216,26 +216,42 @@ def _norms(gradients: List[torch.Tensor]) -> torch.Tensor:
 
 
 class MeanBuffers:
-    """The buffers of one model and their range of the engine's vector. Thread: the run's."""
+    """The buffers of one model and their range of the engine's vector. counts: passes of the moving averages, with
+    which they begin. Thread: the run's.
+    """
 
-    def __init__(self, moving: Sequence[Moving], entries: Sequence[Entry], flat: torch.Tensor) -> None:
+    def __init__(
+        self, moving: Sequence[Moving], entries: Sequence[Entry], flat: torch.Tensor, counts: torch.Tensor
+    ) -> None:
         self._moving = tuple(moving)
         self._base = [view_of(flat, entry) for entry in entries]
+        self._counts = counts
+        self._counters = {id(one.module): (one.module, count) for one, count in zip(moving, counts)}
+
+    def passes(self) -> List[int]:
+        """Forward passes since the round, of each moving average."""
+        made = {
+            key: max(0, int(module.num_batches_tracked) - int(count))
+            for key, (module, count) in self._counters.items()
+        }
+        return [made[id(one.module)] for one, _ in zip(self._moving, self._counts)]
 
     @torch.no_grad()
-    def differences(self) -> List[torch.Tensor]:
-        """float32 on the host, each in its buffer's shape: what was added since the round. MisuseError: one that
-        has another shape.
+    def differences(self, passes: Sequence[int]) -> List[torch.Tensor]:
+        """float32 on the host, each in its buffer's shape: what one pass added since the round, of those that were
+        made. MisuseError: one that has another shape.
         """
         found: List[torch.Tensor] = []
-        for one, base in zip(self._moving, self._base):
+        steps = [_of_one(*made) for made in zip(self._moving, passes, self._counts)]
+        steps += [1.0] * (len(self._moving) - len(steps))
+        for one, base, step in zip(self._moving, self._base, steps):
             value = one.tensor.detach()
             if value.shape != base.shape:
                 raise MisuseError(
                     f"{one.name} has shape {tuple(value.shape)} now, {tuple(base.shape)} when the run started: a"
                     ' running statistic keeps its shape, or say buffers="local" in run.optimizer().'
                 )
-            found.append(value.to("cpu", torch.float32).contiguous().sub(base))
+            found.append(value.to("cpu", torch.float32).contiguous().sub(base).mul_(step))
         return found
 
     def infinite(self) -> Optional[str]:
@@ -257,3 +273,14 @@ class MeanBuffers:
         for one, base in zip(self._moving, self._base):
             if copies or not one.is_copy:
                 one.tensor.detach().copy_(base)
+        for module, count in self._counters.values():
+            module.num_batches_tracked.fill_(int(count))
+
+
+def _of_one(one: Moving, passes: int, before: torch.Tensor) -> float:
+    """Which share of what so many passes add would be that of one, which moves as far towards the same mean."""
+    if passes == 0:
+        return 1.0
+    momentum = one.module.momentum  # a loop may have changed it
+    moved = passes / (int(before) + passes) if momentum is None else 1 - (1 - momentum) ** passes
+    return (one.momentum or 1 / (int(before) + 1)) / moved if moved > 0 else 1.0

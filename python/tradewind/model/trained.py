@@ -13,7 +13,7 @@ from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor, ModelShape
 from ..errors import MisuseError, SettingError, UnsupportedError
 from .advice import Watch, say_what_changes
-from .layout import Entry, Layout, Means, Modules, collect, describe, modules_of
+from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of
 from .memory import Bound, MeanBuffers, Staging, all_finite, flat_tensor, host_view, view_of
 from .optimizers import EngineRule, ForeignRule, Lamb, why_not
 from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
@@ -119,6 +119,7 @@ class Trained:
         if layout.buffers:
             self._options.refuse_codec(codec)
         say_what_changes(layout)
+        count_passes(layout.moving)
         foreign = self._options.engine == "torch" or self._why_foreign is not None
         self._rule: Union[EngineRule, ForeignRule] = (
             ForeignRule(self.optimizer, layout) if foreign else EngineRule(self.optimizer, layout)
@@ -126,7 +127,7 @@ class Trained:
         self._schedule = Schedule(layout, self.optimizer, self._schedulers)
         self._sizes = layout.tensor_sizes[1:]
         self._tensors = [entry.tensor for entry in layout.parameters]
-        self._there: Tuple[List[bool], torch.Tensor] = ([], torch.empty(0))
+        self._there: Tuple[List[float], torch.Tensor] = ([], torch.empty(0))
         self._watch = Watch(modules_of(self._model), layout, self._options.mean_buffers)
         extra = self.extra.prepare()
         sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
@@ -141,9 +142,12 @@ class Trained:
 
     def _groups(self) -> Tuple[Group, ...]:
         groups = (Group(1, kind=abi.TW_UPDATES), *self._rule.groups())
-        if self._layout.buffers:
-            groups += (Group(len(self._layout.buffers), kind=abi.TW_AVERAGE),)
-        return groups
+        return groups + tuple(
+            Group(tensors, kind=abi.TW_AVERAGE)
+            if momentum is None
+            else Group(tensors, kind=abi.TW_MOVING, momentum=momentum)
+            for momentum, tensors in self._layout.averages
+        )
 
     def _facts(self) -> List[str]:
         kind = type(self.optimizer)
@@ -163,13 +167,14 @@ class Trained:
     def initial(self) -> Tuple[List[HostTensor], List[Any]]:
         """The model's values now, and what has to live until they are read."""
         states = (self.optimizer.state.get(entry.tensor) for entry in self._layout.parameters)
-        counts = self._of_each([_updates_of(state or {}) for state in states])
+        passes = (float(one.module.num_batches_tracked) for one in self._layout.moving if one.momentum is not None)
+        counts = self._of_each([*(_updates_of(state or {}) for state in states), *passes])
         buffers = [one.tensor for one in self._layout.moving]
         tensors = [counts, *(entry.tensor for entry in self._layout.parameters), *buffers]
         return Staging().host(tensors, self._layout.tensor_sizes)
 
     def _of_each(self, values: Sequence[float]) -> torch.Tensor:
-        """float32, a value for each parameter, as the vector begins."""
+        """float32, a value for each parameter and moving average, as the vector begins."""
         found = torch.zeros(self._layout.tensor_sizes[0])
         found[: len(values)] = torch.tensor(values)
         return found
@@ -187,7 +192,8 @@ class Trained:
         flat, buffers, kept = vectors[0], vectors[1:own], iter(vectors[own:])
         self._text, self._extra, self._state = (next(kept) if size else torch.empty(0) for size in sizes)
         self._bound = Bound(self._layout.parameters, flat, self._options.alias)
-        self._means = MeanBuffers(self._layout.moving, self._layout.buffers, flat)
+        passes = flat[len(self._layout.parameters) : self._layout.counted]
+        self._means = MeanBuffers(self._layout.moving, self._layout.buffers, flat, passes)
         counts = Entry("updates", torch.empty(()), 0, 1)
         self._counts = [view_of(flat, counts._replace(first=at)) for at in range(len(self._layout.parameters))]
         if isinstance(self._rule, EngineRule):
@@ -195,7 +201,7 @@ class Trained:
 
     @property
     def flat(self) -> torch.Tensor:
-        """float32: updates of each parameter, parameters, mean buffers; the engine's memory."""
+        """float32: updates of each parameter, passes of each moving average, parameters, mean buffers; the engine's memory."""
         return self._bound.flat
 
     # Calls of the engine, inside next().
@@ -285,17 +291,20 @@ class Trained:
             self._bound.mark()
         return changed
 
-    def gradients(self) -> Tuple[List[HostTensor], List[Any]]:
-        """Which parameters have a gradient, p.grad of all, and what buffers gained; and what has to live until they
-        are read.
+    def gradients(self, samples: int) -> Tuple[List[HostTensor], List[Any]]:
+        """Of so many samples: which parameters have a gradient and passes per sample, p.grad of all, and what buffers
+        gained; and what has to live until they are read.
 
         UnsupportedError: a sparse one. The engine looks whether they are finite.
         """
         gradients = [tensor.grad for tensor in self._tensors]
         self._refuse_sparse(gradients)
-        there = self._of_those_there(gradients)
+        passes = self._means.passes()
+        there = self._shares(
+            [*(float(one is not None) for one in gradients), *(one / samples for one in passes)]
+        )
         found, alive = self._staging.host(gradients, self._sizes)
-        differences = self._means.differences()
+        differences = self._means.differences(passes)
         alive.extend([there, *differences])
         return [host_view(there), *found, *map(host_view, differences)], alive
 
@@ -307,11 +316,10 @@ class Trained:
                     " averaged."
                 )
 
-    def _of_those_there(self, gradients: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
-        """1 for each parameter that has a gradient; mostly those of the step before."""
-        there = [gradient is not None for gradient in gradients]
+    def _shares(self, there: List[float]) -> torch.Tensor:
+        """_of_each of these, mostly those of the step before."""
         if there != self._there[0]:
-            self._there = (there, self._of_each([float(one) for one in there]))
+            self._there = (there, self._of_each(there))
         return self._there[1]
 
     def wanted(self) -> str:

@@ -63,10 +63,9 @@ void EngineLearner::forget_sums() { state_->forget_sums(); }
 
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
   const auto run = [state = state_, geometry = geometry_, update = std::move(update)]() -> Result<Digest> {
-    const Round round = update.record.round;
     if (update.missed) return state->apply_missed(update.record, geometry, update.mean);
-    state->keep_losses(round, geometry, update.own, update.kept);
-    return state->apply(round, geometry, update.mean, update.record.settings);
+    state->keep_losses(update.record.round, geometry, update.own, update.kept);
+    return state->apply(update.record, geometry, update.mean);
   };
   compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }

@@ -30,6 +30,7 @@ struct StepValues {
   OptimizerOptions options;
   MomentStep moments;
   AdamDirection direction;
+  double gain = 1;  ///< averages: what the mean is multiplied by
 
   float rate() const { return static_cast<float>(learning_rate); }
 
@@ -180,10 +181,16 @@ class Lamb : public UpdateRule {
 
 class Average : public UpdateRule {
  public:
-  void take(const StepValues& /*now*/, std::span<float> parameters, std::size_t /*first*/,
+  void take(const StepValues& now, std::span<float> parameters, std::size_t /*first*/,
             std::span<const float> mean) override {
-    add_mean(parameters, mean);
+    add_mean(static_cast<float>(now.gain), parameters, mean);
   }
+};
+
+class Outside : public UpdateRule {
+ public:
+  void take(const StepValues& /*now*/, std::span<float> /*parameters*/, std::size_t /*first*/,
+            std::span<const float> /*gradient*/) override {}
 };
 
 std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
@@ -198,8 +205,11 @@ std::unique_ptr<UpdateRule> make_rule(const ParameterGroup& group) {
     case OptimizerKind::lamb:
       return std::make_unique<Lamb>(group.size);
     case OptimizerKind::average:
+    case OptimizerKind::moving_average:
     case OptimizerKind::updates:  // GroupedOptimizer counts
       return std::make_unique<Average>();
+    case OptimizerKind::outside:
+      return std::make_unique<Outside>();
   }
   TW_CHECK(!"an optimizer kind");
 }
@@ -216,10 +226,11 @@ class GroupedOptimizer : public Optimizer {
     for (const ParameterGroup& group : groups) {
       TW_CHECK(group.size == sum_of_sizes(group.tensor_sizes));
       TW_CHECK(group.options.kind != OptimizerKind::updates || groups_.empty());
+      TW_CHECK(group.options.kind != OptimizerKind::moving_average || !shares_.empty() || group.size == 0);
       groups_.push_back({size_, group.size, group.tensor_sizes, group.options, make_rule(group), {}});
       size_ += group.size;
       if (group.options.kind == OptimizerKind::updates) shares_.resize(group.size);
-      if (!averages(group.options.kind)) tensors_ += group.tensor_sizes.size();
+      if (has_counts(group.options.kind)) tensors_ += group.tensor_sizes.size();
     }
     TW_CHECK(shares_.empty() || shares_.size() >= tensors_);
     threads_ = threads_for(size_, threads);
@@ -231,8 +242,8 @@ class GroupedOptimizer : public Optimizer {
     TW_CHECK(groups.size() == 1 || groups.size() == groups_.size());
     for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].settings = groups[groups.size() == 1 ? 0 : i];
     spans_.clear();
-    take_shares(mean, parameters);
-    plan(step, parameters.first(shares_.size()));
+    take_shares(mean);
+    plan(step, mean.samples, parameters.first(shares_.size()));
     const std::optional<float> scale = clipping(mean);
     in_parallel(threads_, mean.parts, [&](std::size_t i) {
       mean.read(i, [&](std::size_t first, std::span<const float> piece) {
@@ -268,12 +279,20 @@ class GroupedOptimizer : public Optimizer {
     bool clipped() const { return !averages(options.kind); }
   };
 
+  /// What the values of one tensor in a step depend on.
+  struct Turn {
+    std::uint64_t step;  ///< of bias corrections
+    double gain = 1;     ///< of averages
+
+    bool operator==(const Turn&) const = default;
+  };
+
   /// Consecutive tensors of one group that have a gradient in this step, and take it with the same values.
   struct Span {
     std::size_t first;
     std::size_t size;
     const Group* group;
-    std::uint64_t step;
+    Turn turn;
     StepValues now;
   };
 
@@ -284,34 +303,62 @@ class GroupedOptimizer : public Optimizer {
     std::optional<float> scale;
   };
 
-  /// Takes the shares, with which the mean begins, and counts the updates of each tensor.
-  void take_shares(const MeanGradient& mean, std::span<float> counts) {
+  /// Takes the shares, with which the mean begins.
+  void take_shares(const MeanGradient& mean) {
     std::size_t taken = 0;
     for (std::size_t part = 0; taken < shares_.size(); ++part) {
       TW_CHECK(part < mean.parts);
       mean.read(part, [&](std::size_t first, std::span<const float> piece) {
-        for (std::size_t i = first; i < std::min(first + piece.size(), shares_.size()); ++i, ++taken) {
+        for (std::size_t i = first; i < std::min(first + piece.size(), shares_.size()); ++i, ++taken)
           shares_[i] = piece[i - first];
-          if (shares_[i] > kLeastShare) counts[i] += 1;
-        }
       });
     }
   }
 
-  /// The spans of this step. counts: the updates of each tensor, this one included; empty: each has `step`.
-  void plan(std::uint64_t step, std::span<const float> counts) {
+  /// The spans of this step. counts: the updates and passes of each tensor before it, to which it adds its
+  /// own; empty: each tensor has had all steps.
+  void plan(std::uint64_t step, std::uint64_t samples, std::span<float> counts) {
     std::size_t tensor = 0;
     for (const Group& group : groups_) {
       if (group.options.kind == OptimizerKind::updates) continue;
       std::size_t first = group.first;
       for (const std::uint64_t size : group.tensor_sizes) {
-        const bool counted = group.clipped() && !counts.empty();
-        const std::size_t number = counted ? tensor++ : 0;
-        if (!counted || shares_[number] > kLeastShare)
-          add_span(group, first, size, counted ? whole(counts[number]) : step);
+        const bool counted = !counts.empty() && has_counts(group.options.kind);
+        const std::optional<Turn> turn =
+            counted ? count(group.options, shares_[tensor], samples, counts[tensor]) : Turn{step};
+        if (counted) ++tensor;
+        if (turn) add_span(group, first, size, *turn);
         first += size;
       }
     }
+  }
+
+  /// A tensor's turn in a step of so many samples, which its count then includes; nothing: it has none.
+  static std::optional<Turn> count(const OptimizerOptions& options, float share, std::uint64_t samples,
+                                   float& count) {
+    if (options.kind == OptimizerKind::moving_average) {
+      const std::uint64_t passes = passes_in(share, samples);
+      const Turn turn{1, gain_of(options.momentum, count, passes)};
+      count += static_cast<float>(passes);
+      return turn;
+    }
+    if (share <= kLeastShare) return std::nullopt;
+    count += 1;
+    return Turn{whole(count)};
+  }
+
+  /// Codecs round, so whatever is more than 0 is a pass.
+  static std::uint64_t passes_in(float share, std::uint64_t samples) {
+    const double passes = static_cast<double>(share) * static_cast<double>(samples);
+    return passes > 0 ? std::max<std::uint64_t>(1, whole(static_cast<float>(std::floor(passes + 0.5)))) : 0;
+  }
+
+  /// So many steps of momentum after `before` others, in units of one step.
+  static double gain_of(double momentum, float before, std::uint64_t passes) {
+    if (passes <= 1) return 1;
+    if (momentum > 0) return std::min(kFarthest, 1 - integer_power(1 - momentum, passes)) / momentum;
+    const auto earlier = static_cast<double>(whole(before)), now = static_cast<double>(passes);
+    return std::min(kFarthest, now / (earlier + now)) * (earlier + 1);
   }
 
   /// State comes from others: any value is a count.
@@ -320,15 +367,16 @@ class GroupedOptimizer : public Optimizer {
     return static_cast<std::uint64_t>(std::clamp(std::isnan(count) ? 0.0F : count, 0.0F, kMost));
   }
 
-  void add_span(const Group& group, std::size_t first, std::size_t size, std::uint64_t step) {
-    const bool continues = !spans_.empty() && spans_.back().group == &group && spans_.back().step == step &&
+  void add_span(const Group& group, std::size_t first, std::size_t size, const Turn& turn) {
+    const bool continues = !spans_.empty() && spans_.back().group == &group && spans_.back().turn == turn &&
                            spans_.back().first + spans_.back().size == first;
     if (continues && !group.rule->goes_by_tensors()) {
       spans_.back().size += size;
       return;
     }
-    const std::uint64_t counted = std::max<std::uint64_t>(step, 1);  // without effect on averages
-    spans_.push_back({first, size, &group, step, step_values(counted, group.options, group.settings)});
+    const std::uint64_t counted = std::max<std::uint64_t>(turn.step, 1);  // without effect on averages
+    spans_.push_back({first, size, &group, turn, step_values(counted, group.options, group.settings)});
+    spans_.back().now.gain = turn.gain;
   }
 
   /// visit(span, place, part) for what of the piece lies in each span.
@@ -381,8 +429,8 @@ class GroupedOptimizer : public Optimizer {
   std::size_t threads_ = 1;
   std::uint64_t size_ = 0;
   std::vector<Group> groups_;
-  std::vector<float> shares_;  // of the samples that had a gradient, for each tensor; empty: all have
-  std::size_t tensors_ = 0;    // of groups that are no averages
+  std::vector<float> shares_;  // of the samples that had a gradient, or passes per sample; empty: all have
+  std::size_t tensors_ = 0;    // of groups that have counts
   std::vector<Span> spans_;    // of the step under way
 };
 

@@ -13,25 +13,44 @@ namespace tw::train {
 /// sgd, adam and adamw are those of torch.optim (sgd without dampening, adam without amsgrad); lamb is
 /// algorithm 2 of You et al. 2020.
 ///
-/// average is for buffers such as the statistics of BatchNorm: it adds the mean to them, keeps no state and
-/// is never clipped.
+/// average adds the mean to buffers, keeps no state and is never clipped.
+///
+/// moving_average is for buffers that each forward pass moves towards its batch, such as the statistics of
+/// BatchNorm. The mean is that of one step of momentum; the buffers make as many steps as the round had
+/// passes, as one process that computes all of them would. So they get (1 - (1 - momentum)^passes) / momentum
+/// of the mean: never beyond the batches' own mean, so a variance stays positive. momentum 0: the mean over
+/// all passes of the run (BatchNorm with momentum=None). Several passes move them kFarthest of the way at
+/// most: codecs round, and the variance of a dead channel must not become negative by that.
 ///
 /// updates counts the updates of each tensor of the groups that are no averages. Its mean says how large a
 /// share of the samples had a gradient for the tensor. As in torch.optim, a tensor without a gradient is left
-/// alone: no decay, no momentum, no step of its bias correction. One group at most has this kind: the first.
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, updates };
+/// alone: no decay, no momentum, no step of its bias correction. It counts the passes of each moving average,
+/// too: their mean is passes per sample, and without any the mean is added as it is. One group at most has
+/// this kind: the first; moving averages need it.
+///
+/// outside is for parameters that others update.
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, moving_average, updates, outside };
 
 /// A smaller share of the samples is none: codecs round.
 inline constexpr float kLeastShare = 1e-6F;
 
+/// bf16 rounds twice, to 8 bits each.
+inline constexpr double kFarthest = 1 - 1.0 / 64;
+
 /// Its values are no parameters with a gradient.
 constexpr bool averages(OptimizerKind kind) {
-  return kind == OptimizerKind::average || kind == OptimizerKind::updates;
+  return kind == OptimizerKind::average || kind == OptimizerKind::moving_average ||
+         kind == OptimizerKind::updates;
+}
+
+/// Its tensors have a value each in the group of updates.
+constexpr bool has_counts(OptimizerKind kind) {
+  return !averages(kind) || kind == OptimizerKind::moving_average;
 }
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
-  double momentum = 0.9;       ///< sgd; 0: no velocity is kept
+  double momentum = 0.9;       ///< sgd: 0: no velocity is kept; moving_average: 0: over all passes
   bool nesterov = true;        ///< sgd with momentum
   double beta1 = 0.9;          ///< adam, adamw, lamb
   double beta2 = 0.999;        ///< adam, adamw, lamb
@@ -69,6 +88,7 @@ using TakePiece = std::function<void(std::size_t first, std::span<const float> p
 struct MeanGradient {
   std::size_t parts = 1;
   std::function<void(std::size_t part, const TakePiece& take)> read;
+  std::uint64_t samples = 1;  ///< it is over so many
 };
 
 /// Updates flat parameters in place. The same bits on every machine and on any number of threads: only

@@ -213,15 +213,17 @@ std::vector<float> draw_values(std::size_t count, Prng& prng) {
 }
 
 /// The gradient in pieces of any length.
-MeanGradient in_pieces(const std::vector<float>& gradient, std::uint64_t seed) {
-  return {1, [&gradient, seed](std::size_t, const TakePiece& take) {
+MeanGradient in_pieces(const std::vector<float>& gradient, std::uint64_t seed, std::uint64_t samples = 1) {
+  return {1,
+          [&gradient, seed](std::size_t, const TakePiece& take) {
             Prng prng(seed);
             for (std::size_t first = 0; first < gradient.size();) {
               const std::size_t size = std::min<std::size_t>(gradient.size() - first, prng.below(3000));
               take(first, std::span(gradient).subspan(first, size));
               first += size;
             }
-          }};
+          },
+          samples};
 }
 
 /// The buffers as the header lays them out.
@@ -355,6 +357,77 @@ TEST(Optimizer, goes_on_from_the_updates_that_a_tensor_had) {
   for (std::uint64_t round = 1; round <= 2; ++round)
     second->apply(parameters, in_pieces({1, 0.5F, -1}, round), round, 0.01);
   EXPECT_EQ(parameters, (std::vector<float>{5, whole.parameters[0], whole.parameters[1]}));
+}
+
+/// Statistics with counts, beside a parameter.
+std::vector<ParameterGroup> with_statistics(double momentum, std::vector<std::uint64_t> sizes) {
+  return {one_group({.kind = OptimizerKind::updates}, {sizes.size() + 1}),
+          one_group({.kind = OptimizerKind::sgd, .momentum = 0}, {1}),
+          one_group({.kind = OptimizerKind::moving_average, .momentum = momentum}, std::move(sizes))};
+}
+
+TEST(MovingAverage, makes_a_step_for_each_pass_of_the_round) {
+  constexpr double kStatistic = 7;
+  for (const double momentum : {0.01, 0.1}) {
+    const auto optimizer = make_optimizer(with_statistics(momentum, {1, 1}));
+    std::vector<float> parameters = {0, 5, 0, 0, 1, 1};
+    double once = 1, thrice = 1;
+    std::uint64_t passes = 0;
+    for (const std::uint64_t now : {1, 2, 6, 12}) {
+      constexpr std::uint64_t kSamples = 96;
+      const auto share = static_cast<float>(now) / kSamples;
+      const auto step_of = [&](double value) { return static_cast<float>(momentum * (kStatistic - value)); };
+      // As far from the whole number of passes as codecs bring it.
+      const std::vector<float> mean = {0, share * 1.003F, 3 * share * 0.998F,
+                                       0, step_of(once),  step_of(thrice)};
+      for (std::uint64_t i = 0; i < now; ++i) once += momentum * (kStatistic - once);
+      for (std::uint64_t i = 0; i < 3 * now; ++i) thrice += momentum * (kStatistic - thrice);
+      passes += now;
+      optimizer->apply(parameters, in_pieces(mean, now, kSamples), 1, 0.1);
+      EXPECT_NEAR(parameters[4], once, 1e-5) << momentum << ", " << now;
+      EXPECT_NEAR(parameters[5], thrice, 1e-5) << momentum << ", " << now;
+      EXPECT_EQ(parameters[1], 5 + static_cast<float>(passes));
+      EXPECT_EQ(parameters[2], static_cast<float>(3 * passes));
+    }
+  }
+}
+
+TEST(MovingAverage, keeps_a_variance_positive_whatever_the_number_of_passes) {
+  for (const double momentum : {1e-4, 0.1, 0.98}) {
+    const auto optimizer = make_optimizer(with_statistics(momentum, {1}));
+    std::vector<float> parameters = {0, 0, 0, 1};
+    for (const float passes : {1.0F, 3.0F, 1e3F, 1e9F}) {
+      const float before = parameters[3];
+      // A batch without any variance; twice rounded by bf16.
+      const float rounded = (1 + 1.0F / 256) * (1 + 1.0F / 256);
+      const std::vector<float> mean = {0, passes, 0, static_cast<float>(-momentum) * before * rounded};
+      optimizer->apply(parameters, in_pieces(mean, 1), 1, 0.1);
+      EXPECT_GT(parameters[3], 0) << momentum << ", " << passes;
+      EXPECT_LT(parameters[3], before);
+    }
+  }
+}
+
+TEST(MovingAverage, without_a_momentum_is_the_mean_over_all_passes) {
+  const auto optimizer = make_optimizer(with_statistics(0, {1}));
+  std::vector<float> parameters = {0, 3, 0, 10};
+  double sum = 3 * 10, passes = 3;
+  for (const std::uint64_t now : {4, 1, 7}) {
+    const auto statistic = static_cast<double>(now * now);
+    sum += static_cast<double>(now) * statistic;
+    passes += static_cast<double>(now);
+    const double step = (statistic - parameters[3]) / (parameters[1] + 1.0);
+    const std::vector<float> mean = {0, static_cast<float>(now) / 32, 0, static_cast<float>(step)};
+    optimizer->apply(parameters, in_pieces(mean, now, 32), 1, 0.1);
+    EXPECT_NEAR(parameters[3], sum / passes, 1e-3);
+  }
+}
+
+TEST(MovingAverage, that_nobody_counted_is_an_average) {
+  const auto optimizer = make_optimizer(with_statistics(0.1, {2}));
+  std::vector<float> parameters = {0, 3, 0, 1, 2};
+  optimizer->apply(parameters, in_pieces({0, 0, 0, 0.5F, -0.25F}, 1, 16), 1, 0.1);
+  EXPECT_EQ(parameters, (std::vector<float>{0, 3, 0, 1.5F, 1.75F}));
 }
 
 TEST(Optimizer, asks_for_the_mean_once_and_twice_where_its_norm_has_a_limit) {

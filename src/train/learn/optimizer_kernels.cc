@@ -130,11 +130,11 @@ void lamb_update(const AdamDirection& direction, const Moments& moments, float w
   }
 }
 
-void add_mean(std::span<float> parameters, std::span<const float> mean) {
+void add_mean(float gain, std::span<float> parameters, std::span<const float> mean) {
   TW_CHECK(mean.size() == parameters.size());
   float* __restrict p = parameters.data();
   const float* __restrict g = mean.data();
-  for (std::size_t i = 0; i < parameters.size(); ++i) p[i] += g[i];
+  for (std::size_t i = 0; i < parameters.size(); ++i) p[i] += gain * g[i];
 }
 
 void scale_into(float scale, std::span<const float> in, std::span<float> out) {

@@ -84,8 +84,8 @@ SquaredNorms lamb_norms(const AdamDirection& direction, const Moments& moments, 
 void lamb_update(const AdamDirection& direction, const Moments& moments, float weight_decay, float scale,
                  std::span<float> parameters);
 
-/// p += mean.
-void add_mean(std::span<float> parameters, std::span<const float> mean);
+/// p += gain mean.
+void add_mean(float gain, std::span<float> parameters, std::span<const float> mean);
 
 /// out = scale in.
 void scale_into(float scale, std::span<const float> in, std::span<float> out);

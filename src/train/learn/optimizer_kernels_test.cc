@@ -24,6 +24,7 @@ constexpr MomentumStep kMomentum{0.03F, 0.9F, 0.01F};
 constexpr MomentStep kMoments{0.9F, 0.1F, 0.98F, 0.02F};
 constexpr AdamDirection kDirection{1.7F, 3.1F, 1e-6F};
 constexpr float kWeightDecay = 0.1F;
+constexpr float kGain = 4.7F;
 
 struct Buffers {
   std::vector<float> p, m, v, g;
@@ -97,7 +98,10 @@ TW_SLOW void slow_decayed_moments(Buffers& b, std::size_t i) {
   b.g[i] = g;
 }
 
-TW_SLOW void slow_mean(Buffers& b, std::size_t i) { b.p[i] = b.p[i] + b.g[i]; }
+TW_SLOW void slow_mean(Buffers& b, std::size_t i) {
+  const float move = kGain * b.g[i];
+  b.p[i] = b.p[i] + move;
+}
 
 TW_SLOW void slow_scale(Buffers& b, std::size_t i) { b.p[i] = 0.3F * b.g[i]; }
 
@@ -147,7 +151,7 @@ TEST(OptimizerKernels, give_the_bits_of_their_slow_twins) {
         update_moments(kMoments, m, v, DecayedGradient{kWeightDecay, p, g});
       },
       slow_decayed_moments);
-  expect_same_bits([](Floats p, Floats, Floats, Floats g) { add_mean(p, g); }, slow_mean);
+  expect_same_bits([](Floats p, Floats, Floats, Floats g) { add_mean(kGain, p, g); }, slow_mean);
   expect_same_bits([](Floats p, Floats, Floats, Floats g) { scale_into(0.3F, g, p); }, slow_scale);
   expect_same_bits(
       [](Floats p, Floats m, Floats v, Floats) {

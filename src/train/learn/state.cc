@@ -69,8 +69,9 @@ std::span<float> TrainState::open(Round round, GradientSlot& slot) {
   return *slot.sum;
 }
 
-Digest TrainState::apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean,
-                         const std::string& wanted) {
+Digest TrainState::apply(const wire::Record& record, const average::Geometry& geometry,
+                         std::span<const Blob> mean) {
+  const Round round = record.round;
   TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
   const codec::Codec codec = codec_of_mean(run_.codec);
   const auto decoded = [&](std::size_t segment, const TakePiece& take) {
@@ -85,10 +86,10 @@ Digest TrainState::apply(Round round, const average::Geometry& geometry, std::sp
     }
   };
   const std::vector<GroupStep> settings = hooks_.settings
-                                              ? hooks_.settings(round, wanted)
+                                              ? hooks_.settings(round, record.settings)
                                               : std::vector<GroupStep>{{.learning_rate = run_.learning_rate}};
   const auto alone = change();
-  optimizer_->apply(parameters_, {mean.size(), decoded}, round, settings);
+  optimizer_->apply(parameters_, {mean.size(), decoded, record.samples}, round, settings);
   if (hooks_.changed) hooks_.changed(round, false);
   return digest_of(std::span<const float>(parameters_));
 }
@@ -108,7 +109,7 @@ Result<Digest> TrainState::apply_missed(const wire::Record& record, const averag
   }
   if (average::digest_of_segments(digests) != record.mean)
     return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
-  return apply(record.round, geometry, mean, record.settings);
+  return apply(record, geometry, mean);
 }
 
 void TrainState::keep_losses(Round round, const average::Geometry& geometry,

@@ -63,10 +63,9 @@ class TrainState {
 
   std::span<const float> parameters() const { return parameters_; }
 
-  /// One update with a mean gradient as it crosses the wire, a segment each. Returns the digest of the
-  /// parameters. wanted: the settings of the record.
-  Digest apply(Round round, const average::Geometry& geometry, std::span<const Blob> mean,
-               const std::string& wanted = {});
+  /// One update with the mean gradient of a record as it crosses the wire, a segment each. Returns the digest
+  /// of the parameters.
+  Digest apply(const wire::Record& record, const average::Geometry& geometry, std::span<const Blob> mean);
 
   /// The same in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.

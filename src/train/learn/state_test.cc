@@ -228,6 +228,12 @@ std::vector<float> parameters_of(const sync::StateImage& image) {
   return values;
 }
 
+wire::Record of_round(Round round) {
+  wire::Record record;
+  record.round = round;
+  return record;
+}
+
 TEST(Update, follows_the_groups_of_its_optimizer) {
   RunOptions run = options(Codec::fp32);
   run.optimizer = {.kind = OptimizerKind::sgd, .weight_decay = 0};
@@ -239,12 +245,28 @@ TEST(Update, follows_the_groups_of_its_optimizer) {
           {one_group(run.optimizer, {kLength - 2}), one_group({.kind = OptimizerKind::average}, {2})}, 2.5));
   EXPECT_EQ(state.bytes(), (kLength + kLength - 2) * sizeof(float)) << "averages have no velocity";
   state.initialise();
-  state.apply(1, kGeometry, segments_of({3, 4, 0, 8, -8}));
+  state.apply(of_round(1), kGeometry, segments_of({3, 4, 0, 8, -8}));
   const std::vector<float> after = parameters_of(state.freeze(wire::Record{}, 1024));
   // Nesterov's first step is 1.9 gradients, here of a half.
   EXPECT_NEAR(after[0], 1 - 0.5 * 1.9 * 1.5, 1e-6);
   EXPECT_NEAR(after[1], 1 - 0.5 * 1.9 * 2, 1e-6);
   EXPECT_EQ(std::vector(after.begin() + 2, after.end()), (std::vector<float>{1, 9, -7}));
+}
+
+TEST(Update, knows_of_how_many_samples_its_mean_is) {
+  Tenths model;
+  TrainState state(
+      model, options(Codec::fp32),
+      make_optimizer({one_group({.kind = OptimizerKind::updates}, {2}),
+                      one_group({.kind = OptimizerKind::sgd}, {1}),
+                      one_group({.kind = OptimizerKind::moving_average, .momentum = 0.5}, {2})}));
+  state.initialise();
+  wire::Record record = of_round(1);
+  record.samples = 32;
+  const float two_passes = 2.0F / 32;
+  state.apply(record, kGeometry, segments_of({0, two_passes, 0, 4, -4}));
+  const std::vector<float> after = parameters_of(state.freeze(wire::Record{}, 1024));
+  EXPECT_EQ(after, (std::vector<float>{1, 3, 1, 1 + 1.5F * 4, 1 - 1.5F * 4}));
 }
 
 class Long final : public Model {
@@ -274,7 +296,8 @@ TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_plac
     TrainState state(model, options(codec),
                      make_optimizer({one_group({.kind = OptimizerKind::average}, model.tensor_sizes())}));
     state.initialise();
-    EXPECT_EQ(state.apply(1, kLong, segments), digest_of(std::span<const float>(expected))) << name_of(codec);
+    EXPECT_EQ(state.apply(of_round(1), kLong, segments), digest_of(std::span<const float>(expected)))
+        << name_of(codec);
   }
 }
 
@@ -295,7 +318,7 @@ TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
     if (missed) {
       ASSERT_TRUE(state.apply_missed(record, kGeometry, segments_of(mean)).ok());
     } else {
-      state.apply(record.round, kGeometry, segments_of(mean));
+      state.apply(record, kGeometry, segments_of(mean));
     }
     // Nesterov's first step is 1.9 gradients.
     EXPECT_NEAR(parameters_of(state.freeze(wire::Record{}, 1024))[2], 1 - 0.4 * 1.9 * 3, 1e-6);
