@@ -55,7 +55,7 @@ def test_resnet_18_learns_from_jpegs(tmp_path):
         shards = sorted(map(str, (tmp_path / "shards").glob(f"{name}*.tar")))
         tw(tmp_path, "data", "index", *shards, "-o", f"{name}.twi")
     (tmp_path / "run.yaml").write_text(
-        f"training: {{target_batch_size: {BATCH}, rounds: {ROUNDS}, codec: fp16, exact_batches: true}}\n")
+        f"training: {{target_batch_size: {BATCH}, rounds: {ROUNDS}, codec: fp32, exact_batches: true}}\n")
     crew = ("--peers", 3, "--kill", "3@8", "--out", "out")
     said = tw(tmp_path, "run", "run.yaml", *crew, "--", sys.executable, LOOP)
     summary = json.loads(tw(tmp_path, "report", "out", "--json"))
