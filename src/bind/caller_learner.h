@@ -69,9 +69,15 @@ class CallerLearner final : public train::Learner {
 
   void knock(Done<Unit> done) override { engine_->knock(std::move(done)); }
 
-  train::SlotValues contribution(std::uint32_t slot) override { return engine_->contribution(slot); }
+  train::SlotValues contribution(Round round, std::uint32_t slot) override {
+    return engine_->contribution(round, slot);
+  }
 
   void forget_sums() override { engine_->forget_sums(); }
+
+  void move_on(Done<Digest> done) override { engine_->move_on(std::move(done)); }
+
+  bool has_moved_on() const override { return engine_->has_moved_on(); }
 
   void apply(train::Update update, Done<Result<Digest>> done) override {
     engine_->apply(std::move(update), std::move(done));

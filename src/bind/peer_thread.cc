@@ -53,17 +53,17 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
       verdict_(host::environment_value("TRADEWIND_VERDICT")),
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
+  const std::uint64_t length = plan_.model.parameters();
+  const average::Geometry geometry{length, average::usual_segment_length(length)};
   // owners: see state()
   state_ = std::make_shared<train::TrainState>(
       work_, session.run, make_caller_optimizer(plan_.model, plan_.callbacks, plan_.threads),
-      hooks_of(plan_.model, plan_.callbacks));
+      hooks_of(plan_.model, plan_.callbacks), geometry);
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
   executor_ = std::make_unique<host::CallerExecutor>(loop_, failed);
   beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);
-  const std::uint64_t length = plan_.model.parameters();
-  const train::EngineLearner::Options options{.run = session.run,
-                                              .geometry = {length, average::usual_segment_length(length)},
-                                              .chunk_bytes = session.chunk_bytes};
+  const train::EngineLearner::Options options{
+      .run = session.run, .geometry = geometry, .chunk_bytes = session.chunk_bytes};
   auto engine = std::make_unique<train::EngineLearner>(work_, state_, options, *executor_, *beside_);
   auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
   learner_ = learner.get();

@@ -100,7 +100,7 @@ wire::Progress Announcing::progress() const {
   progress.grain = own_.grain;
   progress.slots = core_.work.progress();
   progress.wants_more = core_.history.parameters() && core_.work.wants_more() && !core_.part.leaves() &&
-                        own_.is_here() && is_knotted(core_);
+                        own_.is_here() && is_knotted(core_) && !core_.has_moved_on();
   progress.leaving = core_.part.leaves();
   progress.called = acceptor.averages();
   progress.bandwidth = own_.bandwidth;

@@ -49,8 +49,12 @@ std::optional<CatchUp> Following::take(PeerId from, const wire::Lease& lease) {
   const RangeSet all(Range{0, core_.options.lease.microbatches()});
   const bool sound = lease.slot < wire::kLeaseSlots && !lease.microbatches.empty();
   if (!sound || !all.contains(lease.microbatches)) return std::nullopt;
-  if (!core_.work.lease(lease.slot, lease.microbatches))
+  if (!core_.work.lease(lease.slot, lease.microbatches, lease.moved_on))
     return CatchUp{"the leader does not know what this peer has sent"};
+  if (core_.has_moved_on() && !lease.moved_on) {
+    give_back_queued();  // the leader does not know that the round was called
+    return std::nullopt;
+  }
   if (announcing_.own().is_here() || core_.acceptor.stage() != Acceptor::Stage::idle) return std::nullopt;
   core_.work.drop_queued();  // the lease came after this peer became busy: others get it
   announcing_.send_progress(true);
@@ -74,16 +78,30 @@ std::optional<CatchUp> Following::take(PeerId from, const wire::Plan& plan) {
   core_.last_round.called(core_.now);
   core_.farewell.call_off();
   core_.outputs.ask_owner(Reduce{core_.acceptor.plan()});
+  look_ahead(plan.draft);
   for (const wire::Contribution& c : plan.draft.contributors) {
     if (c.peer == core_.options.self.peer) do_what_counts(from, c);
   }
   return std::nullopt;
 }
 
+// What it computed under leases that the record will not name is dropped.
+void Following::look_ahead(const wire::Record& draft) {
+  RangeSet own;
+  for (const wire::Contribution& c : draft.ahead)
+    if (c.peer == core_.options.self.peer) own = c.microbatches;
+  const bool goes_on = core_.next_work && core_.next_work->does_just(own);
+  if (goes_on) return;
+  core_.next_work.reset();
+  if (own.empty() || core_.part.leaves()) return;
+  core_.next_work.emplace(draft.round + 1);
+  core_.next_work->lease(0, own);
+}
+
 // The rest was dropped on leaving, or its lease was lost. When a busy peer will compute it is unknown.
 void Following::do_what_counts(PeerId leader, const wire::Contribution& own) {
-  const bool must_be_there =
-      !announcing_.own().is_here() || own.slot >= wire::kLeaseSlots;  // sums of others are not made here
+  const bool must_be_there = !announcing_.own().is_here() || core_.has_moved_on() ||
+                             own.slot >= wire::kLeaseSlots;  // sums of others are not made here
   const bool lacks_it = must_be_there && !core_.work.has_done_just(own.slot, own.microbatches);
   if (lacks_it || core_.work.has_other_than(own.slot, own.microbatches)) {
     core_.send(leader,
@@ -103,26 +121,42 @@ void Following::take(PeerId from, const wire::Prepare& prepare) {
 
 // ---- from the owner
 
+// What is leased of the round under way comes first, also where it was leased once more after the call.
 std::optional<WorkItem> Following::begin_work(std::uint64_t most) {
   announcing_.computes_at_once(most);
   if (!core_.takes_part() || !core_.history.parameters() || !announcing_.own().is_here()) return std::nullopt;
   if (core_.work.queued() > 0 && rarely(core_.options.rarely, "swarm.late_work")) return std::nullopt;
+  const std::uint64_t at_once = most == 0 ? core_.options.lease.microbatches() : announcing_.own().grain;
+  if (std::optional<WorkItem> item = core_.work.begin(at_once)) return with_samples(*std::move(item));
+  if (!core_.next_work || !core_.work.has_nothing_to_do() || !core_.acceptor.averages()) return std::nullopt;
+  std::optional<WorkItem> item = core_.next_work->begin(at_once);
+  if (!item) return std::nullopt;
+  item->moved_on = true;
+  return with_samples(*std::move(item));
+}
+
+WorkItem Following::with_samples(WorkItem item) const {
   const LeaseBook::Options& lease = core_.options.lease;
-  std::optional<WorkItem> item = core_.work.begin(most == 0 ? lease.microbatches() : announcing_.own().grain);
-  if (item) {
-    const wire::Record next = record_after(*core_.head(), lease);
-    item->samples = samples_of(next, item->microbatches, lease);
-    if (core_.work.queued() > 0) item->ahead = samples_of(next, core_.work.waiting(), lease);
-  }
+  const Work& work = *core_.work_of(item.round);
+  const wire::Record round = record_of(item.round);
+  item.samples = samples_of(round, item.microbatches, lease);
+  if (work.queued() > 0) item.ahead = samples_of(round, work.waiting(), lease);
   return item;
+}
+
+// With its round and batch.
+wire::Record Following::record_of(Round round) const {
+  const wire::Record under_way = record_after(*core_.head(), core_.options.lease);
+  return round == under_way.round ? under_way : record_after(under_way, core_.options.lease);
 }
 
 bool Following::finish_work(const WorkItem& item, const Finished& finished) {
   announcing_.computed(finished.samples_per_s, finished.settings);
-  if (!core_.of_this_round(item.round) || core_.work.idle()) return false;
-  core_.work.finish(finished.microbatches);
-  if (!announcing_.own().is_here() && core_.work.queued() > 0) {
-    give_back_queued();
+  Work* const work = core_.work_of(item.round);
+  if (work == nullptr || !work->is_under_way(item)) return false;
+  work->finish(finished.microbatches);
+  if (!announcing_.own().is_here() && work->queued() > 0) {
+    work == &core_.work ? give_back_queued() : work->drop_queued();
   } else if (core_.work.wants_more() || !finished.settings.empty()) {
     announcing_.send_progress(core_.part.leaves());
   }
@@ -131,17 +165,18 @@ bool Following::finish_work(const WorkItem& item, const Finished& finished) {
 
 // If a plan counts on what was held, the leader has to know that it will not come.
 bool Following::give_back(const WorkItem& item, const std::optional<FailedSample>& failed) {
-  if (!core_.of_this_round(item.round) || core_.work.idle()) return false;
-  core_.work.finish(0);
+  Work* const work = core_.work_of(item.round);
+  if (work == nullptr || !work->is_under_way(item)) return false;
+  work->finish(0);
   if (failed) {
-    const wire::Record next = record_after(*core_.head(), core_.options.lease);
-    const auto microbatch = microbatch_of(failed->sample, item.microbatches, next, core_.options.lease);
+    const auto microbatch =
+        microbatch_of(failed->sample, item.microbatches, record_of(item.round), core_.options.lease);
     if (microbatch) {
-      core_.work.fail(*microbatch,
-                      {failed->sample, failed->why.substr(0, wire::kMostFailureBytes), failed->skippable});
+      work->fail(*microbatch,
+                 {failed->sample, failed->why.substr(0, wire::kMostFailureBytes), failed->skippable});
     }
   }
-  give_back_queued();
+  work == &core_.work ? give_back_queued() : work->drop_queued();
   return true;
 }
 

@@ -41,8 +41,11 @@ class Following {
   void report_stall(PeerId suspect, wire::StallCause cause, RangeSet missing);
 
  private:
+  void look_ahead(const wire::Record& draft);
   void do_what_counts(PeerId leader, const wire::Contribution& own);
   void give_back_queued();
+  WorkItem with_samples(WorkItem item) const;
+  wire::Record record_of(Round round) const;
 
   SwarmCore& core_;
   Announcing& announcing_;

@@ -163,6 +163,8 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
     messages_.push_back({peer, *proposer_.plan()});  // the plan reached it before this round's head
   if (newcomer && is_called) take_in(peer);
   if (is_working(proposer_, status_, peer)) {
+    const bool late_news = options_.lease.overlap && progress.called && proposer_.stage() == Stage::open;
+    if (late_news && !leasing_.has_moved_on() && proposer_.ballot() > 0) leasing_.close();
     leasing_.on_progress(now_, status_, peer, progress, proposer_.stage() != Stage::open);
     send_leases();
   } else if (status_.is_seated(peer)) {
@@ -217,7 +219,13 @@ void Lead::begin_when_promised() {
   if (start != Proposer::Start::open) return;
   const std::map<PeerId, wire::Promise>& promises = proposer_.promises();
   bool was_called = false;
-  for (const auto& [peer, promise] : promises) was_called = was_called || promise.plan.has_value();
+  for (const auto& [peer, promise] : promises) {
+    if (!promise.plan) continue;
+    was_called = true;
+    const auto order = [](const Plan& plan) { return std::pair(plan.ballot, plan.version); };
+    if (!called_ || order(*called_) < order(*promise.plan))
+      called_ = std::make_shared<const Plan>(*promise.plan);
+  }
   if (const auto own = promises.find(options_.self.peer); own != promises.end() && own->second.plan)
     planning_.go_on_after(*own->second.plan);
   if (leasing_.take_over(status_, promises, was_called)) report_reissue(leasing_.free(), {});
@@ -235,6 +243,7 @@ void Lead::advance() {
     const bool knows_settings = settings_.are_known(head_.round == 0);
     // While the call waits for settings alone, nobody's last work moves to others.
     const bool waits = leasing_.is_complete() && !knows_settings;
+    if (ballot() == 0 && !std::exchange(began_, true)) leasing_.begin_with(now_, status_, head_.ahead);
     if (!waits && leasing_.advance(now_, status_)) report_reissue(leasing_.free(), {});
     send_leases();
     give_up_on_hopeless_work();
@@ -262,12 +271,30 @@ void Lead::call() {
   for (const wire::Contribution& c : draft.contributors) draft.samples += c.samples;
   draft.parameters = status_.word(options_.self.peer)->parameters;
   draft.minority = minority_;
-  draft.last = last_;
+  draft.last = last_ && !leasing_.has_moved_on();
+  if (options_.lease.overlap && !draft.last) draft.ahead = ahead_of(draft.members);
   draft.settings = settings_.of(draft.contributors);
   plan.participants = status_.participants();
   planning_.divide(plan, proposer_.plan());
   propose(std::move(plan));
   if (is_first_bid(proposer_, head_) && rarely(options_.rarely, "lead.resign_at_call")) proposer_.resign();
+}
+
+// A peer that was called computes under the leases of its plan: a later plan of the round keeps them.
+std::vector<wire::Contribution> Lead::ahead_of(const std::vector<wire::Member>& members) const {
+  const auto stays = [&](PeerId peer) {
+    return is_member(members, peer) && status_.counts(peer) && !status_.leaves(peer) &&
+           status_.stance(peer).presence == wire::Presence::here;
+  };
+  if (called_ || proposer_.plan()) {
+    std::vector<wire::Contribution> ahead = (proposer_.plan() ? proposer_.plan() : called_)->draft.ahead;
+    std::erase_if(ahead, [&](const wire::Contribution& c) { return !is_member(members, c.peer); });
+    return ahead;
+  }
+  std::vector<PeerId> peers;
+  for (const wire::Member& m : members)
+    if (stays(m.peer)) peers.push_back(m.peer);
+  return leasing_.ahead(peers);
 }
 
 // again: debts keep their due times.

@@ -120,6 +120,7 @@ class Lead {
   void send_leases();
   void let_leavers_go();
   void give_up_on_hopeless_work();
+  std::vector<wire::Contribution> ahead_of(const std::vector<wire::Member>& members) const;
 
   Options options_;
   wire::Record head_;
@@ -134,6 +135,8 @@ class Lead {
   Instant next_ask_{};
   Instant no_quorum_since_ = kNever;
   bool minority_ = false;
+  SharedPlan called_;     // the newest plan of a former leader of this round, if any
+  bool began_ = false;    // with the leases of the head
   bool last_ = false;     // the run ends with this round
   std::string hopeless_;  // empty: it is not
   wire::Outbox messages_;

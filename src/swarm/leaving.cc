@@ -21,6 +21,7 @@ bool Leaving::leave(std::optional<Instant> deadline) {
   }
   if (core_.part.leave() || (deadline && core_.part.peer_state() == PeerState::ready)) {
     core_.work.drop_queued();
+    core_.next_work.reset();
     announcing_.tell_peer_state();
     announcing_.send_progress(true);
   }

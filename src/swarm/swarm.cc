@@ -70,6 +70,13 @@ bool differs_from(const History& history, const wire::Record& next) {
   return history.continues(next) && history.parameters() && next.parameters != *history.parameters();
 }
 
+// With overlap: it does not have all leases with which the round begins, and others get them.
+bool lacks_what_is_ahead(const SwarmCore& core) {
+  return std::ranges::any_of(core.head()->ahead, [&](const wire::Contribution& c) {
+    return c.peer == core.options.self.peer && !core.work.does_all_of(c.slot, c.microbatches);
+  });
+}
+
 // The first record, if this peer founds the run and all are here.
 std::optional<wire::Record> found_when_all_are_here(const SwarmCore& core) {
   const SwarmOptions& options = core.options;
@@ -216,10 +223,11 @@ void Swarm::fall_behind(Instant now, std::string why) {
   settle();
 }
 
-void Swarm::begin(Instant now, const wire::Record& record, const Digest& parameters) {
+void Swarm::begin(Instant now, const wire::Record& record, const Digest& parameters, bool moved_on) {
   core_.wake(now);
   if (peer_state() == PeerState::fresh) core_.part.begin_anew();
   adopt(record);
+  core_.came_moved_on = moved_on;
   announcing_.tell_peer_state();  // before the progress: only peers that follow the history count
   applied(now, record.round, parameters);
 }
@@ -229,7 +237,7 @@ void Swarm::applied(Instant now, Round round, const Digest& parameters) {
   if (!head() || head()->round != round || peer_state() == PeerState::syncing) return;
   core_.history.applied(round, parameters);
   if (head()->last) announcing_.tell_peer_state();
-  announcing_.send_progress();
+  announcing_.send_progress(lacks_what_is_ahead(core_));
   settle();
 }
 
@@ -423,6 +431,7 @@ void Swarm::receive(PeerId, const wire::Commit& commit) {
 
 void Swarm::adopt(const wire::Record& record) {
   TW_CHECK(!leading_.leads());
+  core_.next_work.reset();
   turn_away_squatters(core_, record.members);
   begin_round(core_.history.begin(record));
 }
@@ -446,13 +455,16 @@ void Swarm::begin_round(bool again) {
     core_.work.start_over();
     return;
   }
-  core_.work = Work(record.round + 1);
+  core_.came_moved_on = false;
+  core_.work = core_.next_work ? *std::exchange(core_.next_work, {}) : Work(record.round + 1);
+  TW_CHECK(core_.work.round() == record.round + 1);
   leading_.begin_round();
 }
 
 void Swarm::out_of_step(CatchUp why) {
   if (peer_state() == PeerState::syncing || core_.part.ended()) return;
   core_.part.fall_behind();
+  core_.next_work.reset();
   leading_.end();
   announcing_.tell_peer_state();
   core_.outputs.ask_owner(std::move(why));

@@ -47,8 +47,9 @@ class Swarm {
   void go_on_alone(Instant now);
   /// This peer's own updates come too late: it takes the state of others.
   void fall_behind(Instant now, std::string why);
-  /// The state after this record is here (restored, resumed): go on from it.
-  void begin(Instant now, const wire::Record& record, const Digest& parameters);
+  /// The state after this record is here (restored, resumed): go on from it. moved_on: with overlap, the
+  /// round after it was called where the state comes from, and it is too late to compute for it.
+  void begin(Instant now, const wire::Record& record, const Digest& parameters, bool moved_on = false);
   /// The update of this round is applied.
   void applied(Instant now, Round round, const Digest& parameters);
   /// The whole mean of the present plan is here.

@@ -41,6 +41,11 @@ const std::vector<Member>& SwarmCore::members() const {
   return head() ? head()->members : kNone;
 }
 
+Work* SwarmCore::work_of(Round round) {
+  if (of_this_round(round)) return &work;
+  return next_work && next_work->round() == round ? &*next_work : nullptr;
+}
+
 std::optional<PeerId> SwarmCore::leader() const {
   if (!head() || head()->members.empty()) return std::nullopt;
   const Member& owner = ballot_owner(head()->members, acceptor.promised());

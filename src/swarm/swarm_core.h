@@ -91,6 +91,12 @@ struct SwarmCore {
 
   bool takes_part() const { return part.takes_part() && head(); }
 
+  /// With overlap: its part of the round under way is done, and it computes for the next one.
+  bool has_moved_on() const { return came_moved_on || (next_work && !next_work->is_untouched()); }
+
+  /// The work of this round; null: there is none.
+  Work* work_of(Round round);
+
   /// The round under way: the one after the head.
   bool of_this_round(Round round) const { return history.is_next(round); }
 
@@ -126,6 +132,10 @@ struct SwarmCore {
   Membership membership;
   LastRound last_round;
   Work work{0};
+  /// With overlap: of the round after the one under way, from the call of the latter on
+  /// (wire::Record::ahead).
+  std::optional<Work> next_work;
+  bool came_moved_on = false;  ///< to the round under way: Swarm::begin
   Acceptor acceptor;
   std::deque<wire::Message> own_messages;
   Outputs outputs;

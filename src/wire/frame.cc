@@ -190,9 +190,13 @@ class Reader {
   /// A record whose samples stay within range, so that no count of them can wrap around.
   void get(Record& record) {
     Record::fields(record, *this);
-    const std::vector<Range>& carried = record.carried.ranges();
-    const bool before = carried.empty() || carried.back().end() <= record.first_sample;
-    if (!before || std::max(record.first_sample, record.samples) > UINT64_MAX / 2) failed_ = true;
+    const auto is_before = [&](const RangeSet& samples) {
+      return samples.empty() || samples.ranges().back().end() <= record.first_sample;
+    };
+    const bool apart = !record.carried.intersects(record.left);
+    if (!is_before(record.carried) || !is_before(record.left) || !apart ||
+        std::max(record.first_sample, record.samples) > UINT64_MAX / 2)
+      failed_ = true;
     if (!failed_ && record.majority_samples > record.samples_total()) failed_ = true;
     std::set<PeerId> ids;
     for (const Member& member : record.members) failed_ = failed_ || !ids.insert(member.peer).second;

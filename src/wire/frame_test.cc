@@ -85,7 +85,7 @@ class Filler {
 
   void fill(Record& record) {
     Record::fields(record, *this);
-    record.carried = {};
+    record.carried = record.left = {};
     record.first_sample >>= 1;
     record.samples >>= 1;
     record.majority_samples %= record.samples_total() + 1;

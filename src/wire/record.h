@@ -69,14 +69,19 @@ struct Record {
   /// A program's own text: settings of this update, such as rates set by hand. The engine only carries it.
   /// Empty: as in the round before.
   std::string settings;
+  /// With overlap: samples that the round before left over. The next round carries them, since its work
+  /// begins before it is known what this one leaves over.
+  RangeSet left;
+  /// With overlap: the leases with which the next round begins, while this one is averaged.
+  std::vector<Contribution> ahead;
 
   /// Samples in all means up to this one.
-  std::uint64_t samples_total() const { return first_sample - carried.count() + samples; }
+  std::uint64_t samples_total() const { return first_sample - carried.count() - left.count() + samples; }
 
   static void fields(auto& self, auto&& field) {
     field(self.run, self.round, self.parent, self.members, self.contributors, self.carried, self.first_sample,
           self.samples, self.parameters, self.mean, self.majority_samples, self.awaited, self.restarts,
-          self.minority, self.last, self.had_company, self.settings);
+          self.minority, self.last, self.had_company, self.settings, self.left, self.ahead);
   }
 
   bool operator==(const Record&) const = default;

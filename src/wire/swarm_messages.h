@@ -64,9 +64,12 @@ struct Lease {
   /// Leases and recalls of a ballot are numbered in their order: what was recalled is not leased by a message
   /// that is repeated.
   std::uint32_t number = 0;
+  /// With overlap: the round was called, and its sums are lost. These are for the parameters with which the
+  /// next round begins.
+  bool moved_on = false;
 
   static void fields(auto& self, auto&& field) {
-    field(self.round, self.ballot, self.slot, self.microbatches, self.number);
+    field(self.round, self.ballot, self.slot, self.microbatches, self.number, self.moved_on);
   }
 
   bool operator==(const Lease&) const = default;

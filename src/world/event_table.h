@@ -51,6 +51,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::commit, "members", "of the record"},
     {Phase::commit, "calc_s", "until own work was done and the plan was here"},
     {Phase::commit, "comm_s", "from then on"},
+    {Phase::commit, "hidden_s",
+     "with overlap: the part of comm_s in which this peer computed for the next round"},
     {Phase::commit, "last", "1: the run ends with it"},
     {Phase::commit, "loss", "mean of the own samples"},
     {Phase::commit, "cpu_s", "of the process until now"},

@@ -116,6 +116,34 @@ TEST_F(Run, lets_another_process_join_which_then_contributes) {
   EXPECT_EQ(json["peers"][3]["digest"], json["peers"][1]["digest"]);
 }
 
+TEST_F(Run, with_late_updates_computes_what_one_process_with_late_updates_computes) {
+  const Words late = {"training.mode=delayed", "training.exact_batches=false", rounds(kRounds)};
+  std::vector<std::vector<double>> found;
+  for (const Words& peers : {Words{"--peers", "1", "--join", "100000"}, Words{"--peers", "4"}}) {
+    std::filesystem::remove_all(path("out"));
+    Program program = start(peers, late);
+    ASSERT_EQ(program.wait(120s), 0) << program.output();
+    said_ = program.output();
+    EXPECT_EQ(summary_json()["samples"], kRounds * kBatch);
+    found.push_back(found_by(1));
+  }
+  ASSERT_EQ(found[0].size(), 9U) << said_;
+  for (std::size_t i = 0; i < found[0].size(); ++i) EXPECT_NEAR(found[0][i], found[1][i], 1e-4) << i;
+}
+
+TEST_F(Run, with_late_updates_goes_on_without_its_leader_and_with_a_joiner) {
+  Program program = start({"--peers", "3", "--kill", "leader@5", "--join", "8"},
+                          {"training.mode=delayed", "training.exact_batches=false", rounds(200)});
+  ASSERT_EQ(program.wait(120s), 0) << program.output();
+  const auto json = summary_json();
+  EXPECT_EQ(json["identical"], true);
+  EXPECT_EQ(json["rounds"], 200);
+  EXPECT_EQ(json["samples"].get<std::uint64_t>() + json["samples_carried"].get<std::uint64_t>(), 200 * kBatch);
+  EXPECT_EQ(json["lost"].size(), 1U);
+  ASSERT_EQ(json["joined"].size(), 1U);
+  EXPECT_TRUE(json["joined"][0]["seconds"].is_number()) << "it contributed";
+}
+
 TEST_F(Run, waits_for_no_process_that_stands_still) {
   report_of({"--peers", "3", "--stop", "3@5:2"}, 100);
   EXPECT_THAT(said_, HasSubstr("round 5: process 3 stands still for 2 s"));

@@ -93,13 +93,23 @@ static int check_pads(const float* w, uint64_t values, uint64_t rounds) {
   return TW_OK;
 }
 
+/* Updates in the parameters at which the gradients of this round are taken. */
+static uint64_t updates_before(const struct options* o, uint64_t round) {
+  for (size_t i = 0; i < o->count; ++i) {
+    const int is_late =
+        strcmp(o->settings[i].key, "training.mode") == 0 && strcmp(o->settings[i].value, "delayed") == 0;
+    if (is_late) return round < 2 ? 0 : round - 2;
+  }
+  return round - 1;
+}
+
 /* One order: the gradients of as many of its samples as a batch has, and their loss. */
 static int work(tw_peer* peer, const struct options* o, const tw_order* order, const float* w,
                 float* gradient, int64_t* samples) {
   const uint64_t count = order->samples < o->batch ? order->samples : o->batch;
   const struct timespec pause = {(time_t)(o->work_ms / 1000), (long)(o->work_ms % 1000) * 1000000};
   double loss = 0;
-  if (check_pads(w, o->values, order->round - 1) != TW_OK) return TW_FAILED;
+  if (check_pads(w, o->values, updates_before(o, order->round)) != TW_OK) return TW_FAILED;
   if (tw_samples(peer, kPoints, 1, samples, count) != TW_OK) return TW_FAILED;
   for (uint64_t i = 0; i < o->values; ++i) gradient[i] = i <= kInputs ? 0 : (float)count;
   for (uint64_t i = 0; i < count; ++i) loss += add_gradient(w, (uint64_t)samples[i], gradient);

@@ -85,7 +85,7 @@ struct Summary {
 
   // Only whole logs tell these.
   std::vector<HandOver> handovers;  ///< by time
-  /// That rounds left to the next one, which took them in place of new ones: so many fewer than `rounds`
+  /// That rounds left to a later one, which took them in place of new ones: so many fewer than `rounds`
   /// whole batches are `samples`.
   std::optional<std::uint64_t> samples_carried;
   /// Microbatches of peers that were lost or shut out: done, under way or only leased. A log does not tell

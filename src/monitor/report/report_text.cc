@@ -130,7 +130,7 @@ std::string render(const Summary& summary) {
   text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
   if (summary.samples_carried.value_or(0) > 0)
     text +=
-        line("carried", fmt::format("{} samples, lost too late for their round: the next one took them in "
+        line("carried", fmt::format("{} samples, lost too late for their round: a later one took them in "
                                     "place of new ones",
                                     *summary.samples_carried));
   if (summary.board.ledger.skipped > 0)

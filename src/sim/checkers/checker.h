@@ -36,6 +36,7 @@ struct Rules {
   bool stochastic = false;        ///< RunOptions::dithers()
   bool error_feedback = false;    ///< RunOptions::feeds_back()
   bool exact_batches = false;     ///< RunOptions::exact_batches
+  bool overlap = false;           ///< RunOptions::overlaps()
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
   Digest run;                     ///< of the checkpoints
   std::string checkpoint_folder;  ///< on each disk; empty: none are written

@@ -21,7 +21,22 @@ using namespace std::chrono_literals;
 constexpr Duration kAftermath = 15s;
 
 /// Digest of the parameters in an image, from its bytes; nothing when it holds fewer.
-std::optional<Digest> parameters_in(const sync::StateImage& image, std::uint64_t length) {
+/// With overlap, a state that has moved on says which parameters it had after its record: train/learn/state.h.
+std::optional<Digest> parameters_before(std::span<const std::byte> bytes, const Rules& rules) {
+  if (!rules.overlap) return std::nullopt;
+  Digest before;
+  const std::size_t mean = encoded_bytes(codec_of_mean(rules.codec), rules.geometry);
+  const std::size_t words = (std::max(mean, 2 * sizeof(before)) + sizeof(float) - 1) / sizeof(float);
+  const auto late = bytes.last((1 + words) * sizeof(float));
+  float stage = 0;
+  std::memcpy(&stage, late.data(), sizeof(stage));
+  std::memcpy(static_cast<void*>(&before), late.data() + sizeof(stage), sizeof(before));
+  return stage == 2 ? std::optional(before) : std::nullopt;
+}
+
+/// The parameters after its record.
+std::optional<Digest> parameters_in(const sync::StateImage& image, const Rules& rules) {
+  const std::uint64_t length = rules.geometry.length;
   std::vector<std::byte> bytes;
   for (const Blob& chunk : image.chunks) {
     bytes.insert(bytes.end(), chunk.bytes().begin(), chunk.bytes().end());
@@ -29,6 +44,7 @@ std::optional<Digest> parameters_in(const sync::StateImage& image, std::uint64_t
   std::vector<float> parameters(length);
   if (bytes.size() < length * sizeof(float)) return std::nullopt;
   std::memcpy(parameters.data(), bytes.data(), length * sizeof(float));
+  if (const std::optional<Digest> before = parameters_before(bytes, rules)) return before;
   return digest_of(std::span<const float>(parameters));
 }
 
@@ -107,7 +123,7 @@ CheckpointsLast::Finding CheckpointsLast::newest_in(world::Files& files, const s
   if (!newest.value()) return {.error = "there is none"};
   const sync::StateImage& image = newest.value()->image;
   const auto states = states_.find(digest_of(image.record));
-  const auto found = parameters_in(image, rules_.geometry.length);
+  const auto found = parameters_in(image, rules_);
   if (states == states_.end() || !found || !states->second.contains(*found)) {
     violated(fmt::format("the checkpoint of round {} {} holds a state that nobody had", image.record.round,
                          where));
@@ -224,6 +240,8 @@ void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   // Left out by a verdict on what it sent: nothing is taken from it, and that is right.
   const bool judged = event.phase == Phase::lost && event.cause == world::Cause::verdict;
   if (judged && event.peer) gone_.insert(*event.peer);
+  // With overlap a peer that misses a decision has leases of the next round.
+  if (rules_.overlap && event.phase == Phase::restore) missed_.insert({writer, event.round});
   if (event.phase != Phase::reissue || !event.peer) return;
   const PeerId payer = *event.peer;
   const bool noticed = std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {
@@ -234,6 +252,7 @@ void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   if (noticed) violated(what + ", though it had notice");
   // A leader that was struck itself knows nothing of the others.
   if (disturbed(now_) || event.round <= struck_round_ || gone_.contains(writer)) return;
+  if (missed_.contains({payer, event.round - 1})) return;
   if (!noticed && !gone_.contains(payer)) violated(what + ", though nothing struck it");
   const wire::Record* newest = ledger_.newest();
   if (newest != nullptr && event.round <= newest->round) violated(what + ", though the round is decided");

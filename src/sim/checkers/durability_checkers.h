@@ -102,6 +102,7 @@ class CheapPreemption final : public Checker {
   Instant now_{};           ///< time of the last look or strike: the clock of an event's writer may be wrong
   FaultWindow window_;      ///< of all faults but the end of one process
   std::set<PeerId> gone_;   ///< struck themselves, or at their end
+  std::set<std::pair<PeerId, Round>> missed_;  ///< what was decided without them
   std::vector<Notice> notices_;
 };
 

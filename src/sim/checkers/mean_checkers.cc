@@ -60,6 +60,15 @@ bool has_weights(const wire::Record& record) {
                      [](const wire::Contribution& c) { return c.samples > 0; });
 }
 
+/// With overlap: leased after the call, because all sums of the round were lost. The record does not say
+/// which parameters they belong to.
+bool has_moved_on(const wire::Record& record, const Rules& rules) {
+  return rules.overlap && !record.last &&
+         std::ranges::any_of(record.contributors, [](const wire::Contribution& c) {
+           return c.slot > 0 && c.slot < wire::kLeaseSlots;
+         });
+}
+
 using Sums = std::vector<std::vector<float>>;
 
 /// The means that follow when each segment of some contributions comes with either sign.
@@ -136,6 +145,11 @@ void ExactMean::on_commit(const Sighting& s) {
 void ExactMean::judge(const wire::Record& record) {
   if (!has_weights(record)) {
     violated(fmt::format("round {}: a contribution has no weight", record.round));
+    return;
+  }
+  if (has_moved_on(record, rules_)) {
+    if (std::ranges::any_of(record.contributors, [](const wire::Contribution& c) { return c.slot == 0; }))
+      violated(fmt::format("round {}: some contributions are one update older than others", record.round));
     return;
   }
   std::vector<std::size_t> doubtful;

@@ -161,7 +161,9 @@ void ExactSamples::on_commit(const Sighting& s) {
     samples += c.samples;
   }
   const bool may_be_short = !record.last && !rules_.exact_batches;
-  const bool enough = (may_be_short ? 2 : 1) * samples >= rules_.target_batch_size;
+  const bool enough = rules_.overlap && may_be_short
+                          ? samples > 0
+                          : (may_be_short ? 2 : 1) * samples >= rules_.target_batch_size;
   RangeSet told = all;
   if (may_be_short) told.add(left_[record.round]);
   const RangeSet batch(Range{0, rules_.microbatches()});
@@ -193,10 +195,14 @@ void ExactSamples::judge_batch(const wire::Record& record) {
     }
     first = std::max(first, before->first_sample);
   }
-  if (record.carried != left_over || record.first_sample != first) {
-    violated(fmt::format("round {}: begins with samples [{}], then {}; should with [{}], then {}",
-                         record.round, to_string(record.carried), record.first_sample, to_string(left_over),
-                         first));
+  // With overlap the work for a round begins before it is known what the one before leaves over.
+  const RangeSet carried = rules_.overlap ? before->left : left_over;
+  const RangeSet left = rules_.overlap ? left_over : RangeSet();
+  if (record.carried != carried || record.left != left || record.first_sample != first) {
+    violated(fmt::format(
+        "round {}: begins with samples [{}], then {}, and leaves [{}]; should with [{}], then {}, and [{}]",
+        record.round, to_string(record.carried), record.first_sample, to_string(record.left),
+        to_string(carried), first, to_string(left)));
   }
 }
 

@@ -34,6 +34,7 @@ struct WorkloadSpec {
                                          train::Rounding::stochastic};  ///< of int8; one is drawn
   std::vector<train::OptimizerKind> optimizers{train::OptimizerKind::adamw,
                                                train::OptimizerKind::sgd};  ///< one is drawn
+  std::vector<train::Mode> modes{train::Mode::sync};                        ///< training.mode; one is drawn
   double own_models = 0;         ///< chance that peers begin with other parameters than the founder
   double broken_samples = 0;     ///< share of those that are skipped
   double gone_samples = 0;       ///< share of those that are skipped once three peers were asked for them

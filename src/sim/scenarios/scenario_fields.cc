@@ -32,9 +32,10 @@ struct CheckerNames {
   std::vector<std::string>* at;
 };
 
-using Place = std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
-                           std::vector<codec::Codec>*, std::vector<train::Rounding>*,
-                           std::vector<swarm::SiteUse>*, std::vector<train::OptimizerKind>*, CheckerNames>;
+using Place =
+    std::variant<bool*, int*, Round*, double*, Between*, WholeRange, CountRange, std::string*,
+                 std::vector<codec::Codec>*, std::vector<train::Rounding>*, std::vector<train::Mode>*,
+                 std::vector<swarm::SiteUse>*, std::vector<train::OptimizerKind>*, CheckerNames>;
 
 constexpr NumberUnit kMilli{.over = 1000};
 constexpr NumberUnit kMbit{.times = 125'000};
@@ -146,6 +147,8 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.roundings; }},
     {kWorkload, "optimizers", "one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.optimizers; }},
+    {kWorkload, "modes", "what peers do while a round is averaged (training.mode); one is drawn",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.modes; }},
     {kWorkload, "own_models",
      "chance that each peer begins with parameters of its own, and all but the founder take its state",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.own_models; }, kShare},

@@ -63,6 +63,9 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   Prng sites(mix(seed, 14));
   world.run.sites = one_of(scenario.workload.averaging, sites);
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
+  Prng modes(mix(seed, 19));
+  world.run.mode = one_of(scenario.workload.modes, modes);
+  if (world.run.overlaps()) world.run.exact_batches = false;
   if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::RunOptions::kOwn;
   world.model = {whole(scenario.workload.parameters, random), seed};
   world.model.broken = draw_samples(mix(seed, 17), scenario.workload.broken_samples);

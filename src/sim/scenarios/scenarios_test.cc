@@ -70,18 +70,18 @@ TEST_P(Replay, has_one_history_for_each_seed) {
 std::string file_name(const testing::TestParamInfo<const char*>& row) { return row.param; }
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
-                         testing::Values("anchors", "bulk", "busy", "copies", "data", "disks", "endings",
-                                         "forgers", "gone", "hostile", "jumps", "kills", "long_rounds",
-                                         "long_vectors", "loss_of_all", "lost_majority", "partitions",
-                                         "pauses", "relaunch", "relaunch_few", "sites", "spot", "thin_lines",
-                                         "uneven"),
+                         testing::Values("anchors", "bulk", "busy", "copies", "data", "delayed", "disks",
+                                         "endings", "forgers", "gone", "hostile", "jumps", "kills",
+                                         "long_rounds", "long_vectors", "loss_of_all", "lost_majority",
+                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
+                                         "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
-                         testing::Values("anchors", "bulk", "busy", "copies", "data", "disks", "endings",
-                                         "forgers", "gone", "hostile", "jumps", "kills", "long_rounds",
-                                         "long_vectors", "loss_of_all", "lost_majority", "partitions",
-                                         "pauses", "relaunch", "relaunch_few", "sites", "spot", "storm",
-                                         "thin_lines", "uneven"),
+                         testing::Values("anchors", "bulk", "busy", "copies", "data", "delayed", "disks",
+                                         "endings", "forgers", "gone", "hostile", "jumps", "kills",
+                                         "long_rounds", "long_vectors", "loss_of_all", "lost_majority",
+                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
+                                         "storm", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol, or of a law (tests/histories/found.md).

@@ -27,7 +27,9 @@ std::string site_name(const WorldOptions& options, int site) {
 
 std::uint64_t most_held_bytes(const WorldOptions& options, std::size_t peers) {
   const average::Geometry geometry{options.model.parameters, options.segment_length};
-  const std::uint64_t state_bytes = 3 * sizeof(float) * geometry.length;  // an optimizer has two buffers
+  // An optimizer has two buffers, and a late mean is one more.
+  const std::uint64_t vectors = options.run.overlaps() ? 4 : 3;
+  const std::uint64_t state_bytes = vectors * sizeof(float) * (geometry.length + geometry.segments());
   return held_bytes_limit({.vector_bytes = encoded_bytes(codec_of_mean(options.run.codec), geometry),
                            .segments = geometry.segments(),
                            .state_bytes = state_bytes,
@@ -44,6 +46,7 @@ Rules rules_of(const WorldOptions& options) {
   rules.stochastic = options.run.dithers();
   rules.error_feedback = options.run.feeds_back();
   rules.exact_batches = options.run.exact_batches;
+  rules.overlap = options.run.overlaps();
   rules.norm_cap = options.run.norm_cap;
   rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);

@@ -13,12 +13,25 @@ namespace {
 
 constexpr double kLongestNotice_s = 1e7;
 
+/// Each microbatch goes to one peer, and each peer has one lease.
+bool are_sound_ahead(const std::vector<wire::Contribution>& ahead, const LeaseBook::Options& lease) {
+  if (!lease.overlap) return ahead.empty();
+  RangeSet free(Range{0, lease.microbatches()});
+  std::set<PeerId> peers;
+  return std::ranges::all_of(ahead, [&](const wire::Contribution& c) {
+    const bool fits = c.slot == 0 && !c.microbatches.empty() && free.contains(c.microbatches);
+    free.remove(c.microbatches);
+    return fits && peers.insert(c.peer).second;
+  });
+}
+
 }  // namespace
 
 std::string fault_of(const wire::Record& draft, const wire::Record& head, const LeaseBook::Options& lease) {
   if (draft.run != head.run || draft.round != head.round + 1) return "a plan of another round";
   const wire::Record expected = record_after(head, lease);
-  if (draft.carried != expected.carried || draft.first_sample != expected.first_sample)
+  if (draft.carried != expected.carried || draft.left != expected.left ||
+      draft.first_sample != expected.first_sample)
     return "a plan of other samples than those of the round";
   if (draft.members.empty()) return "a record without members";
   wire::Record counted = draft;
@@ -47,7 +60,8 @@ std::string fault_of(const wire::Record& draft, const wire::Record& head, const 
     done.add(range);
   }
   if (draft.samples != lease.samples(done)) return "a plan of other samples than those of its contributions";
-  return may_leave_over(draft, lease) ? std::string() : "a plan that lacks microbatches of the round";
+  if (!may_leave_over(draft, lease)) return "a plan that lacks microbatches of the round";
+  return are_sound_ahead(draft.ahead, lease) ? std::string() : "leases of the next round that overlap";
 }
 
 bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease) {

@@ -42,6 +42,7 @@ bool may_leave_over(const wire::Record& record, const TargetBatch& lease) {
     return c.slot + 1 == wire::kLeaseSlots;
   };
   if (lacks == 0 || std::ranges::any_of(record.contributors, is_in_the_last_slot)) return true;
+  if (lease.overlap) return record.samples > 0 && !record.last;
   return lacks <= record.samples && !record.last && !lease.exact_batches;
 }
 
@@ -49,7 +50,8 @@ wire::Record record_after(const wire::Record& head, const TargetBatch& lease) {
   wire::Record next;
   next.run = head.run;
   next.round = head.round + 1;
-  next.carried = left_over(head, lease);
+  (lease.overlap ? next.left : next.carried) = left_over(head, lease);
+  if (lease.overlap) next.carried = head.left;
   if (head.round > 0) next.first_sample = head.first_sample + new_samples(head, lease);
   TW_CHECK(next.carried.empty() || next.carried.ranges().back().end() <= next.first_sample);
   return next;

@@ -16,7 +16,8 @@ RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches, co
 
 /// True when the rest of this record's batch may be left to the next round: at most half, not in the last
 /// round, and not where batches are exact. All of it may where a peer has used its last slot (kLeaseSlots):
-/// after so many calls, perhaps no peer can compute the rest.
+/// after so many calls, perhaps no peer can compute the rest. With overlap, any part of it may be left, to
+/// the round after the next one.
 bool may_leave_over(const wire::Record& record, const TargetBatch& lease);
 
 /// The record of the round after `head`, with only its run, round and batch set.

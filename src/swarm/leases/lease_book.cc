@@ -75,6 +75,27 @@ bool LeaseBook::adopt(PeerId peer, const wire::Progress& progress) {
   return all_count;
 }
 
+void LeaseBook::begin_with(PeerId peer, const RangeSet& microbatches) {
+  TW_CHECK(!accounts_.contains(peer));
+  Account& account = accounts_[peer];
+  lease(account, microbatches);
+}
+
+std::vector<LeaseBook::Grant> LeaseBook::ahead(const std::vector<PeerId>& peers) const {
+  const double speed_of_all = speed_of({peers.begin(), peers.end()});
+  std::vector<Grant> grants;
+  std::uint64_t next = 0;
+  for (const PeerId peer : peers) {
+    const double part =
+        speed_of_all > 0 ? samples_per_s(peer) / speed_of_all : 1.0 / static_cast<double>(peers.size());
+    const auto fair = static_cast<std::uint64_t>(part * static_cast<double>(rules_.microbatches));
+    const std::uint64_t given = std::min(fair - fair % grain(peer), rules_.microbatches - next);
+    if (given > 0) grants.push_back({peer, 0, RangeSet(Range{next, given})});
+    next += given;
+  }
+  return grants;
+}
+
 void LeaseBook::take_kept(PeerId peer, const wire::Progress& progress) {
   for (const wire::SlotProgress& told : progress.slots) {
     const bool kept = told.slot >= wire::kLeaseSlots && told.slot < wire::kMostSlots && !told.done.empty();

@@ -24,6 +24,12 @@ class LeaseBook {
 
   explicit LeaseBook(LeaseRules rules);
 
+  struct Grant {
+    PeerId peer;
+    std::uint32_t slot = 0;
+    RangeSet microbatches;
+  };
+
   /// Progress of a peer. Adds what is done; when the peer gave back, what it no longer holds becomes free.
   void report(PeerId peer, const wire::Progress& progress);
 
@@ -31,6 +37,13 @@ class LeaseBook {
   /// holds microbatches that another peer claimed before (leased again while the two could not reach the
   /// leader), or nothing at all (its sum was lost). Such a slot does not count and gets no further lease.
   bool adopt(PeerId peer, const wire::Progress& progress);
+
+  /// Leases of wire::Record::ahead, which this peer knows already.
+  void begin_with(PeerId peer, const RangeSet& microbatches);
+
+  /// Microbatches of the next round for each of these peers, by speed and in whole grains; what is left over
+  /// is for those that are done first.
+  std::vector<Grant> ahead(const std::vector<PeerId>& peers) const;
 
   /// Sums that this peer keeps for others that leave. From now on they count as its own, unless another peer
   /// computed their microbatches meanwhile.
@@ -70,12 +83,6 @@ class LeaseBook {
   };
 
   std::optional<Hopeless> hopeless(const std::set<PeerId>& able) const;
-
-  struct Grant {
-    PeerId peer;
-    std::uint32_t slot = 0;
-    RangeSet microbatches;
-  };
 
   /// Leases for the peers of `eligible` that want more, into their open slots, in whole grains while there
   /// are. No peer gets what it or kMostFailed peers failed at, and none without an open slot gets anything.

@@ -27,6 +27,7 @@ LeaseRules rules_of(const TargetBatch& batch) {
             return std::max<std::uint64_t>(1, half);
           },
       .may_leave_over = [batch](const wire::Record& record) { return may_leave_over(record, batch); },
+      .overlap = batch.overlap,
   };
 }
 

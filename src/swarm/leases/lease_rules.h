@@ -14,6 +14,7 @@ struct TargetBatch {
   std::uint64_t target_batch_size = 0;  ///< samples
   std::uint64_t microbatch = 0;         ///< samples
   bool exact_batches = false;           ///< RunOptions::exact_batches
+  bool overlap = false;                 ///< RunOptions::overlaps()
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 
@@ -29,6 +30,8 @@ struct LeaseRules {
   std::function<std::uint64_t(double part, std::uint64_t free)> grant;
   /// True when a round with these samples and contributors may end and leave the rest to the next one.
   std::function<bool(const wire::Record& record)> may_leave_over;
+  /// Peers compute for the next round once this one is called: what is lost after that is left over.
+  bool overlap = false;
 };
 
 /// A round ends with a target batch. Leases are cut by guided self-scheduling: each grant is half of a peer's

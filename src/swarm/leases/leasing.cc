@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "swarm/ballots/quorum.h"
 
 namespace tw::swarm {
 namespace {
@@ -28,9 +29,29 @@ bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, wire::Pr
     if (promise == promises.end()) continue;
     slots_stay_open = book_.adopt(peer, promise->second.progress) && slots_stay_open;
   }
-  if (!slots_stay_open) book_.close_slots();
-  short_ = was_called && may_leave_over(peers);
+  if (!slots_stay_open) close();
+  short_ = (was_called || has_moved_on()) && may_leave_over(peers);
   return short_;
+}
+
+void Leasing::begin_with(Instant now, const PeerStatus& peers, const std::vector<wire::Contribution>& ahead) {
+  for (const wire::Contribution& c : ahead) {
+    if (!peers.counts(c.peer) || !is_member(peers.members(), c.peer)) continue;
+    book_.begin_with(c.peer, c.microbatches);
+    pace_of(now, c.peer).leased_at = now;
+  }
+}
+
+std::vector<wire::Contribution> Leasing::ahead(const std::vector<PeerId>& peers) const {
+  std::vector<wire::Contribution> all;
+  for (LeaseBook::Grant& grant : book_.ahead(peers))
+    all.push_back({grant.peer, grant.slot, book_.samples(grant.microbatches), std::move(grant.microbatches)});
+  return all;
+}
+
+void Leasing::close() {
+  book_.close_slots();
+  closed_ = true;
 }
 
 bool Leasing::has_company(const PeerStatus& peers) const {
@@ -81,18 +102,22 @@ void Leasing::lease_again(Instant now, PeerId peer, Pace& pace, const wire::Prog
   wire::SlotProgress open = book_.open_slot(peer);
   if (open.held.empty()) return;
   pace.leased_at = now;
-  send(peer, wire::Lease{options_.round, options_.ballot, open.slot, std::move(open.held), ++sent_});
+  send(peer, wire::Lease{options_.round, options_.ballot, open.slot, std::move(open.held), ++sent_,
+                         has_moved_on()});
 }
 
 // ---- what goes out
 
 // If no peer can compute what is free, the round ends without it, however much is missing.
 bool Leasing::advance(Instant now, const PeerStatus& peers) {
-  short_ = short_ && may_leave_over(peers);
+  const bool was_short = short_;
+  short_ = (short_ || has_moved_on()) && may_leave_over(peers);
   const bool ran_out = !short_ && book_.has_free() && slots_ran_out(peers) && may_leave_over(peers);
   short_ = short_ || ran_out;
-  if (!short_) feed(now, peers);
-  return ran_out;
+  // The sums that are here were taken at other parameters than any new one would be.
+  const bool others_would_differ = has_moved_on() && !contributions(peers).empty();
+  if (!short_ && !others_would_differ) feed(now, peers);
+  return short_ && !was_short;
 }
 
 bool Leasing::lets_skip(Instant now, const PeerStatus& peers, std::uint64_t microbatch) {
@@ -105,8 +130,8 @@ void Leasing::send(Instant now, LeaseBook::Grant grant) {
   Pace& pace = pace_of(now, grant.peer);
   if (pace.leased_at == Instant{}) pace.since = now;
   pace.leased_at = now;
-  send(grant.peer,
-       wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches), ++sent_});
+  send(grant.peer, wire::Lease{options_.round, options_.ballot, grant.slot, std::move(grant.microbatches),
+                               ++sent_, has_moved_on()});
 }
 
 void Leasing::feed(Instant now, const PeerStatus& peers) {
@@ -120,8 +145,9 @@ void Leasing::feed(Instant now, const PeerStatus& peers) {
   }
 }
 
-// No peer can compute what is free.
+// No peer can compute what is free. A round may begin with leases before anybody is heard.
 bool Leasing::slots_ran_out(const PeerStatus& peers) const {
+  if (overlaps() && peers.eligible().empty()) return false;
   return std::ranges::none_of(peers.eligible(), [&](PeerId peer) { return book_.has_slot(peer); });
 }
 
@@ -155,8 +181,8 @@ RangeSet Leasing::forget(const PeerStatus& peers, PeerId peer) {
 
 // Refused work is computed again by others in this round: it must not be put off for ever.
 void Leasing::reopen(const PeerStatus& peers) {
-  book_.close_slots();
-  short_ = !peers.has_refused() && may_leave_over(peers);
+  close();
+  short_ = (overlaps() || !peers.has_refused()) && may_leave_over(peers);
 }
 
 std::optional<double> Leasing::seconds_left(const PeerStatus& peers, PeerId without) const {

@@ -33,6 +33,18 @@ class Leasing {
   /// had called, so some sums may be on their way already. True when the rest is left over.
   bool take_over(const PeerStatus& peers, const std::map<PeerId, wire::Promise>& promises, bool was_called);
 
+  /// Leases with which the round begins.
+  void begin_with(Instant now, const PeerStatus& peers, const std::vector<wire::Contribution>& ahead);
+
+  /// With overlap: leases with which the next round begins, for these peers.
+  std::vector<wire::Contribution> ahead(const std::vector<PeerId>& peers) const;
+
+  /// With overlap: a peer was called in this round, perhaps by a former leader.
+  void close();
+
+  /// With overlap: the round was called. Peers may compute for the next one already.
+  bool has_moved_on() const { return overlaps() && closed_; }
+
   /// This round is the last one: it leaves nothing over.
   void end_run() { last_ = true; }
 
@@ -122,6 +134,9 @@ class Leasing {
   };
 
   Pace& pace_of(Instant now, PeerId peer);
+
+  bool overlaps() const { return rules_.overlap && !last_; }
+
   bool may_leave_over(const PeerStatus& peers) const;
   bool slots_ran_out(const PeerStatus& peers) const;
   void feed(Instant now, const PeerStatus& peers);
@@ -137,6 +152,7 @@ class Leasing {
   std::map<PeerId, Pace> paces_;
   std::vector<PeerId> held_back_for_;
   bool short_ = false;
+  bool closed_ = false;  ///< LeaseBook::close_slots
   bool last_ = false;
   std::uint32_t sent_ = 0;  ///< leases and recalls
   wire::Outbox messages_;

@@ -13,13 +13,14 @@ bool Work::is_news(Ballot ballot, std::uint32_t number) {
   return true;
 }
 
-bool Work::lease(std::uint32_t slot, const RangeSet& microbatches) {
+bool Work::lease(std::uint32_t slot, const RangeSet& microbatches, bool moved_on) {
   wire::SlotProgress& entry = slots_[slot];
   entry.slot = slot;
   RangeSet fresh = microbatches;
   fresh.remove(entry.done);
   fresh.remove(entry.held);
   if (closed_.contains(slot)) return fresh.empty();
+  if (moved_on) moved_on_.insert(slot);
   entry.held.add(fresh);
   queued_ += fresh.count();
   return true;
@@ -77,8 +78,11 @@ std::optional<WorkItem> Work::begin(std::uint64_t most) {
     RangeSet held = entry.held, fresh = entry.held;
     fresh.remove(failures_.microbatches);
     under_way_ = WorkItem{round_, slot, fresh.empty() ? held.take(most) : fresh.take(most)};
+    under_way_->moved_on = moved_on_.contains(slot);
+    under_way_->afresh = entry.done.empty();
     under_way_->skips = failures_.skippable.contains(under_way_->microbatches);
     queued_ -= under_way_->microbatches.count();
+    begun_ = true;
     return under_way_;
   }
   return std::nullopt;
@@ -119,6 +123,14 @@ std::vector<wire::SlotProgress> Work::progress() const {
 bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const {
   const auto found = slots_.find(slot);
   return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
+}
+
+bool Work::does_just(const RangeSet& microbatches) const {
+  const auto found = slots_.find(0);
+  if (found == slots_.end()) return microbatches.empty();
+  RangeSet all = found->second.done;
+  all.add(found->second.held);
+  return all == microbatches;
 }
 
 bool Work::does_all_of(std::uint32_t slot, const RangeSet& microbatches) const {

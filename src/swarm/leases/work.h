@@ -24,6 +24,10 @@ struct WorkItem {
   /// Samples that are leased to this peer beside these, as far as known: time to load them. They may still go
   /// to others.
   RangeSet ahead{};
+  /// With overlap: the update of the round before comes first.
+  bool moved_on = false;
+  /// Nothing of the slot counts as done: its sum begins at zero.
+  bool afresh = false;
   /// No peer has all of these samples, and this one said that it can do without (FailedSample::skippable).
   bool skips = false;
 };
@@ -54,8 +58,8 @@ class Work {
   /// one that somebody repeats, and what it leases may have been given to others.
   bool is_news(Ballot ballot, std::uint32_t number);
 
-  /// False, without effect, when a closed slot would get something new.
-  bool lease(std::uint32_t slot, const RangeSet& microbatches);
+  /// False, without effect, when a closed slot would get something new. moved_on: wire::Lease::moved_on.
+  bool lease(std::uint32_t slot, const RangeSet& microbatches, bool moved_on = false);
 
   /// The sum in this slot is being sent to others and must not change any more.
   void close(std::uint32_t slot) { closed_.insert(slot); }
@@ -89,6 +93,16 @@ class Work {
 
   bool idle() const { return !under_way_; }
 
+  bool is_under_way(const WorkItem& item) const {
+    return under_way_ && under_way_->slot == item.slot && under_way_->microbatches == item.microbatches;
+  }
+
+  /// Nothing was ever begun.
+  bool is_untouched() const { return !begun_; }
+
+  /// Nothing is under way or queued.
+  bool has_nothing_to_do() const { return idle() && queued_ == 0; }
+
   /// True when nothing is queued: time to ask for more, while the last ones are still computed.
   bool wants_more() const { return queued_ == 0; }
 
@@ -108,6 +122,9 @@ class Work {
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
+  /// These, and no others, are done or held in the first slot.
+  bool does_just(const RangeSet& microbatches) const;
+
   /// Each of these is done or held in this slot.
   bool does_all_of(std::uint32_t slot, const RangeSet& microbatches) const;
 
@@ -118,8 +135,10 @@ class Work {
   Round round_;
   std::map<std::uint32_t, wire::SlotProgress> slots_;  // held includes what is under way
   std::set<std::uint32_t> closed_;
+  std::set<std::uint32_t> moved_on_;  // slots leased after the call
   std::optional<WorkItem> under_way_;
   std::uint64_t queued_ = 0;
+  bool begun_ = false;
   std::pair<Ballot, std::uint32_t> newest_{};  // lease or recall
   wire::Failures failures_;
 };

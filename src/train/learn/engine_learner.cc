@@ -21,7 +21,9 @@ world::Task task_of(std::function<R()> run, Learner::Done<R> done) {
 
 EngineLearner::EngineLearner(Model& model, const Options& options, world::Executor& compute,
                              world::Executor& beside)
-    : EngineLearner(model, std::make_shared<TrainState>(model, options.run),  // owners: as State says
+    // owners: as State says
+    : EngineLearner(model,
+                    std::make_shared<TrainState>(model, options.run, nullptr, StateHooks{}, options.geometry),
                     options, compute, beside) {}
 
 EngineLearner::EngineLearner(Model& model, State state, const Options& options, world::Executor& compute,
@@ -40,8 +42,9 @@ EngineLearner::EngineLearner(Model& model, State state, const Options& options, 
 
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
   TW_CHECK(!item.samples.empty());
-  GradientSlot& slot = state_->slot(item.slot);
+  GradientSlot& slot = state_->slot(item.round, item.slot);
   const auto run = [&model = model_, state = state_, item, &slot] {
+    if (item.afresh) slot.round = 0;
     return model.work(state->parameters(), item, state->open(item.round, slot));
   };
   world::Task task = task_of<WorkDone>(run, std::move(done));
@@ -54,18 +57,23 @@ void EngineLearner::knock(Done<Unit> done) {
   compute_.submit(task_of<Unit>([] { return Unit{}; }, std::move(done)));
 }
 
-SlotValues EngineLearner::contribution(std::uint32_t slot) {
-  const auto& sum = state_->slot(slot).sum;
+SlotValues EngineLearner::contribution(Round round, std::uint32_t slot) {
+  const auto& sum = state_->slot(round, slot).sum;
   return {{*sum, sum}, state_->carried(slot)};
 }
 
 void EngineLearner::forget_sums() { state_->forget_sums(); }
 
+void EngineLearner::move_on(Done<Digest> done) {
+  const auto run = [state = state_, geometry = geometry_] { return state->move_on(geometry); };
+  compute_.submit(task_of<Digest>(run, std::move(done)));
+}
+
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
   const auto run = [state = state_, geometry = geometry_, update = std::move(update)]() -> Result<Digest> {
     if (update.missed) return state->apply_missed(update.record, geometry, update.mean);
     state->keep_losses(update.record.round, geometry, update.own, update.kept);
-    return state->apply(update.record, geometry, update.mean);
+    return state->take(update.record, geometry, update.mean);
   };
   compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }

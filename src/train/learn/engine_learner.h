@@ -42,8 +42,12 @@ class EngineLearner final : public Learner {
   Duration deserted_for() const override { return compute_.deserted_for(); }
 
   void knock(Done<Unit> done) override;
-  SlotValues contribution(std::uint32_t slot) override;
+  SlotValues contribution(Round round, std::uint32_t slot) override;
   void forget_sums() override;
+  void move_on(Done<Digest> done) override;
+
+  bool has_moved_on() const override { return state_->has_moved_on(); }
+
   void apply(Update update, Done<Result<Digest>> done) override;
   void freeze(const wire::Record& record, Turn turn, Done<Image> done) override;
   void restore(Image image, Done<Result<Digest>> done) override;

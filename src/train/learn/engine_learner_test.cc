@@ -90,8 +90,8 @@ TEST_F(EngineLearnerTest, contributes_the_gradient_sum_of_a_round_and_applies_th
   compute.run_all();
   EXPECT_EQ(16.0, loss);
   EXPECT_EQ((std::vector<float>(kWeights.length, 8.0F)),
-            std::vector<float>(learner.contribution(0).sum.values.begin(),
-                               learner.contribution(0).sum.values.end()));
+            std::vector<float>(learner.contribution(1, 0).sum.values.begin(),
+                               learner.contribution(1, 0).sum.values.end()));
   Digest applied;
   learner.apply(update_of(1, 1),
                 [&](const Result<Digest>& parameters, Duration) { applied = parameters.value(); });

@@ -74,14 +74,21 @@ class Learner {
   /// Called when the compute thread reaches this job.
   virtual void knock(Done<Unit> done) = 0;
 
-  /// The sum of a slot whose work is done: valid and unchanged until the next update.
-  virtual SlotValues contribution(std::uint32_t slot) = 0;
+  /// The sum of a slot whose work is done: valid and unchanged until the update of its round.
+  virtual SlotValues contribution(Round round, std::uint32_t slot) = 0;
 
   /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed.
   virtual void forget_sums() = 0;
 
-  /// Updates the state with a mean, by one step of the optimizer. Result: the digest of the parameters; an
-  /// error only of a missed round, and then nothing has changed.
+  /// With overlap: the update that is late, if there is one. Result: the digest of the parameters.
+  virtual void move_on(Done<Digest> done) = 0;
+
+  /// The state is beyond that after its record: move_on() came, or a state that others had moved on was
+  /// restored.
+  virtual bool has_moved_on() const = 0;
+
+  /// Updates the state with a mean, by one step of the optimizer; with overlap, by that of the mean before.
+  /// Result: the digest of the parameters; an error only of a missed round, and then nothing has changed.
   virtual void apply(Update update, Done<Result<Digest>> done) = 0;
 
   enum class Turn {

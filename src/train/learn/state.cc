@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 
 #include "average/reduction/mean_digest.h"
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "codec/codec.h"
+#include "wire/frame.h"
 
 namespace tw::train {
 namespace {
@@ -31,7 +33,69 @@ void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length) {
   sum = std::make_shared<std::vector<float>>(length, 0.0F);  // owners: as above
 }
 
+constexpr std::size_t kFloat = sizeof(float);
+
 }  // namespace
+
+LateMean::LateMean(std::size_t encoded)
+    : values_(encoded == 0 ? 0 : 1 + (std::max(encoded, sizeof(Word)) + kFloat - 1) / kFloat) {}
+
+LateMean::Stage LateMean::stage() const {
+  return values_.empty() ? Stage::none : static_cast<Stage>(std::clamp(values_.front(), 0.0F, 2.0F));
+}
+
+void LateMean::go_to(Stage stage) {
+  if (!values_.empty()) values_.front() = static_cast<float>(stage);
+}
+
+void LateMean::keep(const wire::Record& record, std::span<const Blob> mean) {
+  TW_CHECK(!values_.empty() && !waits());
+  const auto bytes = std::as_writable_bytes(std::span(values_).subspan(1));
+  std::size_t used = 0;
+  for (const Blob& segment : mean) {
+    TW_CHECK(segment.size() <= bytes.size() - used);
+    std::ranges::copy(segment.bytes(), bytes.subspan(used).begin());
+    used += segment.size();
+  }
+  go_to(Stage::waits);
+  record_ = record;
+}
+
+void LateMean::applied(const Digest& before) {
+  const Word word = {before, digest_of(record_)};
+  std::memcpy(values_.data() + 1, word.data(), sizeof(word));
+  go_to(Stage::applied);
+}
+
+Digest LateMean::before() const {
+  TW_CHECK(is_applied());
+  return word()[0];
+}
+
+LateMean::Word LateMean::word() const {
+  Word word;
+  std::memcpy(static_cast<void*>(word.data()), values_.data() + 1, sizeof(word));
+  return word;
+}
+
+void LateMean::drop() { go_to(Stage::none); }
+
+void LateMean::loaded(const wire::Record& record) {
+  record_ = record;
+  if (is_applied() && word()[1] != digest_of(record)) drop();
+}
+
+std::vector<Blob> LateMean::segments(codec::Codec codec, const average::Geometry& geometry) const {
+  const auto all = std::as_bytes(std::span(values_).subspan(1));
+  std::vector<Blob> segments;
+  std::size_t first = 0;
+  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+    const std::size_t size = encoded_bytes(codec, geometry.size(s));
+    segments.push_back(Blob::view(all.subspan(first, size), nullptr));
+    first += size;
+  }
+  return segments;
+}
 
 std::uint64_t parameter_count(const Model& model) {
   const std::vector<std::uint64_t> sizes = model.tensor_sizes();
@@ -39,14 +103,17 @@ std::uint64_t parameter_count(const Model& model) {
 }
 
 TrainState::TrainState(Model& model, const RunOptions& run, std::unique_ptr<Optimizer> optimizer,
-                       StateHooks hooks)
+                       StateHooks hooks, const average::Geometry& geometry)
     : model_(model),
       run_(run),
       parameters_(parameter_count(model)),
       optimizer_(optimizer ? std::move(optimizer)
                            : make_optimizer({one_group(run.optimizer, model.tensor_sizes())}, run.clip_norm)),
       hooks_(std::move(hooks)),
-      residual_(run.feeds_back() ? parameters_.size() : 0) {}
+      residual_(run.feeds_back() ? parameters_.size() : 0),
+      late_(run.overlaps() ? encoded_bytes(codec_of_mean(run.codec), geometry) : 0) {
+  TW_CHECK(!run.overlaps() || geometry.length == parameters_.size());
+}
 
 std::unique_lock<std::shared_mutex> TrainState::change() {
   std::unique_lock alone(still_);
@@ -57,6 +124,7 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
 Digest TrainState::initialise() {
   const auto alone = change();
   model_.initial_parameters(parameters_);
+  late_.drop();
   if (hooks_.changed) hooks_.changed(0, true);
   return digest_of(std::span<const float>(parameters_));
 }
@@ -94,6 +162,31 @@ Digest TrainState::apply(const wire::Record& record, const average::Geometry& ge
   return digest_of(std::span<const float>(parameters_));
 }
 
+Digest TrainState::take(const wire::Record& record, const average::Geometry& geometry,
+                        std::span<const Blob> mean) {
+  if (!run_.overlaps()) return apply(record, geometry, mean);
+  const Digest parameters = move_on(geometry);
+  moved_on_ = false;
+  if (record.last) {
+    late_.drop();
+    return apply(record, geometry, mean);
+  }
+  const auto alone = change();
+  late_.keep(record, mean);
+  return parameters;
+}
+
+Digest TrainState::move_on(const average::Geometry& geometry) {
+  const Digest before = digest_of(std::span<const float>(parameters_));
+  if (!late_.waits()) return before;
+  const Digest parameters =
+      apply(late_.record(), geometry, late_.segments(codec_of_mean(run_.codec), geometry));
+  const auto alone = change();
+  late_.applied(before);
+  moved_on_ = true;
+  return parameters;
+}
+
 Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
                                         std::span<const Blob> mean) {
   TW_CHECK(mean.size() == geometry.segments());
@@ -109,7 +202,7 @@ Result<Digest> TrainState::apply_missed(const wire::Record& record, const averag
   }
   if (average::digest_of_segments(digests) != record.mean)
     return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
-  return apply(record, geometry, mean);
+  return take(record, geometry, mean);
 }
 
 void TrainState::keep_losses(Round round, const average::Geometry& geometry,
@@ -118,7 +211,7 @@ void TrainState::keep_losses(Round round, const average::Geometry& geometry,
   if (residual_.empty()) return;
   const auto sum_of = [&](std::uint32_t slot) -> std::span<const float> {
     const auto found = kept.find(slot);
-    return found != kept.end() ? found->second.values : *slots_.at(slot).sum;
+    return found != kept.end() ? found->second.values : *this->slot(round, slot).sum;
   };
   const auto keep = [&](const wire::Contribution& c) {
     const bool carrier = c.slot == kCarrier;
@@ -144,6 +237,12 @@ std::vector<std::span<float>> TrainState::parts() {
   return all;
 }
 
+std::vector<std::span<float>> TrainState::frozen_parts() {
+  std::vector<std::span<float>> all = parts();
+  if (late_.size() > 0) all.push_back(late_.values());
+  return all;
+}
+
 // Copies beside read these vectors.
 void TrainState::write_out() {
   if (!hooks_.about_to_copy) return;
@@ -159,7 +258,7 @@ sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t ch
 }
 
 sync::StateImage TrainState::copy(const wire::Record& record, std::uint64_t chunk_bytes) {
-  const auto buffers = parts();
+  const auto buffers = frozen_parts();
   const std::vector<std::span<const float>> all(buffers.begin(), buffers.end());
   return sync::freeze(record, all, chunk_bytes);
 }
@@ -173,19 +272,22 @@ std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, s
 
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
   const auto alone = change();
-  TW_TRY(thaw(image, parts()));
+  TW_TRY(thaw(image, frozen_parts()));
+  late_.loaded(image.record);
+  moved_on_ = late_.is_applied();
   std::fill(residual_.begin(), residual_.end(), 0.0F);
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);
-  return image.parameters;
+  return moved_on_ ? late_.before() : image.parameters;
 }
 
 void TrainState::forget_sums() {
-  for (GradientSlot& slot : slots_) slot.round = 0;
+  for (auto& of_a_round : slots_)
+    for (GradientSlot& slot : of_a_round) slot.round = 0;
 }
 
 std::uint64_t TrainState::bytes() const {
-  std::uint64_t floats = parameters_.size();
+  std::uint64_t floats = parameters_.size() + late_.size();
   for (std::span<const float> buffer : optimizer_->state()) floats += buffer.size();
   return floats * sizeof(float);
 }

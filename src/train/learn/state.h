@@ -34,6 +34,54 @@ struct GradientSlot {
   std::shared_ptr<std::vector<float>> sum;
 };
 
+/// A mean that waits for its update, as it crossed the wire, in a vector of fixed length that is copied with
+/// the state. Once it is applied, the vector says so: the state has moved on from that after its record.
+class LateMean {
+ public:
+  /// encoded: bytes of a mean; 0: no mean ever waits.
+  explicit LateMean(std::size_t encoded);
+
+  bool waits() const { return stage() == Stage::waits; }
+
+  bool is_applied() const { return stage() == Stage::applied; }
+
+  void keep(const wire::Record& record, std::span<const Blob> mean);
+
+  /// It was applied. before: the digest of the parameters until then.
+  void applied(const Digest& before);
+
+  /// The digest that applied() was told.
+  Digest before() const;
+
+  void drop();
+
+  /// The vector was filled with a copy: that of the state after this record. A run that begins anew from a
+  /// record does so with the parameters as they are.
+  void loaded(const wire::Record& record);
+
+  /// Its segments. They refer to the vector.
+  std::vector<Blob> segments(codec::Codec codec, const average::Geometry& geometry) const;
+
+  const wire::Record& record() const { return record_; }
+
+  std::span<float> values() { return values_; }
+
+  std::size_t size() const { return values_.size(); }
+
+ private:
+  enum class Stage : std::uint8_t { none, waits, applied };
+
+  /// What the vector has when it is applied: the digests of the parameters before, and of the record.
+  using Word = std::array<Digest, 2>;
+
+  Word word() const;
+  Stage stage() const;
+  void go_to(Stage stage);
+
+  std::vector<float> values_;  // the stage, then bytes: of the mean, or a Word
+  wire::Record record_;
+};
+
 /// Hooks of a program around the state. All are called on the compute thread; each may be empty.
 struct StateHooks {
   /// For the update of this round, with the settings of its record; empty: RunOptions::learning_rate, for all
@@ -47,13 +95,16 @@ struct StateHooks {
   std::function<void()> about_to_copy{};
 };
 
-/// Everything a peer trains with: parameters, optimizer, gradient slots. Compute thread only, except slot(),
-/// carried() and bytes() (loop thread) and functions marked "any thread".
+/// Everything a peer trains with: parameters, optimizer, gradient slots. With RunOptions::overlaps() the
+/// state after a record has that record's mean, too, which waits: it is applied when the next round is
+/// called, and so one round late. Compute thread only, except slot(), carried() and bytes() (loop thread) and
+/// functions marked "any thread".
 class TrainState {
  public:
-  /// optimizer: null for that of the run. The model outlives this object.
+  /// optimizer: null for that of the run. geometry: of means; needed where they are late. The model outlives
+  /// this object.
   TrainState(Model& model, const RunOptions& run, std::unique_ptr<Optimizer> optimizer = nullptr,
-             StateHooks hooks = {});
+             StateHooks hooks = {}, const average::Geometry& geometry = {});
 
   /// The model's initial parameters. Returns their digest.
   Digest initialise();
@@ -67,7 +118,17 @@ class TrainState {
   /// of the parameters.
   Digest apply(const wire::Record& record, const average::Geometry& geometry, std::span<const Blob> mean);
 
-  /// The same in a round that this peer missed: nothing is carried over. An error when it is not the record's
+  /// The mean of this record: applied at once, or kept until move_on() where updates are late. What waited
+  /// before is applied first, and so are both in the last round. Returns the digest of the parameters.
+  Digest take(const wire::Record& record, const average::Geometry& geometry, std::span<const Blob> mean);
+
+  /// Applies the mean that waits, if any. Returns the digest of the parameters.
+  Digest move_on(const average::Geometry& geometry);
+
+  /// move_on() came after the last take(): the state is not that after the last record. Any thread.
+  bool has_moved_on() const { return moved_on_; }
+
+  /// take() in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.
   Result<Digest> apply_missed(const wire::Record& record, const average::Geometry& geometry,
                               std::span<const Blob> mean);
@@ -88,7 +149,8 @@ class TrainState {
   std::optional<sync::StateImage> freeze(const wire::Record& record, std::uint64_t chunk_bytes,
                                          std::uint64_t version);
 
-  /// Restores a state of other peers; residuals are dropped. After an error the state is undefined until a
+  /// Restores a state of other peers; residuals are dropped. Returns the digest of the parameters after its
+  /// record, also if the state has moved on. After an error the state is undefined until a
   /// restore succeeds.
   Result<Digest> restore(const sync::StateImage& image);
 
@@ -102,8 +164,10 @@ class TrainState {
   /// or restore run. Empty in other slots, and where the run has no error feedback.
   std::span<const float> carried(std::uint32_t slot) const;
 
-  /// number: below kLeaseSlots.
-  GradientSlot& slot(std::uint32_t number) { return slots_.at(number); }
+  /// number: below kLeaseSlots. With overlap, those of a round stay while the next one is computed.
+  GradientSlot& slot(Round round, std::uint32_t number) {
+    return slots_.at(run_.overlaps() ? round % 2 : 0).at(number);
+  }
 
   /// The program will be busy: has it write its own vectors now.
   void write_out();
@@ -114,14 +178,16 @@ class TrainState {
   /// Whether a copy may be made beside other work. Any thread.
   bool copies_beside() const { return !hooks_.about_to_copy || written_ == version_; }
 
-  /// The vectors of freeze(), in its order: parameters, then the buffers of the optimizer. They never move.
+  /// Parameters, then the buffers of the optimizer: the vectors of freeze(), which has the late mean, too.
+  /// They never move.
   std::vector<std::span<float>> parts();
 
-  /// Bytes of freeze(): parameters and optimizer buffers.
+  /// Bytes of freeze().
   std::uint64_t bytes() const;
 
  private:
   std::unique_lock<std::shared_mutex> change();
+  std::vector<std::span<float>> frozen_parts();
   sync::StateImage copy(const wire::Record& record, std::uint64_t chunk_bytes);
 
   Model& model_;
@@ -133,8 +199,11 @@ class TrainState {
   std::vector<float> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
-  std::array<GradientSlot, wire::kLeaseSlots> slots_;  // both threads look them up; their number is fixed
-  std::vector<float> residual_;                        ///< empty: no error feedback
+  // both threads look them up; their number is fixed
+  std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
+  std::vector<float> residual_;  ///< empty: no error feedback
+  LateMean late_;
+  std::atomic<bool> moved_on_ = false;
 };
 
 }  // namespace tw::train

@@ -48,13 +48,13 @@ RunOptions options(Codec codec) {
 }
 
 struct Peer {
-  explicit Peer(const RunOptions& run) : state(model, run) { state.initialise(); }
+  explicit Peer(const RunOptions& run) : state(model, run, nullptr, {}, kGeometry) { state.initialise(); }
 
   /// Returns the gradient sum.
   std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
     const swarm::WorkItem item{.samples = RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4})};
-    model.work(state.parameters(), item, state.open(round, state.slot(slot)));
-    return *state.slot(slot).sum;
+    model.work(state.parameters(), item, state.open(round, state.slot(round, slot)));
+    return *state.slot(round, slot).sum;
   }
 
   std::vector<float> carried(std::uint32_t slot = TrainState::kCarrier) const {
@@ -82,13 +82,13 @@ const std::vector<float> kNothing(kLength);
 TEST(GradientSlot, leaves_to_messages_that_are_under_way_what_they_refer_to) {
   Peer peer(options(Codec::fp32));
   const std::vector<float> first = peer.work(1, 0, 0);
-  auto under_way = peer.state.slot(0).sum;  // owners: the slot, and this test as a message
+  auto under_way = peer.state.slot(1, 0).sum;  // owners: the slot, and this test as a message
   peer.work(2, 0, 1);
-  EXPECT_NE(peer.state.slot(0).sum, under_way);
+  EXPECT_NE(peer.state.slot(2, 0).sum, under_way);
   EXPECT_EQ(*under_way, first);
-  const void* before = peer.state.slot(0).sum->data();
+  const void* before = peer.state.slot(2, 0).sum->data();
   peer.work(3, 0, 0);
-  EXPECT_EQ(peer.state.slot(0).sum->data(), before) << "nobody else has it";
+  EXPECT_EQ(peer.state.slot(3, 0).sum->data(), before) << "nobody else has it";
 }
 
 TEST(Freezing, beside_work_gives_the_state_of_that_version_or_nothing) {
@@ -325,6 +325,91 @@ TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
   }
 }
 
+/// Means of rounds 1, 2, ...; sync, or delayed.
+struct Late {
+  static RunOptions run(OptimizerKind kind, Codec codec, Mode mode) {
+    RunOptions run = options(codec);
+    run.mode = mode;
+    run.optimizer.kind = kind;
+    run.optimizer.momentum = kind == OptimizerKind::sgd ? 0.9 : 0;
+    return run;
+  }
+
+  static wire::Record record(Round round, bool last = false) {
+    wire::Record record;
+    record.round = round;
+    record.samples = 8;
+    record.last = last;
+    return record;
+  }
+
+  static std::vector<Blob> mean(Round round, Codec codec) {
+    std::vector<float> values(kLength);
+    for (std::size_t i = 0; i < kLength; ++i)
+      values[i] = std::sin(static_cast<float>(round * kLength + i));
+    std::vector<Blob> segments;
+    for (std::uint64_t s = 0; s < kGeometry.segments(); ++s) {
+      std::vector<std::byte> bytes(encoded_bytes(codec, kGeometry.size(s)));
+      encode(codec, std::span(values).subspan(kGeometry.first(s), kGeometry.size(s)), 1.0F, bytes);
+      segments.emplace_back(std::move(bytes));
+    }
+    return segments;
+  }
+};
+
+TEST(LateUpdates, are_those_of_one_process_that_applies_each_mean_one_round_late) {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adamw}) {
+    for (const Codec codec : {Codec::fp32, Codec::int8}) {
+      Peer late(Late::run(kind, codec, Mode::delayed)), one(Late::run(kind, codec, Mode::sync));
+      for (Round round = 1; round <= 6; ++round) {
+        const bool last = round == 6;
+        // Some rounds are called before the next decision is here, some are not.
+        if (round % 2 == 0) late.state.move_on(kGeometry);
+        const Digest parameters =
+            late.state.take(Late::record(round, last), kGeometry, Late::mean(round, codec));
+        if (round > 1) one.state.take(Late::record(round - 1), kGeometry, Late::mean(round - 1, codec));
+        if (last) one.state.take(Late::record(round), kGeometry, Late::mean(round, codec));
+        EXPECT_EQ(parameters, digest_of(one.state.parameters())) << round;
+        if (!last) continue;
+        Peer other(Late::run(kind, codec, Mode::delayed));
+        EXPECT_EQ(other.state.restore(late.state.freeze(Late::record(round, last), 64)).value(), parameters);
+      }
+    }
+  }
+}
+
+TEST(LateUpdates, travel_with_the_state_whether_they_wait_or_were_made) {
+  for (const bool moved_on : {false, true}) {
+    const RunOptions run = Late::run(OptimizerKind::adamw, Codec::int8, Mode::delayed);
+    Peer donor(run), joiner(run);
+    for (Round round = 1; round <= 3; ++round)
+      donor.state.take(Late::record(round), kGeometry, Late::mean(round, Codec::int8));
+    const Digest of_round_3 = digest_of(donor.state.parameters());
+    if (moved_on) donor.state.move_on(kGeometry);
+    const auto restored = joiner.state.restore(donor.state.freeze(Late::record(3), 64));
+    ASSERT_TRUE(restored);
+    EXPECT_EQ(restored.value(), of_round_3) << "what the others have after round 3";
+    EXPECT_EQ(joiner.state.has_moved_on(), moved_on);
+    const auto go_on = [](Peer& peer) {
+      return peer.state.take(Late::record(4), kGeometry, Late::mean(4, Codec::int8));
+    };
+    EXPECT_EQ(go_on(joiner), go_on(donor));
+    EXPECT_FALSE(joiner.state.has_moved_on());
+    EXPECT_EQ(joiner.state.move_on(kGeometry), donor.state.move_on(kGeometry));
+  }
+}
+
+TEST(LateUpdates, that_were_made_are_the_state_of_a_run_that_begins_anew) {
+  const RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, Mode::delayed);
+  Peer before(run), after(run);
+  before.state.take(Late::record(1), kGeometry, Late::mean(1, Codec::fp32));
+  const Digest parameters = before.state.move_on(kGeometry);
+  sync::StateImage image = before.state.freeze(Late::record(1), 64);
+  image.record.restarts = 1;
+  EXPECT_EQ(after.state.restore(image).value(), parameters);
+  EXPECT_FALSE(after.state.has_moved_on());
+}
+
 TEST(GradientSlot, begins_anew_in_a_round_whose_state_was_taken_from_others) {
   Peer peer(options(Codec::fp32));
   const sync::StateImage image = peer.state.freeze(wire::Record{}, 64);
@@ -340,7 +425,7 @@ TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));
   peer.work(1, TrainState::kCarrier, 0);
   std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
-  for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot) EXPECT_EQ(peer.state.slot(slot).round, 0U);
+  for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot) EXPECT_EQ(peer.state.slot(1, slot).round, 0U);
 }
 
 }  // namespace

@@ -38,9 +38,15 @@ class CountingLearner final : public Learner {
     add("knock", std::move(done), [] { return Unit{}; });
   }
 
-  SlotValues contribution(std::uint32_t) override { return {{sum, {}}, {}}; }
+  SlotValues contribution(Round, std::uint32_t) override { return {{sum, {}}, {}}; }
 
   void forget_sums() override { ++forgotten; }
+
+  void move_on(Done<Digest> done) override {
+    add("move on", std::move(done), [] { return Digest{}; });
+  }
+
+  bool has_moved_on() const override { return false; }
 
   void apply(Update update, Done<Result<Digest>> done) override {
     add((update.missed ? "replay " : "apply ") + std::to_string(update.record.round), std::move(done),

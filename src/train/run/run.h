@@ -17,6 +17,12 @@ namespace tw::train {
 
 enum class Rounding : std::uint8_t { nearest, stochastic };
 
+/// What peers do while a round is averaged (docs/modes.md).
+enum class Mode : std::uint8_t {
+  sync,     ///< they wait
+  delayed,  ///< they compute for the next round: each update is applied one round late
+};
+
 struct CheckpointOptions {
   std::string folder;  ///< empty: none; in a run file, kNone is none, and empty a usual place
   Round every = 0;     ///< rounds; 0: by time
@@ -61,6 +67,7 @@ struct RunOptions {
 
   // ---- in run files
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
+  Mode mode = Mode::sync;
   codec::Codec codec = codec::Codec::fp32;
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// The rounding error of a contribution is added to a later one; nothing: if codec is int8 or int4.
@@ -79,6 +86,8 @@ struct RunOptions {
   Duration patience = std::chrono::seconds(20);
 
   bool has_own_model() const { return model == kOwn; }
+
+  bool overlaps() const { return mode == Mode::delayed; }
 
   bool dithers() const { return codec == codec::Codec::int8 && rounding == Rounding::stochastic; }
 

@@ -33,9 +33,9 @@ std::string schedule_text(const RunOptions& options) {
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{} seed={}\n{}\n{}\n",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
       options.model, parameter_count, options.data, options.target_batch_size, options.microbatch,
-      name_of(options.codec), options.dithers() ? " stochastic" : "",
+      name_of(options.codec), options.overlaps() ? " delayed" : "", options.dithers() ? " stochastic" : "",
       options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
       options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
@@ -56,6 +56,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("batch={}", options.target_batch_size),
            fmt::format("microbatch={}", options.microbatch),
            fmt::format("codec={}", name_of(options.codec)),
+           fmt::format("mode={}", name_of(options.mode)),
            fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
            fmt::format("error_feedback={}", options.feeds_back()),
            fmt::format("exact_batches={}", options.exact_batches),

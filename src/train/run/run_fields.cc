@@ -35,8 +35,8 @@ struct MeetingPlace {
 };
 
 using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                           Duration*, codec::Codec*, Rounding*, swarm::SiteUse*, BudgetAction*, ShelfPlace,
-                           CopyPlace, MeetingPlace>;
+                           Duration*, codec::Codec*, Mode*, Rounding*, swarm::SiteUse*, BudgetAction*,
+                           ShelfPlace, CopyPlace, MeetingPlace>;
 
 }  // namespace
 
@@ -71,6 +71,10 @@ constexpr RunField kFields[] = {
      kAtLeastOne},
     {"training", "seed", "decides the order of the samples (`run.shard`, tw_samples)",
      [](RunOptions& o) -> Place { return &o.seed; }},
+    {"training", "mode",
+     "what peers do while a round is averaged: wait, or compute for the next one with an update that is one "
+     "round late (docs/modes.md)",
+     [](RunOptions& o) -> Place { return &o.mode; }},
     {"training", "codec", "how gradients cross the wire", [](RunOptions& o) -> Place { return &o.codec; }},
     {"training", "rounding",
      "of gradients in int8; stochastic: by a chance that is the same wherever it is computed",

@@ -160,6 +160,13 @@ TEST_F(RunFile, refuses_what_does_not_fit_together) {
             "1: checkpoint.every: checkpoint.folder is none; leave one of the two out");
 }
 
+TEST_F(RunFile, refuses_exact_batches_where_updates_are_late) {
+  EXPECT_THAT(complaint("training: {mode: delayed, exact_batches: true}\n"),
+              HasSubstr("1: training.exact_batches: training.mode is delayed: what is lost"));
+  EXPECT_TRUE(read("training: {mode: delayed}\n").value().overlaps());
+  EXPECT_THAT(complaint("training: {mode: late}\n"), HasSubstr("expected sync or delayed, found \"late\""));
+}
+
 TEST_F(RunFile, takes_checkpoints_away_to_a_folder_or_a_bucket_beside_their_own) {
   EXPECT_EQ(complaint("checkpoint: {folder: c, every: 1, to: \"gs://bucket/run\"}\n"),
             "1: checkpoint.to: expected a folder or s3://BUCKET/PREFIX, found \"gs://bucket/run\"");

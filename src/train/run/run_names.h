@@ -12,6 +12,7 @@ namespace tw::train {
 using Names = std::span<const std::string_view>;
 
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
+inline constexpr std::string_view kModeNames[] = {"sync", "delayed"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
 inline constexpr std::string_view kBudgetActionNames[] = {"warn", "drain"};
 
@@ -19,10 +20,14 @@ inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 
 inline Names names_of(Rounding) { return kRoundingNames; }
 
+inline Names names_of(Mode) { return kModeNames; }
+
 inline Names names_of(BudgetAction) { return kBudgetActionNames; }
 
 inline std::string_view name_of(OptimizerKind kind) {
   return kOptimizerNames[static_cast<std::size_t>(kind)];
 }
+
+inline std::string_view name_of(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
 
 }  // namespace tw::train

@@ -164,7 +164,7 @@ void Recovery::go_on_from(const sync::Replica::Tip& tip) {
   const Instant now = core_.clock.now();
   if (!replica_.come_to(now, tip, others())) return;
   if (!core_.departure.ended()) core_.departure.stand_at(tip.record.last);
-  core_.swarm.begin(now, tip.record, tip.parameters);
+  core_.swarm.begin(now, tip.record, tip.parameters, core_.worker.has_moved_on());
 }
 
 // This peer has the state, and no member is left to decide the next record. It waits for the microbatch under
@@ -200,7 +200,7 @@ void Recovery::serve_images() {
   if (!wanted) return;
   const auto copied = [this, of = *replica_.tip()](const Learner::Image& image) {
     const bool other = image && of.parameters != Digest{} && image->parameters != of.parameters;
-    if (!other) return replica_.give(image);
+    if (!other || core_.worker.has_moved_on()) return replica_.give(image);
     // A busy program may have other values in its model meanwhile, such as averaged ones to evaluate.
     if (replica_.tip()->record != of.record) return replica_.give(nullptr);
     core_.worker.freeze(of.record, [this](const Learner::Image& later) { replica_.give(later); });

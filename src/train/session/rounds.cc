@@ -25,7 +25,7 @@ constexpr std::size_t kMostBallotsBeyondCap = 3;
 /// Which samples of the run the mean has, by contributor, and the record that comes before.
 std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& record,
                                                             const RunOptions& run) {
-  const swarm::TargetBatch lease = {run.target_batch_size, run.microbatch, run.exact_batches};
+  const swarm::TargetBatch lease = {run.target_batch_size, run.microbatch, run.exact_batches, run.overlaps()};
   std::map<PeerId, RangeSet> samples;
   for (const wire::Contribution& c : record.contributors)
     if (c.samples > 0) samples[c.peer].add(samples_of(record, c.microbatches, lease));
@@ -64,9 +64,10 @@ std::optional<std::vector<average::Averager::Refused>> Rounds::open() {
   }
   core_.worker.open(step_.round);
   began_at_ = core_.clock.now();
+  if (core_.worker.done().since != Instant{}) began_at_ = core_.worker.done().since;
   if (replica.tip() && core_.worker.updates_under_way() == 0)
     core_.events.emit({.phase = Phase::accumulate, .round = step_.round});
-  std::vector<average::Averager::Refused> refused = averager_.open(began_at_, step_);
+  std::vector<average::Averager::Refused> refused = averager_.open(core_.clock.now(), step_);
   report_probe();
   return refused;
 }
@@ -202,7 +203,9 @@ void Rounds::pause(bool paused) {
   report_presence();
 }
 
+// A contribution has what the rounding of the last ones took (error feedback): after their update.
 void Rounds::contribute_what_is_done() {
+  if (!core_.swarm.view().history.parameters()) return;
   for (const wire::Contribution& due : averager_.due(step_)) {
     if (!core_.swarm.view().work.has_done_just(due.slot, due.microbatches)) continue;
     core_.swarm.work().close(due.slot);  // before any byte of it is sent: all owners get the same sum (I4)
@@ -213,7 +216,7 @@ void Rounds::contribute_what_is_done() {
 
 SlotValues Rounds::values_of(std::uint32_t slot) {
   if (slot >= wire::kLeaseSlots) return {averager_.custody().sum(slot)};
-  return core_.worker.contribution(slot);
+  return core_.worker.contribution(step_.round, slot);
 }
 
 // ---- sums that change hands
@@ -357,6 +360,14 @@ void Rounds::act(const swarm::Committed& committed) {
   report_presence();
 }
 
+// With overlap: time in which this peer worked for the next round.
+Duration Rounds::computed_since(Instant since) const {
+  const Worker::Done& next = core_.worker.next_done();
+  if (next.since == Instant{}) return {};
+  const Instant until = core_.worker.is_computing() ? core_.clock.now() : next.until;
+  return std::max(Duration{}, until - std::max(since, next.since));
+}
+
 void Rounds::report_commit(const wire::Record& record) {
   const Instant now = core_.clock.now();
   const double own = samples_of_peer(record, core_.options.self);
@@ -364,14 +375,18 @@ void Rounds::report_commit(const wire::Record& record) {
   const Instant called_at = averager_.called_at(step_);
   const Instant averaging_since =
       std::max({called_at == kNever ? now : called_at, core_.worker.done().until, began_at_});
+  // With overlap, the call may have to wait for the averaging of the round before.
+  const bool overlaps = core_.options.run.overlaps();
+  const Instant worked_until = overlaps ? std::max(began_at_, core_.worker.done().until) : averaging_since;
   std::vector<std::pair<std::string, double>> numbers = {
       {"samples", own},
       {"samples_total", static_cast<double>(record.samples_total())},
       {"majority_samples", static_cast<double>(record.majority_samples)},
-      {"carried", static_cast<double>(record.carried.count())},
+      {"carried", static_cast<double>((overlaps ? record.left : record.carried).count())},
       {"members", static_cast<double>(record.members.size())},
-      {"calc_s", to_seconds(averaging_since - began_at_)},
+      {"calc_s", to_seconds(worked_until - began_at_)},
       {"comm_s", to_seconds(now - averaging_since)}};
+  if (overlaps) numbers.emplace_back("hidden_s", to_seconds(computed_since(averaging_since)));
   if (record.last) numbers.emplace_back("last", 1);
   if (const Worker::Done& done = core_.worker.done(); done.loss_samples > 0)
     numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.loss_samples));
@@ -400,9 +415,10 @@ void Rounds::on_update(const wire::Record& record, const Digest& parameters, Dur
   if (core_.observer != nullptr) core_.observer->on_applied(record, parameters, false);
   report_presence();  // first, so that what it reports asks for work
   core_.swarm.applied(core_.clock.now(), record.round, parameters);
+  contribute_what_is_done();
   if (record.last && !core_.departure.ended()) core_.departure.stand_at(true);
   if (step_.round == record.round + 1) {
-    began_at_ = core_.clock.now();
+    if (core_.worker.done().since == Instant{}) began_at_ = core_.clock.now();
     core_.events.emit({.phase = Phase::accumulate, .round = step_.round});
   }
   recovery_.settle_when_ready();

@@ -88,6 +88,7 @@ class Rounds {
   void report_presence();
   void report_skipped(Round round);
   void report_commit(const wire::Record& record);
+  Duration computed_since(Instant since) const;
   void report_probe();
   void report_stall();
   void own_contribution_is_unfit(const average::Unfit& unfit);

@@ -71,25 +71,40 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
 void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone&)> done) {
   TW_CHECK(!is_computing());
   item_ = item;
+  if (item.moved_on && !std::exchange(moved_on_, true)) move_on(item.round);
+  if (Done* const of_round = done_in(item.round); of_round != nullptr && of_round->since == Instant{})
+    of_round->since = surroundings_.clock.now();
   const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
                                                                            Duration took) {
     const double speed = static_cast<double>(did.samples) / std::max(1e-9, to_seconds(took));
     if (did.samples > 0)
       samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
-    if (round == round_) {
-      done_.until = surroundings_.clock.now();
-      if (std::isfinite(did.loss_sum)) {  // a program need not know it
-        done_.loss_sum += did.loss_sum;
-        done_.loss_samples += did.samples;
-      }
-      done_.samples += did.samples;
-      done_.missing += did.missing ? 1 : 0;
-      done_.skipped.insert(done_.skipped.end(), did.skipped.begin(), did.skipped.end());
-    }
+    if (Done* const of_round = done_in(round)) add(did, *of_round);
     done(did);
   };
   const Wait what{.kind = Wait::Kind::computing, .round = item.round, .done = done_.samples};
   learner_->work(item, queued<WorkDone>(State::computing, what, finished));
+}
+
+Worker::Done* Worker::done_in(Round round) {
+  if (round == round_) return &done_;
+  return round == round_ + 1 ? &next_done_ : nullptr;
+}
+
+void Worker::add(const WorkDone& did, Done& done) const {
+  done.until = surroundings_.clock.now();
+  if (std::isfinite(did.loss_sum)) {  // a program need not know it
+    done.loss_sum += did.loss_sum;
+    done.loss_samples += did.samples;
+  }
+  done.samples += did.samples;
+  done.missing += did.missing ? 1 : 0;
+  done.skipped.insert(done.skipped.end(), did.skipped.begin(), did.skipped.end());
+}
+
+void Worker::move_on(Round round) {
+  const Wait what{.kind = Wait::Kind::applying, .round = round - 2};
+  learner_->move_on(queued<Digest>(State::applying, what, [](const Digest&, Duration) {}));
 }
 
 std::optional<swarm::WorkItem> Worker::take_back() {
@@ -150,6 +165,7 @@ std::optional<swarm::WorkItem> Worker::pause() {
 }
 
 void Worker::apply(Update update, std::function<void(const Digest&, Duration)> done) {
+  moved_on_ = false;
   TW_CHECK(!update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
   const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration took) {
@@ -160,6 +176,7 @@ void Worker::apply(Update update, std::function<void(const Digest&, Duration)> d
 }
 
 void Worker::replay(Update update, std::function<void(const Result<Digest>&)> done) {
+  moved_on_ = false;
   TW_CHECK(update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
   learner_->apply(std::move(update),
@@ -167,6 +184,7 @@ void Worker::replay(Update update, std::function<void(const Result<Digest>&)> do
 }
 
 void Worker::restore(Learner::Image image, std::function<void(const Result<Digest>&)> done) {
+  moved_on_ = false;
   TW_CHECK(image != nullptr);
   const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
   learner_->restore(std::move(image),
@@ -204,8 +222,11 @@ void Worker::forget_sums() {
 }
 
 void Worker::open(Round round) {
+  const Instant until = done_.until;
+  done_ = round == round_ + 1 ? std::exchange(next_done_, {}) : Done{};
+  next_done_ = {};
   round_ = round;
-  done_ = {.until = done_.until};
+  if (done_.until == Instant{}) done_.until = until;
 }
 
 }  // namespace tw::train

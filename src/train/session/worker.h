@@ -64,6 +64,9 @@ class Worker {
   /// No update of its own is under way, and the compute thread is not away.
   bool stands_ready() const { return updates_under_way() == 0 && jobs(State::away) == 0; }
 
+  /// With overlap: the state is, or will be, beyond that after the last record (Learner::move_on).
+  bool has_moved_on() const { return moved_on_ || learner_->has_moved_on(); }
+
   /// A state of others, or an update that this peer missed, is being applied.
   bool is_taking_over() const { return jobs(State::restoring) + jobs(State::replaying) > 0; }
 
@@ -74,7 +77,7 @@ class Worker {
   /// Microbatches that an item may have.
   std::uint64_t grain() const { return learner_->grain(); }
 
-  /// Not while another item is in the queue.
+  /// Not while another item is in the queue. Before an item that has moved on comes the update that is late.
   void work(const swarm::WorkItem& item, std::function<void(const WorkDone& did)> done);
 
   /// If the compute thread belongs to a program and is late: the item that was not begun, which is cancelled.
@@ -102,7 +105,7 @@ class Worker {
 
   // ---- slots
 
-  SlotValues contribution(std::uint32_t slot) { return learner_->contribution(slot); }
+  SlotValues contribution(Round round, std::uint32_t slot) { return learner_->contribution(round, slot); }
 
   /// Not while it computes.
   void forget_sums();
@@ -117,12 +120,16 @@ class Worker {
     std::uint64_t samples = 0;
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;  ///< those whose loss is known
+    Instant since{};                 ///< its first microbatch was given
     Instant until{};                 ///< its last microbatch
     std::vector<data::MissingSample> skipped{};
     std::uint64_t missing = 0;  ///< items not computed because a sample cannot be read
   };
 
   const Done& done() const { return done_; }
+
+  /// With overlap: in the round after it.
+  const Done& next_done() const { return next_done_; }
 
   /// Smoothed; 0 before the first microbatch.
   double samples_per_s() const { return samples_per_s_; }
@@ -138,6 +145,9 @@ class Worker {
   Learner::Done<R> queued(State kind, swarm::Wait what, Learner::Done<R> done);
   void finish(State kind, std::optional<Duration> took);
   std::optional<swarm::WorkItem> take_back();
+  void move_on(Round round);
+  Done* done_in(Round round);  ///< null: of an earlier round
+  void add(const WorkDone& did, Done& done) const;
 
   std::unique_ptr<Learner> learner_;
   Surroundings surroundings_;
@@ -146,7 +156,8 @@ class Worker {
   swarm::WorkItem item_;  ///< while it computes
   std::optional<Instant> paused_since_;
   Round round_ = 0;
-  Done done_;
+  Done done_, next_done_;
+  bool moved_on_ = false;
   double samples_per_s_ = 0;
 };
 

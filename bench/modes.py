@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How much of the time the peers of a run compute, by mode, link and samples a round (as root).
+
+    PYTHONPATH=build/python /usr/bin/python3 bench/modes.py --grid --json
+
+Python peers (TLS), each on a host of a tw-wan bed. Their work is to sleep, as on machines of their own: peers
+that compute would share the cores of this one. Of a round each peer has one microbatch, the work of `steps`
+steps. utilisation: work done by all peers, over what they could have done in the time of the rounds; the first
+ones do not count. bound: the same where a round costs its work, or a ring's all-reduce of the encoded vector
+at the rate of the links, whichever is longer (sync: their sum). share: utilisation / bound.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+import tradewind
+
+ROOT = Path(__file__).resolve().parents[1]
+TW, WAN = ROOT / "build/tw", ROOT / "build/tw-wan"
+NAMES = "abcdefgh"
+BITS = {"fp32": 32, "fp16": 16, "int8": 8.07, "int4": 4.07}  # a value, with the scales of blocks
+PAYLOAD = 0.994  # of a rate, with packets of 9000 bytes
+SKIPPED = 3  # rounds at the beginning
+GRID = {"mbit_s": (50, 200, 1000), "steps": (8, 32, 128), "mode": ("sync", "delayed")}
+
+
+def peer(folder, work_s, parameters):
+    """A loop until the end of the run."""
+    torch.set_num_threads(1)
+    model = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(parameters))])
+    gradient = torch.full((parameters,), 1e-3)
+    run = tradewind.join(folder / "run.yaml", run=folder / "token", out=folder / "out")
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-3), batch_size=1)
+    run.start()
+    while not run.finished:
+        time.sleep(work_s)
+        model[0].grad = gradient
+        opt.step()
+        opt.zero_grad()
+    return run.exit_code
+
+
+def bound(arguments, cell):
+    """The utilisation that no averaging of whole vectors exceeds."""
+    work_s = cell["steps"] * arguments.step_s
+    sent = 2 * (arguments.peers - 1) / arguments.peers * arguments.parameters * BITS[arguments.codec]
+    wire_s = sent / (cell["mbit_s"] * 1e6 * PAYLOAD)
+    return work_s / (work_s + wire_s if cell["mode"] == "sync" else max(work_s, wire_s))
+
+
+def start(folder, number, addresses, command):
+    environment = {**os.environ, "TRADEWIND_ID": str(number)}
+    environment["TRADEWIND_LISTEN"] = f"{addresses[NAMES[number - 1]]}:7000"
+    if number == 1:
+        environment["TRADEWIND_WAIT_FOR"] = str(len(addresses))
+    else:
+        environment["TRADEWIND_JOIN"] = f"{addresses['a']}:7000"
+    words = [WAN, folder / "bed.yaml", "exec", NAMES[number - 1], sys.executable, __file__, *command]
+    with open(folder / f"peer-{number}.txt", "w") as output:
+        return subprocess.Popen([str(word) for word in words], stdout=output, stderr=output, env=environment)
+
+
+def rounds_of(folder):
+    """Seconds and samples of each round, from the log of the first peer."""
+    lines = (folder / "out/events-1.jsonl").read_text().splitlines()
+    commits = [event for event in map(json.loads, lines) if event["phase"] == "commit"][SKIPPED:]
+    times, samples = [one["t"] for one in commits], [one["samples_total"] for one in commits]
+    return times[-1] - times[0], samples[-1] - samples[0]
+
+
+def measure(arguments, cell):
+    with tempfile.TemporaryDirectory() as name:
+        folder, hosts = Path(name), NAMES[: arguments.peers]
+        (folder / "run.yaml").write_text(
+            f"training: {{target_batch_size: {arguments.peers}, rounds: {arguments.rounds + SKIPPED}, "
+            f"codec: {arguments.codec}, mode: {cell['mode']}}}\n"
+        )
+        sites = "".join(f"  - {{name: {host}, nic: {cell['mbit_s']}mbit}}\n" for host in hosts)
+        (folder / "bed.yaml").write_text(
+            f"about: hosts of {cell['mbit_s']} Mbit/s, {arguments.rtt} apart\nmtu: 9000\nsites:\n{sites}links:\n"
+            f"  - rtt: {arguments.rtt}\n"
+        )
+        subprocess.run([TW, "init", folder / "token"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([WAN, folder / "bed.yaml", "up"], check=True, stdout=sys.stderr)
+        try:
+            shown = subprocess.run([WAN, folder / "bed.yaml", "show"], check=True, capture_output=True)
+            addresses = {host["name"]: host["address"] for host in json.loads(shown.stdout)["hosts"]}
+            work_s = cell["steps"] * arguments.step_s
+            command = ["--peer", folder, "--work-s", work_s, "--parameters", arguments.parameters]
+            peers = [start(folder, n, addresses, command) for n in range(1, arguments.peers + 1)]
+            codes = [process.wait(arguments.limit_s) for process in peers]
+            if any(codes):
+                raise SystemExit((folder / f"peer-{codes.index(max(codes)) + 1}.txt").read_text())
+            seconds, samples = rounds_of(folder)
+        finally:
+            subprocess.run([WAN, folder / "bed.yaml", "down"], check=True, stdout=sys.stderr)
+    utilisation = samples / arguments.peers * work_s / seconds
+    most = bound(arguments, cell)
+    return {**cell, "utilisation": utilisation, "bound": most, "share": utilisation / most}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--grid", action="store_true", help="all cells; without: one, of the values given")
+    parser.add_argument("--json", action="store_true", help='{"cells": [...]} on stdout at the end')
+    parser.add_argument("--mbit-s", type=float, default=200)
+    parser.add_argument("--steps", type=int, default=32, help="of a peer, between two averagings")
+    parser.add_argument("--mode", choices=("sync", "delayed"), nargs="*", default=["sync", "delayed"])
+    parser.add_argument("--codec", choices=BITS, default="int4")
+    parser.add_argument("--peers", type=int, default=4)
+    parser.add_argument("--parameters", type=int, default=30_800_000)
+    parser.add_argument("--step-s", type=float, default=0.0253)
+    parser.add_argument("--rtt", default="1ms")
+    parser.add_argument("--rounds", type=int, default=6, help="that count")
+    parser.add_argument("--limit-s", type=float, default=900)
+    parser.add_argument("--peer", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--work-s", type=float, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer:
+        return peer(arguments.peer, arguments.work_s, arguments.parameters)
+    one = {"mbit_s": (arguments.mbit_s,), "steps": (arguments.steps,), "mode": arguments.mode}
+    axes = GRID if arguments.grid else one
+    cells = []
+    for values in itertools.product(*axes.values()):
+        cells.append(measure(arguments, dict(zip(axes, values))))
+        print({key: round(value, 3) if isinstance(value, float) else value for key, value in cells[-1].items()},
+              file=sys.stderr, flush=True)
+    if arguments.json:
+        print(json.dumps({"codec": arguments.codec, "peers": arguments.peers, "cells": cells}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
