@@ -6,9 +6,9 @@
 
 Python peers (TLS), each on a host of a tw-wan bed. Their work is to sleep, as on machines of their own: peers
 that compute would share the cores of this one. Of a round each peer has one microbatch, the work of `steps`
-steps. utilisation: work done by all peers, over what they could have done in the time of the rounds; the first
-ones do not count. bound: the same where a round costs its work, or a ring's all-reduce of the encoded vector
-at the rate of the links, whichever is longer (sync: their sum). share: utilisation / bound.
+steps. utilisation: work done by all peers, over what they could have done in the time of the rounds; the
+first ones do not count. bound: the same where a round costs its work, or a ring's all-reduce of the encoded
+vector at the rate of the links, whichever is longer (sync: their sum). share: utilisation / bound.
 """
 
 import argparse
@@ -86,8 +86,8 @@ def measure(arguments, cell):
         )
         sites = "".join(f"  - {{name: {host}, nic: {cell['mbit_s']}mbit}}\n" for host in hosts)
         (folder / "bed.yaml").write_text(
-            f"about: hosts of {cell['mbit_s']} Mbit/s, {arguments.rtt} apart\nmtu: 9000\nsites:\n{sites}links:\n"
-            f"  - rtt: {arguments.rtt}\n"
+            f"about: hosts of {cell['mbit_s']} Mbit/s, {arguments.rtt} apart\nmtu: 9000\nsites:\n{sites}"
+            f"links:\n  - rtt: {arguments.rtt}\n"
         )
         subprocess.run([TW, "init", folder / "token"], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([WAN, folder / "bed.yaml", "up"], check=True, stdout=sys.stderr)
@@ -109,7 +109,8 @@ def measure(arguments, cell):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--grid", action="store_true", help="all cells; without: one, of the values given")
     parser.add_argument("--json", action="store_true", help='{"cells": [...]} on stdout at the end')
     parser.add_argument("--mbit-s", type=float, default=200)
@@ -132,8 +133,8 @@ def main():
     cells = []
     for values in itertools.product(*axes.values()):
         cells.append(measure(arguments, dict(zip(axes, values))))
-        print({key: round(value, 3) if isinstance(value, float) else value for key, value in cells[-1].items()},
-              file=sys.stderr, flush=True)
+        shown = {key: round(v, 3) if isinstance(v, float) else v for key, v in cells[-1].items()}
+        print(shown, file=sys.stderr, flush=True)
     if arguments.json:
         print(json.dumps({"codec": arguments.codec, "peers": arguments.peers, "cells": cells}, indent=1))
     return 0

@@ -125,7 +125,8 @@ Finding look_at_rendezvous(const std::string& folder) {
 Result<std::string> rendezvous_of(const DoctorArguments& arguments) {
   if (arguments.rendezvous.empty()) return std::string();
   TW_TRY(const auto run, train::read_run_file("", {{"rendezvous", arguments.rendezvous}}));
-  return run.rendezvous == train::CheckpointOptions::kNone ? std::string() : run.rendezvous;
+  return run.checkpoint.rendezvous == train::CheckpointOptions::kNone ? std::string()
+                                                                      : run.checkpoint.rendezvous;
 }
 
 Status check_addresses(const DoctorArguments& arguments) {

@@ -42,8 +42,8 @@ std::string default_listen(const std::vector<std::string>& join) {
 }
 
 std::string meeting_folder(const train::RunOptions& run) {
-  if (run.rendezvous == train::CheckpointOptions::kNone) return "";
-  if (!run.rendezvous.empty()) return run.rendezvous;
+  if (run.checkpoint.rendezvous == train::CheckpointOptions::kNone) return "";
+  if (!run.checkpoint.rendezvous.empty()) return run.checkpoint.rendezvous;
   return run.checkpoint.to.empty() ? "" : run.checkpoint.to + "/peers";
 }
 
@@ -317,7 +317,7 @@ void look_at_past(Options& options, std::uint64_t parameters) {
 
 void look_for_peers(Options& options, std::uint64_t parameters) {
   train::SessionOptions& session = options.session;
-  const std::string& given = session.run.rendezvous;
+  const std::string& given = session.run.checkpoint.rendezvous;
   const bool is_named = !given.empty() && given != train::CheckpointOptions::kNone;
   if (is_named && !options.token)
     options.warnings.push_back(fmt::format(

@@ -334,7 +334,7 @@ TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {
 // A notice outlives its peer by minutes: another run's peer at that address turned a founder away for good.
 TEST_F(ReadLinks, believe_addresses_in_notices_less_than_those_of_the_user) {
   Options peer = read({.listen = "127.0.0.1:0", .run_folder = folder_});
-  peer.session.run.rendezvous = folder_ + "/peers";
+  peer.session.run.checkpoint.rendezvous = folder_ + "/peers";
   host::StoreFiles files(MeetingPlace::kEffort);
   MeetingPlace other(files, folder_ + "/peers",
                      {*peer.token, *peer.tls, train::run_digest(peer.session.run, 4), PeerId{7}},

@@ -138,7 +138,8 @@ TEST_F(Run, with_late_updates_goes_on_without_its_leader_and_with_a_joiner) {
   const auto json = summary_json();
   EXPECT_EQ(json["identical"], true);
   EXPECT_EQ(json["rounds"], 200);
-  EXPECT_EQ(json["samples"].get<std::uint64_t>() + json["samples_carried"].get<std::uint64_t>(), 200 * kBatch);
+  const std::uint64_t samples = json["samples"], later = json["samples_carried"];
+  EXPECT_EQ(samples + later, 200 * kBatch);
   EXPECT_EQ(json["lost"].size(), 1U);
   ASSERT_EQ(json["joined"].size(), 1U);
   EXPECT_TRUE(json["joined"][0]["seconds"].is_number()) << "it contributed";

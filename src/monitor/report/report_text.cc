@@ -129,10 +129,9 @@ std::string render(const Summary& summary) {
   std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
   text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
   if (summary.samples_carried.value_or(0) > 0)
-    text +=
-        line("carried", fmt::format("{} samples, lost too late for their round: a later one took them in "
-                                    "place of new ones",
-                                    *summary.samples_carried));
+    text += line("carried", fmt::format("{} samples, lost too late for their round: a later one took them in "
+                                        "place of new ones",
+                                        *summary.samples_carried));
   if (summary.board.ledger.skipped > 0)
     text += line("skipped", fmt::format("{} samples that could not be had", summary.board.ledger.skipped));
   if (summary.loss) text += line("loss", fmt::format("{:.4f}", *summary.loss));

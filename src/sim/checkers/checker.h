@@ -33,10 +33,10 @@ struct Rules {
   std::uint64_t microbatch = 0;
   codec::Codec codec = codec::Codec::fp32;
   average::Geometry geometry;
-  bool stochastic = false;        ///< RunOptions::dithers()
-  bool error_feedback = false;    ///< RunOptions::feeds_back()
-  bool exact_batches = false;     ///< RunOptions::exact_batches
-  bool overlap = false;           ///< RunOptions::overlaps()
+  bool stochastic = false;      ///< RunOptions::dithers()
+  bool error_feedback = false;  ///< RunOptions::feeds_back()
+  bool exact_batches = false;   ///< RunOptions::exact_batches
+  train::Mode mode = train::Mode::sync;
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
   Digest run;                     ///< of the checkpoints
   std::string checkpoint_folder;  ///< on each disk; empty: none are written
@@ -60,6 +60,8 @@ struct Rules {
   Duration transfer_time{};  ///< of the state to one joiner
   /// Samples that nobody can decode: the run goes on without them. None: no sample is.
   std::function<bool(std::uint64_t sample)> broken{};
+
+  bool overlaps() const { return mode == train::Mode::delayed; }
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };

@@ -21,9 +21,9 @@ using namespace std::chrono_literals;
 constexpr Duration kAftermath = 15s;
 
 /// Digest of the parameters in an image, from its bytes; nothing when it holds fewer.
-/// With overlap, a state that has moved on says which parameters it had after its record: train/learn/state.h.
+/// With overlap, a state that has moved on says which parameters it had after its record (LateMean).
 std::optional<Digest> parameters_before(std::span<const std::byte> bytes, const Rules& rules) {
-  if (!rules.overlap) return std::nullopt;
+  if (!rules.overlaps()) return std::nullopt;
   Digest before;
   const std::size_t mean = encoded_bytes(codec_of_mean(rules.codec), rules.geometry);
   const std::size_t words = (std::max(mean, 2 * sizeof(before)) + sizeof(float) - 1) / sizeof(float);
@@ -241,7 +241,7 @@ void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   const bool judged = event.phase == Phase::lost && event.cause == world::Cause::verdict;
   if (judged && event.peer) gone_.insert(*event.peer);
   // With overlap a peer that misses a decision has leases of the next round.
-  if (rules_.overlap && event.phase == Phase::restore) missed_.insert({writer, event.round});
+  if (rules_.overlaps() && event.phase == Phase::restore) missed_.insert({writer, event.round});
   if (event.phase != Phase::reissue || !event.peer) return;
   const PeerId payer = *event.peer;
   const bool noticed = std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {

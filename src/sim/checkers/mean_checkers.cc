@@ -63,7 +63,7 @@ bool has_weights(const wire::Record& record) {
 /// With overlap: leased after the call, because all sums of the round were lost. The record does not say
 /// which parameters they belong to.
 bool has_moved_on(const wire::Record& record, const Rules& rules) {
-  return rules.overlap && !record.last &&
+  return rules.overlaps() && !record.last &&
          std::ranges::any_of(record.contributors, [](const wire::Contribution& c) {
            return c.slot > 0 && c.slot < wire::kLeaseSlots;
          });

@@ -161,7 +161,7 @@ void ExactSamples::on_commit(const Sighting& s) {
     samples += c.samples;
   }
   const bool may_be_short = !record.last && !rules_.exact_batches;
-  const bool enough = rules_.overlap && may_be_short
+  const bool enough = rules_.overlaps() && may_be_short
                           ? samples > 0
                           : (may_be_short ? 2 : 1) * samples >= rules_.target_batch_size;
   RangeSet told = all;
@@ -196,8 +196,8 @@ void ExactSamples::judge_batch(const wire::Record& record) {
     first = std::max(first, before->first_sample);
   }
   // With overlap the work for a round begins before it is known what the one before leaves over.
-  const RangeSet carried = rules_.overlap ? before->left : left_over;
-  const RangeSet left = rules_.overlap ? left_over : RangeSet();
+  const RangeSet carried = rules_.overlaps() ? before->left : left_over;
+  const RangeSet left = rules_.overlaps() ? left_over : RangeSet();
   if (record.carried != carried || record.left != left || record.first_sample != first) {
     violated(fmt::format(
         "round {}: begins with samples [{}], then {}, and leaves [{}]; should with [{}], then {}, and [{}]",

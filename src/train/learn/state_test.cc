@@ -345,8 +345,7 @@ struct Late {
 
   static std::vector<Blob> mean(Round round, Codec codec) {
     std::vector<float> values(kLength);
-    for (std::size_t i = 0; i < kLength; ++i)
-      values[i] = std::sin(static_cast<float>(round * kLength + i));
+    for (std::size_t i = 0; i < kLength; ++i) values[i] = std::sin(static_cast<float>(round * kLength + i));
     std::vector<Blob> segments;
     for (std::uint64_t s = 0; s < kGeometry.segments(); ++s) {
       std::vector<std::byte> bytes(encoded_bytes(codec, kGeometry.size(s)));
@@ -425,7 +424,8 @@ TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));
   peer.work(1, TrainState::kCarrier, 0);
   std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
-  for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot) EXPECT_EQ(peer.state.slot(1, slot).round, 0U);
+  for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot)
+    EXPECT_EQ(peer.state.slot(1, slot).round, 0U);
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ struct CheckpointOptions {
   int keep = 2;
   std::string to;    ///< where anchors copy finished ones; empty: nowhere
   bool logs = true;  ///< every peer copies its event log there, too
+  /// Folder or bucket where peers find each other; kNone: nowhere; empty: where checkpoints are copied to.
+  std::string rendezvous;
 
   static constexpr const char* kNone = "none";
   static constexpr Duration kUsualInterval = std::chrono::minutes(5);
@@ -80,8 +82,6 @@ struct RunOptions {
   std::uint64_t seed = 1;
   CheckpointOptions checkpoint;
   BudgetOptions budget;
-  /// Folder or bucket where peers find each other; kNone: nowhere; empty: where checkpoints are copied to.
-  std::string rendezvous;
   /// How long a side without a majority pauses before it goes on alone, marked so in its records.
   Duration patience = std::chrono::seconds(20);
 

@@ -62,7 +62,7 @@ constexpr RunField kFields[] = {
     {"", "rendezvous",
      "where peers leave their addresses, signed, for those that know no living one; by default the folder "
      "peers in checkpoint.to; none: nowhere",
-     [](RunOptions& o) -> Place { return MeetingPlace{&o.rendezvous}; }},
+     [](RunOptions& o) -> Place { return MeetingPlace{&o.checkpoint.rendezvous}; }},
 
     {"training", "target_batch_size",
      "samples of a round, over all peers (fewer where one is lost while gradients are averaged)",

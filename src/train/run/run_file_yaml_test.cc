@@ -87,7 +87,7 @@ budget_usd: 2.5
 TEST_F(RunFile, names_a_folder_or_a_bucket_where_peers_meet) {
   const auto place = [this](const std::string& text) {
     const auto options = read("rendezvous: \"" + text + "\"\n");
-    return options ? options.value().rendezvous : options.error().message;
+    return options ? options.value().checkpoint.rendezvous : options.error().message;
   };
   EXPECT_EQ(place("file:/shared/run"), "/shared/run");
   EXPECT_EQ(place("file:///shared/run"), "/shared/run");
