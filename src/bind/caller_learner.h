@@ -79,6 +79,8 @@ class CallerLearner final : public train::Learner {
 
   bool has_moved_on() const override { return engine_->has_moved_on(); }
 
+  Digest settle() override { return engine_->settle(); }
+
   void apply(train::Update update, Done<Result<Digest>> done) override {
     engine_->apply(std::move(update), std::move(done));
   }

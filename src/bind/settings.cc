@@ -94,6 +94,15 @@ Status check_codec(const train::RunOptions& run, const CallerModel& model) {
       name_of(run.codec))};
 }
 
+/// The mean of the differences from a statistic two updates ago, added to the one of now, swings.
+Status check_mode(const train::RunOptions& run, const CallerModel& model) {
+  const auto moves = [](const tw_group& group) { return group.kind == TW_MOVING; };
+  if (!run.overlaps() || std::ranges::none_of(model.groups, moves)) return Unit{};
+  return Error{
+      "training.mode delayed: running statistics (BatchNorm) cannot be averaged one update late; choose "
+      "buffers=\"local\" in run.optimizer(), or mode sync"};
+}
+
 }  // namespace
 
 Result<Settings> read_settings(std::span<const tw_setting> given) {
@@ -134,6 +143,7 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
 Status adapt(Settings& settings, const CallerModel& model) {
   settings.run.layout = model.layout;
   settings.run.clip_norm = model.clip_norm;
+  if (const Status fits = check_mode(settings.run, model); !fits) return fits;
   return check_codec(settings.run, model);
 }
 

@@ -100,9 +100,10 @@ wire::Progress Announcing::progress() const {
   progress.grain = own_.grain;
   progress.slots = core_.work.progress();
   progress.wants_more = core_.history.parameters() && core_.work.wants_more() && !core_.part.leaves() &&
-                        own_.is_here() && is_knotted(core_) && !core_.has_moved_on();
+                        own_.is_here() && is_knotted(core_);
   progress.leaving = core_.part.leaves();
   progress.called = acceptor.averages();
+  progress.moved_on = core_.has_moved_on();
   progress.bandwidth = own_.bandwidth;
   progress.outlook = farewell.outlook();
   progress.leaves_in_s = farewell.leaves_in_s(core_.now);

@@ -90,8 +90,10 @@ void Following::look_ahead(const wire::Record& draft) {
   RangeSet own;
   for (const wire::Contribution& c : draft.ahead)
     if (c.peer == core_.options.self.peer) own = c.microbatches;
-  const bool goes_on = core_.next_work && core_.next_work->does_just(own);
-  if (goes_on) return;
+  if (core_.next_work && !core_.next_work->has_other_than(0, own)) {
+    core_.next_work->lease(0, own);  // again, what was dropped
+    return;
+  }
   core_.next_work.reset();
   if (own.empty() || core_.part.leaves()) return;
   core_.next_work.emplace(draft.round + 1);
@@ -193,6 +195,7 @@ void Following::give_back_queued() {
 bool Following::set_presence(wire::Presence presence) {
   if (!announcing_.set_presence(presence)) return false;
   announcing_.tell_peer_state();
+  if (!announcing_.own().is_here() && core_.next_work) core_.next_work->drop_queued();
   if (!announcing_.own().is_here() && core_.work.queued() > 0) {
     give_back_queued();
   } else {

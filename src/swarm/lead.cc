@@ -126,7 +126,11 @@ Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now
   if (head_.round + 1 >= options_.rounds) end_run();
 }
 
+// With overlap, peers that were called compute for a round after this one.
 void Lead::end_run() {
+  const bool may_have_called =
+      proposer_.stage() == Stage::preparing || called_ || proposer_.plan() || leasing_.has_moved_on();
+  if (options_.lease.overlap && may_have_called && head_.round + 1 < options_.rounds) return;
   last_ = true;
   leasing_.end_run();
 }
@@ -163,8 +167,7 @@ void Lead::on_progress(const wire::Member& from, const wire::Progress& progress)
     messages_.push_back({peer, *proposer_.plan()});  // the plan reached it before this round's head
   if (newcomer && is_called) take_in(peer);
   if (is_working(proposer_, status_, peer)) {
-    const bool late_news = options_.lease.overlap && progress.called && proposer_.stage() == Stage::open;
-    if (late_news && !leasing_.has_moved_on() && proposer_.ballot() > 0) leasing_.close();
+    if (progress.moved_on && proposer_.stage() == Stage::open && !leasing_.has_moved_on()) leasing_.close();
     leasing_.on_progress(now_, status_, peer, progress, proposer_.stage() != Stage::open);
     send_leases();
   } else if (status_.is_seated(peer)) {
@@ -220,8 +223,8 @@ void Lead::begin_when_promised() {
   const std::map<PeerId, wire::Promise>& promises = proposer_.promises();
   bool was_called = false;
   for (const auto& [peer, promise] : promises) {
+    was_called = was_called || promise.plan || promise.progress.moved_on;
     if (!promise.plan) continue;
-    was_called = true;
     const auto order = [](const Plan& plan) { return std::pair(plan.ballot, plan.version); };
     if (!called_ || order(*called_) < order(*promise.plan))
       called_ = std::make_shared<const Plan>(*promise.plan);
@@ -271,7 +274,7 @@ void Lead::call() {
   for (const wire::Contribution& c : draft.contributors) draft.samples += c.samples;
   draft.parameters = status_.word(options_.self.peer)->parameters;
   draft.minority = minority_;
-  draft.last = last_ && !leasing_.has_moved_on();
+  draft.last = last_;
   if (options_.lease.overlap && !draft.last) draft.ahead = ahead_of(draft.members);
   draft.settings = settings_.of(draft.contributors);
   plan.participants = status_.participants();
@@ -291,6 +294,7 @@ std::vector<wire::Contribution> Lead::ahead_of(const std::vector<wire::Member>& 
     std::erase_if(ahead, [&](const wire::Contribution& c) { return !is_member(members, c.peer); });
     return ahead;
   }
+  if (!leasing_.held_back_for().empty()) return {};
   std::vector<PeerId> peers;
   for (const wire::Member& m : members)
     if (stays(m.peer)) peers.push_back(m.peer);

@@ -31,7 +31,7 @@ void Lead::on_failures(PeerId from, const wire::Failures& failures) {
 // majority, peers of the other side may have what is missing here.
 void Lead::give_up_on_hopeless_work() {
   if (!minority_ && !status_.has_quorum()) return;
-  if (leasing_.has_moved_on() && leasing_.leaves_rest()) return;  // a later round tries it
+  if (leasing_.has_moved_on() && !leasing_.contributions(status_).empty()) return;  // a later round tries it
   std::set<PeerId> now, later;
   for (const PeerId peer : status_.workers()) {
     if (status_.leaves(peer)) continue;

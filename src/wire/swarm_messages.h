@@ -37,6 +37,9 @@ struct Progress {
   bool leaving = false;
   bool called =
       false;  ///< a plan of this round is here; in a Promise that tells of a vote: its mean still is
+  /// With overlap: its state is beyond the parameters with which the round began. It takes leases for those
+  /// of the next round alone (Lease::moved_on).
+  bool moved_on = false;
   Bandwidth bandwidth;
   Outlook outlook = Outlook::steady;
   double leaves_in_s = 0;     ///< if the outlook is `leaves`
@@ -48,8 +51,8 @@ struct Progress {
 
   static void fields(auto& self, auto&& field) {
     field(self.round, self.ballot, self.parameters, self.samples_per_s, self.grain, self.slots,
-          self.wants_more, self.gave_back, self.leaving, self.called, self.bandwidth, self.outlook,
-          self.leaves_in_s, self.seats, self.gave_seat, self.settings);
+          self.wants_more, self.gave_back, self.leaving, self.called, self.moved_on, self.bandwidth,
+          self.outlook, self.leaves_in_s, self.seats, self.gave_seat, self.settings);
   }
 
   bool operator==(const Progress&) const = default;

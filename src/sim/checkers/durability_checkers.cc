@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 /// After other faults: until everybody has noticed. The round they struck may go on for longer.
 constexpr Duration kAftermath = 15s;
 
-/// Digest of the parameters in an image, from its bytes; nothing when it holds fewer.
 /// With overlap, a state that has moved on says which parameters it had after its record (LateMean).
 std::optional<Digest> parameters_before(std::span<const std::byte> bytes, const Rules& rules) {
   if (!rules.overlaps()) return std::nullopt;
@@ -34,7 +33,7 @@ std::optional<Digest> parameters_before(std::span<const std::byte> bytes, const 
   return stage == 2 ? std::optional(before) : std::nullopt;
 }
 
-/// The parameters after its record.
+/// Digest of the parameters in an image after its record, from its bytes; nothing when it holds fewer.
 std::optional<Digest> parameters_in(const sync::StateImage& image, const Rules& rules) {
   const std::uint64_t length = rules.geometry.length;
   std::vector<std::byte> bytes;

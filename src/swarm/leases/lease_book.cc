@@ -85,11 +85,12 @@ std::vector<LeaseBook::Grant> LeaseBook::ahead(const std::vector<PeerId>& peers)
   const double speed_of_all = speed_of({peers.begin(), peers.end()});
   std::vector<Grant> grants;
   std::uint64_t next = 0;
+  double fair = 0;  // of the peers until here: what one gets less than its part, the following ones get
   for (const PeerId peer : peers) {
-    const double part =
-        speed_of_all > 0 ? samples_per_s(peer) / speed_of_all : 1.0 / static_cast<double>(peers.size());
-    const auto fair = static_cast<std::uint64_t>(part * static_cast<double>(rules_.microbatches));
-    const std::uint64_t given = std::min(fair - fair % grain(peer), rules_.microbatches - next);
+    fair += speed_of_all > 0 ? samples_per_s(peer) / speed_of_all : 1.0 / static_cast<double>(peers.size());
+    const auto until =
+        static_cast<std::uint64_t>(std::llround(fair * static_cast<double>(rules_.microbatches)));
+    const std::uint64_t part = std::max(until, next) - next, given = part - part % grain(peer);
     if (given > 0) grants.push_back({peer, 0, RangeSet(Range{next, given})});
     next += given;
   }

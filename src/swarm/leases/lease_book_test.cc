@@ -291,6 +291,22 @@ TEST(LeaseBook, gives_an_idle_peer_what_a_slow_one_gives_back) {
   EXPECT_EQ(range(1, 2), shop.book.contributions({PeerId{2}}).at(0).microbatches);
 }
 
+TEST(LeaseBook, gives_each_of_like_peers_work_ahead_of_the_round) {
+  LeaseBook book(rules_of(TargetBatch{4, 1}));
+  const std::vector<PeerId> peers = {PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}};
+  for (const double speeds : {1.0, 1.01, 0.99, 1.02}) {
+    wire::Progress progress;
+    progress.samples_per_s = speeds;
+    book.report(peers[static_cast<std::size_t>(speeds * 100) % 4], progress);
+  }
+  RangeSet all;
+  for (const LeaseBook::Grant& grant : book.ahead(peers)) {
+    EXPECT_EQ(grant.microbatches.count(), 1U);
+    all.add(grant.microbatches);
+  }
+  EXPECT_EQ(all.count(), 4U);
+}
+
 TEST(LeaseBook, does_not_call_before_a_recalled_peer_has_answered) {
   Shop shop({8, 4});
   shop.arrives(1, 100);

@@ -125,14 +125,6 @@ bool Work::has_done_just(std::uint32_t slot, const RangeSet& microbatches) const
   return found != slots_.end() && found->second.done == microbatches && found->second.held.empty();
 }
 
-bool Work::does_just(const RangeSet& microbatches) const {
-  const auto found = slots_.find(0);
-  if (found == slots_.end()) return microbatches.empty();
-  RangeSet all = found->second.done;
-  all.add(found->second.held);
-  return all == microbatches;
-}
-
 bool Work::does_all_of(std::uint32_t slot, const RangeSet& microbatches) const {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return false;

@@ -122,9 +122,6 @@ class Work {
   /// True when these, and no others, are done in this slot, and nothing will be added to them.
   bool has_done_just(std::uint32_t slot, const RangeSet& microbatches) const;
 
-  /// These, and no others, are done or held in the first slot.
-  bool does_just(const RangeSet& microbatches) const;
-
   /// Each of these is done or held in this slot.
   bool does_all_of(std::uint32_t slot, const RangeSet& microbatches) const;
 

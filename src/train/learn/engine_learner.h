@@ -48,6 +48,8 @@ class EngineLearner final : public Learner {
 
   bool has_moved_on() const override { return state_->has_moved_on(); }
 
+  Digest settle() override { return state_->settle(); }
+
   void apply(Update update, Done<Result<Digest>> done) override;
   void freeze(const wire::Record& record, Turn turn, Done<Image> done) override;
   void restore(Image image, Done<Result<Digest>> done) override;

@@ -41,7 +41,8 @@ LateMean::LateMean(std::size_t encoded)
     : values_(encoded == 0 ? 0 : 1 + (std::max(encoded, sizeof(Word)) + kFloat - 1) / kFloat) {}
 
 LateMean::Stage LateMean::stage() const {
-  return values_.empty() ? Stage::none : static_cast<Stage>(std::clamp(values_.front(), 0.0F, 2.0F));
+  if (values_.empty()) return Stage::none;
+  return values_.front() == 1 ? Stage::waits : values_.front() == 2 ? Stage::applied : Stage::none;
 }
 
 void LateMean::go_to(Stage stage) {
@@ -111,6 +112,7 @@ TrainState::TrainState(Model& model, const RunOptions& run, std::unique_ptr<Opti
                            : make_optimizer({one_group(run.optimizer, model.tensor_sizes())}, run.clip_norm)),
       hooks_(std::move(hooks)),
       residual_(run.feeds_back() ? parameters_.size() : 0),
+      geometry_(geometry),
       late_(run.overlaps() ? encoded_bytes(codec_of_mean(run.codec), geometry) : 0) {
   TW_CHECK(!run.overlaps() || geometry.length == parameters_.size());
 }
@@ -187,10 +189,9 @@ Digest TrainState::move_on(const average::Geometry& geometry) {
   return parameters;
 }
 
-Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
-                                        std::span<const Blob> mean) {
-  TW_CHECK(mean.size() == geometry.segments());
-  std::fill(residual_.begin(), residual_.end(), 0.0F);
+// The mean is the one that was recorded.
+Status TrainState::check_mean(const wire::Record& record, const average::Geometry& geometry,
+                              std::span<const Blob> mean) const {
   const codec::Codec codec = codec_of_mean(run_.codec);
   std::vector<Digest> digests;
   for (std::uint64_t s = 0; s < mean.size(); ++s) {
@@ -202,6 +203,14 @@ Result<Digest> TrainState::apply_missed(const wire::Record& record, const averag
   }
   if (average::digest_of_segments(digests) != record.mean)
     return Error{fmt::format("the mean of round {} is not the one that was recorded", record.round)};
+  return Unit{};
+}
+
+Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
+                                        std::span<const Blob> mean) {
+  TW_CHECK(mean.size() == geometry.segments());
+  std::fill(residual_.begin(), residual_.end(), 0.0F);
+  if (const Status right = check_mean(record, geometry, mean); !right) return right.error();
   return take(record, geometry, mean);
 }
 
@@ -270,11 +279,20 @@ std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, s
   return copy(record, chunk_bytes);
 }
 
+Digest TrainState::settle() {
+  const auto alone = change();
+  late_.drop();
+  moved_on_ = false;
+  return digest_of(std::span<const float>(parameters_));
+}
+
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
   const auto alone = change();
   TW_TRY(thaw(image, frozen_parts()));
   late_.loaded(image.record);
   moved_on_ = late_.is_applied();
+  if (late_.waits())
+    TW_TRY(check_mean(image.record, geometry_, late_.segments(codec_of_mean(run_.codec), geometry_)));
   std::fill(residual_.begin(), residual_.end(), 0.0F);
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);

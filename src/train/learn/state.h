@@ -128,6 +128,10 @@ class TrainState {
   /// move_on() came after the last take(): the state is not that after the last record. Any thread.
   bool has_moved_on() const { return moved_on_; }
 
+  /// A new history begins with the parameters as they are: nothing waits, and nothing was moved on. Returns
+  /// their digest. Any thread, while no other job runs.
+  Digest settle();
+
   /// take() in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.
   Result<Digest> apply_missed(const wire::Record& record, const average::Geometry& geometry,
@@ -188,6 +192,8 @@ class TrainState {
  private:
   std::unique_lock<std::shared_mutex> change();
   std::vector<std::span<float>> frozen_parts();
+  Status check_mean(const wire::Record& record, const average::Geometry& geometry,
+                    std::span<const Blob> mean) const;
   sync::StateImage copy(const wire::Record& record, std::uint64_t chunk_bytes);
 
   Model& model_;
@@ -202,6 +208,7 @@ class TrainState {
   // both threads look them up; their number is fixed
   std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
   std::vector<float> residual_;  ///< empty: no error feedback
+  average::Geometry geometry_;
   LateMean late_;
   std::atomic<bool> moved_on_ = false;
 };

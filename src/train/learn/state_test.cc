@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/learn/state.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "average/reduction/mean_digest.h"
 #include "average/reduction/reference.h"
+#include "average/reduction/weighted_sum.h"
 #include "wire/messages.h"
 
 namespace tw::train {
@@ -335,12 +337,21 @@ struct Late {
     return run;
   }
 
-  static wire::Record record(Round round, bool last = false) {
+  static wire::Record record(Round round, bool last = false, Codec codec = Codec::fp32) {
     wire::Record record;
     record.round = round;
     record.samples = 8;
     record.last = last;
+    record.mean = digest_of_mean(round, codec);
     return record;
+  }
+
+  static Digest digest_of_mean(Round round, Codec codec) {
+    std::vector<Digest> digests;
+    const std::vector<Blob> segments = mean(round, codec);
+    for (std::uint64_t s = 0; s < segments.size(); ++s)
+      digests.push_back(*average::digest_of_decoded(codec, segments[s].bytes(), kGeometry.size(s)));
+    return average::digest_of_segments(digests);
   }
 
   static std::vector<Blob> mean(Round round, Codec codec) {
@@ -365,13 +376,15 @@ TEST(LateUpdates, are_those_of_one_process_that_applies_each_mean_one_round_late
         // Some rounds are called before the next decision is here, some are not.
         if (round % 2 == 0) late.state.move_on(kGeometry);
         const Digest parameters =
-            late.state.take(Late::record(round, last), kGeometry, Late::mean(round, codec));
-        if (round > 1) one.state.take(Late::record(round - 1), kGeometry, Late::mean(round - 1, codec));
-        if (last) one.state.take(Late::record(round), kGeometry, Late::mean(round, codec));
+            late.state.take(Late::record(round, last, codec), kGeometry, Late::mean(round, codec));
+        if (round > 1)
+          one.state.take(Late::record(round - 1, false, codec), kGeometry, Late::mean(round - 1, codec));
+        if (last) one.state.take(Late::record(round, false, codec), kGeometry, Late::mean(round, codec));
         EXPECT_EQ(parameters, digest_of(one.state.parameters())) << round;
         if (!last) continue;
         Peer other(Late::run(kind, codec, Mode::delayed));
-        EXPECT_EQ(other.state.restore(late.state.freeze(Late::record(round, last), 64)).value(), parameters);
+        EXPECT_EQ(other.state.restore(late.state.freeze(Late::record(round, last, codec), 64)).value(),
+                  parameters);
       }
     }
   }
@@ -382,20 +395,41 @@ TEST(LateUpdates, travel_with_the_state_whether_they_wait_or_were_made) {
     const RunOptions run = Late::run(OptimizerKind::adamw, Codec::int8, Mode::delayed);
     Peer donor(run), joiner(run);
     for (Round round = 1; round <= 3; ++round)
-      donor.state.take(Late::record(round), kGeometry, Late::mean(round, Codec::int8));
+      donor.state.take(Late::record(round, false, Codec::int8), kGeometry, Late::mean(round, Codec::int8));
     const Digest of_round_3 = digest_of(donor.state.parameters());
     if (moved_on) donor.state.move_on(kGeometry);
-    const auto restored = joiner.state.restore(donor.state.freeze(Late::record(3), 64));
+    const auto restored = joiner.state.restore(donor.state.freeze(Late::record(3, false, Codec::int8), 64));
     ASSERT_TRUE(restored);
     EXPECT_EQ(restored.value(), of_round_3) << "what the others have after round 3";
     EXPECT_EQ(joiner.state.has_moved_on(), moved_on);
     const auto go_on = [](Peer& peer) {
-      return peer.state.take(Late::record(4), kGeometry, Late::mean(4, Codec::int8));
+      return peer.state.take(Late::record(4, false, Codec::int8), kGeometry, Late::mean(4, Codec::int8));
     };
     EXPECT_EQ(go_on(joiner), go_on(donor));
     EXPECT_FALSE(joiner.state.has_moved_on());
     EXPECT_EQ(joiner.state.move_on(kGeometry), donor.state.move_on(kGeometry));
   }
+}
+
+TEST(LateUpdates, are_refused_when_they_are_not_the_mean_of_their_record) {
+  const RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, Mode::delayed);
+  Peer donor(run), joiner(run);
+  wire::Record record = Late::record(1);
+  donor.state.take(record, kGeometry, Late::mean(1, Codec::fp32));
+  record.mean.low ^= 1;
+  EXPECT_THAT(joiner.state.restore(donor.state.freeze(record, 64)).error().message,
+              testing::HasSubstr("is not the one that was recorded"));
+}
+
+TEST(LateUpdates, that_were_made_are_settled_when_a_new_history_begins) {
+  const RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, Mode::delayed);
+  Peer peer(run), joiner(run);
+  peer.state.take(Late::record(1), kGeometry, Late::mean(1, Codec::fp32));
+  const Digest parameters = peer.state.move_on(kGeometry);
+  EXPECT_EQ(peer.state.settle(), parameters);
+  EXPECT_FALSE(peer.state.has_moved_on());
+  EXPECT_EQ(joiner.state.restore(peer.state.freeze(Late::record(1), 64)).value(), parameters);
+  EXPECT_FALSE(joiner.state.has_moved_on());
 }
 
 TEST(LateUpdates, that_were_made_are_the_state_of_a_run_that_begins_anew) {

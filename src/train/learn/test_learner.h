@@ -48,6 +48,8 @@ class CountingLearner final : public Learner {
 
   bool has_moved_on() const override { return false; }
 
+  Digest settle() override { return {}; }
+
   void apply(Update update, Done<Result<Digest>> done) override {
     add((update.missed ? "replay " : "apply ") + std::to_string(update.record.round), std::move(done),
         [this]() -> Result<Digest> {

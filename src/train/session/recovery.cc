@@ -172,7 +172,8 @@ void Recovery::go_on_from(const sync::Replica::Tip& tip) {
 bool Recovery::can_begin_anew() const {
   const bool has_state =
       replica_.state() == sync::Replica::State::current && core_.worker.updates_under_way() == 0;
-  return has_state && !core_.worker.is_computing() &&
+  const bool may_settle = !core_.worker.has_moved_on() || core_.worker.state() == Worker::State::idle;
+  return has_state && may_settle && !core_.worker.is_computing() &&
          !goes_before(core_.swarm.view().best_told(), rank_of(replica_.tip()->record));
 }
 
@@ -180,8 +181,9 @@ void Recovery::begin_anew() {
   TW_CHECK(can_begin_anew() && core_.round == 0);
   // The current round has the number of the first round of the new history: drop its sums.
   core_.worker.forget_sums();
-  const sync::Replica::Tip anew{swarm::begun_anew(replica_.tip()->record, {core_.self()}),
-                                replica_.tip()->parameters};
+  const sync::Replica::Tip anew{
+      swarm::begun_anew(replica_.tip()->record, {core_.self()}),
+      core_.worker.has_moved_on() ? core_.worker.settle() : replica_.tip()->parameters};
   world::Event event{core_.clock.now(), world::Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +
               std::to_string(static_cast<int>(to_seconds(core_.options.run.patience))) + " s";
@@ -199,8 +201,9 @@ void Recovery::serve_images() {
   const std::optional<wire::Record> wanted = replica_.wants_image();
   if (!wanted) return;
   const auto copied = [this, of = *replica_.tip()](const Learner::Image& image) {
-    const bool other = image && of.parameters != Digest{} && image->parameters != of.parameters;
-    if (!other || core_.worker.has_moved_on()) return replica_.give(image);
+    const Digest right = core_.worker.has_moved_on() ? core_.worker.moved_to() : of.parameters;
+    const bool other = image && right != Digest{} && image->parameters != right;
+    if (!other) return replica_.give(image);
     // A busy program may have other values in its model meanwhile, such as averaged ones to evaluate.
     if (replica_.tip()->record != of.record) return replica_.give(nullptr);
     core_.worker.freeze(of.record, [this](const Learner::Image& later) { replica_.give(later); });

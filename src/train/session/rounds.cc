@@ -171,7 +171,7 @@ bool Rounds::start_work() {
 // Another peer may be able to read the sample. Reported once in a round: if no sample can be read, each item
 // has one.
 void Rounds::cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing) {
-  if (core_.worker.done().missing == 1)
+  if (core_.worker.done_of(item.round).missing == 1)
     core_.events.emit({.phase = Phase::reissue,
                        .round = item.round,
                        .why = "gives a sample to another peer: " + missing.why,
@@ -362,7 +362,7 @@ void Rounds::act(const swarm::Committed& committed) {
 
 // With overlap: time in which this peer worked for the next round.
 Duration Rounds::computed_since(Instant since) const {
-  const Worker::Done& next = core_.worker.next_done();
+  const Worker::Done& next = core_.worker.done_of(step_.round + 1);
   if (next.since == Instant{}) return {};
   const Instant until = core_.worker.is_computing() ? core_.clock.now() : next.until;
   return std::max(Duration{}, until - std::max(since, next.since));

@@ -71,7 +71,7 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
 void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone&)> done) {
   TW_CHECK(!is_computing());
   item_ = item;
-  if (item.moved_on && !std::exchange(moved_on_, true)) move_on(item.round);
+  if (item.moved_on && !moved_to_) move_on();
   if (Done* const of_round = done_in(item.round); of_round != nullptr && of_round->since == Instant{})
     of_round->since = surroundings_.clock.now();
   const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
@@ -102,9 +102,18 @@ void Worker::add(const WorkDone& did, Done& done) const {
   done.skipped.insert(done.skipped.end(), did.skipped.begin(), did.skipped.end());
 }
 
-void Worker::move_on(Round round) {
-  const Wait what{.kind = Wait::Kind::applying, .round = round - 2};
-  learner_->move_on(queued<Digest>(State::applying, what, [](const Digest&, Duration) {}));
+void Worker::move_on() {
+  moved_to_ = Digest{};
+  const Wait what{.kind = Wait::Kind::applying, .round = round_ - std::min<Round>(round_, 1)};
+  learner_->move_on(queued<Digest>(State::applying, what, [this](const Digest& parameters, Duration) {
+    if (moved_to_) moved_to_ = parameters;
+  }));
+}
+
+Digest Worker::settle() {
+  TW_CHECK(queue_.empty());
+  moved_to_.reset();
+  return learner_->settle();
 }
 
 std::optional<swarm::WorkItem> Worker::take_back() {
@@ -165,7 +174,7 @@ std::optional<swarm::WorkItem> Worker::pause() {
 }
 
 void Worker::apply(Update update, std::function<void(const Digest&, Duration)> done) {
-  moved_on_ = false;
+  moved_to_.reset();
   TW_CHECK(!update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
   const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration took) {
@@ -176,7 +185,7 @@ void Worker::apply(Update update, std::function<void(const Digest&, Duration)> d
 }
 
 void Worker::replay(Update update, std::function<void(const Result<Digest>&)> done) {
-  moved_on_ = false;
+  moved_to_.reset();
   TW_CHECK(update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
   learner_->apply(std::move(update),
@@ -184,7 +193,7 @@ void Worker::replay(Update update, std::function<void(const Result<Digest>&)> do
 }
 
 void Worker::restore(Learner::Image image, std::function<void(const Result<Digest>&)> done) {
-  moved_on_ = false;
+  moved_to_.reset();
   TW_CHECK(image != nullptr);
   const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
   learner_->restore(std::move(image),

@@ -65,7 +65,13 @@ class Worker {
   bool stands_ready() const { return updates_under_way() == 0 && jobs(State::away) == 0; }
 
   /// With overlap: the state is, or will be, beyond that after the last record (Learner::move_on).
-  bool has_moved_on() const { return moved_on_ || learner_->has_moved_on(); }
+  bool has_moved_on() const { return moved_to_ || learner_->has_moved_on(); }
+
+  /// Digest of the parameters that it has moved on to; zero: not known.
+  Digest moved_to() const { return moved_to_.value_or(Digest{}); }
+
+  /// Learner::settle. Not while a job is in the queue.
+  Digest settle();
 
   /// A state of others, or an update that this peer missed, is being applied.
   bool is_taking_over() const { return jobs(State::restoring) + jobs(State::replaying) > 0; }
@@ -128,8 +134,8 @@ class Worker {
 
   const Done& done() const { return done_; }
 
-  /// With overlap: in the round after it.
-  const Done& next_done() const { return next_done_; }
+  /// The same in this round or, with overlap, the next one.
+  const Done& done_of(Round round) const { return round == round_ ? done_ : next_done_; }
 
   /// Smoothed; 0 before the first microbatch.
   double samples_per_s() const { return samples_per_s_; }
@@ -145,7 +151,7 @@ class Worker {
   Learner::Done<R> queued(State kind, swarm::Wait what, Learner::Done<R> done);
   void finish(State kind, std::optional<Duration> took);
   std::optional<swarm::WorkItem> take_back();
-  void move_on(Round round);
+  void move_on();
   Done* done_in(Round round);  ///< null: of an earlier round
   void add(const WorkDone& did, Done& done) const;
 
@@ -157,7 +163,7 @@ class Worker {
   std::optional<Instant> paused_since_;
   Round round_ = 0;
   Done done_, next_done_;
-  bool moved_on_ = false;
+  std::optional<Digest> moved_to_;  ///< since move_on(); zero until it is known
   double samples_per_s_ = 0;
 };
 
