@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/plan/own_lives.h"
@@ -14,6 +15,7 @@ namespace tw::cli {
 namespace {
 
 constexpr int kRecentRounds = 20;
+constexpr std::string_view kOwnSignal = "SIGTERM";  ///< ends a machine by its owner's wish: not a taken one
 
 /// By the rounds that say how many samples the run has.
 void take_rounds(std::vector<monitor::BoardRound> rounds, plan::RunProgress& progress) {
@@ -40,11 +42,13 @@ void take_peers(const monitor::Journal& journal, plan::RunProgress& progress) {
   if (progress.peers == 0) progress.peers = at_the_end;
 }
 
-/// A machine that came, or was taken: lost, or gone after a notice.
+/// Taken: lost, or gone after a notice of its cloud.
+enum class Change { came, left, taken };
+
 struct SpotChange {
   double at_s = 0;
   PeerId peer;
-  bool taken = false;
+  Change change{};
 };
 
 std::vector<SpotChange> changes_of(const std::vector<monitor::Interruption>& interruptions) {
@@ -52,15 +56,22 @@ std::vector<SpotChange> changes_of(const std::vector<monitor::Interruption>& int
   std::set<PeerId> told;
   for (const monitor::Interruption& one : interruptions) {
     using Kind = monitor::Interruption::Kind;
-    if (one.kind == Kind::notice) told.insert(one.peer);
-    const bool taken = one.kind == Kind::lost || (one.kind == Kind::left && told.contains(one.peer));
-    if (taken || one.kind == Kind::joined) changes.push_back({one.at_s, one.peer, taken});
+    if (one.kind == Kind::joined) {
+      told.erase(one.peer);
+      changes.push_back({one.at_s, one.peer, Change::came});
+    } else if (one.kind == Kind::notice) {
+      if (!one.detail.starts_with(kOwnSignal)) told.insert(one.peer);
+    } else if (one.kind == Kind::lost || one.kind == Kind::left) {
+      const bool taken = one.kind == Kind::lost || told.contains(one.peer);
+      changes.push_back({one.at_s, one.peer, taken ? Change::taken : Change::left});
+    }
   }
   return changes;
 }
 
-/// By site of peers that are no anchors: since when it has a machine, or none any more.
-std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, double now_s) {
+/// By site of peers that are no anchors: since when it has a machine, or none any more. Times are unix times;
+/// peers that the run does not see come are there from `begun_s` on.
+std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, double begun_s, double now_s) {
   std::map<market::Site, plan::ZoneSeen> zones;
   std::map<market::Site, double> changed_s;
   std::map<PeerId, double> began_s;
@@ -74,8 +85,8 @@ std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, double now_s) 
     plan::ZoneSeen& zone =
         zones.try_emplace(site, plan::ZoneSeen{.site = site, .sight = {}, .spells = {}}).first->second;
     const auto first = std::ranges::find(changes, peer, &SpotChange::peer);
-    if (first != changes.end() && !first->taken) continue;
-    began_s[peer] = 0;
+    if (first != changes.end() && first->change == Change::came) continue;
+    began_s[peer] = begun_s;
     ++zone.living;
     zone.sight.up = true;
   }
@@ -84,22 +95,25 @@ std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, double now_s) 
   };
   for (const SpotChange& change : changes) {
     const auto site = sites.find(change.peer);
-    if (site == sites.end() || began_s.contains(change.peer) != change.taken) continue;
+    const bool came = change.change == Change::came, taken = change.change == Change::taken;
+    if (site == sites.end() || began_s.contains(change.peer) == came) continue;
     plan::ZoneSeen& zone = zones.at(site->second);
-    zone.living += change.taken ? -1 : 1;
-    if (zone.sight.up == change.taken) changed_s[site->second] = change.at_s;
-    zone.sight.up = !change.taken;
-    if (change.taken) {
-      live(zone, change.peer, change.at_s, true);
-      began_s.erase(change.peer);
-    } else {
+    zone.living += came ? 1 : -1;
+    const bool up = zone.living > 0 || (zone.sight.up && !taken);
+    if (zone.sight.up != up) changed_s[site->second] = change.at_s;
+    zone.sight.up = up;
+    if (came) {
       began_s[change.peer] = change.at_s;
+    } else {
+      live(zone, change.peer, change.at_s, taken);
+      began_s.erase(change.peer);
     }
   }
   for (const auto& [peer, begun] : began_s) live(zones.at(sites.at(peer)), peer, now_s, false);
   std::vector<plan::ZoneSeen> all;
   for (auto& [site, zone] : zones) {
-    zone.sight.age_h = std::max(0.0, now_s - changed_s[site]) / 3600;
+    const double since_s = changed_s.try_emplace(site, begun_s).first->second;
+    zone.sight.age_h = std::max(0.0, now_s - since_s) / 3600;
     all.push_back(std::move(zone));
   }
   return all;
@@ -114,15 +128,15 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   if (entries.empty()) return progress;
   std::int64_t begun = entries.front().unix_nanos;
   for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
-  progress.elapsed_h =
-      std::max(0.0, static_cast<double>(now_unix_s) - static_cast<double>(begun) / 1e9) / 3600;
+  const double begun_s = static_cast<double>(begun) / 1e9, now_s = static_cast<double>(now_unix_s);
+  progress.elapsed_h = std::max(0.0, now_s - begun_s) / 3600;
   const monitor::Journal journal = journal_of(logs, {.whole = true});
   const monitor::Board board = journal.board();
   take_rounds(board.rounds, progress);
   take_peers(journal, progress);
   progress.losses = static_cast<int>(std::ranges::count(
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));
-  progress.zones = zones_of(board, progress.elapsed_h * 3600);
+  progress.zones = zones_of(board, begun_s, now_s);
   for (const market::Lived& life : lives_of(std::move(entries))) progress.peer_hours += life.hours;
   return progress;
 }

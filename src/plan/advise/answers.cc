@@ -24,7 +24,7 @@ double cost_times_time(const FleetSpeed& fleet) {
 
 std::string paying_answer(const std::vector<FleetSpeed>& fleets) {
   const auto best = std::ranges::min_element(fleets, {}, cost_times_time);
-  if (best == fleets.end()) return "";
+  if (best == fleets.end() || best->usd_per_h <= 0) return "";
   const auto next = std::find_if(best + 1, fleets.end(), [&](const FleetSpeed& other) {
     return other.machines > best->machines && other.usd_per_h > best->usd_per_h;
   });

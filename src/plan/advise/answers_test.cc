@@ -13,6 +13,7 @@ TEST(Answers, machines_pay_while_speed_grows_by_more_than_the_root_of_the_price)
             "More than one machine does not pay: 2 give no more speed at 2.0 times the cost per hour.");
   EXPECT_EQ(paying_answer({{4, 100, 4}, {8, 190, 8}}), "");
   EXPECT_EQ(paying_answer({}), "");
+  EXPECT_EQ(paying_answer({{1, 100, 0}, {2, 150, 1}}), "");
 }
 
 TEST(Answers, traffic_that_costs_most_names_the_batch_that_cuts_it) {

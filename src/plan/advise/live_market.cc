@@ -38,7 +38,7 @@ UsdBySite spot_prices(const MarketSpace& market, double samples_per_s) {
 double on_demand_usd_h(const MarketSpace& market, double samples_per_s) {
   double least = kInfinity;
   for (const Candidate& one : market.candidates)
-    if (one.offer.purchase != market::Purchase::spot)
+    if (one.offer.purchase == market::Purchase::on_demand)
       least = std::min(least, fleet_usd_h(one, samples_per_s));
   return least;
 }
@@ -51,6 +51,19 @@ ZoneView zone_of(const market::Site& site, double usd_h, const std::vector<ZoneS
   zone.sight = met->sight;
   zone.hazards = hazards_of(met->spells, prior);
   return zone;
+}
+
+/// Up since the first of those that are up; down since the last went down.
+SpotSight together(const std::vector<ZoneView>& zones) {
+  SpotSight all = zones.front().sight;
+  for (const ZoneView& zone : zones) {
+    const double age_h = zone.sight.age_h;
+    if (zone.sight.up && !all.up)
+      all = zone.sight;
+    else if (zone.sight.up == all.up)
+      all.age_h = all.up ? std::max(all.age_h, age_h) : std::min(all.age_h, age_h);
+  }
+  return all;
 }
 
 /// The zone of the planned spot machines of which most live.
@@ -81,7 +94,8 @@ std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<i
                                   const std::vector<ZoneSeen>& seen, const FleetNow& now) {
   const UsdBySite prices = spot_prices(market, now.samples_per_s);
   const double on_demand = on_demand_usd_h(market, now.samples_per_s);
-  if (prices.empty() || on_demand == kInfinity || now.samples_per_s <= 0) return std::nullopt;
+  if (prices.empty() || on_demand == kInfinity || on_demand <= 0 || now.samples_per_s <= 0)
+    return std::nullopt;
   SpotView view{.work_left_h = now.work_left_h,
                 .time_left_h = now.time_left_h,
                 .passed_h = now.passed_h,
@@ -95,13 +109,7 @@ std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<i
   for (const ZoneSeen& met : seen) all += met.spells;
   view.outlook = hazards_of(all, view.outlook);
   for (const auto& [site, usd_h] : prices) view.zones.push_back(zone_of(site, usd_h, seen));
-  for (const ZoneView& zone : view.zones) {
-    if (zone.sight.up != view.together.up) {
-      if (zone.sight.up) view.together = zone.sight;
-      continue;
-    }
-    view.together.age_h = std::max(view.together.age_h, zone.sight.age_h);
-  }
+  view.together = together(view.zones);
   view.elsewhere[kHoursOld] = 1 - std::pow(kDown, static_cast<double>(view.zones.size() - 1));
   if (now.complete) {
     find_machine(view, seen);

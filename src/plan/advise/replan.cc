@@ -254,7 +254,8 @@ class Replanner {
   }
 
   Result<Replan> look_for_better() {
-    const bool on_demand = replan_.policy && replan_.policy->action == SpotAction::on_demand;
+    const bool on_demand = wants_on_demand();
+    if (zone_to_leave() != nullptr && !misses_a_limit()) return replace_elsewhere(on_demand);
     auto plan = recommend(left_, allowed(!on_demand), in_.now_unix_s);
     if (!plan) plan = recommend(left_, market_, in_.now_unix_s);
     if (!plan) return plan.error();
@@ -265,6 +266,59 @@ class Replanner {
       replan_.add.clear();
       replan_.drop.clear();
     }
+    return replan_;
+  }
+
+  bool wants_on_demand() const {
+    if (!replan_.policy) return false;
+    const SpotAction action = replan_.policy->action;
+    return action == SpotAction::on_demand || (action == SpotAction::stay && view_->mode == Mode::on_demand);
+  }
+
+  bool misses_a_limit() const {
+    const Option& now = replan_.current;
+    return (left_.deadline_h > 0 && now.risky_hours > left_.deadline_h) ||
+           (left_.budget_usd > 0 && now.risky_usd > left_.budget_usd);
+  }
+
+  /// The cheapest candidate of the same machines that is not in an avoided zone and has one more.
+  std::optional<std::size_t> elsewhere(std::size_t missing, std::vector<int> counts, bool on_demand) const {
+    const auto wanted = on_demand ? market::Purchase::on_demand : market::Purchase::spot;
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const Candidate& one = market_.candidates[i];
+      if (one.offer.purchase != wanted || machine_name(one.offer) != machine_name(offer(missing))) continue;
+      if ((is_spot(i) && avoided_zone(i)) || (best && market_.candidates[*best].usd_per_h <= one.usd_per_h))
+        continue;
+      ++counts[i];
+      if (counts[i] <= market_.space.choices[i].most && plan::allowed(market_.space, counts)) best = i;
+      --counts[i];
+    }
+    return best;
+  }
+
+  const market::Offer& offer(std::size_t i) const { return market_.candidates[i].offer; }
+
+  /// All living machines stay: only what an avoided zone lacks moves, or waits where no other site has it.
+  Replan replace_elsewhere(bool on_demand) {
+    std::vector<int> counts = counts_;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const ZoneView* zone = is_spot(i) ? avoided_zone(i) : nullptr;
+      while (zone != nullptr && counts[i] > living_in(*zone)) {
+        --counts[i];
+        const auto other = elsewhere(i, counts, on_demand);
+        ++counts[other.value_or(i)];
+        if (!other) break;
+      }
+    }
+    replan_.reason = avoidance(*zone_to_leave());
+    if (counts == counts_) {
+      replan_.reason += "; no other site has what is missing, so it waits";
+      replan_.proposed = replan_.current;
+      return replan_;
+    }
+    propose(evaluate(left_, market_, counts, "proposed"));
+    replan_.advice = Advice::change;
     return replan_;
   }
 
@@ -289,8 +343,6 @@ class Replanner {
   void decide(bool on_demand) {
     const Option& now = replan_.current;
     const Option& then = replan_.proposed;
-    const bool misses = (left_.deadline_h > 0 && now.risky_hours > left_.deadline_h) ||
-                        (left_.budget_usd > 0 && now.risky_usd > left_.budget_usd);
     const bool fast = left_.goal == Goal::fastest;
     const double saving = fast ? now.hours - then.hours : now.usd - then.usd;
     const double least = std::max(kLeastSaving * (fast ? now.hours : now.usd),
@@ -298,13 +350,10 @@ class Replanner {
     const char* unit = fast ? "h" : "$";
     if (replan_.add.empty() && replan_.drop.empty()) {
       replan_.reason = "the plan's machines are still the best";
-    } else if (misses) {
+    } else if (misses_a_limit()) {
       replan_.advice = Advice::change;
       replan_.reason = "the plan's machines miss a limit";
       if (on_demand) replan_.reason += ", and what is added is on-demand: " + replan_.policy->reason;
-    } else if (const ZoneView* zone = zone_to_leave()) {
-      replan_.advice = Advice::change;
-      replan_.reason = avoidance(*zone);
     } else if (saving <= least) {
       replan_.reason = fmt::format("a change saves {} {}, less than the {} {} that make it worth while",
                                    significant(saving, 3), unit, significant(least, 3), unit);

@@ -156,6 +156,28 @@ TEST(Replan, a_replacement_avoids_the_zone_that_lost_its_machines_for_as_long_as
   EXPECT_THAT(later.value().avoided, IsEmpty());
 }
 
+TEST(Replan, a_replacement_keeps_all_living_machines) {
+  Underway run;
+  run.job().deadline_h = 400;
+  const market::Site west = market::parse_site("gcp:us-west1").value();
+  const market::Site central = market::parse_site("gcp:us-central1").value();
+  const auto spot = market::Purchase::spot;
+  run.follow({{.site = west, .gpu = "T4", .count = 1, .purchase = spot, .usd_per_h = 0.2},
+              {.site = central, .gpu = "T4", .count = 3, .purchase = spot, .usd_per_h = 0.2}});
+  run.lose_a_site(0.1);
+  const auto next = run.at(10, 0.05, 0);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next.value().advice, Advice::change) << to_text(next.value());
+  int added = 0, dropped = 0;
+  for (const Change& one : next.value().add) added += one.peers.count;
+  for (const Change& one : next.value().drop) {
+    dropped += one.peers.count;
+    EXPECT_EQ(one.peers.site, west);
+  }
+  EXPECT_EQ(added, 1);
+  EXPECT_EQ(dropped, 1);
+}
+
 TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_time) {
   Underway run;
   run.follow({{market::parse_site("gcp:us-west").value(), "n1", "T4", 4, market::Purchase::spot, 0.18}});

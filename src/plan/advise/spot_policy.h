@@ -10,8 +10,7 @@
 #include "plan/advise/spot_market.h"
 
 /// Spot machines while they last, on-demand machines when a deadline requires them: the decision for one
-/// machine at one moment. `tw replan`, `tw up --keep`, `tw replay` and `tw sim --trace-spot` ask the same
-/// object.
+/// machine at one moment. `tw replan`, `tw up --keep` and `tw replay` ask the same object.
 namespace tw::plan {
 
 /// A zone as one machine sees it: its own, or where one more machine may be available.
