@@ -282,5 +282,5 @@ def _of_one(one: Moving, passes: int, before: torch.Tensor) -> float:
     if passes == 0:
         return 1.0
     momentum = one.module.momentum  # a loop may have changed it
-    moved = passes / (int(before) + passes) if momentum is None else 1 - (1 - momentum) ** passes
-    return (one.momentum or 1 / (int(before) + 1)) / moved if moved > 0 else 1.0
+    moved = passes / (int(before) + passes) if momentum is None else 1 - (1 - float(momentum)) ** passes
+    return float((one.momentum or 1 / (int(before) + 1)) / moved) if moved > 0 else 1.0
