@@ -138,7 +138,7 @@ histories: configure  ## freeze the histories of the simulator's seeds anew (CON
 	@cmake --build $(BUILD) --target sim_histories
 	@$(BUILD)/tests/sim_histories tests/histories/frozen.txt --freeze --storm $(HISTORY_STORM) --others $(HISTORY_OTHERS)
 
-soak: build  ## disturb real peers for MINUTES=30 and judge what they did (docs/testing.md); watch soak.txt
+soak: build  ## disturb real peers for MINUTES=30 and judge what they did (docs/reliability.md); watch soak.txt
 	@echo "soak: $(MINUTES) minutes; follow it with: tail -f $(SOAK_OUT)"
 	@TW_SOAK_SECONDS=$$((60 * $(MINUTES))) $(BUILD)/tests/soak_test --gtest_filter='Soak.*' >$(SOAK_OUT) 2>&1; code=$$?; \
 		sed -n '/what was done to the peers/,$$p; /Failure/,/^soak/p' $(SOAK_OUT); exit $$code

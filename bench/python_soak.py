@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real peers of the Python package, disturbed all the while and judged in the end (docs/testing.md).
+"""Real peers of the Python package, disturbed all the while and judged in the end (docs/reliability.md).
 
     PYTHONPATH=build/python /usr/bin/python3 bench/python_soak.py 10
 
