@@ -5,9 +5,13 @@
 #include "plan/output/prediction_sweep.h"
 
 namespace tw::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string to_json(const Workload& workload, const std::vector<SweepPoint>& points) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const SweepPoint& point : points) {
     Json row{{"peers", count_of(point.peers)}, {"cluster", to_string(point.peers)}};
