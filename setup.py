@@ -81,7 +81,7 @@ setup(
     version=version(),
     package_dir={"": "python"},
     packages=find_packages("python"),
-    package_data={"tradewind": ["py.typed"], "tradewind.demo": ["digits.gz", "digits.txt"]},
+    package_data={"": ["*"]},
     data_files=[("bin", [os.path.relpath(Path(STAGED) / "bin/tw", ROOT)])] if STAGED else [],
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForEveryPython},
     distclass=WithLibrary,

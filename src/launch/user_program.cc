@@ -171,13 +171,31 @@ Status stage(const UserProgram& program, const std::string& from, const std::str
 }
 
 std::string python_package_of(const std::string& tw) {
-  const fs::path folder = fs::path(tw).parent_path();
+  const fs::path folder = fs::path(tw).parent_path(), lib = folder.parent_path() / "lib";
   std::error_code error;
-  for (const fs::path& package :
-       {folder / "python/tradewind", folder / "../lib/python3/dist-packages/tradewind"})
-    if (fs::exists(package / "libtradewind.so", error) && fs::exists(package / "__init__.py", error))
+  std::vector<fs::path> places = {folder / "python", lib / "python3/dist-packages"};
+  // pip puts tw into bin/, and the package into a folder of the interpreter.
+  for (const auto& entry : fs::directory_iterator(lib, error))
+    if (entry.path().filename().string().starts_with("python3"))
+      places.insert(places.end(), {entry.path() / "site-packages", entry.path() / "dist-packages"});
+  for (const fs::path& place : places)
+    if (const fs::path package = place / "tradewind";
+        fs::exists(package / "libtradewind.so", error) && fs::exists(package / "__init__.py", error))
       return package.lexically_normal().string();
   return "";
+}
+
+std::vector<std::string> files_of_package(const std::string& package) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(package, error);
+       entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (is_litter(entry->path())) entry.disable_recursion_pending();
+    const std::string file = entry->path().lexically_relative(package).string();
+    if (entry->is_regular_file(error) && file != "libtradewind.so" && file != "tw") files.push_back(file);
+  }
+  std::ranges::sort(files);
+  return files;
 }
 
 }  // namespace tw::launch

@@ -29,4 +29,7 @@ Status stage(const UserProgram& program, const std::string& from, const std::str
 /// there is none.
 std::string python_package_of(const std::string& tw);
 
+/// All files of that folder by their paths in it, sorted, but for libtradewind.so, tw and compiled Python.
+std::vector<std::string> files_of_package(const std::string& package);
+
 }  // namespace tw::launch

@@ -90,12 +90,24 @@ TEST_F(Programs, the_staged_files_are_those_of_the_list_and_no_others) {
   EXPECT_EQ(read_text_file(state() + "/program.list").value(), "train.py\n");
 }
 
-TEST_F(Programs, the_python_package_is_beside_the_program_or_where_debian_has_it) {
+TEST_F(Programs, the_python_package_is_beside_the_program_or_where_debian_or_pip_has_it) {
   write("bin/tw", "");
   EXPECT_EQ(python_package_of(from() + "/bin/tw"), "");
-  for (const char* name : {"__init__.py", "libtradewind.so"})
-    write(std::string("lib/python3/dist-packages/tradewind/") + name, "");
-  EXPECT_EQ(python_package_of(from() + "/bin/tw"), from() + "/lib/python3/dist-packages/tradewind");
+  for (const char* place :
+       {"lib/python3.9/site-packages", "lib/python3.11/dist-packages", "lib/python3/dist-packages"}) {
+    for (const char* name : {"__init__.py", "libtradewind.so"})
+      write(std::string(place) + "/tradewind/" + name, "");
+    EXPECT_EQ(python_package_of(from() + "/bin/tw"), from() + "/" + place + "/tradewind");
+    std::filesystem::remove_all(from() + "/lib");
+  }
+}
+
+TEST_F(Programs, of_the_python_package_all_is_copied_but_what_was_compiled) {
+  for (const char* name : {"__init__.py", "py.typed", "demo/__init__.py", "demo/digits.gz", "libtradewind.so",
+                           "tw", "demo/__pycache__/__init__.pyc"})
+    write(std::string("python/tradewind/") + name, "");
+  EXPECT_THAT(files_of_package(from() + "/python/tradewind"),
+              ElementsAre("__init__.py", "demo/__init__.py", "demo/digits.gz", "py.typed"));
 }
 
 }  // namespace

@@ -137,6 +137,17 @@ TEST_F(Up, starts_the_program_of_the_run_file_and_passes_its_exit_codes_through)
   EXPECT_TRUE(summarize(logs.value()).identical);
 }
 
+TEST_F(Up, takes_folders_of_the_run_file_as_those_beside_it) {
+  write_run({.rounds = 100'000},
+            "checkpoint: {to: copies}\nprogram: {command: [" TW_TOY ", --work-ms, 5]}\n");
+  up();
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(path("copies/peers")); })) << "the rendezvous";
+  write_run({.rounds = 100'000}, "checkpoint: {to: \"s3:/copies\"}\nprogram: {command: [" TW_TOY "]}\n");
+  EXPECT_THAT(command({"up", path("PLAN.yaml"), "--on", "local", "--name", "other"}, 2),
+              HasSubstr("checkpoint.to: expected a folder such as file:/shared, or s3://BUCKET/PREFIX, found "
+                        "\"s3:/copies\""));
+}
+
 TEST_F(Up, keeps_secrets_from_others) {
   up();
   for (const auto& file : std::filesystem::recursive_directory_iterator(path("state"))) {

@@ -75,25 +75,30 @@ Result<std::map<std::string, std::string>> engine_settings(const UpArguments& ar
 /// most 108 bytes.
 std::string control_folder() { return fmt::format("/tmp/tradewind-{}", geteuid()); }
 
-/// The run file's paths as settings, then those of the user, which win.
-Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const std::string& run_file) {
-  TW_TRY(const auto paths, train::absolute_paths(run_file));
-  std::vector<std::string> settings;
-  for (const auto& [key, path] : paths) settings.push_back(key + "=" + path);
-  for (const std::string& text : arguments.set) {
-    TW_TRY(parse_setting(text));
-    settings.push_back(text);
-  }
-  return settings;
-}
-
-/// Errors that every peer would report, including missing files.
-Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::string& run_file) {
+Result<std::vector<std::pair<std::string, std::string>>> overrides_of(const UpArguments& arguments) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& text : arguments.set) {
     TW_TRY(auto setting, parse_setting(text));
     overrides.push_back(std::move(setting));
   }
+  return overrides;
+}
+
+/// Settings of the user, and paths of the run file: peers read both in other folders.
+Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const std::string& run_file) {
+  TW_TRY(const auto overrides, overrides_of(arguments));
+  TW_TRY(const auto paths, train::absolute_paths(run_file, overrides));
+  std::vector<std::string> settings;
+  for (const auto& [key, path] : paths) settings.push_back(key + "=" + path);
+  for (const auto& [key, value] : overrides)
+    if (std::ranges::find(paths, key, &std::pair<std::string, std::string>::first) == paths.end())
+      settings.push_back(key + "=" + value);
+  return settings;
+}
+
+/// Errors that every peer would report, including missing files.
+Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::string& run_file) {
+  TW_TRY(const auto overrides, overrides_of(arguments));
   return train::read_run_file(run_file, overrides);
 }
 
@@ -117,11 +122,10 @@ Status copy_package(const std::string& tw, const fs::path& folder) {
   if (package.empty()) return Unit{};  // the machines have their own, or tw up says that they lack it
   std::error_code error;
   fs::create_directories(folder, error);
-  for (const auto& entry : fs::recursive_directory_iterator(package, error)) {
-    if (entry.path().extension() != ".py") continue;
-    const fs::path copy = folder / entry.path().lexically_relative(package);
+  for (const std::string& file : launch::files_of_package(package)) {
+    const fs::path copy = folder / file;
     fs::create_directories(copy.parent_path(), error);
-    if (!error) fs::copy_file(entry.path(), copy, fs::copy_options::overwrite_existing, error);
+    if (!error) fs::copy_file(fs::path(package) / file, copy, fs::copy_options::overwrite_existing, error);
     if (error) break;
   }
   if (error) return Error{fmt::format("{}: cannot be copied: {}", package, error.message())};

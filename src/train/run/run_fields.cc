@@ -24,7 +24,7 @@ struct ShelfPlace {
   std::string* at;
 };
 
-/// A folder that may be a store one day.
+/// A folder or a store that takes checkpoints.
 struct CopyPlace {
   std::string* at;
 };
@@ -133,7 +133,9 @@ struct Expectation : ExpectedValue {
 
   std::string operator()(const ShelfPlace&) const { return "a folder or none"; }
 
-  std::string operator()(const CopyPlace&) const { return "a folder or s3://BUCKET/PREFIX"; }
+  std::string operator()(const CopyPlace&) const {
+    return "a folder such as file:/shared, or s3://BUCKET/PREFIX";
+  }
 
   std::string operator()(const MeetingPlace&) const {
     return "a folder such as file:/shared, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or none";
@@ -160,18 +162,13 @@ struct Assignment : ValueAssignment {
   }
 
   std::string operator()(const CopyPlace& place) const {
-    if (word().find("://") == std::string::npos) return store_folder(place.at);
-    return store_bucket(place.at, {"s3://"});
+    if (word() == CheckpointOptions::kNone) return complaint();
+    return store_folder_or_bucket(place.at, {"s3://"});
   }
 
   std::string operator()(const MeetingPlace& place) const {
     if (word() == CheckpointOptions::kNone) return store_word(place.at);
-    if (word().starts_with("file:/")) {
-      *place.at = std::filesystem::path(word().substr(5)).lexically_normal().string();
-      return "";
-    }
-    if (!has_scheme(word())) return store_folder(place.at);
-    return store_bucket(place.at, {"s3://", "gs://"});
+    return store_folder_or_bucket(place.at, {"s3://", "gs://"});
   }
 
  private:
@@ -180,14 +177,20 @@ struct Assignment : ValueAssignment {
     return "";
   }
 
-  std::string store_bucket(std::string* at, std::initializer_list<std::string_view> schemes) const {
+  std::string store_folder_or_bucket(std::string* at, std::initializer_list<std::string_view> stores) const {
+    constexpr std::string_view kFile = "file:/";
+    if (word().starts_with(kFile)) {
+      *at = std::filesystem::path(word().substr(kFile.size() - 1)).lexically_normal().string();
+      return "";
+    }
     const bool known =
-        std::ranges::any_of(schemes, [this](auto scheme) { return word().starts_with(scheme); });
-    return known && word().size() >= 8 ? store_word(at) : complaint();
+        std::ranges::any_of(stores, [this](auto scheme) { return word().starts_with(scheme); });
+    if (known) return word().size() >= 8 ? store_word(at) : complaint();
+    return store_folder(at);
   }
 
   std::string store_folder(std::string* at) const {
-    if (word().empty()) return complaint();
+    if (word().empty() || has_scheme(word())) return complaint();
     *at = absolute(given);
     return "";
   }
@@ -212,10 +215,11 @@ std::string assign(const RunField& field, const GivenValue& given, RunOptions& o
 std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given) {
   RunOptions scratch;
   const Place place = field.place(scratch);
-  const bool shelf = std::holds_alternative<ShelfPlace>(place);
-  const bool is_meeting_folder =
-      std::holds_alternative<MeetingPlace>(place) && !has_scheme(given.words.front());
-  if (given.is("") || given.is(CheckpointOptions::kNone) || !(shelf || is_meeting_folder))
+  const bool takes_folder = std::holds_alternative<ShelfPlace>(place) ||
+                            std::holds_alternative<CopyPlace>(place) ||
+                            std::holds_alternative<MeetingPlace>(place);
+  if (!takes_folder || given.words.size() != 1 || given.is("") || given.is(CheckpointOptions::kNone) ||
+      has_scheme(given.words.front()))
     return std::nullopt;
   return absolute(given);
 }

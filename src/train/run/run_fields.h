@@ -33,7 +33,7 @@ std::string expectation(const RunField& field);
 /// Stores a value; returns the complaint about it, or an empty string.
 std::string assign(const RunField& field, const GivenValue& given, RunOptions& options);
 
-/// The absolute path, if the field takes one: of a file, a folder, or a model that is not built in.
+/// The absolute path, if the field takes a folder and the value is one.
 std::optional<std::string> absolute_path(const RunField& field, const GivenValue& given);
 
 /// The complaint about a key that is not in the table, with the nearest name that is. section: empty at the

@@ -141,9 +141,11 @@ Result<RunOptions> read_run_file(const std::string& path,
   return reading.finish();
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path) {
+Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(
+    const std::string& path, const std::vector<std::pair<std::string, std::string>>& overrides) {
   Reading reading(path);
   reading.read_file();
+  for (const auto& [key, value] : overrides) reading.override_with(key, value);
   return reading.paths();
 }
 

@@ -26,8 +26,9 @@ Result<ProgramOptions> read_program(const std::string& path);
 /// The run file without `program:`, which peers need not know: its environment may hold secrets.
 Result<std::string> without_program(const std::string& path, const std::string& text);
 
-/// The keys of a run file that hold paths, with these paths made absolute: overrides with which a copy of the
-/// file means the same in another folder. The paths need not exist.
-Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(const std::string& path);
+/// The keys of a run file and of overrides that hold paths, with these paths made absolute: overrides with
+/// which a copy of both means the same in another folder. The paths need not exist.
+Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(
+    const std::string& path, const std::vector<std::pair<std::string, std::string>>& overrides = {});
 
 }  // namespace tw::train

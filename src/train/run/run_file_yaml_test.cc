@@ -14,6 +14,7 @@
 namespace tw::train {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 using Overrides = std::vector<std::pair<std::string, std::string>>;
@@ -169,7 +170,12 @@ TEST_F(RunFile, refuses_exact_batches_where_updates_are_late) {
 
 TEST_F(RunFile, takes_checkpoints_away_to_a_folder_or_a_bucket_beside_their_own) {
   EXPECT_EQ(complaint("checkpoint: {folder: c, every: 1, to: \"gs://bucket/run\"}\n"),
-            "1: checkpoint.to: expected a folder or s3://BUCKET/PREFIX, found \"gs://bucket/run\"");
+            "1: checkpoint.to: expected a folder such as file:/shared, or s3://BUCKET/PREFIX, found "
+            "\"gs://bucket/run\"");
+  EXPECT_THAT(complaint("checkpoint: {to: \"s3:/bucket/run\"}\n"), HasSubstr("found \"s3:/bucket/run\""));
+  EXPECT_THAT(complaint("checkpoint: {folder: \"s3://bucket/run\"}\n"),
+              HasSubstr("expected a folder or none, found \"s3://bucket/run\""));
+  EXPECT_EQ(read("checkpoint: {to: \"file:/shared/run\"}\n").value().checkpoint.to, "/shared/run");
   const Result<RunOptions> stored = read("checkpoint: {folder: c, every: 1, to: \"s3://bucket/run\"}\n");
   ASSERT_TRUE(stored) << stored.error().message;
   EXPECT_EQ(stored.value().checkpoint.to, "s3://bucket/run");
@@ -199,12 +205,15 @@ TEST_F(RunFile, places_errors_of_syntax) {
 
 TEST_F(RunFile, tells_its_paths_for_a_copy_elsewhere) {
   const std::string file = folder_ + "/paths.yaml";
-  std::ofstream(file) << "training: {rounds: 1}\ncheckpoint: {folder: ../kept}\n";
-  const auto paths = absolute_paths(file);
-  ASSERT_TRUE(paths.ok()) << paths.error().message;
+  std::ofstream(file) << "training: {rounds: 1}\ncheckpoint: {folder: ../kept, to: copies}\n"
+                      << "rendezvous: \"s3://bucket/run\"\n";
   using Pair = std::pair<std::string, std::string>;
   const std::string above = std::filesystem::path(folder_).parent_path().string();
-  EXPECT_THAT(paths.value(), testing::ElementsAre(Pair{"checkpoint.folder", above + "/kept"}));
+  const Pair kept{"checkpoint.folder", above + "/kept"};
+  EXPECT_THAT(absolute_paths(file).value(), ElementsAre(kept, Pair{"checkpoint.to", folder_ + "/copies"}));
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_THAT(absolute_paths(file, {{"checkpoint.to", "s3://bucket/copies"}, {"rendezvous", "meet"}}).value(),
+              ElementsAre(kept, Pair{"rendezvous", here + "/meet"}));
 }
 
 TEST_F(RunFile, names_the_program_that_tw_up_starts_and_peers_do_not_read_it) {
@@ -216,9 +225,9 @@ TEST_F(RunFile, names_the_program_that_tw_up_starts_and_peers_do_not_read_it) {
   std::ofstream(file) << text;
   const auto program = read_program(file);
   ASSERT_TRUE(program.ok()) << program.error().message;
-  EXPECT_THAT(program.value().command, testing::ElementsAre("python3", "train.py", "a b", "0.50"));
-  EXPECT_THAT(program.value().files, testing::ElementsAre("src/"));
-  EXPECT_THAT(program.value().setup, testing::ElementsAre("pip install -r requirements.txt"));
+  EXPECT_THAT(program.value().command, ElementsAre("python3", "train.py", "a b", "0.50"));
+  EXPECT_THAT(program.value().files, ElementsAre("src/"));
+  EXPECT_THAT(program.value().setup, ElementsAre("pip install -r requirements.txt"));
   EXPECT_EQ(program.value().env, (std::map<std::string, std::string>{{"HF_TOKEN", ""}, {"SEED", "7"}}));
   EXPECT_EQ(program.value().image, "own:1");
   const auto run = read_run_file(file);
