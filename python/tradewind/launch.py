@@ -15,7 +15,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 import traceback
@@ -156,15 +155,21 @@ def free_port() -> int:
         return port
 
 
+def _places(package: Path) -> List[Path]:
+    """Where `tw` may be, by the folder of this package."""
+    above = [package, *package.parents]
+    beside = [package / "tw", package.parents[1] / "tw", package.parents[1] / "build/tw"]
+    # By pip: PREFIX/lib/python3.X/site-packages/tradewind, or FOLDER/tradewind of pip install --target.
+    return beside + [folder / "bin/tw" for folder in above[4:5] + above[1:2]]
+
+
 def program() -> Optional[str]:
     """The program `tw`: TRADEWIND_PROGRAM, beside this package or its build folder, where pip put it, or on the PATH."""
     named = os.environ.get("TRADEWIND_PROGRAM")
-    here = Path(__file__).resolve().parent
-    installed = Path(sysconfig.get_path("scripts"))
-    for candidate in (here / "tw", here.parents[1] / "tw", here.parents[1] / "build" / "tw", installed / "tw"):
-        if named is None and candidate.is_file():
-            return str(candidate)
-    return named or shutil.which("tw")
+    if named is not None:
+        return named
+    found = next(filter(Path.is_file, _places(Path(__file__).resolve().parent)), None)
+    return str(found) if found else shutil.which("tw")
 
 
 @contextlib.contextmanager

@@ -171,13 +171,14 @@ Status stage(const UserProgram& program, const std::string& from, const std::str
 }
 
 std::string python_package_of(const std::string& tw) {
-  const fs::path folder = fs::path(tw).parent_path(), lib = folder.parent_path() / "lib";
+  const fs::path folder = fs::path(tw).parent_path(), prefix = folder.parent_path();
   std::error_code error;
-  std::vector<fs::path> places = {folder / "python", lib / "python3/dist-packages"};
+  std::vector<fs::path> places = {folder / "python", prefix / "lib/python3/dist-packages"};
   // pip puts tw into bin/, and the package into a folder of the interpreter.
-  for (const auto& entry : fs::directory_iterator(lib, error))
-    if (entry.path().filename().string().starts_with("python3"))
-      places.insert(places.end(), {entry.path() / "site-packages", entry.path() / "dist-packages"});
+  for (const char* lib : {"lib", "lib64"})
+    for (const auto& entry : fs::directory_iterator(prefix / lib, error))
+      if (entry.path().filename().string().starts_with("python3"))
+        places.insert(places.end(), {entry.path() / "site-packages", entry.path() / "dist-packages"});
   for (const fs::path& place : places)
     if (const fs::path package = place / "tradewind";
         fs::exists(package / "libtradewind.so", error) && fs::exists(package / "__init__.py", error))

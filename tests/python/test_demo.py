@@ -26,8 +26,10 @@ def needs_tw():
 
 @pytest.fixture
 def environment(tmp_path):
-    """The demo keeps its folder for its user; here it goes with the test."""
-    return {**os.environ, "TMPDIR": str(tmp_path)}
+    """The demo keeps its folder for its user; here it goes with the test. pip installs PyTorch without NumPy."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['numpy'] = None\n")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    return {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": path}
 
 
 def test_the_digits_are_whole():

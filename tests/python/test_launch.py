@@ -16,6 +16,27 @@ from tradewind.launch import program
 from tradewind.loop import life
 
 
+@pytest.mark.parametrize(
+    "package, tw",
+    [
+        ("venv/lib/python3.9/site-packages/tradewind", "venv/bin/tw"),
+        ("home/.local/lib/python3.9/site-packages/tradewind", "home/.local/bin/tw"),  # pip install --user
+        ("usr/local/lib64/python3.9/site-packages/tradewind", "usr/local/bin/tw"),  # RHEL
+        ("folder/tradewind", "folder/bin/tw"),  # pip install --target
+        ("build/python/tradewind", "build/tw"),
+        ("python/tradewind", "build/tw"),
+    ],
+)
+def test_tw_is_found_wherever_the_package_was_installed(package, tw, tmp_path, monkeypatch):
+    for path in (tmp_path / package / "launch.py", tmp_path / tw):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.setattr("tradewind.launch.__file__", str(tmp_path / package / "launch.py"))
+    monkeypatch.delenv("TRADEWIND_PROGRAM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program() == str(tmp_path / tw)
+
+
 def settings_of(factor):
     value = torch.tensor([factor * int(os.environ["TRADEWIND_ID"])])
     return value, resolve({}).values

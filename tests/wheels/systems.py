@@ -73,6 +73,15 @@ class System:
             call(*self.command("env", "TMPDIR=/var/tmp", *pip, *wanted, work=CACHE))
             self.seen_from_here(self.packages / "complete").touch()
 
+    def download(self, torch):
+        """The folder, as the system sees it, that pip filled with a version of PyTorch. CannotBeHad."""
+        folder = Path("/opt") / f"wheels-torch-{torch}"
+        if not self.seen_from_here(folder / "complete").exists():
+            pip = (self.find_python(), "-m", "pip", "download", "-q", "--no-cache-dir", "--dest", str(folder))
+            call(*self.command("env", "TMPDIR=/var/tmp", *pip, f"torch=={torch}", work=CACHE))
+            self.seen_from_here(folder / "complete").touch()
+        return folder
+
     @property
     def packages(self):
         """Where PyTorch of PyPI is, as the system sees it; a virtual environment can be told of it."""

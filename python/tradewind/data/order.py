@@ -27,6 +27,7 @@ from torch.utils.data import (
     Subset,
 )
 
+from ..engine.host_bytes import bytes_of
 from ..errors import UnsupportedError
 
 _SAMPLED = 256
@@ -41,8 +42,7 @@ def sampled(values: Any) -> str:
     tensor = values if isinstance(values, torch.Tensor) else torch.from_numpy(values)
     rows = tensor.detach()[list(_evenly(len(tensor)))].reshape(-1)
     some = rows[:: max(1, rows.numel() // 4096)].contiguous().cpu()
-    content = some.view(torch.uint8).numpy().tobytes() if some.numel() else b""
-    return format(zlib.crc32(content), "08x")
+    return format(zlib.crc32(bytes_of(some)), "08x")
 
 
 def _is_array(value: Any, size: int) -> bool:

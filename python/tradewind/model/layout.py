@@ -19,6 +19,7 @@ import torch
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.instancenorm import _InstanceNorm
 
+from ..engine.host_bytes import bytes_of
 from ..errors import UnsupportedError
 
 Named = Sequence[Tuple[str, torch.nn.Module]]
@@ -412,12 +413,7 @@ def _sampled(tensor: torch.Tensor) -> str:
     if values.numel() == 0:
         return "0"
     stride = max(1, values.numel() * values.element_size() // _SAMPLED_BYTES)
-    sample = values[::stride].contiguous().cpu()
-    try:
-        content = sample.view(torch.uint8).numpy().tobytes()
-    except (RuntimeError, TypeError):
-        content = repr(sample.tolist()).encode()
-    return format(zlib.crc32(content), "08x")
+    return format(zlib.crc32(bytes_of(values[::stride].contiguous().cpu())), "08x")
 
 
 def _line(name: str, tensor: torch.Tensor) -> str:

@@ -33,11 +33,18 @@ def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
     return torch.frombuffer(array, dtype=torch.float32)
 
 
+def _share(values: torch.Tensor) -> torch.Tensor:
+    """The same memory as a storage of its own."""
+    memory = (ctypes.c_float * values.numel()).from_address(values.data_ptr())
+    memory.owner = values  # type: ignore[attr-defined]
+    return flat_tensor(memory)
+
+
 def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
     """The entry's values in a flat vector, in its shape. Its storage has them alone, so torch.save() of a part of
     the model writes that part.
     """
-    part = torch.from_numpy(flat.numpy()[entry.first : entry.first + entry.values])
+    part = _share(flat[entry.first : entry.first + entry.values])
     if entry.tensor.is_contiguous():
         return torch.as_strided(part, entry.tensor.shape, entry.tensor.stride())
     return part.view(entry.tensor.shape)

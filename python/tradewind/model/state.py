@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 import torch
 
+from ..engine.host_bytes import bytes_of
 from ..errors import MisuseError, UnsupportedError
 
 Save = Callable[[], Any]
@@ -91,9 +92,8 @@ def write_text(text: bytes, content: torch.Tensor) -> int:
 
 def read_text(content: torch.Tensor) -> bytes:
     """What write_text() put there; empty: nothing yet."""
-    length = int.from_bytes(content[:LENGTH_BYTES].numpy().tobytes(), "little")
-    text: bytes = content[LENGTH_BYTES : LENGTH_BYTES + length].numpy().tobytes()
-    return text
+    length = int.from_bytes(bytes_of(content[:LENGTH_BYTES]), "little")
+    return bytes_of(content[LENGTH_BYTES : LENGTH_BYTES + length])
 
 
 def _outline(value: Any, path: str, tensors: List[torch.Tensor]) -> Any:
