@@ -26,7 +26,7 @@ def needs_tw():
 
 @pytest.fixture
 def environment(tmp_path):
-    """The demo keeps its folder for its user; here it goes with the test. pip installs PyTorch without NumPy."""
+    """A folder that goes with the test, and no NumPy: pip does not install it with PyTorch."""
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['numpy'] = None\n")
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     return {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": path}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a system that has Python and pip alone, two commands lead to peers that train, of which one is killed."""
+"""On a system that has Python and pip alone, two commands lead to a run that goes on after a kill."""
 
 import os
 import shutil
