@@ -93,9 +93,8 @@ TEST_F(Programs, the_staged_files_are_those_of_the_list_and_no_others) {
 TEST_F(Programs, the_python_package_is_beside_the_program_or_where_debian_or_pip_has_it) {
   write("bin/tw", "");
   EXPECT_EQ(python_package_of(from() + "/bin/tw"), "");
-  for (const char* place :
-       {"lib/python3.9/site-packages", "lib64/python3.9/site-packages", "lib/python3.11/dist-packages",
-        "lib/python3/dist-packages"}) {
+  for (const char* place : {"lib/python3.9/site-packages", "lib64/python3.9/site-packages",
+                            "lib/python3.11/dist-packages", "lib/python3/dist-packages"}) {
     for (const char* name : {"__init__.py", "libtradewind.so"})
       write(std::string(place) + "/tradewind/" + name, "");
     EXPECT_EQ(python_package_of(from() + "/bin/tw"), from() + "/" + place + "/tradewind");
