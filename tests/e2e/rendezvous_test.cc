@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "e2e/program.h"
+#include "host/system/free_port.h"
 
 /// Peers whose addresses are gone find the run again.
 namespace tw {
@@ -43,6 +48,35 @@ class Rendezvous : public ProgramTest {
 
   bool takes_part(std::uint64_t id, std::size_t rounds = 2) const {
     return wait_until([&] { return events_there(id, world::Phase::commit).size() >= rounds; });
+  }
+
+  /// Each of them has made an update in which all of them took part.
+  bool train_together(const std::vector<std::uint64_t>& ids) const {
+    return wait_until([&] {
+      return std::ranges::all_of(ids, [&](std::uint64_t id) {
+        const auto commits = events_there(id, world::Phase::commit);
+        return !commits.empty() && commits.back().peers.size() == ids.size();
+      });
+    });
+  }
+
+  /// What their parameters are after the last round that all of them know: one digest, where they train
+  /// alike.
+  std::set<std::string> digests_of(const std::vector<std::uint64_t>& ids) const {
+    std::map<Round, std::vector<std::string>> found;
+    for (const std::uint64_t id : ids)
+      for (const world::Event& commit : events_there(id, world::Phase::commit))
+        found[commit.round].push_back(commit.digest);
+    std::set<std::string> last;
+    for (const auto& [round, digests] : found)
+      if (digests.size() == ids.size()) last = {digests.begin(), digests.end()};
+    return last;
+  }
+
+  static std::string free_address() {
+    const auto port = host::free_port();
+    EXPECT_TRUE(port.ok());
+    return "127.0.0.1:" + std::to_string(port.value());
   }
 
   static void kill(Program& program) {
@@ -98,6 +132,35 @@ TEST_F(Rendezvous, keeps_a_peer_without_addresses_from_beginning_a_second_histor
   EXPECT_GT(events_there(2, world::Phase::commit).front().round, 1U);
   leave(second);
   leave(first);
+}
+
+TEST_F(Rendezvous, unites_peers_that_began_at_the_same_moment) {
+  const std::string run = run_with(shared_folder());
+  Program first = lone(run, 1, {}), second = lone(run, 2, {}), third = lone(run, 3, {});
+  EXPECT_TRUE(train_together({1, 2, 3})) << first.output() << second.output() << third.output();
+  EXPECT_EQ(digests_of({1, 2, 3}).size(), 1U);
+  for (Program* const peer : {&first, &second, &third}) leave(*peer);
+}
+
+// Only the first address of a token begins the run, in whatever order its peers start.
+TEST_F(Rendezvous, is_not_needed_by_peers_that_all_have_a_token_with_two_addresses) {
+  const std::string run = run_with("checkpoint: {folder: none}\n");
+  const std::string one = free_address(), other = free_address();
+  Program made =
+      tw({"token", path("run"), "--address", one, "--address", other, "--out", path("token")}, "token");
+  ASSERT_EQ(made.wait(), 0) << made.output();
+  const auto start = [&](std::uint64_t id, const std::string& listen) {
+    return toy("peer-" + std::to_string(id), words_of(id, {"run_file=" + run, "token=@" + path("token"),
+                                                           "out=" + out_of(id), "listen=" + listen}));
+  };
+  Program third = start(3, "127.0.0.1:0"), second = start(2, other), first = start(1, one);
+  EXPECT_TRUE(train_together({1, 2, 3})) << first.output() << second.output() << third.output();
+  kill(first);
+  ASSERT_TRUE(train_together({2, 3})) << second.output() << third.output();
+  Program again = start(1, one);
+  EXPECT_TRUE(train_together({1, 2, 3})) << again.output() << second.output() << third.output();
+  EXPECT_EQ(digests_of({1, 2, 3}).size(), 1U) << "it has not begun another run";
+  for (Program* const peer : {&again, &second, &third}) leave(*peer);
 }
 
 // The notices of peers that were killed count for some minutes more.

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel as users get it (make wheel) works on each system, also beside peers that GCC built."""
 
+import http.server
 import json
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -101,6 +104,28 @@ def test_peers_of_this_wheel_and_of_gcc_end_alike(installed, tmp_path):
         assert parameters_of(second) == parameters_of(first.communicate(timeout=60)[0]) != []
     finally:
         first.kill()
+
+
+@pytest.fixture
+def https_server(installed):
+    """Its address. Nobody but SSL_CERT_FILE vouches for it."""
+    key, certificate = installed.work / "key.pem", installed.work / "cert.pem"
+    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    make = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate)
+    subprocess.run([*make, *subject], check=True, capture_output=True)
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"https://localhost:{server.server_port}"
+    server.shutdown()
+
+
+def test_servers_are_checked_against_the_certificates_that_the_user_names(installed, https_server):
+    command = ["env", f"SSL_CERT_FILE={installed.work}/cert.pem", installed.tw, "data", "index"]
+    told = installed.run(*command, f"{https_server}/none.tar", "-o", installed.work / "none.twi")
+    assert told[0] == 1 and "answered with 404" in told[2], told
 
 
 def test_without_pytorch_the_error_names_it(installed):
