@@ -4,23 +4,18 @@
 
 usage: docker/image.py WHEEL dist/tradewind-oci.tar
 
-It needs neither a container engine nor a registry: an image is one tar of files and three JSON texts about it
-(https://github.com/opencontainers/image-spec). busybox, glibc and the certificates are those of this machine
-(packages-image.txt), and usr/share/doc/SOURCES says where their sources are. The same files give the same bytes.
+It needs neither a container engine nor a registry (oci.py). busybox, glibc and the certificates are those of
+this machine (packages-image.txt), and usr/share/doc/SOURCES says where their sources are.
 """
 
-import gzip
-import hashlib
-import io
-import json
 import os
 import re
 import subprocess
 import sys
-import tarfile
-import time
 import zipfile
 from pathlib import Path
+
+from oci import Layer, write_image
 
 # What tw is linked with, and what glibc loads to resolve names of hosts.
 LIBRARIES = (
@@ -37,49 +32,10 @@ TEXTS = {
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
-STAMP = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))
 
 
 def fail(words):
     sys.exit(f"image: {words}")
-
-
-class Layer:
-    """A tar of files whose owners and times say nothing about this machine."""
-
-    def __init__(self):
-        self._bytes = io.BytesIO()
-        self._tar = tarfile.open(fileobj=self._bytes, mode="w", format=tarfile.GNU_FORMAT)
-        self._folders = set()
-
-    def folder(self, path, mode=0o755):
-        if path in ("", ".") or path in self._folders:
-            return
-        self.folder(os.path.dirname(path))
-        self._folders.add(path)
-        self._add(path, tarfile.DIRTYPE, mode)
-
-    def file(self, path, content, mode=0o644):
-        self.folder(os.path.dirname(path))
-        self._add(path, tarfile.REGTYPE, mode, content)
-
-    def link(self, path, target):
-        self._add(path, tarfile.SYMTYPE, 0o777, target=target)
-
-    def _add(self, path, kind, mode, content=b"", target=""):
-        member = tarfile.TarInfo(path)
-        member.type, member.mode, member.size, member.mtime, member.linkname = (
-            kind,
-            mode,
-            len(content),
-            STAMP,
-            target,
-        )
-        self._tar.addfile(member, io.BytesIO(content))
-
-    def bytes(self):
-        self._tar.close()
-        return self._bytes.getvalue()
 
 
 def source_of(package):
@@ -117,49 +73,6 @@ def layer_of(wheel):
     return layer.bytes()
 
 
-def blob(content, media_type):
-    """(descriptor, content)"""
-    digest = hashlib.sha256(content).hexdigest()
-    return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(content)}, content
-
-
-def as_json(value):
-    return json.dumps(value, sort_keys=True).encode()
-
-
-def image(layer, version):
-    """Path and content of each file of the archive."""
-    kind = "application/vnd.oci.image."
-    packed, packed_bytes = blob(gzip.compress(layer, mtime=0), kind + "layer.v1.tar+gzip")
-    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(STAMP))
-    labels = {"org.opencontainers.image.title": "tradewind", "org.opencontainers.image.version": version}
-    labels["org.opencontainers.image.licenses"] = " AND ".join(["Apache-2.0", *LICENCES.values()])
-    config, config_bytes = blob(
-        as_json(
-            {
-                "architecture": "amd64",
-                "os": "linux",
-                "created": created,
-                "config": {"Env": ["PATH=/usr/local/bin:/bin"], "Cmd": ["tw", "--help"], "Labels": labels},
-                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
-                "history": [{"created": created, "created_by": "docker/image.py"}],
-            }
-        ),
-        kind + "config.v1+json",
-    )
-    manifest, manifest_bytes = blob(
-        as_json(
-            {"schemaVersion": 2, "mediaType": kind + "manifest.v1+json", "config": config, "layers": [packed]}
-        ),
-        kind + "manifest.v1+json",
-    )
-    manifest["annotations"] = {"org.opencontainers.image.ref.name": f"tradewind:{version}"}
-    yield "oci-layout", as_json({"imageLayoutVersion": "1.0.0"})
-    yield "index.json", as_json({"schemaVersion": 2, "manifests": [manifest]})
-    for content in (packed_bytes, config_bytes, manifest_bytes):
-        yield f"blobs/sha256/{hashlib.sha256(content).hexdigest()}", content
-
-
 def main(wheel, archive):
     found = re.fullmatch(r"tradewind-([^-]+)-py3-none-manylinux_\d+_\d+_x86_64\.whl", Path(wheel).name)
     if not found:
@@ -167,12 +80,10 @@ def main(wheel, archive):
     for needed in (BUSYBOX, LOADER, CERTIFICATES):
         if not needed.exists():
             fail(f"{needed} is missing: apt-get install busybox-static ca-certificates")
-    whole = Layer()
-    for path, content in image(layer_of(wheel), found[1]):
-        whole.file(path, content)
-    unfinished = Path(f"{archive}.new")
-    unfinished.write_bytes(whole.bytes())
-    unfinished.rename(archive)
+    labels = {"org.opencontainers.image.title": "tradewind", "org.opencontainers.image.version": found[1]}
+    labels["org.opencontainers.image.licenses"] = " AND ".join(["Apache-2.0", *LICENCES.values()])
+    config = {"Env": ["PATH=/usr/local/bin:/bin"], "Cmd": ["tw", "--help"], "Labels": labels}
+    write_image(archive, layer_of(wheel), config, f"tradewind:{found[1]}", "docker/image.py")
     print(f"{archive}: {Path(archive).stat().st_size / 1e6:.1f} MB, tradewind {found[1]}")
 
 

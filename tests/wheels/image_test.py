@@ -77,7 +77,7 @@ def test_certificates_and_licences_are_there(root):
 def test_the_index_names_the_image_and_its_licences(archive):
     (image,) = json.load(archive.extractfile("index.json"))["manifests"]
     version = re.search(r"VERSION (\S+) LANGUAGES", (ROOT / "CMakeLists.txt").read_text())[1]
-    assert image["annotations"] == {"org.opencontainers.image.ref.name": f"tradewind:{version}"}
+    assert set(image["annotations"].values()) == {f"tradewind:{version}"}
     config = json.loads(blob(archive, json.loads(blob(archive, image))["config"]))
     assert "GPL-2.0-only" in config["config"]["Labels"]["org.opencontainers.image.licenses"]
 
