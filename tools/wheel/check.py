@@ -16,6 +16,7 @@ MOST_BYTES = 12_000_000
 NEWEST_GLIBC = (2, 28)
 SYSTEM = re.compile(r"(libc|libm|libpthread|libdl)\.so\.\d|ld-linux-[a-z0-9-]+\.so\.\d")
 PROGRAMS = ("tradewind/libtradewind.so", ".data/data/bin/tw")
+SOURCES = Path(__file__).resolve().parents[2] / "python"
 
 
 def readelf(option, path):
@@ -57,6 +58,12 @@ def wrongs_by_auditwheel(wheel):
         yield f"auditwheel refuses the tag: {shown}"
 
 
+def missing_modules(names):
+    """What the package has here and not in the wheel."""
+    files = (path for path in (SOURCES / "tradewind").rglob("*") if path.is_file())
+    return {str(path.relative_to(SOURCES)) for path in files if "__pycache__" not in path.parts} - set(names)
+
+
 def wrongs(wheel):
     machine = wheel.name.rsplit("manylinux_2_28_", 1)[-1][: -len(".whl")]
     if not re.fullmatch(r"tradewind-[0-9.]+-py3-none-manylinux_2_28_(x86_64|aarch64)\.whl", wheel.name):
@@ -66,6 +73,8 @@ def wrongs(wheel):
     with zipfile.ZipFile(wheel) as packed, tempfile.TemporaryDirectory() as folder:
         names = packed.namelist()
         print(f"{wheel.name}: {wheel.stat().st_size} bytes, {len(names)} files")
+        for module in sorted(missing_modules(names)):
+            yield f"{module} is missing"
         for program in PROGRAMS:
             inside = [name for name in names if name.endswith(program)]
             if len(inside) != 1:
