@@ -112,7 +112,7 @@ Status check(const ProfileArguments& arguments) {
   if (arguments.name.empty()) return Unit{};
   const auto named = plan::parse_peers("1x" + arguments.name + "@own:here");
   if (named && named.value().size() == 1) return Unit{};
-  return Error{fmt::format("--name {}: expected a word without @ and ;", arguments.name)};
+  return Error{fmt::format("--name {}: expected a name without @ and ;", arguments.name)};
 }
 
 /// The profile that is there already, to which a machine is added; nothing: none is.

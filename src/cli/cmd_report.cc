@@ -79,7 +79,7 @@ std::vector<PeerId> writers_of(const Logs& logs) {
   return writers;
 }
 
-/// The price of a plan goes before those that events tell.
+/// The price of a plan goes before those of events.
 void forget_prices(Logs& logs) {
   for (std::vector<monitor::LogEntry>& log : logs)
     for (monitor::LogEntry& entry : log)

@@ -70,7 +70,7 @@ Result<std::string> PolicyProgram::ask(const std::string& line) {
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t more = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (more < 0 && errno == EINTR) continue;
-    if (more < 0) break;  // it has ended: what it said before tells why
+    if (more < 0) break;  // it has ended: its last output says why
     sent += static_cast<std::size_t>(more);
   }
   for (;;) {

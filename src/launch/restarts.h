@@ -30,7 +30,7 @@ class Restarts {
   std::map<std::uint32_t, History> peers_;
 };
 
-/// Number of the anchor that is told to go while no other one runs or is on its way; 0: none.
+/// Number of the anchor that has a notice while no other one runs or is on its way; 0: none.
 std::uint32_t last_anchor_that_goes(const Deployment& deployment, const std::vector<PeerReport>& reports);
 
 }  // namespace tw::launch

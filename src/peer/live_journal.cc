@@ -6,7 +6,7 @@
 namespace tw::peer {
 namespace {
 
-/// Each member tells every other one.
+/// Each member reports to every other one.
 constexpr double kFewMembers = 8;
 constexpr Duration kBetweenUrgent = std::chrono::milliseconds(250);
 

@@ -48,7 +48,7 @@ void LogUpload::copied(const Status& status) {
 }
 
 Status LogUpload::finish(const std::function<bool()>& cut_short) {
-  failed_ = [](const std::string&) {};  // nobody hears of it but the caller
+  failed_ = [](const std::string&) {};  // only the caller gets it
   due_ = loop_.now();
   bool done = false;
   const auto is_over = [&] {

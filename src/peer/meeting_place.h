@@ -22,7 +22,7 @@
 namespace tw::peer {
 
 /// The folder where the peers of a run find each other (swarm/members/rendezvous.h): signed notices, one a
-/// peer. A stranger who can write there can remove notices, but not make one. Calls block; one thread at a
+/// peer. Anybody who can write there can remove notices, but not make one. Calls block; one thread at a
 /// time.
 class MeetingPlace {
  public:

@@ -113,7 +113,8 @@ Result<std::string> Peer::start() {
     return Error{
         fmt::format("does not join, because this machine is about to go: {}", text_of(*notice, loop_.now()))};
   }
-  if (finished()) return Error{failure().empty() ? "does not join, because it was told to leave" : failure()};
+  if (finished())
+    return Error{failure().empty() ? "does not join, because it was asked to leave" : failure()};
   const std::string& copies = options_.session.run.checkpoint.to;
   if (host::is_s3(copies))  // better now than when the first checkpoint is done
     TW_TRY(files_.make_folder(copies));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The board shows what slow lines carry: two hosts of the testbed, a vector whose means fill the lines."""
+"""The board shows the bandwidth of slow links: two hosts of the testbed, a vector whose means fill them."""
 import csv
 import os
 import subprocess
@@ -10,7 +10,7 @@ from launched import TOY, TW, TW_WAN, Run, missing, wait_for
 LINE_MBIT_S = 40
 VALUES = 3_300_000  # their mean takes 1.3 s on these lines
 TOPOLOGY = f"""
-about: two hosts with slow lines
+about: two hosts with slow links
 sites:
   - {{name: a, nic: {LINE_MBIT_S}mbit}}
   - {{name: b, nic: {LINE_MBIT_S}mbit}}

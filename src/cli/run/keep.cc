@@ -191,10 +191,10 @@ class Keeper {
     launch::Deployment& deployment = state.deployment;
     const launch::PeerJob gone = *find_peer(deployment, number);
     std::erase(deployment.peers, gone);
-    const std::string told = fmt::format("p{}, the last anchor, is told to go", number);
+    const std::string notice = fmt::format("p{}, the last anchor, has a notice", number);
     const auto added = in_place_of(arguments_, gone, state);
-    if (!added) return warn_once(told + ", and nobody takes its place: " + added.error().message);
-    show_news(fmt::format("{}: {} takes its place", told, names_of(added.value())));
+    if (!added) return warn_once(notice + ", and there is no replacement: " + added.error().message);
+    show_news(fmt::format("{}: {} takes its place", notice, names_of(added.value())));
     for (const launch::PeerJob& peer : added.value()) {
       deployment.peers.push_back(peer);
       state.next_number = std::max(state.next_number, peer.number + 1);

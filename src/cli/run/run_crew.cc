@@ -158,7 +158,7 @@ Result<std::vector<Variable>> common(const RunPlan& plan) {
   const char* const path = std::getenv("PYTHONPATH");
   if (std::filesystem::exists(beside / "tradewind"))
     add("PYTHONPATH", (path == nullptr || *path == '\0' ? "" : std::string(path) + ":") + beside.string());
-  if (!is_set("PYTHONUNBUFFERED")) add("PYTHONUNBUFFERED", "1");  // whoever is killed has said it
+  if (!is_set("PYTHONUNBUFFERED")) add("PYTHONUNBUFFERED", "1");  // a killed process has printed what it said
   return all;
 }
 

@@ -21,7 +21,7 @@
 namespace tw::cli {
 namespace {
 
-/// Boards are made of a run's logs at so many rounds at most: money is told at these.
+/// Boards are made of a run's logs at so many rounds at most: money is shown at these.
 constexpr std::size_t kMostBoards = 500;
 
 Status write_for(const std::string& option, const std::string& path, const std::string& text) {
@@ -36,7 +36,7 @@ Status make_folder(const std::string& option, const std::string& folder) {
   return Unit{};
 }
 
-/// The board after every few commits, so that each round is told with the money of its time.
+/// The board after every few commits, so that each round has the money of its time.
 std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monitor::Journal journal) {
   const monitor::HeldHistory held(entries);
   const Round rounds = held.commits().empty() ? 0 : held.commits().back()->round;

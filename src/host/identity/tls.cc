@@ -27,7 +27,7 @@ void demand_tls_13(SSL_CTX* context) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_max_cert_list(context, 8 << 10);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // Judged by objection_to, after the handshake: only then can the other side be told why.
+  // Checked by objection_to, after the handshake: only then can the other side be sent the reason.
   SSL_CTX_set_cert_verify_callback(
       context, [](X509_STORE_CTX*, void*) { return 1; }, nullptr);
 }

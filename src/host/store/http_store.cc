@@ -87,7 +87,7 @@ struct HttpStore::Trouble {
   Kind kind{};
   std::string what{};        ///< in words
   world::HttpAnswer part{};  ///< what came of the body
-  Error last{};              ///< as it is told after the last attempt
+  Error last{};              ///< as reported after the last attempt
 };
 
 HttpStore::HttpStore(Doors doors) : doors_(std::move(doors)) {}

@@ -111,7 +111,7 @@ Result<std::string> RangeCache::kept(const world::Extent& extent) {
   file.seekg(static_cast<std::streamoff>(extent.offset - name.offset));
   std::string bytes(extent.length, '\0');
   if (file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now; that it cannot be told is no failure
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now; a failure to note it is none
     return bytes;
   }
   const std::lock_guard lock(mutex_);

@@ -20,7 +20,7 @@ Frame encode_link_word(const LinkWord& word) {
 Result<LinkWord> decode_link_word(const Frame& frame) {
   const auto bytes = frame.payload.bytes();
   const auto kind = bytes.empty() ? std::uint8_t{0} : std::to_integer<std::uint8_t>(bytes[0]);
-  if (bytes.size() != kBytes || kind < 1 || kind > 2) return Error{"sent a malformed word of its link"};
+  if (bytes.size() != kBytes || kind < 1 || kind > 2) return Error{"sent a malformed control message"};
   LinkWord word{LinkWord::Kind{kind}, 0};
   for (std::size_t i = 1; i < kBytes; ++i)
     word.value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * (i - 1));

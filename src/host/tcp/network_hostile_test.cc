@@ -248,7 +248,7 @@ TEST(HostileNetwork, ends_a_link_whose_words_make_no_sense) {
   ByHand nine(loop, one);
   nine.control.say(Frame{{}, text_blob("grant me all")});
   ASSERT_TRUE(soon(loop, [&] { return one.count("close") == 1; }));
-  EXPECT_EQ(one.story.back(), "close 9: it sent a malformed word of its link");
+  EXPECT_EQ(one.story.back(), "close 9: it sent a malformed control message");
 }
 
 /// By hand what the dialer of a data stream does; without `confirmed` it stops before its last word.
@@ -388,7 +388,7 @@ TEST(HostileNetwork, says_nothing_to_a_stranger_that_says_nothing) {
   silent.finish();
   ASSERT_TRUE(soon(loop, [&] { return !one.garbage.empty(); }));
   EXPECT_EQ(one.causes, std::vector<world::Cause>{world::Cause::broken});
-  EXPECT_NE(one.garbage[0].find("ended without a word"), std::string::npos) << one.garbage[0];
+  EXPECT_NE(one.garbage[0].find("closed without a message"), std::string::npos) << one.garbage[0];
 }
 
 /// Leaves so many descriptors free in this process.

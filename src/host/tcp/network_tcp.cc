@@ -30,7 +30,7 @@ std::pair<world::Cause, std::string> told_as(Doorway::Reason reason, Duration pa
     case Doorway::Reason::slow:
       return {world::Cause::slow, fmt::format("no hello within {} s", to_seconds(patience))};
     case Doorway::Reason::crowded:
-      return {world::Cause::crowded, "too many strangers at a time, and it was there longest"};
+      return {world::Cause::crowded, "too many unauthenticated connections at a time, and it was the oldest"};
   }
   return {};
 }
@@ -86,7 +86,7 @@ void TcpNetwork::connect(const std::string& address) {
   }));
 }
 
-/// Peers of the run go before strangers when they come from there.
+/// Connections from there go before those of unknown hosts.
 void TcpNetwork::know(const std::string& address) {
   if (door_) door_->know(address);
 }
@@ -176,7 +176,7 @@ void TcpNetwork::dismiss(Doorway::Visitor visitor, Doorway::Reason reason) {
 
 void TcpNetwork::turned_away(const std::string& remote, std::optional<Doorway::Reason> reason) {
   const auto why = reason ? told_as(*reason, options_.patience)
-                          : std::pair(world::Cause::broken, std::string("ended without a word"));
+                          : std::pair(world::Cause::broken, std::string("closed without a message"));
   on_refused_(why.first, remote + ": " + why.second);
 }
 

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFarewell = 2s;
 
-// Frames before admission must be small: any stranger can make us allocate them.
+// Frames before admission must be small: anybody can make this peer allocate them.
 constexpr FrameLimits kGreetingLimits{wire::kMostGreetingBytes, wire::kMostGreetingBytes};
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 /// `tw up --on skypilot`: one managed job for each peer, never several nodes in one, of which the loss of one
 /// ends all (skypilot#3907). SkyPilot finds the machine, in the planner's order, and starts a peer again that
-/// was preempted or left with 75. docs/launch.md tells how it behaves.
+/// was preempted or left with 75. docs/launch.md has how it behaves.
 namespace tw::launch {
 
 /// Settings of Deployment::on for this engine.

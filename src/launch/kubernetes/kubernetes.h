@@ -11,7 +11,7 @@
 
 /// `tw up --on k8s`: a Job of one pod for each peer, so that only the lost one comes back and a plan can grow
 /// and shrink; a Secret, a ConfigMap and a headless Service for the run. Fields of Kubernetes 1.20 alone,
-/// newer ones where the setting k8s-version says that the cluster has them. docs/launch.md tells how it
+/// newer ones where the setting k8s-version says that the cluster has them. docs/launch.md says how it
 /// behaves.
 namespace tw::launch {
 

@@ -29,7 +29,7 @@ class CrewSignals {
   /// the first, for schedulers send it twice within milliseconds.
   bool kills(Instant now) const { return kill_at_ && now >= *kill_at_; }
 
-  /// The processes were told to end at once.
+  /// The processes were asked to end at once.
   bool at_once() const { return kill_at_.has_value(); }
 
   /// As if that had been said now.

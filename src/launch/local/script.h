@@ -67,7 +67,7 @@ class Script {
   /// The options that have not come true, as the user wrote them.
   std::vector<std::string> pending() const;
 
-  /// The leader, as far as the events tell.
+  /// The leader, as far as the events show.
   std::optional<PeerId> leader() const { return leader_; }
 
   /// The latest round that any peer began.

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "monitor/logs/event_log_json.h"
 
-/// From event logs to what `tw bench reduce` tells; pure functions.
+/// From event logs to the results of `tw bench reduce`; pure functions.
 namespace tw::measure {
 
 /// One round, from the logs of peers.
@@ -33,7 +33,7 @@ Result<RoundTimes> times_of(const PeerLogs& logs, Round round, Instant begun);
 /// When the round was first called, by any of these peers.
 std::optional<Instant> first_call(const PeerLogs& logs, Round round);
 
-/// The leader according to these logs; the first peer if they do not tell.
+/// The leader according to these logs; the first peer if they do not show it.
 PeerId leader_in(const PeerLogs& logs);
 
 }  // namespace tw::measure

@@ -190,7 +190,7 @@ Finding judge_notices(const NoticeFacts& notices) {
   Finding finding{.check = "notices"};
   if (notices.provider.empty()) {
     finding.verdict = Verdict::note;
-    finding.text = "no cloud that this machine's firmware names; a preemption is told by SIGTERM alone";
+    finding.text = "no cloud that this machine's firmware names; only SIGTERM announces a preemption";
     finding.remedy =
         "on a spot machine name its cloud: --notices aws, gcp or azure; else nothing is to be done";
     return finding;

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 /// What is measured is stamped by the peers; so it matters only for the moment of a disturbance.
 constexpr Duration kLookEvery = 5ms;
 constexpr Duration kLookOften = 1ms;
-/// Lines are probed while the first batch is computed (average/bandwidth/probe.h): here it takes no time.
+/// Bandwidth is probed while the first batch is computed (average/bandwidth/probe.h): here it takes no time.
 constexpr Duration kFirstBatch = 2500ms;
 constexpr std::int64_t kBenchTokenLasts_s = 86400;
 

@@ -25,14 +25,14 @@ struct SiteLink {
   double bit_s = 0;  ///< its own rate, or that of a host where it has none
 };
 
-/// What `tw-wan TOPOLOGY show` tells of a testbed, of its first hosts.
+/// What `tw-wan TOPOLOGY show` prints about the first hosts of a testbed.
 struct TestbedPlan {
   std::string name;
   std::string about;
   double scale = 1;                       ///< by which all its rates are divided
   std::vector<Host> hosts;                ///< without enter
   std::vector<SiteLink> links;            ///< of the site of its first host
-  std::vector<swarm::Participant> cards;  ///< the lines of these hosts, and those
+  std::vector<swarm::Participant> cards;  ///< the bandwidths of these hosts, and those
   std::vector<swarm::Participant>
       fences;  ///< of their sites towards each other: what goes in and out of one together
 };

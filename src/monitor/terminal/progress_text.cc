@@ -19,6 +19,12 @@ constexpr Duration kBetweenLines = std::chrono::seconds(2);
 
 std::string about(const Event& event) { return event.peer ? "peer " + to_string(*event.peer) : "this peer"; }
 
+/// The peer that a wait is about, where its text does not name it.
+std::string awaited(const Event& wait) {
+  const bool named = wait.why.starts_with("wait") || wait.why.find(about(wait)) != std::string::npos;
+  return wait.peer && !named ? "waiting for " + about(wait) + ": " : "";
+}
+
 std::string because(const Event& event) { return event.why.empty() ? "" : ": " + event.why; }
 
 std::string measured(const Event& event, const char* number, const char* format) {
@@ -106,7 +112,7 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return round_line(event);
     case Phase::wait:
       if (is_small_wait(event)) return std::nullopt;
-      return event.why + measured(event, "seconds", " ({:.0f} s)") + time_left(event);
+      return awaited(event) + event.why + measured(event, "seconds", " ({:.0f} s)") + time_left(event);
     case Phase::join:
       if (!begun_ || !event.peer) return std::nullopt;
       return round + about(event) + " joined";

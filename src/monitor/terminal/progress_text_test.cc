@@ -54,6 +54,10 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
                   .why = "waiting for peer 3: its contribution",
                   .numbers = {{"seconds", 5.2}}}),
             "waiting for peer 3: its contribution (5 s)");
+  EXPECT_EQ(
+      show({.phase = Phase::wait, .peer = PeerId{3}, .why = "no leases go out before it has the state"}),
+      "waiting for peer 3: no leases go out before it has the state");
+  EXPECT_EQ(show({.phase = Phase::wait, .peer = PeerId{3}, .why = "peer 3 is slow"}), "peer 3 is slow");
 }
 
 TEST_F(Terminal, leaves_out_short_waits_for_samples) {

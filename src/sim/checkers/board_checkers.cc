@@ -108,7 +108,7 @@ BoardsAgree::BoardsAgree(const Rules& rules)
     : Checker("I11"), rules_(rules), logs_(with_prices(rules)), live_(with_prices(rules)) {}
 
 // A status does not say whether a round is the one that the peer's former process had committed: its part of
-// it is then missing in what peers tell, and not in their logs.
+// it is then missing in the reports of peers, and not in their logs.
 void BoardsAgree::note_given_up(PeerId peer, Round after) {
   std::map<Round, std::set<PeerId>> committed_by;
   for (auto at = doubts_.committed.lower_bound({after + 1, PeerId{}}); at != doubts_.committed.end(); ++at)
@@ -152,7 +152,7 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
 
 void BoardsAgree::on_event(PeerId peer, const world::Event& event) {
   if (!world::is_described(event))
-    violated(fmt::format("peer {} tells what docs/events.md does not have of {}", peer.value,
+    violated(fmt::format("peer {} logs what docs/events.md does not list for {}", peer.value,
                          name_of(event.phase)));
   const monitor::LogEntry entry = entry_of(rules_, peer, event);
   logs_.take(entry);
@@ -175,7 +175,7 @@ void BoardsAgree::on_end(std::span<const Survivor> survivors) {
 
 void BoardsAgree::tell(PeerId peer, double now_s) {
   const wire::Status status = own_.at(peer).status(peer, now_s);
-  if (!is_sound(status)) violated(fmt::format("peer {} tells what nobody takes for a status", peer.value));
+  if (!is_sound(status)) violated(fmt::format("peer {} sends a status that no peer accepts", peer.value));
   live_.take(peer, status, now_s);
   compare(peer, live_.board(now_s), logs_.board(now_s));
 }
@@ -186,14 +186,13 @@ void BoardsAgree::compare_whole(const monitor::Board& live, const monitor::Board
   const bool more = here.again >= there.again && here.skipped >= there.skipped;
   if (doubts_.of_ledger ? !more : !(here == there))
     violated(
-        fmt::format("ledger: {} again, {} handed over, {} skipped, {} committed by the peers' word, {}, "
+        fmt::format("ledger: {} again, {} handed over, {} skipped, {} committed as peers report, {}, "
                     "{}, {}, {} by the logs",
                     here.again, here.handed_over, here.skipped, here.committed, there.again,
                     there.handed_over, there.skipped, there.committed));
   const auto cost = [](const monitor::Money& money) { return money.usd().value_or(0); };
   if (!is_close(cost(live.money), cost(logs.money), 1e-9))
-    violated(
-        fmt::format("cost: {} USD by the peers' word, {} by the logs", cost(live.money), cost(logs.money)));
+    violated(fmt::format("cost: {} USD as peers report, {} by the logs", cost(live.money), cost(logs.money)));
   compare_rounds(live, logs);
 }
 
@@ -209,16 +208,16 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
     if (!there.committed_s || doubts_.records[there.round].size() > 1) continue;
     const auto here = std::ranges::find(live.rounds, there.round, &monitor::BoardRound::round);
     if (here == live.rounds.end()) {
-      violated(fmt::format("round {} is in the logs, and no peer told of it", there.round));
+      violated(fmt::format("round {} is in the logs, and no peer reported it", there.round));
       continue;
     }
-    std::vector<PeerId> told;  // one that died in the round did not tell of it
+    std::vector<PeerId> told;  // one that died in the round did not report it
     std::ranges::copy_if(there.contributors, std::back_inserter(told), [&, round = there.round](PeerId peer) {
       return doubts_.committed.contains({round, peer});
     });
     const bool told_whole = !doubts_.given_up.contains(there.round);
     if (told_whole && here->contributors != told)
-      violated(fmt::format("round {}: {} contributors by the peers' word, {} by the logs", there.round,
+      violated(fmt::format("round {}: {} contributors as peers report, {} by the logs", there.round,
                            here->contributors.size(), told.size()));
     std::set<PeerId> out = peers_of(*here);
     for (const PeerId peer : there.contributors) out.erase(peer);
@@ -226,10 +225,10 @@ void BoardsAgree::compare_rounds(const monitor::Board& live, const monitor::Boar
     const bool agree =
         doubts_.cut.contains(there.round) ? std::ranges::includes(all_out, out) : out == all_out;
     if (there.round < doubts_.parted && !doubts_.of_round.contains(there.round) && !agree)
-      violated(fmt::format("round {}: {} left out by the peers' word, {} by the logs", there.round,
-                           out.size(), there.left_out.size()));
+      violated(fmt::format("round {}: {} left out as peers report, {} by the logs", there.round, out.size(),
+                           there.left_out.size()));
     if (told_whole && !is_close(here->loss.value_or(0), there.loss.value_or(0), 1e-9))
-      violated(fmt::format("round {}: loss {} by the peers' word, {} by the logs", there.round,
+      violated(fmt::format("round {}: loss {} as peers report, {} by the logs", there.round,
                            here->loss.value_or(0), there.loss.value_or(0)));
   }
 }
@@ -240,13 +239,13 @@ void BoardsAgree::compare(PeerId told, const monitor::Board& live, const monitor
   };
   const auto here = of(live), there = of(logs);
   if (here == live.peers.end() || there == logs.peers.end())
-    return violated(fmt::format("peer {} told how it stands, and is on no board", told.value));
+    return violated(fmt::format("peer {} sent its status, and is on no board", told.value));
   const auto differs = [&](std::string_view what, const auto& a, const auto& b) {
     if (a != b)
-      violated(fmt::format("{} of peer {}: {} by its own word, {} by the logs", what, told.value, a, b));
+      violated(fmt::format("{} of peer {}: {} as it reports, {} by the logs", what, told.value, a, b));
   };
   differs("site", here->site, there->site);
-  // What others think of it is not its own word, and the two sides of a split think differently.
+  // What others think of it is not its own report, and the two sides of a split think differently.
   const auto is_judged = [](const monitor::BoardPeer& peer) {
     return peer.state == monitor::PeerState::lost || peer.state == monitor::PeerState::left;
   };
@@ -261,8 +260,8 @@ void BoardsAgree::compare(PeerId told, const monitor::Board& live, const monitor
   differs("price", here->usd_per_h.value_or(-1), there->usd_per_h.value_or(-1));
   differs("notice", here->notice.has_value(), there->notice.has_value());
   if (!is_close(here->usage.hours, there->usage.hours, 1e-9))
-    violated(fmt::format("hours of peer {}: {} by its own word, {} by the logs", told.value,
-                         here->usage.hours, there->usage.hours));
+    violated(fmt::format("hours of peer {}: {} as it reports, {} by the logs", told.value, here->usage.hours,
+                         there->usage.hours));
 }
 
 }  // namespace tw::sim

@@ -54,9 +54,9 @@ class ReportAddsUp final : public Checker {
   std::map<PeerId, std::vector<monitor::LogEntry>> logs_;
 };
 
-/// I11: the board of one that only hears what peers tell of themselves shows of each, at the moment it tells,
-/// what a board shows that has the logs of all. A peer tells at each of its commits and at every 64th event
-/// of the run. In the end all have told their last, and both boards have the same rounds, ledger and money.
+/// I11: a board from the status messages of the peers equals a board from the logs of all, for each peer at
+/// the moment it reports. A peer reports at each of its commits and at every 64th event of the run. In the
+/// end all have reported for the last time, and both boards have the same rounds, ledger and money.
 class BoardsAgree final : public Checker {
  public:
   explicit BoardsAgree(const Rules& rules);
@@ -65,19 +65,19 @@ class BoardsAgree final : public Checker {
   void on_end(std::span<const Survivor> survivors) override;
 
  private:
-  /// What several peers tell, and what those tell that are counted out, boards may count in another way.
+  /// Reports of several peers, and of those that are counted out: boards may count them in another way.
   struct Doubts {
-    std::set<PeerId> lost;                                ///< counted out by somebody at some time
-    std::map<std::pair<Round, PeerId>, PeerId> reissued;  ///< who told so
+    std::set<PeerId> lost;                                ///< counted out by any peer at any time
+    std::map<std::pair<Round, PeerId>, PeerId> reissued;  ///< that reported it
     std::map<std::uint64_t, PeerId> skipped;
     std::set<std::pair<Round, PeerId>> committed, told_of_lost;  ///< by whom
     bool of_ledger = false;
     std::set<Round> of_round;
     std::set<Round> given_up;  ///< by the only peer that had committed it: its process was another one
-    /// By round. Two: each is of a history of its own, and peers told of both.
+    /// By round. Two: each is of a history of its own, and peers reported both.
     std::map<Round, std::set<std::string>> records;
     std::map<std::pair<Round, PeerId>, std::set<PeerId>> lost_by;  ///< by round and by whom
-    std::set<Round> cut;  ///< a peer lost more than fit into what it tells
+    std::set<Round> cut;  ///< a peer lost more than fit into its report
     /// From the first minority decision on, one side may count out what belongs to the other.
     Round parted = std::numeric_limits<Round>::max();
   };

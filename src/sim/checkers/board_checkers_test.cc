@@ -88,7 +88,7 @@ TEST(ReportAddsUp, fires_when_samples_are_missing_that_no_round_left_to_the_next
 TEST(BoardsAgree, fires_when_a_peer_does_not_tell_of_one_that_it_lost_unless_it_lost_more_than_it_can_tell) {
   EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut, false), "");
   EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut - 1, true),
-            "round 1: 7 left out by the peers' word, 8 by the logs");
+            "round 1: 7 left out as peers report, 8 by the logs");
   EXPECT_EQ(verdict_on_lost(wire::kMostLeftOut + 3, false), "");
 }
 

@@ -236,7 +236,7 @@ void CheapPreemption::on_look(const Survivor& survivor) {
 }
 
 void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
-  // Left out by a verdict on what it sent: nothing is taken from it, and that is right.
+  // Left out because of what it sent: nothing is taken from it, and that is right.
   const bool judged = event.phase == Phase::lost && event.cause == world::Cause::verdict;
   if (judged && event.peer) gone_.insert(*event.peer);
   // With overlap a peer that misses a decision has leases of the next round.

@@ -17,7 +17,7 @@ namespace tw::sim {
 /// I7: whatever ended a process, the checkpoint that loads from its disk does not come after the last one
 /// that its event log called durable, by the rank of histories, and holds exactly the state after its record.
 /// A disk on which a fault destroyed a durable one may load an older one, or nothing with an error; never
-/// torn content. The store holds a copy that is at least the last one of which any event log tells. A run
+/// torn content. The store holds a copy that is at least the last one in any event log. A run
 /// that resumes takes the newest history that a sound checkpoint of the peer holds; after a loss of all peers
 /// at once, the newest one on the disks of all of them, if nothing else disturbs them.
 class CheckpointsLast final : public Checker {
@@ -106,7 +106,7 @@ class CheapPreemption final : public Checker {
   std::vector<Notice> notices_;
 };
 
-/// I11: the event log of a peer tells its decisions and its state: its commits, applications and restores are
+/// I11: the event log of a peer has its decisions and its state: its commits, applications and restores are
 /// those that were observed, in order, with their digests, and the last one is the head of the peer's
 /// history. (The record of round 0 is in no log: it is not decided.)
 class LogReplays final : public Checker {

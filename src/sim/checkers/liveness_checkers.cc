@@ -24,7 +24,7 @@ constexpr Duration kSteps = 1s;    // ticks of the detector and the swarm, grace
 constexpr Duration kRedial = 5s;   // the longest pause between two attempts to reach a peer
 constexpr Duration kMeshing = 2s;  // a member that was never linked counts as alive so long
 constexpr Duration kYield = 2s;    // who has lost the lead leaves it to the other so long
-constexpr Duration kStall = 2s;    // of a plan before somebody counts as stalled, beside 1.5 usual ones
+constexpr Duration kStall = 2s;    // of a plan before a peer counts as stalled, beside 1.5 usual ones
 
 Duration detection(const Rules& rules) {
   return std::max<Duration>(kSilence, kSilenceRoundTrips * rules.round_trip) + kSteps;

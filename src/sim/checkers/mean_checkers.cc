@@ -211,7 +211,8 @@ void OnlySoundInput::judge_mean(const wire::Record& record) {
     return std::any_of(record.contributors.begin(), record.contributors.end(),
                        [&](const wire::Contribution& c) { return c.peer == peer; });
   };
-  if (!has_weights(record) || std::any_of(liars_.begin(), liars_.end(), contributes)) return;  // I4 tells
+  if (!has_weights(record) || std::any_of(liars_.begin(), liars_.end(), contributes))
+    return;  // I4 reports it
   if (!residuals_.knows(record)) return;
   std::string struck;
   for (const auto& [peer, kinds] : refusable_) {

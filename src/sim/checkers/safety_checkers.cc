@@ -86,8 +86,7 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
     return head != heads_.end() && ledger_.leads_to(newest, head->second);
   });
   for (const Survivor& survivor : survivors) {
-    if (!survivor.view.finished || !survivor.view.failure.empty())
-      continue;  // L1 and failures tell about those
+    if (!survivor.view.finished || !survivor.view.failure.empty()) continue;  // L1 and failures report those
     if (died_out && survivor.view.ending != train::Ending::complete) continue;
     const auto head = heads_.find(survivor.peer);
     const wire::Record* record = head == heads_.end() ? nullptr : ledger_.find(head->second);

@@ -65,7 +65,7 @@ class FaultInjector {
 
   const Scenario& scenario_;
   World& world_;
-  std::map<PeerId, Instant> gone_;  ///< killed, or told to leave, and when
+  std::map<PeerId, Instant> gone_;  ///< killed, or asked to leave, and when
   std::map<FaultKind, int> fired_;
   std::map<PeerId, FaultKind> tampering_;
   std::set<PeerId> without_store_;  ///< for a time

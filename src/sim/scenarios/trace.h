@@ -29,7 +29,7 @@ struct Trace {
   std::vector<MachineLifetime> lifetimes;  ///< by slot, then by time
 };
 
-/// Reads CSV of one of two kinds, told by the header; columns may come in any order, and without trace_id the
+/// Reads CSV of one of two kinds, by the header; columns may come in any order, and without trace_id the
 /// file is one trace:   trace_id,t_seconds,available      a row holds until the next one of its trace; the
 /// last marks the end   trace_id,t_seconds,event,node     event: add or remove; the last marks the end `id`:
 /// one trace, or all whose ids begin with what stands before a final '*'; empty when the file has one alone.

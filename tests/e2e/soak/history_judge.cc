@@ -72,67 +72,68 @@ HistoryJudge::Lineage HistoryJudge::lineage() const {
   return digests;
 }
 
-HistoryJudge::Verdict HistoryJudge::judge() const {
-  Verdict verdict{.faults = faults_};
+HistoryJudge::Findings HistoryJudge::judge() const {
+  Findings findings{.faults = faults_};
   const Lineage digests = lineage();
-  if (digests.empty()) return verdict;
+  if (digests.empty()) return findings;
   const Written& first = records_.at(digests.back());
-  if (first.round != 1) verdict.faults.push_back(fmt::format("no log has what led to round {}", first.round));
-  verdict.rounds = digests.size();
-  judge_samples(digests, verdict);
-  judge_given_up({digests.begin(), digests.end()}, verdict);
-  judge_parameters(verdict);
-  return verdict;
+  if (first.round != 1)
+    findings.faults.push_back(fmt::format("no log has what led to round {}", first.round));
+  findings.rounds = digests.size();
+  judge_samples(digests, findings);
+  judge_given_up({digests.begin(), digests.end()}, findings);
+  judge_parameters(findings);
+  return findings;
 }
 
-void HistoryJudge::judge_samples(const Lineage& lineage, Verdict& verdict) const {
+void HistoryJudge::judge_samples(const Lineage& lineage, Findings& findings) const {
   const auto full = static_cast<double>(samples_of_round_);
   for (std::size_t i = lineage.size(); i-- > 0;) {
     const Written& record = records_.at(lineage[i]);
-    verdict.without_majority += record.without_majority ? 1 : 0;
+    findings.without_majority += record.without_majority ? 1 : 0;
     if (record.totals.size() != 1)
-      verdict.faults.push_back(fmt::format("peers count samples differently at round {}", record.round));
+      findings.faults.push_back(fmt::format("peers count samples differently at round {}", record.round));
     const bool begins = i + 1 == lineage.size();
     if (begins && record.round != 1) continue;
     const double before = begins ? 0 : *records_.at(lineage[i + 1]).totals.begin();
     const double samples = *record.totals.begin() - before;
     const Round rounds = begins ? 1 : record.round - records_.at(lineage[i + 1]).round;
-    verdict.unlogged += rounds - 1;
+    findings.unlogged += rounds - 1;
     if (samples < full / 2 * static_cast<double>(rounds) || samples > full * static_cast<double>(rounds))
-      verdict.faults.push_back(fmt::format("round {} has {} samples", record.round, samples));
+      findings.faults.push_back(fmt::format("round {} has {} samples", record.round, samples));
     const bool next_is_known = i > 0 && records_.at(lineage[i - 1]).round == record.round + 1;
     const double left = next_is_known ? records_.at(lineage[i - 1]).carried : full - samples;
     if (rounds == 1 && samples + left != full)
-      verdict.faults.push_back(
+      findings.faults.push_back(
           fmt::format("round {} has {} samples and leaves {}, of {}", record.round, samples, left, full));
     double own = 0;
     for (const auto& [writer, count] : record.own_samples) own += count;
     if (own > full)
-      verdict.faults.push_back(
+      findings.faults.push_back(
           fmt::format("round {}: its peers say that they did {} samples", record.round, own));
   }
-  verdict.samples = static_cast<std::uint64_t>(*records_.at(lineage.front()).totals.begin());
+  findings.samples = static_cast<std::uint64_t>(*records_.at(lineage.front()).totals.begin());
 }
 
-void HistoryJudge::judge_given_up(const std::set<std::string>& history, Verdict& verdict) const {
+void HistoryJudge::judge_given_up(const std::set<std::string>& history, Findings& findings) const {
   for (const auto& [digest, record] : records_) {
     if (history.contains(digest)) continue;
-    ++verdict.given_up;
+    ++findings.given_up;
     // Back to where it left the history: that was decided without a majority.
     const Written* fork = &record;
     for (std::string parent = parent_of(record); !parent.empty() && !history.contains(parent);
          parent = parent_of(*fork))
       fork = &records_.at(parent);
     if (!fork->without_majority)
-      verdict.faults.push_back(
+      findings.faults.push_back(
           fmt::format("round {} has another record, which a majority decided and gave up", fork->round));
   }
 }
 
-void HistoryJudge::judge_parameters(Verdict& verdict) const {
+void HistoryJudge::judge_parameters(Findings& findings) const {
   for (const auto& [digest, record] : records_) {
     if (record.parameters.size() > 1)
-      verdict.faults.push_back(fmt::format("peers have different parameters after round {}", record.round));
+      findings.faults.push_back(fmt::format("peers have different parameters after round {}", record.round));
   }
   for (const Taken& taken : taken_) {
     const auto records = by_round_.find(taken.round);
@@ -143,8 +144,8 @@ void HistoryJudge::judge_parameters(Verdict& verdict) const {
       known.insert(parameters.begin(), parameters.end());
     }
     if (!known.empty() && !known.contains(taken.parameters))
-      verdict.faults.push_back(fmt::format("peer {} took other parameters than those after round {}",
-                                           taken.writer.value, taken.round));
+      findings.faults.push_back(fmt::format("peer {} took other parameters than those after round {}",
+                                            taken.writer.value, taken.round));
   }
 }
 

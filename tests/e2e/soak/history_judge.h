@@ -25,7 +25,7 @@ class HistoryJudge {
   /// The entries of one writer in their order.
   void see(const monitor::LogEntry& entry);
 
-  struct Verdict {
+  struct Findings {
     std::vector<std::string> faults;
     std::size_t rounds = 0;            ///< of the history
     std::uint64_t samples = 0;         ///< of the history
@@ -34,8 +34,8 @@ class HistoryJudge {
     std::size_t unlogged = 0;          ///< rounds of the history that no log has, for disks were full
   };
 
-  /// Verdict on all that was seen, at a time when no two histories are under way.
-  Verdict judge() const;
+  /// Findings on all that was seen, at a time when no two histories are under way.
+  Findings judge() const;
 
  private:
   struct Written {
@@ -67,9 +67,9 @@ class HistoryJudge {
   void see_parameters(const monitor::LogEntry& entry);
   std::string parent_of(const Written& record) const;
   Lineage lineage() const;
-  void judge_samples(const Lineage& lineage, Verdict& verdict) const;
-  void judge_given_up(const std::set<std::string>& history, Verdict& verdict) const;
-  void judge_parameters(Verdict& verdict) const;
+  void judge_samples(const Lineage& lineage, Findings& findings) const;
+  void judge_given_up(const std::set<std::string>& history, Findings& findings) const;
+  void judge_parameters(Findings& findings) const;
 
   std::uint64_t samples_of_round_;
   std::map<std::string, Written> records_;  ///< by digest

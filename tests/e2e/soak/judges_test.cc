@@ -54,10 +54,10 @@ TEST(HistoryJudge, is_content_with_one_history_whose_samples_add_up) {
     judge.see(entry(peer, world::Phase::apply, 1, {.digest = "of a"}));
     judge.see(commit(peer, 2, {.digest = "b", .samples = 35, .carried = 5}));
   }
-  const auto verdict = judge.judge();
-  EXPECT_THAT(verdict.faults, IsEmpty());
-  EXPECT_EQ(verdict.rounds, 2U);
-  EXPECT_EQ(verdict.samples, 35U);
+  const auto findings = judge.judge();
+  EXPECT_THAT(findings.faults, IsEmpty());
+  EXPECT_EQ(findings.rounds, 2U);
+  EXPECT_EQ(findings.samples, 35U);
 }
 
 TEST(HistoryJudge, sees_two_records_of_a_round_that_no_minority_decided) {
@@ -79,9 +79,9 @@ TEST(HistoryJudge, passes_over_rounds_that_full_disks_did_not_log_but_judges_the
     judge.see(commit(1, 1, {}));
     judge.see(lines_missing(1, 5));
     judge.see(commit(1, 5, {.digest = "e", .samples = total}));
-    const auto verdict = judge.judge();
-    EXPECT_EQ(verdict.unlogged, 3U);
-    EXPECT_EQ(verdict.faults.empty(), total == 90.0) << "five rounds of 20 samples at most";
+    const auto findings = judge.judge();
+    EXPECT_EQ(findings.unlogged, 3U);
+    EXPECT_EQ(findings.faults.empty(), total == 90.0) << "five rounds of 20 samples at most";
   }
 }
 

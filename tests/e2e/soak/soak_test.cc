@@ -146,23 +146,23 @@ class Soak : public ProgramTest {
       return false;
     }
     returns_s_.push_back(now_s() - begun_s);
-    const auto verdict = peers_->history().judge();
-    for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;
+    const auto findings = peers_->history().judge();
+    for (const std::string& fault : findings.faults) ADD_FAILURE() << fault;
     say(fmt::format("calm: all {} peers are there after {:.1f} s", peers_->ids().size(), returns_s_.back()));
     for (const std::uint64_t id : kLongLived) {
       if (const auto usage = usage_of(peers_->process_of(id), now_s()))
         usage_.see(fmt::format("peer {}", id), *usage);
     }
-    return verdict.faults.empty();
+    return findings.faults.empty();
   }
 
   /// One siege of each peer that is watched.
-  std::vector<std::unique_ptr<Strangers>> besiege_long_lived() const {
-    std::vector<std::unique_ptr<Strangers>> sieges;
+  std::vector<std::unique_ptr<Attackers>> besiege_long_lived() const {
+    std::vector<std::unique_ptr<Attackers>> sieges;
     for (const std::uint64_t id : kLongLived) {
       const std::size_t host = peers_->host_of(id);
       sieges.push_back(
-          std::make_unique<Strangers>(Strangers::Options{.target = testbed_->listen_address(host, 0),
+          std::make_unique<Attackers>(Attackers::Options{.target = testbed_->listen_address(host, 0),
                                                          .netns = testbed_->netns((host + 2) % kHosts),
                                                          .seed = mix(seed_, id)}));
     }
@@ -173,7 +173,7 @@ class Soak : public ProgramTest {
   /// meanwhile: buffers are as large as they get.
   void stretch_lines() {
     if (!testbed_->is_up() || seconds_ < 600) return;
-    say("lines of all hosts: rtt 400ms, and strangers besiege the watched peers, for a while");
+    say("links of all hosts: rtt 400ms, and attackers besiege the watched peers, for a while");
     const auto set_all = [&](const std::string& words) {
       for (std::size_t host = 0; host < kHosts; ++host)
         EXPECT_TRUE(testbed_->tell(fmt::format("set {}:all {}", Testbed::site(host), words)));
@@ -215,7 +215,7 @@ class Soak : public ProgramTest {
     say("what was done to the peers:");
     for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
       say(fmt::format("  {:10} {:5}", kKindNames[kind], troubles_->made(static_cast<Kind>(kind))));
-    say(fmt::format("  connections of strangers: {}", troubles_->strangers()));
+    say(fmt::format("  connections of attackers: {}", troubles_->attackers()));
     const auto history = peers_->history().judge();
     say(fmt::format(
         "{} rounds, {} samples; {} rounds were decided without a majority and stand, {} records "

@@ -56,8 +56,8 @@ bool Troubles::act(Kind kind, Prng& prng) {
       return cut(prng);
     case Kind::cut_pair:
       return cut_pair(prng);
-    case Kind::slow_line:
-      return slow_line(prng);
+    case Kind::slow_link:
+      return slow_link(prng);
     case Kind::join:
       return join(prng);
     case Kind::leave:
@@ -181,12 +181,12 @@ bool Troubles::join(Prng& prng) {
   return true;
 }
 
-// ---- lines
+// ---- links
 // ------------------------------------------------------------------------------------------------------
 
 bool Troubles::cut(Prng& prng) {
   const std::size_t host = prng.below(testbed_->hosts());
-  if (!testbed_->is_up() || has_line_trouble(host) || !may_lose(peers_at(host))) return false;
+  if (!testbed_->is_up() || has_link_trouble(host) || !may_lose(peers_at(host))) return false;
   const bool is_long = options_.long_ones && prng.chance(0.15);
   const double seconds = is_long ? between(prng, 25, 45) : between(prng, 0.5, 9);
   const std::string pair = Testbed::site(host) + ":all";
@@ -205,7 +205,7 @@ bool Troubles::cut_pair(Prng& prng) {
   const std::size_t other = (one + 1 + prng.below(testbed_->hosts() - 1)) % testbed_->hosts();
   auto both = peers_at(one);
   both.merge(peers_at(other));
-  if (!testbed_->is_up() || has_line_trouble(one) || has_line_trouble(other) || !may_lose(both)) return false;
+  if (!testbed_->is_up() || has_link_trouble(one) || has_link_trouble(other) || !may_lose(both)) return false;
   const std::string pair = Testbed::site(one) + ":" + Testbed::site(other);
   const std::string way = prng.chance(0.5) ? " --one-way" : "";
   if (!testbed_->tell(fmt::format("set {} outage on{}", pair, way))) return false;
@@ -218,7 +218,7 @@ bool Troubles::cut_pair(Prng& prng) {
   return true;
 }
 
-bool Troubles::slow_line(Prng& prng) {
+bool Troubles::slow_link(Prng& prng) {
   static const std::vector<std::pair<std::string, std::string>> kChanges = {
       {"bandwidth 3mbit", "bandwidth 1gbit"},
       {"bandwidth 20mbit", "bandwidth 1gbit"},
@@ -226,36 +226,36 @@ bool Troubles::slow_line(Prng& prng) {
       {"jitter 80ms", "jitter 0ms"}};
   const std::size_t host = prng.below(testbed_->hosts());
   const auto slow = std::count_if(open_.begin(), open_.end(),
-                                  [](const Trouble& trouble) { return trouble.kind == Kind::slow_line; });
-  if (!testbed_->is_up() || has_line_trouble(host) || slow >= kMostSlow) return false;
+                                  [](const Trouble& trouble) { return trouble.kind == Kind::slow_link; });
+  if (!testbed_->is_up() || has_link_trouble(host) || slow >= kMostSlow) return false;
   const auto& [bad, good] = kChanges[prng.below(kChanges.size())];
   const std::string pair = Testbed::site(host) + ":all ";
   if (!testbed_->tell("set " + pair + bad)) return false;
-  open({Kind::slow_line,
+  open({Kind::slow_link,
         after(between(prng, 2, 20)),
         {host},
         {},
         [this, words = "set " + pair + good] { return testbed_->tell(words); }},
-       fmt::format("lines of host {}: {}", Testbed::site(host), bad));
+       fmt::format("links of host {}: {}", Testbed::site(host), bad));
   return true;
 }
 
 bool Troubles::besiege(Prng& prng) {
-  if (strangers_) return false;
+  if (attackers_) return false;
   const std::size_t host = prng.below(testbed_->hosts());
   const std::size_t from = (host + 1 + prng.below(testbed_->hosts() - 1)) % testbed_->hosts();
-  strangers_ = std::make_unique<Strangers>(Strangers::Options{
+  attackers_ = std::make_unique<Attackers>(Attackers::Options{
       .target = testbed_->listen_address(host, 0), .netns = testbed_->netns(from), .seed = prng.next()});
   open({Kind::siege,
         after(between(prng, 4, 20)),
         {},
         {},
         [this] {
-          strangers_made_ += strangers_->made();
-          strangers_.reset();
+          attackers_made_ += attackers_->made();
+          attackers_.reset();
           return true;
         }},
-       fmt::format("strangers besiege host {} from {}", Testbed::site(host), Testbed::site(from)));
+       fmt::format("attackers besiege host {} from {}", Testbed::site(host), Testbed::site(from)));
   return true;
 }
 
@@ -330,8 +330,8 @@ bool Troubles::is_open(Kind kind, std::optional<std::size_t> host) const {
   });
 }
 
-bool Troubles::has_line_trouble(std::size_t host) const {
-  return is_open(Kind::cut, host) || is_open(Kind::cut_pair, host) || is_open(Kind::slow_line, host);
+bool Troubles::has_link_trouble(std::size_t host) const {
+  return is_open(Kind::cut, host) || is_open(Kind::cut_pair, host) || is_open(Kind::slow_link, host);
 }
 
 bool Troubles::is_bad(std::size_t host) const {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "e2e/soak/attackers.h"
 #include "e2e/soak/peers.h"
-#include "e2e/soak/strangers.h"
 
 namespace tw::soak {
 
@@ -26,16 +26,16 @@ enum class Kind {
   wall_step,  ///< its calendar is set by up to an hour, and back
   cut,        ///< no packet to or from a host
   cut_pair,   ///< no packet between two hosts, or in one direction
-  slow_line,  ///< a host's lines carry a hundredth, or take far longer
+  slow_link,  ///< a host's links carry a hundredth, or take far longer
   join,       ///< a new peer, which leaves or is killed some seconds later
   leave,      ///< SIGTERM, and the same command some seconds later
   full_disk,  ///< nothing more can be written on a host
-  siege,      ///< connections of strangers to a peer
+  siege,      ///< connections of attackers to a peer
 };
 
 inline constexpr std::array<std::string_view, 12> kKindNames = {
     "relaunch", "kill",      "stop", "suspend", "wall step", "cut",
-    "cut pair", "slow line", "join", "leave",   "full disk", "siege"};
+    "cut pair", "slow link", "join", "leave",   "full disk", "siege"};
 
 /// Does to the peers what a seed says, one thing after another, and mends it after a while. Never takes so
 /// many that no majority is left, and leaves some peers alive from begin to end.
@@ -68,13 +68,13 @@ class Troubles {
 
   std::size_t made() const;
 
-  std::uint64_t strangers() const { return strangers_made_; }
+  std::uint64_t attackers() const { return attackers_made_; }
 
  private:
   struct Trouble {
     Kind kind{};
     Moment until;
-    std::set<std::size_t> hosts;        ///< whose lines or disk it is about
+    std::set<std::size_t> hosts;        ///< whose links or disk it is about
     std::optional<std::uint64_t> peer;  ///< is out meanwhile
     std::function<bool()> mend;         ///< false: not yet
   };
@@ -88,7 +88,7 @@ class Troubles {
   bool step_wall(Prng& prng);
   bool cut(Prng& prng);
   bool cut_pair(Prng& prng);
-  bool slow_line(Prng& prng);
+  bool slow_link(Prng& prng);
   bool join(Prng& prng);
   bool leave(Prng& prng);
   bool fill_disk(Prng& prng);
@@ -98,7 +98,7 @@ class Troubles {
   bool is_open(Kind kind, std::optional<std::size_t> host = {}) const;
   /// Lines cut or disk full: no place to start a peer.
   bool is_bad(std::size_t host) const;
-  bool has_line_trouble(std::size_t host) const;
+  bool has_link_trouble(std::size_t host) const;
   bool is_troubled(std::uint64_t id) const;
   /// It is a member, also by what it decided since it was out.
   bool is_trusted(std::uint64_t id) const;
@@ -116,8 +116,8 @@ class Troubles {
   const Disks* disks_;
   std::vector<Trouble> open_;
   std::map<std::uint64_t, Round> trusted_from_;  ///< by peer that was out: a round that it must have decided
-  std::unique_ptr<Strangers> strangers_;
-  std::uint64_t strangers_made_ = 0;
+  std::unique_ptr<Attackers> attackers_;
+  std::uint64_t attackers_made_ = 0;
   std::array<std::size_t, kKindNames.size()> made_{};
   std::uint64_t turn_ = 0;
   std::uint64_t last_guest_ = 100;

@@ -17,7 +17,7 @@ namespace tw::soak {
 /// Connections of nobody to one listening address, kept up from a host of the testbed until the object goes:
 /// a third says nothing, a third a byte now and then, a third sends garbage and hangs up. A thread of its
 /// own, since a network namespace is one thread's.
-class Strangers {
+class Attackers {
  public:
   struct Options {
     std::string target;  ///< "10.77.1.1:7100"
@@ -26,10 +26,10 @@ class Strangers {
     std::uint64_t seed = 1;
   };
 
-  explicit Strangers(Options options);
-  ~Strangers();
-  Strangers(const Strangers&) = delete;
-  Strangers& operator=(const Strangers&) = delete;
+  explicit Attackers(Options options);
+  ~Attackers();
+  Attackers(const Attackers&) = delete;
+  Attackers& operator=(const Attackers&) = delete;
 
   /// Connections made until now.
   std::uint64_t made() const { return made_; }
@@ -37,19 +37,19 @@ class Strangers {
  private:
   enum class Manner { idle, slow, garbage };
 
-  struct Stranger {
+  struct Attacker {
     int socket = -1;
     Manner manner{};
   };
 
   void besiege();
-  void act(Stranger& stranger);
-  void dial(Stranger& stranger);
+  void act(Attacker& attacker);
+  void dial(Attacker& attacker);
 
   Options options_;
   sockaddr_in target_{};
   Prng prng_;
-  std::vector<Stranger> strangers_;
+  std::vector<Attacker> attackers_;
   std::atomic<std::uint64_t> made_ = 0;
   std::atomic<bool> over_ = false;
   std::thread thread_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "e2e/soak/strangers.h"
+#include "e2e/soak/attackers.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -42,67 +42,67 @@ void enter(const std::string& netns) {
 
 }  // namespace
 
-Strangers::Strangers(Options options)
+Attackers::Attackers(Options options)
     : options_(std::move(options)), target_(address_of(options_.target)), prng_(options_.seed) {
   for (std::size_t i = 0; i < options_.connections; ++i)
-    strangers_.push_back({.manner = static_cast<Manner>(i % 3)});
+    attackers_.push_back({.manner = static_cast<Manner>(i % 3)});
   thread_ = std::thread([this] { besiege(); });
 }
 
-Strangers::~Strangers() {
+Attackers::~Attackers() {
   over_ = true;
   thread_.join();
-  for (const Stranger& stranger : strangers_) {
-    if (stranger.socket >= 0) close(stranger.socket);
+  for (const Attacker& attacker : attackers_) {
+    if (attacker.socket >= 0) close(attacker.socket);
   }
 }
 
-void Strangers::besiege() {
+void Attackers::besiege() {
   enter(options_.netns);
   while (!over_) {
     int dials = kDialsOfATurn;
-    for (Stranger& stranger : strangers_) {
-      if (stranger.socket >= 0) {
-        act(stranger);
+    for (Attacker& attacker : attackers_) {
+      if (attacker.socket >= 0) {
+        act(attacker);
       } else if (dials-- > 0) {
-        dial(stranger);
+        dial(attacker);
       }
     }
     std::this_thread::sleep_for(kTurn);
   }
 }
 
-void Strangers::dial(Stranger& stranger) {
-  stranger.socket = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (stranger.socket < 0) return;
-  // The answer comes while it is in progress, or never: both are a stranger's way.
-  if (connect(stranger.socket, reinterpret_cast<const sockaddr*>(&target_), sizeof target_) == 0 ||
+void Attackers::dial(Attacker& attacker) {
+  attacker.socket = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (attacker.socket < 0) return;
+  // The answer comes while it is in progress, or never: both are an attacker's way.
+  if (connect(attacker.socket, reinterpret_cast<const sockaddr*>(&target_), sizeof target_) == 0 ||
       errno == EINPROGRESS) {
     ++made_;
     return;
   }
-  close(stranger.socket);
-  stranger.socket = -1;
+  close(attacker.socket);
+  attacker.socket = -1;
 }
 
-void Strangers::act(Stranger& stranger) {
+void Attackers::act(Attacker& attacker) {
   char byte = 0;
-  const ssize_t got = recv(stranger.socket, &byte, 1, MSG_DONTWAIT);
+  const ssize_t got = recv(attacker.socket, &byte, 1, MSG_DONTWAIT);
   bool gone = got == 0 || (got < 0 && errno != EAGAIN && errno != ENOTCONN);
-  if (stranger.manner == Manner::slow && !gone && prng_.chance(0.1)) {
+  if (attacker.manner == Manner::slow && !gone && prng_.chance(0.1)) {
     byte = static_cast<char>(prng_.next());
-    gone = send(stranger.socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN;
+    gone = send(attacker.socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN;
   }
-  if (stranger.manner == Manner::garbage && !gone) {
+  if (attacker.manner == Manner::garbage && !gone) {
     std::vector<char> garbage(1 + prng_.below(kMostGarbage));
     for (char& c : garbage) c = static_cast<char>(prng_.next());
     if (prng_.chance(0.5)) garbage[0] = 0x16;  // as a TLS handshake begins
-    gone = send(stranger.socket, garbage.data(), garbage.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+    gone = send(attacker.socket, garbage.data(), garbage.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
            errno != EAGAIN;
   }
   if (!gone) return;
-  close(stranger.socket);
-  stranger.socket = -1;
+  close(attacker.socket);
+  attacker.socket = -1;
 }
 
 }  // namespace tw::soak
