@@ -42,6 +42,7 @@ struct tw_peer {
   RangeSet ahead{};           ///< samples that will follow them, as far as known
   std::optional<data::SampleOrder> samples{};
   std::uint64_t dataset_size = 0, block = 0;  ///< of `samples`
+  double data_s = 0;                          ///< tw_waited since the last tw_done
 
   std::size_t work_threads() const { return threads_for(model.parameters(), settings.threads); }
 };
@@ -291,7 +292,18 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
     peer->thread->learner().set_grain(std::max(gradient->had, samples));
     train::WorkDone done{samples, samples, gradient->loss_sum};
     done.settings = settings;
+    done.data_s = std::exchange(peer->data_s, 0);
     return hand_in(*peer, {given, gradient->weight, std::move(done), peer->work_threads()});
+  });
+}
+
+int tw_waited(tw_peer* peer, double seconds) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (!(seconds >= 0 && std::isfinite(seconds)))
+      return misuse(fmt::format("waited for data for {} s, expected a number of at least 0", seconds));
+    peer->data_s += seconds;
+    return int{TW_OK};
   });
 }
 

@@ -189,8 +189,8 @@ typedef struct {
 /* Adds the gradient to the sum of the order's round. It has no effect if that round was decided meanwhile:
  * its samples are then in no sum, and are leased again. TW_MISUSE, too, if a value is not finite. */
 TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
-
-TW_API int tw_drop(tw_peer* peer); /* Gives the order back: another peer may get it. */
+TW_API int tw_drop(tw_peer* peer);                   /* Gives the order back: another peer may get it. */
+TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, since tw_done; adds up. */
 
 /* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. On the
  * thread of tw_next it calls `save`: peers that join meanwhile get the state as it is now. */

@@ -281,6 +281,29 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
   }
 }
 
+TEST(Tradewind, logs_how_long_the_program_waited_for_data) {
+  const host::TemporaryFolder folder;
+  Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "2"}, {"id", "1"}, {"out", folder.path()}});
+  ASSERT_EQ(TW_OK, program.open());
+  EXPECT_EQ(TW_MISUSE, tw_waited(program.peer, 1)) << "it has not started";
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_MISUSE, tw_waited(program.peer, -1));
+  EXPECT_EQ("waited for data for -1 s, expected a number of at least 0", error());
+  const std::vector<float> zeros(4, 0.0F);
+  const std::vector<tw_tensor> tensors = Program::tensors_of(zeros);
+  tw_order order{};
+  while (tw_next(program.peer, 1000, &order) == TW_GRADIENT) {
+    EXPECT_EQ(TW_OK, tw_waited(program.peer, 1e-9));
+    EXPECT_EQ(TW_OK, tw_waited(program.peer, 1e-9)) << "calls add up";
+    const tw_gradient handed{tensors.data(), 2, 1, order.samples, 2, 0, nullptr};
+    ASSERT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
+  }
+  const Result<std::string> log = read_text_file(folder.path() + "/events-1.jsonl");
+  ASSERT_TRUE(log.ok());
+  EXPECT_NE(std::string::npos, log.value().find("\"data_s\":")) << log.value();
+  EXPECT_EQ(std::string::npos, log.value().find("\"data_s\":0.0,")) << log.value();
+}
+
 TEST(Tradewind, gives_a_whole_lease_to_a_program_that_has_not_said_how_much_it_does_at_once) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "0"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();

@@ -15,6 +15,7 @@
 #include "host/system/machine_signs.h"
 #include "spot/sources.h"
 #include "train/run/run_facts.h"
+#include "world/event_table.h"
 
 namespace tw::peer {
 namespace {
@@ -47,6 +48,18 @@ world::Cause cause_of(spot::NoticeKind kind) {
       return world::Cause::freeze;
   }
   return world::Cause::none;
+}
+
+/// For monitor/fold/delays.h.
+void add_work(const train::SessionView& view, world::Event& commit) {
+  const wire::Bandwidth& bandwidth = view.bandwidth;
+  commit.numbers.emplace_back("work_s", view.work_s);
+  commit.numbers.emplace_back("data_s", view.data_s);
+  if (bandwidth.up_bytes_per_s > 0) commit.numbers.emplace_back("up_mbit_s", bandwidth.up_bytes_per_s * 8e-6);
+  if (bandwidth.down_bytes_per_s > 0)
+    commit.numbers.emplace_back("down_mbit_s", bandwidth.down_bytes_per_s * 8e-6);
+  for (const wire::PairRate& slow : bandwidth.slow)
+    commit.numbers.emplace_back(fmt::format("{}{}", world::kSlowTo, slow.to.value), slow.bytes_per_s * 8e-6);
 }
 
 }  // namespace
@@ -299,7 +312,7 @@ void Peer::add_size(world::Event& event) const {
 }
 
 /// What averaging a round costs lies between its call and its commit.
-world::Event Peer::completed(world::Event event) const {
+world::Event Peer::completed(world::Event event) {
   if (event.phase == world::Phase::start) {
     event.numbers.emplace_back("microbatch", static_cast<double>(options_.session.run.microbatch));
     add_size(event);
@@ -320,6 +333,8 @@ world::Event Peer::completed(world::Event event) const {
   const host::LinkBytes bytes = network_.total();
   event.numbers.emplace_back("bytes_sent", static_cast<double>(bytes.sent));
   event.numbers.emplace_back("bytes_received", static_cast<double>(bytes.received));
+  log_.add_times(event);
+  if (event.phase == world::Phase::commit) add_work(view(), event);
   return event;
 }
 

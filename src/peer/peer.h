@@ -129,7 +129,7 @@ class Peer final : public world::EventSink {
   train::Doors doors(world::Executor& compute);
   Status open_viewer();
   void tell(const world::Event& event);  // to the log and the front
-  world::Event completed(world::Event event) const;
+  world::Event completed(world::Event event);
   void add_size(world::Event& event) const;
   void log_is_not_copied(const std::string& why);
   void at(Instant when, void (Peer::*call)());

@@ -38,9 +38,16 @@ Status PeerLog::open(const Options& options) {
 }
 
 void PeerLog::emit(const world::Event& event) {
+  const Instant before = loop_.now();
   if (log_) log_->emit(event);
+  wrote_ += loop_.now() - before;
   const bool is_saved = event.phase == world::Phase::checkpoint || event.phase == world::Phase::copy;
   if (upload_ && is_saved && event.cause == world::Cause::none) upload_->hurry();
+}
+
+void PeerLog::add_times(world::Event& event) {
+  event.numbers.emplace_back("queued_s", queue_time_.seconds(loop_.now()));
+  event.numbers.emplace_back("disk_s", to_seconds(wrote_));
 }
 
 void PeerLog::look() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/loop.h"
+#include "host/system/queue_time.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/logs/log_watch.h"
 #include "peer/links.h"
@@ -26,6 +27,9 @@ class PeerLog {
 
   void emit(const world::Event& event);
 
+  /// What this process spent so far waiting for processors, and writing this log: the loop thread does it.
+  void add_times(world::Event& event);
+
   /// Call now and then.
   void look();
 
@@ -42,6 +46,8 @@ class PeerLog {
   std::optional<monitor::JsonEventLog> log_;
   monitor::LogWatch watch_;
   std::optional<LogUpload> upload_;
+  Duration wrote_{};
+  host::QueueTime queue_time_;
 };
 
 }  // namespace tw::peer

@@ -23,6 +23,10 @@ inline constexpr std::string_view kSentTo = "to:";
 inline constexpr std::string_view kReadFrom = "from:", kAskedOf = "asked:";
 inline constexpr std::string_view kWrittenTo = "into:", kWrote = "wrote:";
 
+/// Before the id of a peer, in commit: Mbit/s to it, where that is less than the bandwidth of both ends
+/// allows.
+inline constexpr std::string_view kSlowTo = "slow:";
+
 /// Before the id of a contributor, in commit: the samples that the mean has from it.
 inline constexpr std::string_view kSamplesOf = "samples:";
 
@@ -40,6 +44,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::call, "peak_memory", "resident, bytes"},
     {Phase::call, "bytes_sent", "by the process until now"},
     {Phase::call, "bytes_received", "by the process until now"},
+    {Phase::call, "queued_s", "of its threads until now, ready to run and without a processor"},
+    {Phase::call, "disk_s", "until now, writing the event log"},
     {Phase::scatter, "since_call_s", ""},
     {Phase::gather, "since_call_s", ""},
     {Phase::commit, "samples", "own ones in the mean"},
@@ -60,6 +66,13 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::commit, "peak_memory", "resident, bytes"},
     {Phase::commit, "bytes_sent", "by the process until now"},
     {Phase::commit, "bytes_received", "by the process until now"},
+    {Phase::commit, "queued_s", "of its threads until now, ready to run and without a processor"},
+    {Phase::commit, "disk_s", "until now, writing the event log"},
+    {Phase::commit, "work_s", "in microbatches of the round"},
+    {Phase::commit, "data_s", "of it, waiting for data, as far as the program said so"},
+    {Phase::commit, "up_mbit_s", "the line of this peer, outwards, where it is known"},
+    {Phase::commit, "down_mbit_s", "the same, inwards"},
+    {Phase::commit, kSlowTo, "Mbit/s to this peer, where that is less than both ends allow"},
     {Phase::apply, "took_s", ""},
     {Phase::apply, "record", "digest of the record after which the peer has these parameters"},
     {Phase::wait, "seconds", "so far"},

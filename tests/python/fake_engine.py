@@ -126,7 +126,7 @@ class FakeEngine:
         self.round, self.counted, self.all_samples = 0, 0, 0
         self.barriers = 0
         self.loss: Optional[float] = None
-        self.loss_sum = 0.0
+        self.loss_sum = self.data_s = 0.0
         self.order: Optional[Order] = None
         self.loaded = self.leaving = self.closed = False
         self.signals: List[int] = []
@@ -261,6 +261,9 @@ class FakeEngine:
         self.sum += np.float32(weight) * values
         self.counted += samples
         return True
+
+    def waited(self, seconds: float) -> None:
+        self.data_s += seconds
 
     def drop(self) -> None:
         assert self.order is not None

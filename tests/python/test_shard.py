@@ -4,6 +4,7 @@
 import multiprocessing
 import os
 import resource
+import time
 
 import pytest
 import torch
@@ -71,6 +72,23 @@ def test_each_sample_once_an_epoch_and_batches_are_cut_to_the_round(fake_run, wo
     readers = set.union(*(who for _, who in batches))
     assert (os.getpid() in readers) == (workers == 0) and len(readers) == max(1, workers)
     assert run.metrics["surplus"] == 0
+
+
+class Slow(Numbers):
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("style", ["shard", "batches"])
+def test_the_engine_hears_how_long_the_loop_waited_for_data(fake_run, style):
+    run, opt, model = begun(fake_run)
+    loader = DataLoader(Slow(), batch_size=4)
+    for inputs, _ in run.shard(loader) if style == "shard" else run.batches(loader, distinct=True):
+        opt.zero_grad()
+        model(inputs).sum().backward()
+        opt.step()
+    assert 16 * 0.01 <= fake_run.engines[0].data_s < 2
 
 
 class Many(Numbers):

@@ -2,13 +2,13 @@
  *
  * A small training program: one peer that fits a line through fixed points, y = w x + 0.5 with w_i = i / 8.
  *
- *   toy [--batch N] [--work-ms MS] [--values N] [KEY=VALUE ...]
+ *   toy [--batch N] [--work-ms MS] [--burn-ms MS] [--data-ms MS] [--values N] [KEY=VALUE ...]
  *
  * KEY=VALUE are settings of the engine (tw_setting); the rest of them come from TRADEWIND_*. Samples are
  * those of tw_samples, so any number of peers computes what one computes. The vector has --values values: w,
  * the constant, and pads, whose gradient is 1 at each point. A pad so tells the number of rounds, and the
  * program fails when it does not: some mean lacked samples or had them twice. --work-ms sleeps for each
- * gradient. The last line on stdout has w and the constant.
+ * gradient, --burn-ms computes, --data-ms waits for data and says so. The last line on stdout has w and the constant.
  * Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage or nothing is left.
  */
 #include <math.h>
@@ -32,7 +32,7 @@ static const float kRate = 0.125F;
 enum { kFailed = 1, kWrongOrLost = 2, kGoesOn = 75, kInterrupted = 130 };
 
 struct options {
-  uint64_t batch, work_ms, values;
+  uint64_t batch, work_ms, burn_ms, data_ms, values;
   tw_setting settings[kMostSettings];
   size_t count;
 };
@@ -62,6 +62,8 @@ static int read_words(int count, char** words, struct options* o) {
   for (int i = 1; i < count; ++i) {
     uint64_t* const number = !strcmp(words[i], "--batch")     ? &o->batch
                              : !strcmp(words[i], "--work-ms") ? &o->work_ms
+                             : !strcmp(words[i], "--burn-ms") ? &o->burn_ms
+                             : !strcmp(words[i], "--data-ms") ? &o->data_ms
                              : !strcmp(words[i], "--values")  ? &o->values
                                                               : NULL;
     char* const equals = strchr(words[i], '=');
@@ -103,17 +105,33 @@ static uint64_t updates_before(const struct options* o, uint64_t round) {
   return round - 1;
 }
 
+static void pause_for(uint64_t ms) {
+  const struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+  if (ms > 0) nanosleep(&pause, NULL);
+}
+
+/* Computes until the thread has used so much CPU time. */
+static void burn(uint64_t ms) {
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  const uint64_t end = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec + ms * 1000000u;
+  while (ms > 0 && (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec < end)
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+}
+
 /* One order: the gradients of as many of its samples as a batch has, and their loss. */
 static int work(tw_peer* peer, const struct options* o, const tw_order* order, const float* w,
                 float* gradient, int64_t* samples) {
   const uint64_t count = order->samples < o->batch ? order->samples : o->batch;
-  const struct timespec pause = {(time_t)(o->work_ms / 1000), (long)(o->work_ms % 1000) * 1000000};
   double loss = 0;
   if (check_pads(w, o->values, updates_before(o, order->round)) != TW_OK) return TW_FAILED;
   if (tw_samples(peer, kPoints, 1, samples, count) != TW_OK) return TW_FAILED;
   for (uint64_t i = 0; i < o->values; ++i) gradient[i] = i <= kInputs ? 0 : (float)count;
   for (uint64_t i = 0; i < count; ++i) loss += add_gradient(w, (uint64_t)samples[i], gradient);
-  if (o->work_ms > 0) nanosleep(&pause, NULL);
+  pause_for(o->data_ms);
+  if (tw_waited(peer, (double)o->data_ms / 1000) != TW_OK) return TW_FAILED;
+  pause_for(o->work_ms);
+  burn(o->burn_ms);
   const tw_tensor tensors[2] = {{gradient, kInputs + 1, TW_FLOAT32, 0},
                                 {gradient + kInputs + 1, o->values - kInputs - 1, TW_FLOAT32, 0}};
   const tw_gradient handed = {tensors, 2, 1, count, o->batch, loss, NULL};

@@ -198,6 +198,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
     "tw_samples": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), c_size_t]),
     "tw_ahead": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), POINTER(c_size_t)]),
+    "tw_waited": (c_int, [c_void_p, c_double]),
     "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),
     "tw_busy": (c_int, [c_void_p, c_char_p]),

@@ -101,6 +101,8 @@ class Engine(Protocol):
 
     def done(self, gradients: Sequence[HostTensor], work: Work) -> bool: ...
 
+    def waited(self, seconds: float) -> None: ...
+
     def drop(self) -> None: ...
 
     def busy(self, why: Optional[str]) -> None: ...
@@ -276,6 +278,10 @@ class Peer:
         gradient = abi.tw_gradient(tensors, len(gradients), *work[:4], work.settings.encode() or None)
         status = self._library.tw_done(self._handle, ctypes.byref(gradient))
         return self._check(status) != abi.TW_STALE
+
+    def waited(self, seconds: float) -> None:
+        """The program waited so long for data since the last gradient."""
+        self._check(self._library.tw_waited(self._handle, seconds))
 
     def drop(self) -> None:
         """Gives the order back."""

@@ -210,6 +210,9 @@ class NodeVectors:
         """Rank 0 does."""
         return True
 
+    def waited(self, seconds: float) -> None:
+        """Rank 0 says how long it waited for data itself."""
+
     def drop(self) -> None:
         """Rank 0 does."""
 

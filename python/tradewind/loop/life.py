@@ -282,6 +282,14 @@ class Life:
         loop, order = self._going, samples.order
         return [] if loop is None else loop.ahead(order.engine_size, samples.prefetch, order.block)
 
+    @contextmanager
+    def fetching(self) -> Iterator[None]:
+        """The program waits for a batch meanwhile; the event log tells how long (`data_s`)."""
+        began = time.monotonic()
+        yield
+        if self._going is not None and not self.finished:
+            self._going.driver.engine.waited(time.monotonic() - began)
+
     def part_taken(self, taken: int, filled: int) -> None:
         """The program gets a part of this batch (Loop.part_taken)."""
         if self._going is not None:

@@ -136,7 +136,8 @@ class Shard:
                 ahead = [*sum(parts[1:], []), *samples.order.indices(life.ahead(samples))]
                 taken = 0
                 for part in parts:
-                    batch = samples.batch(part, ahead)
+                    with life.fetching():
+                        batch = samples.batch(part, ahead)
                     counted = min(len(part), len(found) - taken)
                     taken += counted
                     life.part_taken(taken, len(part) - counted)
@@ -155,6 +156,17 @@ def shard_of(life: Life, data: Any, given: Given, accumulate: Callable[[], int])
         )
     life.uses(samples)
     return Shard(life, samples, samples.batch_size, accumulate)
+
+
+def _fetched(life: Life, source: Any) -> Iterator[Any]:
+    batches = iter(source)
+    while True:
+        with life.fetching():
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+        yield batch
 
 
 class Batches:
@@ -190,7 +202,7 @@ class Batches:
                 sampler.set_epoch(epoch)
             epoch += 1
             empty = True
-            for found in source:
+            for found in _fetched(life, source):
                 empty = False
                 batch, samples = found, self._batch_size
                 if isinstance(found, CountedBatch):
@@ -293,7 +305,8 @@ def fit(
                 break
             seed = life.seed_in_hand
             (part,) = samples.parts(indices, batch_size)
-            batch = samples.batch(part, samples.order.indices(life.ahead(samples)))
+            with life.fetching():
+                batch = samples.batch(part, samples.order.indices(life.ahead(samples)))
             life.part_taken(len(indices), len(part) - len(indices))
             applied = gradients.optimizer.step(loss=gradients.compute(batch, seed))
             steps += 1

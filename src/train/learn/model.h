@@ -26,6 +26,7 @@ struct WorkDone {
   std::vector<data::MissingSample> skipped{};  ///< left out: nobody can read them
   std::string settings{};  ///< that a program wants for the update of this round (wire::Record::settings)
   std::optional<data::MissingSample> missing{};  ///< this peer cannot read it, so nothing was computed
+  double data_s = 0;  ///< part of the time in which its program waited for data, as far as it said so
 };
 
 /// A model with its data, on flat vectors: the program's, the simulator's, or that of a benchmark. All calls

@@ -380,6 +380,9 @@ SessionView Session::view() const {
         rounds_.averager().held_bytes() + recovery_.replica().held_bytes() + core_.swarm.held_bytes();
   view.waiting_updates = core_.worker.updates_under_way();
   if (head && head->last && view.waiting_updates > 0) --view.waiting_updates;
+  view.work_s = to_seconds(core_.worker.done().work);
+  view.data_s = core_.worker.done().data_s;
+  view.bandwidth = rounds_.averager().bandwidth();
   view.finished = finished();
   view.ended = core_.departure.reason();
   view.ending = core_.departure.ending();

@@ -90,6 +90,9 @@ struct SessionView {
   /// Memory held because of messages of others; held_bytes_limit() of sim/checkers/held_bytes.h is its
   /// bound.
   std::uint64_t held_bytes = 0;
+  /// Time of this peer in microbatches of the round under way; of that, waiting for data.
+  double work_s = 0, data_s = 0;
+  wire::Bandwidth bandwidth{};  ///< of this peer, as far as transfers have shown it
 };
 
 /// Sees every decision; for checkers and progress displays. Called on the loop thread.

@@ -79,7 +79,7 @@ void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone
     const double speed = static_cast<double>(did.samples) / std::max(1e-9, to_seconds(took));
     if (did.samples > 0)
       samples_per_s_ = samples_per_s_ == 0 ? speed : samples_per_s_ + (speed - samples_per_s_) / 4;
-    if (Done* const of_round = done_in(round)) add(did, *of_round);
+    if (Done* const of_round = done_in(round)) add(did, took, *of_round);
     done(did);
   };
   const Wait what{.kind = Wait::Kind::computing, .round = item.round, .done = done_.samples};
@@ -91,8 +91,10 @@ Worker::Done* Worker::done_in(Round round) {
   return round == round_ + 1 ? &next_done_ : nullptr;
 }
 
-void Worker::add(const WorkDone& did, Done& done) const {
+void Worker::add(const WorkDone& did, Duration took, Done& done) const {
   done.until = surroundings_.clock.now();
+  done.work += took;
+  done.data_s += std::min(did.data_s, to_seconds(took));
   if (std::isfinite(did.loss_sum)) {  // a program need not know it
     done.loss_sum += did.loss_sum;
     done.loss_samples += did.samples;

@@ -128,6 +128,8 @@ class Worker {
     std::uint64_t loss_samples = 0;  ///< those whose loss is known
     Instant since{};                 ///< its first microbatch was given
     Instant until{};                 ///< its last microbatch
+    Duration work{};                 ///< in microbatches
+    double data_s = 0;               ///< of that, waiting for data, as far as the program said so
     std::vector<data::MissingSample> skipped{};
     std::uint64_t missing = 0;  ///< items not computed because a sample cannot be read
   };
@@ -153,7 +155,7 @@ class Worker {
   std::optional<swarm::WorkItem> take_back();
   void move_on();
   Done* done_in(Round round);  ///< null: of an earlier round
-  void add(const WorkDone& did, Done& done) const;
+  void add(const WorkDone& did, Duration took, Done& done) const;
 
   std::unique_ptr<Learner> learner_;
   Surroundings surroundings_;
