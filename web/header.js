@@ -57,7 +57,7 @@ export function topBar(title) {
         round,
         board.complete
           ? `Complete, ${plural(board.round, "round")}`
-          : `Round\u00a0${count(board.round)}${of.replaceAll(" ", "\u00a0")}${left > 0 ? ` · ${duration(left).replaceAll(" ", "\u00a0")}\u00a0left` : ""}`,
+          : `Round\u00a0${count(board.round)}${of.replaceAll(" ", "\u00a0")}${board.dead_since_s != null ? "\u00a0· dead" : left > 0 ? ` · ${duration(left).replaceAll(" ", "\u00a0")}\u00a0left` : ""}`,
       );
       track.hidden = !board.last_round;
       if (!board.last_round) return;
@@ -73,7 +73,7 @@ export function tiles() {
   const loss = tile("Loss", "of the last batch");
   const speed = tile(
     "Samples/s",
-    "samples/s over the last rounds; goodput: the share of the peers' time that went into samples that count",
+    "samples/s over the last ten rounds; goodput: the share of the peers' time that went into samples that count",
   );
   const granularity = tile(
     "Granularity",
@@ -94,7 +94,7 @@ export function tiles() {
       const { speed: v, money: m } = board;
       loss.set(digits(board.loss, 4), lossNote(board));
       speed.set(
-        v.samples_per_s > 0 ? three(v.samples_per_s) : "–",
+        v.samples_per_s > 0 && board.dead_since_s == null ? three(v.samples_per_s) : "–",
         v.goodput == null ? "" : `goodput ${percent(v.goodput)}`,
       );
       granularity.set(v.granularity == null ? "–" : three(v.granularity), roundNote(board));
@@ -128,7 +128,7 @@ export function tiles() {
       usd(m.usd_per_million),
       m.egress_usd > 0 ? `traffic ${percent(m.egress_usd / m.usd)} of the cost` : "samples so far",
     );
-    if (!m.forecast) whole.set("–", board.complete ? "complete" : "no goal or no speed yet");
+    if (!m.forecast) whole.set("–", board.complete ? "complete" : board.dead_since_s != null ? "dead" : "no goal or no speed yet");
     else whole.set(usd(m.forecast.likely), `${usd(m.forecast.low)} to ${usd(m.forecast.high)}`);
   }
 }
@@ -140,7 +140,8 @@ function lossNote(board) {
 function roundNote(board) {
   const last = board.rounds.filter((round) => round.comm_s != null).at(-1);
   if (!last) return "no round yet";
-  return `${duration(last.calc_s)} + ${duration(last.comm_s)}`;
+  const hidden = board.speed.hidden == null ? "" : `, ${percent(board.speed.hidden)} hidden (delayed)`;
+  return `${duration(last.calc_s)} + ${duration(last.comm_s)}${hidden}`;
 }
 
 /// The newest round after which two peers or more told their parameters' digest; else the newest that one told.

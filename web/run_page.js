@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { countdown, dateTime } from "./format.js";
+import { answers } from "./answers.js";
 import { topBar, tiles, waitingLine } from "./header.js";
 import { lanesPanel } from "./lanes.js";
 import { curvesPanel } from "./curves.js";
@@ -18,23 +19,26 @@ export function runPage(app, frozen) {
   const bar = topBar("tradewind");
   const numbers = tiles();
   const waiting = waitingLine();
-  const parts = [
-    lanesPanel(),
-    curvesPanel(),
-    peersPanel(),
-    linksPanel(),
-    whatIfPanel(),
-    interruptionsPanel(),
-    ledgerPanel(),
-  ];
+  const first = answers();
+  const shown = [peersPanel(), curvesPanel(), lanesPanel()];
+  const links = linksPanel();
+  const folded = [links, whatIfPanel(), interruptionsPanel(), ledgerPanel()];
+  const parts = [...shown, ...folded];
   app.append(
     bar.element,
     h(
       "main",
       {},
+      first.element,
       numbers.element,
       waiting.element,
-      parts.map((part) => part.element),
+      shown.map((part) => part.element),
+      h(
+        "details",
+        { class: "folded" },
+        h("summary", {}, "Links, what if, interruptions and the ledger of samples"),
+        h("div", { class: "grid" }, folded.map((part) => part.element)),
+      ),
     ),
     h("footer", {}, "Times are those of your clock's zone. What each number means: docs/watch.md"),
   );
@@ -45,10 +49,13 @@ export function runPage(app, frozen) {
     const silent = frozen ? new Set() : silence.take(board);
     bar.setRun(board.run ? `run ${board.run.slice(0, 8)}` : "");
     bar.setRound(board);
-    document.title = `${board.complete ? "complete" : `round ${board.round}`} · tradewind`;
+    const state = board.complete ? "complete" : board.dead_since_s != null ? "dead" : `round ${board.round}`;
+    document.title = `${state} · tradewind`;
+    first.set(board, silent);
     numbers.set(board);
     waiting.set(board, silent, board.now_s);
     for (const part of parts) part.set(board, silent, board.now_s);
+    links.element.hidden = board.links.every((link) => link.from === link.to);
   };
   if (frozen) {
     bar.setLink("frozen", `as of ${dateTime(frozen.now_s)}`);

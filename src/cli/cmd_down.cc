@@ -109,7 +109,7 @@ int down(const DownArguments& arguments) {
 
 void describe_status(CLI::App& app, StatusArguments& arguments) {
   CLI::App* command = app.add_subcommand("status", "Show the state of a run's peers");
-  command->add_option("RUN", arguments.run, "name of the run")->required();
+  command->add_option("RUN", arguments.run, "name of the run; default: lists the runs");
   command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
   describe_state(*command, arguments.state);
   command->footer(
@@ -118,7 +118,25 @@ void describe_status(CLI::App& app, StatusArguments& arguments) {
       "\nExamples:\n  tw status mnist\n  tw status mnist --json | jq .peers");
 }
 
+namespace {
+
+int list_runs(const StatusArguments& arguments) {
+  const std::string folder = runs_folder(arguments.state);
+  const std::vector<std::string> runs = launch::runs_in(folder);
+  if (arguments.json) {
+    print_out("{}", json_of_runs(runs));
+    return kDone;
+  }
+  if (runs.empty()) print_out("no run in {}: tw up starts one\n", folder);
+  for (const std::string& run : runs)
+    print_out("{:<24}{}\n", run, launch::is_stopped(folder, run) ? "stopped by tw down" : "tw status " + run);
+  return kDone;
+}
+
+}  // namespace
+
 int status(const StatusArguments& arguments) {
+  if (arguments.run.empty()) return list_runs(arguments);
   const auto run = open_run(arguments.state, arguments.run);
   if (!run) return complain(run.error().message, kUsage);
   const launch::Deployment& deployment = run.value().deployment();

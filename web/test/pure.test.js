@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import test from "node:test";
 
+import { answersOf } from "../answers.js";
 import { decimate, keptIndices } from "../decimate.js";
 import {
   bytes,
@@ -273,4 +274,48 @@ test("what a link cost has its requests, and no rate of a burst of copies", () =
   assert.equal(moneyText({ ...read, from: "x", to: "b2" }), "$3.00");
   assert.equal(moneyText({ ...read, requests_usd: null }), "1.00 GB");
   assert.equal(moneyText({ ...read, store: "", requests_usd: null }), "$0.036/h · $1.00");
+});
+
+const answerTo = (board, question, silent = new Set()) =>
+  answersOf(board, silent).find((one) => one.question === question);
+
+test("the first screen answers for a run that goes on", () => {
+  const board = Object.values(BOARDS).map((make) => (typeof make === "function" ? make() : make))[0];
+  for (const { answer } of answersOf(board, new Set())) assert.ok(answer && !/NaN|undefined|null/.test(answer), answer);
+});
+
+test("a dead run is said to be dead, and never has time left", () => {
+  const live = Object.values(BOARDS).map((make) => (typeof make === "function" ? make() : make))[0];
+  const board = {
+    ...live,
+    complete: false,
+    ended: "",
+    dead_since_s: live.now_s - 90,
+    money: { ...live.money, left_s: null, forecast: null },
+  };
+  assert.match(answerTo(board, "Does it go on?").answer, /^No: dead since /);
+  assert.match(answerTo(board, "When is it done?").answer, /^Never/);
+  assert.match(answerTo(board, "What do I do?").answer, /command that began it/);
+});
+
+test("the culprit of a delay is named with its cost, and what to do", () => {
+  const live = Object.values(BOARDS).map((make) => (typeof make === "function" ? make() : make))[0];
+  const delay = {
+    cause: "loader",
+    peer: 3,
+    to: null,
+    since_s: live.now_s - 60,
+    round_s: 0.42,
+    share: 0.2,
+    seconds: 12,
+    usd_per_h: 1.25,
+    usd: 0.1,
+    what: "the data loader of peer 3",
+    remedy: "give its loader more workers, or keep its data nearer",
+  };
+  const board = { ...live, complete: false, dead_since_s: null, delays: [delay] };
+  assert.match(answerTo(board, "Who is broken?").answer, /The data loader of peer 3 costs 0.4 s a round \(20 %, \$1.25\/h\)/);
+  assert.match(answerTo(board, "What do I do?").answer, /more workers/);
+  const over = { ...board, delays: [{ ...delay, since_s: null }] };
+  assert.equal(answerTo(over, "Who is broken?").answer, "Nobody.");
 });

@@ -27,6 +27,9 @@ Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& 
 /// The table that `tw up` and `tw status` show.
 std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports);
 
+/// {"runs": [their names]}
+std::string json_of_runs(const std::vector<std::string>& runs);
+
 /// One object with the same.
 std::string json_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports,
                     const plan::RunProgress& progress);

@@ -40,4 +40,8 @@ std::string json_of(const launch::RunState& state, const std::vector<launch::Pee
          "\n";
 }
 
+std::string json_of_runs(const std::vector<std::string>& runs) {
+  return nlohmann::json{{"runs", runs}}.dump() + '\n';
+}
+
 }  // namespace tw::cli

@@ -66,7 +66,9 @@ class LogFeed final : public BoardFeed {
     const double now_s = static_cast<double>(loop_.unix_nanos()) * 1e-9;
     monitor::Board board = logs_->board(0);
     goes_on_ = goes_on_ || now_s - board.now_s < kOver_s;
-    return goes_on_ ? logs_->board(now_s) : board;
+    if (goes_on_) return logs_->board(now_s);
+    if (!board.is_over()) board.is_dead_since(board.dead_since_s.value_or(board.now_s));
+    return board;
   }
 
   FeedArguments arguments_;

@@ -116,15 +116,63 @@ struct BoardSpeed {
   double samples_per_s = 0;
   std::optional<double> goodput;      ///< share of the peers' time that went into samples that count, 0 to 1
   std::optional<double> granularity;  ///< computing time / communication time
+  std::optional<double> hidden;       ///< with mode delayed: share of averaging while its peer computed
 
   static void fields(auto& self, auto&& field) {
     field("samples_per_s", self.samples_per_s);
     field("goodput", self.goodput);
     field("granularity", self.granularity);
+    field("hidden", self.hidden);
   }
 
   bool operator==(const BoardSpeed&) const = default;
 };
+
+/// What one part of a machine, or one link, costs the whole run: the time that rounds would not take if it
+/// were like those of the other peers.
+struct Delay {
+  enum class Cause {
+    loader,   ///< its program waits for data
+    core,     ///< its threads wait for a processor, more than those of others
+    disk,     ///< it waits for the disk of its event log, more than others
+    compute,  ///< it computes slower than others on the same hardware
+    link,     ///< its bandwidth is below that of others, or that of one pair below what both ends have
+  };
+
+  Cause cause{};
+  PeerId peer;
+  std::optional<PeerId> to;         ///< link: of this pair alone, in both directions
+  std::optional<double> since_s;    ///< it costs a twentieth of the rounds since then; nothing: not now
+  double round_s = 0;               ///< seconds of a round, mean of the last ones
+  double share = 0;                 ///< of their time
+  double seconds = 0;               ///< in all rounds
+  std::optional<double> usd_per_h;  ///< of the last rounds; nothing: no price is known
+  std::optional<double> usd;        ///< of all rounds
+
+  static void fields(auto& self, auto&& field) {
+    field("cause", self.cause);
+    field("peer", self.peer);
+    field("to", self.to);
+    field("since_s", self.since_s);
+    field("round_s", self.round_s);
+    field("share", self.share);
+    field("seconds", self.seconds);
+    field("usd_per_h", self.usd_per_h);
+    field("usd", self.usd);
+    field.computed("what", what_of(self));
+    field.computed("remedy", remedy_of(self));
+  }
+
+  bool operator==(const Delay&) const = default;
+};
+
+std::string_view name_of(Delay::Cause cause);
+
+/// "the data loader of peer 3", "the link between peer 1 and peer 3".
+std::string what_of(const Delay& delay);
+
+/// What its user can do about it.
+std::string remedy_of(const Delay& delay);
 
 struct Board {
   std::string run;                  ///< hex digest of the run; empty: not known yet
@@ -133,23 +181,31 @@ struct Board {
   std::optional<Round> last_round;  ///< the run ends with it, if the run file has it
   std::uint64_t samples = 0;
   BoardSpeed speed;
-  std::optional<double> loss;      ///< of the last batch
-  std::optional<bool> identical;   ///< same parameters on all that applied a round; nothing: none applied
-  bool complete = false;           ///< it reached its goal
-  std::string ended;               ///< why it is over short of its goal; empty: it is not
-  std::vector<BoardPeer> peers;    ///< by id
-  std::vector<BoardLink> links;    ///< by from, to
-  std::vector<BoardRound> rounds;  ///< the newest kMostRounds, oldest first
-  std::vector<BoardSpan> spans;    ///< of the newest kMostLaneRounds rounds
+  std::optional<double> loss;     ///< of the last batch
+  std::optional<bool> identical;  ///< same parameters on all that applied a round; nothing: none applied
+  bool complete = false;          ///< it reached its goal
+  std::string ended;              ///< why it is over short of its goal; empty: it is not
+  /// Short of its goal nobody is left, or nobody has written a line for a minute and three usual rounds: when
+  /// the last one went, or wrote. Nothing: it goes on, or is over.
+  std::optional<double> dead_since_s;
+  std::vector<BoardPeer> peers;             ///< by id
+  std::vector<BoardLink> links;             ///< by from, to
+  std::vector<BoardRound> rounds;           ///< the newest kMostRounds, oldest first
+  std::vector<BoardSpan> spans;             ///< of the newest kMostLaneRounds rounds
   std::vector<Interruption> interruptions;  ///< the newest kMostInterruptions, oldest first
   SampleLedger ledger;
   Money money;
+  std::vector<Delay> delays;  ///< the costliest of late first; of peers whose events are known
 
   bool is_over() const { return complete || !ended.empty(); }
+
+  /// Then it has no forecast.
+  void is_dead_since(double since_s);
 
   static constexpr std::size_t kMostRounds = 10'000;
   static constexpr std::size_t kMostLaneRounds = 12;
   static constexpr std::size_t kMostInterruptions = 1'000;
+  static constexpr std::size_t kMostDelays = 8;
 
   static void fields(auto& self, auto&& field) {
     field("run", self.run);
@@ -162,6 +218,7 @@ struct Board {
     field("identical", self.identical);
     field("complete", self.complete);
     field("ended", self.ended);
+    field("dead_since_s", self.dead_since_s);
     field("peers", self.peers);
     field("links", self.links);
     field("rounds", self.rounds);
@@ -169,6 +226,7 @@ struct Board {
     field("interruptions", self.interruptions);
     field("ledger", self.ledger);
     field("money", self.money);
+    field("delays", self.delays);
   }
 
   bool operator==(const Board&) const = default;

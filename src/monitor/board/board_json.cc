@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -20,7 +19,7 @@ struct Writer {
 
   void operator()(const char* key, const auto& value) { object[key] = json_of(value); }
 
-  void computed(const char* key, const std::optional<double>& value) { (*this)(key, value); }
+  void computed(const char* key, const auto& value) { (*this)(key, value); }
 
   static Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -35,6 +34,8 @@ struct Writer {
   static Json json_of(PeerState state) { return name_of(state); }
 
   static Json json_of(Interruption::Kind kind) { return name_of(kind); }
+
+  static Json json_of(Delay::Cause cause) { return name_of(cause); }
 
   template <class T>
   static Json json_of(const std::optional<T>& value) {
@@ -77,8 +78,8 @@ struct Reader {
     read(*found, fmt::format("{}.{}", path, key), value);
   }
 
-  void computed(const char* key, const std::optional<double>&) {
-    double ignored = 0;
+  template <class T>
+  void computed(const char* key, T ignored) {
     (*this)(key, ignored);
   }
 
@@ -89,7 +90,7 @@ struct Reader {
   void read(const Json& json, const std::string& where, double& value) const {
     expect(json.is_number() || json.is_null(), where, "a number or null");
     if (!error.empty()) return;
-    value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+    value = json.is_null() ? 0 : json.get<double>();  // 0: not known
   }
 
   void read(const Json& json, const std::string& where, bool& value) const {
@@ -113,6 +114,10 @@ struct Reader {
 
   void read(const Json& json, const std::string& where, PeerState& value) const {
     read_name(json, where, value, PeerState::lost);
+  }
+
+  void read(const Json& json, const std::string& where, Delay::Cause& value) const {
+    read_name(json, where, value, Delay::Cause::link);
   }
 
   void read(const Json& json, const std::string& where, Interruption::Kind& value) const {
@@ -180,6 +185,8 @@ struct Reader {
 std::string to_json(const Board& board) {
   return Writer::json_of(board).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+std::string to_json(const Delay& delay) { return Writer::json_of(delay).dump(); }
 
 Result<Board> board_from_json(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);

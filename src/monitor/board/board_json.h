@@ -11,9 +11,10 @@ namespace tw::monitor {
 /// One line. Keys are the names of the members, in their order; an empty optional is null, and so is a number
 /// that is not finite; states and kinds by name_of. `money` has the computed key "usd" too.
 std::string to_json(const Board& board);
+std::string to_json(const Delay& delay);
 
-/// The inverse of to_json. Every key must be present, and no other; a number that is null is not a number
-/// (NaN). The error names the first place that is wrong: "board.peers[2].state: ...".
+/// The inverse of to_json. Every key must be present, and no other; a number that is null is
+/// 0: not known. The error names the first place that is wrong: "board.peers[2].state: ...".
 Result<Board> board_from_json(const std::string& text);
 
 }  // namespace tw::monitor

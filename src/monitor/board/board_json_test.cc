@@ -46,7 +46,7 @@ TEST(BoardJson, writes_what_is_not_finite_as_null) {
   board.loss = std::nan("");
   const auto again = board_from_json(to_json(board));
   ASSERT_TRUE(again) << again.error().message;
-  EXPECT_TRUE(std::isnan(again.value().speed.samples_per_s));
+  EXPECT_EQ(again.value().speed.samples_per_s, 0) << "not known";
   EXPECT_EQ(again.value().loss, std::nullopt);
 }
 

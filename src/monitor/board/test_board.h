@@ -53,11 +53,12 @@ inline Board full_board() {
   board.round = 12;
   board.last_round = 400;
   board.samples = 6144;
-  board.speed = {.samples_per_s = 1024.5, .goodput = 0.9, .granularity = 4.5};
+  board.speed = {.samples_per_s = 1024.5, .goodput = 0.9, .granularity = 4.5, .hidden = 0.75};
   board.loss = 0.25;
   board.identical = true;
   board.complete = true;
   board.ended = "its budget is spent";
+  board.dead_since_s = 1001;
   board.peers = {busy_peer(), lost_peer()};
   board.links = {{.from = "aws:us-east-1:a",
                   .to = "gcp:us-west1:b",
@@ -92,6 +93,15 @@ inline Board full_board() {
                           .detail = "128 samples to peer 1"}};
   board.ledger = {.committed = 6144, .handed_over = 128, .again = 64, .skipped = 32};
   board.money = some_money();
+  board.delays = {{.cause = Delay::Cause::link,
+                   .peer = PeerId{2},
+                   .to = PeerId{1},
+                   .since_s = 980,
+                   .round_s = 0.5,
+                   .share = 0.25,
+                   .seconds = 4.5,
+                   .usd_per_h = 0.075,
+                   .usd = 0.0004}};
   return board;
 }
 

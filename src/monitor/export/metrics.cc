@@ -32,9 +32,13 @@ bool has_gone(const BoardPeer& peer) {
   return peer.state == PeerState::left || peer.state == PeerState::lost;
 }
 
+bool is_forgotten(const Board& board, const BoardPeer& peer) {
+  return has_gone(peer) && board.now_s - peer.since_s > kGoneIsForgotten_s;
+}
+
 void each_peer(const Board& board, const Emit& emit, double (*value)(const BoardPeer&)) {
   for (const BoardPeer& peer : board.peers) {
-    if (has_gone(peer) && board.now_s - peer.since_s > kGoneIsForgotten_s) continue;
+    if (is_forgotten(board, peer)) continue;
     emit(quoted("peer", to_string(peer.peer)) + "," + quoted("site", peer.site), value(peer));
   }
 }
@@ -75,6 +79,18 @@ void forecast(const Board& board, const Emit& emit) {
   emit(quoted("bound", "high"), board.money.forecast->high);
 }
 
+/// to: empty but for the link of a pair.
+void each_delay(const Board& board, const Emit& emit, std::optional<double> (*value)(const Delay&)) {
+  for (const Delay& delay : board.delays) {
+    const auto peer = std::ranges::find(board.peers, delay.peer, &BoardPeer::peer);
+    if (peer == board.peers.end() || is_forgotten(board, *peer)) continue;
+    const std::string to = delay.to ? to_string(*delay.to) : "";
+    const std::string labels = fmt::format("{},{},{}", quoted("cause", name_of(delay.cause)),
+                                           quoted("peer", to_string(delay.peer)), quoted("to", to));
+    if_known(emit, value(delay), labels);
+  }
+}
+
 double number(std::uint64_t count) { return static_cast<double>(count); }
 
 constexpr std::array kMetrics = {
@@ -93,6 +109,24 @@ constexpr std::array kMetrics = {
            [](const Board& b, const Emit& emit) { emit("", b.complete ? 1 : 0); }},
     Metric{"tw_run_over", "gauge", "", "1 when no round comes any more: complete, or its budget is spent",
            [](const Board& b, const Emit& emit) { emit("", b.is_over() ? 1 : 0); }},
+    Metric{
+        "tw_run_dead_since_timestamp_seconds", "gauge", "",
+        "Since when nobody goes on with a run short of its goal, in seconds since 1970; absent: it goes on",
+        [](const Board& b, const Emit& emit) { if_known(emit, b.dead_since_s); }},
+    Metric{"tw_delay_ratio", "gauge", "cause, peer, to",
+           "Share of the last rounds' time that this peer costs the run, 0 to 1",
+           [](const Board& b, const Emit& emit) {
+             each_delay(b, emit, [](const Delay& delay) { return std::optional(delay.share); });
+           }},
+    Metric{"tw_delay_seconds_total", "counter", "cause, peer, to", "Time that this peer has cost the run",
+           [](const Board& b, const Emit& emit) {
+             each_delay(b, emit, [](const Delay& delay) { return std::optional(delay.seconds); });
+           }},
+    Metric{"tw_delay_usd_per_hour", "gauge", "cause, peer, to",
+           "Dollars an hour that this peer costs the run",
+           [](const Board& b, const Emit& emit) {
+             each_delay(b, emit, [](const Delay& delay) { return delay.usd_per_h; });
+           }},
     Metric{"tw_samples_total", "counter", "", "Samples in committed rounds",
            [](const Board& b, const Emit& emit) { emit("", number(b.samples)); }},
     Metric{"tw_samples_per_second", "gauge", "", "Speed over the last rounds",

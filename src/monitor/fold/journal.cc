@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "monitor/fold/money.h"
 #include "monitor/logs/held_history.h"
 
@@ -24,6 +25,39 @@ std::optional<double> goodput_of(const std::vector<BoardSpan>& spans, const std:
   return all_s > 0 ? std::optional(useful_s / all_s) : std::nullopt;
 }
 
+double usual_round_s(const std::vector<BoardRound>& rounds) {
+  std::vector<double> took_s;
+  for (std::size_t i = 1; i < rounds.size(); ++i)
+    if (rounds[i].committed_s && rounds[i - 1].committed_s)
+      took_s.push_back(*rounds[i].committed_s - *rounds[i - 1].committed_s);
+  return took_s.empty() ? 0 : median(std::move(took_s));
+}
+
+/// Board::dead_since_s.
+std::optional<double> dead_since(const Board& board) {
+  constexpr double kLeastS = 60, kRounds = 3;
+  if (board.is_over() || board.peers.empty()) return std::nullopt;
+  double last_gone_s = 0, last_heard_s = 0;
+  bool all_gone = true;
+  for (const BoardPeer& peer : board.peers) {
+    const bool gone = peer.state == PeerState::left || peer.state == PeerState::lost;
+    all_gone = all_gone && gone;
+    if (gone) last_gone_s = std::max(last_gone_s, peer.since_s);
+    last_heard_s = std::max(last_heard_s, peer.heard_s);
+  }
+  if (all_gone) return last_gone_s;
+  const double silent_s = board.now_s - last_heard_s;
+  return silent_s > kLeastS + kRounds * usual_round_s(board.rounds) ? std::optional(last_heard_s)
+                                                                    : std::nullopt;
+}
+
+/// Mean over the time of the rounds.
+std::optional<double> machines_usd_per_h(const Board& board) {
+  if (!board.money.machines_usd || board.rounds.empty()) return std::nullopt;
+  const double hours = (board.now_s - board.rounds.front().begun_s) / 3600;
+  return hours > 0 ? std::optional(*board.money.machines_usd / hours) : std::nullopt;
+}
+
 }  // namespace
 
 Journal::Journal(JournalOptions options)
@@ -36,6 +70,7 @@ void Journal::take_news(const Peers::News& news) {
   if (news.interruption) interruptions_.push_back(*news.interruption);
   if (!options_.whole && interruptions_.size() > Board::kMostInterruptions) interruptions_.pop_front();
   if (news.rewound) rounds_.rewind(*news.rewound);
+  if (news.rewound) delays_.rewind(*news.rewound);
 }
 
 void Journal::take_start(const Seen& seen) {
@@ -61,6 +96,7 @@ std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   ledger_.take(seen, from_lost);
   own_ledgers_[entry.writer].take(seen, from_lost);
   links_.take(seen);
+  delays_.take(seen);
   return news.interruption;
 }
 
@@ -134,6 +170,8 @@ Board Journal::board(double now_s) const {
   board.money = money_of(board, gone_before_.value_or(wire::GonePeers{}),
                          options_.budget_usd ? options_.budget_usd : budget_usd_);
   judge_end(board);
+  if (const auto since_s = dead_since(board)) board.is_dead_since(*since_s);
+  board.delays = delays_.board(machines_usd_per_h(board));
   return board;
 }
 

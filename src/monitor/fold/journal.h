@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "monitor/board/board.h"
+#include "monitor/fold/delays.h"
 #include "monitor/fold/ledger.h"
 #include "monitor/fold/links.h"
 #include "monitor/fold/peers.h"
@@ -76,6 +77,7 @@ class Journal {
   std::map<PeerId, Ledger> own_ledgers_;       ///< by the events of each
   std::map<PeerId, ToldLedger> told_ledgers_;  ///< of others, which have no log here
   Links links_;
+  Delays delays_;
   std::optional<wire::GonePeers> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
   std::string run_;

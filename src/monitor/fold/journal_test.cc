@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "monitor/report/report_text.h"
 #include "monitor/report/test_story.h"
 
@@ -32,6 +34,14 @@ TEST(Journal, knows_the_budget_of_the_newest_start) {
   EXPECT_EQ(board_of(story).money.budget_usd, 20) << "it was raised";
 }
 
+TEST(Journal, of_a_bandwidth_that_is_null_knows_the_one_before) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start});
+  story.add(1, 1, {.phase = Phase::traffic, .numbers = {{"up_mbit_s", 80}}});
+  story.add(1, 2, {.phase = Phase::traffic, .numbers = {{"up_mbit_s", std::nan("")}}});
+  EXPECT_EQ(peer_of(board_of(story), 1).up_mbit_s, 80);
+}
+
 TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
   const auto board_with = [](double budget_usd, double drains) {
     Story story;
@@ -51,6 +61,31 @@ TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
   EXPECT_EQ(spent.money.left_s, 0);
   EXPECT_TRUE(board_with(50, 1).complete) << "its last round is decided";
   EXPECT_TRUE(board_with(5, 0).complete) << "it only warns";
+}
+
+TEST(Journal, of_a_run_that_nobody_goes_on_with_says_since_when_it_is_dead) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 99}, {"usd_per_h", 1}}});
+  story.rounds(1, 9, {1, 2});
+  const Board lives = board_of(story, 40);
+  EXPECT_FALSE(lives.dead_since_s);
+  EXPECT_TRUE(lives.money.left_s);
+  const Board silent = board_of(story, 100);
+  ASSERT_TRUE(silent.dead_since_s);
+  EXPECT_NEAR(*silent.dead_since_s, kEpoch + 10, 0.1) << "its last line";
+  EXPECT_FALSE(silent.money.left_s) << "nothing is left of a run that is dead";
+  EXPECT_FALSE(silent.money.forecast);
+  story.add(1, 12, {.phase = Phase::stop, .round = 10});
+  story.add(2, 13, {.phase = Phase::stop, .round = 10});
+  EXPECT_NEAR(board_of(story, 14).dead_since_s.value_or(0), kEpoch + 13, 0.1) << "all have left";
+}
+
+TEST(Journal, of_a_run_that_is_over_is_not_dead) {
+  Story story;
+  story.rounds(1, 4, {1});
+  story.add(1, 5.1, {.phase = Phase::commit, .round = 5, .numbers = {{"samples", 32}, {"last", 1}}});
+  story.add(1, 6, {.phase = Phase::stop, .round = 5});
+  EXPECT_FALSE(board_of(story, 500).dead_since_s);
 }
 
 TEST(Journal, keeps_the_lanes_of_as_many_rounds_as_it_is_asked_for) {

@@ -159,11 +159,11 @@ void PeerTrack::take_usage(const Seen& seen) {
   const auto take = [&](std::string_view name, std::uint64_t before, std::uint64_t& target) {
     if (number_in(seen.event(), name)) target = before + seen.count(name);
   };
-  if (const auto cpu_s = number_in(seen.event(), "cpu_s")) usage.cpu_s = ended_.cpu_s + *cpu_s;
+  if (const auto cpu_s = finite_in(seen.event(), "cpu_s")) usage.cpu_s = ended_.cpu_s + *cpu_s;
   if (number_in(seen.event(), "peak_memory"))
     usage.peak_memory = std::max(ended_.peak_memory, seen.count("peak_memory"));
-  if (const auto up = number_in(seen.event(), "up_mbit_s")) shown_.up_mbit_s = *up;
-  if (const auto down = number_in(seen.event(), "down_mbit_s")) shown_.down_mbit_s = *down;
+  if (const auto up = finite_in(seen.event(), "up_mbit_s")) shown_.up_mbit_s = *up;
+  if (const auto down = finite_in(seen.event(), "down_mbit_s")) shown_.down_mbit_s = *down;
   take("bytes_sent", ended_.bytes_sent, usage.bytes_sent);
   take("bytes_received", ended_.bytes_received, usage.bytes_received);
 }

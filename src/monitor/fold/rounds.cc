@@ -66,8 +66,10 @@ void Rounds::take_commit(const Seen& seen) {
   if (event.round >= last_) complete_ = seen.count("last") != 0;  // a run that ended may go on later
   round.shown.samples_total = std::max(round.shown.samples_total, seen.count("samples_total"));
   round.shown.carried = std::max(round.shown.carried, seen.count("carried"));
-  if (round.leader == seen.writer())
+  if (round.leader == seen.writer()) {
     take_times(round, number_in(event, "calc_s"), number_in(event, "comm_s"));
+    round.hidden_s = finite_in(event, "hidden_s");
+  }
   const std::uint64_t samples = seen.count("samples");
   round.own_samples += samples;
   if (const auto loss = number_in(event, "loss")) take_loss(round, *loss, samples);
@@ -242,8 +244,19 @@ std::optional<double> Rounds::loss() const {
   return std::nullopt;
 }
 
+std::optional<double> Rounds::hidden(std::size_t rounds) const {
+  double hidden_s = 0, comm_s = 0;
+  for (auto at = tracks_.rbegin(); at != tracks_.rend() && rounds > 0; ++at, --rounds) {
+    if (!at->second.hidden_s || !at->second.shown.comm_s) continue;
+    hidden_s += *at->second.hidden_s;
+    comm_s += *at->second.shown.comm_s;
+  }
+  return comm_s > 0 ? std::optional(std::min(1.0, hidden_s / comm_s)) : std::nullopt;
+}
+
 BoardSpeed Rounds::speed() const {
   BoardSpeed speed;
+  speed.hidden = hidden(kSpeedRounds);
   double calc_s = 0, comm_s = 0;
   const Track* newest = nullptr;
   const Track* oldest = nullptr;

@@ -41,7 +41,11 @@ class Rounds {
   /// The loss of the newest batch that all its contributors have told theirs of.
   std::optional<double> loss() const;
 
-  /// Speed and granularity over the last rounds; goodput is left open.
+  /// Share of averaging, over so many last rounds, in which its leader computed. Nothing: none was hidden by
+  /// the mode of the run.
+  std::optional<double> hidden(std::size_t rounds) const;
+
+  /// Speed, granularity and hidden averaging over the last rounds; goodput is left open.
   BoardSpeed speed() const;
 
   /// All peers that applied a round have the same parameters. Nothing: none was applied.
@@ -61,10 +65,11 @@ class Rounds {
 
   struct Track {
     BoardRound shown;
-    std::optional<PeerId> leader;   ///< last peer that reported to lead, else the first to commit
-    bool led = false;               ///< leader is from a lead event
-    std::uint64_t own_samples = 0;  ///< sum of the peers' own reports
-    std::optional<double> bound_s;  ///< as its leader computed
+    std::optional<PeerId> leader;    ///< last peer that reported to lead, else the first to commit
+    bool led = false;                ///< leader is from a lead event
+    std::uint64_t own_samples = 0;   ///< sum of the peers' own reports
+    std::optional<double> bound_s;   ///< as its leader computed
+    std::optional<double> hidden_s;  ///< part of its comm_s
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;
     std::map<std::string, Parameters> digests;  ///< of the parameters after it, by record

@@ -173,6 +173,11 @@ std::optional<double> number_in(const world::Event& event, std::string_view name
   return std::nullopt;
 }
 
+std::optional<double> finite_in(const world::Event& event, std::string_view name) {
+  const std::optional<double> number = number_in(event, name);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
 std::string calendar_time(std::int64_t unix_nanos) {
   const std::int64_t millis = unix_nanos / 1'000'000;
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(millis / 1000)),

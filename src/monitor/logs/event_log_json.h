@@ -33,8 +33,11 @@ std::string to_json_line(const LogEntry& entry);
 /// The inverse. Errors say what is missing or of the wrong kind.
 Result<LogEntry> parse_json_line(const std::string& line);
 
-/// The measurement of that name.
+/// The measurement of that name; not a number where the log has null.
 std::optional<double> number_in(const world::Event& event, std::string_view name);
+
+/// The same, where it is a number.
+std::optional<double> finite_in(const world::Event& event, std::string_view name);
 
 /// "2026-01-31T12:00:00.000Z"
 std::string calendar_time(std::int64_t unix_nanos);

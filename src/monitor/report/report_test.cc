@@ -501,5 +501,25 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(ReportText, names_what_delayed_the_run_and_how_much_averaging_was_hidden) {
+  Summary summary;
+  summary.rounds = 1;
+  summary.board.rounds = {{.round = 1, .begun_s = 100, .committed_s = 200}};
+  summary.board.speed = {.samples_per_s = 1110, .hidden = 0.75};
+  summary.board.delays = {
+      {.cause = Delay::Cause::loader, .peer = PeerId{3}, .seconds = 25, .usd = 1.5},
+      {.cause = Delay::Cause::disk, .peer = PeerId{4}, .seconds = 0.5},
+  };
+  const std::string text = render(summary);
+  EXPECT_NE(
+      text.find(
+          "delayed by     the data loader of peer 3: 25 s (25 % of the run, 1.50 USD); give its loader"),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("disk"), std::string::npos) << "half a per cent is not worth a line";
+  EXPECT_NE(text.find("mode           delayed: 75 % of averaging was hidden"), std::string::npos) << text;
+  EXPECT_NE(text.find("1110 over the last ten rounds"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace tw::monitor

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "base/text/printable.h"
 #include "monitor/terminal/terminal_numbers.h"
 
@@ -98,6 +101,27 @@ std::string render_cost(const Money& money) {
   return text + line("cost", fmt::format("{} USD{}{}", usd_number(*money.usd()), traffic, rest));
 }
 
+/// Less than this share of the run is not worth a line.
+constexpr double kLeastShare = 0.01;
+constexpr std::size_t kMostDelayLines = 5;
+
+std::string render_delays(const Board& board) {
+  if (board.rounds.empty()) return "";
+  const double run_s = board.rounds.back().committed_s.value_or(board.now_s) - board.rounds.front().begun_s;
+  std::vector<Delay> delays = board.delays;
+  std::ranges::stable_sort(delays, std::greater(), &Delay::seconds);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(delays.size(), kMostDelayLines); ++i) {
+    const Delay& delay = delays[i];
+    if (run_s <= 0 || delay.seconds < kLeastShare * run_s) break;
+    const std::string usd = delay.usd ? fmt::format(", {} USD", usd_number(*delay.usd)) : "";
+    text +=
+        line("delayed by", fmt::format("{}: {:.3g} s ({:.0f} % of the run{}); {}", what_of(delay),
+                                       delay.seconds, 100 * delay.seconds / run_s, usd, remedy_of(delay)));
+  }
+  return text;
+}
+
 /// Requests cost fractions of a cent for a long time.
 std::string price(const std::optional<double>& usd) {
   return usd ? fmt::format("{:.2g} USD", *usd) : "price not known";
@@ -127,7 +151,10 @@ std::string render(const Summary& summary) {
   const std::string unlogged =
       summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
   std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
-  text += line("samples", fmt::format("{} ({:.0f} samples/s)", summary.samples, summary.samples_per_s));
+  const double lately = summary.board.speed.samples_per_s;
+  const std::string of_late = lately > 0 ? fmt::format(", {:.0f} over the last ten rounds", lately) : "";
+  text += line("samples",
+               fmt::format("{} ({:.0f} samples/s){}", summary.samples, summary.samples_per_s, of_late));
   if (summary.samples_carried.value_or(0) > 0)
     text += line("carried", fmt::format("{} samples, lost too late for their round: a later one took them in "
                                         "place of new ones",
@@ -136,6 +163,9 @@ std::string render(const Summary& summary) {
     text += line("skipped", fmt::format("{} samples that could not be had", summary.board.ledger.skipped));
   if (summary.loss) text += line("loss", fmt::format("{:.4f}", *summary.loss));
   text += render_phases(summary);
+  if (const auto hidden = summary.board.speed.hidden)
+    text +=
+        line("mode", fmt::format("delayed: {:.0f} % of averaging was hidden by computing", 100 * *hidden));
   if (summary.insecure)
     text +=
         line("insecure", "without TLS (--insecure): anybody on the network could read and change this run");
@@ -148,6 +178,7 @@ std::string render(const Summary& summary) {
       text += line("left", fmt::format("peer {} in round {}", to_string(one.peer), one.round));
   text += render_leavings(summary);
   for (const DroppedRounds& dropped : summary.dropped) text += render_dropped(dropped);
+  text += render_delays(summary.board);
   for (const StoreUsed& used : stores_of(summary.board.links)) text += render_store(used);
   text += render_cost(summary.board.money);
   for (const MissingEvents& gap : summary.missing) text += line("missing", to_string(gap));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/write_file.h"
+#include "monitor/board/board_json.h"
 
 namespace tw::monitor {
 
@@ -101,6 +102,7 @@ std::string to_json(const Summary& summary) {
   json["granularity"] = or_null(summary.granularity());
   json["calc_s"] = or_null(summary.calc_s);
   json["comm_s"] = or_null(summary.comm_s);
+  json["hidden"] = or_null(summary.board.speed.hidden);
   json["peers"] = all(summary.board.peers, of_peer);
   json["identical"] = summary.identical;
   json["insecure"] = summary.insecure;
@@ -129,6 +131,7 @@ std::string to_json(const Summary& summary) {
                 {"used_s", or_null(notice.used_s)}};
   });
   add_what_left(json, summary);
+  json["delays"] = all(summary.board.delays, [](const Delay& delay) { return Json::parse(to_json(delay)); });
   add_dropped(json, summary);
   if (summary.unlogged_rounds > 0) json["unlogged_rounds"] = summary.unlogged_rounds;
   if (!summary.missing.empty())

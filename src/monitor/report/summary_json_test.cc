@@ -50,6 +50,7 @@ constexpr const char* kAllKeys = R"({
   "granularity": null,
   "calc_s": 0.5,
   "comm_s": null,
+  "hidden": null,
   "peers": [
     {
       "id": 9223372036854775808,
@@ -121,7 +122,8 @@ constexpr const char* kAllKeys = R"({
   "usd": 1.25,
   "egress_usd": 0.0,
   "requests_usd": 0.0,
-  "usd_again": null
+  "usd_again": null,
+  "delays": []
 }
 )";
 

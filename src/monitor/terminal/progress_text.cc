@@ -89,6 +89,7 @@ std::optional<std::string> ProgressText::round_line(const Event& commit) {
   line += measured(commit, "loss", "  loss {:.3f}");
   line += measured(commit, "calc_s", "  calc {:.2f} s");
   line += measured(commit, "comm_s", "  comm {:.2f} s");
+  line += measured(commit, "hidden_s", ", {:.2f} s hidden");
   shown_at_ = commit.at;
   shown_samples_ = total;
   return line;

@@ -16,6 +16,7 @@ namespace tw::monitor {
 namespace {
 
 constexpr std::size_t kMostWaits = 3;
+constexpr std::size_t kMostDelayLines = 3;
 constexpr std::size_t kMostNamed = 4;  ///< more peers are just counted
 constexpr std::size_t kRunDigits = 8;
 
@@ -55,8 +56,12 @@ void add_progress(Flow& flow, const Board& board) {
   flow.add(round, Paint::title);
   if (board.complete) flow.add("complete", Paint::good);
   if (!board.ended.empty()) flow.add("over: " + board.ended, Paint::caution);
+  if (board.dead_since_s)
+    flow.add(fmt::format("DEAD since {} UTC: start it again with the command that began it, it resumes",
+                         time_of_day(*board.dead_since_s)),
+             Paint::alarm);
   flow.add(grouped(board.samples) + " samples");
-  if (!board.is_over()) flow.add(rate_text(board.speed.samples_per_s) + " samples/s");
+  if (!board.is_over() && !board.dead_since_s) flow.add(rate_text(board.speed.samples_per_s) + " samples/s");
   if (board.now_s > 0) flow.add(time_of_day(board.now_s) + " UTC", Paint::dim);
 }
 
@@ -71,6 +76,8 @@ void add_model(Flow& flow, const Board& board) {
   add_peers(flow, board);
   if (board.loss) flow.add(fmt::format("loss {:.4g}", *board.loss));
   if (board.speed.granularity) flow.add("granularity " + rate_text(*board.speed.granularity));
+  if (board.speed.hidden)
+    flow.add(fmt::format("delayed, {:.0f} % of averaging hidden", 100 * *board.speed.hidden));
   if (board.speed.goodput) flow.add(fmt::format("goodput {:.0f} %", 100 * *board.speed.goodput));
   if (!board.identical) return;
   flow.add(*board.identical ? "identical parameters" : "PARAMETERS DIFFER",
@@ -156,6 +163,20 @@ std::vector<TerminalLine> wait_lines(const Board& board) {
   }
   if (waits.size() > kMostWaits)
     shown.back().add(fmt::format("; {} more waits", waits.size() - kMostWaits), Paint::dim);
+  return shown;
+}
+
+std::vector<TerminalLine> delay_lines(const Board& board) {
+  std::vector<TerminalLine> shown;
+  for (const Delay& delay : board.delays) {
+    if (!delay.since_s || shown.size() == kMostDelayLines || board.is_over()) continue;
+    const std::string usd = delay.usd_per_h ? fmt::format(", {}/h", usd_text(*delay.usd_per_h)) : "";
+    shown.emplace_back()
+        .add(fmt::format("{} costs {:.2g} s a round ({:.0f} %{}) since {}", what_of(delay), delay.round_s,
+                         100 * delay.share, usd, time_of_day(*delay.since_s)),
+             Paint::caution)
+        .add(": " + remedy_of(delay));
+  }
   return shown;
 }
 

@@ -17,6 +17,9 @@ std::vector<TerminalLine> head_lines(const Board& board, std::size_t width);
 /// The longest waits for other peers, three at most.
 std::vector<TerminalLine> wait_lines(const Board& board);
 
+/// What costs the rounds time now and since when, with its remedy: three at most.
+std::vector<TerminalLine> delay_lines(const Board& board);
+
 /// A title and a line for each; more columns where there is width for them.
 std::vector<TerminalLine> peer_lines(const Board& board, const std::vector<const BoardPeer*>& peers,
                                      std::size_t width);
@@ -28,6 +31,9 @@ std::string states_text(const std::vector<const BoardPeer*>& peers);
 /// line where there is nothing to show or most is 0.
 std::vector<TerminalLine> round_lines(const Board& board, std::size_t most);
 std::vector<TerminalLine> link_lines(const Board& board, std::size_t most);
+
+/// Links worth a table: none if all of them are within one site.
+std::size_t links_shown(const Board& board);
 std::vector<TerminalLine> interruption_lines(const Board& board, std::size_t most);
 
 }  // namespace tw::monitor

@@ -70,8 +70,14 @@ std::string usd_of(const BoardLink& link) {
 
 }  // namespace
 
+std::size_t links_shown(const Board& board) {
+  const bool within =
+      std::ranges::all_of(board.links, [](const BoardLink& link) { return link.from == link.to; });
+  return within ? 0 : board.links.size();
+}
+
 std::vector<TerminalLine> link_lines(const Board& board, std::size_t most) {
-  if (most < 2 || board.links.empty()) return {};
+  if (most < 2 || links_shown(board) == 0) return {};
   std::vector<const BoardLink*> links;
   std::size_t site = 4;
   for (const BoardLink& link : board.links) {

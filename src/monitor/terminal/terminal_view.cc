@@ -76,10 +76,11 @@ class Screen {
   Screen(const Board& board, const TerminalView& view)
       : board_(board), view_(view), head_(head_lines(board, view.width)) {
     for (TerminalLine& wait : wait_lines(board)) head_.push_back(std::move(wait));
+    for (TerminalLine& delay : delay_lines(board)) head_.push_back(std::move(delay));
     const std::size_t peers = board.peers.empty() ? 1 : with_title(board.peers.size());
     shares_ = share_out(view.height, head_.size(), peers,
                         {with_title(board.interruptions.size()), with_title(board.rounds.size()),
-                         with_title(board.links.size())});
+                         with_title(links_shown(board))});
   }
 
   std::size_t peer_rows() const {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/text/columns.h"
+#include "monitor/board/test_board.h"
 
 namespace tw::monitor {
 namespace {
@@ -246,6 +247,43 @@ TEST(TerminalView, orders_peers_as_asked) {
   EXPECT_EQ(first_of(PeerOrder::speed), "   4");
   board.peers[1].usd_per_h = 2;
   EXPECT_EQ(first_of(PeerOrder::usd), "   2");
+}
+
+TEST(TerminalView, of_one_site_has_no_links) {
+  Board board = full_board();
+  const auto shows = [&](const char* part) {
+    for (const std::string& line : lines(board, {.width = 100, .height = 50}))
+      if (line.find(part) != std::string::npos) return true;
+    return false;
+  };
+  EXPECT_TRUE(shows("MBIT/S"));
+  for (BoardLink& link : board.links) link.to = link.from;
+  EXPECT_FALSE(shows("MBIT/S"));
+}
+
+TEST(TerminalView, names_what_delays_a_run_and_the_remedy) {
+  Board board = full_board();
+  board.complete = false;
+  board.ended.clear();
+  board.dead_since_s.reset();
+  std::string text;
+  for (const std::string& line : lines(board, {.width = 200, .height = 50})) text += line + '\n';
+  EXPECT_NE(
+      text.find("the link between peer 2 and peer 1 costs 0.5 s a round (25 %, $0.0750/h) since 00:16:20: "
+                "replace it by a machine elsewhere"),
+      std::string::npos)
+      << text;
+}
+
+TEST(TerminalView, of_a_dead_run_says_since_when_and_has_no_speed) {
+  Board board = full_board();
+  board.complete = false;
+  board.ended.clear();
+  board.is_dead_since(1001);
+  std::string text;
+  for (const std::string& line : lines(board, {.width = 200, .height = 50})) text += line + '\n';
+  EXPECT_NE(text.find("DEAD since 00:16:41 UTC: start it again"), std::string::npos) << text;
+  EXPECT_EQ(text.find("to go"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/delays.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <set>
+
+#include "base/median.h"
+#include "swarm/shares/bound.h"
+#include "world/event_table.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+
+/// A round is closed when one so much later begins to be decided: all that follow the run have told of it.
+constexpr Round kClosedAfter = 2;
+/// Speeds of like machines differ by less.
+constexpr double kLikeSpeed = 0.9;
+constexpr double kClearly = 2;
+/// A bandwidth below this part of the median is examined.
+constexpr double kThinLink = 0.75;
+/// Transfers take longer than the bound: up to this many times is put down to bandwidth.
+constexpr double kMostOverBound = 2;
+/// Most of a peer's time that a cause may take: a speed is never judged by less of it than the rest.
+constexpr double kMostExcess = 0.95;
+
+template <class T, class Value>
+std::optional<double> median_of_others(const std::vector<T>& all, const T& self, Value value) {
+  std::vector<double> values;
+  for (const T& one : all)
+    if (&one != &self) values.push_back(value(one));
+  return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
+}
+
+/// More than the others have, if it is twice as much: less is the noise of a machine that works. A lone peer
+/// has nobody to compare with.
+template <class T, class Value>
+double more_than_others(const std::vector<T>& all, const T& self, Value value) {
+  const auto usual = median_of_others(all, self, value);
+  return usual && value(self) > kClearly * *usual ? value(self) - *usual : 0;
+}
+
+std::optional<PeerId> slow_peer(std::string_view name) {
+  if (!name.starts_with(world::kSlowTo)) return std::nullopt;
+  name.remove_prefix(world::kSlowTo.size());
+  PeerId peer;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), peer.value);
+  return read.ec == std::errc{} ? std::optional(peer) : std::nullopt;
+}
+
+double bound_of(const std::vector<swarm::Participant>& participants) {
+  return swarm::best_split(participants).seconds_per_byte;
+}
+
+}  // namespace
+
+void Delays::Counter::call(std::optional<double> now) {
+  if (now) last = at_call = std::max(*now, at_commit);
+}
+
+Delays::Grown Delays::Counter::commit(std::optional<double> now) {
+  const bool known = last && now;
+  const double called = std::max(at_call, at_commit), before = at_commit;
+  if (now) last = at_commit = *now;
+  if (!known) return {};
+  return {std::max(0.0, called - before), std::max(0.0, *now - called)};
+}
+
+double Delays::Suspect::recent_seconds() const { return std::accumulate(recent.begin(), recent.end(), 0.0); }
+
+void Delays::take(const Seen& seen) {
+  const world::Event& event = seen.event();
+  Peer& peer = peers_[seen.writer()];
+  switch (event.phase) {
+    case Phase::start:
+      peer = {.hardware = event.text("hardware")};
+      peer.queued.start();
+      peer.disk.start();
+      break;
+    case Phase::call:
+      if (const auto bound_s = finite_in(event, "bound_s")) open_[event.round].bound_s = *bound_s;
+      if (event.round == std::exchange(peer.called, event.round)) break;  // again: a peer was lost
+      peer.queued.call(finite_in(event, "queued_s"));
+      peer.disk.call(finite_in(event, "disk_s"));
+      break;
+    case Phase::commit:
+      take_commit(seen);
+      break;
+    default:
+      break;
+  }
+}
+
+void Delays::take_commit(const Seen& seen) {
+  const world::Event& event = seen.event();
+  Peer& peer = peers_[seen.writer()];
+  const auto number = [&](const char* name) { return finite_in(event, name).value_or(0); };
+  const Grown queued = peer.queued.commit(finite_in(event, "queued_s"));
+  const Grown disk = peer.disk.commit(finite_in(event, "disk_s"));
+  peer.bandwidth = {number("up_mbit_s"), number("down_mbit_s"), {}};
+  for (const auto& [name, value] : event.numbers)
+    if (const auto to = slow_peer(name); to && value > 0) peer.bandwidth.slow.push_back({*to, value});
+
+  while (!open_.empty() && open_.begin()->first + kClosedAfter <= event.round) {
+    close(open_.begin()->second);
+    open_.erase(open_.begin());
+  }
+  Account& account = open_[event.round];
+  if (account.committed_s == 0) account.committed_s = seen.at_s;
+  if (!finite_in(event, "work_s")) return;
+  account.parts.push_back({.peer = seen.writer(),
+                           .samples = number("samples"),
+                           .work_s = number("work_s"),
+                           .data_s = number("data_s"),
+                           .calc_s = number("calc_s"),
+                           .comm_s = std::max(0.0, number("comm_s") - number("hidden_s")),
+                           .queued = queued,
+                           .disk = disk});
+}
+
+void Delays::rewind(Round to) { open_.erase(open_.upper_bound(to), open_.end()); }
+
+/// Seconds of a peer's time in which it would have computed, were it like the others.
+std::map<Delay::Cause, double> Delays::excess(const Account& account, const Part& part) const {
+  using Cause = Delay::Cause;
+  const auto queued = [](const Part& p) { return p.queued.computing; };
+  const auto disk = [](const Part& p) { return p.disk.computing; };
+  std::map<Cause, double> lost_s;
+  lost_s[Cause::loader] = part.data_s;
+  lost_s[Cause::core] = std::min(more_than_others(account.parts, part, queued), part.work_s - part.data_s);
+  lost_s[Cause::disk] = more_than_others(account.parts, part, disk);
+
+  const auto pure_speed = [&](const Part& p) {
+    return p.samples / std::max(1e-9, p.work_s - p.data_s - std::min(queued(p), 0.9 * (p.work_s - p.data_s)));
+  };
+  const auto hardware = [&](const Part& p) { return peers_.at(p.peer).hardware; };
+  std::vector<Part> like = {part};
+  for (const Part& other : account.parts)
+    if (&other != &part && hardware(other) == hardware(part)) like.push_back(other);
+  const double speed = pure_speed(part), usual = median_of_others(like, like[0], pure_speed).value_or(speed);
+  const double pure_s = part.work_s - part.data_s - lost_s[Cause::core];
+  if (speed < kLikeSpeed * usual) lost_s[Cause::compute] = pure_s * (1 - speed / usual);
+  return lost_s;
+}
+
+void Delays::add_computing(const Account& account, Costs& costs) const {
+  const std::vector<Part>& parts = account.parts;
+  const auto calc_s = [](const Part& p) { return p.calc_s; };
+  const auto span_s = [&](const Part& p) {
+    return p.work_s + more_than_others(parts, p, [](const Part& one) { return one.disk.computing; });
+  };
+  double speed = 0;
+  std::vector<double> durations;
+  for (const Part& part : parts) {
+    speed += part.samples / span_s(part);
+    durations.push_back(part.calc_s);
+  }
+  const double usual_s = median(durations);
+  for (const Part& part : parts) {
+    const double own = part.samples / span_s(part);
+    const std::map<Delay::Cause, double> lost_s = excess(account, part);
+    auto worst = std::ranges::max_element(lost_s, {}, [](const auto& one) { return one.second; });
+    for (const auto& [cause, seconds] : lost_s) {
+      const double part_lost = std::min(kMostExcess, seconds / span_s(part));
+      const double better = own / (1 - part_lost);
+      costs[{cause, part.peer}] += usual_s * (1 - speed / (speed - own + better));
+    }
+    const double late_s = part.calc_s - median_of_others(parts, part, calc_s).value_or(part.calc_s);
+    if (late_s > 0 && worst->second > 0) costs[{worst->first, part.peer}] += late_s;
+  }
+}
+
+/// Returns what is left of the averaging for its links.
+double Delays::add_averaging(const Account& account, Costs& costs) const {
+  const std::vector<Part>& parts = account.parts;
+  double comm_s = parts.front().comm_s, explained_s = 0;
+  for (const Part& part : parts) comm_s = std::min(comm_s, part.comm_s);
+  for (const Part& part : parts) {
+    const double queued_s = more_than_others(parts, part, [](const Part& p) { return p.queued.averaging; });
+    const double disk_s = more_than_others(parts, part, [](const Part& p) { return p.disk.averaging; });
+    const double core_s = std::min(comm_s, queued_s), wrote_s = std::min(comm_s, disk_s);
+    costs[{Delay::Cause::core, part.peer}] += core_s;
+    costs[{Delay::Cause::disk, part.peer}] += wrote_s;
+    explained_s = std::max(explained_s, core_s + wrote_s);
+  }
+  return std::max(0.0, comm_s - explained_s);
+}
+
+void Delays::add_links(const Account& account, double comm_s, Costs& costs) const {
+  std::vector<swarm::Participant> all;
+  for (const Part& part : account.parts)
+    all.push_back({.peer = part.peer, .bandwidth = peers_.at(part.peer).bandwidth});
+  if (!swarm::fill_in_lines(all)) return;
+  const double bound = bound_of(all);
+  const double most_s = account.bound_s > 0 ? std::min(comm_s, kMostOverBound * account.bound_s) : comm_s;
+  const auto charge = [&](const Key& key, const std::vector<swarm::Participant>& without) {
+    if (bound > 0) costs[key] += most_s * std::max(0.0, 1 - bound_of(without) / bound);
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto up = [](const swarm::Participant& p) { return p.bandwidth.up_bytes_per_s; };
+    const auto down = [](const swarm::Participant& p) { return p.bandwidth.down_bytes_per_s; };
+    const double usual_up = median_of_others(all, all[i], up).value_or(0);
+    const double usual_down = median_of_others(all, all[i], down).value_or(0);
+    if (up(all[i]) < kThinLink * usual_up || down(all[i]) < kThinLink * usual_down) {
+      std::vector<swarm::Participant> without = all;
+      without[i].bandwidth.up_bytes_per_s = std::max(up(all[i]), usual_up);
+      without[i].bandwidth.down_bytes_per_s = std::max(down(all[i]), usual_down);
+      charge({Delay::Cause::link, all[i].peer}, without);
+    }
+  }
+  // Both directions of a pair are one link.
+  std::set<std::pair<PeerId, PeerId>> pairs;
+  for (const swarm::Participant& one : all)
+    for (const wire::PairRate& slow : one.bandwidth.slow) pairs.insert(std::minmax(one.peer, slow.to));
+  for (const auto& [a, b] : pairs) {
+    std::vector<swarm::Participant> without = all;
+    for (swarm::Participant& one : without)
+      std::erase_if(one.bandwidth.slow, [&, a = a, b = b](const wire::PairRate& slow) {
+        return std::pair<PeerId, PeerId>(std::minmax(one.peer, slow.to)) == std::pair(a, b);
+      });
+    charge({Delay::Cause::link, a, b}, without);
+  }
+}
+
+void Delays::close(const Account& account) {
+  const double begun_s = closed_s_.value_or(account.committed_s);
+  if (account.committed_s == 0) return;
+  closed_s_ = std::max(begun_s, account.committed_s);
+  Account worked = account;
+  std::erase_if(worked.parts, [](const Part& part) { return part.samples <= 0 || part.work_s <= 0; });
+  Costs costs;
+  if (!worked.parts.empty()) {
+    add_computing(worked, costs);
+    add_links(worked, add_averaging(worked, costs), costs);
+  }
+  took_.push_back(*closed_s_ - begun_s);
+  if (took_.size() > kRecentRounds) took_.pop_front();
+  charge(costs, begun_s);
+}
+
+void Delays::charge(const Costs& costs, double begun_s) {
+  for (const auto& [key, seconds] : costs)
+    if (seconds > 0) suspects_.try_emplace(key);
+  const double took_s = std::accumulate(took_.begin(), took_.end(), 0.0);
+  for (auto& [key, suspect] : suspects_) {
+    const auto cost = costs.find(key);
+    const double seconds = cost == costs.end() ? 0 : cost->second;
+    suspect.seconds += seconds;
+    suspect.recent.push_back(seconds);
+    if (suspect.recent.size() > kRecentRounds) suspect.recent.pop_front();
+    const bool counts = suspect.recent_seconds() > kNamedShare * took_s;
+    if (!counts) suspect.since_s.reset();
+    if (counts && !suspect.since_s) suspect.since_s = begun_s;
+  }
+  if (suspects_.size() <= kMostSuspects) return;
+  std::erase_if(suspects_, [](const auto& one) { return one.second.recent_seconds() <= 0; });
+}
+
+std::vector<Delay> Delays::board(std::optional<double> usd_per_h) const {
+  const double took_s = std::accumulate(took_.begin(), took_.end(), 0.0);
+  std::vector<Delay> delays;
+  for (const auto& [key, suspect] : suspects_) {
+    Delay& delay = delays.emplace_back();
+    delay.cause = key.cause;
+    delay.peer = key.peer;
+    delay.to = key.to;
+    delay.since_s = suspect.since_s;
+    delay.round_s = suspect.recent_seconds() / static_cast<double>(std::max<std::size_t>(1, took_.size()));
+    delay.share = took_s > 0 ? std::min(1.0, suspect.recent_seconds() / took_s) : 0;
+    delay.seconds = suspect.seconds;
+    if (!usd_per_h) continue;
+    delay.usd_per_h = delay.share * *usd_per_h;
+    delay.usd = delay.seconds / 3600 * *usd_per_h;
+  }
+  std::ranges::stable_sort(delays, [](const Delay& a, const Delay& b) {
+    return std::pair(a.round_s, a.seconds) > std::pair(b.round_s, b.seconds);
+  });
+  if (delays.size() > Board::kMostDelays) delays.resize(Board::kMostDelays);
+  return delays;
+}
+
+}  // namespace tw::monitor

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/fold/delays.h"
+
+#include <gtest/gtest.h>
+
+#include "monitor/report/test_story.h"
+
+namespace tw::monitor {
+namespace {
+
+using world::Phase;
+using Cause = Delay::Cause;
+
+/// What differs at one peer from the others. Rounds of 64 samples a peer, 1 s of work and 0.2 s of averaging.
+struct Odd {
+  double samples = 64, work_s = 1, data_s = 0, late_s = 0;
+  double queued_computing_s = 0, queued_averaging_s = 0, disk_computing_s = 0, disk_averaging_s = 0;
+  double up_mbit_s = 100, down_mbit_s = 100;
+  std::optional<PeerId> slow_to{};
+};
+
+/// Logs of four peers; the third one is odd in rounds [from, to].
+class Fleet {
+ public:
+  explicit Fleet(Odd odd, Round from = 1, Round to = 100) : odd_(odd), from_(from), to_(to) {}
+
+  double comm_s = 0.2, hidden_s = 0;
+  std::string hardware_of_odd = "8 cores";
+
+  Board board(Round rounds) {
+    for (std::uint64_t peer = 1; peer <= 4; ++peer)
+      story_.add(peer, 0,
+                 {.phase = Phase::start,
+                  .numbers = {{"usd_per_h", 0.25}},
+                  .texts = {{"hardware", peer == 3 ? hardware_of_odd : "8 cores"}}});
+    for (Round round = 1; round <= rounds; ++round)
+      for (std::uint64_t peer = 1; peer <= 4; ++peer)
+        add(peer, round, peer == 3 && from_ <= round && round <= to_ ? odd_ : Odd());
+    return journal_of(story_.logs()).board();
+  }
+
+  /// The first cause and its peer.
+  Delay worst(Round rounds = 20) {
+    const Board found = board(rounds);
+    return found.delays.empty() ? Delay() : found.delays.front();
+  }
+
+ private:
+  void add(std::uint64_t peer, Round round, const Odd& odd) {
+    const double begin = 2.0 * static_cast<double>(round);
+    Grown& grown = grown_[peer];
+    story_.add(peer, begin, {.phase = Phase::accumulate, .round = round});
+    grown.queued += odd.queued_computing_s;
+    grown.disk += odd.disk_computing_s;
+    story_.add(peer, begin + 1,
+               {.phase = Phase::call,
+                .round = round,
+                .numbers = {{"queued_s", grown.queued}, {"disk_s", grown.disk}}});
+    grown.queued += odd.queued_averaging_s;
+    grown.disk += odd.disk_averaging_s;
+    world::Event commit{.phase = Phase::commit,
+                        .round = round,
+                        .numbers = {{"samples", odd.samples},
+                                    {"samples_total", 256.0 * static_cast<double>(round)},
+                                    {"work_s", odd.work_s},
+                                    {"data_s", odd.data_s},
+                                    {"calc_s", 1 + odd.late_s},
+                                    {"comm_s", comm_s - odd.late_s},
+                                    {"hidden_s", hidden_s},
+                                    {"queued_s", grown.queued},
+                                    {"disk_s", grown.disk},
+                                    {"up_mbit_s", odd.up_mbit_s},
+                                    {"down_mbit_s", odd.down_mbit_s}}};
+    if (odd.slow_to) commit.numbers.emplace_back("slow:" + to_string(*odd.slow_to), 5);
+    story_.add(peer, begin + 1.3, std::move(commit));
+  }
+
+  struct Grown {
+    double queued = 0, disk = 0;
+  };
+
+  Story story_;
+  Odd odd_;
+  Round from_, to_;
+  std::map<std::uint64_t, Grown> grown_;
+};
+
+TEST(Delays, of_like_peers_are_none) {
+  const Board board = Fleet(Odd()).board(20);
+  EXPECT_TRUE(board.delays.empty()) << what_of(board.delays.front());
+}
+
+TEST(Delays, of_a_loader_are_the_samples_that_its_peer_would_have_done) {
+  const Delay worst = Fleet({.samples = 32, .work_s = 1, .data_s = 0.5}).worst();
+  EXPECT_EQ(worst.cause, Cause::loader);
+  EXPECT_EQ(worst.peer, PeerId{3});
+  EXPECT_NEAR(worst.round_s, 1.0 / 8, 1e-9) << "7 of 8 parts of the speed that the four could have";
+  EXPECT_NEAR(worst.share, 1.0 / 16, 1e-9) << "a round takes 2 s";
+  EXPECT_NEAR(*worst.usd_per_h, 1.0 / 16, 0.005)
+      << "of 1 USD an hour; the machines began before the first round";
+}
+
+TEST(Delays, of_a_slow_peer_are_judged_by_others_on_its_hardware) {
+  EXPECT_EQ(Fleet({.samples = 32}).worst().cause, Cause::compute);
+  EXPECT_EQ(Fleet({.samples = 32}).worst().peer, PeerId{3});
+  Fleet other({.samples = 32});
+  other.hardware_of_odd = "2 cores";
+  EXPECT_TRUE(other.board(20).delays.empty()) << "nobody else has such a machine";
+}
+
+TEST(Delays, of_a_busy_processor_are_no_slow_computing) {
+  const Delay worst = Fleet({.samples = 32, .queued_computing_s = 0.5}).worst();
+  EXPECT_EQ(worst.cause, Cause::core);
+  EXPECT_EQ(worst.peer, PeerId{3});
+}
+
+TEST(Delays, of_a_disk_hold_up_averaging_in_full) {
+  const Delay worst = Fleet({.disk_computing_s = 0.05, .disk_averaging_s = 0.15}).worst();
+  EXPECT_EQ(worst.cause, Cause::disk);
+  EXPECT_GT(worst.round_s, 0.15);
+}
+
+TEST(Delays, of_a_last_microbatch_count_in_full) {
+  const Delay late = Fleet({.samples = 32, .late_s = 0.1}).worst(), in_time = Fleet({.samples = 32}).worst();
+  EXPECT_EQ(late.cause, Cause::compute);
+  EXPECT_NEAR(late.round_s, in_time.round_s + 0.1, 1e-9);
+}
+
+TEST(Delays, of_a_thin_link_are_the_difference_of_the_bounds) {
+  const Delay worst = Fleet({.up_mbit_s = 20, .down_mbit_s = 20}).worst();
+  EXPECT_EQ(worst.cause, Cause::link);
+  EXPECT_EQ(worst.peer, PeerId{3});
+  EXPECT_FALSE(worst.to);
+  EXPECT_NEAR(worst.round_s, 0.2 * (1 - 1.5 / 5), 0.01) << "T* of four equal ones, and with one at a fifth";
+}
+
+TEST(Delays, of_a_pair_name_both_ends) {
+  const Delay worst = Fleet({.slow_to = PeerId{1}}).worst();
+  EXPECT_EQ(worst.cause, Cause::link);
+  EXPECT_EQ(worst.to, PeerId{3});
+  EXPECT_EQ(what_of(worst), "the link between peer 1 and peer 3");
+}
+
+TEST(Delays, that_are_hidden_cost_nothing) {
+  Fleet fleet({.up_mbit_s = 20});
+  fleet.hidden_s = 0.2;
+  EXPECT_TRUE(fleet.board(20).delays.empty());
+}
+
+TEST(Delays, say_since_when_and_whether_they_are_over) {
+  const Odd slow{.samples = 32, .work_s = 1, .data_s = 0.5};
+  const double epoch = static_cast<double>(kEpochNanos) * 1e-9;
+  const Delay goes_on = Fleet(slow, 20).worst(40);
+  ASSERT_TRUE(goes_on.since_s);
+  EXPECT_GE(*goes_on.since_s, epoch + 2 * 19);
+  EXPECT_LE(*goes_on.since_s, epoch + 2 * 30) << "within the rounds of a window";
+  const Delay over = Fleet(slow, 5, 12).worst(40);
+  EXPECT_FALSE(over.since_s);
+  EXPECT_EQ(over.round_s, 0);
+  EXPECT_NEAR(over.seconds, 8 * 0.125, 1e-9) << "what it has cost stays";
+}
+
+TEST(Delays, are_not_made_by_a_process_that_began_again) {
+  Story story;
+  for (Round round = 1; round <= 10; ++round) {
+    for (std::uint64_t peer = 1; peer <= 3; ++peer) {
+      const double at = static_cast<double>(round);
+      const bool again = peer == 3 && round > 5;  // its counters began at 0
+      if (round == 1 || (peer == 3 && round == 6)) story.add(peer, at, {.phase = Phase::start});
+      const double queued = at + (again ? 0 : 1000);
+      story.add(peer, at + 0.5, {.phase = Phase::call, .round = round, .numbers = {{"queued_s", queued}}});
+      story.add(peer, at + 0.9,
+                {.phase = Phase::commit,
+                 .round = round,
+                 .numbers = {{"samples", 32}, {"work_s", 0.5}, {"calc_s", 0.5}, {"queued_s", queued}}});
+    }
+  }
+  for (const Delay& delay : journal_of(story.logs()).board().delays) EXPECT_LT(delay.seconds, 5);
+}
+
+}  // namespace
+}  // namespace tw::monitor
