@@ -46,14 +46,15 @@ def test_the_package_finds_its_library_and_leaves_pytorch_alone(installed):
     assert path.startswith(installed.python.rsplit("/bin/")[0]) and loaded == "False"
 
 
-def train(installed, *options):
-    run = [installed.tw, "run", "--peers", "3", "--wait-for", "3", "--kill", "3@10", *options, *settings()]
-    return installed.output(*run, "--", *installed.loop)
+def train(installed, folder, *options):
+    """Event logs lie in a folder of this name; by them the third peer is killed in round 10."""
+    run = [installed.tw, "run", "--peers", "3", "--wait-for", "3", "--out", installed.work / folder]
+    return installed.output(*run, "--kill", "3@10", *options, *settings(), "--", *installed.loop)
 
 
 @pytest.mark.parametrize("protection", [[], ["--insecure"]], ids=["TLS", "insecure"])
 def test_peers_train_one_is_killed_and_the_others_end_alike(installed, protection):
-    out = train(installed, *protection)
+    out = train(installed, "-".join(["logs", *protection]), *protection)
     done = parameters_of(out)
     assert len(done) == 2 and len(set(done)) == 1, out
 
@@ -71,9 +72,9 @@ def board(address):
 
 
 def test_the_page_shows_the_run(installed):
-    folder, address = installed.work / "shown", f"127.0.0.1:{free_port()}"
-    train(installed, "--out", folder)
-    watch = installed.start(installed.tw, "watch", folder, "--listen", address)
+    address = f"127.0.0.1:{free_port()}"
+    train(installed, "shown")
+    watch = installed.start(installed.tw, "watch", installed.work / "shown", "--listen", address)
     try:
         shown = board(address)
         assert len(shown["peers"]) == 3, shown
