@@ -16,7 +16,7 @@ import urllib.request
 
 import pytest
 from conftest import BUILT, ROOT, parameters_of, settings
-from systems import LEAST_PYTHONS
+from systems import LEAST_PYTHONS, System
 
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy serves this machine's pages
 pythons = set()  # versions with which tw ran
@@ -111,7 +111,7 @@ def test_peers_of_this_wheel_and_of_gcc_end_alike(installed, tmp_path):
 def https_server(installed):
     """Its address. Nobody but SSL_CERT_FILE vouches for it."""
     key, certificate = installed.work / "key.pem", installed.work / "cert.pem"
-    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
+    subject = ("-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1")
     make = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate)
     subprocess.run([*make, *subject], check=True, capture_output=True)
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
@@ -119,14 +119,33 @@ def https_server(installed):
     context.load_cert_chain(certificate, key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"https://localhost:{server.server_port}"
+    yield f"https://127.0.0.1:{server.server_port}"
     server.shutdown()
 
 
+def asks(installed, server, *words):
+    """Whether tw, started by these words, believes the server, which has nothing."""
+    index = [installed.tw, "data", "index", f"{server}/none.tar", "-o", installed.work / "none.twi"]
+    code, _, err = installed.run(*words, *index)
+    return code == 1 and "answered with 404" in err
+
+
 def test_servers_are_checked_against_the_certificates_that_the_user_names(installed, https_server):
-    command = ["env", f"SSL_CERT_FILE={installed.work}/cert.pem", installed.tw, "data", "index"]
-    told = installed.run(*command, f"{https_server}/none.tar", "-o", installed.work / "none.twi")
-    assert told[0] == 1 and "answered with 404" in told[2], told
+    assert asks(installed, https_server, "env", f"SSL_CERT_FILE={installed.work}/cert.pem")
+
+
+@pytest.mark.parametrize("installed", [System()], indirect=True, ids=str)
+@pytest.mark.parametrize(
+    "file",
+    ["ssl/certs/ca-certificates.crt", "pki/tls/certs/ca-bundle.crt", "ssl/ca-bundle.pem", "ssl/cert.pem"],
+)
+def test_certificates_are_found_where_other_systems_keep_them(installed, https_server, file):
+    """Debian and Ubuntu; RHEL and Amazon; SUSE; Arch."""
+    enter = """
+        unset SSL_CERT_FILE; mount -t tmpfs none /etc
+        mkdir -p "$(dirname "$1")"; cp "$0" "$1"; exec "${@:2}" """
+    words = ("unshare", "--mount", "bash", "-ec", enter, installed.work / "cert.pem", f"/etc/{file}")
+    assert asks(installed, https_server, *words)
 
 
 def test_without_pytorch_the_error_names_it(installed):
