@@ -30,7 +30,7 @@ NAMES = "abcdefgh"
 BITS = {"fp32": 32, "fp16": 16, "int8": 8.07, "int4": 4.07}  # a value, with the scales of blocks
 PAYLOAD = 0.994  # of a rate, with packets of 9000 bytes
 SKIPPED = 3  # rounds at the beginning
-GRID = {"mbit_s": (50, 200, 1000), "steps": (8, 32, 128), "mode": ("sync", "delayed")}
+GRID = {"mbit_s": (50, 200, 1000), "steps": (8, 32, 128), "mode": ("sync", "delayed", "local", "streaming")}
 
 
 def peer(folder, work_s, parameters):
@@ -54,7 +54,7 @@ def bound(arguments, cell):
     work_s = cell["steps"] * arguments.step_s
     sent = 2 * (arguments.peers - 1) / arguments.peers * arguments.parameters * BITS[arguments.codec]
     wire_s = sent / (cell["mbit_s"] * 1e6 * PAYLOAD)
-    return work_s / (work_s + wire_s if cell["mode"] == "sync" else max(work_s, wire_s))
+    return work_s / (work_s + wire_s if cell["mode"] in ("sync", "local") else max(work_s, wire_s))
 
 
 def start(folder, number, addresses, command):
@@ -115,7 +115,7 @@ def main():
     parser.add_argument("--json", action="store_true", help='{"cells": [...]} on stdout at the end')
     parser.add_argument("--mbit-s", type=float, default=200)
     parser.add_argument("--steps", type=int, default=32, help="of a peer, between two averagings")
-    parser.add_argument("--mode", choices=("sync", "delayed"), nargs="*", default=["sync", "delayed"])
+    parser.add_argument("--mode", choices=GRID["mode"], nargs="*", default=GRID["mode"])
     parser.add_argument("--codec", choices=BITS, default="int4")
     parser.add_argument("--peers", type=int, default=4)
     parser.add_argument("--parameters", type=int, default=30_800_000)

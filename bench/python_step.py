@@ -49,11 +49,12 @@ def measure(mode, arguments):
             target_batch_size=samples * microbatches,
             rounds=arguments.rounds + 1,
             codec=arguments.codec,
+            mode=arguments.run_mode,
             insecure=True,
             listen="127.0.0.1:0",
             progress="off",
         )
-        opt = run.optimizer(model, inner, batch_size=samples)
+        opt = run.optimizer(model, inner, batch_size=samples, accumulate=arguments.accumulate)
         run.start()
     step_s, began = [], time.monotonic()
     for at in range((arguments.rounds + 1) * microbatches):
@@ -62,14 +63,15 @@ def measure(mode, arguments):
             began = time.monotonic()
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             loss = model(inputs).float().pow(2).mean()
-        (loss if run else loss / microbatches).backward()
+        local = arguments.run_mode in ("local", "streaming")
+        (loss if run or local else loss / microbatches).backward()
+        wait()
         if run:
-            wait()
             before = time.monotonic()
             if not opt.step():
                 step_s.append(time.monotonic() - before)
             opt.zero_grad()
-        elif at % microbatches == microbatches - 1:
+        elif local or at % microbatches == microbatches - 1:
             opt.step()
             opt.zero_grad()
     wait()
@@ -108,6 +110,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--codec", default="fp32")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--run-mode", default="sync", help="training.mode")
+    parser.add_argument("--accumulate", default="auto", help="as in run.optimizer()")
     parser.add_argument("--mode", choices=["bare", "run"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.mode:
@@ -126,7 +130,7 @@ def main():
     limit_ms = 0.3 + 12 * parameters / 10e9 * 1e3
     print(
         f"parameters                {parameters / 1e6:.1f} M, codec {arguments.codec}, {arguments.threads}"
-        " threads"
+        f" threads, {arguments.run_mode}, {arguments.microbatches} microbatches a round"
     )
     ratio = statistics.median(ratios)
     print(f"bare loop                 {median('bare', 'samples_s'):.2f} samples/s")

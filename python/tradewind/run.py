@@ -17,6 +17,7 @@ from .loop.loop import whole_samples
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
 from .model.layout import Modules
 from .model.schedule import RoundScheduler, SchedulerLike
+from .model.local import trained_of
 from .model.trained import Begun, Trained, TrainedOptions
 
 # Of run.fit(), where neither an argument nor a DataLoader says.
@@ -64,6 +65,7 @@ class Run:
         batch_size: Optional[int] = None,
         engine: str = "auto",
         alias: bool = True,
+        accumulate: str = "auto",
     ) -> Optimizer:
         """The optimizer for the loop: its step() trains with all peers.
 
@@ -72,13 +74,14 @@ class Run:
         statistics (BatchNorm) are averaged ("mean") or each peer's own ("local"). batch_size: samples of a
         step() where nothing else tells. engine: "auto" lets the engine compute SGD, Adam, AdamW and Lamb,
         and runs others as they are; "torch" runs all as they are; "tradewind" refuses others. alias: False
-        keeps the model's memory apart from the engine's.
+        keeps the model's memory apart from the engine's. accumulate: where the gradients of a round are added up:
+        "host" (the engine), "device" (where they are; they cross once a round), or "auto" ("host" on the CPU).
         """
         life = self._life
         life.refuse_second()
-        options = TrainedOptions(scheduler, clip_grad_norm, buffers, engine, alias)
+        options = TrainedOptions(scheduler, clip_grad_norm, buffers, engine, alias, accumulate)
         life.batch_size = None if batch_size is None else whole_samples(batch_size)
-        life.trained = Trained(model, optimizer, options)
+        life.trained = trained_of(model, optimizer, options, life.settings.values, life.node is not None)
         return Optimizer(life, optimizer)
 
     def scheduler(self, scheduler: Any) -> Any:
@@ -202,6 +205,12 @@ class Run:
         Inside another pause it changes nothing.
         """
         return self._life.paused(why)
+
+    def committed(self) -> ContextManager[None]:
+        """A context in which the model has the run's parameters: to evaluate or save it. With mode="local" and
+        "streaming" it has its own else, until the run is over.
+        """
+        return self._life.trained.committed()
 
     def barrier(self) -> None:
         """Waits until all live peers of the run have called it as often; between steps.

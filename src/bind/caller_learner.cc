@@ -11,7 +11,8 @@ void CallerWork::initial_parameters(std::span<float> out) { std::ranges::copy(in
 train::WorkDone CallerWork::work(std::span<const float>, const swarm::WorkItem&,
                                  std::span<float> gradient_sum) {
   const HandIn handed = std::exchange(hand_in_, {});
-  add_tensors(handed.gradients, static_cast<float>(handed.weight), gradient_sum, handed.threads);
+  if (!handed.gradients.empty())
+    add_tensors(handed.gradients, static_cast<float>(handed.weight), gradient_sum, handed.threads);
   return handed.done;
 }
 

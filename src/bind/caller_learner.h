@@ -25,8 +25,8 @@ struct HandIn {
 /// The program as a model: its tensors, its first parameters, and the results that it hands in.
 class CallerWork final : public train::Model {
  public:
-  CallerWork(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial)
-      : tensor_sizes_(std::move(tensor_sizes)), initial_(std::move(initial)) {}
+  CallerWork(std::vector<std::uint64_t> tensor_sizes, std::vector<float> initial, Callbacks callbacks)
+      : tensor_sizes_(std::move(tensor_sizes)), initial_(std::move(initial)), callbacks_(callbacks) {}
 
   /// The program's thread, before the job of its gradient runs.
   void hand_in(const HandIn& hand_in) { hand_in_ = hand_in; }
@@ -37,9 +37,14 @@ class CallerWork final : public train::Model {
   train::WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
                        std::span<float> gradient_sum) override;
 
+  bool collects() const override { return callbacks_.has_contribution(); }
+
+  void collect(Round round, std::span<float> sum) override { callbacks_.contribution(round, sum); }
+
  private:
   std::vector<std::uint64_t> tensor_sizes_;
   std::vector<float> initial_;
+  Callbacks callbacks_;
   HandIn hand_in_;
 };
 
@@ -72,6 +77,10 @@ class CallerLearner final : public train::Learner {
   train::SlotValues contribution(Round round, std::uint32_t slot) override {
     return engine_->contribution(round, slot);
   }
+
+  bool has_uncollected(Round round) const override { return engine_->has_uncollected(round); }
+
+  void collect(Done<Unit> done) override { engine_->collect(std::move(done)); }
 
   void forget_sums() override { engine_->forget_sums(); }
 

@@ -406,6 +406,10 @@ void Callbacks::save() const {
   if (calls_.save != nullptr && calls_.save(calls_.user) != 0) throw CallbackFailed();
 }
 
+void Callbacks::contribution(Round round, std::span<float> sum) const {
+  if (calls_.contribution(calls_.user, round, sum.data(), sum.size()) != 0) throw CallbackFailed();
+}
+
 void Callbacks::warn(const std::string& line) const {
   if (calls_.warn != nullptr) return calls_.warn(calls_.user, line.c_str());
   fmt::print(stderr, "tradewind: {}\n", printable_line(line));

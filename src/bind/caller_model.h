@@ -65,6 +65,10 @@ class Callbacks {
 
   void save() const;
 
+  bool has_contribution() const { return calls_.contribution != nullptr; }
+
+  void contribution(Round round, std::span<float> sum) const;
+
   /// One sentence for the user: to the program, else to stderr.
   void warn(const std::string& line) const;
 

@@ -49,7 +49,7 @@ std::optional<spot::Signal> notice_of(int signal) {
 
 PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)),
-      work_(plan_.model.tensor_sizes, std::move(initial)),
+      work_(plan_.model.tensor_sizes, std::move(initial), plan_.callbacks),
       verdict_(host::environment_value("TRADEWIND_VERDICT")),
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
@@ -64,7 +64,7 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
   beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);
   const train::EngineLearner::Options options{
       .run = session.run, .geometry = geometry, .chunk_bytes = session.chunk_bytes};
-  auto engine = std::make_unique<train::EngineLearner>(work_, state_, options, *executor_, *beside_);
+  auto engine = std::make_unique<train::EngineLearner>(state_, options, *executor_, *beside_);
   auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
   learner_ = learner.get();
   peer_.emplace(loop_, *executor_, std::move(plan_.links),

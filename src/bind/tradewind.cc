@@ -22,6 +22,7 @@
 #include "host/system/allocation.h"
 #include "host/system/signal_tap.h"
 #include "host/tcp/fork_guard.h"
+#include "train/run/run_names.h"
 
 using namespace tw;
 using namespace tw::bind;
@@ -153,6 +154,7 @@ int barrier(tw_peer& peer, std::uint32_t limit_ms) {
 /// So that others get this peer's state while its program is busy.
 int written_out(train::TrainState& state) {
   try {
+    state.collect();
     state.write_out();
     return TW_OK;
   } catch (const CallbackFailed& asked) {
@@ -223,6 +225,9 @@ int tw_open(const tw_setting* settings, size_t count, const tw_model* model, con
       return misuse("an optimizer of the program's own needs tw_calls.update");
     auto read = read_settings({settings, count});
     if (!read) return misuse(read.error().message);
+    if (read.value().run.is_local() && !callbacks.has_contribution())
+      return misuse(fmt::format("training.mode {}: it needs tw_calls.contribution",
+                                train::name_of(read.value().run.mode.kind)));
     if (const Status fits = adapt(read.value(), given.value()); !fits) return misuse(fits.error().message);
     *peer = new tw_peer{std::move(given).value(), callbacks, std::move(read).value()};
     return int{TW_OK};
@@ -277,9 +282,13 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
     if (peer->in_hand.empty()) return misuse("no order is in hand (tw_next)");
-    if (gradient == nullptr || gradient->gradients == nullptr) return misuse("a null pointer");
-    const std::span<const tw_tensor> given(gradient->gradients, gradient->gradient_count);
-    if (const Status fits = check_tensors(peer->model, given); !fits) return misuse(fits.error().message);
+    if (gradient == nullptr) return misuse("a null pointer");
+    const bool later = peer->callbacks.has_contribution();
+    if (later != (gradient->gradients == nullptr))
+      return misuse(later ? "gradients, while tw_calls.contribution has them" : "a null pointer");
+    const std::span<const tw_tensor> given(gradient->gradients, later ? 0 : gradient->gradient_count);
+    if (const Status fits = later ? Status(Unit{}) : check_tensors(peer->model, given); !fits)
+      return misuse(fits.error().message);
     if (const auto bad = first_not_finite(given, peer->work_threads()); bad)
       return misuse(fmt::format("the gradient of tensor {} is not finite", *bad));
     const std::uint64_t samples = gradient->samples, most = peer->in_hand.count();
@@ -318,11 +327,12 @@ int tw_drop(tw_peer* peer) {
 int tw_busy(tw_peer* peer, const char* why) {
   return guarded([&] {
     if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
-    peer->thread->pause(why != nullptr);
     train::TrainState& state = *peer->thread->state();
     if (why == nullptr) state.write_again();
-    if (why != nullptr && peer->compute == std::this_thread::get_id()) return written_out(state);
-    return int{TW_OK};
+    int done = TW_OK;
+    if (why != nullptr && peer->compute == std::this_thread::get_id()) done = written_out(state);
+    peer->thread->pause(why != nullptr);
+    return done;
   });
 }
 

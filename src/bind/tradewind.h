@@ -30,7 +30,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 9
+#define TW_ABI 10
 
 enum tw_status {
   TW_OK = 0,
@@ -44,10 +44,8 @@ enum tw_status {
   TW_CONDEMNED = -4, /* tw_start: this machine has a notice, so the peer did not join */
 };
 
-/* The calling thread's last error, until its next call. Never null. */
+/* The calling thread's last error, until its next call (never null). TW_ABI of the library; its version. */
 TW_API const char* tw_last_error(void);
-
-/* TW_ABI of the library, and its version, "0.4.0". Any thread. */
 TW_API uint32_t tw_abi(void);
 TW_API const char* tw_version(void);
 
@@ -127,14 +125,18 @@ typedef struct {
    * other peers or a checkpoint, and at the beginning. */
   int (*load)(void* user, uint64_t round, int restored);
 
-  /* Parameters and state are about to be copied for a joiner or a checkpoint: time to write to the program's
-   * own vectors. */
+  /* Parameters and state are about to be copied for others: time to write to the program's own vectors. */
   int (*save)(void* user);
 
-  /* One sentence for the user, once: something that was promised or set up does not work (a checkpoint cannot
-   * be written, nobody answers for notices, the budget is spent), or works again. The same texts are events
-   * of the phase "warn" (tw_events). Null: they are written to stderr. */
+  /* One sentence for the user, once: what was promised does not work (a checkpoint, notices, the budget), or
+   * works again. The same texts are events of the phase "warn" (tw_events). Null: they go to stderr. */
   void (*warn)(void* user, const char* text);
+
+  /* Adds to `sum` what was computed in all orders that tw_done took since the last call, all of this round,
+   * and begins at zero: gradients can stay on a device. The modes local and streaming need it: samples x (own
+   * parameters when the change began - now); the groups are the outer step (docs/modes.md). Called when a sum
+   * is due, before `load`, and inside tw_busy. Null: tw_done hands gradients in. */
+  int (*contribution)(void* user, uint64_t round, float* sum, uint64_t count);
 } tw_calls;
 
 enum tw_dtype { TW_FLOAT32 = 0, TW_FLOAT16 = 1, TW_BFLOAT16 = 2 };
@@ -177,7 +179,7 @@ TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int6
 TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
 
 typedef struct {
-  const tw_tensor* gradients; /* as many as the model has tensors */
+  const tw_tensor* gradients; /* as many as the model has tensors; null with tw_calls.contribution */
   size_t gradient_count;
   double weight;        /* each gradient is multiplied by it: `samples` for a mean, 1 for a sum */
   uint64_t samples;     /* of the order that they are of: 1 to order.samples; the rest stays with this peer */
@@ -204,7 +206,6 @@ TW_API int tw_barrier(tw_peer* peer, uint32_t limit_ms);
 /* ---- memory */
 
 typedef struct tw_memory tw_memory;
-
 /* A vector of the peer: 0 the parameters; then the engine's optimizer buffers, as long as the parameters
  * (sgd: velocity; adam, adamw, lamb: both moments); then those of tw_model.state_sizes. It never moves, and
  * lives until tw_release and tw_close were both called. *count: values. Null: no such vector. */
@@ -221,7 +222,6 @@ TW_API char* tw_view(tw_peer* peer);
 
 /* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
 TW_API char* tw_events(tw_peer* peer);
-
 TW_API void tw_free(char* text);
 
 /* ---- the end */

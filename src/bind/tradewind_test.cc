@@ -76,7 +76,11 @@ class Program {
             },
         .warn = hears ? [](void* user,
                            const char* text) { static_cast<Program*>(user)->warnings.emplace_back(text); }
-                      : decltype(tw_calls::warn){}};
+                      : decltype(tw_calls::warn){},
+        .contribution =
+            keeps ? [](void* user, std::uint64_t, float* sum,
+                       std::uint64_t count) { return static_cast<Program*>(user)->give(sum, count); }
+                  : decltype(tw_calls::contribution){}};
     return tw_open(settings.data(), settings.size(), &model, &calls, &peer);
   }
 
@@ -107,11 +111,25 @@ class Program {
       const std::uint64_t counted = std::min(batch, order.samples);
       const std::vector<tw_tensor> tensors = tensors_of(gradient);
       const std::string wants = order.round == 3 ? "rate" : "";
-      const tw_gradient handed{tensors.data(), 2, static_cast<double>(counted), counted, batch, 0,
+      const tw_gradient handed{keeps ? nullptr : tensors.data(),
+                               2,
+                               static_cast<double>(counted),
+                               counted,
+                               batch,
+                               0,
                                wants.c_str()};
-      if (tw_done(peer, &handed) == TW_OK) samples += counted;
+      if (tw_done(peer, &handed) != TW_OK) continue;
+      samples += counted;
+      for (std::size_t i = 0; i < 4; ++i) kept[i] += static_cast<float>(counted) * gradient[i];
     }
     return status;
+  }
+
+  /// tw_calls.contribution
+  int give(float* sum, std::uint64_t count) {
+    EXPECT_EQ(4U, count);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += std::exchange(kept[i], 0.0F);
+    return 0;
   }
 
   std::string view() const {
@@ -149,7 +167,9 @@ class Program {
   std::vector<std::string> agreed;  ///< settings of each round's record
   int saves = 0;                    ///< calls of save
   std::uint64_t fails_in = 0;       ///< round whose settings callback fails; 0: none
-  bool hears = true;                ///< has a callback for warnings
+  bool keeps = false;               ///< its gradients, until the engine asks for their sum
+  std::vector<float> kept{0, 0, 0, 0};
+  bool hears = true;  ///< has a callback for warnings
   std::vector<std::string> warnings;
 
  private:
@@ -170,6 +190,49 @@ TEST(Tradewind, trains_a_programs_model_by_the_mean_of_its_gradients) {
   for (int round = 0; round < 5; ++round) expected -= 0.1F * (expected - 1);
   EXPECT_THAT(program.values(), Each(::testing::FloatNear(expected, 1e-5F)));
   EXPECT_THAT(program.view(), HasSubstr("\"round\":5"));
+}
+
+TEST(Tradewind, asks_a_program_that_keeps_its_gradients_for_their_sum) {
+  for (const char* mode : {"sync", "delayed"}) {
+    Program keeps(Pairs{{"listen", "127.0.0.1:0"}, {"training.mode", mode}}),
+        hands_in(Pairs{{"listen", "127.0.0.1:0"}, {"training.mode", mode}});
+    keeps.keeps = true;
+    ASSERT_EQ(TW_OK, keeps.start(3)) << error();
+    ASSERT_EQ(TW_OK, hands_in.start(3)) << error();
+    EXPECT_EQ(TW_FINISHED, keeps.train(3)) << error();
+    EXPECT_EQ(TW_FINISHED, hands_in.train(3)) << error();
+    EXPECT_EQ(keeps.values(), hands_in.values()) << mode;
+    EXPECT_THAT(keeps.kept, Each(0.0F));
+  }
+}
+
+TEST(Tradewind, refuses_gradients_beside_a_callback_that_has_them_and_local_modes_without_it) {
+  Program keeps(Pairs{{"listen", "127.0.0.1:0"}});
+  keeps.keeps = true;
+  ASSERT_EQ(TW_OK, keeps.start(3)) << error();
+  tw_order order{};
+  ASSERT_EQ(TW_GRADIENT, tw_next(keeps.peer, 20'000, &order));
+  const std::vector<float> gradient(4);
+  const auto tensors = Program::tensors_of(gradient);
+  const tw_gradient handed{tensors.data(), 2, 1, 1, 1, 0, nullptr};
+  EXPECT_EQ(TW_MISUSE, tw_done(keeps.peer, &handed));
+  EXPECT_THAT(error(), HasSubstr("tw_calls.contribution has them"));
+  Program local(Pairs{{"training.mode", "local"}});
+  EXPECT_EQ(TW_MISUSE, local.open());
+  EXPECT_THAT(error(), HasSubstr("training.mode local: it needs tw_calls.contribution"));
+}
+
+TEST(Tradewind, counts_what_a_program_kept_before_it_became_busy) {
+  Program busy(Pairs{{"listen", "127.0.0.1:0"}});
+  busy.keeps = true;
+  ASSERT_EQ(TW_OK, busy.start(3)) << error();
+  tw_order order{};
+  ASSERT_EQ(TW_GRADIENT, tw_next(busy.peer, 20'000, &order));
+  const tw_gradient handed{nullptr, 0, 0, 1, 1, 0, nullptr};
+  ASSERT_EQ(TW_OK, tw_done(busy.peer, &handed));
+  busy.kept = {1, 1, 1, 1};
+  ASSERT_EQ(TW_OK, tw_busy(busy.peer, "evaluating"));
+  EXPECT_THAT(busy.kept, Each(0.0F));
 }
 
 TEST(Tradewind, serves_the_state_of_a_program_that_is_busy) {

@@ -102,6 +102,8 @@ std::string words_of_own_work(const Wait& wait) {
       return "making the parameters of the beginning";
     case Wait::Kind::computing:
       return fmt::format("computing a microbatch of round {} after {} samples", wait.round, wait.done);
+    case Wait::Kind::collecting:
+      return fmt::format("copying the sum of round {} to the engine", wait.round);
     case Wait::Kind::away:
       return fmt::format("the program's own thread, away for {} s", wait.done);
     case Wait::Kind::applying:

@@ -49,6 +49,7 @@ struct Wait {
     // Own work.
     initialising,  ///< the parameters from the seed
     computing,     ///< a microbatch; done: samples of `round` before it
+    collecting,    ///< the sum of what it computed in `round`, from where the program has it
     away,          ///< the compute thread is the program's own; done: seconds since it went
     applying,      ///< the update of a round
     restoring,     ///< puts a state that arrived in place; total: bytes

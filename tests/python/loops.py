@@ -421,3 +421,33 @@ def over_data(report: Report, size: int) -> Any:
         opt.zero_grad()
         time.sleep(0.01)
     return run.round
+
+
+def locally(report: Report, pause_s: float = 0.0, seed: int = 1) -> Any:
+    """A loop whose own optimizer steps, on samples of its own."""
+    run, model, opt = begun(report, seed=seed, batch_size=8)
+    held_out = data(64, seed=99)
+    with torch.no_grad():
+        began = float(loss_of(model, *held_out))
+    run.start()
+    apart, steps = 0.0, 0
+    while not run.finished:
+        opt.zero_grad()
+        loss = loss_of(model, *data(8, seed=1000 * seed + steps))
+        loss.backward()
+        opt.step(loss=loss)
+        steps += 1
+        own = [parameter.detach().clone() for parameter in model.parameters()]
+        with run.committed():
+            differences = [float((mine - one).abs().max()) for mine, one in zip(own, model.parameters())]
+        apart = max(apart, *differences)
+        time.sleep(pause_s)
+    with torch.no_grad():
+        ended = float(loss_of(model, *held_out))
+    return {
+        "state": state_of(model),
+        "round": run.round,
+        "loss": ended,
+        "began": began,
+        "apart": apart,
+    }

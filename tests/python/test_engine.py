@@ -121,6 +121,8 @@ class Library:
 
 
 class Recorder:
+    contributes = False
+
     def __init__(self):
         self.calls = []
         self.failing = self.fails_in = None

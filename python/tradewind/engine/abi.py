@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 9
+TW_ABI = 10
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -101,6 +101,7 @@ UpdateCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
 LoadCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_int)
 SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p)
 WarnCall = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+ContributionCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
 
 
 class tw_calls(ctypes.Structure):
@@ -113,6 +114,7 @@ class tw_calls(ctypes.Structure):
         ("load", LoadCall),
         ("save", SaveCall),
         ("warn", WarnCall),
+        ("contribution", ContributionCall),
     ]
 
 

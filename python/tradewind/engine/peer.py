@@ -73,6 +73,8 @@ class ModelShape(NamedTuple):
 class Calls(Protocol):
     """Callbacks of the engine inside next(), on its thread. An exception ends the peer; next() raises it."""
 
+    contributes: bool  # done() gets counts alone, and contribution() is asked for the sum
+
     def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
         """The groups for the update of this round; None: as before. wanted: what done() of one peer of the
         round said, the same text on all peers; empty: as in the round before.
@@ -87,6 +89,9 @@ class Calls(Protocol):
     def save(self) -> None:
         """State of the program's own has to be in its vectors now."""
 
+    def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
+        """With `contributes`: adds the sum of what done() was told of since the last call, of this round."""
+
 
 class Engine(Protocol):
     """The interface of a peer for Run: implemented by Peer and by the tests' double."""
@@ -99,7 +104,7 @@ class Engine(Protocol):
 
     def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]: ...
 
-    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool: ...
+    def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool: ...
 
     def waited(self, seconds: float) -> None: ...
 
@@ -187,6 +192,9 @@ class Peer:
         def save(_: Any) -> None:
             calls.save()
 
+        def contribution(_: Any, round: int, total: int, count: int) -> None:
+            calls.contribution(round, (ctypes.c_float * count).from_address(total))
+
         def says(_: Any, text: bytes) -> None:
             warn(text.decode(errors="replace"))
 
@@ -197,6 +205,7 @@ class Peer:
             abi.LoadCall(self._kept(load)),
             abi.SaveCall(self._kept(save)),
             abi.WarnCall(self._kept(says)),
+            abi.ContributionCall(self._kept(contribution) if calls.contributes else 0),
         )
 
     def _kept(self, call: Any) -> Any:
@@ -272,10 +281,12 @@ class Peer:
         )
         return list(indices[: count.value])
 
-    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
-        """Hands in the gradient of `work.samples` samples; False: too late, nothing was added."""
-        tensors = _tensors(gradients)
-        gradient = abi.tw_gradient(tensors, len(gradients), *work[:4], work.settings.encode() or None)
+    def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool:
+        """Hands in the gradient of `work.samples` samples (None: Calls.contribution() will); False: too late, nothing
+        was added.
+        """
+        tensors = None if gradients is None else _tensors(gradients)
+        gradient = abi.tw_gradient(tensors, len(gradients or ()), *work[:4], work.settings.encode() or None)
         status = self._library.tw_done(self._handle, ctypes.byref(gradient))
         return self._check(status) != abi.TW_STALE
 

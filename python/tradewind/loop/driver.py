@@ -32,9 +32,6 @@ _NO_SHARD = (
     "DistributedSampler."
 )
 
-# Gradients for the engine, and what has to live until it has read them.
-Handed = Tuple[List[HostTensor], List[Any]]
-
 
 class Verdict(NamedTuple):
     """Fate of a gradient: whether it was added, and as that of how many samples out of how many."""
@@ -84,16 +81,14 @@ class Driver:
             rest += self.engine.ahead(dataset_size, most - len(rest), block)
         return rest
 
-    def done(
-        self, gradients: Callable[[int], Handed], had: int, loss: float, current: Callable[[], bool]
-    ) -> Verdict:
+    def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
         """Hands in the mean gradient of `had` samples; loss: their mean.
 
         An order smaller than that is followed by others of its round, as long as the round has room and
         current() says that the parameters are the same. Then the next order is in hand, or none.
         """
         self._sizes.append(had)
-        handed, alive = gradients(had)
+        handed, alive = trained.gradients(had)
         added, counted, wanted = False, 0, self._wanted()
         while self._takes(current):
             assert self.order is not None
@@ -101,6 +96,7 @@ class Driver:
             work = Work(float(some), some, max(self._sizes), loss * some, wanted)
             if not self.engine.done(handed, work):
                 break
+            trained.added(some)
             added, counted = True, counted + some
             if counted == had:
                 break
@@ -206,7 +202,7 @@ class NodeVectors:
         """Not in a group."""
         return []
 
-    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
+    def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool:
         """Rank 0 does."""
         return True
 
@@ -328,12 +324,10 @@ class NodeDriver(Driver):
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 
-    def done(
-        self, gradients: Callable[[int], Handed], had: int, loss: float, current: Callable[[], bool]
-    ) -> Verdict:
+    def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
         self._trained.refuse_infinite()  # all ranks raise, or none
         total = self._node.sum(had)
         if self._node.rank == 0:
-            return super().done(gradients, total, loss, current)
+            return super().done(trained, total, loss, current)
         return Verdict(True, total, total)

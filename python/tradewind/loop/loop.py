@@ -368,7 +368,8 @@ class Loop:
             samples, wanted = self._sharded, self._is_wanted()
             self._sharded = 0
             if wanted:
-                self.driver.engine.done(self._trained.zero_gradients(), Work(0.0, samples, samples, 0.0))
+                if self.driver.engine.done(self._trained.zero_gradients(), Work(0.0, samples, samples, 0.0)):
+                    self._trained.skipped(samples)
                 self.wait()
 
     # Steps.
@@ -415,7 +416,7 @@ class Loop:
         updates, begun = trained.updates, trained.updates + trained.loads
         try:
             verdict = self.driver.done(
-                trained.gradients, had, _number(loss), lambda: trained.updates + trained.loads == begun
+                trained, had, _number(loss), lambda: trained.updates + trained.loads == begun
             )
         except MisuseError:
             trained.refuse_infinite()

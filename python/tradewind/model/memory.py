@@ -10,7 +10,8 @@ tests see that way.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+import weakref
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -50,10 +51,14 @@ def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
     return part.view(entry.tensor.shape)
 
 
-def pin(flat: torch.Tensor) -> None:
-    """Makes host memory fast for a GPU where there is one; without effect else."""
-    if flat.numel() and torch.cuda.is_available():
-        torch.cuda.cudart().cudaHostRegister(flat.data_ptr(), flat.numel() * flat.element_size(), 0)
+def pin(array: ctypes.Array[ctypes.c_float]) -> None:
+    """Makes the array's memory fast for a CUDA device, as long as the array lives: memory that is freed while it is
+    registered would make copies fail that come to lie there.
+    """
+    address, size = ctypes.addressof(array), ctypes.sizeof(array)
+    runtime = torch.cuda.cudart()
+    if size and int(runtime.cudaHostRegister(address, size, 0)) == 0:
+        weakref.finalize(array, runtime.cudaHostUnregister, address).atexit = False
 
 
 def synchronize(tensors: Sequence[torch.Tensor]) -> None:
@@ -70,6 +75,74 @@ def host_view(tensor: torch.Tensor) -> HostTensor:
 def is_readable(tensor: torch.Tensor) -> bool:
     """Whether the engine can read it where it is."""
     return tensor.device.type == "cpu" and tensor.dtype in _DTYPES and bool(tensor.is_contiguous())
+
+
+def _marked(device: torch.device) -> Any:
+    """An event after what was given to the device's current stream."""
+    event: Any = torch.cuda.Event() if device.type == "cuda" or not hasattr(torch, "Event") else torch.Event(device)
+    event.record()
+    return event
+
+
+# An entry of the vector, and its values where the program has them.
+Placed = Tuple[Entry, torch.Tensor]
+
+
+class Crossing:
+    """Tensors on their way to the host, in buckets: one is read there while the next one crosses. Nothing waits for a
+    whole device.
+    """
+
+    BUCKET = 1 << 23  # values (32 MiB)
+
+    def __init__(self) -> None:
+        self._slots: List[torch.Tensor] = []  # host memory of two buckets, once something has crossed
+
+    def each(self, placed: Sequence[Placed]) -> Iterator[Placed]:
+        """The values of each on the host, float32 in its shape, valid until the next one is asked for."""
+        there = [one for one in placed if not is_readable(one[1]) or one[1].dtype != torch.float32]
+        yield from (one for one in placed if is_readable(one[1]) and one[1].dtype == torch.float32)
+        buckets = list(self._buckets(there))
+        most = max((sum(entry.values for entry, _ in bucket) for bucket in buckets), default=0)
+        if buckets and (not self._slots or self._slots[0].numel() < most):
+            pinned = any(tensor.device.type == "cuda" for _, tensor in there)
+            self._slots = [torch.empty(most, pin_memory=pinned) for _ in range(2)]
+        under_way: List[Tuple[List[Placed], Any]] = []
+        for number, bucket in enumerate(buckets):
+            under_way.append(self._begun(bucket, self._slots[number % 2]))
+            if len(under_way) > 1:
+                yield from self._arrived(*under_way.pop(0))
+        for one in under_way:
+            yield from self._arrived(*one)
+
+    def _buckets(self, placed: Sequence[Placed]) -> Iterator[List[Placed]]:
+        bucket: List[Placed] = []
+        values = 0
+        for entry, tensor in placed:
+            if bucket and (values + entry.values > self.BUCKET or tensor.device != bucket[0][1].device):
+                yield bucket
+                bucket, values = [], 0
+            bucket.append((entry, tensor))
+            values += entry.values
+        if bucket:
+            yield bucket
+
+    @staticmethod
+    def _begun(bucket: Sequence[Placed], slot: torch.Tensor) -> Tuple[List[Placed], Any]:
+        """Parts of the slot that get the bucket's values, and an event when they have them."""
+        device, first, parts = bucket[0][1].device, 0, []
+        for entry, tensor in bucket:
+            part = slot[first : first + entry.values].view(tensor.shape)
+            part.copy_(tensor.detach(), non_blocking=device.type != "cpu")
+            parts.append((entry, part))
+            first += entry.values
+        return parts, None if device.type == "cpu" else _marked(device)
+
+    @staticmethod
+    def _arrived(parts: Sequence[Placed], copied: Any) -> Iterator[Placed]:
+        if copied is not None:
+            copied.synchronize()
+        yield from parts
 
 
 class Staging:
@@ -125,8 +198,6 @@ class Bound:
         self._shapes: List[torch.Size] = []
         self._kinds: List[Tuple[torch.dtype, torch.device]] = []
         self._versions: List[int] = []
-        if any(entry.tensor.device.type == "cuda" for entry in entries):
-            pin(flat)
 
     @staticmethod
     def _can_alias(tensor: torch.Tensor) -> bool:

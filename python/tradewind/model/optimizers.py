@@ -138,6 +138,10 @@ class EngineRule:
         """Vectors of the engine that have this optimizer's state."""
         return len(_STATE_KEYS[self._kind])
 
+    def facts(self) -> Iterable[str]:
+        """What peers compare beside the settings: nothing."""
+        return ()
+
     def groups(self) -> Tuple[Group, ...]:
         """As param_groups are now."""
         return tuple(

@@ -308,16 +308,17 @@ class Schedule:
         content = vector.view(torch.uint8)
         content[write_text(text, content) :].zero_()
 
-    def load(self, vector: torch.Tensor) -> Optional[List[int]]:
-        """Reads the state from float32 [state_values]. Rounds and samples of a run before; None: it is zeros, since
-        nothing was written yet.
+    def load(self, vector: torch.Tensor, settings: bool = True) -> Optional[List[int]]:
+        """Reads the state from float32 [state_values]; settings: also those of the groups. Rounds and samples of a
+        run before; None: it is zeros, since nothing was written yet.
         """
         text = read_text(vector.view(torch.uint8))
         if not text:
             return None
         state = json.loads(text)
         self._agreed, self._wish = state["groups"], ""
-        self._set(self._agreed)
+        if settings:
+            self._set(self._agreed)
         for scheduler, plain in zip(self._schedulers, state["schedulers"]):
             scheduler.load_state_dict(_like(scheduler.state_dict(), plain))
         begun: List[int] = state["begun"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from contextlib import nullcontext
+from typing import Any, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import torch
 
@@ -14,16 +15,34 @@ from ..engine.peer import Engine, Group, HostTensor, ModelShape
 from ..errors import MisuseError, SettingError, UnsupportedError
 from .advice import Watch, say_what_changes
 from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of
-from .memory import Bound, MeanBuffers, Staging, all_finite, flat_tensor, host_view, view_of
+from .memory import Bound, MeanBuffers, Staging, all_finite, flat_tensor, host_view, pin, view_of
 from .optimizers import EngineRule, ForeignRule, Lamb, why_not
 from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
 from .state import ExtraState
+from .sums import DeviceSums
 
 ENGINES = ("auto", "torch", "tradewind")
 BUFFERS = ("mean", "local")
+ACCUMULATES = ("auto", "host", "device")
 _COARSE = ("int8", "int4")
 # Names in the identity of a run, which stay when a class moves.
 _OWN_NAMES: Dict[type, str] = {Lamb: "tradewind._lamb.Lamb"}
+
+
+class Rule(Protocol):
+    """What updates the run's parameters: the engine, with these groups, or an optimizer of torch."""
+
+    is_foreign: bool
+
+    @property
+    def state_values(self) -> int: ...
+
+    @property
+    def engine_buffers(self) -> int: ...
+
+    def groups(self) -> Tuple[Group, ...]: ...
+
+    def facts(self) -> Iterable[str]: ...
 
 
 class TrainedOptions:
@@ -36,7 +55,10 @@ class TrainedOptions:
         buffers: str,
         engine: str,
         alias: bool,
+        accumulate: str = "auto",
     ) -> None:
+        if accumulate not in ACCUMULATES:
+            raise SettingError(f"accumulate={accumulate!r}: expected one of {', '.join(ACCUMULATES)}.")
         if engine not in ENGINES:
             raise SettingError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}.")
         if buffers not in BUFFERS:
@@ -48,6 +70,13 @@ class TrainedOptions:
         self.mean_buffers = buffers == "mean"
         self.engine = engine
         self.alias = alias
+        self.accumulate = accumulate
+
+    def keeps_gradients(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether they are added where they are, until a round asks for their sum."""
+        if self.accumulate == "auto":
+            return any(tensor.device.type != "cpu" for tensor in tensors)
+        return self.accumulate == "device"
 
     def means(self, codec: Optional[str]) -> Means:
         """What is averaged beside parameters. Copies of the model are with a codec that keeps them near enough."""
@@ -73,6 +102,8 @@ class Trained:
     """Callbacks of the engine (Calls), and the gradients for it. prepare(), then bind(), then the engine's
     calls.
     """
+
+    contributes = False
 
     def __init__(self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions) -> None:
         self.optimizer = optimizer
@@ -120,13 +151,14 @@ class Trained:
             self._options.refuse_codec(codec)
         say_what_changes(layout)
         count_passes(layout.moving)
-        foreign = self._options.engine == "torch" or self._why_foreign is not None
-        self._rule: Union[EngineRule, ForeignRule] = (
-            ForeignRule(self.optimizer, layout) if foreign else EngineRule(self.optimizer, layout)
-        )
+        self._rule = self._make_rule(layout)
         self._schedule = Schedule(layout, self.optimizer, self._schedulers)
         self._sizes = layout.tensor_sizes[1:]
         self._tensors = [entry.tensor for entry in layout.parameters]
+        self.contributes = self.contributes or self._options.keeps_gradients(self._tensors)
+        self._sums = DeviceSums(layout.parameters) if self.contributes else None
+        self._beside: List[torch.Tensor] = []  # sums of what else the vector has: counts, buffers
+        self._in_hand: List[torch.Tensor] = []  # the same, of the gradient in hand
         self._there: Tuple[List[float], torch.Tensor] = ([], torch.empty(0))
         self._watch = Watch(modules_of(self._model), layout, self._options.mean_buffers)
         extra = self.extra.prepare()
@@ -140,9 +172,16 @@ class Trained:
             layout=describe(layout, [*data, *self._facts(), *extra]),
         )
 
+    def _make_rule(self, layout: Layout) -> Rule:
+        if self._options.engine == "torch" or self._why_foreign is not None:
+            return ForeignRule(self.optimizer, layout)
+        return EngineRule(self.optimizer, layout)
+
     def _groups(self) -> Tuple[Group, ...]:
-        groups = (Group(1, kind=abi.TW_UPDATES), *self._rule.groups())
-        return groups + tuple(
+        return (Group(1, kind=abi.TW_UPDATES), *self._rule.groups(), *self._averages())
+
+    def _averages(self) -> Tuple[Group, ...]:
+        return tuple(
             Group(tensors, kind=abi.TW_AVERAGE)
             if momentum is None
             else Group(tensors, kind=abi.TW_MOVING, momentum=momentum)
@@ -160,7 +199,7 @@ class Trained:
             f"buffers: {'mean' if self._options.mean_buffers else 'local'}",
             *self._schedule.facts(),
         ]
-        if isinstance(self._rule, ForeignRule):
+        if not isinstance(self._rule, EngineRule):
             facts.extend(self._rule.facts())
         return facts
 
@@ -186,6 +225,8 @@ class Trained:
             array = engine.vector(len(vectors))
             if array is None:
                 break
+            if not vectors and any(tensor.device.type == "cuda" for tensor in self._tensors):
+                pin(array)
             vectors.append(flat_tensor(array))
         sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
         own = len(vectors) - sum(1 for size in sizes if size)
@@ -224,11 +265,27 @@ class Trained:
             self._restore()
         else:
             self.updates += 1
-        self._bound.take()
-        self._means.reset()
+        self._take(round, restored)
         if not restored:
             self._schedule.step()
             self.extra.after_round()
+
+    def _take(self, round: int, restored: bool) -> None:
+        self._bound.take()
+        self._means.reset()
+
+    def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
+        """What step() added up since the last call."""
+        assert self._sums is not None
+        flat = flat_tensor(total)
+        self._sums.move_to(flat)
+        for place, values in zip(self._places_beside(flat), self._beside):
+            place.add_(values)
+        self._beside = []
+
+    def _places_beside(self, flat: torch.Tensor) -> List[torch.Tensor]:
+        """Where the vector has counts and buffers."""
+        return [flat[: self._layout.tensor_sizes[0]], *(view_of(flat, entry) for entry in self._layout.buffers)]
 
     def _restore(self) -> None:
         self.loads += 1
@@ -291,11 +348,11 @@ class Trained:
             self._bound.mark()
         return changed
 
-    def gradients(self, samples: int) -> Tuple[List[HostTensor], List[Any]]:
+    def gradients(self, samples: int) -> Tuple[Optional[List[HostTensor]], List[Any]]:
         """Of so many samples: which parameters have a gradient and passes per sample, p.grad of all, and what buffers
         gained; and what has to live until they are read.
 
-        UnsupportedError: a sparse one. The engine looks whether they are finite.
+        UnsupportedError: a sparse one. The engine looks whether they are finite. None: they are added up here.
         """
         gradients = [tensor.grad for tensor in self._tensors]
         self._refuse_sparse(gradients)
@@ -303,10 +360,30 @@ class Trained:
         there = self._shares(
             [*(float(one is not None) for one in gradients), *(one / samples for one in passes)]
         )
-        found, alive = self._staging.host(gradients, self._sizes)
         differences = self._means.differences(passes)
+        if self._sums is not None:
+            self._in_hand = [there, *differences]
+            return None, []
+        found, alive = self._staging.host(gradients, self._sizes)
         alive.extend([there, *differences])
         return [host_view(there), *found, *map(host_view, differences)], alive
+
+    def added(self, samples: int) -> None:
+        """So many samples of the gradient in hand count."""
+        if self._sums is None:
+            return
+        self._sums.add(samples)
+        if not self._beside:
+            self._beside = [torch.zeros_like(values) for values in self._in_hand]
+        for summed, values in zip(self._beside, self._in_hand):
+            summed.add_(values, alpha=samples)
+
+    def skipped(self, samples: int) -> None:
+        """So many samples count with a gradient of zero."""
+
+    def committed(self) -> ContextManager[None]:
+        """A context in which the model has the run's parameters."""
+        return nullcontext()
 
     def _refuse_sparse(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
         for at, gradient in enumerate(gradients):
@@ -352,8 +429,10 @@ class Trained:
         """Statistics get the round's values: what a forward pass did to them does not count."""
         self._means.undo()
 
-    def zero_gradients(self) -> List[HostTensor]:
-        """A gradient of zeros."""
+    def zero_gradients(self) -> Optional[List[HostTensor]]:
+        """A gradient of zeros; None: nothing has to be handed in for it."""
+        if self.contributes:
+            return None
         return [HostTensor(0, count, abi.TW_FLOAT32) for count in self._layout.tensor_sizes]
 
 

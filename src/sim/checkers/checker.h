@@ -61,7 +61,7 @@ struct Rules {
   /// Samples that nobody can decode: the run goes on without them. None: no sample is.
   std::function<bool(std::uint64_t sample)> broken{};
 
-  bool overlaps() const { return mode == train::Mode::delayed; }
+  bool overlaps() const { return train::overlaps(mode); }
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };

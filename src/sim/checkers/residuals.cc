@@ -37,7 +37,8 @@ std::vector<train::SampleSpan> sound_samples(std::vector<train::SampleSpan> span
 std::vector<float> honest_sum(const wire::Record& record, const Contribution& contribution,
                               const Rules& rules) {
   const auto spans = sound_samples(samples_of(record, contribution.microbatches, rules), rules);
-  return reference_contribution(record.parameters, spans, rules.geometry.length);
+  const Digest parameters = train::is_local(rules.mode) ? SyntheticTrainer::kOwnCopy : record.parameters;
+  return reference_contribution(parameters, spans, rules.geometry.length);
 }
 
 average::WeightedGradient weighted(const wire::Record& record, const Contribution& c,

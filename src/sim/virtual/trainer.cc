@@ -45,22 +45,27 @@ train::WorkDone SyntheticTrainer::work(std::span<const float> parameters, const 
   const std::uint64_t samples = item.samples.count();
   train::WorkDone done{item.microbatches.count(), samples, static_cast<double>(samples)};
   computed_ += samples;
+  if (model_.local) own_.resize(gradient_sum.size());
+  const std::span<float> sum = model_.local ? std::span(own_) : gradient_sum;
   for (const Range& range : item.samples.ranges()) {
-    add(range, parameters, gradient_sum, done);
+    add(range, model_.local ? kOwnCopy : digest_of(parameters), sum, done);
     if (strikes_) flip(parameters);
   }
   return done;
 }
 
-void SyntheticTrainer::add(const Range& samples, std::span<const float> parameters,
-                           std::span<float> gradient_sum, train::WorkDone& done) const {
-  const Digest digest = digest_of(parameters);
+void SyntheticTrainer::collect(Round, std::span<float> sum) {
+  for (std::size_t j = 0; j < own_.size(); ++j) sum[j] += std::exchange(own_[j], 0.0F);
+}
+
+void SyntheticTrainer::add(const Range& samples, const Digest& parameters, std::span<float> gradient_sum,
+                           train::WorkDone& done) const {
   for (std::uint64_t sample = samples.first; sample < samples.end(); ++sample) {
     if (std::optional<data::MissingSample> left_out = left_out_of(sample)) {
       done.skipped.push_back(*std::move(left_out));
       continue;
     }
-    const std::uint64_t seed = seed_of(digest, sample);
+    const std::uint64_t seed = seed_of(parameters, sample);
     for (std::uint64_t j = 0; j < gradient_sum.size(); j += kValuesOfWord) {
       const std::uint64_t word = mix(seed, j / kValuesOfWord);
       for (std::uint64_t place = 0; place < kValuesOfWord && j + place < gradient_sum.size(); ++place) {

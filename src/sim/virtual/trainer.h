@@ -15,6 +15,7 @@ namespace tw::sim {
 struct SyntheticModel {
   std::uint64_t parameters = 100;
   std::uint64_t seed = 1;
+  bool local = false;                                  ///< RunOptions::is_local()
   std::function<bool(std::uint64_t sample)> lacks{};   ///< it cannot be had here; none: all can
   std::function<bool(std::uint64_t sample)> broken{};  ///< everywhere; it is skipped; none: no sample is
   std::function<bool(std::uint64_t sample)> gone{};    ///< the same, once three peers have been asked for it
@@ -25,15 +26,23 @@ struct SyntheticModel {
 int synthetic_gradient(const Digest& parameters, std::uint64_t sample, std::uint64_t j);
 
 /// A model whose gradients depend on parameters and sample like random numbers: a peer that computes with
-/// stale parameters, or leaves out or repeats a sample, changes every value of its sum.
+/// stale parameters, or leaves out or repeats a sample, changes every value of its sum. A local one keeps
+/// what it computes until it is collected; it depends on the samples alone, whatever its copy went through.
 class SyntheticTrainer final : public train::Model {
  public:
+  /// Stands for the parameters of a local model.
+  static constexpr Digest kOwnCopy{};
+
   explicit SyntheticTrainer(const SyntheticModel& model) : model_(model) {}
 
   std::vector<std::uint64_t> tensor_sizes() const override;
   void initial_parameters(std::span<float> out) override;
   train::WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
                        std::span<float> gradient_sum) override;
+
+  bool collects() const override { return model_.local; }
+
+  void collect(Round round, std::span<float> sum) override;
 
   /// Whether a fault strikes that leaves these parameters behind.
   using Strikes = std::function<bool(const Digest& parameters)>;
@@ -49,13 +58,14 @@ class SyntheticTrainer final : public train::Model {
   std::uint64_t computed() const { return computed_; }
 
  private:
-  void add(const Range& samples, std::span<const float> parameters, std::span<float> gradient_sum,
+  void add(const Range& samples, const Digest& parameters, std::span<float> gradient_sum,
            train::WorkDone& done) const;
   void flip(std::span<const float> parameters);
   std::optional<data::MissingSample> missing_of(const RangeSet& samples, bool skips) const;
   std::optional<data::MissingSample> left_out_of(std::uint64_t sample) const;
 
   SyntheticModel model_;
+  std::vector<float> own_;  ///< of a local one: what is not collected
   std::uint64_t computed_ = 0;
   std::uint64_t choice_ = 0;  ///< of the bit that flips
   Strikes strikes_;           ///< a bit is to flip

@@ -52,6 +52,7 @@ train::SessionOptions session_options(const WorldOptions& options, const PeerSpe
 // Fresh peers with other parameters than the founder's take its state.
 SyntheticModel model_of(const WorldOptions& options, const StoreFaults& stores, PeerId self) {
   SyntheticModel model = options.model;
+  model.local = options.run.is_local();
   if (options.run.has_own_model()) model.seed = mix(model.seed, self.value);
   model.lacks = [&options, &stores, self](std::uint64_t sample) {
     return (options.lacks && options.lacks(self, sample)) || stores.lacks(self, sample);

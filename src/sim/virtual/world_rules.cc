@@ -46,7 +46,7 @@ Rules rules_of(const WorldOptions& options) {
   rules.stochastic = options.run.dithers();
   rules.error_feedback = options.run.feeds_back();
   rules.exact_batches = options.run.exact_batches;
-  rules.mode = options.run.mode;
+  rules.mode = options.run.mode.kind;
   rules.norm_cap = options.run.norm_cap;
   rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);

@@ -22,14 +22,12 @@ world::Task task_of(std::function<R()> run, Learner::Done<R> done) {
 EngineLearner::EngineLearner(Model& model, const Options& options, world::Executor& compute,
                              world::Executor& beside)
     // owners: as State says
-    : EngineLearner(model,
-                    std::make_shared<TrainState>(model, options.run, nullptr, StateHooks{}, options.geometry),
+    : EngineLearner(std::make_shared<TrainState>(model, options.run, nullptr, StateHooks{}, options.geometry),
                     options, compute, beside) {}
 
-EngineLearner::EngineLearner(Model& model, State state, const Options& options, world::Executor& compute,
+EngineLearner::EngineLearner(State state, const Options& options, world::Executor& compute,
                              world::Executor& beside)
     : Learner({state->parts().front().size(), state->bytes()}),
-      model_(model),
       state_(std::move(state)),
       geometry_(options.geometry),
       chunk_bytes_(options.chunk_bytes),
@@ -42,12 +40,7 @@ EngineLearner::EngineLearner(Model& model, State state, const Options& options, 
 
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
   TW_CHECK(!item.samples.empty());
-  GradientSlot& slot = state_->slot(item.round, item.slot);
-  const auto run = [&model = model_, state = state_, item, &slot] {
-    if (item.afresh) slot.round = 0;
-    return model.work(state->parameters(), item, state->open(item.round, slot));
-  };
-  world::Task task = task_of<WorkDone>(run, std::move(done));
+  world::Task task = task_of<WorkDone>([state = state_, item] { return state->work(item); }, std::move(done));
   task.weight = static_cast<double>(item.samples.count());
   task.gradient = true;
   compute_.submit(std::move(task));
@@ -60,6 +53,14 @@ void EngineLearner::knock(Done<Unit> done) {
 SlotValues EngineLearner::contribution(Round round, std::uint32_t slot) {
   const auto& sum = state_->slot(round, slot).sum;
   return {{*sum, sum}, state_->carried(slot)};
+}
+
+void EngineLearner::collect(Done<Unit> done) {
+  const auto run = [state = state_] {
+    state->collect();
+    return Unit{};
+  };
+  compute_.submit(task_of<Unit>(run, std::move(done)));
 }
 
 void EngineLearner::forget_sums() { state_->forget_sums(); }

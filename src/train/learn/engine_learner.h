@@ -30,8 +30,8 @@ class EngineLearner final : public Learner {
 
   /// With a state that is shared.
   // owners: the learner, its jobs, and whoever keeps the vectors
-  EngineLearner(Model& model, std::shared_ptr<TrainState> state, const Options& options,
-                world::Executor& compute, world::Executor& beside);
+  EngineLearner(std::shared_ptr<TrainState> state, const Options& options, world::Executor& compute,
+                world::Executor& beside);
 
   std::uint64_t grain() const override { return grain_; }
 
@@ -43,6 +43,10 @@ class EngineLearner final : public Learner {
 
   void knock(Done<Unit> done) override;
   SlotValues contribution(Round round, std::uint32_t slot) override;
+
+  bool has_uncollected(Round round) const override { return state_->has_uncollected(round); }
+
+  void collect(Done<Unit> done) override;
   void forget_sums() override;
   void move_on(Done<Digest> done) override;
 
@@ -58,7 +62,6 @@ class EngineLearner final : public Learner {
   // owners: the learner and the job that runs
   using State = std::shared_ptr<TrainState>;
 
-  Model& model_;
   State state_;
   average::Geometry geometry_;
   std::uint64_t chunk_bytes_;

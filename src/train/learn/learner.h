@@ -74,7 +74,14 @@ class Learner {
   /// Called when the compute thread reaches this job.
   virtual void knock(Done<Unit> done) = 0;
 
-  /// The sum of a slot whose work is done: valid and unchanged until the update of its round.
+  /// The model still has a part of a sum of this round. Once false, the sums of all work that is done for it
+  /// are complete.
+  virtual bool has_uncollected(Round round) const = 0;
+
+  /// The model adds to the slot what it has.
+  virtual void collect(Done<Unit> done) = 0;
+
+  /// The sum of a slot whose work is done and collected: valid and unchanged until the update of its round.
   virtual SlotValues contribution(Round round, std::uint32_t slot) = 0;
 
   /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed.

@@ -47,6 +47,13 @@ class Model {
   /// Adds the gradient of the SUM of the losses of the item's samples, or of its first microbatches.
   virtual WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
                         std::span<float> gradient_sum) = 0;
+
+  /// Whether work() adds nothing itself: collect() does.
+  virtual bool collects() const { return false; }
+
+  /// Adds to the sum of a slot what work() computed since the last collect(); that begins at zero then. All
+  /// of it was for this slot of this round.
+  virtual void collect(Round, std::span<float>) {}
 };
 
 /// Floats of the flat vector.

@@ -123,12 +123,40 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
   return alone;
 }
 
+Digest TrainState::digest() {
+  if (!digest_) digest_ = digest_of(std::span<const float>(parameters_));
+  return *digest_;
+}
+
 Digest TrainState::initialise() {
+  collect();
   const auto alone = change();
   model_.initial_parameters(parameters_);
   late_.drop();
   if (hooks_.changed) hooks_.changed(0, true);
-  return digest_of(std::span<const float>(parameters_));
+  digest_.reset();
+  return digest();
+}
+
+// The model has one sum, so what it has goes to its slot before work for another one, or before that slot
+// begins anew (then it goes into the sum that is given up).
+WorkDone TrainState::work(const swarm::WorkItem& item) {
+  GradientSlot& slot = this->slot(item.round, item.slot);
+  if (uncollected_ != &slot || item.afresh || slot.round != item.round) collect();
+  if (item.afresh) slot.round = 0;
+  WorkDone done = model_.work(parameters_, item, open(item.round, slot));
+  if (model_.collects() && done.microbatches > 0) {
+    uncollected_ = &slot;
+    uncollected_round_ = item.round;
+  }
+  return done;
+}
+
+void TrainState::collect() {
+  if (uncollected_ == nullptr) return;
+  model_.collect(uncollected_round_, *uncollected_->sum);
+  uncollected_ = nullptr;
+  uncollected_round_ = 0;
 }
 
 std::span<float> TrainState::open(Round round, GradientSlot& slot) {
@@ -143,6 +171,7 @@ Digest TrainState::apply(const wire::Record& record, const average::Geometry& ge
                          std::span<const Blob> mean) {
   const Round round = record.round;
   TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
+  collect();  // it is of the parameters until now
   const codec::Codec codec = codec_of_mean(run_.codec);
   const auto decoded = [&](std::size_t segment, const TakePiece& take) {
     std::array<float, kPiece> piece;  // stays in the first-level cache
@@ -161,7 +190,8 @@ Digest TrainState::apply(const wire::Record& record, const average::Geometry& ge
   const auto alone = change();
   optimizer_->apply(parameters_, {mean.size(), decoded, record.samples}, round, settings);
   if (hooks_.changed) hooks_.changed(round, false);
-  return digest_of(std::span<const float>(parameters_));
+  digest_.reset();
+  return digest();
 }
 
 Digest TrainState::take(const wire::Record& record, const average::Geometry& geometry,
@@ -179,7 +209,7 @@ Digest TrainState::take(const wire::Record& record, const average::Geometry& geo
 }
 
 Digest TrainState::move_on(const average::Geometry& geometry) {
-  const Digest before = digest_of(std::span<const float>(parameters_));
+  const Digest before = digest();
   if (!late_.waits()) return before;
   const Digest parameters =
       apply(late_.record(), geometry, late_.segments(codec_of_mean(run_.codec), geometry));
@@ -283,11 +313,13 @@ Digest TrainState::settle() {
   const auto alone = change();
   late_.drop();
   moved_on_ = false;
-  return digest_of(std::span<const float>(parameters_));
+  return digest();
 }
 
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
+  collect();
   const auto alone = change();
+  digest_.reset();
   TW_TRY(thaw(image, frozen_parts()));
   late_.loaded(image.record);
   moved_on_ = late_.is_applied();

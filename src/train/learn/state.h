@@ -109,8 +109,15 @@ class TrainState {
   /// The model's initial parameters. Returns their digest.
   Digest initialise();
 
-  /// The sum of this slot, of this round: zeros at first.
-  std::span<float> open(Round round, GradientSlot& slot);
+  /// Has the model compute an item for its slot, whose sum is zero at first in each round.
+  WorkDone work(const swarm::WorkItem& item);
+
+  /// Whether the model still has a part of a sum of this round (Model::collects). Any thread; false follows
+  /// upon the last write to the sum.
+  bool has_uncollected(Round round) const { return uncollected_round_ == round; }
+
+  /// Has the model add that part to the slot.
+  void collect();
 
   std::span<const float> parameters() const { return parameters_; }
 
@@ -190,7 +197,9 @@ class TrainState {
   std::uint64_t bytes() const;
 
  private:
+  std::span<float> open(Round round, GradientSlot& slot);
   std::unique_lock<std::shared_mutex> change();
+  Digest digest();
   std::vector<std::span<float>> frozen_parts();
   Status check_mean(const wire::Record& record, const average::Geometry& geometry,
                     std::span<const Blob> mean) const;
@@ -203,11 +212,14 @@ class TrainState {
   static constexpr std::uint64_t kNeverWritten = ~std::uint64_t{0};
   std::atomic<std::uint64_t> written_ = kNeverWritten;  ///< version whose vectors the program has written
   std::vector<float> parameters_;
+  std::optional<Digest> digest_;  ///< of the parameters, where known
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
   // both threads look them up; their number is fixed
   std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
-  std::vector<float> residual_;  ///< empty: no error feedback
+  GradientSlot* uncollected_ = nullptr;       ///< the model has a part of its sum
+  std::atomic<Round> uncollected_round_ = 0;  ///< of that part; 0: there is none
+  std::vector<float> residual_;               ///< empty: no error feedback
   average::Geometry geometry_;
   LateMean late_;
   std::atomic<bool> moved_on_ = false;

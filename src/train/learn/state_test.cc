@@ -54,8 +54,8 @@ struct Peer {
 
   /// Returns the gradient sum.
   std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
-    const swarm::WorkItem item{.samples = RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4})};
-    model.work(state.parameters(), item, state.open(round, state.slot(round, slot)));
+    state.work(
+        {.round = round, .slot = slot, .samples = RangeSet(Range{(round - 1) * 8 + microbatch * 4, 4})});
     return *state.slot(round, slot).sum;
   }
 
@@ -331,7 +331,7 @@ TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
 struct Late {
   static RunOptions run(OptimizerKind kind, Codec codec, Mode mode) {
     RunOptions run = options(codec);
-    run.mode = mode;
+    run.mode.kind = mode;
     run.optimizer.kind = kind;
     run.optimizer.momentum = kind == OptimizerKind::sgd ? 0.9 : 0;
     return run;
@@ -451,6 +451,89 @@ TEST(GradientSlot, begins_anew_in_a_round_whose_state_was_taken_from_others) {
   const std::vector<float> again = peer.work(3, 0, 1);
   Peer fresh(options(Codec::fp32));
   EXPECT_EQ(again, fresh.work(3, 0, 1)) << "what it did before is over other parameters";
+}
+
+/// A model that keeps one for each sample until it is collected.
+class Keeping final : public Model {
+ public:
+  std::vector<std::uint64_t> tensor_sizes() const override { return {kLength}; }
+
+  void initial_parameters(std::span<float> out) override { std::fill(out.begin(), out.end(), 1.0F); }
+
+  WorkDone work(std::span<const float>, const swarm::WorkItem& item, std::span<float>) override {
+    kept += static_cast<float>(item.samples.count());
+    return {.microbatches = 1};
+  }
+
+  bool collects() const override { return true; }
+
+  void collect(Round round, std::span<float> sum) override {
+    rounds.push_back(round);
+    for (float& value : sum) value += kept;
+    kept = 0;
+  }
+
+  float kept = 0;
+  std::vector<Round> rounds;
+};
+
+class Collects : public testing::Test {
+ protected:
+  void work(Round round, std::uint32_t slot, std::uint64_t samples, bool afresh = false) {
+    swarm::WorkItem item{.round = round, .slot = slot, .samples = RangeSet(Range{0, samples})};
+    item.afresh = afresh;
+    state.work(item);
+  }
+
+  float sum(Round round, std::uint32_t slot) { return state.slot(round, slot).sum->front(); }
+
+  Keeping model;
+  TrainState state{model, options(Codec::fp32), nullptr, {}, kGeometry};
+};
+
+TEST_F(Collects, what_the_model_has_kept_for_the_slot_of_its_work) {
+  work(1, 0, 3);
+  work(1, 0, 4);
+  EXPECT_TRUE(state.has_uncollected(1));
+  EXPECT_FALSE(state.has_uncollected(2));
+  EXPECT_EQ(sum(1, 0), 0);
+  state.collect();
+  EXPECT_FALSE(state.has_uncollected(1));
+  EXPECT_EQ(sum(1, 0), 7);
+  state.collect();
+  EXPECT_EQ(sum(1, 0), 7) << "once";
+}
+
+TEST_F(Collects, before_work_for_another_slot) {
+  work(1, 0, 3);
+  work(1, 2, 4);
+  EXPECT_EQ(sum(1, 0), 3);
+  work(1, 0, 5);
+  state.collect();
+  EXPECT_EQ(sum(1, 0), 8);
+  EXPECT_EQ(sum(1, 2), 4);
+}
+
+TEST_F(Collects, nothing_of_work_that_its_slot_has_given_up) {
+  work(1, 0, 3);
+  work(1, 0, 4, true);
+  work(2, 0, 5);
+  state.collect();
+  EXPECT_EQ(sum(2, 0), 5);
+  EXPECT_THAT(model.rounds, testing::ElementsAre(1, 1, 2));
+  work(2, 0, 6);
+  ASSERT_TRUE(state.restore(state.freeze(wire::Record{}, 64)).ok());
+  work(2, 0, 1);
+  state.collect();
+  EXPECT_EQ(sum(2, 0), 1);
+}
+
+TEST_F(Collects, before_the_parameters_change) {
+  state.initialise();
+  work(1, 0, 3);
+  state.take(Late::record(1), kGeometry, Late::mean(1, Codec::fp32));
+  EXPECT_FALSE(state.has_uncollected(1));
+  EXPECT_EQ(model.kept, 0);
 }
 
 // For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.

@@ -40,6 +40,15 @@ class CountingLearner final : public Learner {
 
   SlotValues contribution(Round, std::uint32_t) override { return {{sum, {}}, {}}; }
 
+  bool has_uncollected(Round) const override { return uncollected; }
+
+  void collect(Done<Unit> done) override {
+    add("collect", std::move(done), [this] {
+      uncollected = false;
+      return Unit{};
+    });
+  }
+
   void forget_sums() override { ++forgotten; }
 
   void move_on(Done<Digest> done) override {
@@ -76,6 +85,7 @@ class CountingLearner final : public Learner {
 
   std::vector<float> sum = {1, 2, 3, 4};
   std::string trouble;  ///< of updates and restores
+  bool uncollected = false;
   int forgotten = 0;
   double loss = 0.5;  ///< of each sample
   std::optional<data::MissingSample> missing{};

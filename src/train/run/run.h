@@ -17,10 +17,34 @@ namespace tw::train {
 
 enum class Rounding : std::uint8_t { nearest, stochastic };
 
-/// What peers do while a round is averaged (docs/modes.md).
+/// What is averaged, and what peers do meanwhile (docs/modes.md).
 enum class Mode : std::uint8_t {
-  sync,     ///< they wait
-  delayed,  ///< they compute for the next round: each update is applied one round late
+  sync,       ///< gradients; they wait
+  delayed,    ///< gradients; they compute for the next round, so each update is applied one round late
+  local,      ///< what each peer changed in a copy of its own; they wait
+  streaming,  ///< the same; they train on, and each update is applied one round late
+};
+
+constexpr bool overlaps(Mode mode) { return mode == Mode::delayed || mode == Mode::streaming; }
+
+constexpr bool is_local(Mode mode) { return mode == Mode::local || mode == Mode::streaming; }
+
+/// What the mean change of all copies does to the parameters of the run (is_local()).
+enum class OuterStep : std::uint8_t {
+  mean,      ///< it is added
+  nesterov,  ///< one step of SGD with Nesterov momentum
+};
+
+/// The defaults of nesterov are those of Douillard et al. 2023 (DiLoCo).
+struct OuterOptions {
+  OuterStep step = OuterStep::mean;
+  double rate = 0.7;      ///< nesterov
+  double momentum = 0.9;  ///< nesterov
+};
+
+struct ModeOptions {
+  Mode kind = Mode::sync;
+  OuterOptions outer;  ///< with is_local()
 };
 
 struct CheckpointOptions {
@@ -69,7 +93,7 @@ struct RunOptions {
 
   // ---- in run files
   std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
-  Mode mode = Mode::sync;
+  ModeOptions mode;
   codec::Codec codec = codec::Codec::fp32;
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
   /// The rounding error of a contribution is added to a later one; nothing: if codec is int8 or int4.
@@ -87,7 +111,11 @@ struct RunOptions {
 
   bool has_own_model() const { return model == kOwn; }
 
-  bool overlaps() const { return mode == Mode::delayed; }
+  bool overlaps() const { return train::overlaps(mode.kind); }
+
+  /// A contribution is what the samples changed in the peer's own copy of the parameters, negated as a
+  /// gradient would be, times their number. The optimizer of the run is the outer step.
+  bool is_local() const { return train::is_local(mode.kind); }
 
   bool dithers() const { return codec == codec::Codec::int8 && rounding == Rounding::stochastic; }
 

@@ -35,8 +35,10 @@ std::string settings_text(const RunOptions& options, std::uint64_t parameter_cou
   return fmt::format(
       "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
       options.model, parameter_count, options.data, options.target_batch_size, options.microbatch,
-      name_of(options.codec), options.overlaps() ? " delayed" : "", options.dithers() ? " stochastic" : "",
-      options.feeds_back() ? " error_feedback" : "", options.exact_batches ? " exact_batches" : "",
+      name_of(options.codec),
+      options.mode.kind == Mode::sync ? "" : fmt::format(" {}", name_of(options.mode.kind)),
+      options.dithers() ? " stochastic" : "", options.feeds_back() ? " error_feedback" : "",
+      options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
       options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
       optimizer_text(options.optimizer), schedule_text(options));
@@ -56,7 +58,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("batch={}", options.target_batch_size),
            fmt::format("microbatch={}", options.microbatch),
            fmt::format("codec={}", name_of(options.codec)),
-           fmt::format("mode={}", name_of(options.mode)),
+           fmt::format("mode={}", name_of(options.mode.kind)),
            fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
            fmt::format("error_feedback={}", options.feeds_back()),
            fmt::format("exact_batches={}", options.exact_batches),

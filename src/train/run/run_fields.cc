@@ -35,8 +35,8 @@ struct MeetingPlace {
 };
 
 using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
-                           Duration*, codec::Codec*, Mode*, Rounding*, swarm::SiteUse*, BudgetAction*,
-                           ShelfPlace, CopyPlace, MeetingPlace>;
+                           Duration*, codec::Codec*, Mode*, OuterStep*, Rounding*, swarm::SiteUse*,
+                           BudgetAction*, ShelfPlace, CopyPlace, MeetingPlace>;
 
 }  // namespace
 
@@ -72,9 +72,21 @@ constexpr RunField kFields[] = {
     {"training", "seed", "decides the order of the samples (`run.shard`, tw_samples)",
      [](RunOptions& o) -> Place { return &o.seed; }},
     {"training", "mode",
-     "what peers do while a round is averaged: wait, or compute for the next one with an update that is one "
-     "round late (docs/modes.md)",
-     [](RunOptions& o) -> Place { return &o.mode; }},
+     "what is averaged, and what peers do meanwhile. sync: gradients; they wait. delayed: gradients; they "
+     "compute on, with updates that are one round late. local: what each peer changed with its own "
+     "optimizer; they wait. streaming: the same; they compute on (docs/modes.md)",
+     [](RunOptions& o) -> Place { return &o.mode.kind; }},
+    {"training", "outer",
+     "local and streaming: what the mean change does to the parameters. mean: it is added; nesterov: a step "
+     "of SGD with Nesterov momentum",
+     [](RunOptions& o) -> Place { return &o.mode.outer.step; }},
+    {"training", "outer_rate", "learning rate of nesterov",
+     [](RunOptions& o) -> Place { return &o.mode.outer.rate; }, kPositive},
+    {"training",
+     "outer_momentum",
+     "momentum of nesterov",
+     [](RunOptions& o) -> Place { return &o.mode.outer.momentum; },
+     {.low = 0, .high = 0.999}},
     {"training", "codec", "how gradients cross the wire", [](RunOptions& o) -> Place { return &o.codec; }},
     {"training", "rounding",
      "of gradients in int8; stochastic: by a chance that is the same wherever it is computed",

@@ -15,6 +15,7 @@
 #include "base/text/field_table.h"
 #include "base/text/text_file.h"
 #include "train/run/run_fields.h"
+#include "train/run/run_names.h"
 
 namespace tw::train {
 namespace {
@@ -114,10 +115,10 @@ class Reading {
 
   void check_together(const RunOptions& o) {
     if (o.overlaps() && o.exact_batches)
-      fault(
-          fmt::format("{}: training.mode is delayed: what is lost while a round is averaged goes to a "
-                      "later round, since others compute for the next one already; leave one of the two out",
-                      where("training.exact_batches")));
+      fault(fmt::format(
+          "{}: training.mode is {}: what is lost while a round is averaged goes to a later round, "
+          "since others compute for the next one already; leave one of the two out",
+          where("training.exact_batches"), name_of(o.mode.kind)));
     if (o.checkpoint.folder != CheckpointOptions::kNone) return;
     for (const std::string_view key : {"checkpoint.to", "checkpoint.every"})
       if (is_given(key))

@@ -165,7 +165,8 @@ TEST_F(RunFile, refuses_exact_batches_where_updates_are_late) {
   EXPECT_THAT(complaint("training: {mode: delayed, exact_batches: true}\n"),
               HasSubstr("1: training.exact_batches: training.mode is delayed: what is lost"));
   EXPECT_TRUE(read("training: {mode: delayed}\n").value().overlaps());
-  EXPECT_THAT(complaint("training: {mode: late}\n"), HasSubstr("expected sync or delayed, found \"late\""));
+  EXPECT_THAT(complaint("training: {mode: late}\n"),
+              HasSubstr("expected sync or delayed or local or streaming, found \"late\""));
 }
 
 TEST_F(RunFile, takes_checkpoints_away_to_a_folder_or_a_bucket_beside_their_own) {

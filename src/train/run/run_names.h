@@ -12,7 +12,8 @@ namespace tw::train {
 using Names = std::span<const std::string_view>;
 
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "adam", "adamw", "lamb"};
-inline constexpr std::string_view kModeNames[] = {"sync", "delayed"};
+inline constexpr std::string_view kModeNames[] = {"sync", "delayed", "local", "streaming"};
+inline constexpr std::string_view kOuterStepNames[] = {"mean", "nesterov"};
 inline constexpr std::string_view kRoundingNames[] = {"nearest", "stochastic"};
 inline constexpr std::string_view kBudgetActionNames[] = {"warn", "drain"};
 
@@ -21,6 +22,8 @@ inline Names names_of(OptimizerKind) { return kOptimizerNames; }
 inline Names names_of(Rounding) { return kRoundingNames; }
 
 inline Names names_of(Mode) { return kModeNames; }
+
+inline Names names_of(OuterStep) { return kOuterStepNames; }
 
 inline Names names_of(BudgetAction) { return kBudgetActionNames; }
 

@@ -58,6 +58,7 @@ std::optional<std::vector<average::Averager::Refused>> Rounds::open() {
   if (replica.is_catching_up() || !head || head->last || step_.round == head->round + 1) return std::nullopt;
   step_ = {head->round + 1, 0, digest_of(*head).high};
   core_.round = step_.round;
+  hand_over_.reset();
   if (replica.found(*head) && core_.observer != nullptr) {
     core_.observer->on_commit(*head);
     core_.observer->on_applied(*head, replica.tip()->parameters, false);
@@ -75,6 +76,7 @@ std::optional<std::vector<average::Averager::Refused>> Rounds::open() {
 void Rounds::abandon() {
   TW_CHECK(!core_.departure.ended());
   averager_.abandon();
+  hand_over_.reset();
   step_ = {};
   core_.round = 0;
 }
@@ -198,6 +200,7 @@ void Rounds::on_back() {
 }
 
 void Rounds::pause(bool paused) {
+  contribute_what_is_done();  // the program's thread has handed in what it had
   if (paused) return give_back(core_.worker.pause());
   core_.worker.resume();
   report_presence();
@@ -208,10 +211,19 @@ void Rounds::contribute_what_is_done() {
   if (!core_.swarm.view().history.parameters()) return;
   for (const wire::Contribution& due : averager_.due(step_)) {
     if (!core_.swarm.view().work.has_done_just(due.slot, due.microbatches)) continue;
+    if (!has_sums()) return;
     core_.swarm.work().close(due.slot);  // before any byte of it is sent: all owners get the same sum (I4)
     const SlotValues values = values_of(due.slot);
     averager_.contribute(step_, due, values.sum, values.residual);
   }
+}
+
+// The compute thread may still have a part.
+bool Rounds::has_sums() {
+  return core_.worker.collect(step_.round, [this] {
+    contribute_what_is_done();
+    if (const auto order = std::exchange(hand_over_, {})) act(*order);
+  });
 }
 
 SlotValues Rounds::values_of(std::uint32_t slot) {
@@ -222,6 +234,10 @@ SlotValues Rounds::values_of(std::uint32_t slot) {
 // ---- sums that change hands
 
 void Rounds::act(const swarm::HandOver& order) {
+  if (!has_sums()) {
+    hand_over_ = order;
+    return;
+  }
   std::vector<average::Custody::Sum> sums;
   for (const std::uint32_t slot : order.slots) sums.push_back({slot, values_of(slot).sum});
   averager_.custody().give(order.to, std::move(sums));

@@ -81,6 +81,7 @@ class Rounds {
 
  private:
   void contribute_what_is_done();
+  bool has_sums();
   SlotValues values_of(std::uint32_t slot);
   void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
   void give_back(const std::optional<swarm::WorkItem>& item);
@@ -98,8 +99,9 @@ class Rounds {
   Recovery& recovery_;
   Saving& saving_;
   average::Averager averager_;
-  StepId step_;         ///< of the round under way; round 0: none
-  Instant began_at_{};  ///< the work for it
+  StepId step_;                               ///< of the round under way; round 0: none
+  Instant began_at_{};                        ///< the work for it
+  std::optional<swarm::HandOver> hand_over_;  ///< waits for its sums
 };
 
 }  // namespace tw::train

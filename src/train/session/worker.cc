@@ -24,6 +24,10 @@ auto untimed(std::function<void(const Result<Digest>&)> done) {
   return [done = std::move(done)](const Result<Digest>& parameters, Duration) { done(parameters); };
 }
 
+Wait freezing(const wire::Record& record, const ModelSize& size) {
+  return {.kind = Wait::Kind::freezing, .round = record.round, .total = size.state_bytes};
+}
+
 }  // namespace
 
 Worker::Worker(std::unique_ptr<Learner> learner, Surroundings surroundings)
@@ -202,21 +206,17 @@ void Worker::restore(Learner::Image image, std::function<void(const Result<Diges
                     queued<Result<Digest>>(State::restoring, what, untimed(std::move(done))));
 }
 
-Wait Worker::freezing(const wire::Record& record) const {
-  return {.kind = Wait::Kind::freezing, .round = record.round, .total = size().state_bytes};
-}
-
 void Worker::freeze(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
   const auto finished = [done = std::move(done)](const Learner::Image& image, Duration) { done(image); };
   learner_->freeze(record, Learner::Turn::in_order,
-                   queued<Learner::Image>(State::freezing, freezing(record), finished));
+                   queued<Learner::Image>(State::freezing, freezing(record, size()), finished));
 }
 
 void Worker::freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
   OwnWork& disk = surroundings_.waits.disk();
   const bool stands_still = updates_under_way() == 0 && !is_taking_over();
   if (!stands_still || disk.current().kind != Wait::Kind::nothing) return freeze(record, std::move(done));
-  disk.submitted(surroundings_.clock.now(), freezing(record));
+  disk.submitted(surroundings_.clock.now(), freezing(record, size()));
   const auto finished = [this, alive = std::weak_ptr<int>(alive_), done = std::move(done)](
                             const Learner::Image& image, Duration took) {
     if (alive.expired()) return;
@@ -225,6 +225,15 @@ void Worker::freeze_soon(const wire::Record& record, std::function<void(const Le
     surroundings_.then();
   };
   learner_->freeze(record, Learner::Turn::beside, finished);
+}
+
+bool Worker::collect(Round round, std::function<void()> done) {
+  if (!learner_->has_uncollected(round)) return true;
+  if (jobs(State::collecting) > 0) return false;
+  const Wait what{.kind = Wait::Kind::collecting, .round = round};
+  learner_->collect(
+      queued<Unit>(State::collecting, what, [done = std::move(done)](const Unit&, Duration) { done(); }));
+  return false;
 }
 
 void Worker::forget_sums() {

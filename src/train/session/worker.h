@@ -24,9 +24,10 @@ class Worker {
     idle,
     initialising,
     computing,
-    away,       ///< the compute thread belongs to a program and has not come back
-    applying,   ///< the update of a round that this peer took part in
-    replaying,  ///< the update of a round that it missed
+    collecting,  ///< what the model has of a sum
+    away,        ///< the compute thread belongs to a program and has not come back
+    applying,    ///< the update of a round that this peer took part in
+    replaying,   ///< the update of a round that it missed
     freezing,
     restoring,
   };
@@ -111,6 +112,10 @@ class Worker {
 
   // ---- slots
 
+  /// Whether the sums of all work done for this round are complete. If not, they are collected, and `done` of
+  /// the first such call is called then.
+  bool collect(Round round, std::function<void()> done);
+
   SlotValues contribution(Round round, std::uint32_t slot) { return learner_->contribution(round, slot); }
 
   /// Not while it computes.
@@ -146,7 +151,6 @@ class Worker {
   Duration late_after() const;
   bool is_deserted(Instant now) const;
   bool has_late_update(Instant now) const;
-  swarm::Wait freezing(const wire::Record& record) const;
 
   /// `done` of a job that goes into the queue now.
   template <class R>

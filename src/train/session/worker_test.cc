@@ -56,6 +56,20 @@ TEST_F(WorkerTest, passes_on_which_sample_is_missing) {
   EXPECT_EQ(worker.done().samples, 0U);
 }
 
+TEST_F(WorkerTest, collects_sums_once_before_they_are_complete) {
+  int collected = 0;
+  const auto collect = [&] { return worker.collect(3, [&] { ++collected; }); };
+  EXPECT_TRUE(collect()) << "nothing is missing";
+  learner.uncollected = true;
+  EXPECT_FALSE(collect());
+  EXPECT_FALSE(collect());
+  EXPECT_EQ(swarm::Wait::Kind::collecting, waits.compute().current().kind);
+  EXPECT_THAT(learner.given, ElementsAre("collect"));
+  ASSERT_TRUE(learner.run_next());
+  EXPECT_EQ(1, collected);
+  EXPECT_TRUE(collect());
+}
+
 TEST_F(WorkerTest, counts_samples_losses_and_speed_of_its_round) {
   worker.open(3);
   int done = 0;

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modes local and streaming: the program's own optimizer trains its copy of the parameters, and what it changed is
+averaged once a round. Thread: the run's.
+
+With P the run's parameters (the engine's vector) and L the model's own:
+
+    a step          L follows the loss, by any torch optimizer; nothing crosses
+    contribution    samples x (base - L): P is updated with its mean as with a gradient (the outer step)
+    load            L = P + what this peer contributed to later rounds
+
+The base is where the change to contribute began: P at first, and L at the last contribution. With overlap P is one
+round behind, so a load keeps this peer's newest contribution in L.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from contextlib import contextmanager
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+
+from ..engine import abi
+from ..engine.peer import Engine, Group, HostTensor
+from ..errors import MisuseError, SettingError, UnsupportedError
+from .layout import Entry, Layout, Modules
+from .memory import Crossing, flat_tensor, view_of
+from .trained import Begun, Trained, TrainedOptions
+
+MODES = ("local", "streaming")
+
+
+class OuterStep:
+    """What the mean change does to the run's parameters: it is added, or a step of SGD with Nesterov momentum."""
+
+    is_foreign = False
+    state_values = 0
+
+    def __init__(self, layout: Layout, kind: str, rate: float, momentum: float) -> None:
+        self._tensors = len(layout.parameters)
+        self._nesterov = kind == "nesterov"
+        self._rate, self._momentum = (rate, momentum) if self._nesterov else (1.0, 0.0)
+
+    @property
+    def engine_buffers(self) -> int:
+        """Vectors of the engine that have its momentum."""
+        return 1 if self._momentum else 0
+
+    def groups(self) -> Tuple[Group, ...]:
+        """One, of all parameters."""
+        flags = abi.TW_NESTEROV if self._momentum else 0
+        return (
+            Group(self._tensors, self._rate, momentum=self._momentum, kind=abi.TW_SGD, flags=flags),
+        )
+
+    def facts(self) -> List[str]:
+        """What peers compare."""
+        return [f"outer: rate {self._rate} momentum {self._momentum}"]
+
+
+class OwnCopy:
+    """The model's own values, beside the run's in the engine's vector."""
+
+    def __init__(
+        self, parameters: int, entries: Sequence[Entry], tensors: Any, flat: torch.Tensor, overlaps: bool
+    ) -> None:
+        """parameters: entries before those of buffers. tensors(): the model's, as they are now. flat: the engine's, which
+        with `overlaps` changes while a contribution is in no mean yet.
+        """
+        self._parameters = parameters
+        self._entries = tuple(entries)
+        statistics = self._entries[parameters:]
+        self._statistics = statistics[0].first if statistics else len(flat)
+        self._tensors = tensors
+        self._flat = flat
+        self._overlaps = overlaps
+        self._crossing = Crossing()
+        self._scratch = torch.empty(0)  # as the largest tensor
+        self._base: Optional[torch.Tensor] = None  # None: the run's parameters
+        self._round = 0  # in whose contribution all of L - base is; 0: it is in none
+        self._earlier: Dict[int, torch.Tensor] = {}  # round: what was contributed to it before the base
+        self._counted: Dict[int, int] = {}  # round: samples contributed to it
+        self.samples = 0  # of the change that is not contributed
+
+    def _own(self) -> Iterator[Tuple[Entry, torch.Tensor]]:
+        """L, on the host."""
+        return self._crossing.each(list(zip(self._entries, self._tensors())))
+
+    def _changes(self) -> Iterator[Tuple[Entry, torch.Tensor]]:
+        """L - base, on the host; each is valid until the next one is asked for."""
+        base = self._flat if self._base is None else self._base
+        if self._scratch.numel() == 0:
+            self._scratch = torch.empty(max(entry.values for entry in self._entries))
+        for entry, own in self._own():
+            change = view_of(self._scratch, entry._replace(first=0))
+            yield entry, torch.sub(own, view_of(base, entry), out=change)
+
+    @torch.no_grad()
+    def begin_step(self) -> None:
+        """The model is about to change: after a contribution, a new change begins."""
+        if not self._round:
+            return
+        if self._round not in self._earlier:
+            self._earlier[self._round] = torch.zeros_like(self._flat)
+        for entry, change in self._changes():
+            view_of(self._earlier[self._round], entry).add_(change)
+        self._round, self._base = 0, self._new_base()
+        for entry, own in self._own():
+            view_of(self._base, entry).copy_(own)
+
+    def _new_base(self) -> torch.Tensor:
+        return torch.empty_like(self._flat) if self._base is None else self._base
+
+    @torch.no_grad()
+    def contribute(self, round: int, total: torch.Tensor) -> None:
+        """Adds samples x change to float32 [values of the vector]. MisuseError: it is not finite.
+
+        Of the second contribution to a round, as much as makes both together all samples x the whole change.
+        """
+        samples, self.samples, self._round = self.samples, 0, round
+        before, earlier = self._counted.get(round, 0), self._earlier.get(round)
+        self._counted[round] = before + samples
+        for entry, change in self._changes():
+            if not math.isfinite(float(change.sum())):
+                raise MisuseError(
+                    f"{entry.name} is not finite: a step of the loop's own optimizer made it so. Use a lower learning"
+                    " rate, clip the gradient, or skip the step."
+                )
+            # A gradient points uphill; statistics (after the parameters) get the mean change itself.
+            sign = -1 if entry.first < self._statistics else 1
+            view_of(total, entry).add_(change, alpha=sign * (before + samples))
+            if earlier is not None:
+                view_of(total, entry).add_(view_of(earlier, entry), alpha=sign * samples)
+        total[: self._parameters] += samples  # each parameter took part
+
+    @torch.no_grad()
+    def load(self, round: int, restored: bool) -> None:
+        """P is that after this round: what was contributed to it, or is in no mean, is no longer L's own. restored: P
+        is that of others.
+        """
+        kept = [] if restored else [change for of, change in self._earlier.items() if of > round]
+        pending = self._round > round and not restored
+        tensors = {entry.first: tensor for entry, tensor in zip(self._entries, self._tensors())}
+        base = self._new_base() if self._overlaps else None
+        for entry, change in self._changes() if pending else ((entry, None) for entry in self._entries):
+            target = view_of(self._flat, entry)
+            for earlier in kept:
+                target = target + view_of(earlier, entry)
+            target = target if change is None else change.add_(target)
+            tensor = tensors[entry.first]
+            held = target if tensor.dtype == torch.float32 else target.to(tensor.dtype)
+            tensor.copy_(held)
+            if base is not None:
+                view_of(base, entry).copy_(held)
+        # What is kept is forgotten here: the next load settles it, and what is contributed to its round until then
+        # (work of others that was lost) counts as a change of its own. A vector less.
+        self._earlier, self._counted, self._round, self._base, self.samples = {}, {}, 0, base, 0
+
+    @contextmanager
+    def committed(self) -> Iterator[None]:
+        """Inside, the model has the run's parameters."""
+        with torch.no_grad():
+            kept = [tensor.detach().clone() for tensor in self._tensors()]
+            for entry, tensor in zip(self._entries, self._tensors()):
+                tensor.copy_(view_of(self._flat, entry))
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for own, tensor in zip(kept, self._tensors()):
+                    tensor.copy_(own)
+
+
+class LocallyTrained(Trained):
+    """Trained, of which the loop's optimizer steps at each step() and the engine at each round."""
+
+    contributes = True
+
+    def __init__(
+        self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions, settings: Any
+    ) -> None:
+        """settings: values of the run's, by key."""
+        mode = settings["training.mode"]
+        if options.engine == "tradewind":
+            raise SettingError(f'engine="tradewind": with mode={mode} the optimizer steps by itself; leave it out.')
+        if options.clip_norm:
+            raise SettingError(
+                f"clip_grad_norm: with mode={mode} clip in the loop, by torch.nn.utils.clip_grad_norm_ before step()."
+            )
+        if options.accumulate != "auto":
+            raise SettingError(f"accumulate: with mode={mode} no gradient is added up; leave it out.")
+        options.alias = False
+        super().__init__(model, optimizer, options)
+        self._settings = settings
+        self._fresh = False  # a gradient in hand has not been stepped with
+
+    def _make_rule(self, layout: Layout) -> OuterStep:
+        values = self._settings
+        kind = values["training.outer"]
+        return OuterStep(layout, kind, float(values["training.outer_rate"]), float(values["training.outer_momentum"]))
+
+    def _averages(self) -> Tuple[Group, ...]:
+        return tuple(Group(tensors, kind=abi.TW_AVERAGE) for _, tensors in self._layout.averages)
+
+    def bind(self, engine: Engine) -> None:
+        """As Trained's."""
+        super().bind(engine)
+        layout = self._layout
+        self._copy = OwnCopy(
+            len(layout.parameters),
+            [*layout.parameters, *layout.buffers],
+            lambda: [*self._tensors, *(one.tensor for one in layout.moving)],
+            self.flat,
+            self._settings["training.mode"] == "streaming",
+        )
+
+    def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
+        """The outer step's, always the same."""
+        return None
+
+    def _take(self, round: int, restored: bool) -> None:
+        self._copy.load(round, restored)
+        if restored:
+            self._bound.mark()
+
+    def _load_schedule(self) -> None:
+        begun = self._schedule.load(self._text, settings=bool(self._schedulers))
+        self.begun = self.begun if begun is None else Begun(*begun)
+
+    def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
+        """What the steps since the last call changed."""
+        self._copy.contribute(round, flat_tensor(total))
+
+    def committed(self) -> ContextManager[None]:
+        """A context in which the model has the run's parameters."""
+        return self._copy.committed()
+
+    # For step().
+
+    def check(self) -> Optional[str]:
+        """The loop may change its own copy."""
+        self._watch.check(self.updates, self.optimizer)
+        return None
+
+    def gradients(self, samples: int) -> Tuple[Optional[List[HostTensor]], List[Any]]:
+        """None: they stay here."""
+        self._fresh = True
+        return None, []
+
+    def added(self, samples: int) -> None:
+        """So many samples of the gradient in hand count: the loop's optimizer steps, once."""
+        if self._fresh:
+            self._fresh = False
+            self._copy.begin_step()
+            self.optimizer.step()
+        self._copy.samples += samples
+
+    def skipped(self, samples: int) -> None:
+        """So many samples change nothing."""
+        self._copy.samples += samples
+
+    def wanted(self) -> str:
+        """The loop's settings are its own."""
+        return ""
+
+    def undo_forward(self) -> None:
+        """Statistics are the copy's."""
+
+
+def trained_of(
+    model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions, settings: Any, in_group: bool
+) -> Trained:
+    """What the run's mode makes of them. settings: values of the run's, by key."""
+    mode = settings["training.mode"]
+    if mode not in MODES:
+        return Trained(model, optimizer, options)
+    if in_group:
+        raise UnsupportedError(
+            f"mode={mode} in a group: each rank would have a copy of its own; join() without group=, so that each"
+            " process is a peer."
+        )
+    return LocallyTrained(model, optimizer, options, settings)
