@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/files_disk.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -91,8 +92,10 @@ TEST_F(DiskFilesTest, names_path_and_cause_of_errors) {
   EXPECT_FALSE(files.list(path("file")).error().lasting);
   EXPECT_EQ(files.make_folder(path("file/x")).error().message,
             "cannot make folder " + path("file/x") + ": Not a directory");
-  EXPECT_EQ(files.make_folder(path("file")).error().message,
-            "cannot make folder " + path("file") + ": Not a directory");
+  const std::string refused = "cannot make folder " + path("file");
+  EXPECT_THAT(files.make_folder(path("file")).error().message,
+              testing::AnyOf(refused + ": Not a directory", refused + ": File exists"))
+      << "libstdc++ and libc++ see it differently";
 }
 
 TEST_F(DiskFilesTest, tells_of_a_file_that_gets_too_large_on_the_way) {
