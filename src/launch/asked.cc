@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/asked.h"
 
+#include <algorithm>
+
 #include "launch/fleet.h"
 
 namespace tw::launch {
@@ -12,6 +14,11 @@ constexpr Duration kStarts = std::chrono::minutes(10);
 
 void Asked::look(const Deployment& deployment, const std::vector<PeerReport>& reports, Instant now) {
   std::map<std::uint32_t, Request> waiting;
+  for (const auto& [number, request] : requests_) {
+    const bool is_wanted = std::ranges::count(deployment.peers, number, &PeerJob::number) > 0;
+    if (!is_wanted && now - request.since > kStarts) refused_[request.site] = request.since;
+    if (is_wanted && report_of(reports, number).state == PeerState::running) refused_.erase(request.site);
+  }
   for (const PeerJob& peer : deployment.peers) {
     if (peer.machine.purchase != market::Purchase::spot) continue;
     if (report_of(reports, peer.number).state != PeerState::waiting) continue;
@@ -22,12 +29,14 @@ void Asked::look(const Deployment& deployment, const std::vector<PeerReport>& re
 }
 
 std::vector<plan::ZoneSeen> Asked::unanswered(Instant now) const {
-  std::vector<plan::ZoneSeen> zones;
+  std::map<market::Site, Instant> since = refused_;
   for (const auto& [peer, request] : requests_)
-    if (now - request.since > kStarts)
-      zones.push_back({.site = request.site,
-                       .sight = {.up = false, .age_h = to_seconds(now - request.since) / 3600},
-                       .spells = {}});
+    if (now - request.since > kStarts) since[request.site] = request.since;
+  std::vector<plan::ZoneSeen> zones;
+  for (const auto& [site, begun] : since) {
+    const double age_h = to_seconds(now - begun) / 3600;
+    zones.push_back({.site = site, .sight = {.age_h = age_h}, .spells = {}, .refused_h = age_h});
+  }
   return zones;
 }
 

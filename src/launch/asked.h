@@ -11,7 +11,8 @@
 
 namespace tw::launch {
 
-/// Requests for spot machines that the engine has not answered. A step machine.
+/// Requests for spot machines that the engine has not answered, also those that the plan has given up since.
+/// A step machine.
 class Asked {
  public:
   void look(const Deployment& deployment, const std::vector<PeerReport>& reports, Instant now);
@@ -27,6 +28,7 @@ class Asked {
   };
 
   std::map<std::uint32_t, Request> requests_;  ///< by peer
+  std::map<market::Site, Instant> refused_;    ///< the last request in vain of a plan that has moved away
 };
 
 }  // namespace tw::launch

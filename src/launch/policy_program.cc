@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@ namespace tw::launch {
 namespace {
 
 constexpr int kLongestAnswer_ms = 10'000;
+constexpr int kGrace_ms = 200;  ///< to end by itself after the last view
 constexpr std::size_t kMostBytes = 1 << 16;
 
 }  // namespace
@@ -31,10 +33,15 @@ Result<PolicyProgram> PolicyProgram::start(const std::string& command) {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, sockets[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, sockets[1], STDOUT_FILENO);
+  posix_spawnattr_t own_group;
+  posix_spawnattr_init(&own_group);
+  posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&own_group, 0);
   std::string shell = "/bin/sh", option = "-c", words = command;
   char* const arguments[] = {shell.data(), option.data(), words.data(), nullptr};
   pid_t pid = -1;
-  const int cause = posix_spawn(&pid, shell.c_str(), &files, nullptr, arguments, environ);
+  const int cause = posix_spawn(&pid, shell.c_str(), &files, &own_group, arguments, environ);
+  posix_spawnattr_destroy(&own_group);
   posix_spawn_file_actions_destroy(&files);
   close(sockets[1]);
   if (cause == 0) return PolicyProgram(command, sockets[0], pid);
@@ -51,6 +58,12 @@ PolicyProgram::PolicyProgram(PolicyProgram&& other) noexcept
 
 PolicyProgram::~PolicyProgram() {
   if (pid_ < 0) return;
+  shutdown(socket_, SHUT_WR);
+  pollfd ended{.fd = socket_, .events = POLLIN, .revents = 0};
+  char rest[4096];
+  while (poll(&ended, 1, kGrace_ms) > 0 && recv(socket_, rest, sizeof(rest), 0) > 0) {
+  }
+  kill(-pid_, SIGKILL);
   close(socket_);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace tw::launch {
 namespace {
 
@@ -43,7 +45,15 @@ TEST(PolicyProgram, a_wrong_answer_is_named_with_what_was_expected) {
   EXPECT_NE(
       trouble_of(R"(read -r l; echo '{"action": "move", "zone": "a"}')").find("a zone that is available"),
       std::string::npos);
+  EXPECT_NE(trouble_of(R"(read -r l; echo '{"action": "stay", "reason": 3}')").find("expected {\"action\""),
+            std::string::npos);
   EXPECT_NE(trouble_of("exit 3").find("ended without an answer"), std::string::npos);
+}
+
+TEST(PolicyProgram, one_that_does_not_end_is_killed_with_its_children) {
+  const auto begun = std::chrono::steady_clock::now();
+  { PolicyProgram program = PolicyProgram::start("sleep 30; sleep 30").value(); }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
@@ -12,48 +14,80 @@
 namespace tw::cli {
 namespace {
 
-constexpr double kNanosPerHour = 3600e9;
+using world::Phase;
+
+constexpr std::string_view kOwnSignal = "SIGTERM";  ///< a notice from the machine's owner
 
 /// The peer whose life an entry begins or ends.
 std::optional<PeerId> subject(const monitor::LogEntry& entry) {
   switch (entry.event.phase) {
-    case world::Phase::start:
-    case world::Phase::stop:
+    case Phase::start:
+    case Phase::stop:
       return entry.writer;
-    case world::Phase::join:
-    case world::Phase::leave:
-    case world::Phase::lost:
+    case Phase::leave:
+      return entry.event.peer.value_or(entry.writer);
+    case Phase::join:
+    case Phase::lost:
       return entry.event.peer;
     default:
       return std::nullopt;
   }
 }
 
+double unix_s(const monitor::LogEntry& entry) { return static_cast<double>(entry.unix_nanos) / 1e9; }
+
+/// Takes the entries of a run by time.
+class Lives {
+ public:
+  explicit Lives(double begun_s) : begun_s_(begun_s) {}
+
+  void take(const monitor::LogEntry& entry) {
+    const Phase phase = entry.event.phase;
+    if (phase == Phase::notice && entry.event.source != kOwnSignal) told_.insert(entry.writer);
+    const auto peer = subject(entry);
+    if (!peer) return;
+    const bool known = ended_.contains(*peer) || began_s_.contains(*peer);
+    if (phase == Phase::start || phase == Phase::join) {
+      if (began_s_.emplace(*peer, unix_s(entry)).second) told_.erase(*peer);
+      return;
+    }
+    if (phase == Phase::lost && ended_.contains(entry.writer) && !began_s_.contains(entry.writer)) return;
+    if (!known) began_s_.emplace(*peer, begun_s_);
+    const bool taken = phase == Phase::lost || told_.contains(*peer);
+    end(*peer, unix_s(entry), taken ? LifeEnd::taken : LifeEnd::left);
+  }
+
+  std::vector<Life> all(double now_s) && {
+    while (!began_s_.empty()) end(began_s_.begin()->first, now_s, LifeEnd::none);
+    return std::move(lives_);
+  }
+
+ private:
+  void end(PeerId peer, double at_s, LifeEnd how) {
+    const auto begin = began_s_.find(peer);
+    if (begin == began_s_.end()) return;
+    lives_.push_back({peer, begin->second, at_s, how});
+    began_s_.erase(begin);
+    ended_.insert(peer);
+  }
+
+  double begun_s_;
+  std::map<PeerId, double> began_s_;  ///< of those that live
+  std::set<PeerId> ended_;
+  std::set<PeerId> told_;  ///< by their clouds
+  std::vector<Life> lives_;
+};
+
 }  // namespace
 
-std::vector<market::Lived> lives_of(std::vector<monitor::LogEntry> entries) {
+std::vector<Life> lives_of(std::vector<monitor::LogEntry> entries) {
+  if (entries.empty()) return {};
   std::stable_sort(
       entries.begin(), entries.end(),
       [](const monitor::LogEntry& a, const monitor::LogEntry& b) { return a.unix_nanos < b.unix_nanos; });
-  std::map<PeerId, std::int64_t> began;
-  std::vector<market::Lived> lives;
-  const auto end = [&](PeerId peer, std::int64_t nanos, bool taken) {
-    const auto begin = began.find(peer);
-    if (begin == began.end()) return;
-    lives.push_back({static_cast<double>(nanos - begin->second) / kNanosPerHour, taken});
-    began.erase(begin);
-  };
-  for (const monitor::LogEntry& entry : entries) {
-    const auto peer = subject(entry);
-    if (!peer) continue;
-    const world::Phase phase = entry.event.phase;
-    if (phase == world::Phase::start || phase == world::Phase::join)
-      began.emplace(*peer, entry.unix_nanos);
-    else
-      end(*peer, entry.unix_nanos, phase == world::Phase::lost);
-  }
-  while (!began.empty()) end(began.begin()->first, entries.back().unix_nanos, false);
-  return lives;
+  Lives lives(unix_s(entries.front()));
+  for (const monitor::LogEntry& entry : entries) lives.take(entry);
+  return std::move(lives).all(unix_s(entries.back()));
 }
 
 Result<std::vector<market::Lived>> lives_in(const std::string& folder) {
@@ -61,7 +95,10 @@ Result<std::vector<market::Lived>> lives_in(const std::string& folder) {
   std::vector<monitor::LogEntry> entries;
   for (std::vector<monitor::LogEntry>& log : logs)
     std::move(log.begin(), log.end(), std::back_inserter(entries));
-  return lives_of(std::move(entries));
+  std::vector<market::Lived> lived;
+  for (const Life& life : lives_of(std::move(entries)))
+    lived.push_back({life.hours(), life.end == LifeEnd::taken});
+  return lived;
 }
 
 }  // namespace tw::cli

@@ -10,12 +10,27 @@
 
 namespace tw::cli {
 
-/// How long machines lived, from the event logs of one run in any order: from a peer's start (or when others
-/// saw it join) to when others lost it. A machine that left or stopped by itself, or was there at the last
-/// entry, is no loss. A crash counts as a loss, because no log can distinguish it from a preemption.
-std::vector<market::Lived> lives_of(std::vector<monitor::LogEntry> entries);
+enum class LifeEnd {
+  none,   ///< it was there at the last entry
+  left,   ///< by itself, or by its owner's wish
+  taken,  ///< lost, or gone after a notice of its cloud
+};
 
-/// The same for the folder of a run (--out of tw run).
+/// A machine of a run. Times are unix times.
+struct Life {
+  PeerId peer;
+  double began_s = 0, ended_s = 0;
+  LifeEnd end{};
+
+  double hours() const { return (ended_s - began_s) / 3600; }
+};
+
+/// Lives of machines from the event logs of one run in any order: from a peer's start, or when others saw it
+/// join, to when others lost it. One that nobody saw come was there at the first entry. A crash counts as
+/// taken, because no log can distinguish it from a preemption.
+std::vector<Life> lives_of(std::vector<monitor::LogEntry> entries);
+
+/// How long the machines of a run lived. folder: --out of tw run.
 Result<std::vector<market::Lived>> lives_in(const std::string& folder);
 
 }  // namespace tw::cli

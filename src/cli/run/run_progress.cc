@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
-#include <string_view>
 
 #include "base/result.h"
 #include "cli/plan/own_lives.h"
@@ -15,7 +13,6 @@ namespace tw::cli {
 namespace {
 
 constexpr int kRecentRounds = 20;
-constexpr std::string_view kOwnSignal = "SIGTERM";  ///< ends a machine by its owner's wish: not a taken one
 
 /// By the rounds that say how many samples the run has.
 void take_rounds(std::vector<monitor::BoardRound> rounds, plan::RunProgress& progress) {
@@ -42,78 +39,53 @@ void take_peers(const monitor::Journal& journal, plan::RunProgress& progress) {
   if (progress.peers == 0) progress.peers = at_the_end;
 }
 
-/// Taken: lost, or gone after a notice of its cloud.
-enum class Change { came, left, taken };
-
-struct SpotChange {
+/// A machine that came or went at a site.
+struct SiteChange {
   double at_s = 0;
-  PeerId peer;
-  Change change{};
+  market::Site site;
+  bool came = false;
+  bool taken = false;
 };
 
-std::vector<SpotChange> changes_of(const std::vector<monitor::Interruption>& interruptions) {
-  std::vector<SpotChange> changes;
-  std::set<PeerId> told;
-  for (const monitor::Interruption& one : interruptions) {
-    using Kind = monitor::Interruption::Kind;
-    if (one.kind == Kind::joined) {
-      told.erase(one.peer);
-      changes.push_back({one.at_s, one.peer, Change::came});
-    } else if (one.kind == Kind::notice) {
-      if (!one.detail.starts_with(kOwnSignal)) told.insert(one.peer);
-    } else if (one.kind == Kind::lost || one.kind == Kind::left) {
-      const bool taken = one.kind == Kind::lost || told.contains(one.peer);
-      changes.push_back({one.at_s, one.peer, taken ? Change::taken : Change::left});
-    }
+std::vector<SiteChange> changes_of(const std::vector<Life>& lives,
+                                   const std::map<PeerId, market::Site>& sites) {
+  std::vector<SiteChange> changes;
+  for (const Life& life : lives) {
+    const auto site = sites.find(life.peer);
+    if (site == sites.end()) continue;
+    changes.push_back({.at_s = life.began_s, .site = site->second, .came = true});
+    if (life.end != LifeEnd::none)
+      changes.push_back({.at_s = life.ended_s, .site = site->second, .taken = life.end == LifeEnd::taken});
   }
+  std::ranges::stable_sort(changes, {}, &SiteChange::at_s);
   return changes;
 }
 
-/// By site of peers that are no anchors: since when it has a machine, or none any more. Times are unix times;
-/// peers that the run does not see come are there from `begun_s` on.
-std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, double begun_s, double now_s) {
-  std::map<market::Site, plan::ZoneSeen> zones;
-  std::map<market::Site, double> changed_s;
-  std::map<PeerId, double> began_s;
+/// By site of peers that are no anchors: since when it has a machine, or none any more.
+std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, const std::vector<Life>& lives,
+                                     double now_s) {
   std::map<PeerId, market::Site> sites;
+  std::map<market::Site, plan::ZoneSeen> zones;
   for (const monitor::BoardPeer& peer : board.peers) {
     const auto site = market::parse_site(peer.site);
-    if (site && !peer.anchor) sites.emplace(peer.peer, site.value());
+    if (!site || peer.anchor) continue;
+    sites.emplace(peer.peer, site.value());
+    zones.try_emplace(site.value(), plan::ZoneSeen{.site = site.value(), .sight = {}, .spells = {}});
   }
-  const std::vector<SpotChange> changes = changes_of(board.interruptions);
-  for (const auto& [peer, site] : sites) {
-    plan::ZoneSeen& zone =
-        zones.try_emplace(site, plan::ZoneSeen{.site = site, .sight = {}, .spells = {}}).first->second;
-    const auto first = std::ranges::find(changes, peer, &SpotChange::peer);
-    if (first != changes.end() && first->change == Change::came) continue;
-    began_s[peer] = begun_s;
-    ++zone.living;
-    zone.sight.up = true;
-  }
-  const auto live = [&](plan::ZoneSeen& zone, PeerId peer, double until_s, bool taken) {
-    zone.spells.add_life((until_s - began_s[peer]) / 3600, taken);
-  };
-  for (const SpotChange& change : changes) {
-    const auto site = sites.find(change.peer);
-    const bool came = change.change == Change::came, taken = change.change == Change::taken;
-    if (site == sites.end() || began_s.contains(change.peer) == came) continue;
-    plan::ZoneSeen& zone = zones.at(site->second);
-    zone.living += came ? 1 : -1;
-    const bool up = zone.living > 0 || (zone.sight.up && !taken);
-    if (zone.sight.up != up) changed_s[site->second] = change.at_s;
+  std::map<market::Site, double> changed_s;
+  for (const SiteChange& change : changes_of(lives, sites)) {
+    plan::ZoneSeen& zone = zones.at(change.site);
+    zone.living += change.came ? 1 : -1;
+    const bool up = zone.living > 0 || (zone.sight.up && !change.taken);
+    if (zone.sight.up != up) changed_s[change.site] = change.at_s;
     zone.sight.up = up;
-    if (came) {
-      began_s[change.peer] = change.at_s;
-    } else {
-      live(zone, change.peer, change.at_s, taken);
-      began_s.erase(change.peer);
-    }
   }
-  for (const auto& [peer, begun] : began_s) live(zones.at(sites.at(peer)), peer, now_s, false);
+  for (const Life& life : lives)
+    if (const auto site = sites.find(life.peer); site != sites.end())
+      zones.at(site->second).spells.add_life(life.hours(), life.end == LifeEnd::taken);
   std::vector<plan::ZoneSeen> all;
   for (auto& [site, zone] : zones) {
-    const double since_s = changed_s.try_emplace(site, begun_s).first->second;
-    zone.sight.age_h = std::max(0.0, now_s - since_s) / 3600;
+    zone.sight.age_h = std::max(0.0, now_s - changed_s[site]) / 3600;
     all.push_back(std::move(zone));
   }
   return all;
@@ -136,8 +108,9 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   take_peers(journal, progress);
   progress.losses = static_cast<int>(std::ranges::count(
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));
-  progress.zones = zones_of(board, begun_s, now_s);
-  for (const market::Lived& life : lives_of(std::move(entries))) progress.peer_hours += life.hours;
+  const std::vector<Life> lives = lives_of(std::move(entries));
+  progress.zones = zones_of(board, lives, now_s);
+  for (const Life& life : lives) progress.peer_hours += life.hours();
   return progress;
 }
 

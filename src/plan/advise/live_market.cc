@@ -83,11 +83,24 @@ void find_machine(SpotView& view, const std::vector<ZoneSeen>& seen) {
 void note_unanswered(std::vector<ZoneSeen>& zones, const std::vector<ZoneSeen>& asked) {
   for (const ZoneSeen& one : asked) {
     const auto known = std::ranges::find(zones, one.site, &ZoneSeen::site);
-    if (known == zones.end())
+    if (known == zones.end()) {
       zones.push_back(one);
-    else if (known->living == 0 && known->sight.up)
-      known->sight = one.sight;
+      continue;
+    }
+    known->refused_h = one.refused_h;
+    if (known->living == 0 && known->sight.up) known->sight = one.sight;
   }
+}
+
+std::vector<ZoneView> avoided_zones(const MarketSpace& market, const std::vector<ZoneSeen>& seen) {
+  std::vector<ZoneView> avoided;
+  for (const auto& [site, usd_h] : spot_prices(market, 1)) {
+    ZoneView zone = zone_of(site, usd_h, seen);
+    const auto met = std::ranges::find(seen, site, &ZoneSeen::site);
+    if (met != seen.end()) zone.sight = met->one_more();
+    if (zone.avoid_h() > 0) avoided.push_back(std::move(zone));
+  }
+  return avoided;
 }
 
 std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<int>& planned,
@@ -124,7 +137,7 @@ std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<i
 
 std::string avoidance(const ZoneView& zone) {
   return fmt::format(
-      "{} has had no machine for {:.0f} min: avoided for {:.0f} min more, until half of such "
+      "{} has given no machine for {:.0f} min: avoided for {:.0f} min more, until half of such "
       "shortages are over",
       zone.name, 60 * zone.sight.age_h, 60 * zone.avoid_h());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plan/advise/spot_policy.h"
@@ -15,10 +16,17 @@ struct ZoneSeen {
   SpotSight sight;    ///< down: the last that happened there was a loss, or a request that is not answered
   int living = 0;     ///< spot machines
   SpotSpells spells;  ///< lives of its machines
+  std::optional<double> refused_h{};  ///< for so long one more machine was asked for in vain
+
+  /// Whether one more machine is available.
+  SpotSight one_more() const { return refused_h ? SpotSight{false, *refused_h} : sight; }
 };
 
-/// A zone that gives no machine when asked has none, unless one of the run's lives there.
+/// Notes zones that gave no machine when asked. Unless a machine lives there, such a zone has none.
 void note_unanswered(std::vector<ZoneSeen>& zones, const std::vector<ZoneSeen>& asked);
+
+/// Zones with spot offers that are asked for no machine now.
+std::vector<ZoneView> avoided_zones(const MarketSpace& market, const std::vector<ZoneSeen>& seen);
 
 /// The spot fleet as one machine that does all the work. Prices are those of the whole fleet.
 struct FleetNow {

@@ -173,6 +173,8 @@ class Replanner {
   }
 
   void ask_policy() {
+    avoided_ = avoided_zones(market_, in_.progress.zones);
+    for (const ZoneView& zone : avoided_) replan_.avoided.push_back(avoidance(zone));
     const Option& now = replan_.current;
     if (now.samples_per_s <= 0) return;
     const double work_h = replan_.samples_left / now.samples_per_s / 3600;
@@ -185,18 +187,14 @@ class Replanner {
                        .change_over_h = start_h(),
                        .samples_per_s = now.samples_per_s,
                        .complete = replan_.missing == 0});
-    if (!view_) return;
-    if (limited) replan_.policy = LivePolicy().decide(*view_);
-    for (const ZoneView& zone : view_->zones)
-      if (zone.avoid_h() > 0) replan_.avoided.push_back(avoidance(zone));
+    if (view_ && limited) replan_.policy = LivePolicy().decide(*view_);
   }
 
   /// nullptr: the candidate's zone is not avoided.
   const ZoneView* avoided_zone(std::size_t candidate) const {
-    if (!view_) return nullptr;
-    const auto zone = std::ranges::find(view_->zones, to_string(site_of(market_.candidates[candidate].offer)),
-                                        &ZoneView::name);
-    return zone != view_->zones.end() && zone->avoid_h() > 0 ? &*zone : nullptr;
+    const std::string site = to_string(site_of(market_.candidates[candidate].offer));
+    const auto zone = std::ranges::find(avoided_, site, &ZoneView::name);
+    return zone != avoided_.end() ? &*zone : nullptr;
   }
 
   int living_in(const ZoneView& zone) const {
@@ -367,6 +365,7 @@ class Replanner {
   MarketSpace market_;
   Job left_;
   std::vector<int> counts_;  ///< of the plan, by candidate
+  std::vector<ZoneView> avoided_;
   std::optional<SpotView> view_;
   Replan replan_;
 };

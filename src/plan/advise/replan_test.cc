@@ -57,6 +57,17 @@ class Underway {
     FAIL() << "the plan has no spot machines";
   }
 
+  /// A site of the plan that gives no further machine since so long, while one of its machines lives.
+  void refuse_more(const market::Site& site, int living, double hours) {
+    zones_ = {{.site = site, .sight = {.up = true, .age_h = 5}, .living = living, .spells = {}}};
+    note_unanswered(zones_, {{.site = site, .sight = {.age_h = hours}, .spells = {}, .refused_h = hours}});
+    missing_ = 1;
+  }
+
+  void forget_on_demand() {
+    std::erase_if(offers_, [](const market::Offer& one) { return one.purchase != market::Purchase::spot; });
+  }
+
   const market::Site& lost_site() const { return zones_.front().site; }
 
   /// Replans after this much of the time and this share of the samples.
@@ -144,7 +155,7 @@ TEST(Replan, a_replacement_avoids_the_zone_that_lost_its_machines_for_as_long_as
   const auto next = run.at(10, 0.4, 0);
   ASSERT_TRUE(next.ok()) << next.error().message;
   EXPECT_EQ(next.value().advice, Advice::change) << to_text(next.value());
-  EXPECT_THAT(next.value().reason, HasSubstr("has had no machine for 6 min: avoided for"));
+  EXPECT_THAT(next.value().reason, HasSubstr("has given no machine for 6 min: avoided for"));
   EXPECT_THAT(next.value().reason, HasSubstr(to_string(run.lost_site())));
   ASSERT_THAT(next.value().add, Not(IsEmpty()));
   for (const Change& one : next.value().add)
@@ -176,6 +187,23 @@ TEST(Replan, a_replacement_keeps_all_living_machines) {
   }
   EXPECT_EQ(added, 1);
   EXPECT_EQ(dropped, 1);
+}
+
+TEST(Replan, a_full_zone_is_left_by_what_it_does_not_give_while_its_machines_stay) {
+  Underway run;
+  run.job().deadline_h = 400;
+  run.forget_on_demand();
+  const market::Site west = market::parse_site("gcp:us-west1").value();
+  run.follow({{.site = west, .gpu = "T4", .count = 3, .purchase = market::Purchase::spot, .usd_per_h = 0.2}});
+  run.refuse_more(west, 2, 0.2);
+  const auto next = run.at(10, 0.05, 0);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next.value().advice, Advice::change) << to_text(next.value());
+  EXPECT_THAT(next.value().reason, HasSubstr("gcp:us-west1 has given no machine for 12 min"));
+  ASSERT_EQ(next.value().drop.size(), 1U);
+  EXPECT_EQ(next.value().drop[0].peers.count, 1);
+  ASSERT_EQ(next.value().add.size(), 1U);
+  EXPECT_FALSE(next.value().add[0].peers.site == west);
 }
 
 TEST(Replan, the_safety_net_turns_to_on_demand_machines_while_they_are_still_in_time) {

@@ -55,8 +55,9 @@ std::string to_json_line(const SpotView& view) {
 Result<SpotDecision> read_decision(const SpotView& view, const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
   constexpr const char* kAnswer =
-      R"({"action": "stay", "move", "on-demand" or "wait", "zone": NAME with move})";
-  if (!json.is_object() || !json.contains("action") || !json["action"].is_string())
+      R"({"action": "stay", "move", "on-demand" or "wait", "zone": NAME with move, "reason": text or none})";
+  if (!json.is_object() || !json.contains("action") || !json["action"].is_string() ||
+      (json.contains("reason") && !json["reason"].is_string()))
     return unexpected(line, kAnswer);
   SpotDecision decision{.reason = json.value("reason", "")};
   const std::string word = json["action"].get<std::string>();
