@@ -21,7 +21,7 @@ export function planPage(app, { made_s, plan, svg }) {
   ];
   app.append(
     bar.element,
-    h("main", {}, numbers(plan), picture(svg), table(plan, withFront(plan, options)), notes(plan)),
+    h("main", {}, numbers(plan), picture(svg), table(plan, withFront(plan, options)), next(plan), notes(plan)),
     h(
       "footer",
       {},
@@ -57,8 +57,15 @@ function numbers({ chosen }) {
     make("Per hour", usd(chosen.usd_per_h), "machines and traffic", "$/h"),
     make("Per million samples", usd(chosen.usd_per_million_samples), "", "$"),
     make("Averaging", `${three(chosen.comm_s)} s`, "a round", "time of averaging"),
-    make("Interruptions", three(chosen.machines_taken), "machines taken", "on average"),
+    make("Interruptions", ...losses(chosen.machines_taken), "on average over 256 scenarios"),
   );
+}
+
+/// Less than one machine in two runs is said of runs.
+function losses(taken) {
+  if (taken === 0) return ["none", "no machine is taken"];
+  if (taken < 0.5) return [`1 run in ${count(Math.round(1 / taken))}`, "loses a machine"];
+  return [three(taken), "machines taken"];
 }
 
 /// The program's own picture (plan.svg), in the colours of the page.
@@ -88,10 +95,13 @@ function withFront(plan, options) {
 }
 
 function table(plan, options) {
-  const part = panel("options", "Options", "");
+  const some = options.some((one) => one.estimated);
+  const part = panel("options", "Options", some ? "~ an estimated speed; tw profile measures it" : "");
   const heads = [
     "Plan",
+    plan.goal === "pareto" ? "Against the chosen one" : "Why it lost",
     "Peers",
+    "Bought",
     "Samples/s",
     "Hours",
     "P10 to P90",
@@ -99,27 +109,27 @@ function table(plan, options) {
     "P10 to P90",
     "$/h",
     "$ per million",
-    "Why it lost",
   ];
-  const numeric = (i) => i >= 2 && i <= 8;
+  const numeric = (i) => i >= 4;
   const rows = options.map((one) => {
     const cells = [
       one.name,
+      one.chosen ? "chosen" : (one.why_it_lost ?? ""),
       one.peers.replaceAll(";", "; "),
-      rate(one.throughput_sps),
+      one.bought,
+      `${one.estimated ? "~" : ""}${rate(one.throughput_sps)}`,
       three(one.hours),
       `${three(one.hours_spread.p10)} to ${three(one.hours_spread.p90)}`,
       usd(one.usd),
       `${usd(one.usd_spread.p10)} to ${usd(one.usd_spread.p90)}`,
       usd(one.usd_per_h),
       usd(one.usd_per_million_samples),
-      one.chosen ? "chosen" : (one.why_it_lost ?? ""),
     ];
     return h(
       "tr",
       { class: one.chosen ? "chosen" : "" },
       cells.map((text, i) =>
-        h("td", { class: numeric(i) ? "number" : i === 9 || i === 1 ? "wide" : "" }, text),
+        h("td", { class: numeric(i) ? "number" : i === 1 || i === 2 ? "wide" : "" }, text),
       ),
     );
   });
@@ -142,6 +152,15 @@ function table(plan, options) {
         h("tbody", {}, rows),
       ),
     ),
+  );
+  return part.element;
+}
+
+function next(plan) {
+  const part = panel("next", "What now", "");
+  part.body.append(
+    h("p", {}, "Start it: ", h("code", {}, plan.next)),
+    h("p", {}, "While it runs, keep its machines or change them: ", h("code", {}, "tw replan PLAN.yaml tw-out")),
   );
   return part.element;
 }

@@ -29,7 +29,7 @@ Status write_files(const plan::Job& job, const plan::MarketSpace& market, const 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (const Status done = write(folder + "/PLAN.yaml", to_plan_file(job, market, plan)); !done) return done;
-  const std::string svg = to_svg(picture_of(plan));
+  const std::string svg = to_svg(picture_of(job, plan));
   if (const Status done = write(folder + "/plan.svg", svg); !done) return done;
   return write_dated_page(folder + "/plan.html", monitor::PageKind::plan,
                           "plan: " + to_string(plan.chosen.peers), page_fields(job, plan, svg));
@@ -75,8 +75,9 @@ int plan_job(const PlanArguments& arguments) {
     return complain(done.error().message, kFailed);
   print_out("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
   if (!arguments.json)
-    print_out("\n{0}{1}/PLAN.yaml, {1}/plan.html and {1}/plan.svg are written\n",
-              price_age_line(market.value(), plan.value(), host::now_unix_s()), arguments.out);
+    print_out("\n{0}{1}/PLAN.yaml, {1}/plan.html and {1}/plan.svg are written; next: {2}\n",
+              price_age_line(market.value(), plan.value(), host::now_unix_s()), arguments.out,
+              next_command(job.value(), plan.value()));
   return kDone;
 }
 

@@ -38,13 +38,15 @@ int predict_cluster(const PredictArguments& arguments) {
   }
   const auto workload = workload_of(cluster.value(), arguments.cluster);
   if (!workload) return complain(workload.error().message, kUsage);
-  const std::vector<plan::PeerGroup>& peers = cluster.value().peers;
+  std::vector<plan::PeerGroup>& peers = cluster.value().peers;
   const auto at_hand = price_sources(arguments.market);
   if (!at_hand) return complain(at_hand.error().message, kUsage);
   const plan::Prices prices{.own = cluster.value().own_prices,
                             .offers = at_hand.value().offers,
                             .data = cluster.value().data,
                             .purchases = cluster.value().purchases};
+  for (plan::PeerGroup& group : peers)
+    if (const auto offer = offer_for(group, prices)) group.gpu_memory_gib = offer->gpu_memory_gib;
   if (!arguments.sweep.empty()) return predict_sweep(arguments, workload.value(), peers, prices);
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);

@@ -21,7 +21,9 @@ namespace {
 Result<double> number(const std::string& option, const std::string& text, double least) {
   const auto value = parse_number<double>(text);
   constexpr double kMost = 1e6;
-  if (value && *value >= least && *value <= kMost) return *value;
+  const bool above = least == 0 && option.ends_with("-usd-h");
+  if (value && *value >= least && *value <= kMost && !(above && *value == 0)) return *value;
+  if (above) return Error{fmt::format("{} {}: expected a price above 0, up to {:.15g}", option, text, kMost)};
   return Error{fmt::format("{} {}: expected a number from {:g} to {:.15g}", option, text, least, kMost)};
 }
 

@@ -75,19 +75,28 @@ Result<std::map<std::string, std::string>> engine_settings(const UpArguments& ar
 /// most 108 bytes.
 std::string control_folder() { return fmt::format("/tmp/tradewind-{}", geteuid()); }
 
-Result<std::vector<std::pair<std::string, std::string>>> overrides_of(const UpArguments& arguments) {
-  std::vector<std::pair<std::string, std::string>> overrides;
+/// The plan's settings, then those of the user, which win.
+Result<std::vector<std::pair<std::string, std::string>>> overrides_of(const UpArguments& arguments,
+                                                                      const plan::PlanFile& plan) {
+  std::vector<std::pair<std::string, std::string>> own, overrides;
   for (const std::string& text : arguments.set) {
     TW_TRY(auto setting, parse_setting(text));
-    overrides.push_back(std::move(setting));
+    own.push_back(std::move(setting));
   }
+  for (const std::string& text : plan.settings) {
+    TW_TRY(auto setting, parse_setting(text));
+    const bool is_set =
+        std::ranges::count(own, setting.first, &std::pair<std::string, std::string>::first) > 0;
+    if (!is_set) overrides.push_back(std::move(setting));
+  }
+  overrides.insert(overrides.end(), own.begin(), own.end());
   return overrides;
 }
 
 /// Settings of the user, and paths of the run file: peers read both in other folders.
-Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const std::string& run_file) {
-  TW_TRY(const auto overrides, overrides_of(arguments));
-  TW_TRY(const auto paths, train::absolute_paths(run_file, overrides));
+Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const LaunchRequest& request) {
+  TW_TRY(const auto overrides, overrides_of(arguments, request.plan));
+  TW_TRY(const auto paths, train::absolute_paths(request.run_file, overrides));
   std::vector<std::string> settings;
   for (const auto& [key, path] : paths) settings.push_back(key + "=" + path);
   for (const auto& [key, value] : overrides)
@@ -97,9 +106,9 @@ Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const
 }
 
 /// Errors that every peer would report, including missing files.
-Result<train::RunOptions> checked_run(const UpArguments& arguments, const std::string& run_file) {
-  TW_TRY(const auto overrides, overrides_of(arguments));
-  return train::read_run_file(run_file, overrides);
+Result<train::RunOptions> checked_run(const UpArguments& arguments, const LaunchRequest& request) {
+  TW_TRY(const auto overrides, overrides_of(arguments, request.plan));
+  return train::read_run_file(request.run_file, overrides);
 }
 
 Status run_quietly(std::vector<std::string> words) {
@@ -211,7 +220,7 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
                     "machine, such as [python3, train.py]",
                     request.run_file)};
   if (arguments.on == "local") {  // elsewhere the machines have the files that it names
-    TW_TRY(const auto run, checked_run(arguments, request.run_file));
+    TW_TRY(const auto run, checked_run(arguments, request));
     request.has_checkpoints = run.checkpoint.folder != train::CheckpointOptions::kNone;
   }
   TW_TRY(auto name, name_of_run(arguments, request.run_file));
@@ -250,7 +259,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   deployment.folder = store.folder();
   deployment.program = arguments.program.empty() ? launch::own_path() : arguments.program;
   TW_TRY(set_program(arguments, request, deployment));
-  auto settings = settings_of(arguments, request.run_file);
+  auto settings = settings_of(arguments, request);
   if (!settings) return settings.error();
   deployment.settings = std::move(settings).value();
   auto on = engine_settings(arguments);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/xml.h"
 #include "monitor/web/web_page_text.h"
 
 namespace tw::monitor {
@@ -17,26 +18,6 @@ std::string for_script(std::string_view json) {
       text += "\\u003c";
     } else {
       text += c;
-    }
-  }
-  return text;
-}
-
-std::string for_html(std::string_view words) {
-  std::string text;
-  for (const char c : words) {
-    switch (c) {
-      case '&':
-        text += "&amp;";
-        break;
-      case '<':
-        text += "&lt;";
-        break;
-      case '>':
-        text += "&gt;";
-        break;
-      default:
-        text += c;
     }
   }
   return text;
@@ -70,7 +51,7 @@ std::string_view name_of(PageKind kind) {
 }
 
 std::string frozen_page(PageKind kind, std::string_view title, std::string_view json) {
-  return page_of(for_html(title),
+  return page_of(xml_escaped(title),
                  fmt::format(R"({{"kind":"{}","data":{}}})", name_of(kind), for_script(json)));
 }
 

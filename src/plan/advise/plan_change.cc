@@ -46,11 +46,17 @@ PlanFile changed(PlanFile plan, const Replan& replan) {
   return plan;
 }
 
+std::string settings_text(const std::vector<std::string>& settings) {
+  std::string text;
+  for (const std::string& setting : settings) text += fmt::format("  - \"{}\"\n", setting);
+  return text.empty() ? "" : "settings:\n" + text;
+}
+
 std::string to_text(const PlanFile& plan) {
   std::string text = "# By `tw up --keep`.\n";
   if (!plan.run.empty()) text += fmt::format("run: \"{}\"\n", plan.run);
   if (!plan.job.empty()) text += fmt::format("job: \"{}\"\n", plan.job);
-  text += "peers:\n";
+  text += settings_text(plan.settings) + "peers:\n";
   for (const PlannedGroup& group : plan.peers) {
     std::string others;
     for (const PlannedGroup& other : group.alternatives)

@@ -36,7 +36,7 @@ TEST(PlanChange, machines_are_added_dropped_and_new_ones_are_anchors_unless_they
 }
 
 TEST(PlanChange, a_plan_that_was_written_is_read_as_it_was) {
-  PlanFile plan{.run = "/runs/a b.yaml", .job = "job.yaml"};
+  PlanFile plan{.run = "/runs/a b.yaml", .job = "job.yaml", .settings = {"training.mode=delayed"}};
   plan.peers = {t4_at("gcp:us", 3, market::Purchase::spot), t4_at("aws:us", 1, market::Purchase::on_demand)};
   plan.peers[0].alternatives = {t4_at("azure:us", 1, market::Purchase::spot),
                                 t4_at("gcp:us", 1, market::Purchase::on_demand)};
@@ -45,6 +45,7 @@ TEST(PlanChange, a_plan_that_was_written_is_read_as_it_was) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value().run, plan.run);
   EXPECT_EQ(read.value().job, plan.job);
+  EXPECT_EQ(read.value().settings, plan.settings);
   EXPECT_EQ(read.value().peers, plan.peers);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -22,8 +23,7 @@ namespace {
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
 constexpr int kTries = 4;  ///< to keep the limits in as many scenarios as the risk requires
 constexpr int kFrontPoints = 10;
-constexpr int kMostPeers = 256;  ///< of a job (plan/input/job_yaml.cc)
-constexpr std::size_t kRunnersUp = 3;
+constexpr int kMostPeers = 256;                            ///< of a job (plan/input/job_yaml.cc)
 constexpr Effort kQuick{.steps = 60'000, .exact = false};  ///< for mere comparisons
 constexpr double kAveragingFactor = 1.25;  ///< of the 80 % range of derived rounds (plan/model/round_time.cc)
 constexpr double kNotice_s = 30;           ///< enough to hand over the sums
@@ -90,6 +90,9 @@ class Recommender {
     const Score score = score_of(market_.space, counts);
     const Expected expected = expected_of(job_, score, job_.budget_usd_per_h, start_h_);
     Option option{.name = name, .peers = groups_of(market_, counts), .counts = counts};
+    option.bought = bought_text(counts);
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      option.estimated = option.estimated || (counts[i] > 0 && !market_.candidates[i].measured);
     option.samples_per_s = expected.samples_per_s;
     option.hours = expected.hours;
     option.usd = expected.usd;
@@ -145,8 +148,7 @@ class Recommender {
     }
     plan.exact = found.exact;
     plan.gap = found.gap();
-    add_runners_up(found, plan);
-    add_baselines(limits, plan);
+    add_others(limits, plan);
     add_front(plan);
     for (Option& other : plan.others) other.verdict = verdict_on(job_, other, plan.chosen);
     return plan;
@@ -194,7 +196,7 @@ class Recommender {
         job_.front_point > 0 ? static_cast<std::size_t>(job_.front_point - 1) : knee_of(kept);
     plan.front = std::move(kept);
     plan.chosen = plan.front[chosen];
-    add_baselines(limits, plan);
+    add_others(limits, plan);
     for (auto* options : {&plan.front, &plan.others})
       for (Option& other : *options) other.verdict = verdict_on(job_, other, plan.chosen);
     return plan;
@@ -216,6 +218,20 @@ class Recommender {
       knee = i;
     }
     return knee;
+  }
+
+  /// How the machines are paid for.
+  std::string bought_text(const std::vector<int>& counts) const {
+    std::map<market::Purchase, int> machines;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts[i] > 0) machines[market_.candidates[i].offer.purchase] += counts[i];
+    std::string text;
+    for (const auto& [purchase, count] : machines) {
+      if (!text.empty()) text += ", ";
+      if (machines.size() > 1) text += fmt::format("{} ", count);
+      text += to_string(purchase);
+    }
+    return text;
   }
 
   /// The reads of the machine whose network card has the least to spare.
@@ -339,7 +355,7 @@ class Recommender {
       if (const auto best = within_limits(space)) {
         int used = 0;
         for (std::size_t i = 0; i < best->counts.size(); ++i)
-          if (space.choices[i].quota == quota) used += best->counts[i];
+          if (std::ranges::count(space.choices[i].quotas, quota) > 0) used += best->counts[i];
         ways.push_back(fmt::format("quotas {} {:g}: {} could be met, with {}", name, most, used,
                                    to_string(groups_of(market_, best->counts))));
       }
@@ -375,11 +391,6 @@ class Recommender {
     }
   }
 
-  void add_runners_up(const SearchResult& found, Recommendation& plan) const {
-    for (std::size_t i = 1; i < found.best.size() && i <= kRunnersUp; ++i)
-      plan.others.push_back(option_of("runner-up", found.best[i].counts));
-  }
-
   std::optional<Selection> best_of(const Limits& limits, const Space& space) const {
     const SearchResult found = best_by(measure_of(job_), limits, space, kQuick);
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
@@ -391,6 +402,49 @@ class Recommender {
     auto best = best_of(limits, space);
     if (!best) best = best_of({}, space);
     if (best) plan.others.push_back(option_of(name, best->counts));
+  }
+
+  /// The best plan of another kind, or the one that misses the limits least.
+  void add_kind(const std::string& name, const Limits& limits, const Space& space,
+                Recommendation& plan) const {
+    auto best = best_of(limits, space);
+    if (!best) {
+      const Measure missed = limits.hours > 0 ? Measure::hours : Measure::usd;
+      const SearchResult nearest = best_by(missed, {}, space, kQuick);
+      if (nearest.best.empty()) return;
+      best = nearest.best.front();
+    }
+    plan.others.push_back(option_of(name, best->counts));
+  }
+
+  /// The candidate of which most speed comes.
+  std::size_t main_candidate(const std::vector<int>& counts) const {
+    const auto speed = [&](std::size_t i) { return counts[i] * market_.candidates[i].samples_per_s; };
+    std::size_t most = 0;
+    for (std::size_t i = 1; i < counts.size(); ++i)
+      if (speed(i) > speed(most)) most = i;
+    return most;
+  }
+
+  template <class Excluded>
+  Space space_without(Excluded excluded) const {
+    Space space = market_.space;
+    for (std::size_t i = 0; i < space.choices.size(); ++i)
+      if (excluded(market_.candidates[i].offer)) space.choices[i].most = 0;
+    return space;
+  }
+
+  /// What else there is: the next GPU, the next cloud, fewer machines; then plain ways of renting.
+  void add_others(const Limits& limits, Recommendation& plan) const {
+    const market::Offer& main = market_.candidates[main_candidate(plan.chosen.counts)].offer;
+    add_kind("without " + main.gpu, limits,
+             space_without([&](const market::Offer& one) { return one.gpu == main.gpu; }), plan);
+    add_kind("without " + main.provider, limits,
+             space_without([&](const market::Offer& one) { return one.provider == main.provider; }), plan);
+    Space fewer = market_.space;
+    fewer.most_peers = count_of(plan.chosen.peers) / 2;
+    if (fewer.most_peers > 0) add_kind("half as many", limits, fewer, plan);
+    add_baselines(limits, plan);
   }
 
   void add_baselines(const Limits& limits, Recommendation& plan) const {
@@ -489,6 +543,13 @@ std::string difference_text(double difference, int digits, const char* unit, con
 }
 
 }  // namespace
+
+std::string losses_text(double losses) {
+  constexpr double kRare = 0.5;
+  if (losses == 0) return "no machine is taken";
+  if (losses < kRare) return fmt::format("1 run in {:.0f} loses a machine", 1 / losses);
+  return fmt::format("{} machines are taken in the mean", significant(losses, 2));
+}
 
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen) {
   if (other.counts == chosen.counts) return "is the chosen one";

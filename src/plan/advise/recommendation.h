@@ -13,8 +13,10 @@ namespace tw::plan {
 
 /// A plan and its expected outcome.
 struct Option {
-  std::string name;  ///< "chosen", "runner-up", "one site", "on-demand only"
+  std::string name;  ///< "chosen", "without T4", "half as many", "one site", "on-demand only"
   std::vector<PeerGroup> peers;
+  std::string bought;       ///< "spot", "15 spot, 1 on-demand"
+  bool estimated = false;   ///< the speed of some machine is no measurement
   std::vector<int> counts;  ///< of the market's candidates
   double samples_per_s = 0;
   double hours = 0;  ///< with replacements of machines, on average
@@ -54,6 +56,9 @@ Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int
 /// A plan of these machines, from any planner, with its checkpoints, alternatives and assumptions.
 Recommendation described(const Job& job, const MarketSpace& market, const std::vector<int>& counts,
                          const std::string& name, std::int64_t now_unix_s);
+
+/// "no machine is taken", "1 run in 256 loses a machine", "2.5 machines are taken in the mean".
+std::string losses_text(double losses);
 
 /// The limit that the other option misses, or its extra cost and time over the chosen one.
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen);

@@ -98,6 +98,44 @@ TEST(Recommendation, without_limits_one_machine_is_cheapest_and_many_are_fastest
   EXPECT_GT(fastest.value().chosen.usd, cheapest.value().chosen.usd);
 }
 
+TEST(Recommendation, runners_up_differ_in_gpu_cloud_and_number) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const Option& chosen = plan.value().chosen;
+  const auto main = std::ranges::max_element(chosen.peers, {}, &PeerGroup::count);
+  const auto other = [&](const std::string& name) -> const Option& {
+    const auto found = std::ranges::find(plan.value().others, name, &Option::name);
+    EXPECT_NE(found, plan.value().others.end()) << name;
+    return found != plan.value().others.end() ? *found : chosen;
+  };
+  for (const PeerGroup& group : other("without " + main->gpu).peers) EXPECT_NE(group.gpu, main->gpu);
+  for (const PeerGroup& group : other("without " + main->site.provider).peers)
+    EXPECT_NE(group.site.provider, main->site.provider);
+  EXPECT_LE(count_of(other("half as many").peers), count_of(chosen.peers) / 2);
+  EXPECT_FALSE(chosen.bought.empty());
+}
+
+TEST(Recommendation, losses_are_said_of_runs_where_they_are_rare) {
+  EXPECT_EQ(losses_text(0), "no machine is taken");
+  EXPECT_EQ(losses_text(1.0 / 256), "1 run in 256 loses a machine");
+  EXPECT_EQ(losses_text(2.5), "2.5 machines are taken in the mean");
+}
+
+TEST(Recommendation, an_offer_counts_for_each_quota_that_names_it) {
+  Planning planning;
+  planning.job().deadline_h = 10;
+  planning.job().quotas = {{"A10", 8}, {"T4", 8}, {"spot", 2}};
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  int spot = 0;
+  const auto& candidates = planning.last_market().candidates;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (candidates[i].offer.purchase == market::Purchase::spot) spot += plan.value().chosen.counts[i];
+  EXPECT_LE(spot, 2) << to_string(plan.value().chosen.peers);
+}
+
 TEST(Recommendation, a_deadline_is_kept_in_as_many_scenarios_as_asked_for) {
   Planning planning;
   planning.job().deadline_h = 10;

@@ -32,6 +32,7 @@ inline bool trains(const PlannedGroup& group) { return !group.gpu.empty(); }
 struct PlanFile {
   std::string run;  ///< the run file; empty: not given. Relative to the file's folder, like the next one
   std::string job;  ///< JOB.yaml that the plan was made for; empty: not given
+  std::vector<std::string> settings;  ///< "training.codec=fp16": of the run file, which the plan counts on
   std::vector<PlannedGroup> peers;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 
@@ -10,6 +11,7 @@ namespace tw::plan {
 namespace {
 
 constexpr double kLongestTick_s = 300;
+constexpr double kShortestTick_s = 60;
 constexpr double kRounding = 1e-9;
 
 struct Machine {
@@ -189,13 +191,25 @@ class Play {
 
 }  // namespace
 
+CoveredTime::CoveredTime(const std::vector<AvailabilityTrace>& zones) {
+  double end_s = std::numeric_limits<double>::infinity();
+  for (const AvailabilityTrace& zone : zones) {
+    TW_CHECK(!zone.changes.empty());
+    begin_s = std::max(begin_s, zone.changes.front().at_s);
+    end_s = std::min(end_s, zone.changes.back().at_s);
+  }
+  length_s = std::max(0.0, end_s - begin_s);
+}
+
 SampledZones::SampledZones(const std::vector<AvailabilityTrace>& zones, double from_s, double tick_s,
                            int ticks, double usd_h)
     : available(static_cast<std::size_t>(ticks), std::vector<int>(zones.size())),
       spot_usd_h(static_cast<std::size_t>(ticks), std::vector<double>(zones.size())) {
+  const double begin_s = CoveredTime(zones).begin_s;
   for (std::size_t z = 0; z < zones.size(); ++z) {
-    const std::vector<int> machines = sample_availability(zones[z], from_s, tick_s, ticks);
-    const std::vector<double> prices = sample_prices(zones[z], from_s, tick_s, ticks, usd_h);
+    const double own_s = begin_s - zones[z].changes.front().at_s + from_s;
+    const std::vector<int> machines = sample_availability(zones[z], own_s, tick_s, ticks);
+    const std::vector<double> prices = sample_prices(zones[z], own_s, tick_s, ticks, usd_h);
     for (std::size_t tick = 0; tick < available.size(); ++tick) {
       available[tick][z] = machines[tick];
       spot_usd_h[tick][z] = prices[tick];
@@ -205,8 +219,9 @@ SampledZones::SampledZones(const std::vector<AvailabilityTrace>& zones, double f
 
 Ticks ticks_of(const DeadlineJob& job) {
   TW_CHECK(job.work_s > 0 && job.change_over_s >= 0 && job.machines > 0);
-  const double changes = std::max(1.0, std::ceil(job.change_over_s / kLongestTick_s - kRounding));
-  Ticks ticks{.tick_s = job.change_over_s > 0 ? job.change_over_s / changes : kLongestTick_s};
+  const double change_over_s = std::max(job.change_over_s, kShortestTick_s);
+  const double changes = std::max(1.0, std::ceil(change_over_s / kLongestTick_s - kRounding));
+  Ticks ticks{.tick_s = job.change_over_s > 0 ? change_over_s / changes : kLongestTick_s};
   ticks.change_over = job.change_over_s > 0 ? static_cast<int>(changes) : 0;
   ticks.deadline = static_cast<int>(std::floor(job.deadline_s / ticks.tick_s + kRounding));
   ticks.work = static_cast<int>(std::ceil(job.work_s / ticks.tick_s - kRounding)) * job.machines;

@@ -29,7 +29,7 @@ struct Replay {
   bool late = false;
 };
 
-/// Time grid of a replay: the change-over time is a whole number of ticks of at most 5 minutes.
+/// Time grid of a replay: the change-over time is a whole number of ticks of 1 to 5 minutes.
 struct Ticks {
   double tick_s = 0;
   int deadline = 0;  ///< ticks before the deadline
@@ -39,7 +39,15 @@ struct Ticks {
 
 Ticks ticks_of(const DeadlineJob& job);
 
-/// Zones by tick, from `from_s` after their beginnings on.
+/// The time that all zones cover.
+struct CoveredTime {
+  explicit CoveredTime(const std::vector<AvailabilityTrace>& zones);
+
+  double begin_s = 0;
+  double length_s = 0;  ///< 0: none
+};
+
+/// Zones by tick, from `from_s` after the beginning of their common time on.
 struct SampledZones {
   SampledZones(const std::vector<AvailabilityTrace>& zones, double from_s, double tick_s, int ticks,
                double spot_usd_h);

@@ -139,6 +139,22 @@ TEST(SpotReplay, live_moves_to_a_zone_that_has_become_much_cheaper) {
   EXPECT_LT(run.usd, 10 + 11 * 1.5);
 }
 
+TEST(SpotReplay, zones_of_a_market_are_seen_at_the_same_time) {
+  const AvailabilityTrace early = trace_of({{0, 1}, {5 * kHour, 0}, {100 * kHour, 0}});
+  const AvailabilityTrace late = trace_of({{5 * kHour, 1}, {90 * kHour, 1}});
+  EXPECT_EQ(CoveredTime({early, late}).begin_s, 5 * kHour);
+  EXPECT_EQ(CoveredTime({early, late}).length_s, 85 * kHour);
+  const SampledZones zones({early, late}, 0, kHour, 2, 1);
+  EXPECT_EQ(zones.available, (std::vector<std::vector<int>>{{0, 1}, {0, 1}}));
+}
+
+TEST(SpotReplay, a_change_over_of_a_second_has_ticks_of_a_minute) {
+  DeadlineJob job = job_of(10, 12);
+  job.change_over_s = 1;
+  EXPECT_EQ(ticks_of(job).tick_s, 60);
+  EXPECT_EQ(ticks_of(job).change_over, 1);
+}
+
 TEST(SpotReplay, a_deadline_shorter_than_work_and_change_over_cannot_be_kept) {
   EXPECT_TRUE(feasible(job_of(10, 10.2)));
   EXPECT_FALSE(feasible(job_of(10, 10.1)));

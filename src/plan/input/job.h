@@ -56,8 +56,9 @@ struct Job : NamedWork {
   market::ZoneShocks shocks;             ///< of each failure domain's spot machines
   MethodInputs methods{};
 
-  std::string run;   ///< the run file, for `tw up`; relative to JOB.yaml
-  std::string file;  ///< path of JOB.yaml, if its reader sets it
+  std::vector<std::string> settings;  ///< "training.codec=fp16": what it says of the run file
+  std::string run;                    ///< the run file, for `tw up`; relative to JOB.yaml
+  std::string file;                   ///< path of JOB.yaml, if its reader sets it
 
   bool operator==(const Job&) const = default;
 };

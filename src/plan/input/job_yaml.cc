@@ -28,6 +28,15 @@ std::string region_name(const std::string& word) {
   return colon == std::string::npos ? word : provider_name(word.substr(0, colon)) + word.substr(colon);
 }
 
+/// A name of any of the lists, in any spelling that its list takes.
+std::string any_name(const std::string& word) {
+  if (const auto purchase = market::parse_purchase(word)) return std::string(to_string(*purchase));
+  const auto several = several_gpus(word);
+  const Gpus& gpus = Gpus::built_in();
+  if (gpus.find(gpus.spelled(several ? several->gpu : word))) return gpu_name(word);
+  return word.find(':') != std::string::npos ? region_name(word) : provider_name(word);
+}
+
 /// Samples to reach `loss`, if the loss falls as floor + scale * samples^-exponent.
 double samples_for_loss(YamlFields& fields) {
   const double loss = fields.number("loss", {.least = 0});
@@ -88,7 +97,7 @@ void take_market(YamlFields& fields, Job& job) {
   for (const std::string& word : fields.words("regions")) job.regions.push_back(region_name(word));
   for (const std::string& word : fields.words("gpus")) job.gpus.push_back(gpu_name(word));
   job.purchases = take_purchases(fields);
-  job.exclude = fields.words("exclude");
+  for (const std::string& word : fields.words("exclude")) job.exclude.push_back(any_name(word));
   if (!fields.has("owned")) return;
   auto owned = parse_peers(fields.text("owned"));
   if (!owned) fields.complain("owned", "groups such as 1xRTX8000@onprem:eu; " + owned.error().message);
@@ -150,6 +159,8 @@ Result<Job> read_job(const std::string& file, std::string_view text) {
   take_market(fields, job);
   take_method_inputs(fields, job.methods);
   job.run = fields.text("run");
+  for (const char* key : {"codec", "mode"})
+    if (fields.has(key)) job.settings.push_back(fmt::format("training.{}={}", key, fields.text(key)));
   TW_TRY(fields.finish());
   return job;
 }

@@ -81,15 +81,23 @@ TEST(JobFile, a_transformer_is_named_by_its_size) {
 }
 
 TEST(JobFile, names_of_the_market_have_their_proper_form) {
-  const Job job = read_job("job.yaml", std::string(kShort) +
-                                           "gpus: [t4, 4xt4]\nproviders: [gc, Amazon]\nregions: [gc:us]\n"
-                                           "purchase: [spot, on-demand]\nexclude: [K80]\n")
-                      .value();
+  const Job job =
+      read_job("job.yaml",
+               std::string(kShort) +
+                   "gpus: [t4, 4xt4]\nproviders: [gc, Amazon]\nregions: [gc:us]\n"
+                   "purchase: [spot, on-demand]\nexclude: [k80, google, \"gc:us\", on_demand, us-west1]\n")
+          .value();
   EXPECT_EQ(job.gpus, (std::vector<std::string>{"T4", "4xT4"}));
   EXPECT_EQ(job.providers, (std::vector<std::string>{"gcp", "aws"}));
   EXPECT_EQ(job.regions, std::vector<std::string>{"gcp:us"});
   EXPECT_EQ(job.purchases, (std::vector{market::Purchase::spot, market::Purchase::on_demand}));
-  EXPECT_EQ(job.exclude, std::vector<std::string>{"K80"});
+  EXPECT_EQ(job.exclude, (std::vector<std::string>{"K80", "gcp", "gcp:us", "on-demand", "us-west1"}));
+}
+
+TEST(JobFile, codec_and_mode_are_settings_of_the_run_where_it_names_them) {
+  EXPECT_THAT(read_job("job.yaml", kShort).value().settings, testing::IsEmpty());
+  EXPECT_EQ(read_job("job.yaml", std::string(kShort) + "codec: int8\nmode: delayed\n").value().settings,
+            (std::vector<std::string>{"training.codec=int8", "training.mode=delayed"}));
 }
 
 TEST(JobFile, owned_machines_at_one_place_are_counted_together) {

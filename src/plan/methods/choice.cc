@@ -42,10 +42,11 @@ double step_samples(const Job& job) {
 
 int most_of(const MarketSpace& market, std::size_t candidate) {
   const Choice& choice = market.space.choices[candidate];
-  const int most = choice.most > 0 ? choice.most : market.space.most_peers;
-  if (choice.quota < 0) return most;
-  const double quota = market.space.quotas[static_cast<std::size_t>(choice.quota)];
-  return std::min(most, static_cast<int>(quota / choice.quota_use));
+  int most = choice.most > 0 ? choice.most : market.space.most_peers;
+  for (const int quota : choice.quotas)
+    most = std::min(
+        most, static_cast<int>(market.space.quotas[static_cast<std::size_t>(quota)] / choice.quota_use));
+  return most;
 }
 
 double gradient_mb(const MarketSpace& market) {

@@ -17,6 +17,7 @@ struct PeerGroup {
   std::string gpu;
   market::Site site;
   std::optional<market::Purchase> purchase{};  ///< how they are paid for; nothing: not said
+  double gpu_memory_gib = 0;                   ///< of one GPU; 0: by its data sheet
 
   auto operator<=>(const PeerGroup&) const = default;
 };

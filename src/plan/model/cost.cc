@@ -37,8 +37,9 @@ bool is_machine_of(const market::Offer& offer, const PeerGroup& group) {
 
 bool is_bought_so(const market::Offer& offer, const PeerGroup& group, const Prices& prices) {
   if (group.purchase) return offer.purchase == *group.purchase;
-  return prices.purchases.empty() || std::find(prices.purchases.begin(), prices.purchases.end(),
-                                               offer.purchase) != prices.purchases.end();
+  return prices.purchases.empty() || offer.purchase == market::Purchase::owned ||
+         std::find(prices.purchases.begin(), prices.purchases.end(), offer.purchase) !=
+             prices.purchases.end();
 }
 
 std::string name_of(const PeerGroup& group) {

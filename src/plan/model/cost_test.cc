@@ -52,6 +52,19 @@ TEST(Cost, of_a_machine_on_premises_is_nothing_and_an_assumption) {
   EXPECT_EQ(c.assumptions[0], "RTX8000@onprem:eu: your own machine, 0 USD/h; usd_per_h gives it a price");
 }
 
+TEST(Cost, of_an_own_machine_is_its_price_whatever_is_bought) {
+  const std::vector<market::Offer> offers{{.provider = "onprem",
+                                           .region = "eu",
+                                           .gpu = "RTX8000",
+                                           .gpus = 1,
+                                           .purchase = market::Purchase::owned,
+                                           .usd_per_h = 0.12}};
+  const auto peers = parse_peers("1xRTX8000@onprem:eu").value();
+  const Cost c =
+      cost_of(workload(), peers, round(peers), {.offers = offers, .purchases = {market::Purchase::spot}});
+  EXPECT_EQ(c.vm_usd_per_h->value, 0.12);
+}
+
 TEST(Cost, has_no_total_where_a_price_is_not_known_and_names_the_machine) {
   const Cost c = cost("2xT4@gc:us;8xA10@gcp:us");
   EXPECT_FALSE(c.vm_usd_per_h || c.total_usd_per_h || c.usd_per_million_samples);

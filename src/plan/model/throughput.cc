@@ -49,7 +49,7 @@ Result<Speeds> speeds_of(const Workload& workload, const std::vector<PeerGroup>&
   const bool alone = count_of(peers) == 1;
   std::map<std::string, double> errors;  ///< by GPU, samples/s
   for (const PeerGroup& group : peers) {
-    TW_TRY(check_gpu_memory(model, group.gpu, 0, knowledge.gpus));
+    TW_TRY(check_gpu_memory(model, group.gpu, group.gpu_memory_gib, knowledge.gpus));
     const auto by_itself = model.alone.find(group.gpu);
     TW_TRY(auto speed, alone&& by_itself != model.alone.end()
                            ? Speed{within_factor(by_itself->second.samples_per_s, by_itself->second.factor),

@@ -19,20 +19,9 @@ constexpr double kMostUsdPerHour = 1e6;
 
 const std::string kPeerKeys[] = {"site",  "gpu",  "purchase",  "vm",
                                  "count", "role", "usd_per_h", "alternatives"};
-/// Keys that `tw plan` writes; the reader needs the first three.
-const std::string kPlanKeys[] = {"run",
-                                 "job",
-                                 "peers",
-                                 "model",
-                                 "tbs",
-                                 "samples",
-                                 "pattern",
-                                 "codec",
-                                 "streams",
-                                 "mode",
-                                 "cluster",
-                                 "anchors",
-                                 "checkpoint_interval_s"};
+/// Keys that `tw plan` writes; the reader needs the first four.
+const std::string kPlanKeys[] = {"run", "job",     "settings", "peers",   "model",
+                                 "tbs", "samples", "pattern",  "cluster", "anchors"};
 
 /// Reads machines; messages name the file and the node's line.
 class GroupReader {
@@ -128,6 +117,7 @@ Result<PlanFile> read_plan(const std::string& file, std::string_view text) {
     }
     read.run = plan["run"].as<std::string>("");
     read.job = plan["job"].as<std::string>("");
+    if (plan["settings"]) read.settings = plan["settings"].as<std::vector<std::string>>();
     for (const YAML::Node& node : plan["peers"]) {
       TW_TRY(auto group, GroupReader(file).group_of(node));
       read.peers.push_back(std::move(group));

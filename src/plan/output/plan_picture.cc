@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/text/quantity.h"
+#include "base/xml.h"
 
 namespace tw::plan {
 namespace {
@@ -47,21 +49,66 @@ PictureLimits picture_limits(const Recommendation& plan) {
   return {kFar * limits.hours, kFar * limits.usd};
 }
 
-struct PictureReach {
-  double hours = 0, usd = 0;
+struct Reach {
+  double low = std::numeric_limits<double>::infinity(), high = 0;
 
-  void take(double h, double dollars) {
-    hours = std::max(hours, h);
-    usd = std::max(usd, dollars);
+  void take(double value) {
+    if (value > 0) low = std::min(low, value);
+    high = std::max(high, value);
   }
 };
 
+struct PictureReach {
+  Reach hours, usd;
+
+  void take(const Option& one) {
+    for (const double h : {one.hours, one.hours_spread.p10, one.hours_spread.p90}) hours.take(h);
+    for (const double dollars : {one.usd, one.usd_spread.p10, one.usd_spread.p90}) usd.take(dollars);
+  }
+};
+
+/// Ticks at 1, 2 and 5 times the powers of ten, from the last at or below the least to the first above all.
+Scale logarithmic_scale(const Reach& reach) {
+  Scale scale{.ticks = {}};
+  for (double power = std::pow(10.0, std::floor(std::log10(reach.low)));; power *= 10) {
+    for (const double tick : {power, 2 * power, 5 * power}) {
+      if (tick <= reach.low) scale.ticks.clear();
+      scale.ticks.push_back(tick);
+      if (tick <= reach.high) continue;
+      scale.low = scale.ticks.front();
+      scale.high = tick;
+      scale.step = std::pow(10.0, std::floor(std::log10(scale.low) + 1e-9));
+      return scale;
+    }
+  }
+}
+
+double share_of(const PlanPicture& picture, const Scale& scale, double value) {
+  if (!picture.logarithmic) return value / scale.high;
+  return std::log(std::max(value, scale.low) / scale.low) / std::log(scale.high / scale.low);
+}
+
 double x_of(const PlanPicture& picture, double hours) {
-  return kFrame.x + kFrame.width * hours / picture.hours.high;
+  return kFrame.x + kFrame.width * share_of(picture, picture.hours, hours);
 }
 
 double y_of(const PlanPicture& picture, double usd) {
-  return kFrame.y + kFrame.height * (1 - usd / picture.usd.high);
+  return kFrame.y + kFrame.height * (1 - share_of(picture, picture.usd, usd));
+}
+
+/// Limits of the job that lie in the picture; the others are named below it.
+void add_limits(const Job& job, PlanPicture& picture) {
+  const auto add = [&](const PlanPicture::Limit& limit, double value, double high) {
+    if (value <= 0) return;
+    if (value <= high)
+      picture.limits.push_back(limit);
+    else
+      picture.outside.push_back(limit.text);
+  };
+  add({.hours = job.deadline_h, .text = fmt::format("deadline {} h", significant(job.deadline_h, 4))},
+      job.deadline_h, picture.hours.high);
+  add({.usd = job.budget_usd, .text = fmt::format("budget ${}", significant(job.budget_usd, 4))},
+      job.budget_usd, picture.usd.high);
 }
 
 std::string hint_of(const Option& one) {
@@ -101,23 +148,9 @@ void add_labels(PlanPicture& picture) {
     if (boxes[i]) picture.labels.push_back({*boxes[i], points[i].x, points[i].y, texts[i]});
 }
 
-std::string escaped(const std::string& text) {
-  std::string xml;
-  for (const char c : text) {
-    if (c == '<') {
-      xml += "&lt;";
-    } else if (c == '&') {
-      xml += "&amp;";
-    } else {
-      xml += c;
-    }
-  }
-  return xml;
-}
-
 std::string text_at(double x, double y, std::string_view anchor, const std::string& text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     escaped(text));
+                     xml_escaped(text));
 }
 
 std::string axes_of(const PlanPicture& picture) {
@@ -154,6 +187,21 @@ std::string front_line(const PlanPicture& picture) {
   return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#0072b2\" stroke-opacity=\"0.5\"/>\n", line);
 }
 
+/// A dashed line across the picture.
+std::string drawn(const PlanPicture& picture, const PlanPicture::Limit& limit) {
+  constexpr const char* kDashed = "stroke=\"#a3333d\" stroke-dasharray=\"6 4\"";
+  const double bottom = kFrame.y + kFrame.height, right = kFrame.x + kFrame.width;
+  if (limit.hours > 0) {
+    const double x = x_of(picture, limit.hours);
+    return fmt::format("<path d=\"M{:.1f} {}V{}\" {}/>\n", x, kFrame.y, bottom, kDashed) +
+           text_at(std::min(x, right - kLetterWidth * static_cast<double>(limit.text.size()) / 2),
+                   kFrame.y - 6, "middle", limit.text);
+  }
+  const double y = y_of(picture, limit.usd);
+  return fmt::format("<path d=\"M{} {:.1f}H{}\" {}/>\n", kFrame.x, y, right, kDashed) +
+         text_at(right - 4, y - 5, "end", limit.text);
+}
+
 std::string drawn(const PlanPicture::Dot& dot) {
   const std::string_view colour = colour_of(dot.role);
   std::string svg;
@@ -164,7 +212,7 @@ std::string drawn(const PlanPicture::Dot& dot) {
   return svg + fmt::format(
                    "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}</title>"
                    "</circle>\n",
-                   dot.x, dot.y, dot.name.empty() ? 4 : kRadius, colour, escaped(dot.hint));
+                   dot.x, dot.y, dot.name.empty() ? 4 : kRadius, colour, xml_escaped(dot.hint));
 }
 
 /// A label that stands this far from its dot has a line to it, pixels.
@@ -185,10 +233,10 @@ std::string drawn(const PlanPicture::Label& label) {
 
 }  // namespace
 
-PlanPicture picture_of(const Recommendation& plan) {
+PlanPicture picture_of(const Job& job, const Recommendation& plan) {
   const PictureLimits limits = picture_limits(plan);
   PictureReach reach;
-  PlanPicture picture;
+  PlanPicture picture{.logarithmic = job.goal == Goal::pareto};
   std::vector<const Option*> others;
   for (const Option& one : plan.others) {
     if (limits.hold(one)) {
@@ -198,13 +246,18 @@ PlanPicture picture_of(const Recommendation& plan) {
           fmt::format("{} ({} h, ${:.2f})", one.name, significant(one.hours, 3), one.usd));
     }
   }
-  for (const Option& one : plan.front) reach.take(one.hours, one.usd);
-  for (const Option* one : others)
-    reach.take(std::max(one->hours, one->hours_spread.p90), std::max(one->usd, one->usd_spread.p90));
-  reach.take(std::max(plan.chosen.hours, plan.chosen.hours_spread.p90),
-             std::max(plan.chosen.usd, plan.chosen.usd_spread.p90));
-  picture.hours = round_scale(0, reach.hours, 8);
-  picture.usd = round_scale(0, reach.usd, 6);
+  for (const Option& one : plan.front) {
+    reach.hours.take(one.hours);
+    reach.usd.take(one.usd);
+  }
+  for (const Option* one : others) reach.take(*one);
+  reach.take(plan.chosen);
+  constexpr double kNearby = 1.5;  ///< a limit as far as this beyond all options is drawn
+  if (job.deadline_h <= kNearby * reach.hours.high) reach.hours.take(job.deadline_h);
+  if (job.budget_usd <= kNearby * reach.usd.high) reach.usd.take(job.budget_usd);
+  picture.hours = picture.logarithmic ? logarithmic_scale(reach.hours) : round_scale(0, reach.hours.high, 8);
+  picture.usd = picture.logarithmic ? logarithmic_scale(reach.usd) : round_scale(0, reach.usd.high, 6);
+  add_limits(job, picture);
   for (const Option& one : plan.front) picture.dots.push_back(dot_of(picture, one, PlanPicture::Role::front));
   for (auto one = others.rbegin(); one != others.rend(); ++one)
     picture.dots.push_back(dot_of(picture, **one, PlanPicture::Role::other));
@@ -219,9 +272,11 @@ std::string to_svg(const PlanPicture& picture) {
       "font-family=\"Inter, Arial, sans-serif\" font-size=\"12\" fill=\"#16202a\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}{3}",
       PlanPicture::kWidth, PlanPicture::kHeight, axes_of(picture), front_line(picture));
+  for (const PlanPicture::Limit& limit : picture.limits) svg += drawn(picture, limit);
   for (const PlanPicture::Dot& dot : picture.dots) svg += drawn(dot);
   for (const PlanPicture::Label& label : picture.labels) svg += drawn(label);
   std::string note = "Bars: P10 to P90. Blue: the front of time and cost.";
+  if (picture.logarithmic) note += " Both axes are logarithmic.";
   if (!picture.outside.empty())
     note += fmt::format(" Outside of the picture: {}.", fmt::join(picture.outside, ", "));
   svg += text_at(kFrame.x, kFrame.y + kFrame.height + 68, "start", note);

@@ -27,7 +27,15 @@ struct PlanPicture {
     std::string text;
   };
 
+  /// A limit of the job.
+  struct Limit {
+    double hours = 0, usd = 0;  ///< one of them; 0: the other
+    std::string text;
+  };
+
+  bool logarithmic = false;  ///< both axes: as the knee of a front is defined
   Scale hours, usd;
+  std::vector<Limit> limits;
   std::vector<Dot> dots;  ///< front first, the chosen one last
   std::vector<Label> labels;
   std::vector<std::string> outside;  ///< options that would squeeze all others into a corner
@@ -36,7 +44,7 @@ struct PlanPicture {
   static constexpr Box kFrame{76, 24, 760, 400};
 };
 
-PlanPicture picture_of(const Recommendation& plan);
+PlanPicture picture_of(const Job& job, const Recommendation& plan);
 
 std::string to_svg(const PlanPicture& picture);
 

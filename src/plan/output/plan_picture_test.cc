@@ -71,11 +71,16 @@ Recommendation planned(const std::function<void(Job&)>& change) {
 TEST(PlanPicture, of_every_goal_has_round_ticks_and_labels_apart_from_each_other) {
   for (const Goal goal : {Goal::cheapest, Goal::fastest, Goal::pareto}) {
     for (const double deadline_h : {0.0, 6.0, 10.0}) {
-      const Recommendation plan = planned([&](Job& job) {
-        job.goal = goal;
-        job.deadline_h = deadline_h;
+      Job job;
+      job.goal = goal;
+      job.deadline_h = deadline_h;
+      const Recommendation plan = planned([&](Job& planned) {
+        planned.goal = goal;
+        planned.deadline_h = deadline_h;
       });
-      const PlanPicture picture = picture_of(plan);
+      const PlanPicture picture = picture_of(job, plan);
+      EXPECT_EQ(picture.logarithmic, goal == Goal::pareto);
+      EXPECT_TRUE(deadline_h == 0 || picture.limits.size() + picture.outside.size() > 0);
       expect_readable(picture);
       EXPECT_THAT(texts_in(picture), Contains(HasSubstr("chosen")));
       const std::string svg = to_svg(picture);
@@ -100,7 +105,7 @@ TEST(PlanPicture, options_that_lie_on_each_other_have_labels_that_do_not) {
   Recommendation plan;
   plan.chosen = option("chosen", 10, 100);
   for (int i = 0; i < 12; ++i) plan.others.push_back(option("runner-up", 10 + 0.01 * i, 100 + 0.02 * i));
-  const PlanPicture picture = picture_of(plan);
+  const PlanPicture picture = picture_of({}, plan);
   expect_readable(picture);
   EXPECT_GE(picture.labels.size(), 8U);
 }
@@ -109,7 +114,7 @@ TEST(PlanPicture, a_label_lies_on_no_point_where_there_is_room_beside_it) {
   Recommendation plan;
   plan.chosen = option("chosen", 20, 100);
   for (int i = 1; i <= 10; ++i) plan.front.push_back(option("front", 20 + 0.5 * i, 100));
-  const PlanPicture picture = picture_of(plan);
+  const PlanPicture picture = picture_of({}, plan);
   ASSERT_EQ(picture.labels.size(), 1U);
   for (const PlanPicture::Dot& dot : picture.dots)
     EXPECT_FALSE(overlap(picture.labels.front().box, {dot.x - 4, dot.y - 4, 8, 8})) << dot.x;
@@ -125,7 +130,7 @@ TEST(PlanPicture, of_any_options_is_readable) {
     for (int k = 0; k < i % 9; ++k)
       plan.others.push_back(
           option("on-demand only", hours * 3 * random.uniform(), usd * 3 * random.uniform()));
-    expect_readable(picture_of(plan));
+    expect_readable(picture_of({}, plan));
   }
 }
 
@@ -133,7 +138,7 @@ TEST(PlanPicture, an_option_that_would_press_the_others_into_a_corner_is_told_be
   Recommendation plan;
   plan.chosen = option("chosen", 10, 100);
   plan.others = {option("one machine", 900, 90), option("runner-up", 11, 105)};
-  const PlanPicture picture = picture_of(plan);
+  const PlanPicture picture = picture_of({}, plan);
   EXPECT_THAT(texts_in(picture), Not(Contains("one machine")));
   EXPECT_LT(picture.hours.high, 30);
   EXPECT_THAT(to_svg(picture), HasSubstr("Outside of the picture: one machine (900 h, $90.00)."));
@@ -143,15 +148,40 @@ TEST(PlanPicture, a_label_far_from_its_dot_has_a_line_to_it) {
   Recommendation plan;
   plan.chosen = option("chosen", 10, 100);
   constexpr const char* kLine = "stroke=\"#9aa5b1\"";
-  EXPECT_THAT(to_svg(picture_of(plan)), Not(HasSubstr(kLine)));
+  EXPECT_THAT(to_svg(picture_of({}, plan)), Not(HasSubstr(kLine)));
   for (int i = 0; i < 9; ++i) plan.others.push_back(option("on-demand only", 10, 100));
-  EXPECT_THAT(to_svg(picture_of(plan)), HasSubstr(kLine));
+  EXPECT_THAT(to_svg(picture_of({}, plan)), HasSubstr(kLine));
+}
+
+TEST(PlanPicture, has_the_deadline_and_the_budget_and_names_a_limit_that_is_far_away) {
+  Recommendation plan;
+  plan.chosen = option("chosen", 10, 100);
+  Job job;
+  job.deadline_h = 15;
+  job.budget_usd = 5000;
+  const std::string svg = to_svg(picture_of(job, plan));
+  EXPECT_THAT(svg, HasSubstr("deadline 15 h"));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
+  EXPECT_THAT(svg, HasSubstr("Outside of the picture: budget $5,000."));
+}
+
+TEST(PlanPicture, of_a_front_has_logarithmic_axes_on_which_equal_factors_are_equally_far_apart) {
+  Recommendation plan;
+  plan.chosen = option("chosen", 20, 100);
+  plan.front = {option("a", 10, 400), option("b", 40, 25)};
+  Job job;
+  job.goal = Goal::pareto;
+  const PlanPicture picture = picture_of(job, plan);
+  const auto& [a, b, chosen] = std::tie(picture.dots[0], picture.dots[1], picture.dots[2]);
+  EXPECT_NEAR(chosen.x - a.x, b.x - chosen.x, 1e-9);
+  EXPECT_NEAR(chosen.y - a.y, b.y - chosen.y, 1e-9);
+  EXPECT_THAT(to_svg(picture), HasSubstr("logarithmic"));
 }
 
 TEST(PlanPicture, names_are_escaped) {
   Recommendation plan;
   plan.chosen = option("<b> & co", 10, 100);
-  EXPECT_THAT(to_svg(picture_of(plan)), HasSubstr("&lt;b> &amp; co"));
+  EXPECT_THAT(to_svg(picture_of({}, plan)), HasSubstr("&lt;b&gt; &amp; co"));
 }
 
 }  // namespace

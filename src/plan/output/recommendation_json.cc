@@ -14,6 +14,8 @@ Json json_of(const Spread& spread) { return {{"p10", spread.p10}, {"p50", spread
 Json json_of(const Option& option) {
   Json json{{"name", option.name},
             {"peers", to_string(option.peers)},
+            {"bought", option.bought},
+            {"estimated", option.estimated},
             {"throughput_sps", option.samples_per_s},
             {"hours", option.hours},
             {"usd", option.usd},
@@ -47,6 +49,7 @@ std::string to_json(const Job& job, const Recommendation& plan) {
                   {"chosen", json_of(plan.chosen)},
                   {"others", json_of(plan.others)},
                   {"front", json_of(plan.front)},
+                  {"next", next_command(job, plan)},
                   {"exact", plan.exact},
                   {"gap", plan.gap},
                   {"checkpoint",

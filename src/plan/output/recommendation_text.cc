@@ -7,6 +7,7 @@
 
 #include "base/text/quantity.h"
 #include "plan/advise/answers.h"
+#include "plan/advise/plan_change.h"
 #include "plan/output/prediction_text.h"
 
 namespace tw::plan {
@@ -14,9 +15,10 @@ namespace {
 
 std::string row_of(const Option& option, std::size_t width) {
   return fmt::format(
-      "{:<15} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", option.name, to_string(option.peers), width,
-      significant(option.samples_per_s, 4), significant(option.hours, 3), significant(option.usd, 4),
-      significant(option.usd_per_h, 4), significant(option.usd_per_million, 4), option.verdict);
+      "{:<15} {:<{}} {:<20} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", option.name, to_string(option.peers), width,
+      option.bought, (option.estimated ? "~" : "") + significant(option.samples_per_s, 4),
+      significant(option.hours, 3), significant(option.usd, 4), significant(option.usd_per_h, 4),
+      significant(option.usd_per_million, 4), option.verdict);
 }
 
 constexpr double kNotLookedFor = 1.001e-4;  ///< plan/search/search.h
@@ -40,13 +42,12 @@ std::string search_line(const Job& job, const Recommendation& plan) {
 
 std::string spread_lines(const Job& job, const Option& plan) {
   std::string text = fmt::format(
-      "Over 256 scenarios of interruptions and prediction errors ({} machines are taken on average):\n"
+      "Over 256 scenarios of interruptions and prediction errors ({}):\n"
       "  time  P10 {} h, P50 {} h, P90 {} h\n"
       "  cost  P10 {} $, P50 {} $, P90 {} $\n",
-      significant(plan.losses, 2), significant(plan.hours_spread.p10, 3),
-      significant(plan.hours_spread.p50, 3), significant(plan.hours_spread.p90, 3),
-      significant(plan.usd_spread.p10, 4), significant(plan.usd_spread.p50, 4),
-      significant(plan.usd_spread.p90, 4));
+      losses_text(plan.losses), significant(plan.hours_spread.p10, 3), significant(plan.hours_spread.p50, 3),
+      significant(plan.hours_spread.p90, 3), significant(plan.usd_spread.p10, 4),
+      significant(plan.usd_spread.p50, 4), significant(plan.usd_spread.p90, 4));
   if (job.deadline_h > 0 || job.budget_usd > 0)
     text += fmt::format("  in {} % of them at most {} h and {} $\n", significant(100 * (1 - job.risk), 3),
                         significant(plan.risky_hours, 3), significant(plan.risky_usd, 4));
@@ -134,17 +135,30 @@ std::string to_text(const Job& job, const Recommendation& plan) {
   for (const auto* options : {&plan.others, &plan.front})
     for (const Option& one : *options) width = std::max(width, to_string(one.peers).size());
   width = std::max(width, to_string(plan.chosen.peers).size());
-  std::string text = fmt::format("{:<15} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", "plan", "peers", width,
-                                 "samples/s", "hours", "$", "$/h", "$/1M",
+  std::string text = fmt::format("{:<15} {:<{}} {:<20} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", "plan", "peers",
+                                 width, "bought", "samples/s", "hours", "$", "$/h", "$/1M",
                                  job.goal == Goal::pareto ? "against the chosen one" : "why it lost");
   if (job.goal != Goal::pareto) text += row_of(plan.chosen, width);
   if (job.goal == Goal::pareto)
     for (const Option& one : plan.front) text += row_of(one, width);
   for (const Option& one : plan.others) text += row_of(one, width);
+  const auto estimated = [](const Option& one) { return one.estimated; };
+  if (plan.chosen.estimated || std::ranges::any_of(plan.others, estimated) ||
+      std::ranges::any_of(plan.front, estimated))
+    text += "~ the speed of a machine is an estimate; tw profile measures it\n";
   text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + search_line(job, plan) +
           spread_lines(job, plan.chosen) + checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
+}
+
+std::string next_command(const Job& job, const Recommendation& plan) {
+  const bool own = plan.chosen.bought == to_string(market::Purchase::owned);
+  const bool rented = plan.chosen.bought.find(to_string(market::Purchase::owned)) == std::string::npos;
+  return fmt::format("tw up PLAN.yaml{} --on {}", job.run.empty() ? " --run-file RUN.yaml" : "",
+                     own      ? "ssh --hosts HOSTS"
+                     : rented ? "skypilot"
+                              : "ENGINE");
 }
 
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan) {
@@ -156,12 +170,10 @@ std::string to_plan_file(const Job& job, const MarketSpace& market, const Recomm
   if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);
   text += fmt::format("model: \"{}\"\ntbs: {:g}\nsamples: {:.15g}\n", job.model, job.target_batch_size,
                       job.samples);
-  text += fmt::format("pattern: {}\ncodec: {}\nstreams: {}\nmode: {}\n", to_string(job.pattern), job.codec,
-                      job.streams, job.delayed ? "delayed" : "sync");
+  text += fmt::format("pattern: {}\n", to_string(job.pattern));
+  text += settings_text(job.settings);
   text += fmt::format("cluster: \"{}\"\n", to_string(plan.chosen.peers));
   text += "peers:\n" + peer_lines(market, plan) + "anchors:" + anchor_lines(market, plan);
-  if (plan.checkpoint_interval_s > 0)
-    text += fmt::format("checkpoint_interval_s: {:.0f}\n", plan.checkpoint_interval_s);
   return text;
 }
 

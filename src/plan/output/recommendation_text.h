@@ -17,6 +17,9 @@ std::string to_json(const Job& job, const Recommendation& plan);
 /// Data of plan.html (web/plan_page.js), as the inside of an object: the plan as above, and its picture.
 std::string page_fields(const Job& job, const Recommendation& plan, const std::string& svg);
 
+/// The command that launches the plan.
+std::string next_command(const Job& job, const Recommendation& plan);
+
 /// PLAN.yaml, for launching.
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan);
 

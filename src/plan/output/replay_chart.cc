@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/xml.h"
 #include "plan/output/replay_table.h"
 
 namespace tw::plan {
@@ -43,13 +44,14 @@ std::string to_svg(const ReplayTable& table) {
   double y = kTop;
   for (const PolicyResult& one : table.policies) {
     const bool live = one.name == "live";
+    const std::string name = xml_escaped(one.name);
     svg += fmt::format(
         "<text x=\"{0:.0f}\" y=\"{1:.1f}\" text-anchor=\"end\"{2}>{3}</text>"
         "<rect x=\"{4:.1f}\" y=\"{5:.1f}\" width=\"{6:.1f}\" height=\"{7:.0f}\" fill=\"{8}\">"
         "<title>{3}: mean +{9:.1f} %, median +{10:.1f} %, 90 % of the starts below +{11:.1f} %, worst "
         "+{12:.1f} %"
         "</title></rect>",
-        kLeft - 10, y + kBar - 3, live ? " font-weight=\"bold\"" : "", live ? "live" : one.name, kLeft, y,
+        kLeft - 10, y + kBar - 3, live ? " font-weight=\"bold\"" : "", name, kLeft, y,
         x(one.over.mean) - kLeft, kBar, live ? "#d55e00" : "#6b7884", one.over.mean, one.over.median,
         one.over.p90, one.over.worst);
     svg += fmt::format(

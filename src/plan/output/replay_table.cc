@@ -14,6 +14,8 @@ namespace {
 using Zones = std::vector<AvailabilityTrace>;
 using Percents = std::vector<double>;
 
+constexpr int kMostStarts = 1000;
+
 double mean_of(const Percents& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -51,7 +53,8 @@ class Replays {
                   .machines = job.machines,
                   .policies = std::vector<PolicyResult>(count())};
     std::vector<Percents> over(count());
-    for (double from_s = 0; from_s + job.deadline_s <= length_s(zones); from_s += task_.every_s) {
+    const double length_s = CoveredTime(zones).length_s;
+    for (double from_s = 0; from_s + job.deadline_s <= length_s; from_s += task_.every_s) {
       ++row.starts;
       const double least = least_usd_in_hindsight(job, zones, from_s);
       row.least_usd += least;
@@ -64,12 +67,6 @@ class Replays {
     }
     finish(row, over);
     table_.rows.push_back(std::move(row));
-  }
-
-  static double length_s(const Zones& zones) {
-    double shortest_s = zones.front().length_s();
-    for (const AvailabilityTrace& zone : zones) shortest_s = std::min(shortest_s, zone.length_s());
-    return shortest_s;
   }
 
   void leave_out(const std::string& trace) { table_.too_short.push_back(trace); }
@@ -124,10 +121,11 @@ class Replays {
 
 Error nothing_replayed(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces,
                        const ReplayTable& table) {
+  if (traces.empty()) return Error{"TRACE.csv: no rows; expected trace_id,t_seconds,available"};
   if (table.too_short.empty()) {
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, traces.size()); ++i) ids.push_back(traces[i].id);
-    const std::string asked = task.only.empty() ? "--market " + task.market : "--trace " + task.only;
+    const std::string asked = task.only.empty() ? "--zones " + task.market : "--trace " + task.only;
     return Error{fmt::format("{}: no such trace; there are {} such as {}", asked, traces.size(),
                              fmt::join(ids, ", "))};
   }
@@ -169,11 +167,14 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
                     (job.work_s + job.change_over_s + ticks_of(job).tick_s) / 3600)};
   Replays replays(task);
   for (const Zones& zones : rows_of(task, traces)) {
-    if (Replays::length_s(zones) < job.deadline_s) {
+    if (CoveredTime(zones).length_s < job.deadline_s) {
       for (const AvailabilityTrace& zone : zones) replays.leave_out(zone.id);
       continue;
     }
     if (task.job.machines <= 0) job.machines = zones.size() > 1 ? 1 : std::max(1, zones.front().most());
+    if ((CoveredTime(zones).length_s - job.deadline_s) / task.every_s >= kMostStarts)
+      return Error{fmt::format("--every-h {:g}: more than {} starts along {}; expected fewer",
+                               task.every_s / 3600, kMostStarts, zones.front().id)};
     replays.play(zones.size() > 1 ? task.market : zones.front().id, zones, job);
   }
   ReplayTable table = replays.table();

@@ -47,6 +47,7 @@ Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Spe
       .usd_per_h = offer.usd_per_h,
       .speed_factor = speed.samples_per_s.high / speed.samples_per_s.value,
       .speed_source = speed.source,
+      .measured = speed.measured,
       .lifetimes = offer.purchase == market::Purchase::spot ? lifetimes_for(offer) : market::never_taken()};
   const PeerGroup peer{1, machine_name(offer), site_of(offer)};
   const double card_sps = card_samples_per_s(inputs.workload, inputs.knowledge.network, peer);
@@ -102,7 +103,7 @@ void add_quotas(const Job& job, MarketSpace& market) {
       const Offer& offer = market.candidates[i].offer;
       const bool counts = name == offer.quota_class || name == offer.provider || name == offer.gpu ||
                           name == machine_name(offer) || name == to_string(offer.purchase);
-      if (counts && market.space.choices[i].quota < 0) market.space.choices[i].quota = quota;
+      if (counts) market.space.choices[i].quotas.push_back(quota);
     }
   }
 }

@@ -25,6 +25,7 @@ struct Candidate {
   ReadRate reads;            ///< of its data
   double speed_factor = 1;   ///< of its 80 % range
   std::string speed_source;
+  bool measured = true;  ///< its speed; else an estimate
   market::LifetimeLaw lifetimes;
   double start_s = 0;         ///< from the request until it contributes
   double join_s = 0;          ///< part of start_s after it runs

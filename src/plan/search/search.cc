@@ -544,7 +544,8 @@ bool allowed(const Space& space, const std::vector<int>& counts) {
     if (counts[i] > choice.most) return false;
     peers += counts[i];
     if (counts[i] > 0) domains.insert(choice.domain);
-    if (choice.quota >= 0) used[static_cast<std::size_t>(choice.quota)] += counts[i] * choice.quota_use;
+    for (const int quota : choice.quotas)
+      used[static_cast<std::size_t>(quota)] += counts[i] * choice.quota_use;
   }
   for (std::size_t q = 0; q < used.size(); ++q)
     if (used[q] > space.quotas[q] + kQuotaRounding) return false;

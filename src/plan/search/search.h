@@ -21,7 +21,7 @@ struct Choice {
   double usd_per_h = 0;
   double usd_per_sample = 0;  ///< of reading data, beyond Space::usd_per_sample
   int most = 0;               ///< peers
-  int quota = -1;             ///< of Space::quotas; -1: none
+  std::vector<int> quotas{};  ///< of Space::quotas
   double quota_use = 1;       ///< of a peer
   int domain = 0;             ///< failure domain, from 0
 };

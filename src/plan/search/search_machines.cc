@@ -119,7 +119,7 @@ void MachineSearch::take(std::size_t choice, int peers) {
   counts_[choice] += peers;
   samples_per_s_ += peers * one.samples_per_s;
   usd_per_h_ += peers * one.usd_per_h;
-  if (one.quota >= 0) used_[static_cast<std::size_t>(one.quota)] += peers * one.quota_use;
+  for (const int quota : one.quotas) used_[static_cast<std::size_t>(quota)] += peers * one.quota_use;
   int& there = of_domain_[static_cast<std::size_t>(one.domain)];
   domains_ -= there > 0 ? 1 : 0;
   there += peers;
@@ -129,9 +129,10 @@ void MachineSearch::take(std::size_t choice, int peers) {
 bool MachineSearch::has_room(std::size_t choice, int peers) const {
   const Choice& one = space_.choices[choice];
   if (peers > one.most) return false;
-  if (one.quota < 0) return true;
-  const auto quota = static_cast<std::size_t>(one.quota);
-  return used_[quota] + peers * one.quota_use <= space_.quotas[quota] + kQuotaRounding;
+  return std::ranges::all_of(one.quotas, [&](int number) {
+    const auto quota = static_cast<std::size_t>(number);
+    return used_[quota] + peers * one.quota_use <= space_.quotas[quota] + kQuotaRounding;
+  });
 }
 
 double MachineSearch::bound_at(const Place& place) {

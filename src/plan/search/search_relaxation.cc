@@ -19,9 +19,17 @@ constexpr int kHalvings = 14;  ///< of the range of prices
 /// Most peers of the choice, without regard to other choices.
 int most_of(const Space& space, const Choice& choice) {
   int most = std::min(choice.most, space.most_peers);
-  if (choice.quota < 0 || choice.quota_use <= 0) return most;
-  const double quota = space.quotas[static_cast<std::size_t>(choice.quota)];
-  return std::min(most, static_cast<int>(quota / choice.quota_use + kQuotaRounding));
+  if (choice.quota_use <= 0) return most;
+  for (const int quota : choice.quotas)
+    most = std::min(most, static_cast<int>(space.quotas[static_cast<std::size_t>(quota)] / choice.quota_use +
+                                           kQuotaRounding));
+  return most;
+}
+
+/// The only one that the relaxation counts over several choices: with one quota for each choice the best
+/// choices first are an upper bound. -1: none.
+int counted_quota(const Choice& choice) {
+  return choice.quotas.empty() || choice.quota_use <= 0 ? -1 : choice.quotas.front();
 }
 
 }  // namespace
@@ -36,8 +44,7 @@ Relaxation::Relaxation(const Space& space) : space_(space) {
   for (std::size_t q = 0; q < space.quotas.size(); ++q) {
     double least_use = kInfinity;
     for (const Choice& choice : space.choices)
-      if (choice.quota == static_cast<int>(q) && choice.quota_use > 0)
-        least_use = std::min(least_use, choice.quota_use);
+      if (counted_quota(choice) == static_cast<int>(q)) least_use = std::min(least_use, choice.quota_use);
     const double fit = std::isinf(least_use) ? 0 : space.quotas[q] / least_use + kQuotaRounding;
     quota_peers_.push_back(static_cast<int>(std::min<double>(fit, space.most_peers)));
   }
@@ -95,9 +102,8 @@ Relaxation::Ranked Relaxation::merged(const Ranked& a, const Ranked& b, std::siz
   while (peers.size() < most && (at_a != a.end() || at_b != b.end())) {
     const bool first = at_b == b.end() || (at_a != a.end() && before(*at_a, *at_b, slope));
     const std::uint32_t next = first ? *at_a++ : *at_b++;
-    const Choice& choice = space_.choices[next];
-    if (choice.quota >= 0 && choice.quota_use > 0 && left[static_cast<std::size_t>(choice.quota)]-- <= 0)
-      continue;
+    const int quota = counted_quota(space_.choices[next]);
+    if (quota >= 0 && left[static_cast<std::size_t>(quota)]-- <= 0) continue;
     peers.push_back(next);
   }
   return peers;

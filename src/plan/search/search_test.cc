@@ -151,7 +151,8 @@ TEST(Search, keeps_quotas_that_types_share_and_spreads_over_failure_domains) {
     Space space = random_market(random, 6, 6);
     space.quotas = {between(random, 1, 8), between(random, 1, 8)};
     for (Choice& choice : space.choices) {
-      choice.quota = static_cast<int>(random.below(3)) - 1;
+      for (const int quota : {0, 1})
+        if (random.below(2) == 0) choice.quotas.push_back(quota);
       choice.quota_use = between(random, 0.5, 3);
     }
     space.least_domains = 1 + static_cast<int>(random.below(3));

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/output/replay_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tw::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kHour = 3600;
+
+/// Waits, under any name.
+class Waiting : public SpotPolicy {
+ public:
+  explicit Waiting(std::string name) : name_(std::move(name)) {}
+
+  std::string_view name() const override { return name_; }
+
+  SpotDecision decide(const SpotView&) override { return {SpotAction::wait, 0, ""}; }
+
+ private:
+  std::string name_;
+};
+
+ReplayTask task() {
+  return {.job = {.work_s = 4 * kHour,
+                  .deadline_s = 6 * kHour,
+                  .change_over_s = 600,
+                  .machines = 0,
+                  .spot_usd_h = 1,
+                  .on_demand_usd_h = 3},
+          .every_s = 24 * kHour};
+}
+
+std::vector<AvailabilityTrace> always(double hours) {
+  return {{.id = "always", .changes = {{0, 1}, {hours * kHour, 1}}}};
+}
+
+TEST(ReplayTable, the_picture_shows_the_name_of_a_policy_as_it_is) {
+  Waiting own("./mine --a <b> & c");
+  ReplayTask with_own = task();
+  with_own.own = &own;
+  const std::string svg = to_svg(replay_table(with_own, always(30)).value());
+  EXPECT_THAT(svg, HasSubstr("./mine --a &lt;b&gt; &amp; c"));
+  EXPECT_THAT(svg, Not(HasSubstr("<b>")));
+}
+
+TEST(ReplayTable, more_starts_than_anybody_waits_for_are_refused) {
+  ReplayTask often = task();
+  often.every_s = 360;
+  const auto table = replay_table(often, always(300));
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.error().message, "--every-h 0.1: more than 1000 starts along always; expected fewer");
+}
+
+TEST(ReplayTable, an_unknown_market_is_named_as_it_was_asked_for) {
+  ReplayTask nowhere = task();
+  nowhere.market = "nowhere";
+  EXPECT_THAT(replay_table(nowhere, always(30)).error().message, HasSubstr("--zones nowhere: no such trace"));
+  EXPECT_THAT(replay_table(task(), {}).error().message, HasSubstr("no rows"));
+}
+
+}  // namespace
+}  // namespace tw::plan
