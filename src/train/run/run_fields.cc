@@ -73,7 +73,7 @@ constexpr RunField kFields[] = {
      [](RunOptions& o) -> Place { return &o.seed; }},
     {"training", "mode",
      "what is averaged, and what peers do meanwhile. sync: gradients; they wait. delayed: gradients; they "
-     "compute on, with updates that are one round late. local: what each peer changed with its own "
+     "compute on, with updates one round late. local: what each peer changed with its own "
      "optimizer; they wait. streaming: the same; they compute on (docs/modes.md)",
      [](RunOptions& o) -> Place { return &o.mode.kind; }},
     {"training", "outer",
