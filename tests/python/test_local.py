@@ -132,7 +132,8 @@ def test_a_change_that_is_not_finite_is_named():
 
 def test_what_a_mode_cannot_honour_is_refused_by_name(fake_run):
     model = mlp()
-    for options, named in (({"engine": "tradewind"}, "leave it out"), ({"clip_grad_norm": 1.0}, "clip in the loop")):
+    refused = (({"engine": "tradewind"}, "leave it out"), ({"clip_grad_norm": 1.0}, "clip in the loop"))
+    for options, named in refused:
         run = fake_run(mode="local")
         with pytest.raises(tradewind.SettingError, match=named):
             run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), **options)
