@@ -166,6 +166,7 @@ async function useKeys(page, seen) {
   await page.keyboard.press("ArrowLeft");
   seen.lane_words = await page.locator("#lane-words").textContent();
   await page.keyboard.press("Escape");
+  await page.locator("details.folded > summary").press("Enter");
   await page.locator("#tab-map").click();
   seen.map = await page.locator("#map-view svg").count();
   await page.locator("#tab-matrix").click();

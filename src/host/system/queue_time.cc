@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace tw::host {
 namespace {
@@ -34,10 +35,17 @@ double QueueTime::seconds(Instant now) {
   read_at_ = now;
   const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir("/proc/self/task"), &::closedir);
   if (!tasks) return seconds_;
-  double sum = 0;
-  while (const dirent* const entry = ::readdir(tasks.get()))
-    if (entry->d_name[0] != '.') sum += queued_seconds(::dirfd(tasks.get()), entry->d_name);
-  seconds_ = std::max(seconds_, sum);
+  double most = 0;
+  std::map<std::string, double> now_by_thread;
+  while (const dirent* const entry = ::readdir(tasks.get())) {
+    if (entry->d_name[0] == '.') continue;
+    const double queued = queued_seconds(::dirfd(tasks.get()), entry->d_name);
+    const auto before = by_thread_.find(entry->d_name);
+    most = std::max(most, queued - (before == by_thread_.end() ? 0 : before->second));
+    now_by_thread[entry->d_name] = queued;
+  }
+  by_thread_ = std::move(now_by_thread);
+  seconds_ += most;
   return seconds_;
 }
 

@@ -19,11 +19,13 @@ using world::Phase;
 constexpr Round kClosedAfter = 2;
 /// Speeds of like machines differ by less.
 constexpr double kLikeSpeed = 0.9;
-constexpr double kClearly = 2;
+constexpr double kClearly = 1.25;
 /// A bandwidth below this part of the median is examined.
 constexpr double kThinLink = 0.75;
 /// Transfers take longer than the bound: up to this many times is put down to bandwidth.
-constexpr double kMostOverBound = 2;
+constexpr double kMostOverBound = 1.5;
+/// A link counts if the bound without it is below this part of that with it.
+constexpr double kBinds = 0.95;
 /// Most of a peer's time that a cause may take: a speed is never judged by less of it than the rest.
 constexpr double kMostExcess = 0.95;
 
@@ -31,11 +33,11 @@ template <class T, class Value>
 std::optional<double> median_of_others(const std::vector<T>& all, const T& self, Value value) {
   std::vector<double> values;
   for (const T& one : all)
-    if (&one != &self) values.push_back(value(one));
+    if (one.peer != self.peer) values.push_back(value(one));
   return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
 }
 
-/// More than the others have, if it is twice as much: less is the noise of a machine that works. A lone peer
+/// More than the others have, if it is a quarter more: less is the noise of a machine that works. A lone peer
 /// has nobody to compare with.
 template <class T, class Value>
 double more_than_others(const std::vector<T>& all, const T& self, Value value) {
@@ -134,12 +136,13 @@ std::map<Delay::Cause, double> Delays::excess(const Account& account, const Part
   lost_s[Cause::disk] = more_than_others(account.parts, part, disk);
 
   const auto pure_speed = [&](const Part& p) {
-    return p.samples / std::max(1e-9, p.work_s - p.data_s - std::min(queued(p), 0.9 * (p.work_s - p.data_s)));
+    const double core_s = std::min(more_than_others(account.parts, p, queued), 0.9 * (p.work_s - p.data_s));
+    return p.samples / std::max(1e-9, p.work_s - p.data_s - core_s);
   };
   const auto hardware = [&](const Part& p) { return peers_.at(p.peer).hardware; };
   std::vector<Part> like = {part};
   for (const Part& other : account.parts)
-    if (&other != &part && hardware(other) == hardware(part)) like.push_back(other);
+    if (other.peer != part.peer && hardware(other) == hardware(part)) like.push_back(other);
   const double speed = pure_speed(part), usual = median_of_others(like, like[0], pure_speed).value_or(speed);
   const double pure_s = part.work_s - part.data_s - lost_s[Cause::core];
   if (speed < kLikeSpeed * usual) lost_s[Cause::compute] = pure_s * (1 - speed / usual);
@@ -173,31 +176,35 @@ void Delays::add_computing(const Account& account, Costs& costs) const {
   }
 }
 
-/// Returns what is left of the averaging for its links.
-double Delays::add_averaging(const Account& account, Costs& costs) const {
+/// comm_s: what its links do not explain.
+void Delays::add_averaging(const Account& account, double comm_s, Costs& costs) const {
   const std::vector<Part>& parts = account.parts;
-  double comm_s = parts.front().comm_s, explained_s = 0;
-  for (const Part& part : parts) comm_s = std::min(comm_s, part.comm_s);
   for (const Part& part : parts) {
     const double queued_s = more_than_others(parts, part, [](const Part& p) { return p.queued.averaging; });
     const double disk_s = more_than_others(parts, part, [](const Part& p) { return p.disk.averaging; });
-    const double core_s = std::min(comm_s, queued_s), wrote_s = std::min(comm_s, disk_s);
-    costs[{Delay::Cause::core, part.peer}] += core_s;
-    costs[{Delay::Cause::disk, part.peer}] += wrote_s;
-    explained_s = std::max(explained_s, core_s + wrote_s);
+    costs[{Delay::Cause::core, part.peer}] += std::min(comm_s, queued_s);
+    costs[{Delay::Cause::disk, part.peer}] += std::min(comm_s, disk_s);
   }
-  return std::max(0.0, comm_s - explained_s);
 }
 
-void Delays::add_links(const Account& account, double comm_s, Costs& costs) const {
+/// Returns what they do not explain of the averaging.
+double Delays::add_links(const Account& account, Costs& costs) const {
+  double comm_s = account.parts.front().comm_s, explained_s = 0;
+  for (const Part& part : account.parts) comm_s = std::min(comm_s, part.comm_s);
   std::vector<swarm::Participant> all;
   for (const Part& part : account.parts)
     all.push_back({.peer = part.peer, .bandwidth = peers_.at(part.peer).bandwidth});
-  if (!swarm::fill_in_lines(all)) return;
+  if (!swarm::fill_in_lines(all)) return comm_s;
   const double bound = bound_of(all);
   const double most_s = account.bound_s > 0 ? std::min(comm_s, kMostOverBound * account.bound_s) : comm_s;
+  // Where the bound is not known in seconds, averaging is taken to be at it.
+  const double bound_s = account.bound_s > 0 ? account.bound_s : comm_s;
   const auto charge = [&](const Key& key, const std::vector<swarm::Participant>& without) {
-    if (bound > 0) costs[key] += most_s * std::max(0.0, 1 - bound_of(without) / bound);
+    const double part_left = bound > 0 ? bound_of(without) / bound : 1;
+    if (part_left > kBinds) return;
+    const double cost_s = std::max(0.0, most_s - bound_s * part_left);
+    costs[key] += cost_s;
+    explained_s = std::max(explained_s, cost_s);
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto up = [](const swarm::Participant& p) { return p.bandwidth.up_bytes_per_s; };
@@ -223,6 +230,7 @@ void Delays::add_links(const Account& account, double comm_s, Costs& costs) cons
       });
     charge({Delay::Cause::link, a, b}, without);
   }
+  return comm_s - explained_s;
 }
 
 void Delays::close(const Account& account) {
@@ -234,7 +242,7 @@ void Delays::close(const Account& account) {
   Costs costs;
   if (!worked.parts.empty()) {
     add_computing(worked, costs);
-    add_links(worked, add_averaging(worked, costs), costs);
+    add_averaging(worked, add_links(worked, costs), costs);
   }
   took_.push_back(*closed_s_ - begun_s);
   if (took_.size() > kRecentRounds) took_.pop_front();

@@ -95,8 +95,8 @@ class Delays {
   void take_commit(const Seen& seen);
   void close(const Account& account);
   void add_computing(const Account& account, Costs& costs) const;
-  double add_averaging(const Account& account, Costs& costs) const;
-  void add_links(const Account& account, double comm_s, Costs& costs) const;
+  double add_links(const Account& account, Costs& costs) const;
+  void add_averaging(const Account& account, double comm_s, Costs& costs) const;
   void charge(const Costs& costs, double begun_s);
   std::map<Delay::Cause, double> excess(const Account& account, const Part& part) const;
 

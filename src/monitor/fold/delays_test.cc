@@ -24,7 +24,7 @@ class Fleet {
  public:
   explicit Fleet(Odd odd, Round from = 1, Round to = 100) : odd_(odd), from_(from), to_(to) {}
 
-  double comm_s = 0.2, hidden_s = 0;
+  double comm_s = 0.2, hidden_s = 0, queued_by_all_s = 0;
   std::string hardware_of_odd = "8 cores";
 
   Board board(Round rounds) {
@@ -50,7 +50,7 @@ class Fleet {
     const double begin = 2.0 * static_cast<double>(round);
     Grown& grown = grown_[peer];
     story_.add(peer, begin, {.phase = Phase::accumulate, .round = round});
-    grown.queued += odd.queued_computing_s;
+    grown.queued += odd.queued_computing_s + queued_by_all_s;
     grown.disk += odd.disk_computing_s;
     story_.add(peer, begin + 1,
                {.phase = Phase::call,
@@ -88,6 +88,12 @@ class Fleet {
 TEST(Delays, of_like_peers_are_none) {
   const Board board = Fleet(Odd()).board(20);
   EXPECT_TRUE(board.delays.empty()) << what_of(board.delays.front());
+}
+
+TEST(Delays, of_what_all_peers_have_are_none) {
+  Fleet busy((Odd()));
+  busy.queued_by_all_s = 0.3;
+  EXPECT_TRUE(busy.board(20).delays.empty());
 }
 
 TEST(Delays, of_a_loader_are_the_samples_that_its_peer_would_have_done) {
