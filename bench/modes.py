@@ -7,8 +7,9 @@
 Python peers (TLS), each on a host of a tw-wan bed. Their work is to sleep, as on machines of their own: peers
 that compute would share the cores of this one. Of a round each peer has one microbatch, the work of `steps`
 steps. utilisation: work done by all peers, over what they could have done in the time of the rounds; the
-first ones do not count. bound: the same where a round costs its work, or a ring's all-reduce of the encoded
-vector at the rate of the links, whichever is longer (sync: their sum). share: utilisation / bound.
+first ones do not count. bound: the same where a round costs its work, or a ring's all-reduce at the rate of
+the links (of contributions in the codec, and of a mean in int8 where that is int4), whichever is longer (sync
+and local: their sum). share: utilisation / bound.
 """
 
 import argparse
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TW, WAN = ROOT / "build/tw", ROOT / "build/tw-wan"
 NAMES = "abcdefgh"
 BITS = {"fp32": 32, "fp16": 16, "int8": 8.07, "int4": 4.07}  # a value, with the scales of blocks
+MEAN = {"fp32": "fp32", "fp16": "fp16", "int8": "int8", "int4": "int8"}
 PAYLOAD = 0.994  # of a rate, with packets of 9000 bytes
 SKIPPED = 3  # rounds at the beginning
 GRID = {"mbit_s": (50, 200, 1000), "steps": (8, 32, 128), "mode": ("sync", "delayed", "local", "streaming")}
@@ -52,7 +54,8 @@ def peer(folder, work_s, parameters):
 def bound(arguments, cell):
     """The utilisation that no averaging of whole vectors exceeds."""
     work_s = cell["steps"] * arguments.step_s
-    sent = 2 * (arguments.peers - 1) / arguments.peers * arguments.parameters * BITS[arguments.codec]
+    both = BITS[arguments.codec] + BITS[MEAN[arguments.codec]]  # contributions, then the mean
+    sent = (arguments.peers - 1) / arguments.peers * arguments.parameters * both
     wire_s = sent / (cell["mbit_s"] * 1e6 * PAYLOAD)
     return work_s / (work_s + wire_s if cell["mode"] in ("sync", "local") else max(work_s, wire_s))
 
@@ -116,7 +119,7 @@ def main():
     parser.add_argument("--mbit-s", type=float, default=200)
     parser.add_argument("--steps", type=int, default=32, help="of a peer, between two averagings")
     parser.add_argument("--mode", choices=GRID["mode"], nargs="*", default=GRID["mode"])
-    parser.add_argument("--codec", choices=BITS, default="int4")
+    parser.add_argument("--codec", choices=MEAN, default="int4")
     parser.add_argument("--peers", type=int, default=4)
     parser.add_argument("--parameters", type=int, default=30_800_000)
     parser.add_argument("--step-s", type=float, default=0.0253)

@@ -54,12 +54,13 @@ plan::Space market(int offers, std::size_t sites, int most_peers, bool limited) 
   for (int i = 0; i < offers; ++i) {
     const std::size_t type = random.below(5);
     const std::size_t site = random.below(sites);
-    space.choices.push_back({.site = site,
-                             .samples_per_s = speeds[type],
-                             .usd_per_h = prices[type] * (0.6 + 1.2 * random.uniform()),
-                             .most = i % 3 == 0 ? 8 : most_peers,
-                             .quota = limited ? static_cast<int>(type % 3) - 1 : -1,
-                             .domain = static_cast<int>(site)});
+    space.choices.push_back(
+        {.site = site,
+         .samples_per_s = speeds[type],
+         .usd_per_h = prices[type] * (0.6 + 1.2 * random.uniform()),
+         .most = i % 3 == 0 ? 8 : most_peers,
+         .quotas = limited && type % 3 > 0 ? std::vector{static_cast<int>(type % 3) - 1} : std::vector<int>{},
+         .domain = static_cast<int>(site)});
   }
   if (limited) space.quotas = {12, 20};
   if (limited) space.least_domains = 3;

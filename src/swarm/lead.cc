@@ -109,6 +109,14 @@ Wait wait_for_work(const Lead::Options& options, Round round, const PeerStatus& 
   return wait;
 }
 
+/// With overlap the work of a round may be done before the last update. A call right then would leave all of
+/// the averaging to the leader.
+bool have_updated(const std::vector<wire::Contribution>& contributions, const PeerStatus& peers,
+                  bool overlap) {
+  const auto updates = [&](const wire::Contribution& c) { return is_updating(peers, c.peer); };
+  return !contributions.empty() && !(overlap && std::ranges::any_of(contributions, updates));
+}
+
 }  // namespace
 
 Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now)
@@ -251,8 +259,9 @@ void Lead::advance() {
     send_leases();
     give_up_on_hopeless_work();
     if (resigned()) return;
-    const bool is_complete = leasing_.is_complete() && knows_settings;
-    if (is_complete && may_decide() && !leasing_.contributions(status_).empty()) call();
+    if (leasing_.is_complete() && knows_settings && may_decide() &&
+        have_updated(leasing_.contributions(status_), status_, options_.lease.overlap))
+      call();
   }
   if (proposer_.stage() == Stage::proposed && !resigned()) commit_when_agreed();
 }

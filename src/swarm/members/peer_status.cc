@@ -297,4 +297,10 @@ std::size_t PeerStatus::notes() const {
          candidates_.size();
 }
 
+bool is_updating(const PeerStatus& peers, PeerId peer) {
+  const PeerStatus::Word* told = peers.word(peer);
+  return peers.counts(peer) && !peers.leaves(peer) && peers.stance(peer).presence == wire::Presence::here &&
+         (told == nullptr || told->parameters == Digest{});
+}
+
 }  // namespace tw::swarm

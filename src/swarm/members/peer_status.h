@@ -177,4 +177,8 @@ class PeerStatus {
   bool would_have_quorum_ = false;  // count()
 };
 
+/// Whether this peer, which works for the round, has not told yet that it has applied the last update: until
+/// then it cannot reduce. Nobody waits for one that is away.
+bool is_updating(const PeerStatus& peers, PeerId peer);
+
 }  // namespace tw::swarm

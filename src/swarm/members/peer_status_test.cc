@@ -164,6 +164,22 @@ TEST(PeerStatus, has_peers_vote_whose_threads_are_away_and_names_them_last_or_no
   EXPECT_THAT(round.status.owners(), ElementsAre(PeerId{1}, PeerId{3}));
 }
 
+TEST(PeerStatus, knows_who_is_about_to_have_the_parameters_of_the_leader) {
+  Round7 round;
+  round.tells(3);
+  for (const std::uint64_t id : {1, 2, 3})
+    round.status.hear(PeerId{id}, wire::Heartbeat{.presence = wire::Presence::here});
+  EXPECT_TRUE(is_updating(round.status, PeerId{2}));
+  EXPECT_FALSE(is_updating(round.status, PeerId{3}));
+  round.tells(2, {Digest{}});
+  EXPECT_TRUE(is_updating(round.status, PeerId{2})) << "it works, and has not told which ones it has";
+  round.status.hear(PeerId{2}, wire::Heartbeat{.presence = wire::Presence::away});
+  EXPECT_FALSE(is_updating(round.status, PeerId{2})) << "nobody waits for it";
+  round.status.hear(PeerId{2}, wire::Heartbeat{.presence = wire::Presence::here});
+  round.here({1, 3});
+  EXPECT_FALSE(is_updating(round.status, PeerId{2}));
+}
+
 TEST(PeerStatus, has_a_refused_peer_vote_and_an_excluded_one_not) {
   Round7 round;
   for (const std::uint64_t id : {2, 3}) round.tells(id);
