@@ -182,6 +182,12 @@ class Strategy(SingleDeviceStrategy):
         """Whether this peer logs: the first of the run."""
         return self._run.is_first if self._run.started else True
 
+    def lightning_module_state_dict(self) -> Any:
+        """That of the module, with the run's parameters."""
+        with self._run.committed():
+            found = super().lightning_module_state_dict()
+            return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in found.items()}
+
     def optimizer_state(self, optimizer: Any) -> Any:
         """That of the optimizer, on every peer."""
         return optimizer.state_dict()

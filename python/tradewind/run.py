@@ -200,15 +200,16 @@ class Run:
         self._life.start(self._life.batch_size)
 
     def paused(self, why: str) -> ContextManager[None]:
-        """The loop does something else (evaluates, saves): others do this peer's part meanwhile.
+        """The loop does something else (evaluates, saves): others do this peer's part meanwhile, and the model has the
+        run's parameters, in every mode.
 
         Inside another pause it changes nothing.
         """
         return self._life.paused(why)
 
     def committed(self) -> ContextManager[None]:
-        """A context in which the model has the run's parameters: to evaluate or save it. With mode="local" and
-        "streaming" it has its own else, until the run is over.
+        """A context in which the model has the run's parameters, as in run.paused(). With mode="local" and "streaming"
+        it has its own else, until the run is over.
         """
         return self._life.trained.committed()
 

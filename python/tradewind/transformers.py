@@ -23,6 +23,7 @@ from .data.samples import CountedBatch, Given, counting, usual_size
 from .errors import warn
 from .loop.life import Life
 from .loop.styles import SAME_SAMPLES, shard_of
+from .model.local import MODES
 from .model.trained import Begun
 from .run import Run
 
@@ -118,10 +119,10 @@ class Trainer(transformers.Trainer):
         super().__init__(*arguments, **named)
         self._run = run
         self._run_options = dict(run_options or {})
-        clip = self.args.max_grad_norm
-        if clip:
-            self._run_options.setdefault("clip_grad_norm", clip)
-        self.args.max_grad_norm = 0.0
+        if run._life.settings.values["training.mode"] not in MODES:  # else transformers clips before each step
+            if self.args.max_grad_norm:
+                self._run_options.setdefault("clip_grad_norm", self.args.max_grad_norm)
+            self.args.max_grad_norm = 0.0
         self.args.max_steps = int(run._life.settings.values["training.rounds"])
         self.args.ignore_data_skip = True  # the run knows which samples come next
         if self.args.load_best_model_at_end:
@@ -156,6 +157,11 @@ class Trainer(transformers.Trainer):
         """That of transformers; others do this peer's part meanwhile."""
         with self._run.paused("evaluating"):
             return super().evaluate(*arguments, **named)
+
+    def save_model(self, *arguments: Any, **named: Any) -> Any:
+        """That of transformers, of the run's parameters."""
+        with self._run.committed():
+            return super().save_model(*arguments, **named)
 
     def get_train_dataloader(self) -> Any:
         """That of transformers, whose samples the run gives to this peer. Its length is that of the run, so it

@@ -82,7 +82,7 @@ class CallerLearner final : public train::Learner {
 
   void collect(Done<Unit> done) override { engine_->collect(std::move(done)); }
 
-  void forget_sums() override { engine_->forget_sums(); }
+  void forget_sums(Round round) override { engine_->forget_sums(round); }
 
   void move_on(Done<Digest> done) override { engine_->move_on(std::move(done)); }
 

@@ -87,6 +87,33 @@ def test_with_overlap_the_newest_contribution_stays_in_the_copy():
     assert copied.value() == 6.5
 
 
+def test_samples_without_a_step_after_a_contribution_change_nothing():
+    copied = Copied(False)
+    copied.step(8)
+    first = copied.contribute(1)
+    copied.copy.samples += 2  # skipped
+    second = copied.contribute(1)
+    assert [a + b for a, b in zip(first, second)] == [10, 10, -10, -10, -10, -10, 10]
+    late = Copied(True)
+    late.step(8)
+    late.contribute(1)
+    late.copy.samples += 2
+    assert late.contribute(2) == [2, 2, 0, 0, 0, 0, 0]
+
+
+def test_inside_committed_contributions_and_loads_are_of_the_own_copy():
+    copied = Copied(True)
+    copied.step(8)
+    with copied.copy.committed(), copied.copy.committed():
+        assert copied.value() == 0.0
+        assert copied.contribute(1)[2] == -8
+        copied.step(0, 0.0)
+        copied.copy.contribute(2, torch.zeros(7))
+        copied.update(1, 1.5)
+        assert copied.value() == 1.5
+    assert copied.value() == 1.5
+
+
 def test_peers_that_change_alike_are_one_peer():
     one, several = Copied(False), [Copied(False) for _ in range(3)]
     for copied in (one, *several):
@@ -130,6 +157,22 @@ def test_a_change_that_is_not_finite_is_named():
         copied.contribute(1)
 
 
+def test_before_the_start_committed_is_the_model_as_it_is(fake_run):
+    model = mlp()
+    run = fake_run(mode="streaming")
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    with run.committed(), run.paused("looking"):
+        assert_close(model, mlp())
+
+
+def test_an_optimizer_that_needs_a_closure_is_refused(fake_run):
+    model = mlp()
+    run = fake_run(mode="local", target_batch_size=8)
+    opt = run.optimizer(model, torch.optim.LBFGS(model.parameters()), batch_size=8)
+    with pytest.raises(tradewind.UnsupportedError, match="LBFGS"):
+        opt.step()
+
+
 def test_what_a_mode_cannot_honour_is_refused_by_name(fake_run):
     model = mlp()
     refused = (({"engine": "tradewind"}, "leave it out"), ({"clip_grad_norm": 1.0}, "clip in the loop"))
@@ -164,6 +207,30 @@ def test_one_peer_is_plain_training(mode):
             steps += 1
     assert steps == 200 and run.round == 25
     assert_close(model, plain, rtol=1e-6, atol=1e-6)
+
+
+@needs_engine
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_peer_that_leaves_ends_with_parameters_of_the_run(mode, at_once):
+    model = mlp()
+    run = tradewind.join(mode=mode, rounds=100, target_batch_size=32, insecure=True, progress="off")
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    run.start()
+    steps = 0
+    while not run.finished:
+        if steps == 14:
+            run.leave(at_once=at_once)
+        opt.zero_grad()
+        loss_of(model, *data(8, seed=steps)).backward()
+        opt.step()
+        steps += 1
+    run.close()
+    with run.committed():
+        committed = [parameter.detach().clone() for parameter in model.parameters()]
+    assert 14 <= steps < 400
+    assert all(torch.equal(mine, one) for mine, one in zip(model.parameters(), committed))
 
 
 @needs_engine

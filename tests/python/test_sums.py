@@ -56,6 +56,16 @@ def test_a_sum_that_is_not_finite_is_named():
         added.move_to(torch.zeros(size))
 
 
+def test_large_sums_are_finite():
+    entries, size = entries_of("cpu")
+    added = sums.DeviceSums(entries)
+    entries[1].tensor.grad = torch.full((5,), 1e20)
+    added.add(1.0)
+    total = torch.zeros(size)
+    added.move_to(total)
+    assert total.max() == 1e20
+
+
 def trained(device, accumulate, make, optimizer):
     model = make().to(device)
     nothing_kept = {"checkpoint.folder": "none"}

@@ -216,6 +216,7 @@ class Life:
             driver.finished = True
             try:
                 self._last_view = self.loop.counted_on(driver.engine.view())
+                self.trained.settle()
             finally:
                 driver.engine.close()
 
@@ -314,7 +315,9 @@ class Life:
 
     @contextmanager
     def paused(self, why: str) -> Iterator[None]:
-        """The program does something else. Inside another pause it changes nothing."""
+        """The program does something else, with the run's parameters in the model. Inside another pause it changes
+        nothing.
+        """
         self.guard()
         loop = self._going
         if loop is None:
@@ -325,7 +328,8 @@ class Life:
             loop.driver.engine.busy(why)
         self._pauses += 1
         try:
-            yield
+            with self.trained.committed():
+                yield
         finally:
             self._pauses -= 1
             if not self._pauses and not self.finished:

@@ -245,6 +245,7 @@ class Loop:
         self.driver.wait()
         self._seen = self._trained.updates + self._trained.loads
         if self.finished and not was_finished:
+            self._trained.settle()
             self._ended()
         if not self.finished:
             self.advice.look(self.driver.engine.view, self.driver.at_once, self._sharded is not None)

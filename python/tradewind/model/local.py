@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
@@ -26,6 +26,7 @@ from ..engine.peer import Engine, Group, HostTensor
 from ..errors import MisuseError, SettingError, UnsupportedError
 from .layout import Entry, Layout, Modules
 from .memory import Crossing, flat_tensor, view_of
+from .optimizers import refuse_optimizer
 from .trained import Begun, Trained, TrainedOptions
 
 MODES = ("local", "streaming")
@@ -72,7 +73,8 @@ class OwnCopy:
         self._entries = tuple(entries)
         statistics = self._entries[parameters:]
         self._statistics = statistics[0].first if statistics else len(flat)
-        self._tensors = tensors
+        self._of_model = tensors
+        self._held: Optional[List[torch.Tensor]] = None  # L, while the model has the run's parameters
         self._flat = flat
         self._overlaps = overlaps
         self._crossing = Crossing()
@@ -82,6 +84,16 @@ class OwnCopy:
         self._earlier: Dict[int, torch.Tensor] = {}  # round: what was contributed to it before the base
         self._counted: Dict[int, int] = {}  # round: samples contributed to it
         self.samples = 0  # of the change that is not contributed
+
+    def _tensors(self) -> List[torch.Tensor]:
+        """L."""
+        found: List[torch.Tensor] = self._of_model() if self._held is None else self._held
+        return found
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the model has the run's parameters."""
+        return self._held is not None
 
     def _own(self) -> Iterator[Tuple[Entry, torch.Tensor]]:
         """L, on the host."""
@@ -118,6 +130,7 @@ class OwnCopy:
 
         Of the second contribution to a round, as much as makes both together all samples x the whole change.
         """
+        self.begin_step()  # what no step changed since the last contribution adds nothing
         samples, self.samples, self._round = self.samples, 0, round
         before, earlier = self._counted.get(round, 0), self._earlier.get(round)
         self._counted[round] = before + samples
@@ -156,20 +169,30 @@ class OwnCopy:
         # What is kept is forgotten here: the next load settles it, and what is contributed to its round until then
         # (work of others that was lost) counts as a change of its own. A vector less.
         self._earlier, self._counted, self._round, self._base, self.samples = {}, {}, 0, base, 0
+        if self._held is not None:
+            self._show()
 
     @contextmanager
     def committed(self) -> Iterator[None]:
-        """Inside, the model has the run's parameters."""
-        with torch.no_grad():
-            kept = [tensor.detach().clone() for tensor in self._tensors()]
-            for entry, tensor in zip(self._entries, self._tensors()):
-                tensor.copy_(view_of(self._flat, entry))
+        """Inside, the model has the run's parameters; inside of another one it changes nothing."""
+        if self._held is not None:
+            yield
+            return
+        self._held = [tensor.detach().clone() for tensor in self._of_model()]
+        self._show()
         try:
             yield
         finally:
+            held, self._held = self._held, None
             with torch.no_grad():
-                for own, tensor in zip(kept, self._tensors()):
+                for own, tensor in zip(held, self._of_model()):
                     tensor.copy_(own)
+
+    @torch.no_grad()
+    def _show(self) -> None:
+        """The model gets the run's parameters."""
+        for entry, tensor in zip(self._entries, self._of_model()):
+            tensor.copy_(view_of(self._flat, entry))
 
 
 class LocallyTrained(Trained):
@@ -193,9 +216,11 @@ class LocallyTrained(Trained):
         options.alias = False
         super().__init__(model, optimizer, options)
         self._settings = settings
+        self._copy: Optional[OwnCopy] = None  # until bind()
         self._fresh = False  # a gradient in hand has not been stepped with
 
     def _make_rule(self, layout: Layout) -> OuterStep:
+        refuse_optimizer(self.optimizer)
         values = self._settings
         kind = values["training.outer"]
         return OuterStep(layout, kind, float(values["training.outer_rate"]), float(values["training.outer_momentum"]))
@@ -220,6 +245,7 @@ class LocallyTrained(Trained):
         return None
 
     def _take(self, round: int, restored: bool) -> None:
+        assert self._copy is not None
         self._copy.load(round, restored)
         if restored:
             self._bound.mark()
@@ -230,16 +256,24 @@ class LocallyTrained(Trained):
 
     def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
         """What the steps since the last call changed."""
+        assert self._copy is not None
         self._copy.contribute(round, flat_tensor(total))
 
     def committed(self) -> ContextManager[None]:
         """A context in which the model has the run's parameters."""
-        return self._copy.committed()
+        return nullcontext() if self._copy is None else self._copy.committed()
+
+    def settle(self) -> None:
+        """The run is over: the model has its parameters from now on."""
+        if self._copy is not None:
+            self._copy.load(self.round, True)
 
     # For step().
 
     def check(self) -> Optional[str]:
-        """The loop may change its own copy."""
+        """The loop may change its own copy. MisuseError: the model has the run's parameters."""
+        if self._copy is not None and self._copy.is_held:
+            raise MisuseError("step() inside run.committed() or run.paused(): leave it first.")
         self._watch.check(self.updates, self.optimizer)
         return None
 
@@ -250,6 +284,7 @@ class LocallyTrained(Trained):
 
     def added(self, samples: int) -> None:
         """So many samples of the gradient in hand count: the loop's optimizer steps, once."""
+        assert self._copy is not None
         if self._fresh:
             self._fresh = False
             self._copy.begin_step()
@@ -258,6 +293,7 @@ class LocallyTrained(Trained):
 
     def skipped(self, samples: int) -> None:
         """So many samples change nothing."""
+        assert self._copy is not None
         self._copy.samples += samples
 
     def wanted(self) -> str:

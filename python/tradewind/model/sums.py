@@ -43,15 +43,17 @@ class DeviceSums:
         sums = [one for _, one in placed]
         if not sums:
             return
-        if not all_finite(sums):
+        infinite = None if all_finite(sums) else self._infinite()
+        if infinite is not None:
             raise MisuseError(
-                f"the gradient of {self._infinite()} is not finite: give such a batch up with run.skip(), or use a"
-                " GradScaler or a lower learning rate."
+                f"the gradient of {infinite} is not finite: use a GradScaler, a lower learning rate, or"
+                ' accumulate="host", with which step() refuses such a batch.'
             )
         for entry, values in self._crossing.each(placed):
             view_of(total, entry).add_(values)
         torch._foreach_zero_(sums)
 
-    def _infinite(self) -> str:
+    def _infinite(self) -> Optional[str]:
+        """A name; None: the values are only large."""
         known = ((entry.name, one) for entry, one in zip(self._entries, self._sums) if one is not None)
-        return next(name for name, one in known if not bool(torch.isfinite(one).all()))
+        return next((name for name, one in known if not bool(torch.isfinite(one).all())), None)

@@ -268,7 +268,8 @@ class Trained:
         self._take(round, restored)
         if not restored:
             self._schedule.step()
-            self.extra.after_round()
+            with self.committed():
+                self.extra.after_round()
 
     def _take(self, round: int, restored: bool) -> None:
         self._bound.take()
@@ -384,6 +385,9 @@ class Trained:
     def committed(self) -> ContextManager[None]:
         """A context in which the model has the run's parameters."""
         return nullcontext()
+
+    def settle(self) -> None:
+        """The run is over for this peer."""
 
     def _refuse_sparse(self, gradients: Sequence[Optional[torch.Tensor]]) -> None:
         for at, gradient in enumerate(gradients):

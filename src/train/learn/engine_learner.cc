@@ -63,7 +63,15 @@ void EngineLearner::collect(Done<Unit> done) {
   compute_.submit(task_of<Unit>(run, std::move(done)));
 }
 
-void EngineLearner::forget_sums() { state_->forget_sums(); }
+void EngineLearner::forget_sums(Round round) {
+  state_->forget_sums();
+  if (!state_->tells_of_sums()) return;
+  const auto run = [state = state_, round] {
+    state->begin_anew(round);
+    return Unit{};
+  };
+  compute_.submit(task_of<Unit>(run, [](Unit, Duration) {}));
+}
 
 void EngineLearner::move_on(Done<Digest> done) {
   const auto run = [state = state_, geometry = geometry_] { return state->move_on(geometry); };

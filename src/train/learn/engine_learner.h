@@ -47,7 +47,7 @@ class EngineLearner final : public Learner {
   bool has_uncollected(Round round) const override { return state_->has_uncollected(round); }
 
   void collect(Done<Unit> done) override;
-  void forget_sums() override;
+  void forget_sums(Round round) override;
   void move_on(Done<Digest> done) override;
 
   bool has_moved_on() const override { return state_->has_moved_on(); }

@@ -84,8 +84,9 @@ class Learner {
   /// The sum of a slot whose work is done and collected: valid and unchanged until the update of its round.
   virtual SlotValues contribution(Round round, std::uint32_t slot) = 0;
 
-  /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed.
-  virtual void forget_sums() = 0;
+  /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed. The
+  /// state is that after this round.
+  virtual void forget_sums(Round round) = 0;
 
   /// With overlap: the update that is late, if there is one. Result: the digest of the parameters.
   virtual void move_on(Done<Digest> done) = 0;

@@ -336,6 +336,11 @@ void TrainState::forget_sums() {
     for (GradientSlot& slot : of_a_round) slot.round = 0;
 }
 
+void TrainState::begin_anew(Round round) {
+  collect();
+  hooks_.changed(round, true);
+}
+
 std::uint64_t TrainState::bytes() const {
   std::uint64_t floats = parameters_.size() + late_.size();
   for (std::span<const float> buffer : optimizer_->state()) floats += buffer.size();

@@ -169,6 +169,12 @@ class TrainState {
   /// thread may call it, too, while no gradient is accumulated.
   void forget_sums();
 
+  /// Whether the program has to hear of that, since it keeps sums itself.
+  bool tells_of_sums() const { return model_.collects() && hooks_.changed; }
+
+  /// After forget_sums(): what the program keeps is of no round any more. Its state is that after this round.
+  void begin_anew(Round round);
+
   static constexpr std::uint32_t kCarrier = 0;
 
   /// The residual added to a contribution in this slot: valid and unchanged until keep_losses, apply_missed

@@ -528,6 +528,25 @@ TEST_F(Collects, nothing_of_work_that_its_slot_has_given_up) {
   EXPECT_EQ(sum(2, 0), 1);
 }
 
+TEST(CollectsAnew, what_a_program_keeps_when_its_sums_are_forgotten) {
+  Keeping model;
+  std::vector<Round> told;
+  StateHooks hooks;
+  hooks.changed = [&](Round round, bool restored) {
+    if (restored) told.push_back(round);
+  };
+  TrainState state{model, options(Codec::fp32), nullptr, hooks, kGeometry};
+  EXPECT_TRUE(state.tells_of_sums());
+  state.work({.round = 7, .slot = 0, .samples = RangeSet(Range{0, 3})});
+  state.forget_sums();
+  state.begin_anew(6);
+  EXPECT_THAT(told, testing::ElementsAre(6));
+  EXPECT_EQ(model.kept, 0);
+  state.work({.round = 7, .slot = 0, .samples = RangeSet(Range{0, 2})});
+  state.collect();
+  EXPECT_EQ(state.slot(7, 0).sum->front(), 2);
+}
+
 TEST_F(Collects, before_the_parameters_change) {
   state.initialise();
   work(1, 0, 3);

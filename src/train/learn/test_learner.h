@@ -49,7 +49,7 @@ class CountingLearner final : public Learner {
     });
   }
 
-  void forget_sums() override { ++forgotten; }
+  void forget_sums(Round) override { ++forgotten; }
 
   void move_on(Done<Digest> done) override {
     add("move on", std::move(done), [] { return Digest{}; });

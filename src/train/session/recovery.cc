@@ -180,7 +180,7 @@ bool Recovery::can_begin_anew() const {
 void Recovery::begin_anew() {
   TW_CHECK(can_begin_anew() && core_.round == 0);
   // The current round has the number of the first round of the new history: drop its sums.
-  core_.worker.forget_sums();
+  core_.worker.forget_sums(replica_.tip()->record.round);
   const sync::Replica::Tip anew{
       swarm::begun_anew(replica_.tip()->record, {core_.self()}),
       core_.worker.has_moved_on() ? core_.worker.settle() : replica_.tip()->parameters};

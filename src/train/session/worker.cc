@@ -236,9 +236,9 @@ bool Worker::collect(Round round, std::function<void()> done) {
   return false;
 }
 
-void Worker::forget_sums() {
+void Worker::forget_sums(Round round) {
   TW_CHECK(!is_computing());
-  learner_->forget_sums();
+  learner_->forget_sums(round);
 }
 
 void Worker::open(Round round) {

@@ -118,8 +118,8 @@ class Worker {
 
   SlotValues contribution(Round round, std::uint32_t slot) { return learner_->contribution(round, slot); }
 
-  /// Not while it computes.
-  void forget_sums();
+  /// Not while it computes. The state is that after this round.
+  void forget_sums(Round round);
 
   // ---- results
 

@@ -179,10 +179,10 @@ TEST(Worker, that_is_gone_tells_nobody) {
 }
 
 TEST_F(WorkerTest, forgets_sums_when_it_computes_nothing) {
-  worker.forget_sums();
+  worker.forget_sums(3);
   EXPECT_EQ(1, learner.forgotten);
   worker.work(item_of(1, 8), [](const WorkDone&) {});
-  EXPECT_DEATH(worker.forget_sums(), "is_computing");
+  EXPECT_DEATH(worker.forget_sums(3), "is_computing");
 }
 
 using WorkerDeathTest = WorkerTest;
