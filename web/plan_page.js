@@ -160,7 +160,13 @@ function next(plan) {
   const part = panel("next", "What now", "");
   part.body.append(
     h("p", {}, "Start it: ", h("code", {}, plan.next)),
-    h("p", {}, "While it runs, keep its machines or change them: ", h("code", {}, "tw replan PLAN.yaml tw-out")),
+    h(
+      "p",
+      {},
+      "While it runs, keep its machines or change them: ",
+      h("code", {}, `${plan.next} --keep`),
+      ". tw replan only says what it would do.",
+    ),
   );
   return part.element;
 }

@@ -24,15 +24,20 @@ Status write(const std::string& path, const std::string& text) {
   return written ? written : Error{written.error().message + "; --out FOLDER takes the files elsewhere"};
 }
 
+std::string plan_file_in(const std::string& folder) {
+  return (std::filesystem::path(folder) / "PLAN.yaml").lexically_normal().string();
+}
+
 Status write_files(const plan::Job& job, const plan::MarketSpace& market, const plan::Recommendation& plan,
                    const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (const Status done = write(folder + "/PLAN.yaml", to_plan_file(job, market, plan)); !done) return done;
+  const std::string plan_file = plan_file_in(folder);
+  if (const Status done = write(plan_file, to_plan_file(job, market, plan)); !done) return done;
   const std::string svg = to_svg(picture_of(job, plan));
   if (const Status done = write(folder + "/plan.svg", svg); !done) return done;
   return write_dated_page(folder + "/plan.html", monitor::PageKind::plan,
-                          "plan: " + to_string(plan.chosen.peers), page_fields(job, plan, svg));
+                          "plan: " + to_string(plan.chosen.peers), page_fields(job, plan, plan_file, svg));
 }
 
 Result<plan::Job> job_of(const PlanArguments& arguments) {
@@ -73,11 +78,13 @@ int plan_job(const PlanArguments& arguments) {
   if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
   if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
     return complain(done.error().message, kFailed);
-  print_out("{}", arguments.json ? to_json(job.value(), plan.value()) : to_text(job.value(), plan.value()));
+  const std::string plan_file = plan_file_in(arguments.out);
+  print_out("{}", arguments.json ? to_json(job.value(), plan.value(), plan_file)
+                                 : to_text(job.value(), plan.value()));
   if (!arguments.json)
-    print_out("\n{0}{1}/PLAN.yaml, {1}/plan.html and {1}/plan.svg are written; next: {2}\n",
-              price_age_line(market.value(), plan.value(), host::now_unix_s()), arguments.out,
-              next_command(job.value(), plan.value()));
+    print_out("\n{0}{1}, {2}/plan.html and {2}/plan.svg are written; next: {3}\n",
+              price_age_line(market.value(), plan.value(), host::now_unix_s()), plan_file, arguments.out,
+              next_command(job.value(), plan.value(), plan_file));
   return kDone;
 }
 

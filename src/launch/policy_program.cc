@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +24,22 @@ namespace {
 constexpr int kLongestAnswer_ms = 10'000;
 constexpr int kGrace_ms = 200;  ///< to end by itself after the last view
 constexpr std::size_t kMostBytes = 1 << 16;
+
+/// One limit for several waits, however often a program writes meanwhile.
+class Patience {
+ public:
+  explicit Patience(int whole_ms)
+      : end_(std::chrono::steady_clock::now() + std::chrono::milliseconds(whole_ms)) {}
+
+  int left_ms() const {
+    const auto left = end_ - std::chrono::steady_clock::now();
+    return static_cast<int>(
+        std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+  }
+
+ private:
+  std::chrono::steady_clock::time_point end_;
+};
 
 }  // namespace
 
@@ -61,7 +79,10 @@ PolicyProgram::~PolicyProgram() {
   shutdown(socket_, SHUT_WR);
   pollfd ended{.fd = socket_, .events = POLLIN, .revents = 0};
   char rest[4096];
-  while (poll(&ended, 1, kGrace_ms) > 0 && recv(socket_, rest, sizeof(rest), 0) > 0) {
+  const Patience grace(kGrace_ms);
+  for (int left = kGrace_ms;
+       left > 0 && poll(&ended, 1, left) > 0 && recv(socket_, rest, sizeof(rest), 0) > 0;
+       left = grace.left_ms()) {
   }
   kill(-pid_, SIGKILL);
   close(socket_);
@@ -80,9 +101,15 @@ plan::SpotDecision PolicyProgram::decide(const plan::SpotView& view) {
 }
 
 Result<std::string> PolicyProgram::ask(const std::string& line) {
+  if (!unread_.empty())
+    return Error{"answers before it is asked; expected one line for each line that it reads"};
+  const Patience patience(kLongestAnswer_ms);
   for (std::size_t sent = 0; sent < line.size();) {
-    const ssize_t more = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-    if (more < 0 && errno == EINTR) continue;
+    pollfd room{.fd = socket_, .events = POLLOUT, .revents = 0};
+    if (poll(&room, 1, patience.left_ms()) == 0)
+      return Error{"reads nothing for 10 s; expected one line for each line that it reads"};
+    const ssize_t more = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (more < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (more < 0) break;  // it has ended: its last output says why
     sent += static_cast<std::size_t>(more);
   }
@@ -93,7 +120,7 @@ Result<std::string> PolicyProgram::ask(const std::string& line) {
       return answer;
     }
     pollfd ready{.fd = socket_, .events = POLLIN, .revents = 0};
-    const int polled = poll(&ready, 1, kLongestAnswer_ms);
+    const int polled = poll(&ready, 1, patience.left_ms());
     if (polled < 0 && errno == EINTR) continue;
     if (polled == 0) return Error{"no answer within 10 s; expected one line for each line that it reads"};
     char bytes[4096];

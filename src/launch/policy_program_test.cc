@@ -56,5 +56,18 @@ TEST(PolicyProgram, one_that_does_not_end_is_killed_with_its_children) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
 }
 
+TEST(PolicyProgram, one_that_never_stops_writing_is_killed) {
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(trouble_of(R"(yes '{"action": "wait"}')"), "none");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+}
+
+TEST(PolicyProgram, one_that_answers_before_it_is_asked_is_named) {
+  PolicyProgram program = PolicyProgram::start(R"(yes '{"action": "wait"}')").value();
+  for (int i = 0; i < 2; ++i) program.decide(view());
+  ASSERT_TRUE(program.trouble());
+  EXPECT_NE(program.trouble()->message.find("answers before it is asked"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tw::launch

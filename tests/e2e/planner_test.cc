@@ -168,6 +168,7 @@ TEST_F(PlannerTest, a_publications_choice_is_a_plan_like_any_other) {
       json_of({"plan", job, "--method", "deepvm", "--catalog", "built-in", "--out", path("out"), "--json"});
   EXPECT_EQ(json["chosen"]["peers"], "17xT4@aws:us-east-1;1xc5.xlarge@aws:us-east-1");
   EXPECT_THAT(json["method"].get<std::string>(), HasSubstr("deepvm: FLOPP x 17"));
+  EXPECT_THAT(json["next"].get<std::string>(), HasSubstr("tw up " + path("out/PLAN.yaml") + " "));
   const std::string plan = content_of(path("out/PLAN.yaml"));
   EXPECT_THAT(plan,
               HasSubstr("count: 17, role: peer, site: \"aws:us-east-1\", vm: \"g4dn.xlarge\", gpu: \"T4\""));

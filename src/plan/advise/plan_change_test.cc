@@ -35,6 +35,16 @@ TEST(PlanChange, machines_are_added_dropped_and_new_ones_are_anchors_unless_they
   EXPECT_FALSE(after.peers[2].anchor);
 }
 
+TEST(PlanChange, a_plan_of_an_earlier_version_is_read) {
+  const auto read = read_plan("PLAN.yaml",
+                              "codec: fp16\nstreams: 16\nmode: sync\ncheckpoint_interval_s: 900\n"
+                              "fallback:\n  rule: on-demand\n"
+                              "peers:\n  - {site: \"gcp:us\", gpu: T4, purchase: spot}\n");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value().peers.size(), 1U);
+  EXPECT_TRUE(read.value().settings.empty());
+}
+
 TEST(PlanChange, a_plan_that_was_written_is_read_as_it_was) {
   PlanFile plan{.run = "/runs/a b.yaml", .job = "job.yaml", .settings = {"training.mode=delayed"}};
   plan.peers = {t4_at("gcp:us", 3, market::Purchase::spot), t4_at("aws:us", 1, market::Purchase::on_demand)};

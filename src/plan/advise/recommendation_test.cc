@@ -31,7 +31,7 @@ class Planning {
 
   Result<MarketSpace> market() {
     workload_.target_batch_size = job_.target_batch_size;
-    workload_.delayed = job_.delayed;
+    workload_.delayed = job_.delayed();
     return market_space({.job = job_,
                          .workload = workload_,
                          .offers = offers_,
@@ -77,7 +77,7 @@ TEST(Recommendation, trains_near_the_data_where_reading_elsewhere_costs_more_tha
   EXPECT_THAT(far.value().assumptions, testing::Contains(HasSubstr("data: from s3:us-west-2")));
   const std::string text = to_text(planning.job(), far.value());
   EXPECT_THAT(text, HasSubstr("requests/s; T4@aws:us-east-1 reads "));
-  EXPECT_THAT(to_json(planning.job(), far.value()), HasSubstr("\"card_mbit_s\""));
+  EXPECT_THAT(to_json(planning.job(), far.value(), "PLAN.yaml"), HasSubstr("\"card_mbit_s\""));
 
   planning.job().data.store = market::Tariffs::built_in().store("r2").value();
   const auto free = planning.plan();
@@ -323,7 +323,18 @@ TEST(Recommendation, the_plan_file_lists_machines_and_the_picture_all_options) {
     EXPECT_EQ(group.anchor, group.purchase != market::Purchase::spot);
     EXPECT_FALSE(group.alternatives.empty());
   }
-  EXPECT_THAT(to_json(planning.job(), plan.value()), HasSubstr("\"throughput_sps\""));
+  EXPECT_THAT(to_json(planning.job(), plan.value(), "PLAN.yaml"), HasSubstr("\"throughput_sps\""));
+  EXPECT_THAT(to_json(planning.job(), plan.value(), "o2/PLAN.yaml"),
+              HasSubstr("\"next\": \"tw up o2/PLAN.yaml --on "));
+}
+
+TEST(Recommendation, table_and_json_show_the_mode_that_the_job_names) {
+  Planning planning;
+  planning.job().mode = "streaming";
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_THAT(to_text(planning.job(), plan.value()), HasSubstr("Mode streaming: "));
+  EXPECT_THAT(to_json(planning.job(), plan.value(), "PLAN.yaml"), HasSubstr("\"mode\": \"streaming\""));
 }
 
 TEST(Recommendation, each_machine_of_the_plan_file_has_a_role_and_offers_that_may_stand_in_for_it) {
@@ -399,7 +410,7 @@ TEST(Recommendation, several_ways_to_buy_may_be_allowed) {
 TEST(Recommendation, among_the_fastest_plans_it_takes_the_cheapest) {
   Planning planning;
   planning.job().goal = Goal::fastest;
-  planning.job().delayed = true;  // where averaging is the limit, more machines are not faster
+  planning.job().mode = "delayed";  // where averaging is the limit, more machines are not faster
   planning.job().target_batch_size = 1024;
   const auto plan = planning.plan();
   ASSERT_TRUE(plan.ok()) << plan.error().message;

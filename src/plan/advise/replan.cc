@@ -118,11 +118,11 @@ class Replanner {
     if (in_.progress.samples_per_s > 0 && speed > 0) {
       const double batch = in_.job.target_batch_size;
       const double round_s = batch / in_.progress.samples_per_s;
-      const double calc_s = left_.delayed ? round_s : round_s - round.seconds;
+      const double calc_s = left_.delayed() ? round_s : round_s - round.seconds;
       const double model_s = batch / speed;
       replan_.speed_factor = calc_s > 0.1 * round_s
                                  ? model_s / calc_s
-                                 : (left_.delayed ? model_s : model_s + round.seconds) / round_s;
+                                 : (left_.delayed() ? model_s : model_s + round.seconds) / round_s;
     }
     for (std::size_t i = 0; i < market_.candidates.size(); ++i) {
       market_.candidates[i].samples_per_s *= replan_.speed_factor;

@@ -26,7 +26,7 @@ TEST(ClusterFile, is_read) {
   EXPECT_EQ(c.pattern, Pattern::hivemind);
   EXPECT_EQ(c.bytes_per_param, 1 + 2.0 / 256);
   EXPECT_EQ(c.streams, 4);
-  EXPECT_TRUE(c.delayed);
+  EXPECT_TRUE(c.delayed());
   EXPECT_EQ(c.purchases, std::vector{market::Purchase::on_demand});
   EXPECT_EQ(c.data.usd_per_gb, 0.02);
   ASSERT_EQ(c.own_prices.size(), 1U);
@@ -58,7 +58,8 @@ TEST(ClusterFile, names_what_is_wrong) {
   EXPECT_EQ(cluster_error(fine + "purchase: [spot, lease]\n"),
             "c.yaml:4: purchase spot;lease: expected spot, on-demand or owned, or a list of them");
   EXPECT_EQ(cluster_error(fine + "streams: 0\n"), "c.yaml:4: streams 0: expected a number from 1 to 64");
-  EXPECT_EQ(cluster_error(fine + "mode: fast\n"), "c.yaml:4: mode fast: expected sync or delayed");
+  EXPECT_EQ(cluster_error(fine + "mode: fast\n"),
+            "c.yaml:4: mode fast: expected sync, delayed, local or streaming");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4: 3}\n"),
             "c.yaml:4: usd_per_h.T4 3: expected a machine such as T4@gcp:us");
   EXPECT_EQ(cluster_error(fine + "peer: 3\ncodek: fp16\n"),

@@ -40,7 +40,7 @@ TEST(JobFile, all_limits_are_read) {
   EXPECT_EQ(job.shocks, (market::ZoneShocks{.per_day = 0.5, .share = 0.5}));
   EXPECT_EQ(job.purchases, std::vector{market::Purchase::spot});
   EXPECT_LT(job.bytes_per_param, 1.1);
-  EXPECT_TRUE(job.delayed);
+  EXPECT_TRUE(job.delayed());
 }
 
 TEST(JobFile, a_target_loss_becomes_samples) {
@@ -98,6 +98,17 @@ TEST(JobFile, codec_and_mode_are_settings_of_the_run_where_it_names_them) {
   EXPECT_THAT(read_job("job.yaml", kShort).value().settings, testing::IsEmpty());
   EXPECT_EQ(read_job("job.yaml", std::string(kShort) + "codec: int8\nmode: delayed\n").value().settings,
             (std::vector<std::string>{"training.codec=int8", "training.mode=delayed"}));
+}
+
+TEST(JobFile, every_mode_of_a_run_is_taken_and_two_of_them_hide_averaging) {
+  for (const auto& [mode, hides] :
+       {std::pair{"sync", false}, {"delayed", true}, {"local", false}, {"streaming", true}}) {
+    const auto job = read_job("job.yaml", std::string(kShort) + "mode: " + mode + "\n");
+    ASSERT_TRUE(job.ok()) << job.error().message;
+    EXPECT_EQ(job.value().mode, mode);
+    EXPECT_EQ(workload_of(job.value(), "job.yaml").value().delayed, hides) << mode;
+    EXPECT_EQ(job.value().settings, std::vector{std::string("training.mode=") + mode});
+  }
 }
 
 TEST(JobFile, owned_machines_at_one_place_are_counted_together) {

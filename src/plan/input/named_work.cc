@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -18,6 +19,9 @@ namespace {
 /// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
 constexpr std::array<std::pair<std::string_view, double>, 5> kCodecBytes{
     {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
+
+/// What training.mode takes. For the model local costs as much as sync, and streaming as much as delayed.
+constexpr std::string_view kModes[] = {"sync", "delayed", "local", "streaming"};
 
 void take_codec(YamlFields& fields, NamedWork& work) {
   if (fields.has("codec")) work.codec = fields.text("codec");
@@ -91,9 +95,9 @@ void take_work(YamlFields& fields, NamedWork& work) {
   }
   take_codec(fields, work);
   work.streams = static_cast<int>(fields.number_or("streams", work.streams, {.least = 1, .most = 64}));
-  const std::string mode = fields.text("mode");
-  if (!mode.empty() && mode != "sync" && mode != "delayed") fields.complain("mode", "sync or delayed");
-  work.delayed = mode == "delayed";
+  if (fields.has("mode")) work.mode = fields.text("mode");
+  if (std::ranges::find(kModes, work.mode) == std::end(kModes))
+    fields.complain("mode", "sync, delayed, local or streaming");
   take_data(fields, work);
 }
 
@@ -116,7 +120,7 @@ Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
                   .pattern = work.pattern,
                   .bytes_per_param = work.bytes_per_param,
                   .streams = work.streams,
-                  .delayed = work.delayed,
+                  .delayed = work.delayed(),
                   .samples_a_read = work.samples_a_read};
 }
 

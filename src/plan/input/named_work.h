@@ -19,9 +19,12 @@ struct NamedWork {
   std::string codec = "fp16";
   double bytes_per_param = 2;  ///< by the codec
   int streams = 16;
-  bool delayed = false;
+  std::string mode = "sync";  ///< training.mode of the run
   double samples_a_read = 0;  ///< 0: a microbatch
   DataSource data;
+
+  /// Averaging is hidden behind the next accumulation.
+  bool delayed() const { return mode == "delayed" || mode == "streaming"; }
 
   bool operator==(const NamedWork&) const = default;
 };

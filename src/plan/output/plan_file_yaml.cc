@@ -22,6 +22,8 @@ const std::string kPeerKeys[] = {"site",  "gpu",  "purchase",  "vm",
 /// Keys that `tw plan` writes; the reader needs the first four.
 const std::string kPlanKeys[] = {"run", "job",     "settings", "peers",   "model",
                                  "tbs", "samples", "pattern",  "cluster", "anchors"};
+/// Keys that `tw plan` of earlier versions wrote and nothing read. Runs of such plans are still kept.
+const std::string kFormerPlanKeys[] = {"codec", "streams", "mode", "checkpoint_interval_s", "fallback"};
 
 /// Reads machines; messages name the file and the node's line.
 class GroupReader {
@@ -111,6 +113,7 @@ Result<PlanFile> read_plan(const std::string& file, std::string_view text) {
       return Error{fmt::format("{}: no list of peers; expected a PLAN.yaml as `tw plan` writes it", file)};
     for (const auto& entry : plan) {
       const auto key = entry.first.as<std::string>();
+      if (std::ranges::find(kFormerPlanKeys, key) != std::end(kFormerPlanKeys)) continue;
       if (std::ranges::find(kPlanKeys, key) == std::end(kPlanKeys))
         return Error{fmt::format("{}:{}: {}: unknown key{}", file, entry.first.Mark().line + 1, key,
                                  did_you_mean(key, std::span<const std::string>(kPlanKeys)))};

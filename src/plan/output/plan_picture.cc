@@ -56,6 +56,9 @@ struct Reach {
     if (value > 0) low = std::min(low, value);
     high = std::max(high, value);
   }
+
+  /// A logarithm has no place for 0 alone: what costs nothing.
+  bool is_positive() const { return std::isfinite(low); }
 };
 
 struct PictureReach {
@@ -236,7 +239,7 @@ std::string drawn(const PlanPicture::Label& label) {
 PlanPicture picture_of(const Job& job, const Recommendation& plan) {
   const PictureLimits limits = picture_limits(plan);
   PictureReach reach;
-  PlanPicture picture{.logarithmic = job.goal == Goal::pareto};
+  PlanPicture picture;
   std::vector<const Option*> others;
   for (const Option& one : plan.others) {
     if (limits.hold(one)) {
@@ -255,6 +258,7 @@ PlanPicture picture_of(const Job& job, const Recommendation& plan) {
   constexpr double kNearby = 1.5;  ///< a limit as far as this beyond all options is drawn
   if (job.deadline_h <= kNearby * reach.hours.high) reach.hours.take(job.deadline_h);
   if (job.budget_usd <= kNearby * reach.usd.high) reach.usd.take(job.budget_usd);
+  picture.logarithmic = job.goal == Goal::pareto && reach.hours.is_positive() && reach.usd.is_positive();
   picture.hours = picture.logarithmic ? logarithmic_scale(reach.hours) : round_scale(0, reach.hours.high, 8);
   picture.usd = picture.logarithmic ? logarithmic_scale(reach.usd) : round_scale(0, reach.usd.high, 6);
   add_limits(job, picture);

@@ -178,6 +178,18 @@ TEST(PlanPicture, of_a_front_has_logarithmic_axes_on_which_equal_factors_are_equ
   EXPECT_THAT(to_svg(picture), HasSubstr("logarithmic"));
 }
 
+TEST(PlanPicture, of_a_front_that_costs_nothing_has_linear_axes) {
+  Recommendation plan;
+  plan.chosen = option("chosen", 20, 0);
+  plan.front = {option("a", 20, 0)};
+  Job job;
+  job.goal = Goal::pareto;
+  const PlanPicture picture = picture_of(job, plan);
+  EXPECT_FALSE(picture.logarithmic);
+  expect_readable(picture);
+  EXPECT_THAT(to_svg(picture), Not(HasSubstr("nan")));
+}
+
 TEST(PlanPicture, names_are_escaped) {
   Recommendation plan;
   plan.chosen = option("<b> & co", 10, 100);

@@ -42,14 +42,15 @@ Json json_of(const std::vector<Option>& options) {
 
 }  // namespace
 
-std::string to_json(const Job& job, const Recommendation& plan) {
+std::string to_json(const Job& job, const Recommendation& plan, const std::string& plan_file) {
   const Json json{{"goal", to_string(job.goal)},
                   {"samples", job.samples},
+                  {"mode", job.mode},
                   {"method", plan.method.empty() ? Json() : Json(plan.method)},
                   {"chosen", json_of(plan.chosen)},
                   {"others", json_of(plan.others)},
                   {"front", json_of(plan.front)},
-                  {"next", next_command(job, plan)},
+                  {"next", next_command(job, plan, plan_file)},
                   {"exact", plan.exact},
                   {"gap", plan.gap},
                   {"checkpoint",
@@ -61,8 +62,9 @@ std::string to_json(const Job& job, const Recommendation& plan) {
   return json.dump(2) + "\n";
 }
 
-std::string page_fields(const Job& job, const Recommendation& plan, const std::string& svg) {
-  return R"("plan":)" + to_json(job, plan) + R"(,"svg":)" + Json(svg).dump();
+std::string page_fields(const Job& job, const Recommendation& plan, const std::string& plan_file,
+                        const std::string& svg) {
+  return R"("plan":)" + to_json(job, plan, plan_file) + R"(,"svg":)" + Json(svg).dump();
 }
 
 std::string to_json(const Job& job, const Comparison& comparison) {
@@ -75,6 +77,7 @@ std::string to_json(const Job& job, const Comparison& comparison) {
   }
   const Json json{{"goal", to_string(job.goal)},
                   {"samples", job.samples},
+                  {"mode", job.mode},
                   {"price_limit_usd_per_h", comparison.usd_per_h},
                   {"tradewind", json_of(comparison.ours.chosen)},
                   {"methods", std::move(methods)},

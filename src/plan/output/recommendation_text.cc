@@ -54,6 +54,13 @@ std::string spread_lines(const Job& job, const Option& plan) {
   return text;
 }
 
+/// How the run averages, where it is not the default.
+std::string mode_line(const Job& job) {
+  if (job.mode == "sync") return "";
+  return fmt::format("Mode {}: a round is averaged while {}.\n", job.mode,
+                     job.delayed() ? "the next is calculated" : "peers wait");
+}
+
 std::string checkpoint_lines(const Recommendation& plan) {
   if (plan.checkpoint_interval_s == 0) return "Checkpoints: no machine of this plan is taken.\n";
   return fmt::format(
@@ -146,16 +153,16 @@ std::string to_text(const Job& job, const Recommendation& plan) {
   if (plan.chosen.estimated || std::ranges::any_of(plan.others, estimated) ||
       std::ranges::any_of(plan.front, estimated))
     text += "~ the speed of a machine is an estimate; tw profile measures it\n";
-  text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + search_line(job, plan) +
+  text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + mode_line(job) + search_line(job, plan) +
           spread_lines(job, plan.chosen) + checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
 }
 
-std::string next_command(const Job& job, const Recommendation& plan) {
+std::string next_command(const Job& job, const Recommendation& plan, const std::string& plan_file) {
   const bool own = plan.chosen.bought == to_string(market::Purchase::owned);
   const bool rented = plan.chosen.bought.find(to_string(market::Purchase::owned)) == std::string::npos;
-  return fmt::format("tw up PLAN.yaml{} --on {}", job.run.empty() ? " --run-file RUN.yaml" : "",
+  return fmt::format("tw up {}{} --on {}", plan_file, job.run.empty() ? " --run-file RUN.yaml" : "",
                      own      ? "ssh --hosts HOSTS"
                      : rented ? "skypilot"
                               : "ENGINE");

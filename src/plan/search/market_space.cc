@@ -179,7 +179,7 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   space.sites = market.sites.size();
   space.most_peers = inputs.job.peers_max;
   space.least_domains = inputs.job.domains_min;
-  space.delayed = inputs.job.delayed;
+  space.delayed = inputs.job.delayed();
   space.samples_per_round = inputs.job.target_batch_size;
   market.samples_a_read = samples_a_read(inputs.workload);
   market.data = data_assumption(inputs.workload, inputs.job.data);
