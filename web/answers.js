@@ -94,6 +94,7 @@ function whoIsBroken(board, silent) {
     texts.push(
       `${delay.what} costs ${duration(delay.round_s)} a round (${percent(delay.share)}${money(delay)}) since ${dateTime(delay.since_s)}`,
     );
+  if (!texts.length && board.own_delays) return ["Nobody is lost or silent; who is slow: tw watch LOGS."];
   if (!texts.length) return ["Nobody.", "good"];
   return [`${sentence(texts.join("; "))}.`, lost.length || silent.size ? "bad" : "warn"];
 }

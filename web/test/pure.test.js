@@ -318,4 +318,7 @@ test("the culprit of a delay is named with its cost, and what to do", () => {
   assert.match(answerTo(board, "What do I do?").answer, /more workers/);
   const over = { ...board, delays: [{ ...delay, since_s: null }] };
   assert.equal(answerTo(over, "Who is broken?").answer, "Nobody.");
+  const ofOnePeer = answerTo({ ...over, own_delays: true }, "Who is broken?");
+  assert.equal(ofOnePeer.answer, "Nobody is lost or silent; who is slow: tw watch LOGS.");
+  assert.equal(ofOnePeer.tone, null, "the page of one peer does not know that all is well");
 });

@@ -185,8 +185,9 @@ struct Board {
   std::optional<bool> identical;  ///< same parameters on all that applied a round; nothing: none applied
   bool complete = false;          ///< it reached its goal
   std::string ended;              ///< why it is over short of its goal; empty: it is not
-  /// Short of its goal nobody is left, or nobody has written a line for a minute and three usual rounds: when
-  /// the last one went, or wrote. Nothing: it goes on, or is over.
+  /// Short of its goal nobody is left, or nobody has written a line for a minute and three usual rounds (ten
+  /// minutes before the second round, or where a peer waits): when the last one went, or wrote. Nothing: it
+  /// goes on, or is over.
   std::optional<double> dead_since_s;
   std::vector<BoardPeer> peers;             ///< by id
   std::vector<BoardLink> links;             ///< by from, to
@@ -196,6 +197,7 @@ struct Board {
   SampleLedger ledger;
   Money money;
   std::vector<Delay> delays;  ///< the costliest of late first; of peers whose events are known
+  bool own_delays = false;    ///< they are of one peer: of the others only statuses are known
 
   bool is_over() const { return complete || !ended.empty(); }
 
@@ -227,6 +229,7 @@ struct Board {
     field("ledger", self.ledger);
     field("money", self.money);
     field("delays", self.delays);
+    field("own_delays", self.own_delays);
   }
 
   bool operator==(const Board&) const = default;

@@ -59,6 +59,7 @@ inline Board full_board() {
   board.complete = true;
   board.ended = "its budget is spent";
   board.dead_since_s = 1001;
+  board.own_delays = true;
   board.peers = {busy_peer(), lost_peer()};
   board.links = {{.from = "aws:us-east-1:a",
                   .to = "gcp:us-west1:b",

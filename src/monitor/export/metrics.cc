@@ -91,6 +91,11 @@ void each_delay(const Board& board, const Emit& emit, std::optional<double> (*va
   }
 }
 
+/// The same of a run that goes on.
+void each_delay_now(const Board& board, const Emit& emit, std::optional<double> (*value)(const Delay&)) {
+  if (!board.is_over() && !board.dead_since_s) each_delay(board, emit, value);
+}
+
 double number(std::uint64_t count) { return static_cast<double>(count); }
 
 constexpr std::array kMetrics = {
@@ -107,7 +112,8 @@ constexpr std::array kMetrics = {
            }},
     Metric{"tw_run_complete", "gauge", "", "1 when the run has reached its goal",
            [](const Board& b, const Emit& emit) { emit("", b.complete ? 1 : 0); }},
-    Metric{"tw_run_over", "gauge", "", "1 when no round comes any more: complete, or its budget is spent",
+    Metric{"tw_run_over", "gauge", "",
+           "1 when no round comes any more: complete, its budget is spent, or all peers have left",
            [](const Board& b, const Emit& emit) { emit("", b.is_over() ? 1 : 0); }},
     Metric{
         "tw_run_dead_since_timestamp_seconds", "gauge", "",
@@ -116,7 +122,7 @@ constexpr std::array kMetrics = {
     Metric{"tw_delay_ratio", "gauge", "cause, peer, to",
            "Share of the last rounds' time that this peer costs the run, 0 to 1",
            [](const Board& b, const Emit& emit) {
-             each_delay(b, emit, [](const Delay& delay) { return std::optional(delay.share); });
+             each_delay_now(b, emit, [](const Delay& delay) { return std::optional(delay.share); });
            }},
     Metric{"tw_delay_seconds_total", "counter", "cause, peer, to", "Time that this peer has cost the run",
            [](const Board& b, const Emit& emit) {
@@ -125,7 +131,7 @@ constexpr std::array kMetrics = {
     Metric{"tw_delay_usd_per_hour", "gauge", "cause, peer, to",
            "Dollars an hour that this peer costs the run",
            [](const Board& b, const Emit& emit) {
-             each_delay(b, emit, [](const Delay& delay) { return delay.usd_per_h; });
+             each_delay_now(b, emit, [](const Delay& delay) { return delay.usd_per_h; });
            }},
     Metric{"tw_samples_total", "counter", "", "Samples in committed rounds",
            [](const Board& b, const Emit& emit) { emit("", number(b.samples)); }},

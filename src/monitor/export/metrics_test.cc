@@ -14,8 +14,25 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+Board living_board() {
+  Board board = full_board();
+  board.complete = false;
+  board.ended.clear();
+  board.dead_since_s.reset();
+  return board;
+}
+
+TEST(Metrics, of_a_run_that_is_dead_name_no_delay_of_now) {
+  Board board = living_board();
+  const auto gauges = {"tw_delay_ratio", "tw_delay_usd_per_hour"};
+  for (const char* gauge : gauges) EXPECT_THAT(metrics_text(board), HasSubstr(gauge));
+  board.is_dead_since(1001);
+  for (const char* gauge : gauges) EXPECT_THAT(metrics_text(board), Not(HasSubstr(gauge)));
+  EXPECT_THAT(metrics_text(board), HasSubstr("tw_delay_seconds_total"));
+}
+
 TEST(Metrics, of_a_board_that_knows_everything_are_all_there) {
-  const std::string text = metrics_text(full_board());
+  const std::string text = metrics_text(full_board()) + metrics_text(living_board());
   for (const Metric& metric : metrics()) {
     EXPECT_THAT(text,
                 HasSubstr("# TYPE " + std::string(metric.name) + " " + std::string(metric.type) + "\n"));

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
-#include <set>
 
 #include "base/median.h"
-#include "swarm/shares/bound.h"
 #include "world/event_table.h"
 
 namespace tw::monitor {
@@ -58,6 +56,29 @@ double bound_of(const std::vector<swarm::Participant>& participants) {
 }
 
 }  // namespace
+
+std::vector<std::pair<PeerId, PeerId>> binding_pairs(const std::vector<swarm::Participant>& all,
+                                                     const swarm::Split& split) {
+  std::map<PeerId, std::size_t> places;
+  for (std::size_t i = 0; i < all.size(); ++i) places[all[i].peer] = i;
+  std::map<std::pair<PeerId, PeerId>, double> seconds;  // of the slower direction
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const wire::PairRate& slow : all[i].bandwidth.slow) {
+      const auto to = places.find(slow.to);
+      if (to == places.end() || slow.bytes_per_s <= 0) continue;
+      const double vectors = all[i].contributions * split.parts[to->second] + split.parts[i];
+      const double takes_s = vectors / slow.bytes_per_s;
+      if (takes_s < kBinds * split.seconds_per_byte) continue;
+      double& slowest_s = seconds[std::minmax(all[i].peer, slow.to)];
+      slowest_s = std::max(slowest_s, takes_s);
+    }
+  }
+  std::vector<std::pair<PeerId, PeerId>> pairs;
+  for (const auto& [pair, takes_s] : seconds) pairs.push_back(pair);
+  std::ranges::stable_sort(pairs, std::ranges::greater(), [&](const auto& pair) { return seconds.at(pair); });
+  if (pairs.size() > kMostBindingPairs) pairs.resize(kMostBindingPairs);
+  return pairs;
+}
 
 void Delays::Counter::call(std::optional<double> now) {
   if (now) last = at_call = std::max(*now, at_commit);
@@ -131,7 +152,10 @@ std::map<Delay::Cause, double> Delays::excess(const Account& account, const Part
   const auto queued = [](const Part& p) { return p.queued.computing; };
   const auto disk = [](const Part& p) { return p.disk.computing; };
   std::map<Cause, double> lost_s;
-  lost_s[Cause::loader] = part.data_s;
+  // Also a lone peer waits for its data, though nobody waits for it less.
+  const auto data = [](const Part& p) { return p.data_s; };
+  lost_s[Cause::loader] =
+      account.parts.size() == 1 ? part.data_s : more_than_others(account.parts, part, data);
   lost_s[Cause::core] = std::min(more_than_others(account.parts, part, queued), part.work_s - part.data_s);
   lost_s[Cause::disk] = more_than_others(account.parts, part, disk);
 
@@ -195,7 +219,8 @@ double Delays::add_links(const Account& account, Costs& costs) const {
   for (const Part& part : account.parts)
     all.push_back({.peer = part.peer, .bandwidth = peers_.at(part.peer).bandwidth});
   if (!swarm::fill_in_lines(all)) return comm_s;
-  const double bound = bound_of(all);
+  const swarm::Split split = swarm::best_split(all);
+  const double bound = split.seconds_per_byte;
   const double most_s = account.bound_s > 0 ? std::min(comm_s, kMostOverBound * account.bound_s) : comm_s;
   // Where the bound is not known in seconds, averaging is taken to be at it.
   const double bound_s = account.bound_s > 0 ? account.bound_s : comm_s;
@@ -218,11 +243,7 @@ double Delays::add_links(const Account& account, Costs& costs) const {
       charge({Delay::Cause::link, all[i].peer}, without);
     }
   }
-  // Both directions of a pair are one link.
-  std::set<std::pair<PeerId, PeerId>> pairs;
-  for (const swarm::Participant& one : all)
-    for (const wire::PairRate& slow : one.bandwidth.slow) pairs.insert(std::minmax(one.peer, slow.to));
-  for (const auto& [a, b] : pairs) {
+  for (const auto& [a, b] : binding_pairs(all, split)) {
     std::vector<swarm::Participant> without = all;
     for (swarm::Participant& one : without)
       std::erase_if(one.bandwidth.slow, [&, a = a, b = b](const wire::PairRate& slow) {

@@ -6,13 +6,21 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "monitor/board/board.h"
 #include "monitor/fold/seen.h"
+#include "swarm/shares/bound.h"
 #include "wire/bandwidth.h"
 
 namespace tw::monitor {
+
+/// Pairs, in either direction one link, whose rate decides how long averaging with this split takes: without
+/// any other it would take as long. The slowest first, so many at most.
+inline constexpr std::size_t kMostBindingPairs = 8;
+std::vector<std::pair<PeerId, PeerId>> binding_pairs(const std::vector<swarm::Participant>& all,
+                                                     const swarm::Split& split);
 
 /// Time that a peer, a link or a loader costs the others: an account of each round, made when the next ones
 /// were decided.

@@ -24,7 +24,7 @@ class Fleet {
  public:
   explicit Fleet(Odd odd, Round from = 1, Round to = 100) : odd_(odd), from_(from), to_(to) {}
 
-  double comm_s = 0.2, hidden_s = 0, queued_by_all_s = 0;
+  double comm_s = 0.2, hidden_s = 0, queued_by_all_s = 0, data_by_all_s = 0;
   std::string hardware_of_odd = "8 cores";
 
   Board board(Round rounds) {
@@ -63,7 +63,7 @@ class Fleet {
                         .numbers = {{"samples", odd.samples},
                                     {"samples_total", 256.0 * static_cast<double>(round)},
                                     {"work_s", odd.work_s},
-                                    {"data_s", odd.data_s},
+                                    {"data_s", odd.data_s + data_by_all_s},
                                     {"calc_s", 1 + odd.late_s},
                                     {"comm_s", comm_s - odd.late_s},
                                     {"hidden_s", hidden_s},
@@ -93,6 +93,7 @@ TEST(Delays, of_like_peers_are_none) {
 TEST(Delays, of_what_all_peers_have_are_none) {
   Fleet busy((Odd()));
   busy.queued_by_all_s = 0.3;
+  busy.data_by_all_s = 0.3;
   EXPECT_TRUE(busy.board(20).delays.empty());
 }
 
@@ -164,6 +165,43 @@ TEST(Delays, say_since_when_and_whether_they_are_over) {
   EXPECT_FALSE(over.since_s);
   EXPECT_EQ(over.round_s, 0);
   EXPECT_NEAR(over.seconds, 8 * 0.125, 1e-9) << "what it has cost stays";
+}
+
+/// With lines of 100; from each to each other one a link of this rate.
+std::vector<swarm::Participant> twelve(double pair_rate) {
+  std::vector<swarm::Participant> all;
+  for (std::uint64_t peer = 1; peer <= 12; ++peer) {
+    all.push_back({.peer = PeerId{peer}, .bandwidth = {100, 100, {}}});
+    for (std::uint64_t to = 1; to <= 12; ++to)
+      if (to != peer) all.back().bandwidth.slow.push_back({PeerId{to}, pair_rate});
+  }
+  return all;
+}
+
+TEST(Delays, of_pairs_that_hold_nothing_up_are_not_looked_for) {
+  const std::vector<swarm::Participant> spare = twelve(50), thin = twelve(2);
+  EXPECT_TRUE(binding_pairs(spare, swarm::best_split(spare)).empty());
+  EXPECT_EQ(binding_pairs(thin, swarm::best_split(thin)).size(), kMostBindingPairs) << "of 66";
+}
+
+TEST(Delays, of_the_loader_of_a_lone_peer_are_all_that_it_waits) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"usd_per_h", 1}}});
+  const Round rounds = 2 * Board::kMostRounds;
+  for (Round round = 1; round <= rounds; ++round) {
+    const double at = static_cast<double>(round);
+    story.add(1, at, {.phase = Phase::accumulate, .round = round});
+    story.add(1, at + 0.9,
+              {.phase = Phase::commit,
+               .round = round,
+               .numbers = {{"samples", 32}, {"work_s", 1}, {"data_s", 0.5}, {"calc_s", 1}}});
+  }
+  const Board board = journal_of(story.logs()).board();
+  ASSERT_EQ(board.rounds.size(), Board::kMostRounds);
+  ASSERT_EQ(board.delays.size(), 1U);
+  EXPECT_EQ(board.delays[0].cause, Cause::loader);
+  EXPECT_NEAR(board.delays[0].share, 0.5, 1e-6);
+  EXPECT_NEAR(*board.delays[0].usd_per_h, 0.5, 1e-3) << "of 1 USD an hour, however old the run is";
 }
 
 TEST(Delays, are_not_made_by_a_process_that_began_again) {

@@ -33,28 +33,14 @@ double usual_round_s(const std::vector<BoardRound>& rounds) {
   return took_s.empty() ? 0 : median(std::move(took_s));
 }
 
-/// Board::dead_since_s.
-std::optional<double> dead_since(const Board& board) {
-  constexpr double kLeastS = 60, kRounds = 3;
-  if (board.is_over() || board.peers.empty()) return std::nullopt;
-  double last_gone_s = 0, last_heard_s = 0;
-  bool all_gone = true;
-  for (const BoardPeer& peer : board.peers) {
-    const bool gone = peer.state == PeerState::left || peer.state == PeerState::lost;
-    all_gone = all_gone && gone;
-    if (gone) last_gone_s = std::max(last_gone_s, peer.since_s);
-    last_heard_s = std::max(last_heard_s, peer.heard_s);
-  }
-  if (all_gone) return last_gone_s;
-  const double silent_s = board.now_s - last_heard_s;
-  return silent_s > kLeastS + kRounds * usual_round_s(board.rounds) ? std::optional(last_heard_s)
-                                                                    : std::nullopt;
+bool has_gone(const BoardPeer& peer) {
+  return peer.state == PeerState::left || peer.state == PeerState::lost;
 }
 
-/// Mean over the time of the rounds.
-std::optional<double> machines_usd_per_h(const Board& board) {
+/// Mean over the time of all rounds. begun_s: when the first one began.
+std::optional<double> machines_usd_per_h(const Board& board, double begun_s) {
   if (!board.money.machines_usd || board.rounds.empty()) return std::nullopt;
-  const double hours = (board.now_s - board.rounds.front().begun_s) / 3600;
+  const double hours = (board.now_s - begun_s) / 3600;
   return hours > 0 ? std::optional(*board.money.machines_usd / hours) : std::nullopt;
 }
 
@@ -140,9 +126,41 @@ void Journal::add_peers(Board& board) const {
   }
 }
 
+/// How long all peers may be silent before the run counts as dead.
+double Journal::patience_s(const Board& board) const {
+  constexpr double kLeastS = 60, kRounds = 3, kUnknownS = 600;
+  const double usual_s = usual_round_s(board.rounds);
+  double patience_s = usual_s > 0 ? kLeastS + kRounds * usual_s : kUnknownS;
+  for (const auto& [id, track] : peers_.all()) {
+    const std::optional<BoardWait>& wait = track.last_wait();
+    if (!wait) continue;
+    // It is told again after half of what it lasted (train/session/waits.h): that is doubled here.
+    const double lasted_s = track.board(board.now_s).heard_s - wait->since_s;
+    patience_s = std::max({patience_s, kUnknownS, lasted_s});
+  }
+  return patience_s;
+}
+
+/// Board::dead_since_s.
+std::optional<double> Journal::dead_since(const Board& board) const {
+  if (board.is_over() || board.peers.empty()) return std::nullopt;
+  double last_gone_s = 0, last_heard_s = 0;
+  for (const BoardPeer& peer : board.peers) {
+    if (has_gone(peer)) last_gone_s = std::max(last_gone_s, peer.since_s);
+    last_heard_s = std::max(last_heard_s, peer.heard_s);
+  }
+  if (std::ranges::all_of(board.peers, has_gone)) return last_gone_s;
+  const bool is_silent = board.now_s - last_heard_s > patience_s(board);
+  return is_silent ? std::optional(last_heard_s) : std::nullopt;
+}
+
 /// The leader ends a run by what it knows of the cost: others may know a second less.
 void Journal::judge_end(Board& board) const {
   constexpr double kSpentShare = 0.95;
+  const bool all_left =
+      std::ranges::all_of(board.peers, [](const BoardPeer& peer) { return peer.state == PeerState::left; });
+  if (!board.complete && !board.last_round && !board.peers.empty() && all_left)
+    board.ended = "all peers have left";
   const auto usd = board.money.usd(), budget = board.money.budget_usd;
   const bool early = board.complete && board.last_round && board.round < *board.last_round;
   if (!early || !budget_drains_ || !usd || !budget || *usd < kSpentShare * *budget) return;
@@ -171,7 +189,8 @@ Board Journal::board(double now_s) const {
                          options_.budget_usd ? options_.budget_usd : budget_usd_);
   judge_end(board);
   if (const auto since_s = dead_since(board)) board.is_dead_since(*since_s);
-  board.delays = delays_.board(machines_usd_per_h(board));
+  board.delays = delays_.board(machines_usd_per_h(board, rounds_.begun_s()));
+  board.own_delays = !told_ledgers_.empty();
   return board;
 }
 

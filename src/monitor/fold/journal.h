@@ -67,6 +67,8 @@ class Journal {
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
   void judge_end(Board& board) const;
+  double patience_s(const Board& board) const;
+  std::optional<double> dead_since(const Board& board) const;
   std::vector<Interruption> interruptions() const;
 
   JournalOptions options_;

@@ -72,6 +72,8 @@ TEST(JournalStatus, of_another_peer_shows_it_as_its_own_log_does) {
   company.hear(1, 2, 10);
   const Board live = company.of(1).board(kEpochS + 10);
 
+  EXPECT_TRUE(live.own_delays);
+  EXPECT_FALSE(logs.own_delays);
   BoardPeer expected = shown(logs, 2);
   BoardPeer told = shown(live, 2);
   EXPECT_NEAR(told.since_s, expected.since_s, 1e-5);

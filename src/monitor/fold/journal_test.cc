@@ -80,6 +80,46 @@ TEST(Journal, of_a_run_that_nobody_goes_on_with_says_since_when_it_is_dead) {
   EXPECT_NEAR(board_of(story, 14).dead_since_s.value_or(0), kEpoch + 13, 0.1) << "all have left";
 }
 
+world::Event wait_of(double seconds) {
+  return {.phase = Phase::wait, .why = "downloads its state", .numbers = {{"seconds", seconds}}};
+}
+
+TEST(Journal, is_patient_before_the_usual_round_is_known) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 99}}});
+  story.add(1, 5, wait_of(4));
+  EXPECT_FALSE(board_of(story, 70).dead_since_s);
+  EXPECT_FALSE(board_of(story, 600).dead_since_s);
+  EXPECT_NEAR(board_of(story, 606).dead_since_s.value_or(0), kEpoch + 5, 0.1);
+}
+
+TEST(Journal, is_patient_with_a_wait_as_its_next_line_comes_late) {
+  Story story;
+  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 99}}});
+  story.rounds(1, 9, {1, 2});
+  story.add(1, 100, wait_of(90));
+  EXPECT_FALSE(board_of(story, 300).dead_since_s);
+  EXPECT_TRUE(board_of(story, 701).dead_since_s);
+  story.add(1, 2000, wait_of(1990));
+  EXPECT_FALSE(board_of(story, 3000).dead_since_s) << "after half of what it lasted it is told again";
+  story.add(1, 2000.5, {.phase = Phase::accumulate, .round = 10});
+  EXPECT_TRUE(board_of(story, 3000).dead_since_s) << "the wait is over";
+}
+
+TEST(Journal, of_a_run_without_a_last_round_that_all_left_is_over) {
+  Story story;
+  story.rounds(1, 4, {1, 2});
+  story.add(1, 6, {.phase = Phase::stop, .round = 4});
+  EXPECT_FALSE(board_of(story, 7).is_over()) << "peer 2 goes on";
+  Story lost = story;
+  lost.add(1, 5.5, {.phase = Phase::lost, .round = 5, .peer = PeerId{2}});
+  EXPECT_FALSE(board_of(lost, 7).is_over());
+  EXPECT_TRUE(board_of(lost, 7).dead_since_s) << "nobody knows whether peer 2 would have gone on";
+  story.add(2, 6, {.phase = Phase::stop, .round = 4});
+  EXPECT_EQ(board_of(story, 7).ended, "all peers have left");
+  EXPECT_FALSE(board_of(story, 500).dead_since_s);
+}
+
 TEST(Journal, of_a_run_that_is_over_is_not_dead) {
   Story story;
   story.rounds(1, 4, {1});

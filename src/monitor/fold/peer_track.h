@@ -126,6 +126,9 @@ class PeerTrack {
 
   BoardPeer board(double now_s) const;
 
+  /// Nothing: it has told of something else since, or is gone.
+  const std::optional<BoardWait>& last_wait() const { return shown_.wait; }
+
   const std::string& digest() const { return shown_.digest; }
 
   Round digest_round() const { return shown_.digest_round; }

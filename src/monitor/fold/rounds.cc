@@ -201,7 +201,10 @@ void Rounds::take(const Seen& seen, bool from_lost) {
     default:
       break;
   }
-  while (tracks_.size() > most_) tracks_.erase(tracks_.begin());
+  while (tracks_.size() > most_) {
+    begun_s_ = begun_s();
+    tracks_.erase(tracks_.begin());
+  }
   while (given_up_.size() > most_) given_up_.erase(given_up_.begin());
 }
 
@@ -212,6 +215,16 @@ std::optional<std::uint64_t> Rounds::batch_of(const Track& track) const {
   const bool known = number == 1 || sum_before > 0;
   if (!known || track.shown.samples_total <= sum_before) return std::nullopt;
   return track.shown.samples_total - sum_before;
+}
+
+double Rounds::begun_s() const {
+  if (begun_s_ > 0) return begun_s_;
+  for (const auto& [number, track] : tracks_) {
+    const double begun_s =
+        track.shown.begun_s > 0 ? track.shown.begun_s : track.shown.committed_s.value_or(0);
+    if (begun_s > 0) return begun_s;
+  }
+  return 0;
 }
 
 std::vector<BoardRound> Rounds::board() const {

@@ -32,6 +32,9 @@ class Rounds {
   /// Oldest first.
   std::vector<BoardRound> board() const;
 
+  /// When the first round ever began, also if it is kept no more; 0: none.
+  double begun_s() const;
+
   /// Last committed; 0: none.
   Round last() const { return last_; }
 
@@ -104,6 +107,7 @@ class Rounds {
   std::map<Round, Track> given_up_;
   std::map<PeerId, Round> told_;  ///< the last round of which a peer told its part
   Round last_ = 0;
+  double begun_s_ = 0;  ///< of the first round, once it is kept no more
 
   struct Difference {
     Round round = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "base/text/duration.h"
@@ -19,9 +20,18 @@ constexpr Duration kBetweenLines = std::chrono::seconds(2);
 
 std::string about(const Event& event) { return event.peer ? "peer " + to_string(*event.peer) : "this peer"; }
 
+/// "peer 12" does not name "peer 1".
+bool names(std::string_view text, std::string_view peer) {
+  for (auto at = text.find(peer); at != std::string_view::npos; at = text.find(peer, at + 1)) {
+    const std::string_view rest = text.substr(at + peer.size());
+    if (rest.empty() || rest.front() < '0' || rest.front() > '9') return true;
+  }
+  return false;
+}
+
 /// The peer that a wait is about, where its text does not name it.
 std::string awaited(const Event& wait) {
-  const bool named = wait.why.starts_with("wait") || wait.why.find(about(wait)) != std::string::npos;
+  const bool named = wait.why.starts_with("wait") || names(wait.why, about(wait));
   return wait.peer && !named ? "waiting for " + about(wait) + ": " : "";
 }
 

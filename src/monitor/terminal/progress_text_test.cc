@@ -58,6 +58,8 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
       show({.phase = Phase::wait, .peer = PeerId{3}, .why = "no leases go out before it has the state"}),
       "waiting for peer 3: no leases go out before it has the state");
   EXPECT_EQ(show({.phase = Phase::wait, .peer = PeerId{3}, .why = "peer 3 is slow"}), "peer 3 is slow");
+  EXPECT_EQ(show({.phase = Phase::wait, .peer = PeerId{3}, .why = "peer 31 is slow"}),
+            "waiting for peer 3: peer 31 is slow");
 }
 
 TEST_F(Terminal, leaves_out_short_waits_for_samples) {

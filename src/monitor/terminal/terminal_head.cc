@@ -168,8 +168,9 @@ std::vector<TerminalLine> wait_lines(const Board& board) {
 
 std::vector<TerminalLine> delay_lines(const Board& board) {
   std::vector<TerminalLine> shown;
+  if (board.is_over() || board.dead_since_s) return shown;
   for (const Delay& delay : board.delays) {
-    if (!delay.since_s || shown.size() == kMostDelayLines || board.is_over()) continue;
+    if (!delay.since_s || shown.size() == kMostDelayLines) continue;
     const std::string usd = delay.usd_per_h ? fmt::format(", {}/h", usd_text(*delay.usd_per_h)) : "";
     shown.emplace_back()
         .add(fmt::format("{} costs {:.2g} s a round ({:.0f} %{}) since {}", what_of(delay), delay.round_s,

@@ -284,6 +284,7 @@ TEST(TerminalView, of_a_dead_run_says_since_when_and_has_no_speed) {
   for (const std::string& line : lines(board, {.width = 200, .height = 50})) text += line + '\n';
   EXPECT_NE(text.find("DEAD since 00:16:41 UTC: start it again"), std::string::npos) << text;
   EXPECT_EQ(text.find("to go"), std::string::npos) << text;
+  EXPECT_EQ(text.find("costs"), std::string::npos) << "nobody delays it any more: " << text;
 }
 
 }  // namespace
