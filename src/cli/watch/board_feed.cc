@@ -26,8 +26,6 @@ namespace {
 constexpr Duration kFeedPatience = std::chrono::seconds(5);
 constexpr std::size_t kMostWords = 200;  ///< of an answer that is no board
 constexpr std::size_t kMostFeedBytes = std::size_t{64} << 20;
-/// Logs whose newest line is older are those of a run that is over: its time stands still.
-constexpr double kOver_s = 60;
 
 std::string first_line(const std::string& text) {
   return text.substr(0, std::min(text.find_first_of("\r\n"), kMostWords));
@@ -64,10 +62,11 @@ class LogFeed final : public BoardFeed {
     if (logs_->logs() == 0)
       return Error{fmt::format("no event log (events-*.jsonl) in {}", arguments_.where)};
     const double now_s = static_cast<double>(loop_.unix_nanos()) * 1e-9;
-    monitor::Board board = logs_->board(0);
-    goes_on_ = goes_on_ || now_s - board.now_s < kOver_s;
-    if (goes_on_) return logs_->board(now_s);
-    if (!board.is_over()) board.is_dead_since(board.dead_since_s.value_or(board.now_s));
+    const monitor::Board now = logs_->board(now_s);
+    goes_on_ = goes_on_ || !(now.is_over() || now.dead_since_s);
+    if (goes_on_) return now;
+    monitor::Board board = logs_->board(0);  // its time stands still
+    if (now.dead_since_s) board.is_dead_since(*now.dead_since_s);
     return board;
   }
 

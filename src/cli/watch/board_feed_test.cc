@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/watch/board_feed.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "monitor/report/test_story.h"
+
+namespace tw::cli {
+namespace {
+
+using world::Phase;
+
+class LogFeed : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// The first board of a run with rounds of five minutes, whose newest line is so old.
+  monitor::Board first_board(double silent_s) {
+    constexpr double kRound_s = 300;
+    constexpr Round kRounds = 4;
+    monitor::Story story;
+    story.add(1, kRound_s, {.phase = Phase::start, .numbers = {{"last_round", 99}}});
+    for (Round round = 1; round <= kRounds; ++round)
+      story.round(round, kRound_s * static_cast<double>(round), kRound_s, {1});
+    const double end_s = kRound_s * (kRounds + 1) + silent_s;
+    const std::int64_t later =
+        loop_.unix_nanos() - monitor::kEpochNanos - static_cast<std::int64_t>(end_s * 1e9);
+    std::ofstream log(folder_ + "/events-1.jsonl");
+    const std::vector<std::vector<monitor::LogEntry>> logs = story.logs();
+    for (monitor::LogEntry entry : logs.front()) {
+      entry.unix_nanos += later;
+      log << to_json_line(entry) << "\n";
+    }
+    log.close();
+    auto feed = open_feed({.where = folder_}, loop_);
+    EXPECT_TRUE(feed) << feed.error().message;
+    monitor::Board first;
+    feed.value()->ask([&](Result<monitor::Board> board) {
+      EXPECT_TRUE(board) << board.error().message;
+      first = std::move(board).value();
+    });
+    return first;
+  }
+
+  double now_s() { return static_cast<double>(loop_.unix_nanos()) * 1e-9; }
+
+  host::Loop loop_;
+  std::string folder_ = testing::TempDir() + "tw-board-feed-" + std::to_string(getpid());
+};
+
+TEST_F(LogFeed, of_long_rounds_lives_between_its_lines) {
+  const monitor::Board board = first_board(70);
+  EXPECT_EQ(board.round, 4U);
+  EXPECT_FALSE(board.dead_since_s);
+  EXPECT_NEAR(board.now_s, now_s(), 10);
+}
+
+TEST_F(LogFeed, of_a_dead_run_stands_still) {
+  const monitor::Board board = first_board(5000);
+  EXPECT_NEAR(board.dead_since_s.value_or(0), now_s() - 5000, 10);
+  EXPECT_NEAR(board.now_s, now_s() - 5000, 10);
+}
+
+}  // namespace
+}  // namespace tw::cli
