@@ -87,7 +87,7 @@ TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
   for (const std::string name : {"a@b", "a@b:c;1xd"}) {
     Program odd = profile({"--name", name}, toy_words("20"));
     EXPECT_EQ(odd.wait(), 2);
-    EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a word"));
+    EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a name"));
   }
   Program nowhere = profile({"--out", path("no/such.yaml")}, toy_words("20"));
   EXPECT_EQ(nowhere.wait(), 1);
