@@ -16,8 +16,8 @@ from .loop.life import Life, OpenEngine
 from .loop.loop import whole_samples
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
 from .model.layout import Modules
-from .model.schedule import RoundScheduler, SchedulerLike
 from .model.local import trained_of
+from .model.schedule import RoundScheduler, SchedulerLike
 from .model.trained import Begun, Trained, TrainedOptions
 
 # Of run.fit(), where neither an argument nor a DataLoader says.

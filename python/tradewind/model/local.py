@@ -40,8 +40,7 @@ class OuterStep:
 
     def __init__(self, layout: Layout, kind: str, rate: float, momentum: float) -> None:
         self._tensors = len(layout.parameters)
-        self._nesterov = kind == "nesterov"
-        self._rate, self._momentum = (rate, momentum) if self._nesterov else (1.0, 0.0)
+        self._rate, self._momentum = (rate, momentum) if kind == "nesterov" else (1.0, 0.0)
 
     @property
     def engine_buffers(self) -> int:

@@ -117,6 +117,7 @@ class Trained:
         self.extra = ExtraState()
         self.begun = Begun(0, 0)
         self._staging = Staging(always=not options.alias)
+        self._sums: Optional[DeviceSums] = None  # of gradients that stay where they are
         self._why_foreign = why_not(optimizer)
         if options.engine == "tradewind" and self._why_foreign:
             raise UnsupportedError(f'engine="tradewind": {self._why_foreign}.')
@@ -155,8 +156,9 @@ class Trained:
         self._schedule = Schedule(layout, self.optimizer, self._schedulers)
         self._sizes = layout.tensor_sizes[1:]
         self._tensors = [entry.tensor for entry in layout.parameters]
-        self.contributes = self.contributes or self._options.keeps_gradients(self._tensors)
-        self._sums = DeviceSums(layout.parameters) if self.contributes else None
+        if not self.contributes and self._options.keeps_gradients(self._tensors):
+            self.contributes = True
+            self._sums = DeviceSums(layout.parameters)
         self._beside: List[torch.Tensor] = []  # sums of what else the vector has: counts, buffers
         self._in_hand: List[torch.Tensor] = []  # the same, of the gradient in hand
         self._there: Tuple[List[float], torch.Tensor] = ([], torch.empty(0))
