@@ -53,6 +53,9 @@ function(tw_select_kernels variable)
     if(source MATCHES "_kernels\\.cc$")
       # sqrt without errno can be vectorised; the bits stay the same.
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
+    elseif(source MATCHES "_kernels_avx2\\.cc$")
+      # Loops that the compiler vectorises, for this instruction set.
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-mavx2")
     elseif(source MATCHES "/host/tcp/round_trip\\.cc$")
       # linux/tcp.h, which it needs, cannot be included beside netinet/tcp.h.
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -104,11 +104,9 @@ class MomentumSgd : public UpdateRule {
 struct MomentBuffers {
   explicit MomentBuffers(std::uint64_t size) : m(size), v(size) {}
 
-  std::span<float> m_of(std::size_t first, std::size_t size) { return std::span(m).subspan(first, size); }
-
-  std::span<float> v_of(std::size_t first, std::size_t size) { return std::span(v).subspan(first, size); }
-
-  Moments of(std::size_t first, std::size_t size) { return {m_of(first, size), v_of(first, size)}; }
+  Moments of(std::size_t first, std::size_t size) {
+    return {std::span(m).subspan(first, size), std::span(v).subspan(first, size)};
+  }
 
   std::vector<float> m, v;
 };
@@ -120,10 +118,8 @@ class Adam : public UpdateRule {
 
   void take(const StepValues& now, std::span<float> parameters, std::size_t first,
             std::span<const float> gradient) override {
-    const std::size_t size = gradient.size();
-    update_moments(now.moments, moments_.m_of(first, size), moments_.v_of(first, size),
-                   DecayedGradient{now.weight_decay(), parameters, gradient});
-    adam_update(now.direction, moments_.of(first, size), 1, now.rate(), parameters);
+    adam_update({now.moments, now.direction, 1, now.rate()}, now.weight_decay(), parameters,
+                moments_.of(first, gradient.size()), gradient);
   }
 
   std::vector<std::span<float>> state() override { return {moments_.m, moments_.v}; }
@@ -139,10 +135,9 @@ class AdamW : public UpdateRule {
 
   void take(const StepValues& now, std::span<float> parameters, std::size_t first,
             std::span<const float> gradient) override {
-    const std::size_t size = gradient.size();
-    update_moments(now.moments, moments_.m_of(first, size), moments_.v_of(first, size), gradient);
     const auto shrink = static_cast<float>(1 - now.learning_rate * now.options.weight_decay);
-    adam_update(now.direction, moments_.of(first, size), shrink, now.rate(), parameters);
+    adamw_update({now.moments, now.direction, shrink, now.rate()}, parameters,
+                 moments_.of(first, gradient.size()), gradient);
   }
 
   std::vector<std::span<float>> state() override { return {moments_.m, moments_.v}; }
@@ -158,8 +153,8 @@ class Lamb : public UpdateRule {
 
   void take(const StepValues& now, std::span<float> /*parameters*/, std::size_t first,
             std::span<const float> gradient) override {
-    const std::size_t size = gradient.size();
-    update_moments(now.moments, moments_.m_of(first, size), moments_.v_of(first, size), gradient);
+    const Moments moments = moments_.of(first, gradient.size());
+    update_moments(now.moments, moments.m, moments.v, gradient);
   }
 
   bool goes_by_tensors() const override { return true; }

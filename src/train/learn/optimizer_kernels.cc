@@ -1,19 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/learn/optimizer_kernels.h"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "base/cpu_features.h"
+#include "train/learn/optimizer_loops.h"
 
 namespace tw::train {
 namespace {
 
 constexpr std::size_t kLanes = SumLanes{}.size();
+static_assert(kLanes == kNormLanes);
 
-// Vectorised only with -fno-math-errno: otherwise each root is followed by a check that may call libm.
-float direction_at(const AdamDirection& d, float m, float v) {
-  return (m * d.correction1) / (__builtin_sqrtf(v) * d.root_correction2 + d.epsilon);
+const AdamLoops& fastest_loops() {
+  static const AdamLoops loops = adam_loops().back();
+  return loops;
+}
+
+AdamVectors vectors_of(std::span<float> parameters, const Moments& moments, std::span<const float> gradient) {
+  TW_CHECK(moments.m.size() == parameters.size() && moments.v.size() == parameters.size());
+  return {parameters.data(), moments.m.data(), moments.v.data(), gradient.data(), parameters.size()};
+}
+
+SumLanes lanes_of(const double (&lanes)[kNormLanes]) {
+  SumLanes sums;
+  std::copy_n(lanes, kNormLanes, sums.begin());
+  return sums;
 }
 
 }  // namespace
+
+std::vector<AdamLoops> adam_loops() {
+  std::vector<AdamLoops> sets = {loops_of("portable")};
+#if defined(__x86_64__)
+  if (cpu_features().avx2) sets.push_back(avx2_adam_loops());
+#endif
+  return sets;
+}
 
 void nesterov_update(const MomentumStep& step, std::span<float> parameters, std::span<float> velocity,
                      std::span<const float> gradient) {
@@ -67,67 +91,28 @@ void update_moments(const MomentStep& step, std::span<float> m, std::span<float>
   }
 }
 
-void update_moments(const MomentStep& step, std::span<float> m, std::span<float> v,
-                    const DecayedGradient& gradient) {
-  TW_CHECK(v.size() == m.size() && gradient.gradient.size() == m.size());
-  TW_CHECK(gradient.parameters.size() == m.size());
-  const MomentStep s = step;
-  const float weight_decay = gradient.weight_decay;
-  float* __restrict first = m.data();
-  float* __restrict second = v.data();
-  const float* __restrict p = gradient.parameters.data();
-  const float* __restrict g = gradient.gradient.data();
-  for (std::size_t i = 0; i < m.size(); ++i) {
-    const float decayed = g[i] + weight_decay * p[i];
-    first[i] = s.beta1 * first[i] + s.one_minus_beta1 * decayed;
-    second[i] = s.beta2 * second[i] + s.one_minus_beta2 * (decayed * decayed);
-  }
+void adamw_update(const AdamStep& step, std::span<float> parameters, const Moments& moments,
+                  std::span<const float> gradient) {
+  TW_CHECK(gradient.size() == parameters.size());
+  fastest_loops().adamw(step, vectors_of(parameters, moments, gradient));
 }
 
-void adam_update(const AdamDirection& direction, const Moments& moments, float shrink, float scale,
-                 std::span<float> parameters) {
-  TW_CHECK(moments.m.size() == parameters.size() && moments.v.size() == parameters.size());
-  const AdamDirection d = direction;
-  float* __restrict p = parameters.data();
-  const float* __restrict m = moments.m.data();
-  const float* __restrict v = moments.v.data();
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    p[i] = shrink * p[i] - scale * direction_at(d, m[i], v[i]);
+void adam_update(const AdamStep& step, float weight_decay, std::span<float> parameters,
+                 const Moments& moments, std::span<const float> gradient) {
+  TW_CHECK(gradient.size() == parameters.size());
+  fastest_loops().adam(step, weight_decay, vectors_of(parameters, moments, gradient));
 }
 
 SquaredNorms lamb_norms(const AdamDirection& direction, const Moments& moments, float weight_decay,
-                        std::span<const float> parameters) {
-  TW_CHECK(moments.m.size() == parameters.size() && moments.v.size() == parameters.size());
-  const AdamDirection d = direction;
-  const float* __restrict p = parameters.data();
-  const float* __restrict m = moments.m.data();
-  const float* __restrict v = moments.v.data();
-  SumLanes parameter_lanes{};
-  SumLanes update_lanes{};
-  const auto add = [&](std::size_t i, std::size_t lane) {
-    const double x = p[i];
-    const double u = direction_at(d, m[i], v[i]) + weight_decay * p[i];
-    parameter_lanes[lane] += x * x;
-    update_lanes[lane] += u * u;
-  };
-  const std::size_t whole = parameters.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
-  }
-  for (std::size_t i = whole; i < parameters.size(); ++i) add(i, i - whole);
-  return {sum_of_lanes(parameter_lanes), sum_of_lanes(update_lanes)};
+                        std::span<float> parameters) {
+  NormLanes lanes{};
+  fastest_loops().norms(direction, weight_decay, vectors_of(parameters, moments, {}), lanes);
+  return {sum_of_lanes(lanes_of(lanes.parameters)), sum_of_lanes(lanes_of(lanes.update))};
 }
 
 void lamb_update(const AdamDirection& direction, const Moments& moments, float weight_decay, float scale,
                  std::span<float> parameters) {
-  TW_CHECK(moments.m.size() == parameters.size() && moments.v.size() == parameters.size());
-  const AdamDirection d = direction;
-  float* __restrict p = parameters.data();
-  const float* __restrict m = moments.m.data();
-  const float* __restrict v = moments.v.data();
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    p[i] -= scale * (direction_at(d, m[i], v[i]) + weight_decay * p[i]);
-  }
+  fastest_loops().lamb(direction, weight_decay, scale, vectors_of(parameters, moments, {}));
 }
 
 void add_mean(float gain, std::span<float> parameters, std::span<const float> mean) {

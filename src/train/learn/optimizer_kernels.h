@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace tw::train {
 
@@ -42,17 +43,6 @@ struct MomentStep {
 void update_moments(const MomentStep& step, std::span<float> m, std::span<float> v,
                     std::span<const float> gradient);
 
-/// A gradient with L2 decay: g + weight_decay p.
-struct DecayedGradient {
-  float weight_decay;
-  std::span<const float> parameters;
-  std::span<const float> gradient;
-};
-
-/// The same with the decayed gradient as g.
-void update_moments(const MomentStep& step, std::span<float> m, std::span<float> v,
-                    const DecayedGradient& gradient);
-
 /// The Adam direction is (m correction1) / (sqrt(v) root_correction2 + epsilon), with correction1 = 1 / (1 -
 /// beta1^t) and root_correction2 = 1 / sqrt(1 - beta2^t).
 struct AdamDirection {
@@ -62,13 +52,24 @@ struct AdamDirection {
 };
 
 struct Moments {
-  std::span<const float> m;
-  std::span<const float> v;
+  std::span<float> m;
+  std::span<float> v;
 };
 
-/// p = shrink p - scale direction.
-void adam_update(const AdamDirection& direction, const Moments& moments, float shrink, float scale,
-                 std::span<float> parameters);
+struct AdamStep {
+  MomentStep moments;
+  AdamDirection direction;
+  float shrink;
+  float scale;
+};
+
+/// update_moments, then p = shrink p - scale direction: all vectors cross memory once.
+void adamw_update(const AdamStep& step, std::span<float> parameters, const Moments& moments,
+                  std::span<const float> gradient);
+
+/// The same with the gradient g + weight_decay p.
+void adam_update(const AdamStep& step, float weight_decay, std::span<float> parameters,
+                 const Moments& moments, std::span<const float> gradient);
 
 struct SquaredNorms {
   double parameters = 0;
@@ -78,7 +79,7 @@ struct SquaredNorms {
 /// Squared 2-norms of p and of u = direction + weight_decay p, summed in double in 8 lanes (element i in lane
 /// i mod 8).
 SquaredNorms lamb_norms(const AdamDirection& direction, const Moments& moments, float weight_decay,
-                        std::span<const float> parameters);
+                        std::span<float> parameters);
 
 /// p -= scale u, with u = direction + weight_decay p.
 void lamb_update(const AdamDirection& direction, const Moments& moments, float weight_decay, float scale,
@@ -98,5 +99,40 @@ using SumLanes = std::array<double, 8>;
 void add_squares(std::size_t first, std::span<const float> values, SumLanes& lanes);
 
 double sum_of_lanes(const SumLanes& lanes);
+
+// ---- instruction sets
+
+/// One length; g is not for LAMB.
+struct AdamVectors {
+  float* p;
+  float* m;
+  float* v;
+  const float* g;
+  std::size_t count;
+};
+
+inline constexpr std::size_t kNormLanes = 8;
+
+struct NormLanes {
+  double parameters[kNormLanes];
+  double update[kNormLanes];
+};
+
+/// What divides and takes roots, compiled for one instruction set; all sets give the same bits. Memory bounds
+/// the other loops on any of them.
+struct AdamLoops {
+  const char* name;
+  void (*adamw)(const AdamStep& step, const AdamVectors& vectors);
+  void (*adam)(const AdamStep& step, float weight_decay, const AdamVectors& vectors);
+  void (*norms)(const AdamDirection& direction, float weight_decay, const AdamVectors& vectors,
+                NormLanes& lanes);
+  void (*lamb)(const AdamDirection& direction, float weight_decay, float scale, const AdamVectors& vectors);
+};
+
+/// Requires AVX2; x86-64 only.
+const AdamLoops& avx2_adam_loops();
+
+/// Those that this machine can run, the fastest last: the functions above use that.
+std::vector<AdamLoops> adam_loops();
 
 }  // namespace tw::train

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -105,10 +106,20 @@ TW_SLOW void slow_mean(Buffers& b, std::size_t i) {
 
 TW_SLOW void slow_scale(Buffers& b, std::size_t i) { b.p[i] = 0.3F * b.g[i]; }
 
-TW_SLOW void slow_adam(Buffers& b, std::size_t i) {
+TW_SLOW void slow_step(Buffers& b, std::size_t i) {
   const float kept = 0.999F * b.p[i];
   const float move = 0.01F * slow_direction(b.m[i], b.v[i]);
   b.p[i] = kept - move;
+}
+
+TW_SLOW void slow_adamw(Buffers& b, std::size_t i) {
+  slow_moments(b, i);
+  slow_step(b, i);
+}
+
+TW_SLOW void slow_adam(Buffers& b, std::size_t i) {
+  slow_decayed_moments(b, i);
+  slow_step(b, i);
 }
 
 TW_SLOW float slow_lamb_direction(const Buffers& b, std::size_t i) {
@@ -146,16 +157,39 @@ TEST(OptimizerKernels, give_the_bits_of_their_slow_twins) {
                    slow_gradient);
   expect_same_bits([](Floats, Floats m, Floats v, Floats g) { update_moments(kMoments, m, v, g); },
                    slow_moments);
-  expect_same_bits(
-      [](Floats p, Floats m, Floats v, Floats g) {
-        update_moments(kMoments, m, v, DecayedGradient{kWeightDecay, p, g});
-      },
-      slow_decayed_moments);
   expect_same_bits([](Floats p, Floats, Floats, Floats g) { add_mean(kGain, p, g); }, slow_mean);
   expect_same_bits([](Floats p, Floats, Floats, Floats g) { scale_into(0.3F, g, p); }, slow_scale);
+}
+
+constexpr AdamStep kAdam{kMoments, kDirection, 0.999F, 0.01F};
+
+AdamVectors vectors(Floats p, Floats m, Floats v, Floats g) {
+  return {p.data(), m.data(), v.data(), g.data(), p.size()};
+}
+
+TEST(OptimizerKernels, give_the_bits_of_their_slow_twins_on_each_instruction_set) {
+  for (const AdamLoops& loops : adam_loops()) {
+    SCOPED_TRACE(loops.name);
+    expect_same_bits([&](Floats p, Floats m, Floats v, Floats g) { loops.adamw(kAdam, vectors(p, m, v, g)); },
+                     slow_adamw);
+    expect_same_bits(
+        [&](Floats p, Floats m, Floats v, Floats g) { loops.adam(kAdam, kWeightDecay, vectors(p, m, v, g)); },
+        slow_adam);
+    expect_same_bits([&](Floats p, Floats m, Floats v,
+                         Floats g) { loops.lamb(kDirection, kWeightDecay, 0.02F, vectors(p, m, v, g)); },
+                     slow_lamb);
+  }
+}
+
+TEST(OptimizerKernels, are_those_of_the_fastest_instruction_set) {
   expect_same_bits(
-      [](Floats p, Floats m, Floats v, Floats) {
-        adam_update(kDirection, {m, v}, 0.999F, 0.01F, p);
+      [](Floats p, Floats m, Floats v, Floats g) {
+        adamw_update(kAdam, p, {m, v}, g);
+      },
+      slow_adamw);
+  expect_same_bits(
+      [](Floats p, Floats m, Floats v, Floats g) {
+        adam_update(kAdam, kWeightDecay, p, {m, v}, g);
       },
       slow_adam);
   expect_same_bits(
@@ -178,13 +212,19 @@ TW_SLOW SquaredNorms slow_norms(const Buffers& b) {
           ((u[0] + u[4]) + (u[2] + u[6])) + ((u[1] + u[5]) + (u[3] + u[7]))};
 }
 
-TEST(OptimizerKernels, sum_norms_in_a_fixed_order) {
+TEST(OptimizerKernels, sum_norms_in_a_fixed_order_on_each_instruction_set) {
   for (std::size_t count = 0; count <= 67; ++count) {
-    const Buffers b = random_buffers(count, count);
+    Buffers b = random_buffers(count, count);
     const SquaredNorms expected = slow_norms(b);
     const SquaredNorms norms = lamb_norms(kDirection, {b.m, b.v}, kWeightDecay, b.p);
     ASSERT_EQ(norms.parameters, expected.parameters) << count;
     ASSERT_EQ(norms.update, expected.update) << count;
+    for (const AdamLoops& loops : adam_loops()) {
+      NormLanes lanes{};
+      loops.norms(kDirection, kWeightDecay, vectors(b.p, b.m, b.v, {}), lanes);
+      ASSERT_EQ(sum_of_lanes(std::to_array(lanes.parameters)), expected.parameters) << loops.name << count;
+      ASSERT_EQ(sum_of_lanes(std::to_array(lanes.update)), expected.update) << loops.name << count;
+    }
   }
 }
 
