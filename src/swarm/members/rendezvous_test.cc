@@ -176,6 +176,20 @@ TEST(Rendezvous, tells_of_itself_only_once_it_has_the_run) {
   EXPECT_EQ(Searcher::count(peer.spend(10s, kFounder), Errand::renew), 1);
 }
 
+// Each takes the empty folder for a run that nobody has begun; then it has to see the other's notice there.
+TEST(Rendezvous, leads_two_that_began_at_the_same_moment_to_each_other) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    Searcher one({.has_folder = true, .announces = true, .seed = 2 * seed});
+    Searcher other({.has_folder = true, .announces = true, .seed = 2 * seed + 1});
+    const auto written = one.spend(20s, kFounder), read = other.spend(20s, kFounder);
+    const auto notice = std::ranges::find(written, Errand::renew, &Searcher::Did::errand);
+    ASSERT_NE(notice, written.end());
+    EXPECT_TRUE(std::ranges::any_of(
+        read, [&](const auto& did) { return did.errand == Errand::look && did.after > notice->after; }))
+        << "seed " << seed;
+  }
+}
+
 TEST(Rendezvous, without_a_folder_recalls_and_does_nothing_else) {
   Searcher peer({.has_folder = false, .announces = true, .seed = 1});
   const auto did = peer.spend(1h, kJoiner);
