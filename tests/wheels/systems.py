@@ -62,6 +62,8 @@ class System:
             options = ("--variant=minbase", f"--include={PACKAGES}")
             call("debootstrap", *options, self.debian, str(self.root), MIRROR)
             shutil.copy("/etc/resolv.conf", self.root / "etc")
+            # A proxy between here and PyPI may have an authority of its own.
+            shutil.copy("/etc/ssl/certs/ca-certificates.crt", self.root / "etc/ssl/certs")
             (self.root / "complete").touch()
         if self.debian and self.torch == "system" and not (self.root / "complete-torch").exists():
             install = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "python3-torch")
