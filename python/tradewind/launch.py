@@ -10,9 +10,7 @@ import multiprocessing.connection
 import os
 import pickle
 import pickletools
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +25,7 @@ import torch
 from .engine.settings import as_text, resolve
 from .errors import MisuseError, SettingError, TradewindError
 from .loop.life import active, not_joined
+from .program import free_port, program
 
 _FORK = 'or use launch_local(..., start="fork").'
 _IN_A_FILE = f"define it at the top level of a file that the program imports, {_FORK}"
@@ -137,39 +136,6 @@ def _context(start: str) -> Any:
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             raise MisuseError('launch_local(start="fork"): CUDA is in use in this process; use "spawn".')
     return multiprocessing.get_context(start)
-
-
-def free_port() -> int:
-    """A free TCP port of this machine."""
-    with socket.socket() as one, socket.socket() as other:
-        try:
-            one.bind(("127.0.0.1", 0))
-            one.listen(1)
-            port: int = one.getsockname()[1]
-            other.connect(("127.0.0.1", port))  # some kernels bind it without a loopback interface
-        except OSError as error:
-            raise TradewindError(
-                "launch_local(): peers of this machine meet at 127.0.0.1, and no port of it can be had"
-                f" ({error.strerror}): is the loopback interface up (ip link set lo up)?"
-            ) from error
-        return port
-
-
-def _places(package: Path) -> List[Path]:
-    """Where `tw` may be, by the folder of this package."""
-    above = [package, *package.parents]
-    beside = [package / "tw", package.parents[1] / "tw", package.parents[1] / "build/tw"]
-    # By pip: PREFIX/lib/python3.X/site-packages/tradewind, or FOLDER/tradewind of pip install --target.
-    return beside + [folder / "bin/tw" for folder in above[4:5] + above[1:2]]
-
-
-def program() -> Optional[str]:
-    """The program `tw`: TRADEWIND_PROGRAM, beside this package or its build folder, where pip put it, or on the PATH."""
-    named = os.environ.get("TRADEWIND_PROGRAM")
-    if named is not None:
-        return named
-    found = next(filter(Path.is_file, _places(Path(__file__).resolve().parent)), None)
-    return str(found) if found else shutil.which("tw")
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import pytest
 from conftest import needs_engine
 from tradewind.demo import __main__ as demo
 from tradewind.demo.__main__ import _judge, program
-from tradewind.demo.peer import digits, line_of
+from tradewind.demo.peer import Pace, digits, line_of
 
 COMMAND = [sys.executable, "-m", "tradewind.demo", "--no-open"]
 
@@ -52,6 +52,24 @@ def test_one_line_each_for_what_a_stranger_should_see(monkeypatch):
     assert line_of({"phase": "lost", "round": 3, "about": 2}).startswith("round 3: process 2 is gone")
     assert line_of({"phase": "join", "round": 1, "about": 2}) is None  # of the beginning
     assert line_of({**commit, "round": 2}) is None
+
+
+def test_the_others_slow_down_for_a_late_process_that_still_loads():
+    pace = Pace(rounds=90)
+    usual = pace.work_s
+
+    def hear(number, *peers):
+        return pace.hear({"phase": "commit", "round": number, "peers": list(peers)})
+
+    assert hear(69, 1, 3, 4) is None and pace.work_s == usual
+    assert "still loads PyTorch" in hear(70, 1, 3, 4) and pace.work_s > 5 * usual
+    assert hear(71, 1, 3, 4) is None and pace.work_s > 5 * usual
+    assert hear(72, 1, 3, 4, 5) is None and pace.work_s == usual
+
+
+def test_the_story_begins_before_pytorch_is_loaded():
+    code = "import sys, tradewind.demo.__main__; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
 def test_without_pytorch_one_line_says_what_to_install():

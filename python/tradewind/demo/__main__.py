@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -18,15 +19,9 @@ from pathlib import Path
 from typing import Dict, List, Optional
 
 from ..errors import NEEDS_TORCH
+from ..program import free_port, program
 
-try:
-    from ..launch import free_port, program
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    sys.exit(f"tradewind.demo: it {NEEDS_TORCH}")
-
-_PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 110, 20, 30
+_PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 90, 20, 30
 _PEER = [sys.executable, "-m", "tradewind.demo.peer"]
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy serves this machine's pages
 _STORY = """\
@@ -36,6 +31,14 @@ In round {joined} process 5 is started. It gets the model from the others and ta
 Watch them in a browser: {page}
 A line with [1] is from process 1, one with tw: from the program that starts and kills them. Ctrl-C ends all.
 """
+
+
+def _has_torch() -> bool:
+    """Importing it here would take seconds before the first line."""
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ValueError:  # sys.modules names none
+        return False
 
 
 def _has_display() -> bool:
@@ -85,12 +88,15 @@ def _judge(results: Path, folder: Path) -> int:
 
 
 def main(words: Optional[List[str]] = None) -> int:
-    """Exit code: 0; 1 (their parameters differ); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
+    """Exit code: 0; 1 (no PyTorch, or their parameters differ); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
     parser = argparse.ArgumentParser(
         prog="python3 -m tradewind.demo", description="Trains digits in four processes."
     )
     parser.add_argument("--no-open", action="store_true", help="leave the browser alone")
     arguments = parser.parse_args(words)
+    if not _has_torch():
+        print(f"tradewind.demo: it {NEEDS_TORCH}", file=sys.stderr)
+        return 1
     tw = program()
     if tw is None:
         print(
