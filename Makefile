@@ -41,7 +41,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python wheel test-wheels zig test-integrations test-engines test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python wheel test-wheels zig test-integrations test-device test-engines test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -71,6 +71,10 @@ python: configure  ## tw and the Python package with its library, in build/pytho
 test-integrations: program python  ## tradewind's wheel against PyTorch 2 and real trainers, in build/integrations; PYTHONS="python3 ..."
 	@cmake --build $(BUILD) --target toy
 	@TESTS='$(TESTS)' tools/test_integrations.sh $(BUILD) $(PYTHONS)
+
+# PyTorch 2 comes from pip: 6 GB. The laws run over SEEDS=1..200.
+test-device: python  ## what a GPU would show of waits and copies, on a simulated device for PyTorch 2; SEEDS=1..1000
+	@SEEDS='$(SEEDS)' tools/test_device.sh $(BUILD) $(firstword $(PYTHONS))
 
 # Real engines, each a bed of its own; what cannot run here is skipped and says why.
 test-engines: program  ## tw up on real engines (Slurm, sshd in namespaces); installs packages-engines.txt

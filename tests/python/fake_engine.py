@@ -168,6 +168,8 @@ class FakeEngine:
 
     def _update(self) -> None:
         self.round += 1
+        if self.calls.contributes:
+            self.calls.contribution(self.round, (ctypes.c_float * len(self.sum)).from_buffer(self.sum))
         self.groups = self.calls.settings(self.round, self.wanted) or self.groups
         self.wanted = ""
         mean = self.sum * np.float32(1 / self.target)
@@ -243,14 +245,12 @@ class FakeEngine:
         left = self.target - self.counted - self.order.samples
         return [(first + at) % dataset_size for at in range(min(most, left))]
 
-    def done(self, gradients: Sequence[HostTensor], work: Work) -> bool:
+    def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool:
         weight, samples, had, loss_sum, settings = work
         assert self.order is not None and 1 <= samples <= self.order.samples <= self.target
         assert had >= samples and len(settings.encode()) <= 4000
-        assert [tensor.values for tensor in gradients] == list(self.shape.tensor_sizes)
-        values = np.concatenate([read(tensor) for tensor in gradients])
-        if not np.isfinite(values).all():
-            raise MisuseError("the gradient of some tensor is not finite")
+        assert (gradients is None) == bool(self.calls.contributes)
+        values = None if gradients is None else self._values(gradients)
         self.order, self.grain = None, had
         if self.stale_next:
             self.stale_next = False
@@ -258,9 +258,17 @@ class FakeEngine:
         self.handed.append((weight, samples, had, loss_sum))
         self.loss_sum += loss_sum
         self.wanted = settings
-        self.sum += np.float32(weight) * values
+        if values is not None:
+            self.sum += np.float32(weight) * values
         self.counted += samples
         return True
+
+    def _values(self, gradients: Sequence[HostTensor]) -> np.ndarray:
+        assert [tensor.values for tensor in gradients] == list(self.shape.tensor_sizes)
+        values = np.concatenate([read(tensor) for tensor in gradients])
+        if not np.isfinite(values).all():
+            raise MisuseError("the gradient of some tensor is not finite")
+        return values
 
     def waited(self, seconds: float) -> None:
         self.data_s += seconds

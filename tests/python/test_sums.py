@@ -9,8 +9,8 @@ from conftest import needs_engine
 from crew import crew_of
 from models import assert_close, data, loss_of, mlp, with_batch_norm
 from tradewind.model import sums
+from tradewind.model.device import Crossing
 from tradewind.model.layout import Entry
-from tradewind.model.memory import Crossing
 
 DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu])]
 

@@ -24,8 +24,9 @@ import torch
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor
 from ..errors import MisuseError, SettingError, UnsupportedError
+from .device import Crossing, Placed, pieces
 from .layout import Entry, Layout, Modules
-from .memory import Crossing, flat_tensor, view_of
+from .memory import flat_tensor, view_of
 from .optimizers import refuse_optimizer
 from .trained import Begun, Trained, TrainedOptions
 
@@ -77,7 +78,7 @@ class OwnCopy:
         self._flat = flat
         self._overlaps = overlaps
         self._crossing = Crossing()
-        self._scratch = torch.empty(0)  # as the largest tensor
+        self._scratch = torch.empty(0)  # as the largest piece
         self._base: Optional[torch.Tensor] = None  # None: the run's parameters
         self._round = 0  # in whose contribution all of L - base is; 0: it is in none
         self._earlier: Dict[int, torch.Tensor] = {}  # round: what was contributed to it before the base
@@ -94,15 +95,19 @@ class OwnCopy:
         """Whether the model has the run's parameters."""
         return self._held is not None
 
-    def _own(self) -> Iterator[Tuple[Entry, torch.Tensor]]:
-        """L, on the host."""
-        return self._crossing.each(list(zip(self._entries, self._tensors())))
+    def _placed(self) -> List[Placed]:
+        """L, in pieces."""
+        return list(pieces(list(zip(self._entries, self._tensors())), Crossing.BUCKET))
 
-    def _changes(self) -> Iterator[Tuple[Entry, torch.Tensor]]:
+    def _own(self) -> Iterator[Placed]:
+        """L, on the host."""
+        return self._crossing.each(self._placed())
+
+    def _changes(self) -> Iterator[Placed]:
         """L - base, on the host; each is valid until the next one is asked for."""
         base = self._flat if self._base is None else self._base
         if self._scratch.numel() == 0:
-            self._scratch = torch.empty(max(entry.values for entry in self._entries))
+            self._scratch = torch.empty(max(entry.values for entry, _ in self._placed()))
         for entry, own in self._own():
             change = view_of(self._scratch, entry._replace(first=0))
             yield entry, torch.sub(own, view_of(base, entry), out=change)
@@ -153,9 +158,10 @@ class OwnCopy:
         """
         kept = [] if restored else [change for of, change in self._earlier.items() if of > round]
         pending = self._round > round and not restored
-        tensors = {entry.first: tensor for entry, tensor in zip(self._entries, self._tensors())}
+        placed = self._placed()
+        tensors = {entry.first: tensor for entry, tensor in placed}
         base = self._new_base() if self._overlaps else None
-        for entry, change in self._changes() if pending else ((entry, None) for entry in self._entries):
+        for entry, change in self._changes() if pending else ((entry, None) for entry, _ in placed):
             target = view_of(self._flat, entry)
             for earlier in kept:
                 target = target + view_of(earlier, entry)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where tensors meet the engine's vectors: all work on memory and devices is here.
+"""Where tensors meet the engine's vectors.
 
 Two ways, chosen per tensor. Alias: a contiguous float32 tensor on the CPU becomes a view of the engine's
-vector, so an update needs no copy. Copy: everything else (CUDA, bfloat16, channels_last) keeps its own
+vector, so an update needs no copy. Copy: everything else (other devices, bfloat16, channels_last) keeps its own
 memory beside the engine's float32 values. Alias off (`alias=False`) copies everything, which is how CPU
 tests see that way.
 """
@@ -10,22 +10,13 @@ tests see that way.
 from __future__ import annotations
 
 import ctypes
-import weakref
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import torch
 
-from ..engine.abi import TW_BFLOAT16, TW_FLOAT16, TW_FLOAT32
-from ..engine.peer import HostTensor
 from ..errors import MisuseError
+from .device import is_away, is_readable, synchronize
 from .layout import Entry, Moving
-
-_DTYPES: Dict[torch.dtype, int] = {
-    torch.float32: TW_FLOAT32,
-    torch.float16: TW_FLOAT16,
-    torch.bfloat16: TW_BFLOAT16,
-}
-
 
 def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
     """float32 [count]: the array's memory, which lives as long as any tensor on it."""
@@ -49,139 +40,6 @@ def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
     if entry.tensor.is_contiguous():
         return torch.as_strided(part, entry.tensor.shape, entry.tensor.stride())
     return part.view(entry.tensor.shape)
-
-
-def pin(array: ctypes.Array[ctypes.c_float]) -> None:
-    """Makes the array's memory fast for a CUDA device, as long as the array lives: memory that is freed while it is
-    registered would make copies fail that come to lie there.
-    """
-    address, size = ctypes.addressof(array), ctypes.sizeof(array)
-    runtime = torch.cuda.cudart()
-    if size and int(runtime.cudaHostRegister(address, size, 0)) == 0:
-        weakref.finalize(array, runtime.cudaHostUnregister, address).atexit = False
-
-
-def synchronize(tensors: Sequence[torch.Tensor]) -> None:
-    """Waits for the copies of the current stream of each device that the tensors are on."""
-    for device in {tensor.device for tensor in tensors if tensor.device.type == "cuda"}:
-        torch.cuda.current_stream(device).synchronize()
-
-
-def host_view(tensor: torch.Tensor) -> HostTensor:
-    """A contiguous host tensor of a dtype that the engine reads."""
-    return HostTensor(tensor.data_ptr(), tensor.numel(), _DTYPES[tensor.dtype])
-
-
-def is_readable(tensor: torch.Tensor) -> bool:
-    """Whether the engine can read it where it is."""
-    return tensor.device.type == "cpu" and tensor.dtype in _DTYPES and bool(tensor.is_contiguous())
-
-
-def _marked(device: torch.device) -> Any:
-    """An event after what was given to the device's current stream."""
-    event: Any = torch.cuda.Event() if device.type == "cuda" or not hasattr(torch, "Event") else torch.Event(device)
-    event.record()
-    return event
-
-
-# An entry of the vector, and its values where the program has them.
-Placed = Tuple[Entry, torch.Tensor]
-
-
-class Crossing:
-    """Tensors on their way to the host, in buckets: one is read there while the next one crosses. Nothing waits for a
-    whole device.
-    """
-
-    BUCKET = 1 << 23  # values (32 MiB)
-
-    def __init__(self) -> None:
-        self._slots: List[torch.Tensor] = []  # host memory of two buckets, once something has crossed
-
-    def each(self, placed: Sequence[Placed]) -> Iterator[Placed]:
-        """The values of each on the host, float32 in its shape, valid until the next one is asked for."""
-        there = [one for one in placed if not is_readable(one[1]) or one[1].dtype != torch.float32]
-        yield from (one for one in placed if is_readable(one[1]) and one[1].dtype == torch.float32)
-        buckets = list(self._buckets(there))
-        most = max((sum(entry.values for entry, _ in bucket) for bucket in buckets), default=0)
-        if buckets and (not self._slots or self._slots[0].numel() < most):
-            pinned = any(tensor.device.type == "cuda" for _, tensor in there)
-            self._slots = [torch.empty(most, pin_memory=pinned) for _ in range(2)]
-        under_way: List[Tuple[List[Placed], Any]] = []
-        for number, bucket in enumerate(buckets):
-            under_way.append(self._begun(bucket, self._slots[number % 2]))
-            if len(under_way) > 1:
-                yield from self._arrived(*under_way.pop(0))
-        for one in under_way:
-            yield from self._arrived(*one)
-
-    def _buckets(self, placed: Sequence[Placed]) -> Iterator[List[Placed]]:
-        bucket: List[Placed] = []
-        values = 0
-        for entry, tensor in placed:
-            if bucket and (values + entry.values > self.BUCKET or tensor.device != bucket[0][1].device):
-                yield bucket
-                bucket, values = [], 0
-            bucket.append((entry, tensor))
-            values += entry.values
-        if bucket:
-            yield bucket
-
-    @staticmethod
-    def _begun(bucket: Sequence[Placed], slot: torch.Tensor) -> Tuple[List[Placed], Any]:
-        """Parts of the slot that get the bucket's values, and an event when they have them."""
-        device, first, parts = bucket[0][1].device, 0, []
-        for entry, tensor in bucket:
-            part = slot[first : first + entry.values].view(tensor.shape)
-            part.copy_(tensor.detach(), non_blocking=device.type != "cpu")
-            parts.append((entry, part))
-            first += entry.values
-        return parts, None if device.type == "cpu" else _marked(device)
-
-    @staticmethod
-    def _arrived(parts: Sequence[Placed], copied: Any) -> Iterator[Placed]:
-        if copied is not None:
-            copied.synchronize()
-        yield from parts
-
-
-class Staging:
-    """Host copies of tensors that the engine cannot read where they are; the memory is kept for the next
-    time.
-    """
-
-    def __init__(self, always: bool = False) -> None:
-        self._always = always
-        self._kept: Dict[int, torch.Tensor] = {}
-
-    def host(
-        self, tensors: Sequence[Optional[torch.Tensor]], counts: Sequence[int]
-    ) -> Tuple[List[HostTensor], List[Any]]:
-        """Each tensor for the engine (None: zeros), and what has to live until the engine has read them."""
-        found: List[HostTensor] = []
-        alive: List[Any] = []
-        copied: List[torch.Tensor] = []
-        for at, values in enumerate(tensors):
-            if values is None:
-                found.append(HostTensor(0, counts[at], TW_FLOAT32))
-                continue
-            if self._always or not is_readable(values):
-                copied.append(values)
-                values = self._copy(at, values.detach())
-            alive.append(values)
-            found.append(HostTensor(values.data_ptr(), counts[at], _DTYPES[values.dtype]))
-        synchronize(copied)
-        return found, alive
-
-    def _copy(self, at: int, values: torch.Tensor) -> torch.Tensor:
-        dtype = values.dtype if values.dtype in _DTYPES else torch.float32
-        kept = self._kept.get(at)
-        if kept is None or kept.shape != values.shape or kept.dtype != dtype:
-            pinned = values.device.type == "cuda"
-            kept = torch.empty(values.shape, dtype=dtype, device="cpu", pin_memory=pinned)
-            self._kept[at] = kept
-        kept.copy_(values, non_blocking=values.device.type == "cuda")
-        return kept
 
 
 class Bound:
@@ -220,7 +78,7 @@ class Bound:
         with torch.no_grad():
             for entry, view, aliased in zip(self._entries, self._views, self._aliased):
                 if not aliased:
-                    entry.tensor.copy_(view, non_blocking=entry.tensor.device.type == "cuda")
+                    entry.tensor.copy_(view, non_blocking=is_away(entry.tensor))
                 elif not self._kinds:
                     entry.tensor.data = view
         synchronize(self._copied)
@@ -275,22 +133,6 @@ def _moved(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.de
     else:
         what = "lies elsewhere in memory than when the run started"
     return f"{entry.name} {what}: move and convert the model before run.start() or the first step()."
-
-
-def all_finite(gradients: Sequence[torch.Tensor]) -> bool:
-    """Whether the norms are finite: one pass, one wait for each device. Large values may overflow."""
-    by_device: Dict[torch.device, List[torch.Tensor]] = {}
-    for gradient in gradients:
-        by_device.setdefault(gradient.device, []).append(gradient)
-    return all(bool(torch.isfinite(_norms(found)).all()) for found in by_device.values())
-
-
-def _norms(gradients: List[torch.Tensor]) -> torch.Tensor:
-    if hasattr(torch, "_foreach_norm"):
-        norms = torch._foreach_norm(gradients)
-    else:
-        norms = [gradient.norm() for gradient in gradients]
-    return torch.stack([norm.float() for norm in norms])
 
 
 class MeanBuffers:

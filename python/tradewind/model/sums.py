@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from ..errors import MisuseError
+from .device import Crossing, all_finite
 from .layout import Entry
-from .memory import Crossing, all_finite, view_of
+from .memory import view_of
 
 
 class DeviceSums:
@@ -23,7 +24,7 @@ class DeviceSums:
     @torch.no_grad()
     def add(self, weight: float) -> None:
         """The gradients in p.grad, each times weight."""
-        sums, gradients = [], []
+        there: Dict[torch.device, Tuple[List[torch.Tensor], List[torch.Tensor]]] = {}
         for at, entry in enumerate(self._entries):
             gradient = entry.tensor.grad
             if gradient is None:
@@ -31,9 +32,10 @@ class DeviceSums:
             kept = self._sums[at]
             if kept is None:
                 kept = self._sums[at] = torch.zeros_like(gradient, dtype=torch.float32)
+            sums, gradients = there.setdefault(kept.device, ([], []))
             sums.append(kept)
             gradients.append(gradient if gradient.dtype == torch.float32 else gradient.float())
-        if sums:
+        for sums, gradients in there.values():  # one launch; for tensors of several devices it would be one each
             torch._foreach_add_(sums, gradients, alpha=weight)
 
     @torch.no_grad()

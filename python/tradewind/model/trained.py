@@ -14,8 +14,9 @@ from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor, ModelShape
 from ..errors import MisuseError, SettingError, UnsupportedError
 from .advice import Watch, say_what_changes
+from .device import Staging, all_finite, host_view, is_away, pin
 from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of
-from .memory import Bound, MeanBuffers, Staging, all_finite, flat_tensor, host_view, pin, view_of
+from .memory import Bound, MeanBuffers, flat_tensor, view_of
 from .optimizers import EngineRule, ForeignRule, Lamb, why_not
 from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
 from .state import ExtraState
@@ -75,7 +76,7 @@ class TrainedOptions:
     def keeps_gradients(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether they are added where they are, until a round asks for their sum."""
         if self.accumulate == "auto":
-            return any(tensor.device.type != "cpu" for tensor in tensors)
+            return any(map(is_away, tensors))
         return self.accumulate == "device"
 
     def means(self, codec: Optional[str]) -> Means:
