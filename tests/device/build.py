@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""build.py FOLDER: builds the simulated device there, with the compiler and flags of torch's own extension builder."""
+"""build.py FOLDER: builds the simulated device there, by torch's own extension builder."""
 
 import sys
 from pathlib import Path

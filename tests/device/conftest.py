@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated device, and the fixtures of tests/python: runs on the double of the engine, and real peers."""
+"""The simulated device, and the fixtures of tests/python: runs on the double of the engine."""
 
 import importlib.util
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""planted.py [NAME...]: plants bugs in a copy of the package, one at a time, and sees the laws find each (make
-test-device). A bug is a wait, an event, a pin or a copy that is missing; its text has to be there once.
+"""planted.py [NAME...]: plants bugs in a copy of the package, one at a time, and sees the laws find each
+(make test-device). A bug is a wait, an event, a pin or a copy that is missing; its text has to be there once.
 """
 
 import os
@@ -15,6 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = "1..80"
 LIMIT_S = 1500
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-s", "-p", "no:cacheprovider")
 
 
 class Bug(NamedTuple):
@@ -25,19 +26,23 @@ class Bug(NamedTuple):
 
 
 BUGS = (
-    Bug("a bucket is read before its event", "device.py", "            copied.synchronize()\n", "            pass\n"),
+    Bug("a bucket is read before its event", "device.py",
+        "            copied.synchronize()\n", "            pass\n"),
     Bug("an event of the current device", "device.py", "    return places.current_stream(device)",
         "    return places.current_stream()"),
     Bug("one slot for all buckets", "device.py", "self._slots[number % 2]", "self._slots[0]"),
-    Bug("three buckets under way in two slots", "device.py", "if len(under_way) > 1:", "if len(under_way) > 2:"),
+    Bug("three buckets under way in two slots", "device.py", "if len(under_way) > 1:",
+        "if len(under_way) > 2:"),
     Bug("new slots while a copy is open", "device.py", "        for number, bucket in enumerate(buckets):\n",
         "        for number, bucket in enumerate(buckets):\n"
-        "            self._slots = [torch.empty_like(slot, pin_memory=True) for slot in self._slots]\n"),
+        "            self._slots = [torch.empty(len(one), pin_memory=True) for one in self._slots]\n"),
     Bug("a bucket of two devices", "device.py", " or tensor.device != bucket[0][1].device", ""),
     Bug("slots are not pinned", "device.py", "torch.empty(most, pin_memory=pinned)", "torch.empty(most)"),
-    Bug("staged gradients are not pinned", "device.py", 'device="cpu", pin_memory=is_away(values))', 'device="cpu")'),
+    Bug("staged gradients are not pinned", "device.py",
+        'device="cpu", pin_memory=is_away(values))', 'device="cpu")'),
     Bug("staged gradients are read at once", "device.py", "        synchronize(copied)\n", ""),
-    Bug("the engine writes parameters that still cross", "memory.py", "        synchronize(self._copied)\n", ""),
+    Bug("the engine writes parameters that still cross", "memory.py",
+        "        synchronize(self._copied)\n", ""),
     Bug("a wait for the first device alone", "device.py",
         "for device in {tensor.device for tensor in tensors if is_away(tensor)}:",
         "for device in [tensor.device for tensor in tensors if is_away(tensor)][:1]:"),
@@ -65,15 +70,17 @@ def outcome(bug):
         if text.count(bug.right) != 1:
             return f"{bug.right!r} is {text.count(bug.right)} times in {bug.file}"
         path.write_text(text.replace(bug.right, bug.wrong))
-        environment = {**os.environ, "TRADEWIND_TESTS": "installed", "PYTHONPATH": folder, "TRADEWIND_SIM_SEEDS": SEEDS}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "tests/device/test_laws.py"]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
-        told = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("E  ", "sim: "))]
+        own = {"TRADEWIND_TESTS": "installed", "PYTHONPATH": folder, "TRADEWIND_SIM_SEEDS": SEEDS}
+        command = [*PYTEST, "tests/device/test_laws.py"]
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True,
+                              timeout=LIMIT_S)  # fmt: skip
+        lines = (done.stdout + done.stderr).splitlines()
+        told = [line for line in lines if line.lstrip(".").startswith(("E  ", "sim: "))]
         if done.returncode == 0:
             return f"not found within seeds {SEEDS}"
         if not told or any("SyntaxError" in line or "ImportError" in line for line in told):
             return (done.stdout + done.stderr)[-2000:]
-        print(f"found: {bug.name}\n       {told[0].removeprefix('E').strip()[:150]}", flush=True)
+        print(f"found: {bug.name}\n       {told[0].lstrip('.E ')[:150]}", flush=True)
         return None
 
 

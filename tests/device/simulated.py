@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated device for Python: torch.device("sim"), of which a process has two. TRADEWIND_SIM names its library
-(build.py makes it).
+"""The simulated device for Python: torch.device("sim"), of which a process has two. TRADEWIND_SIM names its
+library (build.py makes it).
 """
 
 import importlib.util
@@ -35,8 +35,8 @@ class Order(IntEnum):
 
 
 def begin(seed=0, order=None, real_host=False, checks=True):
-    """Begins a story: clocks and counts at 0. order: one that the seed says. real_host: the host's own time counts, else
-    only its waits and launches. checks: sources of copies are watched, which is slow for large ones.
+    """Begins a story: clocks and counts at 0. order: one that the seed says. real_host: the host's own time
+    counts, else only its waits and launches. checks: sources of copies are watched, which is slow.
     """
     order = Order(seed % len(Order)) if order is None else order
     _sim.begin(seed, int(order), real_host, checks)

@@ -28,7 +28,8 @@ class Scaled(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(3, 4, 2, 2).contiguous(memory_format=torch.channels_last))
+        weight = torch.randn(3, 4, 2, 2)
+        self.weight = torch.nn.Parameter(weight.contiguous(memory_format=torch.channels_last))
 
     def forward(self, inputs):
         return (inputs.view(-1, 1, 4, 1, 1) * self.weight).tanh().sum((2, 3, 4)).mean(1, keepdim=True)
@@ -94,7 +95,8 @@ def told(story, device, fake_run):
     settings = {"mode": story.mode} if story.mode == "local" else {}
     run = fake_run(target_batch_size=STEPS * BATCH, rounds=ROUNDS, **settings)
     accumulate = {} if story.mode == "local" else {"accumulate": story.accumulate}
-    opt = run.optimizer(model, OPTIMIZERS[story.optimizer](model.parameters()), batch_size=BATCH, **accumulate)
+    inner = OPTIMIZERS[story.optimizer](model.parameters())
+    opt = run.optimizer(model, inner, batch_size=BATCH, **accumulate)
     found = []
     stream = torch.Stream(device) if story.side_stream and device != "cpu" else None
     if stream is not None:
