@@ -326,6 +326,9 @@ class Run:
         """Numbers by name: round, samples, peers and loss of the run (over the samples of all peers in its newest
         round that all have told of; None: no step() said a loss=); of this peer steps, surplus (samples
         beyond the round's), dropped (gradients that came too late), skipped (batches), waited_s.
+
+        Of modes: inner_steps (of the loop's own optimizer; local and streaming), staleness (updates of earlier rounds
+        that the parameters of the last gradient lacked).
         """
         view = self.view
         shown: Dict[str, Any] = {key: view.get(key) for key in ("samples", "peers", "loss")}

@@ -209,7 +209,8 @@ class Loop:
     ) -> None:
         """batch_size: samples of a step if nothing else tells. ended: called once, when the run is over."""
         self.driver = driver
-        self.counters: Dict[str, int] = {"steps": 0, "surplus": 0, "dropped": 0, "skipped": 0}
+        counted = ("steps", "inner_steps", "surplus", "dropped", "skipped", "staleness")
+        self.counters: Dict[str, int] = dict.fromkeys(counted, 0)
         self._trained = trained
         self._batch_size = batch_size
         self._ended = ended
@@ -415,6 +416,8 @@ class Loop:
             )
         self._sum_losses.look(loss, had)
         updates, begun = trained.updates, trained.updates + trained.loads
+        if self.driver.order is not None:
+            self.counters["staleness"] = self.driver.order.round - 1 - trained.round
         try:
             verdict = self.driver.done(
                 trained, had, _number(loss), lambda: trained.updates + trained.loads == begun
@@ -424,6 +427,7 @@ class Loop:
             raise
         if verdict.added:
             self.counters["surplus"] += verdict.had - verdict.counted
+            self.counters["inner_steps"] += trained.steps_here
         else:
             self.counters["dropped"] += 1
         self._stepped()

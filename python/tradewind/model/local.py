@@ -204,6 +204,7 @@ class LocallyTrained(Trained):
     """Trained, of which the loop's optimizer steps at each step() and the engine at each round."""
 
     contributes = True
+    steps_here = True
 
     def __init__(
         self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions, settings: Any

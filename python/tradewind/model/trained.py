@@ -105,6 +105,7 @@ class Trained:
     """
 
     contributes = False
+    steps_here = False  # the loop's own optimizer steps with each gradient
 
     def __init__(self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions) -> None:
         self.optimizer = optimizer
