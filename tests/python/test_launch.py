@@ -12,8 +12,8 @@ import pytest
 import torch
 from tradewind import MisuseError, SettingError, TradewindError, launch_local
 from tradewind.engine.settings import resolve
-from tradewind.launch import program
 from tradewind.loop import life
+from tradewind.program import program
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ from tradewind.loop import life
     ],
 )
 def test_tw_is_found_wherever_the_package_was_installed(package, tw, tmp_path, monkeypatch):
-    for path in (tmp_path / package / "launch.py", tmp_path / tw):
+    for path in (tmp_path / package / "program.py", tmp_path / tw):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    monkeypatch.setattr("tradewind.launch.__file__", str(tmp_path / package / "launch.py"))
+    monkeypatch.setattr("tradewind.program.__file__", str(tmp_path / package / "program.py"))
     monkeypatch.delenv("TRADEWIND_PROGRAM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert program() == str(tmp_path / tw)
