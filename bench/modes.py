@@ -5,8 +5,9 @@
     PYTHONPATH=build/python /usr/bin/python3 bench/modes.py --grid --json
 
 Python peers (TLS), each on a host of a tw-wan bed. Their work is to sleep, as on machines of their own: peers
-that compute would share the cores of this one. Of a round each peer has one microbatch, the work of `steps`
-steps. utilisation: work done by all peers, over what they could have done in the time of the rounds; the
+that compute would share the cores of this one. Each parameter is averaged after `steps` steps. A round has
+as many, or an F-th in streaming, where it averages one of F fragments; a peer does that as one microbatch.
+utilisation: work done by all peers, over what they could have done in the time of the rounds; the
 first ones do not count. bound: the same where a round costs its work, or a ring's all-reduce at the rate of
 the links (of contributions in the codec, and of a mean in int8 where that is int4), whichever is longer (sync
 and local: their sum). share: utilisation / bound.
@@ -31,7 +32,7 @@ NAMES = "abcdefgh"
 BITS = {"fp32": 32, "fp16": 16, "int8": 8.07, "int4": 4.07}  # a value, with the scales of blocks
 MEAN = {"fp32": "fp32", "fp16": "fp16", "int8": "int8", "int4": "int8"}
 PAYLOAD = 0.994  # of a rate, with packets of 9000 bytes
-SKIPPED = 3  # rounds at the beginning
+SKIPPED = 3  # averagings of each parameter at the beginning
 GRID = {"mbit_s": (50, 200, 1000), "steps": (8, 32, 128), "mode": ("sync", "delayed", "local", "streaming")}
 
 
@@ -49,6 +50,11 @@ def peer(folder, work_s, parameters):
         opt.step()
         opt.zero_grad()
     return run.exit_code
+
+
+def fragments(arguments, cell):
+    """Rounds between two averagings of a parameter."""
+    return arguments.fragments if cell["mode"] == "streaming" else 1
 
 
 def bound(arguments, cell):
@@ -72,20 +78,22 @@ def start(folder, number, addresses, command):
         return subprocess.Popen([str(word) for word in words], stdout=output, stderr=output, env=environment)
 
 
-def rounds_of(folder):
-    """Seconds and samples of each round, from the log of the first peer."""
+def rounds_of(folder, skipped):
+    """Seconds and samples of the rounds that count, from the log of the first peer."""
     lines = (folder / "out/events-1.jsonl").read_text().splitlines()
-    commits = [event for event in map(json.loads, lines) if event["phase"] == "commit"][SKIPPED:]
+    commits = [event for event in map(json.loads, lines) if event["phase"] == "commit"][skipped:]
     times, samples = [one["t"] for one in commits], [one["samples_total"] for one in commits]
     return times[-1] - times[0], samples[-1] - samples[0]
 
 
 def measure(arguments, cell):
     with tempfile.TemporaryDirectory() as name:
-        folder, hosts = Path(name), NAMES[: arguments.peers]
+        folder, hosts, turns = Path(name), NAMES[: arguments.peers], fragments(arguments, cell)
+        parts = f", fragments: {turns}" if turns > 1 else ""
         (folder / "run.yaml").write_text(
-            f"training: {{target_batch_size: {arguments.peers}, rounds: {arguments.rounds + SKIPPED}, "
-            f"codec: {arguments.codec}, mode: {cell['mode']}}}\n"
+            f"training: {{target_batch_size: {arguments.peers}, "
+            f"rounds: {(arguments.rounds + SKIPPED) * turns}, "
+            f"codec: {arguments.codec}, mode: {cell['mode']}{parts}}}\n"
         )
         sites = "".join(f"  - {{name: {host}, nic: {cell['mbit_s']}mbit}}\n" for host in hosts)
         (folder / "bed.yaml").write_text(
@@ -97,13 +105,13 @@ def measure(arguments, cell):
         try:
             shown = subprocess.run([WAN, folder / "bed.yaml", "show"], check=True, capture_output=True)
             addresses = {host["name"]: host["address"] for host in json.loads(shown.stdout)["hosts"]}
-            work_s = cell["steps"] * arguments.step_s
+            work_s = cell["steps"] * arguments.step_s / turns
             command = ["--peer", folder, "--work-s", work_s, "--parameters", arguments.parameters]
             peers = [start(folder, n, addresses, command) for n in range(1, arguments.peers + 1)]
             codes = [process.wait(arguments.limit_s) for process in peers]
             if any(codes):
                 raise SystemExit((folder / f"peer-{codes.index(max(codes)) + 1}.txt").read_text())
-            seconds, samples = rounds_of(folder)
+            seconds, samples = rounds_of(folder, SKIPPED * turns)
         finally:
             subprocess.run([WAN, folder / "bed.yaml", "down"], check=True, stdout=sys.stderr)
     utilisation = samples / arguments.peers * work_s / seconds
@@ -123,6 +131,7 @@ def main():
     parser.add_argument("--peers", type=int, default=4)
     parser.add_argument("--parameters", type=int, default=30_800_000)
     parser.add_argument("--step-s", type=float, default=0.0253)
+    parser.add_argument("--fragments", type=int, default=4, help="of streaming")
     parser.add_argument("--rtt", default="1ms")
     parser.add_argument("--rounds", type=int, default=6, help="that count")
     parser.add_argument("--limit-s", type=float, default=900)

@@ -37,8 +37,9 @@ std::vector<Averager::Refused> Averager::open(Instant now, StepId step) {
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.round != step.round; });
   newest_ = step.round;
   custody_.open(step);
-  steps_.try_emplace(step, Reduction::Options{options_.self, step, options_.geometry, options_.codec,
-                                              options_.stochastic, options_.norm_cap, options_.rarely});
+  steps_.try_emplace(
+      step, Reduction::Options{options_.self, step, options_.fragments.of(step.round).geometry,
+                               options_.codec, options_.stochastic, options_.norm_cap, options_.rarely});
   const auto early = std::exchange(early_, {});
   early_bytes_.clear();
   std::vector<Refused> refused;
@@ -224,8 +225,9 @@ std::optional<Averager::Refused> Averager::on_bulk(Instant now, PeerId from, con
 void Averager::keep_early(Instant now, PeerId from, const wire::Message& message) {
   const auto* scatter = std::get_if<wire::Scatter>(&message);
   const Blob& payload = scatter != nullptr ? scatter->payload : std::get<wire::Gather>(message).payload;
-  const std::uint64_t vector = encoded_bytes(codec_of_mean(options_.codec), options_.geometry);
-  const std::uint64_t bound = kEarlyVectors * (vector + options_.geometry.segments() * kEarlyOverhead);
+  const Geometry& geometry = options_.fragments.largest();
+  const std::uint64_t vector = encoded_bytes(codec_of_mean(options_.codec), geometry);
+  const std::uint64_t bound = kEarlyVectors * (vector + geometry.segments() * kEarlyOverhead);
   std::uint64_t& kept = early_bytes_[from];
   const std::uint64_t bytes = kEarlyOverhead + payload.size();
   if (kept + bytes > bound) return;
@@ -282,8 +284,8 @@ Instant Averager::has_lines_until() const {
 // A peer that joins later, or resumes, is measured by its usual traffic.
 std::vector<PeerId> Averager::begin_probe(Instant now, const std::vector<wire::Member>& members) {
   const codec::Codec codec = codec_of_mean(options_.codec);
-  const Probe::Sizes sizes{encoded_bytes(codec, options_.geometry),
-                           encoded_bytes(codec, options_.geometry.segment_length)};
+  const Geometry& geometry = options_.fragments.largest();
+  const Probe::Sizes sizes{encoded_bytes(codec, geometry), encoded_bytes(codec, geometry.segment_length)};
   if (!std::exchange(may_probe_, false) || newest_ != 1 || sizes.vector_bytes < options_.probe_from)
     return {};
   std::vector<PeerId> targets = Probe::targets(options_.self, members);

@@ -14,6 +14,7 @@
 #include "average/bandwidth/bandwidth_meter.h"
 #include "average/bandwidth/probe.h"
 #include "average/custody.h"
+#include "average/fragments.h"
 #include "average/reduction/reduction.h"
 #include "base/ids.h"
 #include "base/rarely.h"
@@ -30,7 +31,7 @@ class Averager {
  public:
   struct Options {
     PeerId self;
-    Geometry geometry;
+    Fragments fragments;
     codec::Codec codec = codec::Codec::fp32;
     bool stochastic = false;       ///< Reduction::Options
     double norm_cap = 0;           ///< Reduction::Options
@@ -51,7 +52,7 @@ class Averager {
     std::string why;
   };
 
-  explicit Averager(Options options) : options_(std::move(options)), custody_(options_.geometry) {}
+  explicit Averager(Options options) : options_(std::move(options)), custody_(options_.fragments) {}
 
   // ---- steps
 

@@ -23,7 +23,7 @@ void Custody::open(StepId step) {
 // ---- giving
 
 void Custody::give(PeerId to, std::vector<Sum> sums) {
-  for (const Sum& sum : sums) TW_CHECK(sum.sum.values.size() == geometry_.length);
+  for (const Sum& sum : sums) TW_CHECK(sum.sum.values.size() == geometry().length);
   giving_ = Giving{to, std::move(sums)};
 }
 
@@ -31,10 +31,10 @@ std::optional<wire::Message> Custody::next_segment(PeerId to) {
   if (!giving_ || giving_->to != to || giving_->sum == giving_->sums.size()) return std::nullopt;
   const Sum& sum = giving_->sums[giving_->sum];
   const std::span<const float> values =
-      sum.sum.values.subspan(geometry_.first(giving_->segment), geometry_.size(giving_->segment));
+      sum.sum.values.subspan(geometry().first(giving_->segment), geometry().size(giving_->segment));
   wire::EntrustedSum message{step_, sum.slot, giving_->segment,
                              Blob::view(std::as_bytes(values), sum.sum.owner)};
-  if (++giving_->segment == geometry_.segments()) {
+  if (++giving_->segment == geometry().segments()) {
     ++giving_->sum;
     giving_->segment = 0;
   }
@@ -56,21 +56,21 @@ void Custody::on_new_link(PeerId peer) {
 // ---- keeping
 
 Status Custody::on_segment(PeerId from, const wire::EntrustedSum& told) {
-  const bool fits = told.slot < wire::kMostSlots && told.segment < geometry_.segments() &&
-                    told.payload.size() == geometry_.size(told.segment) * sizeof(float);
-  if (!fits) return Error{fmt::format("slot {}: not a segment of a sum of this run", told.slot)};
   if (told.step != step_) return Unit{};  // late: that round is decided
+  const bool fits = told.slot < wire::kMostSlots && told.segment < geometry().segments() &&
+                    told.payload.size() == geometry().size(told.segment) * sizeof(float);
+  if (!fits) return Error{fmt::format("slot {}: not a segment of a sum of this round", told.slot)};
   const Key key{from, told.slot};
   if (!arriving_.contains(key) && arriving_.size() + kept_.size() >= kMostKept)
     return Error{fmt::format("slot {}: no room for a further sum that is handed over", told.slot)};
   Arriving& sum = arriving_[key];
   if (!sum.values) {
     // owners: as Arriving says
-    sum.values = std::make_shared<std::vector<float>>(geometry_.length);
-    sum.here.assign(geometry_.segments(), false);
-    sum.missing = geometry_.segments();
+    sum.values = std::make_shared<std::vector<float>>(geometry().length);
+    sum.here.assign(geometry().segments(), false);
+    sum.missing = geometry().segments();
   }
-  std::memcpy(sum.values->data() + geometry_.first(told.segment), told.payload.bytes().data(),
+  std::memcpy(sum.values->data() + geometry().first(told.segment), told.payload.bytes().data(),
               told.payload.size());
   if (!sum.here[told.segment]) --sum.missing;
   sum.here[told.segment] = true;
@@ -119,7 +119,7 @@ GradientSum Custody::sum(std::uint32_t own) const {
 }
 
 std::uint64_t Custody::held_bytes() const {
-  return (arriving_.size() + kept_.size()) * geometry_.length * sizeof(float);
+  return (arriving_.size() + kept_.size()) * geometry().length * sizeof(float);
 }
 
 }  // namespace tw::average

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "average/reduction/geometry.h"
+#include "average/fragments.h"
 #include "average/reduction/gradient_sum.h"
 #include "base/ids.h"
 #include "base/result.h"
@@ -23,7 +23,7 @@ namespace tw::average {
 /// Memory, whatever remotes send: kMostKept vectors in fp32.
 class Custody {
  public:
-  explicit Custody(Geometry geometry) : geometry_(geometry) {}
+  explicit Custody(Fragments fragments) : fragments_(std::move(fragments)) {}
 
   /// Sums from all senders: as many as there are slots for sums of others.
   static constexpr std::size_t kMostKept = wire::kMostSlots - wire::kLeaseSlots;
@@ -97,7 +97,10 @@ class Custody {
   bool is_whole(const Whole& word) const;
   bool is_finite(const Whole& word) const;
 
-  Geometry geometry_;
+  /// Of the sums of the round.
+  const Geometry& geometry() const { return fragments_.of(step_.round).geometry; }
+
+  Fragments fragments_;
   StepId step_;
   std::optional<Giving> giving_;
   std::map<Key, Arriving> arriving_;

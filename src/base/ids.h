@@ -20,11 +20,9 @@ inline std::string to_string(PeerId peer) { return std::to_string(peer.value); }
 /// Rounds count from 1; 0 is the genesis record, before any update.
 using Round = std::uint64_t;
 
-/// One averaging: of one fragment of the vector in one round of one history. Today vectors are averaged
-/// whole: fragment 0.
+/// One averaging: in one round of one history.
 struct StepId {
   Round round = 0;
-  std::uint32_t fragment = 0;
   std::uint64_t after = 0;  ///< half of the digest of the record before: other histories have rounds, too
 
   auto operator<=>(const StepId&) const = default;

@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "average/reduction/geometry.h"
 #include "bind/shard_data.h"
 #include "host/system/environment.h"
 #include "host/system/signal_tap.h"
@@ -53,17 +52,16 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
       verdict_(host::environment_value("TRADEWIND_VERDICT")),
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
-  const std::uint64_t length = plan_.model.parameters();
-  const average::Geometry geometry{length, average::usual_segment_length(length)};
+  const average::Fragments fragments = fragments_of(session.run, work_);
   // owners: see state()
   state_ = std::make_shared<train::TrainState>(
-      work_, session.run, make_caller_optimizer(plan_.model, plan_.callbacks, plan_.threads),
-      hooks_of(plan_.model, plan_.callbacks), geometry);
+      work_, session.run, fragments, make_caller_optimizer(plan_.model, plan_.callbacks, plan_.threads),
+      hooks_of(plan_.model, plan_.callbacks));
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
   executor_ = std::make_unique<host::CallerExecutor>(loop_, failed);
   beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);
   const train::EngineLearner::Options options{
-      .run = session.run, .geometry = geometry, .chunk_bytes = session.chunk_bytes};
+      .run = session.run, .fragments = fragments, .chunk_bytes = session.chunk_bytes};
   auto engine = std::make_unique<train::EngineLearner>(state_, options, *executor_, *beside_);
   auto learner = std::make_unique<CallerLearner>(std::move(engine), plan_.grain);
   learner_ = learner.get();

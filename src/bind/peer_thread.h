@@ -63,6 +63,9 @@ class PeerThread final : public world::EventSink {
   // owners: the learner, and each vector that the program holds
   const std::shared_ptr<train::TrainState>& state() const { return state_; }
 
+  /// Of the vector, as rounds average it.
+  const average::Fragments& fragments() const { return state_->fragments(); }
+
   // ---- any thread
   View view() const;
   /// Lines of JSON, since the last call.

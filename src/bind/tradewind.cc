@@ -278,6 +278,17 @@ int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indi
   });
 }
 
+int tw_fragment(tw_peer* peer, uint64_t round, uint64_t* first, uint64_t* count) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (first == nullptr || count == nullptr) return misuse("a null pointer");
+    const average::Fragment& fragment = peer->thread->fragments().of(round);
+    *first = fragment.first;
+    *count = fragment.geometry.length;
+    return int{TW_OK};
+  });
+}
+
 int tw_done(tw_peer* peer, const tw_gradient* gradient) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);

@@ -30,7 +30,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 10
+#define TW_ABI 11
 
 enum tw_status {
   TW_OK = 0,
@@ -132,10 +132,9 @@ typedef struct {
    * works again. The same texts are events of the phase "warn" (tw_events). Null: they go to stderr. */
   void (*warn)(void* user, const char* text);
 
-  /* Adds to `sum` what was computed in all orders that tw_done took since the last call, all of this round,
-   * and begins at zero: gradients can stay on a device. The modes local and streaming need it: samples x (own
-   * parameters when the change began - now); the groups are the outer step (docs/modes.md). Called when a sum
-   * is due, before `load`, and inside tw_busy. Null: tw_done hands gradients in. */
+  /* Adds to `sum`, of the round's tw_fragment, what was computed since the last call, and begins at zero: so
+   * gradients can stay on a device. Modes local and streaming need it: samples x (own parameters when the
+   * change began - now); groups are the outer step. Called before `load` and in tw_busy. Null: as tw_done. */
   int (*contribution)(void* user, uint64_t round, float* sum, uint64_t count);
 } tw_calls;
 
@@ -177,6 +176,8 @@ TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int6
  * will come: time to load them. *count: room, then the number written; 0 if none are known. They may still
  * move to other peers. */
 TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
+/* The part of the vector that this round averages: all of it but with training.fragments. */
+TW_API int tw_fragment(tw_peer* peer, uint64_t round, uint64_t* first, uint64_t* count);
 
 typedef struct {
   const tw_tensor* gradients; /* as many as the model has tensors; null with tw_calls.contribution */
@@ -226,8 +227,7 @@ TW_API void tw_free(char* text);
 
 /* ---- the end */
 
-/* Contributes its work and leaves after the round; at_once: does not wait for it. tw_next then returns
- * TW_FINISHED. */
+/* Contributes its work and leaves after the round; at_once: now. tw_next then returns TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
 
 /* A signal arrived at the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the

@@ -75,9 +75,19 @@ std::optional<Ballot> Leading::consider() {
   const std::uint32_t wait_for =
       core_.part.outset() == Part::Outset::awaits_company ? core_.options.wait_for : 0;
   const SwarmOptions& options = core_.options;
-  lead_.emplace(Lead::Options{self, options.lease, options.segments, options.rounds, wait_for,
-                              options.patience, core_.last_round.expected(), options.division, options.rarely,
-                              core_.last_round.shares(), options.sum_bytes, core_.membership.stances()},
+  const Averaged& averaged = averaged_in(options, head.round + 1);
+  lead_.emplace(Lead::Options{self,
+                              options.lease,
+                              averaged.segments,
+                              options.rounds,
+                              wait_for,
+                              options.patience,
+                              core_.last_round.expected(),
+                              {averaged.bytes, options.sites},
+                              options.rarely,
+                              core_.last_round.shares(),
+                              averaged.sum_bytes,
+                              core_.membership.stances()},
                 head, ballot, core_.now);
   began_at_ = core_.now;
   knows_ = core_.membership.roster().version();

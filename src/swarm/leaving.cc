@@ -95,10 +95,12 @@ void Leaving::go_early() {
   RangeSet done;
   for (const wire::SlotProgress& slot : slots) done.add(slot.done);
   world::Event event{core_.now, world::Phase::handover, core_.head()->round + 1, order.to};
-  event.numbers = {{"bytes", static_cast<double>(slots.size() * core_.options.sum_bytes)},
-                   {"took_s", to_seconds(core_.farewell.since_order(core_.now))},
-                   {"samples", static_cast<double>(core_.options.lease.samples(done))},
-                   {"round_left_s", order.round_left_s}};
+  event.numbers = {
+      {"bytes",
+       static_cast<double>(slots.size() * averaged_in(core_.options, core_.head()->round + 1).sum_bytes)},
+      {"took_s", to_seconds(core_.farewell.since_order(core_.now))},
+      {"samples", static_cast<double>(core_.options.lease.samples(done))},
+      {"round_left_s", order.round_left_s}};
   core_.outputs.report(std::move(event));
   core_.part.end();
   core_.outputs.ask_owner(Ended{left + ": peer " + to_string(order.to) + " has what this one did"});

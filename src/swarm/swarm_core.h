@@ -27,6 +27,13 @@
 namespace tw::swarm {
 
 /// Options of a Swarm.
+/// Sizes of what a round averages.
+struct Averaged {
+  std::uint64_t segments = 0;
+  WireBytes bytes{};
+  std::uint64_t sum_bytes = 0;  ///< of a sum that a leaving peer hands over
+};
+
 struct SwarmOptions {
   wire::Member self;
   Digest run;
@@ -38,14 +45,17 @@ struct SwarmOptions {
   std::uint32_t wait_for = 1;
   std::vector<std::string> bootstrap;  ///< addresses to dial while no peer is linked there
   LeaseBook::Options lease;
-  std::uint64_t segments = 0;
-  std::uint64_t grain = 1;  ///< microbatches that this peer computes at once, initially
+  std::vector<Averaged> averaged{{}};  ///< by rounds, which take turns
+  std::uint64_t grain = 1;             ///< microbatches that this peer computes at once, initially
   Round rounds = 0;
   Duration patience{};
-  DivisionOptions division{};
-  std::uint64_t sum_bytes = 0;  ///< size of a gradient sum that a leaving peer hands over
+  SiteUse sites = SiteUse::automatic;
   Rarely rarely{};
 };
+
+inline const Averaged& averaged_in(const SwarmOptions& options, Round round) {
+  return options.averaged[round % options.averaged.size()];
+}
 
 /// Messages, actions and events of a swarm, until its owner takes them.
 class Outputs {

@@ -32,7 +32,7 @@ class Follower {
     Swarm::Options options{.self = member(2), .run = kRun};
     options.bootstrap = {"p1"};
     options.lease = {64, 4};
-    options.segments = 12;
+    options.averaged = {{.segments = 12}};
     options.rounds = 100;
     options.patience = 10s;
     return options;

@@ -38,7 +38,7 @@ class Pool {
                            .returns = returns,
                            .wait_for = setup_.wait_for,
                            .lease = setup_.lease,
-                           .segments = 12,
+                           .averaged = {{.segments = 12}},
                            .rounds = setup_.rounds,
                            .patience = setup_.patience};
     if (setup_.token.empty()) setup_.token = {id};

@@ -25,8 +25,9 @@ constexpr Duration kAnswerPatience = 10s;
 }  // namespace
 
 Fetch::Fetch(Options options) : options_(std::move(options)), sources_(options_.window, options_.rarely) {
-  for (const ChunkLayout& layout : {options_.state, options_.mean})
-    TW_CHECK(layout.bytes > 0 && layout.chunk_bytes > 0);
+  const auto is_layout = [](const ChunkLayout& one) { return one.bytes > 0 && one.chunk_bytes > 0; };
+  TW_CHECK(is_layout(options_.state) && !options_.means.empty());
+  TW_CHECK(std::ranges::all_of(options_.means, is_layout));
 }
 
 // A fetch begins and stops at any time; the stages in between have an order.
@@ -52,7 +53,8 @@ void Fetch::enter(Stage next) {
 }
 
 const ChunkLayout& Fetch::layout() const {
-  return wanted_.kind == ObjectKind::state ? options_.state : options_.mean;
+  if (wanted_.kind == ObjectKind::state) return options_.state;
+  return options_.means[wanted_.round % options_.means.size()];
 }
 
 void Fetch::want_state(Instant now, const std::vector<PeerId>& sources) {

@@ -56,7 +56,7 @@ class Fetch {
   struct Options {
     Digest run;
     ChunkLayout state;
-    ChunkLayout mean;         ///< a chunk is an encoded segment
+    std::vector<ChunkLayout> means{};  ///< by rounds, which take turns; a chunk is an encoded segment
     std::size_t window = 16;  ///< chunk asks under way for each source; below Donor::Options::max_chunk_asks
     Rarely rarely{};
   };

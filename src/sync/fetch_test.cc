@@ -17,7 +17,7 @@ constexpr PeerId kCleo{13};
 Fetch::Options options(std::size_t window = 4) {
   return {sample::kRun,
           {sample::kStateBytes, sample::kChunkBytes},
-          {sample::kMeanBytes, sample::kSegmentBytes},
+          {{sample::kMeanBytes, sample::kSegmentBytes}},
           window};
 }
 

@@ -204,7 +204,7 @@ class World {
   std::map<PeerId, Member> members_;
   Fetch fetch_{{sample::kRun,
                 {sample::kStateBytes, sample::kChunkBytes},
-                {sample::kMeanBytes, sample::kSegmentBytes},
+                {{sample::kMeanBytes, sample::kSegmentBytes}},
                 4}};
   Instant now_{};
   std::optional<Round> at_;

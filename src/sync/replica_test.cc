@@ -22,7 +22,7 @@ constexpr PeerId kNewcomer{21};
 Replica::Options replica_options() {
   return {.fetch = {sample::kRun,
                     {sample::kStateBytes, sample::kChunkBytes},
-                    {sample::kMeanBytes, sample::kSegmentBytes}}};
+                    {{sample::kMeanBytes, sample::kSegmentBytes}}}};
 }
 
 Replica::Others others(const std::vector<PeerId>& sources, const wire::Record& best) {

@@ -70,7 +70,7 @@ class Writer {
     put(static_cast<std::uint8_t>((marks.founds ? 1 : 0) | (marks.anchor ? 2 : 0)));
   }
 
-  void put(const StepId& step) { (*this)(step.round, step.fragment, step.after); }
+  void put(const StepId& step) { (*this)(step.round, step.after); }
 
   void put(const Range& range) { (*this)(range.first, range.count); }
 
@@ -174,16 +174,7 @@ class Reader {
     rest_ = rest_.subspan(size);
   }
 
-  /// Vectors have its fragment.
-  void get(StepId& step) {
-    (*this)(step.round, step.fragment, step.after);
-    if (step.fragment >= kFragments) failed_ = true;
-  }
-
-  void get(Plan& plan) {
-    Plan::fields(plan, *this);
-    if (plan.fragment >= kFragments) failed_ = true;
-  }
+  void get(StepId& step) { (*this)(step.round, step.after); }
 
   void get(Range& range) { (*this)(range.first, range.count); }
 

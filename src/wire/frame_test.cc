@@ -53,15 +53,7 @@ class Filler {
 
   void fill(PeerId& peer) { fill(peer.value); }
 
-  void fill(StepId& step) {
-    (*this)(step.round, step.after);
-    step.fragment = static_cast<std::uint32_t>(prng_.below(kFragments));
-  }
-
-  void fill(Plan& plan) {
-    Plan::fields(plan, *this);
-    plan.fragment = static_cast<std::uint32_t>(prng_.below(kFragments));
-  }
+  void fill(StepId& step) { (*this)(step.round, step.after); }
 
   void fill(std::string& text) {
     text.resize(prng_.below(30));
@@ -257,22 +249,6 @@ TEST(Frame, refuses_values_out_of_their_range) {
   EXPECT_TRUE(decode(encode(Commit{record})));
   record.members.push_back({PeerId{1}, "here:3", 3});
   EXPECT_FALSE(decode(encode(Commit{record}))) << "two processes of one id are members";
-}
-
-TEST(Frame, refuses_a_fragment_that_vectors_lack) {
-  const StepId known{7, kFragments - 1}, unknown{7, kFragments};
-  EXPECT_TRUE(decode(encode(Vote{known})));
-  EXPECT_FALSE(decode(encode(Vote{unknown})));
-  EXPECT_FALSE(decode(encode(StallReport{unknown})));
-  EXPECT_FALSE(decode(encode(Scatter{unknown})));
-  EXPECT_FALSE(decode(encode(Gather{unknown})));
-  Plan plan;
-  plan.fragment = kFragments - 1;
-  EXPECT_TRUE(decode(encode(plan)));
-  plan.fragment = kFragments;
-  EXPECT_FALSE(decode(encode(plan)));
-  EXPECT_FALSE(decode(encode(Promise{.plan = plan})));
-  EXPECT_FALSE(decode(encode(Promise{.accepted = Accepted{plan, {}}})));
 }
 
 TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_not_have) {

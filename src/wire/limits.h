@@ -9,7 +9,7 @@
 /// message that names more than a round can have.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 20;
+inline constexpr std::uint32_t kProtocolVersion = 21;
 
 // ---- frames: refused before anything is allocated for them
 inline constexpr std::size_t kMaxHeadBytes = 1 << 20;
@@ -24,7 +24,6 @@ inline constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 103
 // ---- what a round can have
 inline constexpr std::uint32_t kLeaseSlots = 48;  ///< slots of a peer that leases go to; each costs a vector
 inline constexpr std::uint32_t kMostSlots = 64;   ///< with those for sums that peers which left handed over
-inline constexpr std::uint32_t kFragments = 1;    ///< of a vector, each averaged in a step of its own
 inline constexpr std::size_t kMostSites = 256;    ///< sites of a plan; each costs a table of owners
 inline constexpr double kMostBytesPerS = 1e12;    ///< no peer or link is faster
 inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot be computed

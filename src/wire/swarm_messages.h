@@ -123,13 +123,11 @@ struct Plan {
   double expected_s = 0;             ///< expected time of averaging; 0: not known
   /// Each participant is in one; Contribution::group indexes them. Empty: all are in one, with `shares`.
   std::vector<SitePlan> sites;
-  std::uint32_t fragment = 0;  ///< of the vector: the one that is averaged
 
-  StepId step() const { return {draft.round, fragment, draft.parent.high}; }
+  StepId step() const { return {draft.round, draft.parent.high}; }
 
   static void fields(auto& self, auto&& field) {
-    field(self.ballot, self.version, self.fragment, self.draft, self.shares, self.participants,
-          self.expected_s, self.sites);
+    field(self.ballot, self.version, self.draft, self.shares, self.participants, self.expected_s, self.sites);
   }
 
   bool operator==(const Plan&) const = default;

@@ -23,7 +23,7 @@ class FetchStory {
       : input_(input),
         options_{sync::sample::kRun,
                  {sync::sample::kStateBytes, sync::sample::kChunkBytes},
-                 {sync::sample::kMeanBytes, sync::sample::kSegmentBytes}},
+                 {{sync::sample::kMeanBytes, sync::sample::kSegmentBytes}}},
         fetch_(options_),
         history_(sync::sample::history(1, 3)) {
     options_.window = 4;
@@ -130,7 +130,7 @@ class FetchStory {
     (void)fetch_.next_step();
     (void)fetch_.gone();
     if (const auto image = fetch_.take_state()) judge(image->chunks, image->digests, options_.state);
-    if (const auto mean = fetch_.take_mean()) judge(mean->segments, {}, options_.mean);
+    if (const auto mean = fetch_.take_mean()) judge(mean->segments, {}, options_.means.front());
   }
 
   static void judge(const std::vector<Blob>& chunks, const std::vector<Digest>& digests,

@@ -142,9 +142,6 @@ class Fitting {
 
   void fit(wire::Recall& m) { set(m.round, material_.round()); }
 
-  /// Decoders refuse the fragments that vectors lack (wire/frame_test.cc).
-  void fit(wire::Plan& m) { m.fragment %= wire::kFragments; }
-
   void fit(wire::Vote& m) {
     const wire::Plan& plan = material_.plans.back();
     set(m.step, plan.step());

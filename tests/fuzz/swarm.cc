@@ -43,10 +43,9 @@ class SwarmStory {
     options.wait_for = static_cast<std::uint32_t>(1 + input.below(3));
     if (!options.founder) options.bootstrap = {"p2"};
     options.lease = {material.microbatches * material.microbatch - input.below(2), material.microbatch};
-    options.segments = material.segments;
+    options.averaged = {{material.segments, {1 << 20, 1 << 20}}};
     options.rounds = 3 + input.below(3);
     options.patience = 5s;
-    options.division.bytes = {1 << 20, 1 << 20};
     return options;
   }
 

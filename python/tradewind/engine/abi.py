@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 10
+TW_ABI = 11
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -200,6 +200,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
     "tw_samples": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), c_size_t]),
     "tw_ahead": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), POINTER(c_size_t)]),
+    "tw_fragment": (c_int, [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)]),
     "tw_waited": (c_int, [c_void_p, c_double]),
     "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),

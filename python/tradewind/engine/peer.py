@@ -104,6 +104,8 @@ class Engine(Protocol):
 
     def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]: ...
 
+    def fragment(self, round: int) -> Tuple[int, int]: ...
+
     def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool: ...
 
     def waited(self, seconds: float) -> None: ...
@@ -280,6 +282,12 @@ class Peer:
             self._library.tw_ahead(self._handle, dataset_size, block, indices, ctypes.byref(count))
         )
         return list(indices[: count.value])
+
+    def fragment(self, round: int) -> Tuple[int, int]:
+        """(place of the first, number) of the values of the vector that this round averages."""
+        first, count = ctypes.c_uint64(), ctypes.c_uint64()
+        self._check(self._library.tw_fragment(self._handle, round, ctypes.byref(first), ctypes.byref(count)))
+        return first.value, count.value
 
     def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool:
         """Hands in the gradient of `work.samples` samples (None: Calls.contribution() will); False: too late, nothing

@@ -202,6 +202,10 @@ class NodeVectors:
         """Not in a group."""
         return []
 
+    def fragment(self, round: int) -> Tuple[int, int]:
+        """Not in a group."""
+        return 0, len(self._arrays[0])
+
     def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool:
         """Rank 0 does."""
         return True

@@ -9,7 +9,8 @@ With P the run's parameters (the engine's vector) and L the model's own:
     load            L = P + what this peer contributed to later rounds
 
 The base is where the change to contribute began: P at first, and L at the last contribution. With overlap P is one
-round behind, so a load keeps this peer's newest contribution in L.
+round behind, so a load keeps this peer's newest contribution in L. With fragments all of this holds for the values that
+a round averages, and their change is that since their last turn.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import ctypes
 import math
 from contextlib import contextmanager, nullcontext
-from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -31,6 +32,7 @@ from .optimizers import refuse_optimizer
 from .trained import Begun, Trained, TrainedOptions
 
 MODES = ("local", "streaming")
+Fragment = Tuple[int, int]  # place of the first value in the vector, number of values
 
 
 class OuterStep:
@@ -60,85 +62,144 @@ class OuterStep:
         return [f"outer: rate {self._rate} momentum {self._momentum}"]
 
 
+class _Change:
+    """What one fragment of L changed, as far as it is in no mean yet."""
+
+    def __init__(self) -> None:
+        self.round = 0  # in whose contribution all of L - base is; 0: it is in none
+        self.earlier: Dict[int, torch.Tensor] = {}  # round: what was contributed to it before the base
+
+
+class CopyOptions(NamedTuple):
+    """fragment(round): of the vector, which this round averages. overlaps: the engine's vector changes while a contribution
+    is in no mean yet.
+    """
+
+    fragment: Callable[[int], Fragment]
+    overlaps: bool
+
+
+class Piece(NamedTuple):
+    """Values of one tensor of the model that a fragment of the vector has."""
+
+    entry: Entry  # of these values: flat ones where they are not the whole tensor
+    values: torch.Tensor
+    whole: Optional[torch.Tensor] = None  # the tensor, where `values` are a copy out of it
+    begin: int = 0  # place of the first one in it
+
+    def parts(self) -> Iterator[Piece]:
+        """The same in pieces that cross to the host at once."""
+        for entry, values in pieces([(self.entry, self.values)], Crossing.BUCKET):
+            yield Piece(entry, values, self.whole, self.begin + entry.first - self.entry.first)
+
+    def put(self, values: torch.Tensor) -> torch.Tensor:
+        """The tensor gets them. Returns them as it has them."""
+        held = values if self.values.dtype == torch.float32 else values.to(self.values.dtype)
+        if self.whole is None:
+            self.values.copy_(held)
+            return held
+        rows = self.whole.contiguous()
+        rows.view(-1)[self.begin : self.begin + self.entry.values].copy_(held)
+        self.whole.copy_(rows)
+        return held
+
+
+def piece_of(entry: Entry, tensor: torch.Tensor, fragment: Fragment) -> Optional[Piece]:
+    """What the fragment has of the tensor, which is the entry's."""
+    first, count = fragment
+    begin, end = max(first - entry.first, 0), min(first + count - entry.first, entry.values)
+    if begin >= end:
+        return None
+    if end - begin == entry.values:
+        return Piece(entry, tensor)
+    values = tensor.detach().reshape(-1)[begin:end]
+    cut = entry._replace(tensor=values, first=entry.first + begin, values=end - begin)
+    return Piece(cut, values, None if tensor.is_contiguous() else tensor.detach(), begin)
+
+
 class OwnCopy:
-    """The model's own values, beside the run's in the engine's vector."""
+    """The model's own values, beside the run's in the engine's vector.
+
+    A round averages a fragment of the vector, in turn. What the others changed since their last turn stays in L.
+    """
 
     def __init__(
-        self, parameters: int, entries: Sequence[Entry], tensors: Any, flat: torch.Tensor, overlaps: bool
+        self, entries: Sequence[Entry], statistics: int, tensors: Any, flat: torch.Tensor, options: CopyOptions
     ) -> None:
-        """parameters: entries before those of buffers. tensors(): the model's, as they are now. flat: the engine's, which
-        with `overlaps` changes while a contribution is in no mean yet.
+        """statistics: place of the first one; they follow the parameters. tensors(): the model's, as they are now. flat:
+        the engine's vector.
         """
-        self._parameters = parameters
         self._entries = tuple(entries)
-        statistics = self._entries[parameters:]
-        self._statistics = statistics[0].first if statistics else len(flat)
+        self._statistics = statistics
         self._of_model = tensors
         self._held: Optional[List[torch.Tensor]] = None  # L, while the model has the run's parameters
         self._flat = flat
-        self._overlaps = overlaps
+        self._options = options
         self._crossing = Crossing()
         self._scratch = torch.empty(0)  # as the largest piece
         self._base: Optional[torch.Tensor] = None  # None: the run's parameters
-        self._round = 0  # in whose contribution all of L - base is; 0: it is in none
-        self._earlier: Dict[int, torch.Tensor] = {}  # round: what was contributed to it before the base
+        self._changes: Dict[Fragment, _Change] = {}
         self._counted: Dict[int, int] = {}  # round: samples contributed to it
-        self.samples = 0  # of the change that is not contributed
-
-    def _tensors(self) -> List[torch.Tensor]:
-        """L."""
-        found: List[torch.Tensor] = self._of_model() if self._held is None else self._held
-        return found
+        self.samples = 0  # of the round, that are not contributed
 
     @property
     def is_held(self) -> bool:
         """Whether the model has the run's parameters."""
         return self._held is not None
 
-    def _placed(self) -> List[Placed]:
-        """L, in pieces."""
-        return list(pieces(list(zip(self._entries, self._tensors())), Crossing.BUCKET))
+    def _tensors(self) -> List[torch.Tensor]:
+        """L."""
+        found: List[torch.Tensor] = self._of_model() if self._held is None else self._held
+        return found
 
-    def _own(self) -> Iterator[Placed]:
-        """L, on the host."""
-        return self._crossing.each(self._placed())
+    def _pieces(self, fragment: Fragment) -> List[Piece]:
+        """L's values in the fragment."""
+        pairs = zip(self._entries, self._tensors())
+        found = (piece_of(entry, tensor, fragment) for entry, tensor in pairs)
+        return [part for piece in found if piece is not None for part in piece.parts()]
 
-    def _changes(self) -> Iterator[Placed]:
+    def _changed(self, parts: Sequence[Piece]) -> Iterator[Placed]:
         """L - base, on the host; each is valid until the next one is asked for."""
         base = self._flat if self._base is None else self._base
         if self._scratch.numel() == 0:
-            self._scratch = torch.empty(max(entry.values for entry, _ in self._placed()))
-        for entry, own in self._own():
+            self._scratch = torch.empty(max(piece.entry.values for piece in self._pieces((0, len(self._flat)))))
+        for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in parts]):
             change = view_of(self._scratch, entry._replace(first=0))
             yield entry, torch.sub(own, view_of(base, entry), out=change)
 
     @torch.no_grad()
     def begin_step(self) -> None:
         """The model is about to change: after a contribution, a new change begins."""
-        if not self._round:
-            return
-        if self._round not in self._earlier:
-            self._earlier[self._round] = torch.zeros_like(self._flat)
-        for entry, change in self._changes():
-            view_of(self._earlier[self._round], entry).add_(change)
-        self._round, self._base = 0, self._new_base()
-        for entry, own in self._own():
-            view_of(self._base, entry).copy_(own)
+        for fragment, change in self._changes.items():
+            if change.round:
+                self._begin_change(fragment, change)
 
-    def _new_base(self) -> torch.Tensor:
-        return torch.empty_like(self._flat) if self._base is None else self._base
+    def _begin_change(self, fragment: Fragment, of: _Change) -> None:
+        first, count = fragment
+        if of.round not in of.earlier:
+            of.earlier[of.round] = torch.zeros(count)
+        parts = self._pieces(fragment)
+        for entry, change in self._changed(parts):
+            view_of(of.earlier[of.round], entry._replace(first=entry.first - first)).add_(change)
+        of.round = 0
+        if self._base is None:
+            self._base = torch.empty_like(self._flat)
+        for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in parts]):
+            view_of(self._base, entry).copy_(own)
 
     @torch.no_grad()
     def contribute(self, round: int, total: torch.Tensor) -> None:
-        """Adds samples x change to float32 [values of the vector]. MisuseError: it is not finite.
+        """Adds samples x change to float32 [values of the round's fragment]. MisuseError: it is not finite.
 
         Of the second contribution to a round, as much as makes both together all samples x the whole change.
         """
         self.begin_step()  # what no step changed since the last contribution adds nothing
-        samples, self.samples, self._round = self.samples, 0, round
-        before, earlier = self._counted.get(round, 0), self._earlier.get(round)
+        fragment = self._options.fragment(round)
+        of = self._changes.setdefault(fragment, _Change())
+        samples, self.samples, of.round = self.samples, 0, round
+        before, earlier = self._counted.get(round, 0), of.earlier.get(round)
         self._counted[round] = before + samples
-        for entry, change in self._changes():
+        for entry, change in self._changed(self._pieces(fragment)):
             if not math.isfinite(float(change.sum())):
                 raise MisuseError(
                     f"{entry.name} is not finite: a step of the loop's own optimizer made it so. Use a lower learning"
@@ -146,34 +207,43 @@ class OwnCopy:
                 )
             # A gradient points uphill; statistics (after the parameters) get the mean change itself.
             sign = -1 if entry.first < self._statistics else 1
-            view_of(total, entry).add_(change, alpha=sign * (before + samples))
+            at = entry._replace(first=entry.first - fragment[0])
+            view_of(total, at).add_(change, alpha=sign * (before + samples))
             if earlier is not None:
-                view_of(total, entry).add_(view_of(earlier, entry), alpha=sign * samples)
-        total[: self._parameters] += samples  # each parameter took part
+                view_of(total, at).add_(view_of(earlier, at), alpha=sign * samples)
 
     @torch.no_grad()
     def load(self, round: int, restored: bool) -> None:
         """P is that after this round: what was contributed to it, or is in no mean, is no longer L's own. restored: P
         is that of others.
         """
-        kept = [] if restored else [change for of, change in self._earlier.items() if of > round]
-        pending = self._round > round and not restored
-        placed = self._placed()
-        tensors = {entry.first: tensor for entry, tensor in placed}
-        base = self._new_base() if self._overlaps else None
-        for entry, change in self._changes() if pending else ((entry, None) for entry, _ in placed):
-            target = view_of(self._flat, entry)
+        whole = (0, len(self._flat))
+        fragment = whole if restored else self._options.fragment(round)
+        of = _Change() if restored else self._changes.get(fragment, _Change())
+        parts = self._pieces(fragment)
+        if self._options.overlaps and self._base is None:
+            self._base = torch.empty_like(self._flat)
+        # Of a fragment that had its turn, the steps since then are in no contribution.
+        steps = fragment != whole and not of.round
+        pending = steps or of.round > round
+        kept = [change for to, change in of.earlier.items() if to > round]
+        by_place = {piece.entry.first: piece for piece in parts}
+        for entry, change in self._changed(parts) if pending else ((piece.entry, None) for piece in parts):
+            base = view_of(self._flat, entry)
             for earlier in kept:
-                target = target + view_of(earlier, entry)
-            target = target if change is None else change.add_(target)
-            tensor = tensors[entry.first]
-            held = target if tensor.dtype == torch.float32 else target.to(tensor.dtype)
-            tensor.copy_(held)
-            if base is not None:
-                view_of(base, entry).copy_(held)
+                base = base + view_of(earlier, entry._replace(first=entry.first - fragment[0]))
+            own = base if change is None else change.add_(base)
+            held = by_place[entry.first].put(own)
+            if self._base is not None:
+                view_of(self._base, entry).copy_(base if steps else held)
         # What is kept is forgotten here: the next load settles it, and what is contributed to its round until then
         # (work of others that was lost) counts as a change of its own. A vector less.
-        self._earlier, self._counted, self._round, self._base, self.samples = {}, {}, 0, base, 0
+        self._changes.pop(fragment, None)
+        if restored:
+            self._changes = {}
+        self._counted, self.samples = {}, 0
+        if not self._options.overlaps:
+            self._base = None
         if self._held is not None:
             self._show()
 
@@ -231,6 +301,10 @@ class LocallyTrained(Trained):
         kind = values["training.outer"]
         return OuterStep(layout, kind, float(values["training.outer_rate"]), float(values["training.outer_momentum"]))
 
+    def _groups(self) -> Tuple[Group, ...]:
+        # The values that elsewhere count updates stay as they are: each parameter takes part in its fragment's rounds.
+        return (Group(1, 0.0, kind=abi.TW_SGD), *self._rule.groups(), *self._averages())
+
     def _averages(self) -> Tuple[Group, ...]:
         return tuple(Group(tensors, kind=abi.TW_AVERAGE) for _, tensors in self._layout.averages)
 
@@ -239,11 +313,11 @@ class LocallyTrained(Trained):
         super().bind(engine)
         layout = self._layout
         self._copy = OwnCopy(
-            len(layout.parameters),
-            [*layout.parameters, *layout.buffers],
+            layout.entries,
+            layout.buffers[0].first if layout.buffers else len(self.flat),
             lambda: [*self._tensors, *(one.tensor for one in layout.moving)],
             self.flat,
-            self._settings["training.mode"] == "streaming",
+            CopyOptions(engine.fragment, self._settings["training.mode"] == "streaming"),
         )
 
     def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:

@@ -106,7 +106,9 @@ TEST(JobFile, every_mode_of_a_run_is_taken_and_two_of_them_hide_averaging) {
     const auto job = read_job("job.yaml", std::string(kShort) + "mode: " + mode + "\n");
     ASSERT_TRUE(job.ok()) << job.error().message;
     EXPECT_EQ(job.value().mode, mode);
-    EXPECT_EQ(workload_of(job.value(), "job.yaml").value().delayed, hides) << mode;
+    const Workload workload = workload_of(job.value(), "job.yaml").value();
+    EXPECT_EQ(workload.delayed, hides) << mode;
+    EXPECT_EQ(workload.bytes_per_param, mode == std::string("streaming") ? 0.5 : 2) << "a fragment a round";
     EXPECT_EQ(job.value().settings, std::vector{std::string("training.mode=") + mode});
   }
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "average/reduction/geometry.h"
+#include "average/fragments.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/time.h"
@@ -32,7 +32,7 @@ struct Rules {
   std::uint64_t target_batch_size = 0;
   std::uint64_t microbatch = 0;
   codec::Codec codec = codec::Codec::fp32;
-  average::Geometry geometry;
+  average::Fragments fragments = average::Geometry{};
   bool stochastic = false;      ///< RunOptions::dithers()
   bool error_feedback = false;  ///< RunOptions::feeds_back()
   bool exact_batches = false;   ///< RunOptions::exact_batches
@@ -62,6 +62,9 @@ struct Rules {
   std::function<bool(std::uint64_t sample)> broken{};
 
   bool overlaps() const { return train::overlaps(mode); }
+
+  /// Of the vector that this round averages.
+  const average::Geometry& geometry(Round round) const { return fragments.of(round).geometry; }
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
 };

@@ -24,7 +24,7 @@ constexpr Duration kAftermath = 15s;
 std::optional<Digest> parameters_before(std::span<const std::byte> bytes, const Rules& rules) {
   if (!rules.overlaps()) return std::nullopt;
   Digest before;
-  const std::size_t mean = encoded_bytes(codec_of_mean(rules.codec), rules.geometry);
+  const std::size_t mean = encoded_bytes(codec_of_mean(rules.codec), rules.fragments.largest());
   const std::size_t words = (std::max(mean, 2 * sizeof(before)) + sizeof(float) - 1) / sizeof(float);
   const auto late = bytes.last((1 + words) * sizeof(float));
   float stage = 0;
@@ -35,7 +35,7 @@ std::optional<Digest> parameters_before(std::span<const std::byte> bytes, const 
 
 /// Digest of the parameters in an image after its record, from its bytes; nothing when it holds fewer.
 std::optional<Digest> parameters_in(const sync::StateImage& image, const Rules& rules) {
-  const std::uint64_t length = rules.geometry.length;
+  const std::uint64_t length = rules.fragments.length();
   std::vector<std::byte> bytes;
   for (const Blob& chunk : image.chunks) {
     bytes.insert(bytes.end(), chunk.bytes().begin(), chunk.bytes().end());

@@ -77,7 +77,7 @@ class SignChoices {
   /// Which contributions, by their place in the record: at most 16.
   SignChoices(const wire::Record& record, const Rules& rules, const Sums& sums,
               const std::vector<std::size_t>& doubtful)
-      : rules_(rules), signs_(std::size_t{1} << doubtful.size()) {
+      : geometry_(rules.geometry(record.round)), signs_(std::size_t{1} << doubtful.size()) {
     for (std::size_t signs = 0; signs < signs_; ++signs) {
       std::set<std::size_t> negated;
       for (std::size_t i = 0; i < doubtful.size(); ++i) {
@@ -88,11 +88,11 @@ class SignChoices {
   }
 
   bool is_one(const Digest& mean, std::uint64_t most) const {
-    const std::uint64_t segments = rules_.geometry.segments();
+    const std::uint64_t segments = geometry_.segments();
     std::vector<std::size_t> choice(segments, 0);
     std::vector<float> values = means_.front();
     for (std::uint64_t tried = 0; tried < most; ++tried) {
-      if (digest_of_mean(values, rules_.geometry) == mean) return true;
+      if (digest_of_mean(values, geometry_) == mean) return true;
       std::uint64_t segment = 0;
       while (segment < segments && ++choice[segment] == signs_) choice[segment++] = 0;
       if (segment == segments) return false;
@@ -103,12 +103,12 @@ class SignChoices {
 
  private:
   void take(std::uint64_t segment, std::size_t signs, std::vector<float>& values) const {
-    const auto first = static_cast<std::ptrdiff_t>(rules_.geometry.first(segment));
-    const auto size = static_cast<std::ptrdiff_t>(rules_.geometry.size(segment));
+    const auto first = static_cast<std::ptrdiff_t>(geometry_.first(segment));
+    const auto size = static_cast<std::ptrdiff_t>(geometry_.size(segment));
     std::copy_n(means_[signs].begin() + first, size, values.begin() + first);
   }
 
-  const Rules& rules_;
+  const average::Geometry& geometry_;
   std::size_t signs_;
   std::vector<std::vector<float>> means_;  ///< by the signs of all segments alike
 };
@@ -159,7 +159,7 @@ void ExactMean::judge(const wire::Record& record) {
     if (lie) doubtful.push_back(i);
   }
   const std::vector<Sums> choices = residuals_.honest_sums(record);
-  const Digest mean = digest_of_mean(residuals_.honest_mean(record), rules_.geometry);
+  const Digest mean = digest_of_mean(residuals_.honest_mean(record), rules_.geometry(record.round));
   if (mean == record.mean || !residuals_.knows(record)) return;
   constexpr std::size_t kMostDoubtful = 8;
   if (doubtful.size() > kMostDoubtful) return;
@@ -221,7 +221,7 @@ void OnlySoundInput::judge_mean(const wire::Record& record) {
   }
   if (struck.empty() && rules_.norm_cap == 0 && !rules_.error_feedback) return;
   const std::vector<float> mean = residuals_.honest_mean(record);
-  if (digest_of_mean(mean, rules_.geometry) != record.mean) {
+  if (digest_of_mean(mean, rules_.geometry(record.round)) != record.mean) {
     if (!struck.empty()) {
       violated(fmt::format("round {}: something is in the mean that had to be refused, of peers{}",
                            record.round, struck));

@@ -36,13 +36,14 @@ Record negated(Record record, const std::set<std::uint64_t>& segments) {
   const auto first = reference_contribution(record.parameters, {&ann, 1}, 40);
   auto second = reference_contribution(record.parameters, {&bob, 1}, 40);
   for (const std::uint64_t segment : segments) {
-    for (std::uint64_t i = 0; i < kRules.geometry.size(segment); ++i) {
-      float& value = second[kRules.geometry.first(segment) + i];
+    for (std::uint64_t i = 0; i < kRules.fragments.largest().size(segment); ++i) {
+      float& value = second[kRules.fragments.largest().first(segment) + i];
       value = -value;
     }
   }
   const average::WeightedGradient both[] = {{12, first}, {8, second}};
-  record.mean = digest_of_mean(reference_mean(codec::Codec::fp16, both, kRules.geometry), kRules.geometry);
+  record.mean = digest_of_mean(reference_mean(codec::Codec::fp16, both, kRules.fragments.largest()),
+                               kRules.fragments.largest());
   return record;
 }
 

@@ -16,9 +16,20 @@ using wire::Contribution;
 /// The slot whose contribution carries the residual (train/learn/state.h).
 constexpr std::uint32_t kCarrier = 0;
 
-std::vector<float> sum_of(std::vector<float> values, const std::vector<float>& more) {
+void add(std::span<float> values, std::span<const float> more) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += more[i];
+}
+
+std::vector<float> sum_of(std::vector<float> values, std::span<const float> more) {
+  add(values, more);
   return values;
+}
+
+/// The part of a residual that a contribution to this round carries.
+template <class Floats>
+auto part_of(Floats& residual, const wire::Record& record, const Rules& rules) {
+  const auto& [first, geometry] = rules.fragments.of(record.round);
+  return std::span(residual).subspan(first, geometry.length);
 }
 
 /// Without those that the run goes on without.
@@ -38,7 +49,7 @@ std::vector<float> honest_sum(const wire::Record& record, const Contribution& co
                               const Rules& rules) {
   const auto spans = sound_samples(samples_of(record, contribution.microbatches, rules), rules);
   const Digest parameters = train::is_local(rules.mode) ? SyntheticTrainer::kOwnCopy : record.parameters;
-  return reference_contribution(parameters, spans, rules.geometry.length);
+  return reference_contribution(parameters, spans, rules.geometry(record.round).length);
 }
 
 average::WeightedGradient weighted(const wire::Record& record, const Contribution& c,
@@ -110,9 +121,12 @@ Residuals::Values Residuals::after(const wire::Record& record, const std::vector
     for (const Contribution* c : own) {
       if ((c->slot == kCarrier) != carries) continue;
       Values sum = honest_sum(record, *c, rules_);
-      if (carries) sum = sum_of(std::move(sum), residual);
-      const Values loss = reference_loss(rules_.codec, weighted(record, *c, sum, rules_), rules_.geometry);
-      residual = carries ? sum_of(nothing(), loss) : sum_of(std::move(residual), loss);
+      const std::span<float> part = part_of(residual, record, rules_);
+      if (carries) sum = sum_of(std::move(sum), part);
+      const Values loss =
+          reference_loss(rules_.codec, weighted(record, *c, sum, rules_), rules_.geometry(record.round));
+      if (carries) std::ranges::fill(part, 0.0F);
+      add(part, loss);
     }
   }
   return residual;
@@ -135,7 +149,7 @@ std::vector<std::vector<std::vector<float>>> Residuals::honest_sums(const wire::
       for (const Values& residual : choices(record, c)) {
         if (longer.size() == kMostChoices) break;
         longer.push_back(sums);
-        longer.back().push_back(residual.empty() ? sum : sum_of(sum, residual));
+        longer.back().push_back(residual.empty() ? sum : sum_of(sum, part_of(residual, record, rules_)));
       }
     }
     all = std::move(longer);
@@ -151,7 +165,7 @@ std::vector<float> mean_of(const wire::Record& record, const std::vector<std::ve
     contributions.push_back(weighted(record, c, sums[i], rules));
     contributions.back().negated = negated.contains(i);
   }
-  return reference_mean(rules.codec, contributions, rules.geometry);
+  return reference_mean(rules.codec, contributions, rules.geometry(record.round));
 }
 
 std::vector<float> Residuals::honest_mean(const wire::Record& record) {
@@ -160,7 +174,7 @@ std::vector<float> Residuals::honest_mean(const wire::Record& record) {
   for (const std::vector<Values>& sums : honest_sums(record)) {
     const std::vector<float> mean = mean_of(record, sums, rules_);
     if (first.empty()) first = mean;
-    if (digest_of_mean(mean, rules_.geometry) != record.mean) continue;
+    if (digest_of_mean(mean, rules_.geometry(record.round)) != record.mean) continue;
     recorded = mean;
     right.push_back(sums);
   }
@@ -176,7 +190,7 @@ void Residuals::rule_out_others(const wire::Record& record, const std::vector<st
     if (c.slot != kCarrier || known == after_.end() || known->second.size() == 1) continue;
     const Values sum = honest_sum(record, c, rules_);
     const auto wrong = [&](const Values& residual) {
-      const Values all = sum_of(sum, residual);
+      const Values all = sum_of(sum, part_of(residual, record, rules_));
       return std::none_of(right.begin(), right.end(), [&](const auto& sums) { return sums[i] == all; });
     };
     std::set<Values>& carried = carried_[c.peer].choices;

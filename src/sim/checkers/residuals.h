@@ -49,7 +49,7 @@ class Residuals {
   bool all_tried(const wire::Record& record) const;
   void rule_out_others(const wire::Record& record, const std::vector<std::vector<Values>>& right);
 
-  Values nothing() const { return Values(rules_.geometry.length); }
+  Values nothing() const { return Values(rules_.fragments.length()); }
 
   Values after(const wire::Record& record, const std::vector<const wire::Contribution*>& own,
                const Values& before) const;

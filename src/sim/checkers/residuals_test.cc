@@ -27,7 +27,7 @@ Values sum_of(Values a, const Values& b) {
 }
 
 Values loss(const wire::Contribution& c, const Values& sum) {
-  return reference_loss(kFeedingBack.codec, {c.samples, sum}, kFeedingBack.geometry);
+  return reference_loss(kFeedingBack.codec, {c.samples, sum}, kFeedingBack.fragments.largest());
 }
 
 /// Two rounds by Ann and Bob, who both went through the first.
@@ -48,8 +48,8 @@ struct TwoRounds {
       if (carries) sums.back() = sum_of(sums.back(), carried[i]);
     }
     for (std::size_t i = 0; i < sums.size(); ++i) all.push_back({record.contributors[i].samples, sums[i]});
-    record.mean =
-        digest_of_mean(reference_mean(kFeedingBack.codec, all, kFeedingBack.geometry), kFeedingBack.geometry);
+    record.mean = digest_of_mean(reference_mean(kFeedingBack.codec, all, kFeedingBack.fragments.largest()),
+                                 kFeedingBack.fragments.largest());
   }
 
   wire::Record zero, one, two;

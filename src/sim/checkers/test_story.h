@@ -19,8 +19,10 @@ namespace tw::sim {
 
 inline const PeerId kAnn{11}, kBob{12}, kEve{13};
 
-inline const Rules kRules{
-    .target_batch_size = 20, .microbatch = 4, .codec = codec::Codec::fp16, .geometry = {40, 16}};
+inline const Rules kRules{.target_batch_size = 20,
+                          .microbatch = 4,
+                          .codec = codec::Codec::fp16,
+                          .fragments = average::Geometry{40, 16}};
 
 /// A correct history of rounds by Ann and Bob, for tests to spoil.
 struct Story {
@@ -49,7 +51,8 @@ struct Story {
     const auto first = reference_contribution(parameters, {&ann, 1}, 40);
     const auto second = reference_contribution(parameters, {&bob, 1}, 40);
     const average::WeightedGradient both[] = {{12, first}, {8, second}};
-    record.mean = digest_of_mean(reference_mean(codec::Codec::fp16, both, kRules.geometry), kRules.geometry);
+    record.mean = digest_of_mean(reference_mean(codec::Codec::fp16, both, kRules.fragments.largest()),
+                                 kRules.fragments.largest());
     return record;
   }
 

@@ -210,16 +210,18 @@ void Tamper::flip_bit(Blob& payload) {
 
 void Tamper::forge(wire::Message& message) const {
   if (auto* chunk = std::get_if<wire::Chunk>(&message)) {
-    if (chunk->index < geometry_.segments()) chunk->payload = zeros(chunk->index);
+    const average::Geometry& geometry = fragments_.of(chunk->object.round).geometry;
+    if (chunk->index < geometry.segments()) chunk->payload = zeros(geometry, chunk->index);
   } else if (auto* offer = std::get_if<wire::ObjectOffer>(&message)) {
+    const average::Geometry& geometry = fragments_.of(offer->object.round).geometry;
     offer->chunks.clear();
-    for (std::uint64_t s = 0; s < geometry_.segments(); ++s)
-      offer->chunks.push_back(digest_of(zeros(s).bytes()));
+    for (std::uint64_t s = 0; s < geometry.segments(); ++s)
+      offer->chunks.push_back(digest_of(zeros(geometry, s).bytes()));
   }
 }
 
-Blob Tamper::zeros(std::uint64_t segment) const {
-  return Blob(std::vector<std::byte>(encoded_bytes(codec_of_mean(codec_), geometry_.size(segment))));
+Blob Tamper::zeros(const average::Geometry& geometry, std::uint64_t segment) const {
+  return Blob(std::vector<std::byte>(encoded_bytes(codec_of_mean(codec_), geometry.size(segment))));
 }
 
 std::vector<Frame> Tamper::flooded(const Frame& frame, wire::Scatter scatter) {

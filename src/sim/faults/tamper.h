@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "average/reduction/geometry.h"
+#include "average/fragments.h"
 #include "base/blob.h"
 #include "base/prng.h"
 #include "codec/codec.h"
@@ -38,10 +38,11 @@ class Tamper {
 
   static constexpr std::size_t kFlood = 8, kFloodBytes = 64 * 1024;
 
-  /// Contributions of the run are encoded with `codec`; geometry: of its vector, for forge_mean. Other kinds
+  /// Contributions of the run are encoded with `codec`; fragments: of its vector, for forge_mean. Other kinds
   /// of faults change nothing.
-  Tamper(FaultKind kind, codec::Codec codec, std::uint64_t seed, average::Geometry geometry = {})
-      : kind_(kind), codec_(codec), geometry_(geometry), random_(seed) {}
+  Tamper(FaultKind kind, codec::Codec codec, std::uint64_t seed,
+         average::Fragments fragments = average::Geometry{})
+      : kind_(kind), codec_(codec), fragments_(std::move(fragments)), random_(seed) {}
 
   std::vector<Frame> operator()(const Frame& frame);
 
@@ -62,14 +63,14 @@ class Tamper {
   void change_length(Blob& payload);
   void flip_bit(Blob& payload);
   void forge(wire::Message& message) const;
-  Blob zeros(std::uint64_t segment) const;
+  Blob zeros(const average::Geometry& geometry, std::uint64_t segment) const;
   Round changed_round(Round round);
   bool concerns(const wire::Message& message) const;
   void keep(const Frame& frame, const wire::Message& message);
 
   FaultKind kind_;
   codec::Codec codec_;
-  average::Geometry geometry_;
+  average::Fragments fragments_;
   Prng random_;
   std::array<std::vector<Frame>, 2> earlier_;  ///< control, bulk
   std::uint64_t most_microbatches_ = 1;        ///< largest end of a range ever named

@@ -35,6 +35,7 @@ struct WorkloadSpec {
   std::vector<train::OptimizerKind> optimizers{train::OptimizerKind::adamw,
                                                train::OptimizerKind::sgd};  ///< one is drawn
   std::vector<train::Mode> modes{train::Mode::sync};                        ///< training.mode; one is drawn
+  Between fragments = 4;         ///< training.fragments, of streaming
   double own_models = 0;         ///< chance that peers begin with other parameters than the founder
   double broken_samples = 0;     ///< share of those that are skipped
   double gone_samples = 0;       ///< share of those that are skipped once three peers were asked for them

@@ -51,6 +51,7 @@ constexpr NumberBounds kSeconds{.high = 1e7};
 constexpr NumberBounds kPeers{.low = 1, .high = 4096};
 constexpr NumberBounds kLength{.low = 1, .high = 1e8};
 constexpr NumberBounds kBatch{.low = 1, .high = 65'536};
+constexpr NumberBounds kFragments{.low = 1, .high = 64};
 constexpr NumberBounds kRounds{.low = 5, .high = 1e6};
 constexpr NumberBounds kOften{.low = 1, .high = 1000};
 
@@ -149,6 +150,8 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.optimizers; }},
     {kWorkload, "modes", "what peers do while a round is averaged (training.mode); one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.modes; }},
+    {kWorkload, "fragments", "parts of the vector that rounds average in turn (training.fragments)",
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.fragments}; }, kFragments},
     {kWorkload, "own_models",
      "chance that each peer begins with parameters of its own, and all but the founder take its state",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.own_models; }, kShare},

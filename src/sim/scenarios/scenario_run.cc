@@ -65,6 +65,7 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   world.run.exact_batches = Prng(mix(seed, 15)).chance(scenario.workload.exact_batches);
   Prng modes(mix(seed, 19));
   world.run.mode.kind = one_of(scenario.workload.modes, modes);
+  world.run.mode.fragments = whole(scenario.workload.fragments, modes);
   if (world.run.overlaps()) world.run.exact_batches = false;
   if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::RunOptions::kOwn;
   world.model = {whole(scenario.workload.parameters, random), seed};

@@ -292,8 +292,8 @@ int World::tamper(PeerId peer, std::optional<FaultKind> kind) {
     return changed;
   }
   // owners: the node and the network's outgoing side
-  const average::Geometry geometry{options_.model.parameters, options_.segment_length};
-  hostile.tamper = std::make_shared<Tamper>(*kind, options_.run.codec, random_.next(), geometry);
+  hostile.tamper =
+      std::make_shared<Tamper>(*kind, options_.run.codec, random_.next(), fragments_of(options_));
   paths_.network().tamper(hostile.port.number(),
                           [tamper = hostile.tamper](const Frame& frame) { return (*tamper)(frame); });
   return changed;

@@ -25,11 +25,17 @@ std::string site_name(const WorldOptions& options, int site) {
   return options.sites.at(static_cast<std::size_t>(site)).name.substr(0, wire::kMostSiteBytes);
 }
 
+average::Fragments fragments_of(const WorldOptions& options) {
+  return train::fragments_of(options.run, SyntheticTrainer(options.model), options.segment_length);
+}
+
 std::uint64_t most_held_bytes(const WorldOptions& options, std::size_t peers) {
-  const average::Geometry geometry{options.model.parameters, options.segment_length};
+  const average::Fragments fragments = fragments_of(options);
+  const average::Geometry& geometry = fragments.largest();
   // An optimizer has two buffers, and a late mean is one more.
   const std::uint64_t vectors = options.run.overlaps() ? 4 : 3;
-  const std::uint64_t state_bytes = vectors * sizeof(float) * (geometry.length + geometry.segments());
+  const std::uint64_t segments = fragments.all().size() * geometry.segments();
+  const std::uint64_t state_bytes = vectors * sizeof(float) * (fragments.length() + segments);
   return held_bytes_limit({.vector_bytes = encoded_bytes(codec_of_mean(options.run.codec), geometry),
                            .segments = geometry.segments(),
                            .state_bytes = state_bytes,
@@ -39,10 +45,8 @@ std::uint64_t most_held_bytes(const WorldOptions& options, std::size_t peers) {
 }
 
 Rules rules_of(const WorldOptions& options) {
-  Rules rules{options.run.target_batch_size,
-              options.run.microbatch,
-              options.run.codec,
-              {options.model.parameters, options.segment_length}};
+  Rules rules{options.run.target_batch_size, options.run.microbatch, options.run.codec,
+              fragments_of(options)};
   rules.stochastic = options.run.dithers();
   rules.error_feedback = options.run.feeds_back();
   rules.exact_batches = options.run.exact_batches;

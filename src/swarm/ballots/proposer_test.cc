@@ -183,7 +183,7 @@ TEST(Proposer, counts_votes_for_its_last_plan_only) {
   EXPECT_FALSE(bid.proposer.on_vote(member(1), {{7}, 0, 1, kMean}));
   EXPECT_FALSE(bid.proposer.on_vote(member(1), {{7}, 3, 2, kMean}));
   EXPECT_FALSE(bid.proposer.on_vote(member(1), {{6}, 0, 2, kMean}));
-  EXPECT_FALSE(bid.proposer.on_vote(member(1), {{7, 0, 5}, 0, 2, kMean})) << "of another history";
+  EXPECT_FALSE(bid.proposer.on_vote(member(1), {{7, 5}, 0, 2, kMean})) << "of another history";
   EXPECT_FALSE(bid.vote(restarted(1)));
   EXPECT_EQ(0U, bid.proposer.votes());
 }

@@ -22,20 +22,19 @@ world::Task task_of(std::function<R()> run, Learner::Done<R> done) {
 EngineLearner::EngineLearner(Model& model, const Options& options, world::Executor& compute,
                              world::Executor& beside)
     // owners: as State says
-    : EngineLearner(std::make_shared<TrainState>(model, options.run, nullptr, StateHooks{}, options.geometry),
-                    options, compute, beside) {}
+    : EngineLearner(std::make_shared<TrainState>(model, options.run, options.fragments), options, compute,
+                    beside) {}
 
 EngineLearner::EngineLearner(State state, const Options& options, world::Executor& compute,
                              world::Executor& beside)
-    : Learner({state->parts().front().size(), state->bytes()}),
+    : Learner({state->parts().front().size(), state->bytes(), options.fragments}),
       state_(std::move(state)),
-      geometry_(options.geometry),
       chunk_bytes_(options.chunk_bytes),
       grain_(options.grain),
       compute_(compute),
       beside_(beside) {
   TW_CHECK(grain_ > 0);
-  TW_CHECK(geometry_.length == state_->parts().front().size());
+  TW_CHECK(options.fragments.length() == size().parameters);
 }
 
 void EngineLearner::work(const swarm::WorkItem& item, Done<WorkDone> done) {
@@ -52,7 +51,7 @@ void EngineLearner::knock(Done<Unit> done) {
 
 SlotValues EngineLearner::contribution(Round round, std::uint32_t slot) {
   const auto& sum = state_->slot(round, slot).sum;
-  return {{*sum, sum}, state_->carried(slot)};
+  return {{*sum, sum}, state_->carried(round, slot)};
 }
 
 void EngineLearner::collect(Done<Unit> done) {
@@ -74,15 +73,15 @@ void EngineLearner::forget_sums(Round round) {
 }
 
 void EngineLearner::move_on(Done<Digest> done) {
-  const auto run = [state = state_, geometry = geometry_] { return state->move_on(geometry); };
+  const auto run = [state = state_] { return state->move_on(); };
   compute_.submit(task_of<Digest>(run, std::move(done)));
 }
 
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
-  const auto run = [state = state_, geometry = geometry_, update = std::move(update)]() -> Result<Digest> {
-    if (update.missed) return state->apply_missed(update.record, geometry, update.mean);
-    state->keep_losses(update.record.round, geometry, update.own, update.kept);
-    return state->take(update.record, geometry, update.mean);
+  const auto run = [state = state_, update = std::move(update)]() -> Result<Digest> {
+    if (update.missed) return state->apply_missed(update.record, update.mean);
+    state->keep_losses(update.record.round, update.own, update.kept);
+    return state->take(update.record, update.mean);
   };
   compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
 }

@@ -19,7 +19,7 @@ class EngineLearner final : public Learner {
  public:
   struct Options {
     RunOptions run;
-    average::Geometry geometry;  ///< of the mean
+    average::Fragments fragments;
     std::uint64_t chunk_bytes = 0;
     std::uint64_t grain = 1;  ///< Learner::grain
   };
@@ -63,7 +63,6 @@ class EngineLearner final : public Learner {
   using State = std::shared_ptr<TrainState>;
 
   State state_;
-  average::Geometry geometry_;
   std::uint64_t chunk_bytes_;
   std::uint64_t grain_;
   world::Executor& compute_;

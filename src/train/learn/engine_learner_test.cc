@@ -48,7 +48,7 @@ class EngineLearnerTest : public ::testing::Test {
     RunOptions run;
     run.optimizer.kind = OptimizerKind::sgd;
     run.codec = codec::Codec::fp32;
-    return {model, {.run = run, .geometry = kWeights, .chunk_bytes = 64}, compute, beside};
+    return {model, {.run = run, .fragments = kWeights, .chunk_bytes = 64}, compute, beside};
   }
 
   Digest parameters_of(Learner& learner) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "average/fragments.h"
 #include "average/reduction/gradient_sum.h"
 #include "base/digest.h"
 #include "base/result.h"
@@ -20,8 +21,9 @@
 namespace tw::train {
 
 struct ModelSize {
-  std::uint64_t parameters = 0;   ///< floats
-  std::uint64_t state_bytes = 0;  ///< of an image: parameters and optimizer
+  std::uint64_t parameters = 0;                        ///< floats
+  std::uint64_t state_bytes = 0;                       ///< of an image: parameters and optimizer
+  average::Fragments fragments = average::Geometry{};  ///< of the vector, as rounds average it
 };
 
 /// The mean of a round, to be applied.
@@ -50,7 +52,7 @@ class Learner {
   // owners: the donor, the checkpoint writer, and jobs under way
   using Image = std::shared_ptr<const sync::StateImage>;
 
-  explicit Learner(ModelSize size) : size_(size) {}
+  explicit Learner(ModelSize size) : size_(std::move(size)) {}
 
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
@@ -81,7 +83,8 @@ class Learner {
   /// The model adds to the slot what it has.
   virtual void collect(Done<Unit> done) = 0;
 
-  /// The sum of a slot whose work is done and collected: valid and unchanged until the update of its round.
+  /// The sum of a slot whose work is done and collected, of the round's fragment: valid and unchanged until
+  /// the update of its round.
   virtual SlotValues contribution(Round round, std::uint32_t slot) = 0;
 
   /// Drops the sums in the slots: they begin at zero, whatever the round. Not while an item is computed. The

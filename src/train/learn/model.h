@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "average/fragments.h"
 #include "data/sample.h"
 #include "swarm/leases/work.h"
+#include "train/run/run.h"
 
 namespace tw::train {
 
@@ -44,19 +46,23 @@ class Model {
   /// The parameters with which the run begins.
   virtual void initial_parameters(std::span<float> out) = 0;
 
-  /// Adds the gradient of the SUM of the losses of the item's samples, or of its first microbatches.
+  /// Adds the gradient of the SUM of the losses of the item's samples, or of its first microbatches, of the
+  /// fragment of the item's round.
   virtual WorkDone work(std::span<const float> parameters, const swarm::WorkItem& item,
                         std::span<float> gradient_sum) = 0;
 
   /// Whether work() adds nothing itself: collect() does.
   virtual bool collects() const { return false; }
 
-  /// Adds to the sum of a slot what work() computed since the last collect(); that begins at zero then. All
-  /// of it was for this slot of this round.
+  /// Adds to the sum of a slot, of the round's fragment, what work() computed since the last collect(); that
+  /// begins at zero then. All of it was for this slot of this round.
   virtual void collect(Round, std::span<float>) {}
 };
 
 /// Floats of the flat vector.
 std::uint64_t parameter_count(const Model& model);
+
+/// The flat vector as rounds average it. segment_length: floats; 0: as is usual.
+average::Fragments fragments_of(const RunOptions& run, const Model& model, std::uint64_t segment_length = 0);
 
 }  // namespace tw::train

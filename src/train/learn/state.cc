@@ -103,18 +103,22 @@ std::uint64_t parameter_count(const Model& model) {
   return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
 }
 
-TrainState::TrainState(Model& model, const RunOptions& run, std::unique_ptr<Optimizer> optimizer,
-                       StateHooks hooks, const average::Geometry& geometry)
+average::Fragments fragments_of(const RunOptions& run, const Model& model, std::uint64_t segment_length) {
+  return {model.tensor_sizes(), run.mode.fragments_used(), segment_length};
+}
+
+TrainState::TrainState(Model& model, const RunOptions& run, average::Fragments fragments,
+                       std::unique_ptr<Optimizer> optimizer, StateHooks hooks)
     : model_(model),
       run_(run),
+      fragments_(std::move(fragments)),
       parameters_(parameter_count(model)),
       optimizer_(optimizer ? std::move(optimizer)
                            : make_optimizer({one_group(run.optimizer, model.tensor_sizes())}, run.clip_norm)),
       hooks_(std::move(hooks)),
       residual_(run.feeds_back() ? parameters_.size() : 0),
-      geometry_(geometry),
-      late_(run.overlaps() ? encoded_bytes(codec_of_mean(run.codec), geometry) : 0) {
-  TW_CHECK(!run.overlaps() || geometry.length == parameters_.size());
+      late_(run.overlaps() ? encoded_bytes(codec_of_mean(run.codec), fragments_.largest()) : 0) {
+  TW_CHECK(fragments_.length() == parameters_.size());
 }
 
 std::unique_lock<std::shared_mutex> TrainState::change() {
@@ -161,19 +165,19 @@ void TrainState::collect() {
 
 std::span<float> TrainState::open(Round round, GradientSlot& slot) {
   if (!slot.sum || slot.round != round) {
-    clear(slot.sum, parameters_.size());
+    clear(slot.sum, fragment(round).geometry.length);
     slot.round = round;
   }
   return *slot.sum;
 }
 
-Digest TrainState::apply(const wire::Record& record, const average::Geometry& geometry,
-                         std::span<const Blob> mean) {
+Digest TrainState::apply(const wire::Record& record, std::span<const Blob> mean) {
   const Round round = record.round;
-  TW_CHECK(geometry.length == parameters_.size() && mean.size() == geometry.segments());
+  const auto& [place, geometry] = fragment(round);
+  TW_CHECK(mean.size() == geometry.segments());
   collect();  // it is of the parameters until now
   const codec::Codec codec = codec_of_mean(run_.codec);
-  const auto decoded = [&](std::size_t segment, const TakePiece& take) {
+  const auto decoded = [&, place = place, geometry = geometry](std::size_t segment, const TakePiece& take) {
     std::array<float, kPiece> piece;  // stays in the first-level cache
     for (std::uint64_t first = 0; first < geometry.size(segment); first += kPiece) {
       const auto values =
@@ -181,7 +185,7 @@ Digest TrainState::apply(const wire::Record& record, const average::Geometry& ge
       const auto encoded =
           mean[segment].bytes().subspan(encoded_bytes(codec, first), encoded_bytes(codec, values.size()));
       TW_CHECK(decode(codec, encoded, values));
-      take(geometry.first(segment) + first, values);
+      take(place + geometry.first(segment) + first, values);
     }
   };
   const std::vector<GroupStep> settings = hooks_.settings
@@ -194,25 +198,27 @@ Digest TrainState::apply(const wire::Record& record, const average::Geometry& ge
   return digest();
 }
 
-Digest TrainState::take(const wire::Record& record, const average::Geometry& geometry,
-                        std::span<const Blob> mean) {
-  if (!run_.overlaps()) return apply(record, geometry, mean);
-  const Digest parameters = move_on(geometry);
+Digest TrainState::take(const wire::Record& record, std::span<const Blob> mean) {
+  if (!run_.overlaps()) return apply(record, mean);
+  const Digest parameters = move_on();
   moved_on_ = false;
   if (record.last) {
     late_.drop();
-    return apply(record, geometry, mean);
+    return apply(record, mean);
   }
   const auto alone = change();
   late_.keep(record, mean);
   return parameters;
 }
 
-Digest TrainState::move_on(const average::Geometry& geometry) {
+std::vector<Blob> TrainState::late_mean() const {
+  return late_.segments(codec_of_mean(run_.codec), fragment(late_.record().round).geometry);
+}
+
+Digest TrainState::move_on() {
   const Digest before = digest();
   if (!late_.waits()) return before;
-  const Digest parameters =
-      apply(late_.record(), geometry, late_.segments(codec_of_mean(run_.codec), geometry));
+  const Digest parameters = apply(late_.record(), late_mean());
   const auto alone = change();
   late_.applied(before);
   moved_on_ = true;
@@ -220,8 +226,8 @@ Digest TrainState::move_on(const average::Geometry& geometry) {
 }
 
 // The mean is the one that was recorded.
-Status TrainState::check_mean(const wire::Record& record, const average::Geometry& geometry,
-                              std::span<const Blob> mean) const {
+Status TrainState::check_mean(const wire::Record& record, std::span<const Blob> mean) const {
+  const average::Geometry& geometry = fragment(record.round).geometry;
   const codec::Codec codec = codec_of_mean(run_.codec);
   std::vector<Digest> digests;
   for (std::uint64_t s = 0; s < mean.size(); ++s) {
@@ -236,27 +242,27 @@ Status TrainState::check_mean(const wire::Record& record, const average::Geometr
   return Unit{};
 }
 
-Result<Digest> TrainState::apply_missed(const wire::Record& record, const average::Geometry& geometry,
-                                        std::span<const Blob> mean) {
-  TW_CHECK(mean.size() == geometry.segments());
+Result<Digest> TrainState::apply_missed(const wire::Record& record, std::span<const Blob> mean) {
+  TW_CHECK(mean.size() == fragment(record.round).geometry.segments());
   std::fill(residual_.begin(), residual_.end(), 0.0F);
-  if (const Status right = check_mean(record, geometry, mean); !right) return right.error();
-  return take(record, geometry, mean);
+  if (const Status right = check_mean(record, mean); !right) return right.error();
+  return take(record, mean);
 }
 
-void TrainState::keep_losses(Round round, const average::Geometry& geometry,
-                             std::span<const wire::Contribution> own,
+void TrainState::keep_losses(Round round, std::span<const wire::Contribution> own,
                              const std::map<std::uint32_t, average::GradientSum>& kept) {
   if (residual_.empty()) return;
+  const auto& [place, geometry] = fragment(round);
+  const std::span<float> residual = std::span(residual_).subspan(place, geometry.length);
   const auto sum_of = [&](std::uint32_t slot) -> std::span<const float> {
     const auto found = kept.find(slot);
     return found != kept.end() ? found->second.values : *this->slot(round, slot).sum;
   };
-  const auto keep = [&](const wire::Contribution& c) {
+  const auto keep = [&, geometry = geometry](const wire::Contribution& c) {
     const bool carrier = c.slot == kCarrier;
     const average::Encoding encoding =
         average::encoding_of(run_.codec, run_.dithers(), average::dither_seed(round, c.peer, c.slot));
-    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual_);
+    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual);
   };
   for (const wire::Contribution& c : own) {
     if (c.slot == kCarrier) keep(c);
@@ -266,8 +272,9 @@ void TrainState::keep_losses(Round round, const average::Geometry& geometry,
   }
 }
 
-std::span<const float> TrainState::carried(std::uint32_t slot) const {
-  return slot == kCarrier ? std::span(residual_) : std::span<const float>();
+std::span<const float> TrainState::carried(Round round, std::uint32_t slot) const {
+  if (slot != kCarrier || residual_.empty()) return {};
+  return std::span(residual_).subspan(fragment(round).first, fragment(round).geometry.length);
 }
 
 std::vector<std::span<float>> TrainState::parts() {
@@ -323,8 +330,7 @@ Result<Digest> TrainState::restore(const sync::StateImage& image) {
   TW_TRY(thaw(image, frozen_parts()));
   late_.loaded(image.record);
   moved_on_ = late_.is_applied();
-  if (late_.waits())
-    TW_TRY(check_mean(image.record, geometry_, late_.segments(codec_of_mean(run_.codec), geometry_)));
+  if (late_.waits()) TW_TRY(check_mean(image.record, late_mean()));
   std::fill(residual_.begin(), residual_.end(), 0.0F);
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);

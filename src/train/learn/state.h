@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "average/fragments.h"
 #include "average/reduction/reduction.h"
 #include "base/digest.h"
 #include "base/range_set.h"
@@ -101,10 +102,9 @@ struct StateHooks {
 /// functions marked "any thread".
 class TrainState {
  public:
-  /// optimizer: null for that of the run. geometry: of means; needed where they are late. The model outlives
-  /// this object.
-  TrainState(Model& model, const RunOptions& run, std::unique_ptr<Optimizer> optimizer = nullptr,
-             StateHooks hooks = {}, const average::Geometry& geometry = {});
+  /// fragments: of the model's vector. optimizer: null for that of the run. The model outlives this object.
+  TrainState(Model& model, const RunOptions& run, average::Fragments fragments,
+             std::unique_ptr<Optimizer> optimizer = nullptr, StateHooks hooks = {});
 
   /// The model's initial parameters. Returns their digest.
   Digest initialise();
@@ -121,16 +121,19 @@ class TrainState {
 
   std::span<const float> parameters() const { return parameters_; }
 
-  /// One update with the mean gradient of a record as it crosses the wire, a segment each. Returns the digest
-  /// of the parameters.
-  Digest apply(const wire::Record& record, const average::Geometry& geometry, std::span<const Blob> mean);
+  /// Of the parameters, as rounds average them.
+  const average::Fragments& fragments() const { return fragments_; }
+
+  /// One update with the mean gradient of a record as it crosses the wire, a segment each, of the round's
+  /// fragment. Returns the digest of the parameters.
+  Digest apply(const wire::Record& record, std::span<const Blob> mean);
 
   /// The mean of this record: applied at once, or kept until move_on() where updates are late. What waited
   /// before is applied first, and so are both in the last round. Returns the digest of the parameters.
-  Digest take(const wire::Record& record, const average::Geometry& geometry, std::span<const Blob> mean);
+  Digest take(const wire::Record& record, std::span<const Blob> mean);
 
   /// Applies the mean that waits, if any. Returns the digest of the parameters.
-  Digest move_on(const average::Geometry& geometry);
+  Digest move_on();
 
   /// move_on() came after the last take(): the state is not that after the last record. Any thread.
   bool has_moved_on() const { return moved_on_; }
@@ -141,13 +144,12 @@ class TrainState {
 
   /// take() in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.
-  Result<Digest> apply_missed(const wire::Record& record, const average::Geometry& geometry,
-                              std::span<const Blob> mean);
+  Result<Digest> apply_missed(const wire::Record& record, std::span<const Blob> mean);
 
   /// Error feedback: `own` are contributions of this process that count in the round that was committed.
   /// Their rounding error is added to this peer's contribution in kCarrier of a later round. kept: the sums
   /// of those computed by others. No effect without error feedback.
-  void keep_losses(Round round, const average::Geometry& geometry, std::span<const wire::Contribution> own,
+  void keep_losses(Round round, std::span<const wire::Contribution> own,
                    const std::map<std::uint32_t, average::GradientSum>& kept = {});
 
   sync::StateImage freeze(const wire::Record& record, std::uint64_t chunk_bytes);
@@ -177,9 +179,9 @@ class TrainState {
 
   static constexpr std::uint32_t kCarrier = 0;
 
-  /// The residual added to a contribution in this slot: valid and unchanged until keep_losses, apply_missed
-  /// or restore run. Empty in other slots, and where the run has no error feedback.
-  std::span<const float> carried(std::uint32_t slot) const;
+  /// The residual added to a contribution in this slot, of the round's fragment: valid and unchanged until
+  /// keep_losses, apply_missed or restore run. Empty in other slots, and where the run has no error feedback.
+  std::span<const float> carried(Round round, std::uint32_t slot) const;
 
   /// number: below kLeaseSlots. With overlap, those of a round stay while the next one is computed.
   GradientSlot& slot(Round round, std::uint32_t number) {
@@ -207,12 +209,16 @@ class TrainState {
   std::unique_lock<std::shared_mutex> change();
   Digest digest();
   std::vector<std::span<float>> frozen_parts();
-  Status check_mean(const wire::Record& record, const average::Geometry& geometry,
-                    std::span<const Blob> mean) const;
+  Status check_mean(const wire::Record& record, std::span<const Blob> mean) const;
+  std::vector<Blob> late_mean() const;
+
+  const average::Fragment& fragment(Round round) const { return fragments_.of(round); }
+
   sync::StateImage copy(const wire::Record& record, std::uint64_t chunk_bytes);
 
   Model& model_;
   RunOptions run_;
+  average::Fragments fragments_;
   std::shared_mutex still_;  // exclusive for changes of parameters_ or optimizer_
   std::atomic<std::uint64_t> version_ = 0;
   static constexpr std::uint64_t kNeverWritten = ~std::uint64_t{0};
@@ -226,7 +232,6 @@ class TrainState {
   GradientSlot* uncollected_ = nullptr;       ///< the model has a part of its sum
   std::atomic<Round> uncollected_round_ = 0;  ///< of that part; 0: there is none
   std::vector<float> residual_;               ///< empty: no error feedback
-  average::Geometry geometry_;
   LateMean late_;
   std::atomic<bool> moved_on_ = false;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ RunOptions options(Codec codec) {
 }
 
 struct Peer {
-  explicit Peer(const RunOptions& run) : state(model, run, nullptr, {}, kGeometry) { state.initialise(); }
+  explicit Peer(const RunOptions& run) : state(model, run, kGeometry) { state.initialise(); }
 
   /// Returns the gradient sum.
   std::vector<float> work(Round round, std::uint32_t slot, std::uint64_t microbatch) {
@@ -60,13 +61,11 @@ struct Peer {
   }
 
   std::vector<float> carried(std::uint32_t slot = TrainState::kCarrier) const {
-    const auto values = state.carried(slot);
+    const auto values = state.carried(1, slot);
     return {values.begin(), values.end()};
   }
 
-  void commit(const std::vector<wire::Contribution>& own, Round round = 1) {
-    state.keep_losses(round, kGeometry, own);
-  }
+  void commit(const std::vector<wire::Contribution>& own, Round round = 1) { state.keep_losses(round, own); }
 
   Tenths model;
   TrainState state;
@@ -112,7 +111,7 @@ TEST(Freezing, beside_a_busy_program_gives_what_it_has_written_out_since_the_las
   Tenths model;
   RunOptions run;
   int written = 0;
-  TrainState state(model, run, nullptr, {.about_to_copy = [&] { ++written; }});
+  TrainState state(model, run, kGeometry, nullptr, {.about_to_copy = [&] { ++written; }});
   state.initialise();
   EXPECT_FALSE(state.copies_beside());
   EXPECT_FALSE(state.freeze({}, 64, state.version()).has_value());
@@ -198,7 +197,7 @@ TEST(ErrorFeedback, ends_when_the_state_of_others_is_taken) {
   wire::Record record;
   record.round = 1;
   record.mean = digest_of_mean(kNothing, kGeometry);
-  ASSERT_TRUE(peer.state.apply_missed(record, kGeometry, mean).ok());
+  ASSERT_TRUE(peer.state.apply_missed(record, mean).ok());
   EXPECT_EQ(peer.carried(), kNothing) << "a round that it missed";
 }
 
@@ -242,12 +241,12 @@ TEST(Update, follows_the_groups_of_its_optimizer) {
   run.learning_rate = 0.5;
   Tenths model;
   TrainState state(
-      model, run,
+      model, run, kGeometry,
       make_optimizer(
           {one_group(run.optimizer, {kLength - 2}), one_group({.kind = OptimizerKind::average}, {2})}, 2.5));
   EXPECT_EQ(state.bytes(), (kLength + kLength - 2) * sizeof(float)) << "averages have no velocity";
   state.initialise();
-  state.apply(of_round(1), kGeometry, segments_of({3, 4, 0, 8, -8}));
+  state.apply(of_round(1), segments_of({3, 4, 0, 8, -8}));
   const std::vector<float> after = parameters_of(state.freeze(wire::Record{}, 1024));
   // Nesterov's first step is 1.9 gradients, here of a half.
   EXPECT_NEAR(after[0], 1 - 0.5 * 1.9 * 1.5, 1e-6);
@@ -258,7 +257,7 @@ TEST(Update, follows_the_groups_of_its_optimizer) {
 TEST(Update, knows_of_how_many_samples_its_mean_is) {
   Tenths model;
   TrainState state(
-      model, options(Codec::fp32),
+      model, options(Codec::fp32), kGeometry,
       make_optimizer({one_group({.kind = OptimizerKind::updates}, {2}),
                       one_group({.kind = OptimizerKind::sgd}, {1}),
                       one_group({.kind = OptimizerKind::moving_average, .momentum = 0.5}, {2})}));
@@ -266,7 +265,7 @@ TEST(Update, knows_of_how_many_samples_its_mean_is) {
   wire::Record record = of_round(1);
   record.samples = 32;
   const float two_passes = 2.0F / 32;
-  state.apply(record, kGeometry, segments_of({0, two_passes, 0, 4, -4}));
+  state.apply(record, segments_of({0, two_passes, 0, 4, -4}));
   const std::vector<float> after = parameters_of(state.freeze(wire::Record{}, 1024));
   EXPECT_EQ(after, (std::vector<float>{1, 3, 1, 1 + 1.5F * 4, 1 - 1.5F * 4}));
 }
@@ -295,10 +294,10 @@ TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_plac
       segments.emplace_back(std::move(bytes));
     }
     Long model;
-    TrainState state(model, options(codec),
+    TrainState state(model, options(codec), kLong,
                      make_optimizer({one_group({.kind = OptimizerKind::average}, model.tensor_sizes())}));
     state.initialise();
-    EXPECT_EQ(state.apply(of_round(1), kLong, segments), digest_of(std::span<const float>(expected)))
+    EXPECT_EQ(state.apply(of_round(1), segments), digest_of(std::span<const float>(expected)))
         << name_of(codec);
   }
 }
@@ -312,15 +311,15 @@ TEST(Update, takes_the_learning_rate_of_its_round_also_where_it_was_missed) {
   const std::vector<float> mean = {1, 2, 3, 4, 5};
   for (const bool missed : {false, true}) {
     Tenths model;
-    TrainState state(model, run, nullptr, hooks);
+    TrainState state(model, run, kGeometry, nullptr, hooks);
     state.initialise();
     wire::Record record;
     record.round = 2;
     record.mean = digest_of_mean(mean, kGeometry);
     if (missed) {
-      ASSERT_TRUE(state.apply_missed(record, kGeometry, segments_of(mean)).ok());
+      ASSERT_TRUE(state.apply_missed(record, segments_of(mean)).ok());
     } else {
-      state.apply(record, kGeometry, segments_of(mean));
+      state.apply(record, segments_of(mean));
     }
     // Nesterov's first step is 1.9 gradients.
     EXPECT_NEAR(parameters_of(state.freeze(wire::Record{}, 1024))[2], 1 - 0.4 * 1.9 * 3, 1e-6);
@@ -374,12 +373,10 @@ TEST(LateUpdates, are_those_of_one_process_that_applies_each_mean_one_round_late
       for (Round round = 1; round <= 6; ++round) {
         const bool last = round == 6;
         // Some rounds are called before the next decision is here, some are not.
-        if (round % 2 == 0) late.state.move_on(kGeometry);
-        const Digest parameters =
-            late.state.take(Late::record(round, last, codec), kGeometry, Late::mean(round, codec));
-        if (round > 1)
-          one.state.take(Late::record(round - 1, false, codec), kGeometry, Late::mean(round - 1, codec));
-        if (last) one.state.take(Late::record(round, false, codec), kGeometry, Late::mean(round, codec));
+        if (round % 2 == 0) late.state.move_on();
+        const Digest parameters = late.state.take(Late::record(round, last, codec), Late::mean(round, codec));
+        if (round > 1) one.state.take(Late::record(round - 1, false, codec), Late::mean(round - 1, codec));
+        if (last) one.state.take(Late::record(round, false, codec), Late::mean(round, codec));
         EXPECT_EQ(parameters, digest_of(one.state.parameters())) << round;
         if (!last) continue;
         Peer other(Late::run(kind, codec, Mode::delayed));
@@ -395,19 +392,19 @@ TEST(LateUpdates, travel_with_the_state_whether_they_wait_or_were_made) {
     const RunOptions run = Late::run(OptimizerKind::adamw, Codec::int8, Mode::delayed);
     Peer donor(run), joiner(run);
     for (Round round = 1; round <= 3; ++round)
-      donor.state.take(Late::record(round, false, Codec::int8), kGeometry, Late::mean(round, Codec::int8));
+      donor.state.take(Late::record(round, false, Codec::int8), Late::mean(round, Codec::int8));
     const Digest of_round_3 = digest_of(donor.state.parameters());
-    if (moved_on) donor.state.move_on(kGeometry);
+    if (moved_on) donor.state.move_on();
     const auto restored = joiner.state.restore(donor.state.freeze(Late::record(3, false, Codec::int8), 64));
     ASSERT_TRUE(restored);
     EXPECT_EQ(restored.value(), of_round_3) << "what the others have after round 3";
     EXPECT_EQ(joiner.state.has_moved_on(), moved_on);
     const auto go_on = [](Peer& peer) {
-      return peer.state.take(Late::record(4, false, Codec::int8), kGeometry, Late::mean(4, Codec::int8));
+      return peer.state.take(Late::record(4, false, Codec::int8), Late::mean(4, Codec::int8));
     };
     EXPECT_EQ(go_on(joiner), go_on(donor));
     EXPECT_FALSE(joiner.state.has_moved_on());
-    EXPECT_EQ(joiner.state.move_on(kGeometry), donor.state.move_on(kGeometry));
+    EXPECT_EQ(joiner.state.move_on(), donor.state.move_on());
   }
 }
 
@@ -415,7 +412,7 @@ TEST(LateUpdates, are_refused_when_they_are_not_the_mean_of_their_record) {
   const RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, Mode::delayed);
   Peer donor(run), joiner(run);
   wire::Record record = Late::record(1);
-  donor.state.take(record, kGeometry, Late::mean(1, Codec::fp32));
+  donor.state.take(record, Late::mean(1, Codec::fp32));
   record.mean.low ^= 1;
   EXPECT_THAT(joiner.state.restore(donor.state.freeze(record, 64)).error().message,
               testing::HasSubstr("is not the one that was recorded"));
@@ -424,8 +421,8 @@ TEST(LateUpdates, are_refused_when_they_are_not_the_mean_of_their_record) {
 TEST(LateUpdates, that_were_made_are_settled_when_a_new_history_begins) {
   const RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, Mode::delayed);
   Peer peer(run), joiner(run);
-  peer.state.take(Late::record(1), kGeometry, Late::mean(1, Codec::fp32));
-  const Digest parameters = peer.state.move_on(kGeometry);
+  peer.state.take(Late::record(1), Late::mean(1, Codec::fp32));
+  const Digest parameters = peer.state.move_on();
   EXPECT_EQ(peer.state.settle(), parameters);
   EXPECT_FALSE(peer.state.has_moved_on());
   EXPECT_EQ(joiner.state.restore(peer.state.freeze(Late::record(1), 64)).value(), parameters);
@@ -435,12 +432,85 @@ TEST(LateUpdates, that_were_made_are_settled_when_a_new_history_begins) {
 TEST(LateUpdates, that_were_made_are_the_state_of_a_run_that_begins_anew) {
   const RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, Mode::delayed);
   Peer before(run), after(run);
-  before.state.take(Late::record(1), kGeometry, Late::mean(1, Codec::fp32));
-  const Digest parameters = before.state.move_on(kGeometry);
+  before.state.take(Late::record(1), Late::mean(1, Codec::fp32));
+  const Digest parameters = before.state.move_on();
   sync::StateImage image = before.state.freeze(Late::record(1), 64);
   image.record.restarts = 1;
   EXPECT_EQ(after.state.restore(image).value(), parameters);
   EXPECT_FALSE(after.state.has_moved_on());
+}
+
+/// A vector of five values in two fragments: round 1 averages the last two, round 2 the first three.
+struct InTwo {
+  explicit InTwo(Mode mode = Mode::streaming) : state(model, run(mode), kFragments) { state.initialise(); }
+
+  static RunOptions run(Mode mode) {
+    RunOptions run = Late::run(OptimizerKind::sgd, Codec::int8, mode);
+    run.error_feedback = true;
+    return run;
+  }
+
+  static wire::Record record(Round round, bool last = false) {
+    wire::Record record = Late::record(round, last);
+    const std::uint64_t length = kFragments.of(round).geometry.length;
+    const Digest digest = *average::digest_of_decoded(Codec::int8, mean(round).front().bytes(), length);
+    record.mean = average::digest_of_segments({&digest, 1});
+    return record;
+  }
+
+  static std::vector<Blob> mean(Round round) {
+    const std::vector<float> values(kFragments.of(round).geometry.length, 1.0F);
+    std::vector<std::byte> bytes(encoded_bytes(Codec::int8, values.size()));
+    encode(Codec::int8, values, 1.0F, bytes);
+    return {Blob(std::move(bytes))};
+  }
+
+  std::vector<bool> changed_by(const std::function<void()>& step) {
+    const std::vector<float> before(state.parameters().begin(), state.parameters().end());
+    step();
+    std::vector<bool> changed;
+    for (std::size_t i = 0; i < before.size(); ++i) changed.push_back(before[i] != state.parameters()[i]);
+    return changed;
+  }
+
+  static inline const average::Fragments kFragments{{3, 2}, 2};
+  static inline const std::vector<bool> kFirst = {true, true, true, false, false},
+                                        kSecond = {false, false, false, true, true}, kNone = {0, 0, 0, 0, 0};
+  Tenths model;
+  TrainState state;
+};
+
+TEST(Fragments, are_updated_in_their_turn_one_round_late) {
+  InTwo peer;
+  const auto take = [&](Round round, bool last = false) {
+    return peer.changed_by([&] { peer.state.take(InTwo::record(round, last), InTwo::mean(round)); });
+  };
+  EXPECT_EQ(InTwo::kNone, take(1));
+  EXPECT_EQ(InTwo::kSecond, take(2)) << "the mean of round 1";
+  EXPECT_EQ(InTwo::kFirst, peer.changed_by([&] { peer.state.move_on(); })) << "that of round 2";
+  EXPECT_EQ((std::vector<bool>{0, 0, 0, 1, 1}), take(3, true)) << "the last round applies its own";
+}
+
+TEST(Fragments, have_sums_and_residuals_of_their_length) {
+  InTwo peer;
+  peer.state.work({.round = 1, .slot = 0, .samples = RangeSet(Range{0, 4})});
+  EXPECT_EQ(2U, peer.state.slot(1, 0).sum->size());
+  peer.state.keep_losses(1, std::vector{of_slot(0)});
+  const auto lost = [&](Round round) {
+    return std::ranges::any_of(peer.state.carried(round, 0), [](float value) { return value != 0; });
+  };
+  EXPECT_TRUE(lost(3)) << "the next turn of what round 1 averaged";
+  EXPECT_FALSE(lost(2));
+  EXPECT_EQ(3U, peer.state.carried(2, 0).size());
+}
+
+TEST(Fragments, wait_in_a_state_for_its_joiner) {
+  for (const Round last : {1, 2}) {
+    InTwo donor, joiner;
+    for (Round round = 1; round <= last; ++round) donor.state.take(InTwo::record(round), InTwo::mean(round));
+    ASSERT_TRUE(joiner.state.restore(donor.state.freeze(InTwo::record(last), 64)));
+    EXPECT_EQ(joiner.state.move_on(), donor.state.move_on());
+  }
 }
 
 TEST(GradientSlot, begins_anew_in_a_round_whose_state_was_taken_from_others) {
@@ -488,7 +558,7 @@ class Collects : public testing::Test {
   float sum(Round round, std::uint32_t slot) { return state.slot(round, slot).sum->front(); }
 
   Keeping model;
-  TrainState state{model, options(Codec::fp32), nullptr, {}, kGeometry};
+  TrainState state{model, options(Codec::fp32), kGeometry};
 };
 
 TEST_F(Collects, what_the_model_has_kept_for_the_slot_of_its_work) {
@@ -535,7 +605,7 @@ TEST(CollectsAnew, what_a_program_keeps_when_its_sums_are_forgotten) {
   hooks.changed = [&](Round round, bool restored) {
     if (restored) told.push_back(round);
   };
-  TrainState state{model, options(Codec::fp32), nullptr, hooks, kGeometry};
+  TrainState state{model, options(Codec::fp32), kGeometry, nullptr, hooks};
   EXPECT_TRUE(state.tells_of_sums());
   state.work({.round = 7, .slot = 0, .samples = RangeSet(Range{0, 3})});
   state.forget_sums();
@@ -550,7 +620,7 @@ TEST(CollectsAnew, what_a_program_keeps_when_its_sums_are_forgotten) {
 TEST_F(Collects, before_the_parameters_change) {
   state.initialise();
   work(1, 0, 3);
-  state.take(Late::record(1), kGeometry, Late::mean(1, Codec::fp32));
+  state.take(Late::record(1), Late::mean(1, Codec::fp32));
   EXPECT_FALSE(state.has_uncollected(1));
   EXPECT_EQ(model.kept, 0);
 }

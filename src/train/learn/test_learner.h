@@ -15,7 +15,7 @@ namespace tw::train {
 /// A model of four floats that counts its jobs: they wait until run_next(), and take a second.
 class CountingLearner final : public Learner {
  public:
-  CountingLearner() : Learner({4, 32}) {}
+  CountingLearner() : Learner({4, 32, average::Geometry{4}}) {}
 
   void work(const swarm::WorkItem& item, Done<WorkDone> done) override {
     const std::uint64_t samples = item.samples.count();

@@ -45,6 +45,10 @@ struct OuterOptions {
 struct ModeOptions {
   Mode kind = Mode::sync;
   OuterOptions outer;  ///< with is_local()
+  /// A round averages one of so many parts of the vector, in turn (average/fragments.h); with streaming.
+  std::uint64_t fragments = 4;
+
+  std::uint64_t fragments_used() const { return kind == Mode::streaming ? fragments : 1; }
 };
 
 struct CheckpointOptions {

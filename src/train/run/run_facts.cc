@@ -30,13 +30,18 @@ std::string schedule_text(const RunOptions& options) {
   return fmt::format("learning_rate={} warmup_rounds=0", options.learning_rate);
 }
 
+std::string mode_text(const ModeOptions& mode) {
+  const std::string name(name_of(mode.kind));
+  return mode.kind == Mode::streaming ? fmt::format("{} fragments={}", name, mode.fragments) : name;
+}
+
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
       "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
       options.model, parameter_count, options.data, options.target_batch_size, options.microbatch,
       name_of(options.codec),
-      options.mode.kind == Mode::sync ? "" : fmt::format(" {}", name_of(options.mode.kind)),
+      options.mode.kind == Mode::sync ? "" : fmt::format(" {}", mode_text(options.mode)),
       options.dithers() ? " stochastic" : "", options.feeds_back() ? " error_feedback" : "",
       options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
@@ -58,7 +63,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("batch={}", options.target_batch_size),
            fmt::format("microbatch={}", options.microbatch),
            fmt::format("codec={}", name_of(options.codec)),
-           fmt::format("mode={}", name_of(options.mode.kind)),
+           "mode=" + mode_text(options.mode),
            fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
            fmt::format("error_feedback={}", options.feeds_back()),
            fmt::format("exact_batches={}", options.exact_batches),

@@ -119,10 +119,23 @@ class Reading {
           "{}: training.mode is {}: what is lost while a round is averaged goes to a later round, "
           "since others compute for the next one already; leave one of the two out",
           where("training.exact_batches"), name_of(o.mode.kind)));
+    check_mode(o);
     if (o.checkpoint.folder != CheckpointOptions::kNone) return;
     for (const std::string_view key : {"checkpoint.to", "checkpoint.every"})
       if (is_given(key))
         fault(fmt::format("{}: checkpoint.folder is none; leave one of the two out", where(key)));
+  }
+
+  /// Keys that the mode makes no use of.
+  void check_mode(const RunOptions& o) {
+    const auto unused = [&](std::string_view key, bool used, std::string_view users) {
+      if (is_given(key) && !used)
+        fault(fmt::format("{}: training.mode is {}; expected {}, or leave the key out", where(key),
+                          name_of(o.mode.kind), users));
+    };
+    for (const std::string_view key : {"training.outer", "training.outer_rate", "training.outer_momentum"})
+      unused(key, o.is_local(), "local or streaming");
+    unused("training.fragments", o.mode.kind == Mode::streaming, "streaming");
   }
 
   std::string path_;

@@ -6,9 +6,19 @@
 namespace tw::train {
 namespace {
 
+std::vector<swarm::Averaged> averaged(const RunOptions& run, const average::Fragments& fragments) {
+  std::vector<swarm::Averaged> all;
+  for (const auto& [first, geometry] : fragments.all()) {
+    const swarm::WireBytes bytes{.contribution = encoded_bytes(run.codec, geometry.length),
+                                 .mean = encoded_bytes(codec_of_mean(run.codec), geometry.length)};
+    all.push_back({geometry.segments(), bytes, geometry.length * sizeof(float)});
+  }
+  return all;
+}
+
 /// Without the address, which is known once the network is open: Swarm::listens_at.
 swarm::SwarmOptions swarm_options(const SessionOptions& options, const RunFacts& facts,
-                                  const average::Geometry& geometry, std::uint64_t grain) {
+                                  const Worker& worker) {
   const RunOptions& run = options.run;
   swarm::SwarmOptions swarm;
   swarm.self = {options.self, {}, options.incarnation, options.site};
@@ -21,14 +31,11 @@ swarm::SwarmOptions swarm_options(const SessionOptions& options, const RunFacts&
   swarm.bootstrap = options.join;
   swarm.bootstrap.insert(swarm.bootstrap.end(), options.found.begin(), options.found.end());
   swarm.lease = {run.target_batch_size, run.microbatch, run.exact_batches, run.overlaps()};
-  swarm.segments = geometry.segments();
-  swarm.grain = grain;
+  swarm.averaged = averaged(run, worker.size().fragments);
+  swarm.grain = worker.grain();
   swarm.rounds = run.rounds;
   swarm.patience = run.patience;
-  swarm.division = {{.contribution = encoded_bytes(run.codec, geometry.length),
-                     .mean = encoded_bytes(codec_of_mean(run.codec), geometry.length)},
-                    run.sites};
-  swarm.sum_bytes = geometry.length * sizeof(float);
+  swarm.sites = run.sites;
   swarm.rarely = options.rarely;
   return swarm;
 }
@@ -44,9 +51,8 @@ Core::Core(const Doors& doors, SessionOptions of_session, std::unique_ptr<Learne
       options(std::move(of_session)),
       observer(sees_decisions),
       worker(std::move(learner), {clock, waits, calls.then, calls.back}),
-      geometry(geometry_of(worker.size().parameters, options.segment_length)),
       facts(options.run, worker.size().parameters),
-      swarm(swarm_options(options, facts, geometry, worker.grain()), clock.now()),
+      swarm(swarm_options(options, facts, worker), clock.now()),
       departure(calls.ends) {}
 
 void Core::refuse(world::Cause cause, std::optional<PeerId> peer, std::string why) {
@@ -58,10 +64,6 @@ std::vector<std::pair<std::string, std::string>> texts_of_record(const wire::Rec
   std::vector<std::pair<std::string, std::string>> texts = {{"record", to_string(digest_of(record))}};
   if (begins) texts.emplace_back("parent", to_string(record.parent));
   return texts;
-}
-
-average::Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length) {
-  return {parameters, segment_length != 0 ? segment_length : average::usual_segment_length(parameters)};
 }
 
 }  // namespace tw::train

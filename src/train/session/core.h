@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "average/reduction/geometry.h"
 #include "swarm/swarm.h"
 #include "train/run/run_facts.h"
 #include "train/session/departure.h"
@@ -36,6 +35,9 @@ struct Core {
 
   wire::Member self() const { return {options.self, address, options.incarnation, options.site}; }
 
+  /// Of the vector, as rounds average it.
+  const average::Fragments& fragments() const { return worker.size().fragments; }
+
   void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
 
   CountedTime clock;
@@ -46,7 +48,6 @@ struct Core {
   SessionObserver* const observer;  ///< null: none
   Waits waits;
   Worker worker;
-  const average::Geometry geometry;
   const RunFacts facts;
   swarm::Swarm swarm;
   Departure departure;
@@ -56,8 +57,5 @@ struct Core {
 
 /// For the log: after which record a peer has its state. begins: a history begins anew with it.
 std::vector<std::pair<std::string, std::string>> texts_of_record(const wire::Record& record, bool begins);
-
-/// As the options say, or else as is usual.
-average::Geometry geometry_of(std::uint64_t parameters, std::uint64_t segment_length);
 
 }  // namespace tw::train

@@ -12,13 +12,14 @@
 namespace tw::train {
 namespace {
 
-sync::Replica::Options replica_options(const SessionOptions& options, const average::Geometry& geometry,
-                                       const ModelSize& size) {
+sync::Replica::Options replica_options(const SessionOptions& options, const Worker& worker) {
   const codec::Codec codec = codec_of_mean(options.run.codec);
-  sync::Replica::Options replica{.fetch = {.run = run_digest(options.run, geometry.length)},
+  sync::Replica::Options replica{.fetch = {.run = run_digest(options.run, worker.size().parameters)},
                                  .rarely = options.rarely};
-  replica.fetch.state = {size.state_bytes, options.chunk_bytes};
-  replica.fetch.mean = {encoded_bytes(codec, geometry), encoded_bytes(codec, geometry.segment_length)};
+  replica.fetch.state = {worker.size().state_bytes, options.chunk_bytes};
+  for (const auto& [first, geometry] : worker.size().fragments.all())
+    replica.fetch.means.push_back(
+        {encoded_bytes(codec, geometry), encoded_bytes(codec, geometry.segment_length)});
   replica.fetch.rarely = options.rarely;
   return replica;
 }
@@ -26,9 +27,7 @@ sync::Replica::Options replica_options(const SessionOptions& options, const aver
 }  // namespace
 
 Recovery::Recovery(Core& core, Checkpoints& checkpoints)
-    : core_(core),
-      checkpoints_(checkpoints),
-      replica_(replica_options(core.options, core.geometry, core.worker.size())) {}
+    : core_(core), checkpoints_(checkpoints), replica_(replica_options(core.options, core.worker)) {}
 
 std::vector<PeerId> Recovery::sources() const {
   std::vector<PeerId> peers;

@@ -42,21 +42,25 @@ double samples_of_peer(const wire::Record& record, PeerId peer) {
   return samples;
 }
 
-average::Averager::Options averaging(const SessionOptions& options, const average::Geometry& geometry) {
+average::Averager::Options averaging(const SessionOptions& options, const average::Fragments& fragments) {
   const RunOptions& run = options.run;
-  return {options.self, geometry, run.codec, run.dithers(), run.norm_cap, options.probe_from, options.rarely};
+  return {options.self, fragments,          run.codec,     run.dithers(),
+          run.norm_cap, options.probe_from, options.rarely};
 }
 
 }  // namespace
 
 Rounds::Rounds(Core& core, Recovery& recovery, Saving& saving)
-    : core_(core), recovery_(recovery), saving_(saving), averager_(averaging(core.options, core.geometry)) {}
+    : core_(core),
+      recovery_(recovery),
+      saving_(saving),
+      averager_(averaging(core.options, core.fragments())) {}
 
 std::optional<std::vector<average::Averager::Refused>> Rounds::open() {
   const std::optional<wire::Record>& head = core_.swarm.head();
   sync::Replica& replica = recovery_.replica();
   if (replica.is_catching_up() || !head || head->last || step_.round == head->round + 1) return std::nullopt;
-  step_ = {head->round + 1, 0, digest_of(*head).high};
+  step_ = {head->round + 1, digest_of(*head).high};
   core_.round = step_.round;
   hand_over_.reset();
   if (replica.found(*head) && core_.observer != nullptr) {

@@ -53,7 +53,7 @@ void Linking::begin() {
   core_.network.greet_with(encode(wire::Hello{wire::kProtocolVersion,
                                               core_.facts.digest(),
                                               options.self,
-                                              core_.geometry.length,
+                                              core_.worker.size().parameters,
                                               core_.address,
                                               options.incarnation,
                                               options.site,
@@ -95,9 +95,9 @@ Refusal Linking::turned_away(Refusal refusal) {
 std::optional<Refusal> Linking::of_another_run(const wire::Hello& greeting) const {
   const std::uint32_t place = core_.facts.first_difference(greeting.facts);
   const std::string expected = place == 0 ? "" : ": expected " + core_.facts.at(place);
-  if (greeting.parameters != core_.geometry.length) {
+  if (greeting.parameters != core_.worker.size().parameters) {
     return Refusal{fmt::format("the model has {} parameters, that of this run has {}{}", greeting.parameters,
-                               core_.geometry.length, expected),
+                               core_.worker.size().parameters, expected),
                    Refusal::Code::parameters, greeting.peer, place};
   }
   if (greeting.run == core_.facts.digest()) return std::nullopt;
