@@ -28,7 +28,8 @@ MBIT_S, RTT = 200, "2ms"
 BATCH, TARGET, ROUNDS = 32, 2048, 14
 VALUES, VALUES_OF_LINK = 400_000, 2_000_000
 # Peers mostly sleep, as on machines of their own: they share the cores of this one.
-WORK_MS, BURN_MS, BURN_MS_OF_CORE = 10, 1, 4
+WORK_MS, BURN_MS = 10, 1
+WORK_MS_OF_CORE, BURN_MS_OF_CORE = 20, 4
 LIMIT_S = 120
 NICE = -10  # other programs of this machine are nobody's fault
 NEVER = "none"
@@ -87,13 +88,13 @@ def start(bed, folder, number, fault, peer, addresses):
         environment |= {"LD_PRELOAD": str(bed.parent / "slow_disk.so"), "SLOW_DISK_MS": str(odd["write_ms"])}
     command = [TOY, "--batch", BATCH, "--values", VALUES_OF_LINK if "mbit_s" in fault else VALUES,
                "--burn-ms", BURN_MS_OF_CORE if "hogs" in fault else BURN_MS,
-               "--work-ms", int(odd.get("work_ms", WORK_MS)), "--data-ms", odd.get("data_ms", 0),
+               "--work-ms", int(odd.get("work_ms", WORK_MS_OF_CORE if "hogs" in fault else WORK_MS)), "--data-ms", odd.get("data_ms", 0),
                f"run_file={folder}/run.yaml", f"run={folder}/token", f"id={number}", f"out={folder}/logs",
                f"listen={addresses[NAMES[number - 1]]}:7000"]
     first = number == 1
     command.append(f"wait_for={len(NAMES)}" if first else f"join={addresses['a']}:7000")
-    # A machine of its own, whose processor is busy; the other peers share both cores of this one.
-    alone = ["taskset", "-c", "1"] if "hogs" in odd else []
+    # A machine of its own, whose processor is busy; the other peers share a core that has time for them all.
+    alone = ["taskset", "-c", "1" if odd else "0"] if "hogs" in fault else []
     words = [WAN, bed, "exec", NAMES[number - 1], *alone, *command]
     with open(folder / f"peer-{number}.txt", "w") as output:
         return subprocess.Popen([str(word) for word in words], env=environment, stdout=output, stderr=output,

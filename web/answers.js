@@ -2,7 +2,7 @@
 // The first thing to read: what an engineer asks of a run, and what the board answers.
 
 import { h, keyed, setAttribute, setText } from "./dom.js";
-import { count, countdown, dateTime, digits, duration, peerNames, percent, plural, usd } from "./format.js";
+import { count, countdown, dateTime, digits, duration, peerName, peerNames, percent, plural, usd } from "./format.js";
 import { isGone } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
@@ -88,7 +88,7 @@ const money = (delay) => (delay.usd_per_h == null ? "" : `, ${usd(delay.usd_per_
 function whoIsBroken(board, silent) {
   if (board.complete) return ["Nobody needs to be."];
   const lost = board.peers.filter((peer) => peer.state === "lost" && board.now_s - peer.since_s < RECENT_S);
-  const texts = lost.map((peer) => `peer ${peer.peer} is lost${peer.ended ? ` (${peer.ended})` : ""}`);
+  const texts = lost.map((peer) => `${peerName(peer.peer)} is lost${peer.ended ? ` (${peer.ended})` : ""}`);
   if (silent.size) texts.push(`${peerNames([...silent])} gave no sign of life for seconds`);
   for (const delay of named(board))
     texts.push(

@@ -140,9 +140,21 @@ export function dateTime(s) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${pad(date)}`;
 }
 
+const IDS_OF_MACHINE = 1000;
+const MOST_MACHINES = 1e6;
+
+/// The name of a peer, as the program has it: "p3" for machine 3 of a launch, "p3-r2" for its second start again;
+/// else its id.
+function nameOf(id) {
+  const machine = Math.floor(id / IDS_OF_MACHINE);
+  if (machine < 1 || machine > MOST_MACHINES) return String(id);
+  const start = id % IDS_OF_MACHINE;
+  return `p${machine}${start ? `-r${start}` : ""}`;
+}
+
 /// Ids have up to 16 digits: the last four tell peers of one run apart, the whole id stands in titles.
 export function shortId(id) {
-  const text = String(id);
+  const text = nameOf(id);
   return text.length <= 6 ? text : `…${text.slice(-4)}`;
 }
 

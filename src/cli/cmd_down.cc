@@ -17,6 +17,7 @@
 #include "cli/terminal/terminal.h"
 #include "host/system/calendar.h"
 #include "launch/fleet.h"
+#include "monitor/terminal/terminal_numbers.h"
 
 namespace tw::cli {
 namespace {
@@ -153,8 +154,8 @@ int status(const StatusArguments& arguments) {
   }
   print_out("{}", table_of(run.value().store.state(), reports.value()));
   if (known.samples > 0)
-    print_out("\n{:.0f} samples, {:.4g} samples/s, {} losses; more: tw report {}/logs\n", known.samples,
-              known.samples_per_s, known.losses, deployment.folder);
+    print_out("\n{:.0f} samples, {} samples/s over the last ten rounds, {} losses; more: tw report {}/logs\n",
+              known.samples, monitor::rate_text(known.samples_per_s), known.losses, deployment.folder);
   return kDone;
 }
 

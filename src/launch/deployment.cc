@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/peer_name.h"
 
 namespace tw::launch {
 namespace {
@@ -29,7 +30,7 @@ bool is_run_name(const std::string& name) {
   return std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-std::string short_name(const PeerJob& peer) { return fmt::format("p{}", peer.number); }
+std::string short_name(const PeerJob& peer) { return peer_name(PeerId{peer.number * kIdsOfMachine}); }
 
 std::string job_name(const Deployment& deployment, const PeerJob& peer) {
   const std::string name = deployment.run + "-" + short_name(peer);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/peer_name.h"
 #include "swarm/lead.h"
 
 namespace tw::swarm {
@@ -49,7 +50,7 @@ void Lead::give_up_on_hopeless_work() {
   if (std::ranges::any_of(later, will_ask)) return;  // it is busy, or owes the answer to a recall
   if (!later.empty()) return proposer_.resign();
   std::string peers;
-  for (const PeerId peer : found->failed) peers += (peers.empty() ? "" : ", ") + to_string(peer);
+  for (const PeerId peer : found->failed) peers += (peers.empty() ? "" : ", ") + peer_name(peer);
   hopeless_ = fmt::format("no peer can compute a sample of round {} (peers that tried: {}): {}",
                           head_.round + 1, peers, found->why);
 }

@@ -2,6 +2,7 @@
 #include "swarm/leaving.h"
 
 #include "base/check.h"
+#include "base/peer_name.h"
 #include "swarm/ballots/quorum.h"
 #include "swarm/ballots/validation.h"
 
@@ -103,7 +104,7 @@ void Leaving::go_early() {
       {"round_left_s", order.round_left_s}};
   core_.outputs.report(std::move(event));
   core_.part.end();
-  core_.outputs.ask_owner(Ended{left + ": peer " + to_string(order.to) + " has what this one did"});
+  core_.outputs.ask_owner(Ended{left + ": peer " + peer_name(order.to) + " has what this one did"});
 }
 
 // ---- what another one did comes here

@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/peer_name.h"
+
 namespace tw::swarm {
 namespace {
 
 std::string peer_names(const std::vector<PeerId>& peers) {
   if (peers.empty()) return "nobody";
   std::string text = peers.size() == 1 ? "peer " : "peers ";
-  for (const PeerId peer : peers) text += (peer == peers.front() ? "" : ", ") + to_string(peer);
+  for (const PeerId peer : peers) text += (peer == peers.front() ? "" : ", ") + peer_name(peer);
   return text;
 }
 

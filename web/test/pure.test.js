@@ -68,6 +68,8 @@ test("times are read at a glance", () => {
 test("ids of 16 digits are shortened, small ones are not", () => {
   assert.equal(peerName(3), "peer 3");
   assert.equal(peerName(9007199254740991), "peer …0991");
+  assert.equal(peerName(3000), "peer p3");
+  assert.equal(peerName(12002), "peer p12-r2");
   assert.equal(peerNames([1, 2, 3, 4, 5, 6]), "peers 1, 2, 3, 4 and 2 more");
 });
 

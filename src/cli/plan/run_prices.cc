@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/peer_name.h"
 #include "base/result.h"
 #include "base/text/text_file.h"
 #include "launch/engines/host_script.h"
@@ -61,7 +62,7 @@ PeerPrices prices_by_state(const launch::RunState& state, const std::vector<Peer
     return one ? same_for_all(peers, **all.begin()) : prices;
   }
   for (const PeerId peer : peers) {
-    const auto found = by_number.find(peer.value / launch::kIdsOfPeer);
+    const auto found = by_number.find(peer.value / kIdsOfMachine);
     if (found != by_number.end()) prices[peer] = found->second;
   }
   return prices;

@@ -12,23 +12,6 @@
 namespace tw::cli {
 namespace {
 
-constexpr int kRecentRounds = 20;
-
-/// By the rounds that say how many samples the run has.
-void take_rounds(std::vector<monitor::BoardRound> rounds, plan::RunProgress& progress) {
-  std::erase_if(rounds, [](const monitor::BoardRound& round) {
-    return !round.committed_s || round.samples_total == 0;
-  });
-  if (rounds.empty()) return;
-  const monitor::BoardRound& last = rounds.back();
-  progress.samples = static_cast<double>(last.samples_total);
-  const std::size_t back = std::min<std::size_t>(rounds.size() - 1, kRecentRounds);
-  const monitor::BoardRound& before = rounds[rounds.size() - 1 - back];
-  const double seconds = *last.committed_s - *before.committed_s;
-  if (seconds > 0)
-    progress.samples_per_s = static_cast<double>(last.samples_total - before.samples_total) / seconds;
-}
-
 void take_peers(const monitor::Journal& journal, plan::RunProgress& progress) {
   int at_the_end = 0;
   for (const auto& [id, peer] : journal.peers().all()) {
@@ -104,7 +87,8 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   progress.elapsed_h = std::max(0.0, now_s - begun_s) / 3600;
   const monitor::Journal journal = journal_of(logs, {.whole = true});
   const monitor::Board board = journal.board();
-  take_rounds(board.rounds, progress);
+  progress.samples = static_cast<double>(board.samples);
+  progress.samples_per_s = board.speed.samples_per_s;
   take_peers(journal, progress);
   progress.losses = static_cast<int>(std::ranges::count(
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));

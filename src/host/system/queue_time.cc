@@ -30,8 +30,8 @@ double queued_seconds(int tasks, const char* thread) {
 
 }  // namespace
 
-double QueueTime::seconds(Instant now) {
-  if (read_at_ != Instant{} && now - read_at_ < kEvery) return seconds_;
+std::optional<double> QueueTime::seconds(Instant now) {
+  if (read_at_ != Instant{} && now - read_at_ < kEvery) return std::nullopt;
   read_at_ = now;
   const std::unique_ptr<DIR, int (*)(DIR*)> tasks(::opendir("/proc/self/task"), &::closedir);
   if (!tasks) return seconds_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -13,8 +14,8 @@ namespace tw::host {
 /// Others may have waited beside it, so their sum would be no time. One thread.
 class QueueTime {
  public:
-  /// So far. 0: the kernel does not tell. It is read at most once in kEvery: each thread is a file.
-  double seconds(Instant now);
+  /// So far. 0: the kernel does not tell. Nothing: it was read less than kEvery ago; each thread is a file.
+  std::optional<double> seconds(Instant now);
 
   static constexpr Duration kEvery = std::chrono::milliseconds(200);
 

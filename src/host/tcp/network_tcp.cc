@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/peer_name.h"
 #include "base/result.h"
 #include "host/loop.h"
 #include "host/tcp/admission/dial.h"
@@ -347,7 +348,7 @@ void TcpNetwork::settle_duplicate(Greeted& greeted) {
   }
   for (const std::string& address : dialed) {
     events_->on_refused(address,
-                        {world::DialFailure::Kind::linked, {"already connected to peer " + to_string(peer)}});
+                        {world::DialFailure::Kind::linked, {"already connected to peer " + peer_name(peer)}});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/peer_name.h"
 #include "launch/engines/program_script.h"
 
 namespace tw::launch {
@@ -64,7 +65,7 @@ std::string start_script(const Deployment& deployment, const PeerJob& peer, cons
                         places.folder, short_name(peer));
   script += "if alive; then exit 0; fi\n";
   script += "starts=$(cat starts 2>/dev/null || echo 0)\n";
-  script += fmt::format("id=$(({} + starts))\n", peer.number * kIdsOfPeer);
+  script += fmt::format("id=$(({} + starts))\n", peer.number * kIdsOfMachine);
   script += "echo $((starts + 1)) >starts\nrm -f pid exit\n";
   // The shell around it stays to write down how it ended.
   std::string around = "id=$1\n" + threads_line(deployment, peer);
@@ -85,7 +86,7 @@ std::string state_script(const PeerJob& peer, const HostPlaces& places) {
   script += "pid=0\nif alive; then alive=true; else alive=false; fi\n";
   // Its own event log shows whether it got a notice.
   script += fmt::format("log={}/events-$(({} + $(cat starts))).jsonl\nleaving=false\n", places.out,
-                        peer.number * kIdsOfPeer - 1);
+                        peer.number * kIdsOfMachine - 1);
   script +=
       "if grep -Eqs '\"phase\":\"notice\".*\"cause\":\"(preempt|maintenance)\"' \"$log\"; then leaving=true; "
       "fi\n";

@@ -36,7 +36,4 @@ std::string stop_script(const PeerJob& peer, const HostPlaces& places, Duration 
 /// Parses the output of state_script. Error: anything else.
 Result<PeerReport> state_in(const std::string& text);
 
-/// The id of its process in the run: distinct from that of any earlier start.
-inline constexpr std::uint64_t kIdsOfPeer = 1000;
-
 }  // namespace tw::launch

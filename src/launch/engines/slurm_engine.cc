@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/peer_name.h"
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
 #include "launch/engines/program_script.h"
@@ -109,7 +110,7 @@ std::string batch_script(const Deployment& deployment) {
   script += fmt::format(
       "cpus=${{SLURM_CPUS_PER_TASK:-1}}\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" {} --threads \"$cpus\" "
       "--site \"$site\" ${{price:+--usd-per-h \"$price\"}} --id $(({} * n + starts)) \"$@\"{}\n",
-      peer_line(deployment, like), kIdsOfPeer, command_line(deployment));
+      peer_line(deployment, like), kIdsOfMachine, command_line(deployment));
   script += fmt::format(
       "code=$?\ncd {1}/p$n\necho $code >exit.new && mv exit.new exit\n"
       "# It left on a notice, and Slurm would take it for done (aws-parallelcluster#3809).\n"

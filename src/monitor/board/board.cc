@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "base/peer_name.h"
+
 namespace tw::monitor {
 
 std::string_view name_of(Interruption::Kind kind) {
@@ -24,7 +26,7 @@ std::string_view name_of(Delay::Cause cause) {
 }
 
 std::string what_of(const Delay& delay) {
-  const std::string peer = "peer " + to_string(delay.peer);
+  const std::string peer = "peer " + peer_name(delay.peer);
   switch (delay.cause) {
     case Delay::Cause::loader:
       return "the data loader of " + peer;
@@ -38,7 +40,7 @@ std::string what_of(const Delay& delay) {
       break;
   }
   if (!delay.to) return "the link of " + peer;
-  return fmt::format("the link between {} and peer {}", peer, to_string(*delay.to));
+  return fmt::format("the link between {} and peer {}", peer, peer_name(*delay.to));
 }
 
 std::string remedy_of(const Delay& delay) {

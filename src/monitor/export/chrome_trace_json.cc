@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/peer_name.h"
+
 namespace tw::monitor {
 
 namespace {
@@ -59,7 +61,7 @@ class Trace {
   }
 
   void name(const BoardPeer& peer) {
-    std::string words = "peer " + to_string(peer.peer);
+    std::string words = "peer " + peer_name(peer.peer);
     if (!peer.site.empty()) words += " " + peer.site;
     Json process = event("M", "process_name", peer.peer);
     process["args"] = {{"name", words}};

@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/peer_name.h"
+
 namespace tw::monitor {
 namespace {
 
@@ -39,7 +41,7 @@ bool is_forgotten(const Board& board, const BoardPeer& peer) {
 void each_peer(const Board& board, const Emit& emit, double (*value)(const BoardPeer&)) {
   for (const BoardPeer& peer : board.peers) {
     if (is_forgotten(board, peer)) continue;
-    emit(quoted("peer", to_string(peer.peer)) + "," + quoted("site", peer.site), value(peer));
+    emit(quoted("peer", peer_name(peer.peer)) + "," + quoted("site", peer.site), value(peer));
   }
 }
 
@@ -84,9 +86,9 @@ void each_delay(const Board& board, const Emit& emit, std::optional<double> (*va
   for (const Delay& delay : board.delays) {
     const auto peer = std::ranges::find(board.peers, delay.peer, &BoardPeer::peer);
     if (peer == board.peers.end() || is_forgotten(board, *peer)) continue;
-    const std::string to = delay.to ? to_string(*delay.to) : "";
+    const std::string to = delay.to ? peer_name(*delay.to) : "";
     const std::string labels = fmt::format("{},{},{}", quoted("cause", name_of(delay.cause)),
-                                           quoted("peer", to_string(delay.peer)), quoted("to", to));
+                                           quoted("peer", peer_name(delay.peer)), quoted("to", to));
     if_known(emit, value(delay), labels);
   }
 }

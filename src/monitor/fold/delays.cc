@@ -18,6 +18,8 @@ constexpr Round kClosedAfter = 2;
 /// Speeds of like machines differ by less.
 constexpr double kLikeSpeed = 0.9;
 constexpr double kClearly = 1.25;
+/// So much of a peer's time is clearly more, however much all peers have.
+constexpr double kClearShare = 0.1;
 /// A bandwidth below this part of the median is examined.
 constexpr double kThinLink = 0.75;
 /// Transfers take longer than the bound: up to this many times is put down to bandwidth.
@@ -35,12 +37,20 @@ std::optional<double> median_of_others(const std::vector<T>& all, const T& self,
   return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
 }
 
-/// More than the others have, if it is a quarter more: less is the noise of a machine that works. A lone peer
-/// has nobody to compare with.
+/// A lone peer has nobody to compare with.
+template <class T, class Value>
+double above_others(const std::vector<T>& all, const T& self, Value value) {
+  const auto usual = median_of_others(all, self, value);
+  return usual ? std::max(0.0, value(self) - *usual) : 0;
+}
+
+/// Above the others, if it is a quarter of what they have, or a tenth of its time: less is the noise of a
+/// machine that works.
 template <class T, class Value>
 double more_than_others(const std::vector<T>& all, const T& self, Value value) {
-  const auto usual = median_of_others(all, self, value);
-  return usual && value(self) > kClearly * *usual ? value(self) - *usual : 0;
+  const double more = above_others(all, self, value);
+  const bool clearly = more > (kClearly - 1) * (value(self) - more) || more > kClearShare * self.work_s;
+  return clearly ? more : 0;
 }
 
 std::optional<PeerId> slow_peer(std::string_view name) {
@@ -80,16 +90,16 @@ std::vector<std::pair<PeerId, PeerId>> binding_pairs(const std::vector<swarm::Pa
   return pairs;
 }
 
-void Delays::Counter::call(std::optional<double> now) {
-  if (now) last = at_call = std::max(*now, at_commit);
-}
-
-Delays::Grown Delays::Counter::commit(std::optional<double> now) {
-  const bool known = last && now;
-  const double called = std::max(at_call, at_commit), before = at_commit;
-  if (now) last = at_commit = *now;
-  if (!known) return {};
-  return {std::max(0.0, called - before), std::max(0.0, *now - called)};
+void Delays::Counter::pass(double Grown::*phase, double end_s, std::optional<double> reading) {
+  passed.*phase += std::max(0.0, end_s - seen_s);
+  seen_s = end_s;
+  if (!reading) return;
+  const double more = last ? std::max(0.0, *reading - *last) : 0;
+  const double computing = passed.sum() > 0 ? passed.computing / passed.sum() : 0;
+  grown.computing += more * computing;
+  grown.averaging += more * (1 - computing);
+  last = reading;
+  passed = {};
 }
 
 double Delays::Suspect::recent_seconds() const { return std::accumulate(recent.begin(), recent.end(), 0.0); }
@@ -100,14 +110,13 @@ void Delays::take(const Seen& seen) {
   switch (event.phase) {
     case Phase::start:
       peer = {.hardware = event.text("hardware")};
-      peer.queued.start();
-      peer.disk.start();
+      peer.queued = peer.disk = {.last = 0, .seen_s = seen.at_s};
       break;
     case Phase::call:
       if (const auto bound_s = finite_in(event, "bound_s")) open_[event.round].bound_s = *bound_s;
       if (event.round == std::exchange(peer.called, event.round)) break;  // again: a peer was lost
-      peer.queued.call(finite_in(event, "queued_s"));
-      peer.disk.call(finite_in(event, "disk_s"));
+      peer.queued.pass(&Grown::computing, seen.at_s, finite_in(event, "queued_s"));
+      peer.disk.pass(&Grown::computing, seen.at_s, finite_in(event, "disk_s"));
       break;
     case Phase::commit:
       take_commit(seen);
@@ -121,8 +130,9 @@ void Delays::take_commit(const Seen& seen) {
   const world::Event& event = seen.event();
   Peer& peer = peers_[seen.writer()];
   const auto number = [&](const char* name) { return finite_in(event, name).value_or(0); };
-  const Grown queued = peer.queued.commit(finite_in(event, "queued_s"));
-  const Grown disk = peer.disk.commit(finite_in(event, "disk_s"));
+  peer.queued.pass(&Grown::averaging, seen.at_s, finite_in(event, "queued_s"));
+  peer.disk.pass(&Grown::averaging, seen.at_s, finite_in(event, "disk_s"));
+  const Grown queued = std::exchange(peer.queued.grown, {}), disk = std::exchange(peer.disk.grown, {});
   peer.bandwidth = {number("up_mbit_s"), number("down_mbit_s"), {}};
   for (const auto& [name, value] : event.numbers)
     if (const auto to = slow_peer(name); to && value > 0) peer.bandwidth.slow.push_back({*to, value});
@@ -160,7 +170,8 @@ std::map<Delay::Cause, double> Delays::excess(const Account& account, const Part
   lost_s[Cause::disk] = more_than_others(account.parts, part, disk);
 
   const auto pure_speed = [&](const Part& p) {
-    const double core_s = std::min(more_than_others(account.parts, p, queued), 0.9 * (p.work_s - p.data_s));
+    // What a busy processor explains is no slow computing, be it clear or not.
+    const double core_s = std::min(above_others(account.parts, p, queued), 0.9 * (p.work_s - p.data_s));
     return p.samples / std::max(1e-9, p.work_s - p.data_s - core_s);
   };
   const auto hardware = [&](const Part& p) { return peers_.at(p.peer).hardware; };
@@ -168,7 +179,7 @@ std::map<Delay::Cause, double> Delays::excess(const Account& account, const Part
   for (const Part& other : account.parts)
     if (other.peer != part.peer && hardware(other) == hardware(part)) like.push_back(other);
   const double speed = pure_speed(part), usual = median_of_others(like, like[0], pure_speed).value_or(speed);
-  const double pure_s = part.work_s - part.data_s - lost_s[Cause::core];
+  const double pure_s = part.samples / speed;
   if (speed < kLikeSpeed * usual) lost_s[Cause::compute] = pure_s * (1 - speed / usual);
   return lost_s;
 }

@@ -58,17 +58,19 @@ class Delays {
   /// Seconds that a counter of a peer's process grew by.
   struct Grown {
     double computing = 0, averaging = 0;
+
+    double sum() const { return computing + averaging; }
   };
 
+  /// A counter that is read now and then: what it grew by belongs to the phases since the reading before, by
+  /// their time.
   struct Counter {
-    double at_call = 0, at_commit = 0;
-    std::optional<double> last;
+    std::optional<double> last;  ///< reading
+    double seen_s = 0;           ///< end of the last phase
+    Grown passed;                ///< seconds since the last reading
+    Grown grown;                 ///< in this round
 
-    void call(std::optional<double> now);
-
-    void start() { *this = {.last = 0}; }
-
-    Grown commit(std::optional<double> now);
+    void pass(double Grown::*phase, double end_s, std::optional<double> reading);
   };
 
   struct Peer {

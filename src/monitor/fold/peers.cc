@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/peer_name.h"
+
 namespace tw::monitor {
 namespace {
 
@@ -169,7 +171,7 @@ Peers::News Peers::take(const Seen& seen) {
       if (event.peer)
         news.interruption =
             told(Interruption::Kind::handed_over, seen, seen.writer(),
-                 fmt::format("{} samples to peer {}", seen.count("samples"), to_string(*event.peer)));
+                 fmt::format("{} samples to peer {}", seen.count("samples"), peer_name(*event.peer)));
       break;
     default:
       break;

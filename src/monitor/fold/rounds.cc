@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/peer_name.h"
+
 namespace tw::monitor {
 
 using world::Phase;
@@ -296,8 +298,8 @@ std::optional<bool> Rounds::identical() const { return applied_ ? std::optional(
 std::string Rounds::difference() const {
   if (!differed_) return {};
   const auto& [round, known, came] = *differed_;
-  return fmt::format("after round {}, peer {} has {} and peer {} has {}", round, to_string(known.peer),
-                     known.digest, to_string(came.peer), came.digest);
+  return fmt::format("after round {}, peer {} has {} and peer {} has {}", round, peer_name(known.peer),
+                     known.digest, peer_name(came.peer), came.digest);
 }
 
 }  // namespace tw::monitor

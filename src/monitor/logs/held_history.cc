@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/peer_name.h"
+
 namespace tw::monitor {
 namespace {
 
@@ -28,7 +30,7 @@ bool leads_to_commit(Phase phase) {
 
 std::string to_string(const DroppedRounds& dropped) {
   std::string peers;
-  for (const PeerId peer : dropped.peers) peers += (peers.empty() ? "" : ", ") + to_string(peer);
+  for (const PeerId peer : dropped.peers) peers += (peers.empty() ? "" : ", ") + peer_name(peer);
   const std::string rounds = dropped.first == dropped.last
                                  ? fmt::format("round {} was", dropped.first)
                                  : fmt::format("rounds {} to {} were", dropped.first, dropped.last);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/peer_name.h"
 #include "base/text/printable.h"
 
 namespace tw::monitor {
@@ -51,7 +52,7 @@ std::vector<MissingEvents> missing_events(const std::vector<LogEntry>& log) {
 
 std::string to_string(const MissingEvents& missing) {
   const std::string events = missing.events ? fmt::format("{} events", *missing.events) : "events";
-  return fmt::format("peer {}: {} between {} and {} ({})", to_string(missing.peer), events,
+  return fmt::format("peer {}: {} between {} and {} ({})", peer_name(missing.peer), events,
                      calendar_time(missing.from_unix_nanos), calendar_time(missing.to_unix_nanos),
                      printable_line(missing.why));
 }

@@ -495,7 +495,7 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
   const std::string text = render(summary);
   for (const char* part :
-       {"6144 (1024 samples/s)", "0.9750", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
+       {"6144 (1,024 samples/s from its beginning)", "0.9750", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
         "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
         "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
@@ -518,7 +518,7 @@ TEST(ReportText, names_what_delayed_the_run_and_how_much_averaging_was_hidden) {
       << text;
   EXPECT_EQ(text.find("disk"), std::string::npos) << "half a per cent is not worth a line";
   EXPECT_NE(text.find("mode           delayed: 75 % of averaging was hidden"), std::string::npos) << text;
-  EXPECT_NE(text.find("1110 over the last ten rounds"), std::string::npos) << text;
+  EXPECT_NE(text.find("1,110 over the last ten rounds"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/peer_name.h"
 #include "base/text/printable.h"
 #include "monitor/terminal/terminal_numbers.h"
 
@@ -36,7 +37,7 @@ std::string render_phases(const Summary& summary) {
 }
 
 std::string render_loss(const LostPeer& lost) {
-  std::string text = fmt::format("peer {} in round {}", to_string(lost.peer), lost.round);
+  std::string text = fmt::format("peer {} in round {}", peer_name(lost.peer), lost.round);
   text += lost.detected_s ? fmt::format(", detected after {:.3f} s", *lost.detected_s) : ", nobody noticed";
   if (lost.extra_s) text += fmt::format(", cost {:+.3f} s", *lost.extra_s);
   if (lost.microbatches_again) text += fmt::format(", microbatches again: {}", *lost.microbatches_again);
@@ -48,11 +49,11 @@ std::string render_arrival(const JoinedPeer& joined) {
   const std::string seconds = joined.seconds ? fmt::format("contributed after {:.3f} s", *joined.seconds)
                                              : std::string("contributed nothing");
   return line("joined",
-              fmt::format("peer {} in round {}, {}", to_string(joined.peer), joined.round, seconds));
+              fmt::format("peer {} in round {}, {}", peer_name(joined.peer), joined.round, seconds));
 }
 
 std::string render_notice(const GivenNotice& notice) {
-  std::string text = fmt::format("peer {} in round {}: {} by {}", to_string(notice.peer), notice.round,
+  std::string text = fmt::format("peer {} in round {}: {} by {}", peer_name(notice.peer), notice.round,
                                  printable_line(notice.kind), printable_line(notice.source));
   if (notice.deadline_s) text += fmt::format(" in {:.0f} s", *notice.deadline_s);
   if (notice.used_s) text += fmt::format(", out after {:.2f} s", *notice.used_s);
@@ -61,8 +62,8 @@ std::string render_notice(const GivenNotice& notice) {
 
 std::string render_handover(const HandOver& handover) {
   std::string text =
-      fmt::format("peer {} in round {} to peer {}: {} samples, {}", to_string(handover.peer), handover.round,
-                  to_string(handover.to), handover.samples, quantity(static_cast<double>(handover.bytes)));
+      fmt::format("peer {} in round {} to peer {}: {} samples, {}", peer_name(handover.peer), handover.round,
+                  peer_name(handover.to), handover.samples, quantity(static_cast<double>(handover.bytes)));
   if (handover.took_s) text += fmt::format(" in {:.2f} s", *handover.took_s);
   if (handover.round_left_s) text += fmt::format("; the round had {:.1f} s to go", *handover.round_left_s);
   return line("handover", text);
@@ -152,9 +153,10 @@ std::string render(const Summary& summary) {
       summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
   std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
   const double lately = summary.board.speed.samples_per_s;
-  const std::string of_late = lately > 0 ? fmt::format(", {:.0f} over the last ten rounds", lately) : "";
-  text += line("samples",
-               fmt::format("{} ({:.0f} samples/s){}", summary.samples, summary.samples_per_s, of_late));
+  const std::string of_late =
+      lately > 0 ? fmt::format(", {} over the last ten rounds", rate_text(lately)) : "";
+  text += line("samples", fmt::format("{} ({} samples/s from its beginning{})", summary.samples,
+                                      rate_text(summary.samples_per_s), of_late));
   if (summary.samples_carried.value_or(0) > 0)
     text += line("carried", fmt::format("{} samples, lost too late for their round: a later one took them in "
                                         "place of new ones",
@@ -175,7 +177,7 @@ std::string render(const Summary& summary) {
   for (const HandOver& handover : summary.handovers) text += render_handover(handover);
   for (const Interruption& one : summary.board.interruptions)
     if (one.kind == Interruption::Kind::left)
-      text += line("left", fmt::format("peer {} in round {}", to_string(one.peer), one.round));
+      text += line("left", fmt::format("peer {} in round {}", peer_name(one.peer), one.round));
   text += render_leavings(summary);
   for (const DroppedRounds& dropped : summary.dropped) text += render_dropped(dropped);
   text += render_delays(summary.board);
@@ -187,7 +189,7 @@ std::string render(const Summary& summary) {
   text += fmt::format("\n{:<22}{:>8}{:>12}{:>12}{:>12}  {}\n", "peer", "rounds", "samples", "sent",
                       "received", "final parameters");
   for (const BoardPeer& peer : summary.board.peers)
-    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", to_string(peer.peer), peer.rounds, peer.samples,
+    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", peer_name(peer.peer), peer.rounds, peer.samples,
                         traffic(peer.usage), peer.digest);
   return text;
 }

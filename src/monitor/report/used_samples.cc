@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/peer_name.h"
 #include "base/range_text.h"
 #include "base/result.h"
 #include "base/text/number.h"
@@ -42,7 +43,7 @@ Status add_round(UsedSamples::InRound samples, UsedSamples& used) {
   for (const auto& [peer, of_peer] : samples.of) {
     if (used.all.intersects(of_peer))
       return Error{fmt::format("round {}: peer {} used samples {}, of which some were used before",
-                               samples.round, peer.value, to_string(of_peer))};
+                               samples.round, peer_name(peer), to_string(of_peer))};
     used.all.add(of_peer);
   }
   used.rounds.push_back(std::move(samples));

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/peer_name.h"
 #include "base/text/duration.h"
 #include "monitor/logs/event_log_json.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr Duration kBetweenLines = std::chrono::seconds(2);
 
-std::string about(const Event& event) { return event.peer ? "peer " + to_string(*event.peer) : "this peer"; }
+std::string about(const Event& event) { return event.peer ? "peer " + peer_name(*event.peer) : "this peer"; }
 
 /// "peer 12" does not name "peer 1".
 bool names(std::string_view text, std::string_view peer) {

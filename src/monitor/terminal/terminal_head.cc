@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/peer_name.h"
 #include "base/text/columns.h"
 #include "base/text/duration.h"
 #include "monitor/terminal/terminal_numbers.h"
@@ -110,10 +111,10 @@ void add_money(Flow& flow, const Board& board) {
 }
 
 std::string who_waits(const std::vector<PeerId>& peers) {
-  if (peers.size() == 1) return "peer " + to_string(peers.front());
+  if (peers.size() == 1) return "peer " + peer_name(peers.front());
   if (peers.size() > kMostNamed) return fmt::format("{} peers", peers.size());
   std::vector<std::string> names;
-  for (const PeerId peer : peers) names.push_back(to_string(peer));
+  for (const PeerId peer : peers) names.push_back(peer_name(peer));
   return fmt::format("peers {}", fmt::join(names, ", "));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/peer_name.h"
 #include "base/text/columns.h"
 #include "base/text/duration.h"
 #include "monitor/terminal/terminal_numbers.h"
@@ -25,7 +26,7 @@ struct PeerColumns {
 PeerColumns columns_for(const std::vector<const BoardPeer*>& peers, std::size_t width) {
   PeerColumns columns{.wide = width >= kWide, .very_wide = width >= kVeryWide};
   for (const BoardPeer* peer : peers) {
-    columns.id = std::max(columns.id, to_string(peer->peer).size());
+    columns.id = std::max(columns.id, peer_name(peer->peer).size());
     columns.site = std::max(columns.site, columns_of(peer->site));
     columns.hardware = std::max(columns.hardware, columns_of(peer->hardware));
   }
@@ -65,7 +66,7 @@ std::string wait_text(const BoardWait& wait, double now_s) {
   const std::string since = duration_text(now_s - wait.since_s);
   if (wait.peers.empty()) return since + ": " + wait.text;
   if (wait.peers.size() > 1) return fmt::format("waits for {} peers, {}", wait.peers.size(), since);
-  return fmt::format("waits for peer {}, {}", to_string(wait.peers.front()), since);
+  return fmt::format("waits for peer {}, {}", peer_name(wait.peers.front()), since);
 }
 
 /// The most urgent note about a peer.
@@ -95,7 +96,7 @@ TerminalLine title(const PeerColumns& columns) {
 TerminalLine row(const BoardPeer& peer, const PeerColumns& columns, double now_s) {
   const bool gone = is_gone(peer);
   TerminalLine line;
-  line.number(to_string(peer.peer), columns.id).cell(peer.site.empty() ? "-" : peer.site, columns.site);
+  line.number(peer_name(peer.peer), columns.id).cell(peer.site.empty() ? "-" : peer.site, columns.site);
   if (columns.very_wide) line.cell(peer.hardware.empty() ? "-" : peer.hardware, columns.hardware);
   line.cell(name_of(peer.state), 9, paint_of(peer.state)).number(std::to_string(peer.round), 6);
   line.number(gone ? "-" : rate_text(peer.samples_per_s), 9);

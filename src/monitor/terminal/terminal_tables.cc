@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/peer_name.h"
 #include "base/text/columns.h"
 #include "monitor/terminal/terminal_numbers.h"
 #include "monitor/terminal/terminal_parts.h"
@@ -20,7 +21,7 @@ std::string count_text(std::size_t shown, std::size_t all) {
 std::string left_out_text(const BoardRound& round) {
   std::string text;
   for (const LeftOut& out : round.left_out)
-    text += fmt::format("{}without peer {}{}", text.empty() ? "" : "; ", to_string(out.peer),
+    text += fmt::format("{}without peer {}{}", text.empty() ? "" : "; ", peer_name(out.peer),
                         out.why.empty() ? "" : ": " + out.why);
   return text;
 }
@@ -119,7 +120,7 @@ std::vector<TerminalLine> interruption_lines(const Board& board, std::size_t mos
     std::replace(what.begin(), what.end(), '_', ' ');
     TerminalLine& line = lines.emplace_back();
     line.cell(time_of_day(event.at_s), 8).cell(what, 11, paint_of(event.kind));
-    line.number(std::to_string(event.round), 8).add("peer " + to_string(event.peer));
+    line.number(std::to_string(event.round), 8).add("peer " + peer_name(event.peer));
     if (!event.detail.empty()) line.add(": " + event.detail);
   }
   return lines;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/peer_name.h"
 #include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
@@ -61,7 +62,7 @@ std::optional<std::string> Troubles::refuse_line(const Event& refusal) {
   if (refusal.cause == Cause::own) return fmt::format("round {}: {}", refusal.round, refusal.why);
   const bool differs = refusal.cause == Cause::run || refusal.cause == Cause::parameters;
   if (!refusal.peer || !differs) return std::nullopt;
-  refused_ = fmt::format("peer {} was refused: {}", to_string(*refusal.peer), refusal.why);
+  refused_ = fmt::format("peer {} was refused: {}", peer_name(*refusal.peer), refusal.why);
   if (refusals_told_.size() >= kMostRefusals || !refusals_told_.insert(refused_).second) return std::nullopt;
   return refused_ + "; its own message says what it has instead";
 }
