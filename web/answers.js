@@ -2,7 +2,7 @@
 // The first thing to read: what an engineer asks of a run, and what the board answers.
 
 import { h, keyed, setAttribute, setText } from "./dom.js";
-import { count, countdown, dateTime, digits, duration, peerName, peerNames, percent, plural, usd } from "./format.js";
+import { count, countdown, dateTime, digits, duration, machineOf, peerName, peerNames, percent, plural, usd } from "./format.js";
 import { isGone } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
@@ -99,6 +99,12 @@ function whoIsBroken(board, silent) {
   return [`${sentence(texts.join("; "))}.`, lost.length || silent.size ? "bad" : "warn"];
 }
 
+/// The command to paste: a launch has the output of its machines, others have their event logs.
+function lastLines(id) {
+  const machine = machineOf(id);
+  return machine ? `tw logs RUN p${machine} | tail -n 20` : `tail -n 20 LOGS/events-${id}.jsonl`;
+}
+
 function whatToDo(board) {
   if (board.complete) return ["Read the report: tw report LOGS."];
   if (board.dead_since_s != null || board.ended) return [RESUME, board.ended ? null : "bad"];
@@ -107,7 +113,7 @@ function whatToDo(board) {
   const lost = board.peers.filter((peer) => peer.state === "lost" && board.now_s - peer.since_s < RECENT_S);
   if (lost.length)
     return [
-      `The others go on. Start ${peerNames(lost.map((peer) => peer.peer))} again with its command, or let tw up --keep do it; its last lines: tw logs.`,
+      `The others go on. Start ${peerNames(lost.map((peer) => peer.peer))} again with its command, or let tw up --keep do it. Its last lines: ${lastLines(lost[0].peer)}.`,
       "warn",
     ];
   return ["Nothing."];

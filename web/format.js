@@ -143,11 +143,17 @@ export function dateTime(s) {
 const IDS_OF_MACHINE = 1000;
 const MOST_MACHINES = 1e6;
 
+/// Number of the machine in its launch; 0: no launch started this peer.
+export function machineOf(id) {
+  const machine = Math.floor(id / IDS_OF_MACHINE);
+  return machine <= MOST_MACHINES ? machine : 0;
+}
+
 /// The name of a peer, as the program has it: "p3" for machine 3 of a launch, "p3-r2" for its second start again;
 /// else its id.
 function nameOf(id) {
-  const machine = Math.floor(id / IDS_OF_MACHINE);
-  if (machine < 1 || machine > MOST_MACHINES) return String(id);
+  const machine = machineOf(id);
+  if (machine === 0) return String(id);
   const start = id % IDS_OF_MACHINE;
   return `p${machine}${start ? `-r${start}` : ""}`;
 }

@@ -3,10 +3,10 @@
 // other peers, bandwidths and batches.
 
 import { h, panel, svg, tile } from "./dom.js";
-import { dateTime, digits, duration, plural, rate, three, usd } from "./format.js";
+import { dateTime, duration, rate, three, usd } from "./format.js";
 import { topBar } from "./header.js";
 import { themeSwitch } from "./theme.js";
-import { answerTable, steps } from "./what_if.js";
+import { answerSliders } from "./what_if.js";
 
 export function predictPage(app, data) {
   const { prediction } = data;
@@ -138,49 +138,10 @@ function rangesPart(prediction) {
 function whatIfPart({ prediction, answers }) {
   const part = panel("what-if", "What if", "the same model");
   part.element.classList.add("half");
-  const start = [
-    answers.peers.indexOf(answers.as_it_is.peers),
-    answers.bandwidth.indexOf(1),
-    answers.tbs.indexOf(answers.as_it_is.tbs),
-  ];
-  const round = ([n, b, t]) => answers.rounds[n][b][t];
-  const draw = () => {
-    const at = sliders.map((one) => one.index());
-    const [now, then] = [round(start), round(at)];
-    const vm = prediction.usd_per_h.vm;
-    const shows = [rate, duration, duration, (x) => (x == null ? "∞" : three(x))];
-    table.set([
-      ...shows.map((show, i) => [now[i], then[i], show]),
-      [vm, vm == null ? null : (vm * answers.peers[at[0]]) / answers.peers[start[0]], usd],
-    ]);
-  };
-  const sliders = [
-    steps("Peers", answers.peers, (x) => plural(x, "peer"), draw),
-    steps("Bandwidth", answers.bandwidth, (x) => `× ${three(x)}`, draw),
-    steps("Target batch", answers.tbs, (x) => digits(x, 6), draw),
-  ];
-  const table = answerTable([
-    ["Samples/s", ""],
-    ["Round", ""],
-    ["Averaging", ""],
-    ["Granularity", ""],
-    ["$/h of machines", ""],
-  ]);
-  const reset = () => {
-    sliders.forEach((one, i) => one.set(start[i]));
-    draw();
-  };
-  part.tools.append(h("button", { class: "plain", type: "button", onclick: reset }, "As it is"));
-  part.body.append(
-    h(
-      "div",
-      { class: "sliders" },
-      sliders.map((one) => one.element),
-    ),
-    table.element,
-    h("p", { class: "hint" }, "Peers are scaled in every group alike."),
-  );
-  reset();
+  const sliders = answerSliders(answers, "$/h of machines");
+  sliders.set(answers, prediction.usd_per_h.vm);
+  part.tools.append(h("button", { class: "plain", type: "button", onclick: sliders.reset }, "As it is"));
+  part.body.append(sliders.element, h("p", { class: "hint" }, "Peers are scaled in every group alike."));
   return part.element;
 }
 

@@ -22,7 +22,7 @@ export function runPage(app, frozen) {
   const first = answers();
   const shown = [peersPanel(), curvesPanel(), lanesPanel()];
   const links = linksPanel();
-  const folded = [links, whatIfPanel(), interruptionsPanel(), ledgerPanel()];
+  const folded = [links, whatIfPanel(frozen ? (frozen.answers ?? null) : undefined), interruptionsPanel(), ledgerPanel()];
   const parts = [...shown, ...folded];
   app.append(
     bar.element,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would change with other peers, lines and batches: the model of `tw predict`, fed with what this run measured.
+// What would change with other peers, bandwidths and batches: answers of the program for each position of the sliders.
 
 import { h, panel, setAttribute, setText } from "./dom.js";
-import { count, duration, plural, signed, three, usd } from "./format.js";
-import { errorSoFar, measured, whatIf } from "./model.js";
+import { count, duration, plural, rate, signed, three, usd } from "./format.js";
 
-/// A slider of positions 0 to `most`, with a text for each: {element, at(), set(position)}.
-function positions(label, most, show, changed) {
-  const input = h("input", { type: "range", min: "0", max: String(most), "aria-label": label });
+/// A slider over these values: {element, index(), set(index)}.
+function steps(label, values, show, changed) {
+  const input = h("input", { type: "range", min: "0", max: String(values.length - 1), "aria-label": label });
   const output = h("output");
-  const at = () => Number(input.value);
+  const index = () => Number(input.value);
   const tell = () => {
-    setText(output, show(at()));
-    setAttribute(input, "aria-valuetext", show(at()));
+    setText(output, show(values[index()]));
+    setAttribute(input, "aria-valuetext", show(values[index()]));
   };
   input.addEventListener("input", () => {
     tell();
@@ -20,45 +19,23 @@ function positions(label, most, show, changed) {
   });
   return {
     element: h("label", { class: "slider" }, h("span", {}, label), input, output),
-    at,
+    index,
     set(position) {
-      input.value = String(position);
+      input.value = String(Math.min(position, values.length - 1));
       tell();
     },
   };
 }
 
-/// A slider over these values: {element, index(), set(index)}.
-export function steps(label, values, show, changed) {
-  const { element, at, set } = positions(label, values.length - 1, (i) => show(values[i]), changed);
-  return { element, index: at, set };
-}
-
-/// A slider between least and most, on a logarithmic scale: {element, value(), range(least, most), set(value)}.
-function slider(label, { least, most, whole, show }, changed) {
-  const range = { least, most };
-  const value = (position) => {
-    const raw = range.least * Math.pow(range.most / range.least, position / 1000);
-    return whole ? Math.max(1, Math.round(raw)) : raw;
-  };
-  const { element, at, set } = positions(label, 1000, (position) => show(value(position)), changed);
-  return {
-    element,
-    value: () => value(at()),
-    range: (from, to) => Object.assign(range, { least: from, most: to }),
-    set: (x) => set(Math.round((1000 * Math.log(x / range.least)) / Math.log(range.most / range.least))),
-  };
-}
-
 /// The table of what is and what would be.
-export function answerTable(names) {
+function answerTable(names) {
   const rows = names.map(([name, hint]) => {
     const cells = [h("td"), h("td"), h("td")];
     return { cells, element: h("tr", {}, h("td", { title: hint }, name), cells) };
   });
   const element = h(
     "table",
-    { class: "answers" },
+    { class: "what-if" },
     h(
       "thead",
       {},
@@ -86,91 +63,126 @@ export function answerTable(names) {
   };
 }
 
-export function whatIfPanel() {
-  const part = panel("what-if", "What if", "the model of tw predict with what this run measured");
-  const view = { run: null, board: null, touched: false };
-  const changed = () => {
-    view.touched = true;
-    draw();
-  };
-  const peers = slider(
-    "Peers",
-    { least: 1, most: 128, whole: true, show: (x) => plural(x, "peer") },
-    changed,
-  );
-  const bandwidth = slider("Bandwidth", { least: 0.1, most: 10, show: (x) => `× ${three(x)}` }, changed);
-  const tbs = slider("Target batch", { least: 64, most: 65536, whole: true, show: count }, changed);
+/// Sliders over `answers` of the program (rounds by peers, bandwidth and batch) and the table of what changes:
+/// {element, reset(), at(), set(answers, usd_per_h)}. The dollars are those of the peers as they are. at: positions
+/// as of an earlier at(), null for the run as it is.
+export function answerSliders(answers, usd_name, at = null) {
+  const view = { answers, usd_per_h: null };
+  const start = [
+    answers.peers.indexOf(answers.as_it_is.peers),
+    answers.bandwidth.indexOf(1),
+    answers.tbs.indexOf(answers.as_it_is.tbs),
+  ];
   const table = answerTable([
     ["Samples/s", "of the run"],
     ["Round", "calculation and averaging"],
+    ["Averaging", "of a round"],
     ["Granularity", "calculation / averaging time"],
-    ["$/h", "machines and traffic, in proportion to peers"],
+    [usd_name, "in proportion to peers"],
     ["$ per million", "samples"],
   ]);
-  const back = h("button", { class: "plain", type: "button" }, "As it is");
-  const error = h("p", { class: "hint", id: "model-error" });
-  const empty = h("p", { class: "empty" }, "Waiting for two rounds to measure.");
-  const body = h(
-    "div",
-    {},
-    h("div", { class: "sliders" }, peers.element, bandwidth.element, tbs.element),
-    table.element,
-    error,
-  );
-  part.tools.append(back);
-  part.body.append(empty, body);
-
+  const draw = () => {
+    const place = sliders.map((one) => one.index());
+    const round = ([n, b, t]) => view.answers.rounds[n][b][t];
+    const [now, then] = [round(start), round(place)];
+    const { peers } = view.answers;
+    const usd_h = view.usd_per_h ?? NaN;
+    const then_h = (usd_h * peers[place[0]]) / peers[start[0]];
+    const million = (per_h, samples_per_s) => (per_h / 3600 / samples_per_s) * 1e6;
+    const shows = [rate, duration, duration, (x) => (x == null ? "∞" : three(x))];
+    table.set([
+      ...shows.map((show, i) => [now[i], then[i], show]),
+      [usd_h, then_h, usd],
+      [million(usd_h, now[0]), million(then_h, then[0]), usd],
+    ]);
+  };
+  const sliders = [
+    steps("Peers", answers.peers, (x) => plural(x, "peer"), draw),
+    steps("Bandwidth", answers.bandwidth, (x) => `× ${three(x)}`, draw),
+    steps("Target batch", answers.tbs, count, draw),
+  ];
   const reset = () => {
-    view.touched = false;
-    tbs.range(Math.max(1, view.run.tbs / 32), view.run.tbs * 32);
-    peers.set(view.run.n);
-    bandwidth.set(1);
-    tbs.set(view.run.tbs);
+    sliders.forEach((one, i) => one.set(start[i]));
     draw();
   };
-  back.addEventListener("click", () => view.run && reset());
+  sliders.forEach((one, i) => one.set((at ?? start)[i]));
+  return {
+    at: () => (sliders.some((one, i) => one.index() !== start[i]) ? sliders.map((one) => one.index()) : null),
+    element: h(
+      "div",
+      {},
+      h(
+        "div",
+        { class: "sliders" },
+        sliders.map((one) => one.element),
+      ),
+      table.element,
+    ),
+    reset,
+    set(newer, usd_per_h) {
+      Object.assign(view, { answers: newer, usd_per_h });
+      draw();
+    },
+  };
+}
+
+const positionsOf = ({ peers, bandwidth, as_it_is }) => JSON.stringify([peers, bandwidth, as_it_is]);
+
+/// The program that serves the page is asked for its answers at most so often.
+const ASK_EVERY_S = 5;
+
+/// frozen: the answers of a page that holds its data; undefined: the live page, which asks the program.
+export function whatIfPanel(frozen) {
+  const part = panel("what-if", "What if", "predicted by the program from what this run measured");
+  const view = { answers: frozen, asked_s: -Infinity, sliders: null, positions: "", board: null };
+  const back = h("button", { class: "plain", type: "button", hidden: true }, "As it is");
+  const error = h("p", { class: "hint", id: "model-error" });
+  const empty = h("p", { class: "empty" }, "Waiting for two rounds to measure.");
+  const body = h("div");
+  part.tools.append(back);
+  part.body.append(empty, body, error);
+  back.addEventListener("click", () => view.sliders?.reset());
 
   const draw = () => {
-    const { run, board } = view;
-    const now = whatIf(run, { peers: run.n, bandwidth: 1, tbs: run.tbs });
-    const n = peers.value();
-    const then = whatIf(
-      run,
-      view.touched
-        ? { peers: n, bandwidth: bandwidth.value(), tbs: tbs.value() }
-        : { peers: run.n, bandwidth: 1, tbs: run.tbs },
-    );
-    const per_h = board.money.usd_per_h;
-    const then_h = per_h == null ? NaN : (per_h * n) / run.n;
-    const million = (usd_h, at) => (usd_h / 3600 / at.samples_per_s) * 1e6;
-    table.set([
-      [now.samples_per_s, then.samples_per_s, three],
-      [now.calc_s + now.comm_s, then.calc_s + then.comm_s, duration],
-      [now.granularity, then.granularity, (x) => (Number.isFinite(x) ? three(x) : "∞")],
-      [per_h ?? NaN, then_h, usd],
-      [per_h == null ? NaN : million(per_h, now), million(then_h, then), usd],
-    ]);
-    const so_far = errorSoFar(board);
-    setText(
-      error,
-      so_far
-        ? `From earlier rounds the model predicted ${three(so_far.predicted)} samples/s for the last ` +
-            `${plural(so_far.rounds, "round")}, which made ${three(so_far.measured)}. Its error so far: ${signed(so_far.error)}.`
-        : "Too few rounds with these peers yet to tell the model's error.",
-    );
+    const { answers, board } = view;
+    empty.hidden = Boolean(answers);
+    body.hidden = error.hidden = back.hidden = !answers;
+    if (!answers) return;
+    if (view.positions !== positionsOf(answers)) {
+      view.positions = positionsOf(answers);
+      view.sliders = answerSliders(answers, "$/h", view.sliders?.at());
+      body.replaceChildren(view.sliders.element);
+    }
+    view.sliders.set(answers, board.money.usd_per_h);
+    setText(error, judgedText(answers.judged));
+  };
+  const ask = async () => {
+    const now_s = performance.now() / 1000;
+    if (frozen !== undefined || now_s - view.asked_s < ASK_EVERY_S) return;
+    view.asked_s = now_s;
+    try {
+      const answer = await fetch(`predict${location.search}`);
+      if (answer.ok) view.answers = await answer.json();
+    } catch {
+      return; // the state of the connection stands at the top of the page
+    }
+    draw();
   };
   return {
     element: part.element,
     set(board) {
       view.board = board;
-      const run = measured(board);
-      empty.hidden = run !== null;
-      body.hidden = run === null;
-      back.hidden = run === null;
-      if (!run) return;
-      view.run = run;
-      if (!view.touched) reset();
-      else draw();
+      ask();
+      draw();
     },
   };
+}
+
+function judgedText(judged) {
+  if (!judged) return "Too few rounds with these peers yet to tell the prediction's error.";
+  const { predicted, measured, rounds } = judged;
+  return (
+    `From earlier rounds ${three(predicted)} samples/s were predicted for the last ${plural(rounds, "round")}, ` +
+    `which made ${three(measured)}. Its error so far: ${signed(predicted / measured - 1)}.`
+  );
 }

@@ -46,7 +46,8 @@ void PeerLog::emit(const world::Event& event) {
 }
 
 void PeerLog::add_times(world::Event& event) {
-  if (const auto queued_s = queue_time_.seconds(loop_.now())) event.numbers.emplace_back("queued_s", *queued_s);
+  if (const auto queued_s = queue_time_.seconds(loop_.now()))
+    event.numbers.emplace_back("queued_s", *queued_s);
   event.numbers.emplace_back("disk_s", to_seconds(wrote_));
 }
 

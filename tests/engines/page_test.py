@@ -60,7 +60,7 @@ def with_data(page, kind, data):
 
 
 def test_the_logic_of_the_page():
-    tests = [WEB / "pure.test.js", WEB / "model.test.js"]
+    tests = [WEB / "pure.test.js"]
     environment = {**os.environ, "TRADEWIND_PROGRAM": TW}
     done = subprocess.run(["node", "--test", *tests], env=environment, timeout=200,
                           capture_output=True, text=True)

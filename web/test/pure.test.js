@@ -157,7 +157,7 @@ test("a chosen stretch stays chosen while rounds pass", () => {
 });
 
 test("text has contrast on cards and on the page, by day and by night", () => {
-  const css = fs.readFileSync(new URL("../style.css", import.meta.url), "utf8");
+  const css = fs.readFileSync(new URL("../base.css", import.meta.url), "utf8");
   const themes = [...css.matchAll(/^:root[^{]*\{([^}]*)\}/gm)].map((match) =>
     Object.fromEntries([...match[1].matchAll(/--([\w-]+): (#\w{6});/g)].map((one) => [one[1], one[2]])),
   );
@@ -323,4 +323,12 @@ test("the culprit of a delay is named with its cost, and what to do", () => {
   const ofOnePeer = answerTo({ ...over, own_delays: true }, "Who is broken?");
   assert.equal(ofOnePeer.answer, "Nobody is lost or silent; who is slow: tw watch LOGS.");
   assert.equal(ofOnePeer.tone, null, "the page of one peer does not know that all is well");
+});
+
+test("the last lines of a lost peer are a command to paste", () => {
+  const board = { ...BOARDS.troubled(), dead_since_s: null, ended: "", complete: false, delays: [] };
+  for (const peer of board.peers) if (peer.state === "lost") Object.assign(peer, { peer: 3002, since_s: board.now_s - 1 });
+  assert.match(answerTo(board, "What do I do?").answer, /peer p3-r2 again .*: tw logs RUN p3 \| tail -n 20\.$/);
+  for (const peer of board.peers) if (peer.state === "lost") peer.peer = 7;
+  assert.match(answerTo(board, "What do I do?").answer, /peer 7 again .*: tail -n 20 LOGS\/events-7\.jsonl\.$/);
 });

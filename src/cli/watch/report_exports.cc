@@ -121,7 +121,7 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
   if (!exports.trace.empty()) TW_TRY(write("--trace", exports.trace, trace_of(entries, options)));
   if (!exports.html.empty()) {
     const Status done = write_page(exports.html, monitor::PageKind::run,
-                                   fmt::format("tradewind: {} rounds", board.round), to_json(board));
+                                   fmt::format("tradewind: {} rounds", board.round), frozen_json(board));
     if (!done) return Error{"--html " + done.error().message};
     written.push_back(exports.html);
   }

@@ -188,6 +188,14 @@ std::string to_json(const Board& board) {
 
 std::string to_json(const Delay& delay) { return Writer::json_of(delay).dump(); }
 
+std::string to_json(const std::optional<WhatIf>& answers) { return Writer::json_of(answers).dump(); }
+
+std::string frozen_json(const Board& board) {
+  std::string text = to_json(board);
+  text.pop_back();
+  return text + ",\"answers\":" + to_json(what_if(board)) + "}";
+}
+
 Result<Board> board_from_json(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return Error{fmt::format("no board: {} bytes that are no JSON", text.size())};

@@ -494,10 +494,10 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
       {.peer = PeerId{2}, .round = 6, .detected_s = 0.012, .extra_s = 0.25, .why = "link closed"}};
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
   const std::string text = render(summary);
-  for (const char* part :
-       {"6144 (1,024 samples/s from its beginning)", "0.9750", "4.00 (calculation 0.400 s, communication 0.100 s a round)",
-        "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
-        "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})
+  for (const char* part : {"6144 (1,024 samples/s from its beginning)", "0.9750",
+                           "4.00 (calculation 0.400 s, communication 0.100 s a round)",
+                           "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
+                           "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

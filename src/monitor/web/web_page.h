@@ -18,7 +18,7 @@ std::string_view page_policy();
 
 /// What a frozen page shows, and the JSON it takes.
 enum class PageKind {
-  run,      ///< a board, by to_json(Board)
+  run,      ///< by frozen_json(Board)
   plan,     ///< {made_s, plan}: what `tw plan --json` prints
   predict,  ///< {made_s, model, peers, prediction, inputs}: plan/output/prediction_json.h
   what_if,  ///< {made_s, machines, seed, report}: sim/scenarios/what_if_json.h

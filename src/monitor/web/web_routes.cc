@@ -23,6 +23,8 @@ std::string extract_json(const Board& board) { return to_json(extract_of(board))
 
 std::string whole_json(const Board& board) { return to_json(board); }
 
+std::string what_if_json(const Board& board) { return to_json(what_if(board)); }
+
 std::string summary_json(const Board& board) { return to_json(summary_of(board)); }
 
 }  // namespace
@@ -52,15 +54,15 @@ WebContent WebRoutes::content(const std::string& path, const std::string& query,
   if (path == "/board.json" && query == "all")
     return {.type = kJsonType, .body = text("all", now, whole_json)};
   if (path == "/board.json") return {.type = kJsonType, .body = text(path, now, extract_json)};
+  if (path == "/predict") return {.type = kJsonType, .body = text(path, now, what_if_json)};
   if (path == "/metrics") return {.type = std::string(kMetricsType), .body = text(path, now, metrics_text)};
   if (path == "/summary.json") return {.type = kJsonType, .body = text(path, now, summary_json)};
   if (path == "/trace.json") return {.type = kJsonType, .body = text(path, now, chrome_trace)};
-  return {
-      .status = 404,
-      .type = "text/plain; charset=utf-8",
-      .body = fmt::format("{}: no such page; there are /, /events, /board.json, /metrics, /summary.json and "
-                          "/trace.json\n",
-                          path)};
+  return {.status = 404,
+          .type = "text/plain; charset=utf-8",
+          .body = fmt::format("{}: no such page; there are /, /events, /board.json, /predict, /metrics, "
+                              "/summary.json and /trace.json\n",
+                              path)};
 }
 
 std::string WebRoutes::event_of(const std::string& id, Instant now) {

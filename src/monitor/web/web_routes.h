@@ -20,7 +20,8 @@ struct WebContent {
   bool events = false;   ///< no body: event_of() from now on
 };
 
-/// What there is to see of a run, by path: /, /events, /board.json, /metrics, /summary.json, /trace.json.
+/// What there is to see of a run, by path: /, /events, /board.json, /predict, /metrics, /summary.json,
+/// /trace.json.
 /// Boards and their texts are made at most once a second, however many ask. No door; one thread.
 class WebRoutes {
  public:

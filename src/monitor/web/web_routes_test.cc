@@ -37,7 +37,8 @@ TEST_F(Routes, show_one_board_in_many_forms) {
   EXPECT_THAT(get("/").body, HasSubstr("<html"));
   EXPECT_THAT(get("/").policy, HasSubstr("default-src 'none'"));
   EXPECT_TRUE(get("/events").events);
-  for (const char* path : {"/", "/board.json", "/metrics", "/summary.json", "/trace.json", "/events"})
+  for (const char* path :
+       {"/", "/board.json", "/predict", "/metrics", "/summary.json", "/trace.json", "/events"})
     EXPECT_EQ(get(path).status, 200) << path;
 }
 
@@ -46,6 +47,20 @@ TEST_F(Routes, name_what_there_is_where_a_path_is_wrong) {
     EXPECT_EQ(get(path).status, 404) << path;
     EXPECT_THAT(get(path).body, HasSubstr("there are /, /events, /board.json")) << path;
   }
+}
+
+TEST_F(Routes, answer_what_would_change_as_soon_as_two_rounds_are_measured) {
+  board.rounds.clear();
+  EXPECT_EQ(get("/predict").body, "null");
+  now += std::chrono::seconds(1);
+  for (Round round = 1; round <= 2; ++round)
+    board.rounds.push_back({.round = round,
+                            .committed_s = 1.0 * static_cast<double>(round),
+                            .calc_s = 0.5,
+                            .comm_s = 0.1,
+                            .samples = 64,
+                            .contributors = {PeerId{1}, PeerId{2}}});
+  EXPECT_THAT(get("/predict").body, HasSubstr(R"("as_it_is":{"peers":2,"tbs":64})"));
 }
 
 TEST_F(Routes, make_a_board_once_a_second_however_many_ask) {

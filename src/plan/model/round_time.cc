@@ -9,20 +9,13 @@
 #include <vector>
 
 #include "base/simplex.h"
+#include "market/averaging_overheads.h"
 
 namespace tw::plan {
 namespace {
 
-/// `tw bench reduce` reaches this share of the bound on emulated networks (docs/benchmarks.md).
-constexpr double kShareOfBound = 0.98;
-/// Overheads of a round, both from the same page: a fixed part, and processor time of all peers for each GB
-/// that each peer sends.
-constexpr double kRoundS = 0.02;
-constexpr double kProcessorSPerGb = 0.98;
 /// Plan, last segments out and back, votes, record.
 constexpr double kRoundTrips = 4;
-/// AdamW reads and writes seven floats of a parameter; memory of a small VM moves 10 GB/s.
-constexpr double kUpdateSPerMParams = 7 * 4e6 / 10e9;
 constexpr double kDerivedFactor = 1.25;
 
 /// All peers at the group's site, also those with other GPUs.
@@ -230,16 +223,16 @@ double wire_seconds(const Workload& workload, const std::vector<PeerGroup>& peer
 }
 
 double latency_s(Pattern pattern, int peers, double rtt_s) {
-  return kRoundS + (pattern == Pattern::ring ? peers - 1 : kRoundTrips) * rtt_s;
+  return market::kRoundS + (pattern == Pattern::ring ? peers - 1 : kRoundTrips) * rtt_s;
 }
 
 RoundParts round_parts(const Workload& workload, double wire_s_per_byte, double most_sent_mb,
                        double latency_s) {
   const double bytes = workload.bytes_per_param * workload.model.params_m * 1e6;
-  return {.wire_s = bytes * wire_s_per_byte / kShareOfBound,
-          .processor_s = kProcessorSPerGb * most_sent_mb / 1e3,
+  return {.wire_s = bytes * wire_s_per_byte / market::kShareOfBound,
+          .processor_s = market::kProcessorSPerGb * most_sent_mb / 1e3,
           .latency_s = latency_s,
-          .update_s = kUpdateSPerMParams * workload.model.params_m};
+          .update_s = market::kUpdateSPerMParams * workload.model.params_m};
 }
 
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers,
