@@ -130,7 +130,7 @@ TEST(Delays, of_a_busy_processor_are_seen_where_all_wait_for_theirs) {
 }
 
 TEST(Delays, of_a_busy_processor_that_is_not_clear_are_no_slow_computing) {
-  Fleet all({.samples = 59, .work_s = 1, .queued_computing_s = 0.09});
+  Fleet all({.samples = 57, .queued_computing_s = 0.09});
   all.queued_by_all_s = 0.6;
   EXPECT_TRUE(all.board(20).delays.empty());
 }
@@ -140,7 +140,7 @@ TEST(Delays, of_a_busy_processor_need_no_reading_at_the_call) {
   fleet.reads_at_call = false;
   const Delay worst = fleet.worst();
   EXPECT_EQ(worst.cause, Cause::core) << what_of(worst);
-  EXPECT_GT(worst.round_s, 0.08) << "1.7 of 2 s are computing";
+  EXPECT_NEAR(worst.round_s, 0.17, 0.005) << "1.7 of 2 s are computing";
 }
 
 TEST(Delays, of_a_disk_hold_up_averaging_in_full) {
