@@ -88,7 +88,8 @@ def start(bed, folder, number, fault, peer, addresses):
         environment |= {"LD_PRELOAD": str(bed.parent / "slow_disk.so"), "SLOW_DISK_MS": str(odd["write_ms"])}
     command = [TOY, "--batch", BATCH, "--values", VALUES_OF_LINK if "mbit_s" in fault else VALUES,
                "--burn-ms", BURN_MS_OF_CORE if "hogs" in fault else BURN_MS,
-               "--work-ms", int(odd.get("work_ms", WORK_MS_OF_CORE if "hogs" in fault else WORK_MS)), "--data-ms", odd.get("data_ms", 0),
+               "--work-ms", int(odd.get("work_ms", WORK_MS_OF_CORE if "hogs" in fault else WORK_MS)),
+               "--data-ms", odd.get("data_ms", 0),
                f"run_file={folder}/run.yaml", f"run={folder}/token", f"id={number}", f"out={folder}/logs",
                f"listen={addresses[NAMES[number - 1]]}:7000"]
     first = number == 1
