@@ -20,8 +20,8 @@ namespace {
 constexpr std::array<std::pair<std::string_view, double>, 5> kCodecBytes{
     {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
 
-/// What training.mode takes. For the model local costs as much as sync, and streaming as much as delayed with a
-/// part of the parameters.
+/// What training.mode takes. For the model local costs as much as sync, and streaming as much as delayed
+/// with a part of the parameters.
 constexpr std::string_view kModes[] = {"sync", "delayed", "local", "streaming"};
 
 void take_codec(YamlFields& fields, NamedWork& work) {
