@@ -97,7 +97,7 @@ class Custody {
   bool is_whole(const Whole& word) const;
   bool is_finite(const Whole& word) const;
 
-  /// Of the sums of the round.
+  /// Sums of the round have it.
   const Geometry& geometry() const { return fragments_.of(step_.round).geometry; }
 
   Fragments fragments_;

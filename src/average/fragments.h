@@ -33,7 +33,7 @@ class Fragments {
 
   const std::vector<Fragment>& all() const { return all_; }
 
-  /// Of the whole vector, floats.
+  /// Floats of the whole vector.
   std::uint64_t length() const { return all_.back().first + all_.back().geometry.length; }
 
   /// The geometry with most values: a limit for any round.

@@ -63,7 +63,7 @@ class PeerThread final : public world::EventSink {
   // owners: the learner, and each vector that the program holds
   const std::shared_ptr<train::TrainState>& state() const { return state_; }
 
-  /// Of the vector, as rounds average it.
+  /// The vector as rounds average it.
   const average::Fragments& fragments() const { return state_->fragments(); }
 
   // ---- any thread

@@ -8,7 +8,7 @@
 
 namespace sim {
 
-// Of the calling thread.
+// Those of the calling thread.
 int current_device();
 int current_stream(int device);
 

@@ -22,7 +22,7 @@ class Memory {
 
   Memory();
 
-  // Of the stream's device. Freed memory goes to later calls with the same stream and size, after what the
+  // Memory of the stream's device. Freed memory goes to later calls with the same stream and size, after what the
   // stream was given until then: another stream that still reads it has to be named by used_by().
   void* give(int stream, size_t bytes);
   void take_back(void* address);

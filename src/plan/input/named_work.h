@@ -26,7 +26,7 @@ struct NamedWork {
   /// Averaging is hidden behind the next accumulation.
   bool delayed() const { return mode == "delayed" || mode == "streaming"; }
 
-  /// Of so many parts of the parameters a round averages one: training.fragments as it is by default.
+  /// A round averages one of so many parts of the parameters: training.fragments as it is by default.
   double fragments() const { return mode == "streaming" ? 4 : 1; }
 
   bool operator==(const NamedWork&) const = default;

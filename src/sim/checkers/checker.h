@@ -63,7 +63,7 @@ struct Rules {
 
   bool overlaps() const { return train::overlaps(mode); }
 
-  /// Of the vector that this round averages.
+  /// What this round averages, in segments.
   const average::Geometry& geometry(Round round) const { return fragments.of(round).geometry; }
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }

@@ -17,7 +17,7 @@ std::string site_name(const WorldOptions& options, int site);
 /// What the checkers judge by, from what may be drawn for this world.
 Rules rules_of(const WorldOptions& options);
 
-/// Of the model's vector, as rounds average it.
+/// The model's vector as rounds average it.
 average::Fragments fragments_of(const WorldOptions& options);
 
 /// The most that a session may hold for so many peers.

@@ -121,7 +121,7 @@ class TrainState {
 
   std::span<const float> parameters() const { return parameters_; }
 
-  /// Of the parameters, as rounds average them.
+  /// The parameters as rounds average them.
   const average::Fragments& fragments() const { return fragments_; }
 
   /// One update with the mean gradient of a record as it crosses the wire, a segment each, of the round's

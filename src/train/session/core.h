@@ -35,7 +35,7 @@ struct Core {
 
   wire::Member self() const { return {options.self, address, options.incarnation, options.site}; }
 
-  /// Of the vector, as rounds average it.
+  /// The vector as rounds average it.
   const average::Fragments& fragments() const { return worker.size().fragments; }
 
   void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
