@@ -22,8 +22,8 @@ class Memory {
 
   Memory();
 
-  // Memory of the stream's device. Freed memory goes to later calls with the same stream and size, after what the
-  // stream was given until then: another stream that still reads it has to be named by used_by().
+  // Memory of the stream's device. Freed memory goes to later calls with the same stream and size, after what
+  // the stream was given until then: another stream that still reads it has to be named by used_by().
   void* give(int stream, size_t bytes);
   void take_back(void* address);
   void used_by(void* address, int stream);
