@@ -10,6 +10,7 @@
 #include "plan/input/cluster_yaml.h"
 #include "plan/output/prediction_csv.h"
 #include "plan/output/prediction_json.h"
+#include "plan/output/prediction_modes.h"
 #include "plan/output/prediction_sweep.h"
 #include "plan/output/prediction_text.h"
 
@@ -26,6 +27,14 @@ int predict_sweep(const PredictArguments& arguments, const plan::Workload& workl
   return kDone;
 }
 
+int predict_each_mode(const PredictArguments& arguments, const plan::Workload& workload,
+                      const std::vector<plan::PeerGroup>& peers) {
+  const auto points = predict_modes(workload, peers);
+  if (!points) return complain(arguments.cluster + ": " + points.error().message, kUsage);
+  print_out("{}", arguments.json ? to_json(points.value()) : to_text(points.value()));
+  return kDone;
+}
+
 int predict_cluster(const PredictArguments& arguments) {
   const auto text = read_text_file(arguments.cluster, kMostYamlBytes);
   if (!text) return complain(text.error().message, kUsage);
@@ -36,6 +45,7 @@ int predict_cluster(const PredictArguments& arguments) {
     if (!pattern) return complain("--pattern " + pattern.error().message, kUsage);
     cluster.value().pattern = pattern.value();
   }
+  if (arguments.modes) cluster.value().mode = "sync";  // that of the file is one of the rows
   const auto workload = workload_of(cluster.value(), arguments.cluster);
   if (!workload) return complain(workload.error().message, kUsage);
   std::vector<plan::PeerGroup>& peers = cluster.value().peers;
@@ -48,6 +58,7 @@ int predict_cluster(const PredictArguments& arguments) {
   for (plan::PeerGroup& group : peers)
     if (const auto offer = offer_for(group, prices)) group.gpu_memory_gib = offer->gpu_memory_gib;
   if (!arguments.sweep.empty()) return predict_sweep(arguments, workload.value(), peers, prices);
+  if (arguments.modes) return predict_each_mode(arguments, workload.value(), peers);
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
   const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
@@ -89,6 +100,8 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
   command->add_flag("--json", arguments.json, "one object instead of a table");
   command->add_option("--sweep", arguments.sweep,
                       "peers=1..64: a row for each number of peers, and up to which number they pay");
+  command->add_flag("--modes", arguments.modes,
+                    "a row for each training.mode and number of samples a round, and which to take");
   command->add_option("--html", arguments.html, "FILE: write the prediction as a page with sliders");
   describe_market(*command, arguments.market);
   command->footer(
@@ -96,7 +109,8 @@ void describe_predict(CLI::App& app, PredictArguments& arguments) {
       "Exit codes: 0 predicted, 1 a file cannot be written, 2 wrong usage or input.\n"
       "How good predictions are, and when not to believe them: docs/planner.md\n"
       "\nExamples:\n  tw predict examples/cluster.yaml\n  tw predict --batch clusters.csv --pattern "
-      "hivemind\n  tw predict examples/cluster.yaml --sweep peers=1..64");
+      "hivemind\n  tw predict examples/cluster.yaml --sweep peers=1..64\n"
+      "  tw predict examples/cluster.yaml --modes");
 }
 
 int predict(const PredictArguments& arguments) {
@@ -109,6 +123,8 @@ int predict(const PredictArguments& arguments) {
     return complain(
         fmt::format("--sweep {}: goes with one CLUSTER.yaml, without --batch and --html", arguments.sweep),
         kUsage);
+  if (arguments.modes && (arguments.cluster.empty() || !arguments.html.empty() || !arguments.sweep.empty()))
+    return complain("--modes: goes with one CLUSTER.yaml, without --batch, --html and --sweep", kUsage);
   return arguments.batch.empty() ? predict_cluster(arguments) : predict_batch(arguments);
 }
 

@@ -63,6 +63,7 @@ struct PredictArguments {
   std::string pattern;
   std::string html;
   std::string sweep;
+  bool modes = false;
   bool json = false;
   MarketArguments market;
 };

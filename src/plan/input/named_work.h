@@ -9,6 +9,9 @@ namespace tw::plan {
 
 class YamlFields;
 
+/// training.fragments as it is by default: with streaming a round averages one of so many parts.
+inline constexpr double kFragments = 4;
+
 /// The common fields of JOB.yaml and CLUSTER.yaml: the model, its batch, and how it is averaged.
 struct NamedWork {
   std::string model;         ///< of the catalog; or a file of tw profile (*.yaml), relative to this one
@@ -26,8 +29,8 @@ struct NamedWork {
   /// Averaging is hidden behind the next accumulation.
   bool delayed() const { return mode == "delayed" || mode == "streaming"; }
 
-  /// A round averages one of so many parts of the parameters: training.fragments as it is by default.
-  double fragments() const { return mode == "streaming" ? 4 : 1; }
+  /// A round averages one of so many parts of the parameters.
+  double fragments() const { return mode == "streaming" ? kFragments : 1; }
 
   bool operator==(const NamedWork&) const = default;
 };
