@@ -158,10 +158,10 @@ function nameOf(id) {
   return `p${machine}${start ? `-r${start}` : ""}`;
 }
 
-/// Ids have up to 16 digits: the last four tell peers of one run apart, the whole id stands in titles.
+/// Bare ids have up to 16 digits: the last four tell peers of one run apart, the whole id stands in titles.
 export function shortId(id) {
   const text = nameOf(id);
-  return text.length <= 6 ? text : `…${text.slice(-4)}`;
+  return machineOf(id) !== 0 || text.length <= 6 ? text : `…${text.slice(-4)}`;
 }
 
 export function peerName(id) {

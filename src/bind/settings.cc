@@ -95,12 +95,23 @@ Status check_codec(const train::RunOptions& run, const CallerModel& model) {
 }
 
 /// The mean of the differences from a statistic two updates ago, added to the one of now, swings.
-Status check_mode(const train::RunOptions& run, const CallerModel& model) {
+Status check_moving(const train::RunOptions& run, const CallerModel& model) {
   const auto moves = [](const tw_group& group) { return group.kind == TW_MOVING; };
   if (!run.overlaps() || std::ranges::none_of(model.groups, moves)) return Unit{};
   return Error{
       "training.mode delayed: running statistics (BatchNorm) cannot be averaged one update late; choose "
       "buffers=\"local\" in run.optimizer(), or mode sync"};
+}
+
+/// Other rules would take the mean of a fragment for that of all values.
+Status check_fragments(const train::RunOptions& run, const CallerModel& model) {
+  const auto is_by_value = [](const tw_group& group) {
+    return group.kind == TW_SGD || group.kind == TW_AVERAGE;
+  };
+  if (run.mode.fragments_used() == 1 || std::ranges::all_of(model.groups, is_by_value)) return Unit{};
+  return Error{
+      "training.mode streaming averages a fragment a round: expected groups of TW_SGD and TW_AVERAGE alone; "
+      "or set training.fragments to 1"};
 }
 
 }  // namespace
@@ -142,8 +153,12 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
 
 Status adapt(Settings& settings, const CallerModel& model) {
   settings.run.layout = model.layout;
+  // Fragments end between tensors, so peers need tensors of the same sizes.
+  if (model.layout.empty() && settings.run.mode.fragments_used() > 1)
+    settings.run.layout = fmt::format("tensors of {} values", fmt::join(model.tensor_sizes, ", "));
   settings.run.clip_norm = model.clip_norm;
-  if (const Status fits = check_mode(settings.run, model); !fits) return fits;
+  TW_TRY(check_moving(settings.run, model));
+  TW_TRY(check_fragments(settings.run, model));
   return check_codec(settings.run, model);
 }
 

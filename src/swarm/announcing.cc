@@ -118,9 +118,13 @@ void Announcing::send_progress(bool gave_back) {
 }
 
 void Announcing::send_progress(bool gave_back, const std::vector<PeerId>& where_unled) {
-  if (!core_.history.parameters() || core_.part.ended()) return;
+  if (core_.part.ended()) return;
+  if (!core_.history.parameters()) {  // it can tell nothing yet; a recall is answered all the same
+    if (gave_back) owes_answer_ = core_.work.round();
+    return;
+  }
   wire::Progress now = progress();
-  now.gave_back = gave_back;
+  now.gave_back = gave_back || std::exchange(owes_answer_, 0) == now.round;
   told_progress_ = core_.now;
   const PeerState state = core_.part.peer_state();
   if (core_.part.is_member()) {

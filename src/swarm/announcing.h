@@ -83,6 +83,7 @@ class Announcing {
   Leading& leading_;
   OwnWord own_;
   Instant told_progress_{};
+  Round owes_answer_ = 0;  ///< to a recall in this round that came before it could tell anything; 0: none
   Instant told_state_{};
 };
 

@@ -26,7 +26,6 @@
 
 namespace tw::swarm {
 
-/// Options of a Swarm.
 /// Sizes of what a round averages.
 struct Averaged {
   std::uint64_t segments = 0;
@@ -34,6 +33,7 @@ struct Averaged {
   std::uint64_t sum_bytes = 0;  ///< of a sum that a leaving peer hands over
 };
 
+/// Options of a Swarm.
 struct SwarmOptions {
   wire::Member self;
   Digest run;

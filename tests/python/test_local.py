@@ -179,6 +179,22 @@ def test_each_step_of_each_peer_is_in_one_contribution_and_stays_in_its_copy_unt
             assert torch.equal(peers[0].flat, (applied[0] + applied[1]) / 2), (seed, round_)
 
 
+@pytest.mark.parametrize("fragments", [((0, 4),), ((0, 2), (2, 2))])
+def test_what_a_coarse_dtype_rounds_is_in_no_contribution(fragments):
+    tensor = torch.ones(4, dtype=torch.bfloat16)
+    flat = torch.ones(4) + 2.0**-10  # less than half a step of bfloat16 at 1
+    options = CopyOptions(lambda round_: fragments[round_ % len(fragments)], True)
+    copied = OwnCopy([Entry("t", tensor, 0, 4)], 4, lambda: [tensor], flat, options)
+    copied.load(0, True)
+    for round_ in range(1, 8):
+        copied.begin_step()
+        copied.samples += 1
+        total = torch.zeros(fragments[round_ % len(fragments)][1])
+        copied.contribute(round_, total)
+        assert total.tolist() == [0.0] * len(total), round_
+        copied.load(round_ - 1, False)
+
+
 def test_a_tensor_in_another_memory_format_gets_its_part():
     rows = torch.arange(16.0).reshape(1, 4, 2, 2)
     tensor = rows.clone(memory_format=torch.channels_last)

@@ -232,16 +232,19 @@ class OwnCopy:
             base = view_of(self._flat, entry)
             for earlier in kept:
                 base = base + view_of(earlier, entry._replace(first=entry.first - fragment[0]))
-            own = base if change is None else change.add_(base)
-            held = by_place[entry.first].put(own)
+            held = by_place[entry.first].put(base if change is None else base + change)
             if self._base is not None:
-                view_of(self._base, entry).copy_(base if steps else held)
+                # What the tensor's dtype rounds is no change: L - base stays what the steps made.
+                rounds = steps and change is not None and held.dtype != torch.float32
+                begun = held.float() - change if rounds else base if steps else held
+                view_of(self._base, entry).copy_(begun)
         # What is kept is forgotten here: the next load settles it, and what is contributed to its round until then
         # (work of others that was lost) counts as a change of its own. A vector less.
         self._changes.pop(fragment, None)
         if restored:
             self._changes = {}
-        self._counted, self.samples = {}, 0
+        later = {} if restored or fragment == whole else self._counted
+        self._counted, self.samples = {to: count for to, count in later.items() if to > round}, 0
         if not self._options.overlaps:
             self._base = None
         if self._held is not None:

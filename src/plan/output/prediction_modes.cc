@@ -15,19 +15,19 @@
 namespace tw::plan {
 namespace {
 
-struct Mode {
+struct OneMode {
   std::string_view name;
   bool overlaps = false;
   double fragments = 1;
 };
 
-constexpr Mode kModes[] = {
+constexpr OneMode kModes[] = {
     {"sync", false}, {"delayed", true}, {"local", false}, {"streaming", true, kFragments}};
 constexpr double kMostWaiting = 0.05;
 /// Granularities from which sync, then delayed, are enough (docs/modes.md).
 constexpr double kOfSync = 10, kOfDelayed = 1;
 
-Result<ModePoint> point_of(const Mode& mode, double samples, Workload workload,
+Result<ModePoint> point_of(const OneMode& mode, double samples, Workload workload,
                            const std::vector<PeerGroup>& peers) {
   workload.delayed = mode.overlaps;
   workload.target_batch_size = samples;
@@ -57,7 +57,7 @@ Result<std::vector<ModePoint>> predict_modes(const Workload& workload, const std
     return Error{fmt::format("pattern {} has no modes; expected tradewind or tradewind-sites",
                              to_string(workload.pattern))};
   std::vector<ModePoint> points;
-  for (const Mode& mode : kModes) {
+  for (const OneMode& mode : kModes) {
     TW_TRY(auto point, point_of(mode, workload.target_batch_size, workload, peers));
     points.push_back(std::move(point));
   }
