@@ -27,7 +27,7 @@ TEST(Modes, wait_for_averaging_or_hide_it_at_the_target_batch) {
   EXPECT_NEAR(points[0].waits(), 2.0 / 3, 0.01);
   EXPECT_NEAR(points[1].waits(), 0.5, 0.01);
   EXPECT_EQ(points[2].prediction.throughput_sps, points[0].prediction.throughput_sps);
-  EXPECT_NEAR(points[3].waits(), 0, 1e-3) << "a quarter of the bytes";
+  EXPECT_LT(points[3].waits(), points[1].waits() - 0.2) << "a quarter of the bytes";
 }
 
 TEST(Modes, end_with_the_least_batches_that_keep_peers_busy) {
