@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/text/number.h"
@@ -94,22 +93,6 @@ std::string to_text(const std::vector<ModePoint>& points) {
   for (const std::string& assumption : points.front().prediction.assumptions)
     text += "assumed: " + assumption + "\n";
   return text;
-}
-
-std::string to_json(const std::vector<ModePoint>& points) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const ModePoint& point : points) {
-    const Prediction& p = point.prediction;
-    rows.push_back({{"mode", point.mode},
-                    {"round_samples", point.round_samples},
-                    {"calc_s", p.calc_s.value},
-                    {"comm_s", p.comm_s.value},
-                    {"hidden_s", p.overlap_s},
-                    {"waits", std::max(0.0, point.waits())},
-                    {"throughput_sps", p.throughput_sps.value}});
-  }
-  const nlohmann::ordered_json json{{"modes", std::move(rows)}, {"answer", mode_answer(points)}};
-  return json.dump(2) + "\n";
 }
 
 }  // namespace tw::plan
