@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/text/fields.h"
 #include "base/text/number.h"
 #include "base/text/quantity.h"
 #include "plan/advise/answers.h"
