@@ -546,6 +546,21 @@ TEST(Fetch, takes_the_mean_that_follows_a_record_and_no_other) {
   EXPECT_EQ(sample::bytes_of(mean->segments), sample::bytes_of(chunks));
 }
 
+TEST(Fetch, knows_how_long_the_mean_of_each_round_is_where_fragments_take_turns) {
+  for (const bool its_turn : {true, false}) {
+    Joiner j;
+    Fetch::Options turns = options();
+    turns.means = {{8, 4}, turns.means.front()};
+    if (!its_turn) std::ranges::reverse(turns.means);
+    j.fetch = Fetch(turns);
+    ObjectOffer good{{ObjectKind::mean, 5}, j.records[5], j.records[5].mean, sample::kMeanBytes, {}};
+    for (const Blob& chunk : sample::segments(1, 5)) good.chunks.push_back(digest_of(chunk.bytes()));
+    j.fetch.want_mean(j.now, j.records[4], {kBert});
+    j.offer(kBert, good);
+    EXPECT_EQ(its_turn ? 0U : 1U, j.fetch.take_refusals().size());
+  }
+}
+
 TEST(Fetch, says_gone_when_nobody_has_the_mean) {
   Joiner j;
   j.fetch.want_mean(j.now, j.records[5], {kAnna, kBert});
