@@ -155,6 +155,7 @@ void Lead::relieve(PeerId slow, const RangeSet& moves) {
   event.numbers = {{"segments", static_cast<double>(moves.count())}};
   events_.push_back(std::move(event));
   propose(std::move(plan), true);
+  stragglers_.relieved(now_);
 }
 
 }  // namespace tw::swarm

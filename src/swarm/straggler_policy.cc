@@ -177,7 +177,13 @@ void StragglerPolicy::note_slow(Instant now, PeerId from, const wire::StallRepor
 void StragglerPolicy::planned(Instant now, bool again) {
   slow_.clear();
   proposed_at_ = now;
-  if (!again) planned_at_ = now;
+  if (again) return;
+  planned_at_ = now;
+  reliefs_ = 0;
+}
+
+void StragglerPolicy::relieved(Instant now) {
+  if (++reliefs_ <= kReliefs) planned_at_ = now;
 }
 
 void StragglerPolicy::forget(PeerId peer) {

@@ -112,6 +112,12 @@ class StragglerPolicy {
   /// A plan is proposed. again: what was owed under the previous plan keeps its due time.
   void planned(Instant now, bool again);
 
+  /// Segments of a slow peer have just moved to others, which need time for them: what is owed is due as late
+  /// as if the plan were made now. Only the first kReliefs of a plan count, so that a round still ends.
+  void relieved(Instant now);
+
+  static constexpr int kReliefs = 2;
+
   /// The peer is gone: forgets what it reported and what was reported about it.
   void forget(PeerId peer);
 
@@ -152,6 +158,7 @@ class StragglerPolicy {
   std::map<PeerId, Stalls> stalls_;                 // by reporter
   std::map<std::pair<PeerId, PeerId>, Slow> slow_;  // by suspect and reporter
   Instant planned_at_{};                            // when the plan's contributions and shares were set
+  int reliefs_ = 0;                                 // of this plan
   Instant proposed_at_{};                           // when the present plan was proposed
 };
 

@@ -42,6 +42,11 @@ struct Judge {
     return policy.judge(now, peers, proposer);
   }
 
+  void relieved() {
+    policy.planned(now, true);
+    policy.relieved(now);
+  }
+
   void vote(std::uint64_t id) { proposer.on_vote(member(id), {{7}, 0, proposer.plan()->version, kMean}); }
 
   PeerStatus peers;
@@ -121,6 +126,25 @@ TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
   EXPECT_EQ(PeerId{1}, verdict->peer) << "3 waits for 1";
   EXPECT_EQ(Sentence::exclude, verdict->sentence);
   EXPECT_FALSE(judge.after(2s)) << "it is not said again";
+}
+
+// long_rounds 67: two slow shares were moved, and a peer that waited for their segments was excluded 0.2 s before
+// it had them.
+TEST(StragglerPolicy, gives_time_anew_when_segments_move_but_not_for_ever) {
+  Judge judge;
+  const auto owes = [&](Duration until) {
+    judge.after(until);
+    judge.report(3, 1, StallCause::owes_contribution);
+    return judge.after(0s).has_value();
+  };
+  for (int relief = 0; relief < StragglerPolicy::kReliefs; ++relief) {
+    EXPECT_FALSE(owes(4800ms));
+    judge.relieved();
+    EXPECT_FALSE(owes(100ms));
+  }
+  EXPECT_FALSE(owes(4800ms));
+  judge.relieved();
+  EXPECT_TRUE(owes(100ms)) << "the time of the last relief that counts is over";
 }
 
 // thin_lines 124: a peer that only waited for a thin line was excluded, because the report about that line
