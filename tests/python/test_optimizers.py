@@ -292,3 +292,14 @@ def test_the_wrapper_is_a_torch_optimizer(fake_run):
         opt.load_state_dict(opt.state_dict())
     with pytest.raises(MisuseError, match="add_param_group"):
         opt.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+
+
+def test_a_model_of_float64_has_the_values_that_joiners_get(fake_run):
+    model = mlp().double()
+    run = fake_run(target_batch_size=8, rounds=2)
+    opt = run.optimizer(model, torch.optim.NAdam(model.parameters(), lr=1e-2), batch_size=8)
+    for _ in range(2):
+        opt.zero_grad()
+        loss_of(model, *(values.double() for values in data())).backward()
+        opt.step()
+    assert all(torch.equal(value, value.float().double()) for value in model.parameters())

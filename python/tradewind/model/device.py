@@ -35,6 +35,11 @@ def is_away(tensor: torch.Tensor) -> bool:
     return bool(tensor.device.type != "cpu")
 
 
+def fits_float32(dtype: torch.dtype) -> bool:
+    """Whether float32 has all of its values."""
+    return dtype in _DTYPES
+
+
 def is_readable(tensor: torch.Tensor) -> bool:
     """Whether the engine can read it where it is."""
     return not is_away(tensor) and tensor.dtype in _DTYPES and bool(tensor.is_contiguous())

@@ -15,7 +15,7 @@ from typing import List, Optional, Sequence, Tuple
 import torch
 
 from ..errors import MisuseError
-from .device import is_away, is_readable, synchronize
+from .device import fits_float32, is_away, is_readable, synchronize
 from .layout import Entry, Moving
 
 def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
@@ -85,7 +85,9 @@ class Bound:
         self.mark()
 
     def give(self) -> None:
-        """The vector gets the tensors' values, also those of a tensor that was given other memory."""
+        """The vector gets the tensors' values, also those of a tensor that was given other memory. What float32 rounds is
+        rounded in the tensor, too: both have the same values.
+        """
         with torch.no_grad():
             for entry, view, aliased in zip(self._entries, self._views, self._aliased):
                 if aliased and entry.tensor.data_ptr() == view.data_ptr():
@@ -93,6 +95,8 @@ class Bound:
                 view.copy_(entry.tensor)
                 if aliased:
                     entry.tensor.data = view
+                elif not fits_float32(entry.tensor.dtype):
+                    entry.tensor.copy_(view)
         self.mark()
 
     def mark(self) -> None:

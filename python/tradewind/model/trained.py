@@ -257,7 +257,7 @@ class Trained:
         return self._groups()
 
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
-        """One step of a foreign optimizer on the mean without the buffers'."""
+        """One step of a foreign optimizer on the mean without the buffers'. The model has the vector's values after it."""
         assert isinstance(self._rule, ForeignRule)
         self._rule.update(torch.frombuffer(mean, dtype=torch.float32))
         self._bound.give()
@@ -276,7 +276,8 @@ class Trained:
                 self.extra.after_round()
 
     def _take(self, round: int, restored: bool) -> None:
-        self._bound.take()
+        if restored or not self._rule.is_foreign:
+            self._bound.take()
         self._means.reset()
 
     def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
