@@ -183,7 +183,7 @@ class OwnCopy:
             view_of(of.earlier[of.round], entry._replace(first=entry.first - first)).add_(change)
         of.round = 0
         if self._base is None:
-            self._base = torch.empty_like(self._flat)
+            self._base = self._flat.clone()
         for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in parts]):
             view_of(self._base, entry).copy_(own)
 
@@ -222,7 +222,7 @@ class OwnCopy:
         of = _Change() if restored else self._changes.get(fragment, _Change())
         parts = self._pieces(fragment)
         if self._options.overlaps and self._base is None:
-            self._base = torch.empty_like(self._flat)
+            self._base = self._flat.clone()
         # Of a fragment that had its turn, the steps since then are in no contribution.
         steps = fragment != whole and not of.round
         pending = steps or of.round > round
