@@ -17,8 +17,8 @@ text: characters of the King James text, a transformer (0.27 M parameters). digi
 network (13 k). The loss is that of the run's parameters at the end, on data that is in no batch. Ratios to
 sync are taken seed by seed: their median, least and largest are printed.
 
-streaming averages a quarter of the values each round, in turn: the changes of each quarter since its last turn.
-As in a run, the last round averages one quarter alone.
+streaming averages a quarter of the values each round, in turn: the changes of each quarter since its last
+turn. As in a run, the last round averages one quarter alone.
 
 measured is no setting of a run. It adds mu times the last step to the mean change, mu being the cosine of the
 last two mean changes, or 0 where that is negative.
@@ -223,7 +223,8 @@ class Copies:
         edges = [len(self._flat) * at // self._count for at in range(self._count + 1)]
         self._fragments = [(begin, end - begin) for begin, end in zip(edges, edges[1:])]
         self._copies = [self._copy(layout) for layout in layouts]
-        self._outer = Outer(layouts[0], [self._flat[at : at + count] for at, count in self._fragments], one["outer"])
+        parts = [self._flat[at : at + count] for at, count in self._fragments]
+        self._outer = Outer(layouts[0], parts, one["outer"])
         self._late = None  # with overlap, the mean of the last round
 
     def _fragment(self, round_):

@@ -128,8 +128,8 @@ TEST(StragglerPolicy, excludes_a_peer_that_owes_once_the_plan_is_overdue) {
   EXPECT_FALSE(judge.after(2s)) << "it is not said again";
 }
 
-// long_rounds 67: two slow shares were moved, and a peer that waited for their segments was excluded 0.2 s before
-// it had them.
+// long_rounds 67: two slow shares were moved, and a peer that waited for their segments was excluded 0.2 s
+// before it had them.
 TEST(StragglerPolicy, gives_time_anew_when_segments_move_but_not_for_ever) {
   Judge judge;
   const auto owes = [&](Duration until) {
