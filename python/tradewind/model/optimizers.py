@@ -17,6 +17,7 @@ import torch
 from ..engine import abi
 from ..engine.peer import Group
 from ..errors import UnsupportedError
+from .device import is_away
 from .layout import Entry, Layout
 from .memory import view_of
 
@@ -301,8 +302,9 @@ class ForeignRule:
                     entry.tensor.grad = None
                     continue
                 gradient = view_of(mean, entry)
-                # A copy: the optimizer may keep it, the mean is gone after the call.
-                entry.tensor.grad = gradient.to(entry.tensor.device, entry.tensor.dtype, copy=True)
+                # A copy: the optimizer may keep it. It has crossed when the new parameters are back: Bound.give().
+                there, dtype = entry.tensor.device, entry.tensor.dtype
+                entry.tensor.grad = gradient.to(there, dtype, copy=True, non_blocking=is_away(entry.tensor))
             self._optimizer.step()
         finally:
             for entry, gradient_before in zip(self._entries, held):
