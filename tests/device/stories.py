@@ -66,6 +66,7 @@ class Story(NamedTuple):
     late_gradient: bool  # a parameter has none in the first steps
     evaluates: bool  # the loop reads the parameters between two rounds
     side_stream: bool  # the loop has a stream of its own
+    missed: int  # rounds that others decide while this peer computes
 
     @classmethod
     def of(cls, seed):
@@ -79,6 +80,7 @@ class Story(NamedTuple):
             dice.random() < 0.3,
             dice.random() < 0.3,
             dice.random() < 0.3,
+            dice.choice((0, 0, 1, 2)),
         )
 
 
@@ -93,7 +95,7 @@ def told(story, device, fake_run):
     """The loop on the device. Its losses and what it evaluated, then parameters and buffers, on the host."""
     model = _placed(MODELS[story.model](), device)
     settings = {"mode": story.mode} if story.mode == "local" else {}
-    run = fake_run(target_batch_size=STEPS * BATCH, rounds=ROUNDS, **settings)
+    run = fake_run(target_batch_size=STEPS * BATCH, rounds=ROUNDS + story.missed, **settings)
     accumulate = {} if story.mode == "local" else {"accumulate": story.accumulate}
     inner = OPTIMIZERS[story.optimizer](model.parameters())
     opt = run.optimizer(model, inner, batch_size=BATCH, **accumulate)
@@ -105,6 +107,8 @@ def told(story, device, fake_run):
         stream.__enter__()
     try:
         for step in range(STEPS * ROUNDS):
+            if step == STEPS + 1:
+                fake_run.engines[-1].missed_next = story.missed
             found.append(_step(story, model, opt, step, device))
             if story.evaluates and step % STEPS == 0:
                 found.extend(value.detach().cpu().clone() for value in model.parameters())

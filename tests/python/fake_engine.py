@@ -113,7 +113,8 @@ class FakeEngine:
         self.grain = int(self.settings.get("grain", 0)) or self.target
         self.given = given
         total = sum(shape.tensor_sizes)
-        assert shape.groups[0].kind == abi.TW_UPDATES and shape.groups[0].tensors == 1
+        assert shape.groups[0].tensors == 1
+        self.counts_updates = shape.groups[0].kind == abi.TW_UPDATES
         buffers = ENGINE_BUFFERS.get(shape.groups[1].kind, 0)
         sizes = [total] * (1 + buffers)
         if self.BY_GROUP:
@@ -131,6 +132,7 @@ class FakeEngine:
         self.loaded = self.leaving = self.closed = False
         self.signals: List[int] = []
         self.stale_next = False
+        self.missed_next = 0  # rounds that others decide meanwhile
         self.wanted = ""  # settings that the program wants for the update
         self.records: List[Dict[str, Any]] = []
         self.log: List[Dict[str, Any]] = []
@@ -143,6 +145,9 @@ class FakeEngine:
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]:
         if not self.loaded:
             self._begin()
+        for _ in range(self.missed_next):
+            self.missed_next -= 1
+            self._apply(np.full_like(self.sum, 1 / 64))
         if self.counted >= self.target:
             self._update()
         if self.round >= self.rounds or self.leaving:
@@ -167,31 +172,35 @@ class FakeEngine:
         return self.round, [vector.copy() for vector in self.vectors]
 
     def _update(self) -> None:
-        self.round += 1
         if self.calls.contributes:
-            self.calls.contribution(self.round, (ctypes.c_float * len(self.sum)).from_buffer(self.sum))
+            self.calls.contribution(self.round + 1, (ctypes.c_float * len(self.sum)).from_buffer(self.sum))
+        mean = self.sum * np.float32(1 / self.target)
+        self.log.append({"phase": "commit", "round": self.round + 1, "samples_total": self.counted})
+        self.records.append({"round": self.round + 1, "samples": self.counted})
+        self.all_samples += self.counted
+        self.loss, self.loss_sum = self.loss_sum / self.counted, 0.0
+        self.sum[:] = 0
+        samples, self.counted = self.counted, 0
+        self._apply(mean, samples)
+
+    def _apply(self, mean: np.ndarray, samples: int = 0) -> None:
+        self.round += 1
         self.groups = self.calls.settings(self.round, self.wanted) or self.groups
         self.wanted = ""
-        mean = self.sum * np.float32(1 / self.target)
         trained = sum(g.tensors for g in self.groups if g.kind not in AVERAGES)
         first = sum(self.shape.tensor_sizes[:trained])
         counts = self.shape.tensor_sizes[0]
-        self.shares = mean[:counts].copy()
+        self.shares = mean[:counts].copy() if self.counts_updates else np.ones(counts, np.float32)
         if self.shape.clip_norm:
             norm = float(np.sqrt(np.sum(mean[counts:first].astype(np.float64) ** 2)))
             if norm > self.shape.clip_norm:
                 mean[counts:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
-        self.vectors[0][: trained - 1] += mean[: trained - 1] > 1e-6
-        self._update_groups(mean)
+        if self.counts_updates:
+            self.vectors[0][: trained - 1] += mean[: trained - 1] > 1e-6
+        self._update_groups(mean, samples)
         if self.groups[1].kind == abi.TW_CALLER:
             held = (ctypes.c_float * first).from_buffer(mean)
             self.calls.update(self.round, held)
-        self.records.append({"round": self.round, "samples": self.counted})
-        self.log.append({"phase": "commit", "round": self.round, "samples_total": self.counted})
-        self.all_samples += self.counted
-        self.loss, self.loss_sum = self.loss_sum / self.counted, 0.0
-        self.sum[:] = 0
-        self.counted = 0
         self.calls.load(self.round, False)
 
     def _group_buffers(self) -> List[int]:
@@ -209,7 +218,7 @@ class FakeEngine:
         first = 1 + sum(buffers_of(before) for before in self.groups[: list(self.groups).index(group)])
         return self.vectors[first : first + buffers_of(group)]
 
-    def _update_groups(self, mean: np.ndarray) -> None:
+    def _update_groups(self, mean: np.ndarray, samples: int) -> None:
         sizes = list(self.shape.tensor_sizes)
         begin, at = sizes[0], 1
         for group in self.groups[1:]:
@@ -220,15 +229,15 @@ class FakeEngine:
                 span = slice(first, first + sizes[number])
                 part = [buffer[first - begin : span.stop - begin] for buffer in buffers]
                 first = span.stop
-                self._update_tensor(group, number - 1, self.vectors[0][span], part, mean[span])
+                self._update_tensor(group, number - 1, self.vectors[0][span], part, mean[span], samples)
             begin, at = end, at + group.tensors
 
     def _update_tensor(
-        self, group: Group, number: int, p: np.ndarray, buffers: List[np.ndarray], mean: np.ndarray
+        self, group: Group, number: int, p: np.ndarray, buffers: List[np.ndarray], mean: np.ndarray, samples: int
     ) -> None:
         step: Any = (0, 0)
         if group.kind == abi.TW_MOVING:
-            step = (int(self.vectors[0][number]), round(float(self.shares[number]) * self.counted))
+            step = (int(self.vectors[0][number]), round(float(self.shares[number]) * samples))
             self.vectors[0][number] += step[1]
         elif group.kind != abi.TW_AVERAGE:
             step = int(self.vectors[0][number])
@@ -286,6 +295,9 @@ class FakeEngine:
         if self.round >= self.rounds or self.leaving:
             return abi.TW_FINISHED
         return abi.TW_OK if self.barriers % 2 == 0 else abi.TW_TIMEOUT
+
+    def fragment(self, round: int) -> Tuple[int, int]:
+        return 0, len(self.sum)
 
     def vector(self, which: int) -> Any:
         return self.memory[which] if which < len(self.memory) else None
