@@ -64,6 +64,18 @@ def test_peers_of_one_program_go_on_when_one_is_killed(tmp_path):
     assert len(done) == 1 and done.pop().startswith("200 "), "".join(lines)
 
 
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+def test_the_peer_of_the_wheels_tests_that_has_no_pytorch_trains():
+    done = subprocess.run(
+        [PROGRAM, "run", "--peers", "2", "--wait-for", "2", "--set", "training.rounds=10", "--set",
+         "training.target_batch_size=64", "--", sys.executable, str(ROOT / "tests/wheels/bare.py")],
+        env={**os.environ, "PYTHONPATH": python_path()}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    parameters = re.findall(r"done 10 (.*)", done.stdout)
+    assert len(parameters) == 2 and len(set(parameters)) == 1, done.stdout + done.stderr
+
+
 PRINT = "import os, sys; print(os.environ['TRADEWIND_VERDICT'] != '', sys.argv[1:])\n" + (
     "for name in sorted(os.environ):\n    if name.startswith('TRADEWIND_'): print(name, os.environ[name])\n"
 )

@@ -10,7 +10,8 @@ VALUES = 64
 
 
 class Calls:
-    settings = update = load = save = lambda *_: None
+    contributes = False
+    settings = update = load = save = contribution = lambda *_: None
 
 
 peer = Peer([], ModelShape((Group(1, 0.1, kind=abi.TW_SGD),), (VALUES,), (), 0.0, "bare"), Calls())
