@@ -101,7 +101,8 @@ def main(names):
         else:
             why = f"not within seeds {SEEDS}"
         wrong += told is None
-        print(f"NOT FOUND: {bug.name}: {why}" if told is None else f"found: {bug.name}\n       {told}", flush=True)
+        line = f"NOT FOUND: {bug.name}: {why}" if told is None else f"found: {bug.name}\n       {told}"
+        print(line, flush=True)
     return 1 if wrong else 0
 
 

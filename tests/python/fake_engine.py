@@ -233,7 +233,13 @@ class FakeEngine:
             begin, at = end, at + group.tensors
 
     def _update_tensor(
-        self, group: Group, number: int, p: np.ndarray, buffers: List[np.ndarray], mean: np.ndarray, samples: int
+        self,
+        group: Group,
+        number: int,
+        p: np.ndarray,
+        buffers: List[np.ndarray],
+        mean: np.ndarray,
+        samples: int,
     ) -> None:
         step: Any = (0, 0)
         if group.kind == abi.TW_MOVING:
