@@ -32,6 +32,7 @@ from .optimizers import refuse_optimizer
 from .trained import Begun, Trained, TrainedOptions
 
 MODES = ("local", "streaming")
+CACHED = 1 << 18  # values (1 MiB): the passes after the first one find them in the processor's cache
 Fragment = Tuple[int, int]  # place of the first value in the vector, number of values
 
 
@@ -88,8 +89,9 @@ class Piece(NamedTuple):
     begin: int = 0  # place of the first one in it
 
     def parts(self) -> Iterator[Piece]:
-        """The same in pieces that cross to the host at once."""
-        for entry, values in pieces([(self.entry, self.values)], Crossing.BUCKET):
+        """The same in pieces that cross to the host at once; of the host's own, that fit its cache."""
+        most = CACHED if self.values.device.type == "cpu" else Crossing.BUCKET
+        for entry, values in pieces([(self.entry, self.values)], most):
             yield Piece(entry, values, self.whole, self.begin + entry.first - self.entry.first)
 
     def put(self, values: torch.Tensor) -> torch.Tensor:
@@ -176,16 +178,15 @@ class OwnCopy:
 
     def _begin_change(self, fragment: Fragment, of: _Change) -> None:
         first, count = fragment
-        if of.round not in of.earlier:
-            of.earlier[of.round] = torch.zeros(count)
-        parts = self._pieces(fragment)
-        for entry, change in self._changed(parts):
-            view_of(of.earlier[of.round], entry._replace(first=entry.first - first)).add_(change)
-        of.round = 0
+        known = of.earlier.get(of.round)
+        kept = of.earlier[of.round] = torch.empty(count) if known is None else known
         if self._base is None:
             self._base = self._flat.clone()
-        for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in parts]):
-            view_of(self._base, entry).copy_(own)
+        for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in self._pieces(fragment)]):
+            base, at = view_of(self._base, entry), view_of(kept, entry._replace(first=entry.first - first))
+            torch.sub(own, base, out=at) if known is None else at.add_(own - base)
+            base.copy_(own)
+        of.round = 0
 
     @torch.no_grad()
     def contribute(self, round: int, total: torch.Tensor) -> None:
