@@ -29,7 +29,7 @@ import tradewind
 ROOT = Path(__file__).resolve().parents[1]
 TW, WAN = ROOT / "build/tw", ROOT / "build/tw-wan"
 NAMES = "abcdefgh"
-BITS = {"fp32": 32, "fp16": 16, "int8": 8.07, "int4": 4.07}  # a value, with the scales of blocks
+BITS = {"fp32": 32, "fp16": 16, "int8": 8.0625, "int4": 4.25}  # a value, with the scales of blocks
 MEAN = {"fp32": "fp32", "fp16": "fp16", "int8": "int8", "int4": "int8"}
 PAYLOAD = 0.994  # of a rate, with packets of 9000 bytes
 SKIPPED = 3  # averagings of each parameter at the beginning

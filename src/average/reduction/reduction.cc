@@ -336,24 +336,30 @@ void Reduction::offer_site_sum(std::uint64_t segment) {
   if (!outgoing.empty()) woken_.insert(layout_.root(segment));
 }
 
+// What others wait for to add goes before what they only apply: a link that sends results first leaves others
+// without work for theirs.
 std::optional<wire::Message> Reduction::next_bulk(PeerId to) {
   const auto it = outgoing_.find(to);
   if (it == outgoing_.end()) return std::nullopt;
   Outgoing& outgoing = it->second;
-  if (outgoing.contributions() > 0 && rarely(options_.rarely, "reduction.contribution_first")) {
-    if (auto contribution = next_contribution(outgoing)) return contribution;
+  if (outgoing.contributions() > 0 && rarely(options_.rarely, "reduction.result_first")) {
+    if (auto result = next_result(outgoing)) return result;
   }
-  if (const auto segment = outgoing.take_result()) {
-    TW_CHECK(plan_ && mean_.has(*segment));
-    return wire::Gather{options_.step, plan_->ballot,      plan_->version, mean_.set(),
-                        *segment,      mean_.at(*segment), false};
-  }
+  if (auto contribution = next_contribution(outgoing)) return contribution;
   if (const auto segment = outgoing.take_site_sum()) {
     TW_CHECK(plan_ && !site_sums_[*segment].empty());
     return wire::Gather{options_.step,        plan_->ballot, plan_->version, own_set_, *segment,
                         site_sums_[*segment], true};
   }
-  return next_contribution(outgoing);
+  return next_result(outgoing);
+}
+
+std::optional<wire::Message> Reduction::next_result(Outgoing& outgoing) const {
+  const auto segment = outgoing.take_result();
+  if (!segment) return std::nullopt;
+  TW_CHECK(plan_ && mean_.has(*segment));
+  return wire::Gather{options_.step, plan_->ballot,      plan_->version, mean_.set(),
+                      *segment,      mean_.at(*segment), false};
 }
 
 std::optional<wire::Message> Reduction::next_contribution(Outgoing& outgoing) {

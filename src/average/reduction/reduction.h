@@ -98,7 +98,7 @@ class Reduction {
   /// bits, and its owner may be another one in a plan still under way. Errors: as for on_scatter.
   Status on_gather(PeerId from, const wire::Gather& gather);
 
-  /// The next bulk message for this peer, mostly results before contributions; nothing when there is none.
+  /// The next bulk message for this peer, mostly contributions before results; nothing when there is none.
   std::optional<wire::Message> next_bulk(PeerId to);
 
   /// The link to this peer is new: what it was sent before may be lost and is due again.
@@ -155,6 +155,7 @@ class Reduction {
   void change_set(std::uint64_t set);
   void requeue();
   std::optional<wire::Message> next_contribution(Outgoing& outgoing);
+  std::optional<wire::Message> next_result(Outgoing& outgoing) const;
 
   Status take_site_sum(PeerId from, const wire::Gather& gather);
 

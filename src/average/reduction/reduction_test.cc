@@ -103,7 +103,7 @@ class ReductionTest : public ::testing::Test {
   Reduction reduction;
 };
 
-TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_results_first) {
+TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_results_later) {
   reduction.contribute(0, {ones}, 1);
   EXPECT_THAT(reduction.take_wakeups(), IsEmpty());
   EXPECT_FALSE(reduction.scattered());
@@ -113,7 +113,7 @@ TEST_F(ReductionTest, hands_out_contributions_when_slot_and_plan_are_there_and_r
   EXPECT_THAT(reduction.owing(), ElementsAre(Key(kOther)));
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(1, 3.0F)));
   EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther, kThird));
-  EXPECT_THAT(pull(kOther), ElementsAre("gather 1", "scatter 2", "scatter 3"));
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3", "gather 1"));
   EXPECT_FALSE(reduction.scattered()) << "segment 0 is not sealed";
   EXPECT_TRUE(reduction.on_scatter(kOther, scatter(0, 3.0F)));
   EXPECT_TRUE(reduction.scattered());
@@ -506,7 +506,7 @@ TEST_F(ReductionTest, hands_everything_again_to_a_participant_that_was_away) {
   reduction.contribute(0, {ones}, 1);
   ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two(1))));
   ASSERT_TRUE(reduction.on_scatter(kOther, scatter(0)));
-  EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3", "gather 0"));
   EXPECT_THAT(pull(kThird), ElementsAre("gather 0"));
   Plan without = plan_of_two(2);
   without.shares = {{kSelf, 0, 4}};
@@ -516,7 +516,7 @@ TEST_F(ReductionTest, hands_everything_again_to_a_participant_that_was_away) {
   reduction.take_wakeups();
   ASSERT_TRUE(reduction.adopt(swarm::shared_plan(plan_of_two(3))));
   EXPECT_THAT(reduction.take_wakeups(), ElementsAre(kOther));
-  EXPECT_THAT(pull(kOther), ElementsAre("gather 0", "scatter 2", "scatter 3"));
+  EXPECT_THAT(pull(kOther), ElementsAre("scatter 2", "scatter 3", "gather 0"));
   EXPECT_THAT(pull(kThird), IsEmpty());
 }
 

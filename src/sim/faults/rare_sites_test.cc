@@ -82,7 +82,7 @@ TEST(RareSites, are_all_taken_in_a_hundred_storms) {
   const std::set<std::string> sites = {
       "donor.drop_image",    "donor.drop_mean",       "fetch.other_source",  "fetch.timeout",
       "lead.lease_again",    "lead.lease_one",        "lead.propose_again",  "lead.recall",
-      "lead.resign_at_call", "lead.resign_at_commit", "lead.take_nobody_in", "reduction.contribution_first",
+      "lead.resign_at_call", "lead.resign_at_commit", "lead.take_nobody_in", "reduction.result_first",
       "session.full_state",  "swarm.late_tick",       "swarm.late_vote",     "swarm.late_work",
       "swarm.redial",
   };
