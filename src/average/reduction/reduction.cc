@@ -342,8 +342,15 @@ std::optional<wire::Message> Reduction::next_bulk(PeerId to) {
   const auto it = outgoing_.find(to);
   if (it == outgoing_.end()) return std::nullopt;
   Outgoing& outgoing = it->second;
+  const auto next_result = [&]() -> std::optional<wire::Message> {
+    const auto segment = outgoing.take_result();
+    if (!segment) return std::nullopt;
+    TW_CHECK(plan_ && mean_.has(*segment));
+    return wire::Gather{options_.step, plan_->ballot,      plan_->version, mean_.set(),
+                        *segment,      mean_.at(*segment), false};
+  };
   if (outgoing.contributions() > 0 && rarely(options_.rarely, "reduction.result_first")) {
-    if (auto result = next_result(outgoing)) return result;
+    if (auto result = next_result()) return result;
   }
   if (auto contribution = next_contribution(outgoing)) return contribution;
   if (const auto segment = outgoing.take_site_sum()) {
@@ -351,15 +358,7 @@ std::optional<wire::Message> Reduction::next_bulk(PeerId to) {
     return wire::Gather{options_.step,        plan_->ballot, plan_->version, own_set_, *segment,
                         site_sums_[*segment], true};
   }
-  return next_result(outgoing);
-}
-
-std::optional<wire::Message> Reduction::next_result(Outgoing& outgoing) const {
-  const auto segment = outgoing.take_result();
-  if (!segment) return std::nullopt;
-  TW_CHECK(plan_ && mean_.has(*segment));
-  return wire::Gather{options_.step, plan_->ballot,      plan_->version, mean_.set(),
-                      *segment,      mean_.at(*segment), false};
+  return next_result();
 }
 
 std::optional<wire::Message> Reduction::next_contribution(Outgoing& outgoing) {

@@ -155,7 +155,6 @@ class Reduction {
   void change_set(std::uint64_t set);
   void requeue();
   std::optional<wire::Message> next_contribution(Outgoing& outgoing);
-  std::optional<wire::Message> next_result(Outgoing& outgoing) const;
 
   Status take_site_sum(PeerId from, const wire::Gather& gather);
 
