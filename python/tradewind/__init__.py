@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 from .errors import (
+    NEEDS_NEWER_TORCH,
     NEEDS_TORCH,
     CondemnedError,
     DataError,
@@ -23,6 +24,7 @@ from .errors import (
     TradewindError,
     TradewindWarning,
     UnsupportedError,
+    is_new_enough,
 )
 
 if TYPE_CHECKING:
@@ -71,11 +73,14 @@ def __getattr__(name: str) -> Any:
     if name != "data" and name not in _NEEDS_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = import_module(_NEEDS_TORCH.get(name, ".data"), __name__)
+        torch = import_module("torch")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ImportError(f"tradewind.{name} {NEEDS_TORCH}") from error
+    if not is_new_enough(torch.__version__):
+        raise ImportError(f"tradewind.{name} {NEEDS_NEWER_TORCH.format(torch.__version__)}")
+    module = import_module(_NEEDS_TORCH.get(name, ".data"), __name__)
     value = module if name == "data" else getattr(module, name)
     globals()[name] = value
     return value

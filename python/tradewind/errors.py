@@ -12,6 +12,13 @@ from types import FrameType
 from typing import Tuple
 
 NEEDS_TORCH = "needs PyTorch 1.11 or newer, which is not installed: pip install torch"
+NEEDS_NEWER_TORCH = "needs PyTorch 1.11 or newer; {} is installed: pip install --upgrade torch"
+
+
+def is_new_enough(torch_version: str) -> bool:
+    """Whether a version of PyTorch, such as "2.6.0+cpu", is 1.11 or newer."""
+    major, minor = torch_version.split(".")[:2]
+    return (int(major), int(minor)) >= (1, 11)
 
 
 class TradewindError(RuntimeError):

@@ -3,6 +3,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -43,6 +44,20 @@ def test_the_package_is_imported_without_torch_until_that_is_needed():
         "[] SettingError",
         "tradewind.join needs PyTorch 1.11 or newer, which is not installed: pip install torch",
     ]
+
+
+@pytest.mark.parametrize(("version", "works"), [("1.7.1", False), ("1.10.2+cu113", False), ("1.11.0", True)])
+def test_an_old_torch_is_refused_by_its_version(monkeypatch, version, works):
+    import tradewind
+
+    monkeypatch.delitem(vars(tradewind), "data", raising=False)
+    monkeypatch.setattr("torch.__version__", version)
+    if works:
+        assert tradewind.data
+        return
+    text = f"tradewind.data needs PyTorch 1.11 or newer; {version} is installed: pip install --upgrade torch"
+    with pytest.raises(ImportError, match=f"^{re.escape(text)}$"):
+        assert tradewind.data
 
 
 @pytest.mark.parametrize("module", ["tradewind", "tradewind.demo"])
