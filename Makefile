@@ -123,7 +123,7 @@ zig: setup  ## compile everything with the compiler of the wheel, and run the te
 	@ctest --test-dir build-wheel-x86_64 -j2 --output-on-failure
 	@build-wheel-x86_64/tests/sim_histories tests/histories/frozen.txt
 
-test-wheels: wheel  ## both wheels on Debian 11, 13 and sid, Python 3.8 and newer, PyTorch 1.11 and newer, and Arm; as root (an hour)
+test-wheels: wheel python  ## both wheels on Debian 11, 13 and sid, Python 3.8 and newer, PyTorch 1.11 and newer, and Arm; as root (an hour)
 	$(if $(SKIP_SETUP),,@tools/setup.sh tests/wheels/packages.txt)
 	@$(MAKE) --no-print-directory wheel TARGET=aarch64
 	@tools/wheel/build.sh aarch64 codec_test
