@@ -3,6 +3,7 @@
 
 import { h, keyed, setAttribute, setText } from "./dom.js";
 import { count, countdown, dateTime, digits, duration, machineOf, peerName, peerNames, percent, plural, usd } from "./format.js";
+import { evaluated, evaluationsOf } from "./rounds.js";
 import { isGone } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
@@ -64,8 +65,24 @@ function whatCost(board) {
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/// The losses of the last rounds: those of the newer half against the older one.
+/// "; accuracy 0.93 after round 500, 0.91 after 480"
+function measured(board) {
+  return evaluated(board)
+    .map((name) => {
+      const { round, evaluation } = evaluationsOf(board, name);
+      const before = round.length > 1 ? `, ${digits(evaluation.at(-2), 4)} after ${count(round.at(-2))}` : "";
+      return `; ${name} ${digits(evaluation.at(-1), 4)} after round ${count(round.at(-1))}${before}`;
+    })
+    .join("");
+}
+
 function learns(board) {
+  const [text, tone = null] = lossFalls(board);
+  return [text.replace(/\.$/, `${measured(board)}.`), tone];
+}
+
+/// The losses of the last rounds: those of the newer half against the older one.
+function lossFalls(board) {
   if (board.identical === false) return ["The peers have different parameters: keep the logs, and stop it.", "bad"];
   const losses = board.rounds.map((round) => round.loss).filter((loss) => loss != null);
   if (board.loss == null && !losses.length)

@@ -4,7 +4,7 @@
 import { cssColour, h, onWidth, panel, setText } from "./dom.js";
 import { keptIndices } from "./decimate.js";
 import { digits, elapsed, plural, si, three, usd } from "./format.js";
-import { increasing, marksOf, seriesOf } from "./rounds.js";
+import { evaluated, evaluationsOf, increasing, marksOf, seriesOf } from "./rounds.js";
 import { roundStep } from "./ticks.js";
 
 const HEIGHT = 176;
@@ -39,16 +39,37 @@ const CURVES = [
   },
 ];
 
+const MOST_EVALUATIONS = 6;
+
+const evaluationCurve = (name, number) => ({
+  key: "evaluation",
+  id: `evaluation-${number}`,
+  name,
+  colour: "--computing",
+  tick: (x) => digits(x),
+  value: (x) => digits(x, 4),
+  empty: "",
+});
+
 export function curvesPanel() {
   const part = panel("curves", "Course of the run", "");
   const parts = CURVES.map(curve);
-  part.body.append(
-    h(
-      "div",
-      { class: "curves" },
-      parts.map((one) => one.element),
-    ),
+  const evaluations = new Map();
+  const all = h(
+    "div",
+    { class: "curves" },
+    parts.map((one) => one.element),
   );
+  part.body.append(all);
+  const setEvaluations = (board, marks) => {
+    for (const name of evaluated(board).slice(0, MOST_EVALUATIONS)) {
+      if (!evaluations.has(name)) {
+        evaluations.set(name, curve(evaluationCurve(name, evaluations.size)));
+        all.append(evaluations.get(name).element);
+      }
+      evaluations.get(name).set(increasing(evaluationsOf(board, name)), marks, "");
+    }
+  };
   return {
     element: part.element,
     set(board) {
@@ -60,8 +81,9 @@ export function curvesPanel() {
         n ? `${plural(board.round, "round")}${marks.length ? "; ✕ a peer was lost, ▴ one joined" : ""}` : "",
       );
       parts.forEach((one, i) => one.set(series, marks, emptyWords(CURVES[i], board)));
+      setEvaluations(board, marks);
     },
-    restyle: () => parts.forEach((one) => one.restyle()),
+    restyle: () => [...parts, ...evaluations.values()].forEach((one) => one.restyle()),
   };
 }
 
@@ -75,7 +97,7 @@ function curve(what) {
   plot.append(empty);
   const element = h(
     "figure",
-    { class: "curve", id: `curve-${what.key}` },
+    { class: "curve", id: `curve-${what.id ?? what.key}` },
     h("figcaption", {}, h("span", {}, what.name), read),
     plot,
   );

@@ -56,6 +56,23 @@ export function seriesOf(board) {
   return series;
 }
 
+/// What was measured by this name: {at, round, evaluation}, seconds from the beginning of the first round; of
+/// several peers the first one's.
+export function evaluationsOf(board, name) {
+  const begin = beginOf(board);
+  const known = new Map();
+  for (const one of board.evaluations) if (one.name === name && !known.has(one.round)) known.set(one.round, one);
+  const told = [...known.values()].sort((a, b) => a.at_s - b.at_s);
+  return {
+    at: told.map((one) => one.at_s - begin),
+    round: told.map((one) => one.round),
+    evaluation: told.map((one) => one.value),
+  };
+}
+
+/// Names of what was measured.
+export const evaluated = (board) => [...new Set(board.evaluations.map((one) => one.name))].sort();
+
 /// Rises only, as uPlot wants it: rounds of two histories may end in another order.
 export function increasing(series) {
   const kept = [];

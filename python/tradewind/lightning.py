@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any, Callable, Deque, Iterator, List, Optional
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset
@@ -73,6 +73,7 @@ class Strategy(SingleDeviceStrategy):
         found = device or ("cuda" if torch.cuda.is_available() else "cpu")
         super().__init__(device=torch.device(found))
         self._run = run
+        self._before: Dict[str, Any] = {}  # metrics that Lightning had before it validated
         self._options = options
         self._counted: Optional[_Counted] = None
         self._batch_size: Optional[int] = None
@@ -166,6 +167,7 @@ class Strategy(SingleDeviceStrategy):
     def on_validation_start(self) -> None:
         """Others do this peer's part meanwhile."""
         super().on_validation_start()
+        self._before = dict(self._trainer().callback_metrics)
         if self._run.started and not self._run.finished:
             self._pause = self._run.paused("validating")
             self._pause.__enter__()
@@ -175,7 +177,17 @@ class Strategy(SingleDeviceStrategy):
         pause, self._pause = self._pause, None
         if pause is not None:
             pause.__exit__(None, None, None)
+        self._tell_evaluation()
         super().on_validation_end()
+
+    def _tell_evaluation(self) -> None:
+        """Lightning keeps what training logs beside what validation logs: new ones are of this validation."""
+        trainer = self._trainer()
+        if not self._run.started or not self._run.is_first or trainer.sanity_checking:
+            return
+        found = trainer.callback_metrics.items()
+        new = {name: value for name, value in found if value is not self._before.get(name)}
+        self._run.evaluated({name: value for name, value in new.items() if is_number(value)})
 
     @property
     def is_global_zero(self) -> bool:

@@ -213,6 +213,14 @@ class Run:
         """
         return self._life.trained.committed()
 
+    def evaluated(self, values: Optional[Mapping[str, Any]] = None, **named: Any) -> None:
+        """What the program measured of the run's parameters, such as accuracy=0.93, on data that it does not train on.
+
+        Log, page, report, `tw top` and TensorBoard show it. Numbers, or tensors of one element. After the run's
+        end, too, until run.close(). run.fit(), the Trainer of transformers and Lightning say it themselves.
+        """
+        self._life.evaluated({**(values or {}), **named})
+
     def barrier(self) -> None:
         """Waits until all live peers of the run have called it as often; between steps.
 

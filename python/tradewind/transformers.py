@@ -22,10 +22,15 @@ from transformers.trainer_callback import DefaultFlowCallback
 from .data.samples import CountedBatch, Given, counting, usual_size
 from .errors import warn
 from .loop.life import Life
-from .loop.styles import SAME_SAMPLES, shard_of
+from .loop.styles import SAME_SAMPLES, is_number, shard_of
 from .model.local import MODES
 from .model.trained import Begun
 from .run import Run
+
+
+def _tells_of_model(name: str, value: Any) -> bool:
+    """Of the numbers of an evaluation: not its speed."""
+    return is_number(value) and name != "epoch" and not name.endswith(("_runtime", "_per_second"))
 
 
 class _Counted:
@@ -156,7 +161,10 @@ class Trainer(transformers.Trainer):
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers; others do this peer's part meanwhile."""
         with self._run.paused("evaluating"):
-            return super().evaluate(*arguments, **named)
+            found = super().evaluate(*arguments, **named)
+        if self._run.started:
+            self._run.evaluated({name: value for name, value in found.items() if _tells_of_model(name, value)})
+        return found
 
     def save_model(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers, of the run's parameters."""

@@ -80,6 +80,7 @@ PeerThread::~PeerThread() {
   });
   thread_.join();
   over_ = true;
+  write_evaluations();
   say_news();
 }
 
@@ -147,6 +148,7 @@ void PeerThread::run() {
     peer_->farewell();
   }
   executor_->stop();
+  ended_ = true;
 }
 
 void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->unsaved().empty()); }
@@ -225,6 +227,24 @@ void PeerThread::take(spot::Signal signal) {
 
 void PeerThread::tell_order(const data::SampleOrder& order) {
   post([order](peer::Peer& peer) { peer.tell_order(order); });
+}
+
+void PeerThread::tell_evaluation(Evaluation evaluation) {
+  {
+    const std::lock_guard lock(mutex_);
+    shared_.evaluations.push_back(std::move(evaluation));
+  }
+  if (ended_) return write_evaluations();
+  loop_.post([this] { write_evaluations(); });
+}
+
+void PeerThread::write_evaluations() {
+  std::vector<Evaluation> told;
+  {
+    const std::lock_guard lock(mutex_);
+    told.swap(shared_.evaluations);
+  }
+  for (const Evaluation& one : told) peer_->tell_evaluation(one.round, one.name, one.value);
 }
 
 void PeerThread::arrive_at_barrier() {

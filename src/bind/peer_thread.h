@@ -32,6 +32,13 @@ std::optional<spot::Signal> notice_of(int signal);
 /// destroyed on the program's thread.
 class PeerThread final : public world::EventSink {
  public:
+  /// What the program measured of the parameters after a round.
+  struct Evaluation {
+    Round round = 0;
+    std::string name;
+    double value = 0;
+  };
+
   /// Options that were checked already. links: with session.run.
   struct Plan {
     CallerModel model;
@@ -75,6 +82,8 @@ class PeerThread final : public world::EventSink {
   void pause(bool paused);
   void arrive_at_barrier();
   void tell_order(const data::SampleOrder& order);
+  /// Later than the end of this peer's part, too; then on the program's thread alone.
+  void tell_evaluation(Evaluation evaluation);
 
   // ---- loop thread
   void emit(const world::Event& event) override;
@@ -84,12 +93,14 @@ class PeerThread final : public world::EventSink {
     View view;
     std::deque<monitor::LogEntry> events;  ///< their text is made only for those who ask
     std::vector<std::string> warnings{};
+    std::vector<Evaluation> evaluations{};
     Narrator narrator;
   };
 
   void run();
   void invite();
   void say_end();
+  void write_evaluations();
   void look();
   void post(std::function<void(peer::Peer&)> call);
 
@@ -105,7 +116,8 @@ class PeerThread final : public world::EventSink {
   std::string address_;
   std::string failure_;
   Verdict verdict_;
-  bool over_ = false;  ///< the thread has ended
+  bool over_ = false;  ///< the thread has ended, and was joined
+  std::atomic<bool> ended_ = false;  ///< it touches nothing any more
   mutable std::mutex mutex_;
   Shared shared_;  // guarded by mutex_
   std::thread thread_;

@@ -52,6 +52,7 @@ namespace {
 
 /// A text of a message has 4096 at most (wire/limits.h).
 constexpr std::size_t kMostSettingsBytes = 4000;
+constexpr std::size_t kMostNameBytes = 64;
 
 /// In a forked child nothing of the engine runs.
 bool forked = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
@@ -323,6 +324,20 @@ int tw_waited(tw_peer* peer, double seconds) {
     if (!(seconds >= 0 && std::isfinite(seconds)))
       return misuse(fmt::format("waited for data for {} s, expected a number of at least 0", seconds));
     peer->data_s += seconds;
+    return int{TW_OK};
+  });
+}
+
+int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value) {
+  return guarded([&] {
+    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    const std::string what = name != nullptr ? name : "";
+    if (what.empty() || what.size() > kMostNameBytes)
+      return misuse(fmt::format("an evaluation with a name of {} bytes, expected 1 to {}", what.size(),
+                                kMostNameBytes));
+    if (!std::isfinite(value))
+      return misuse(fmt::format("the evaluation \"{}\" is {}, expected a finite number", what, value));
+    peer->thread->tell_evaluation({round, what, value});
     return int{TW_OK};
   });
 }

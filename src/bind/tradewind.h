@@ -30,7 +30,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 11
+#define TW_ABI 12
 
 enum tw_status {
   TW_OK = 0,
@@ -52,7 +52,6 @@ TW_API const char* tw_version(void);
 typedef struct tw_peer tw_peer;
 
 /* ---- the model */
-
 /* A setting of the run file ("training.rounds", or "rounds") or of the peer ("listen"), as text; "join" may
  * be repeated; "run_file" is the file. What is not given comes from the environment of `tw run`:
  * TRADEWIND_WAIT_FOR, ...; TRADEWIND_SET (KEY=VALUE;...), TRADEWIND_RUN. */
@@ -173,8 +172,7 @@ TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
 TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t count);
 
 /* Indices of samples leased to this peer beside those of the order in hand, mostly in the order in which they
- * will come: time to load them. *count: room, then the number written; 0 if none are known. They may still
- * move to other peers. */
+ * will come: time to load them. *count: room, then the number written. They may still move to others. */
 TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
 /* The part of the vector that this round averages: all of it but with training.fragments. */
 TW_API int tw_fragment(tw_peer* peer, uint64_t round, uint64_t* first, uint64_t* count);
@@ -195,6 +193,9 @@ TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 TW_API int tw_drop(tw_peer* peer);                   /* Gives the order back: another peer may get it. */
 TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, since tw_done; adds up. */
 
+/* For logs: what the program measured of the parameters after this round. name: 64 bytes; value: finite. */
+TW_API int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value);
+
 /* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. On the
  * thread of tw_next it calls `save`: peers that join meanwhile get the state as it is now. */
 TW_API int tw_busy(tw_peer* peer, const char* why);
@@ -205,7 +206,6 @@ TW_API int tw_busy(tw_peer* peer, const char* why);
 TW_API int tw_barrier(tw_peer* peer, uint32_t limit_ms);
 
 /* ---- memory */
-
 typedef struct tw_memory tw_memory;
 /* A vector of the peer: 0 the parameters; then the engine's optimizer buffers, as long as the parameters
  * (sgd: velocity; adam, adamw, lamb: both moments); then those of tw_model.state_sizes. It never moves, and

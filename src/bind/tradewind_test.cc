@@ -367,6 +367,26 @@ TEST(Tradewind, logs_how_long_the_program_waited_for_data) {
   EXPECT_EQ(std::string::npos, log.value().find("\"data_s\":0.0,")) << log.value();
 }
 
+TEST(Tradewind, logs_what_the_program_measured_during_the_run_and_after_it) {
+  const host::TemporaryFolder folder;
+  Program program(Pairs{{"listen", "127.0.0.1:0"}, {"id", "1"}, {"out", folder.path()}});
+  ASSERT_EQ(TW_OK, program.open());
+  EXPECT_EQ(TW_MISUSE, tw_evaluated(program.peer, 1, "accuracy", 0.5)) << "it has not started";
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_EQ(TW_MISUSE, tw_evaluated(program.peer, 1, "", 0.5));
+  EXPECT_EQ("an evaluation with a name of 0 bytes, expected 1 to 64", error());
+  EXPECT_EQ(TW_MISUSE, tw_evaluated(program.peer, 1, "accuracy", std::nan("")));
+  EXPECT_EQ("the evaluation \"accuracy\" is nan, expected a finite number", error());
+  ASSERT_EQ(TW_OK, tw_evaluated(program.peer, 0, "accuracy", 0.125));
+  program.train(4);
+  ASSERT_EQ(TW_OK, tw_evaluated(program.peer, 3, "accuracy", 0.75));
+  tw_close(std::exchange(program.peer, nullptr));
+  const Result<std::string> log = read_text_file(folder.path() + "/events-1.jsonl");
+  ASSERT_TRUE(log.ok());
+  EXPECT_NE(std::string::npos, log.value().find("\"value\":0.125")) << log.value();
+  EXPECT_NE(std::string::npos, log.value().find("\"value\":0.75")) << log.value();
+}
+
 TEST(Tradewind, gives_a_whole_lease_to_a_program_that_has_not_said_how_much_it_does_at_once) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "0"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();

@@ -39,7 +39,8 @@ Status PeerLog::open(const Options& options) {
 
 void PeerLog::emit(const world::Event& event) {
   const Instant before = loop_.now();
-  if (log_) log_->emit(event);
+  // A session that was cut short may still have something to say after the end.
+  if (log_ && (!finished_ || event.phase == world::Phase::evaluate)) log_->emit(event);
   wrote_ += loop_.now() - before;
   const bool is_saved = event.phase == world::Phase::checkpoint || event.phase == world::Phase::copy;
   if (upload_ && is_saved && event.cause == world::Cause::none) upload_->hurry();
@@ -61,7 +62,7 @@ void PeerLog::finish(const std::function<bool()>& cut_short) {
   if (log_ && log_->trouble())
     warn_(fmt::format("{}; the last {} events are not in it", log_->trouble()->message,
                       log_->trouble()->missing));
-  log_.reset();  // a session that was cut short may still have something to say
+  finished_ = true;
   if (!upload_) return;
   if (const Status copied = upload_->finish(cut_short); !copied) warn_(copied.error().message);
 }

@@ -36,7 +36,8 @@ class PeerLog {
   /// What its copies used of stores.
   world::StoreUses uses() const { return upload_ ? upload_->uses() : world::StoreUses(); }
 
-  /// After the last event, later ones are dropped: LogUpload::finish, and a warning of what is missing.
+  /// After the last event: LogUpload::finish, and a warning of what is missing. Later ones are dropped, but
+  /// for evaluations, which the file gets and its copies lack.
   void finish(const std::function<bool()>& cut_short);
 
  private:
@@ -47,6 +48,7 @@ class PeerLog {
   monitor::LogWatch watch_;
   std::optional<LogUpload> upload_;
   Duration wrote_{};
+  bool finished_ = false;
   host::QueueTime queue_time_;
 };
 

@@ -206,6 +206,25 @@ struct BoardRound {
   bool operator==(const BoardRound&) const = default;
 };
 
+/// What a program measured of the parameters after a round, on data that it does not train on.
+struct BoardEvaluation {
+  Round round = 0;
+  double at_s = 0;
+  PeerId peer;
+  std::string name;  ///< "accuracy"
+  double value = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("round", self.round);
+    field("at_s", self.at_s);
+    field("peer", self.peer);
+    field("name", self.name);
+    field("value", self.value);
+  }
+
+  bool operator==(const BoardEvaluation&) const = default;
+};
+
 /// Every sample that was leased is in one of these.
 struct SampleLedger {
   std::uint64_t committed = 0;    ///< computed, and in means

@@ -46,9 +46,11 @@ struct Status {
   SampleLedger ledger;             ///< samples of which its own events tell, since its process began
   GonePeers gone;
   BarrierWord barrier;
+  std::vector<BoardEvaluation> evaluations;  ///< its newest ones, oldest first
 
   static void fields(auto& self, auto&& field) {
-    field(self.now_s, self.peer, self.rounds, self.links, self.ledger, self.gone, self.barrier);
+    field(self.now_s, self.peer, self.rounds, self.links, self.ledger, self.gone, self.barrier,
+          self.evaluations);
   }
 
   bool operator==(const Status&) const = default;
@@ -86,18 +88,21 @@ void for_each_time(auto& status, auto&& time) {
     call_known(round.called_s, kClockSetBackS);
     call_known(round.committed_s, kClockSetBackS);
   }
+  for (auto& evaluation : status.evaluations) call(evaluation.at_s, kClockSetBackS);
 }
 
-/// Checks a status. Texts and lists are within their bounds; numbers are finite, and none but a loss is below
-/// 0 or beyond what they may mean.
+/// Checks a status. Texts and lists are within their bounds; numbers are finite, and none but what a program
+/// measured of its model is below 0 or beyond what they may mean.
 class SoundRows {
  public:
   void operator()(const auto&... values) { (check(values), ...); }
 
   template <std::size_t N>
   void operator()(const char (&name)[N], const auto& value) {
-    if constexpr (std::is_same_v<decltype(value), const std::optional<double>&>) {
-      if (std::string_view(name) == "loss") return check_loss(value);
+    constexpr bool kIsNumber = std::is_same_v<decltype(value), const std::optional<double>&> ||
+                               std::is_same_v<decltype(value), const double&>;
+    if constexpr (kIsNumber) {
+      if (std::string_view(name) == "loss" || std::string_view(name) == "value") return check_measured(value);
     }
     check(value);
   }
@@ -111,7 +116,9 @@ class SoundRows {
 
   void check(const std::optional<double>& value) { check(value.value_or(0)); }
 
-  void check_loss(const std::optional<double>& loss) { sound_ = sound_ && std::isfinite(loss.value_or(0)); }
+  void check_measured(const std::optional<double>& value) {
+    sound_ = sound_ && std::isfinite(value.value_or(0));
+  }
 
   void check(const std::string& text) { sound_ = sound_ && text.size() <= kMostRowText; }
 

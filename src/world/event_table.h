@@ -131,6 +131,8 @@ inline constexpr auto kMeasurements = std::to_array<Measurement>({
     {Phase::budget, "usd", "what the run has cost so far"},
     {Phase::budget, "budget_usd", "what it may cost"},
     {Phase::skip, "sample", "its number in the run"},
+    {Phase::evaluate, "name", "of what was measured, in words"},
+    {Phase::evaluate, "value", "on data that the program does not train on"},
 });
 
 inline bool is_described(Phase phase, std::string_view name) {

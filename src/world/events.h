@@ -40,14 +40,16 @@ enum class Phase {
   traffic,     ///< what this process sent so far, by site
   budget,      ///< the cost of the run comes near its budget, or has reached it
   skip,        ///< the run goes on without a sample, and why
+  evaluate,    ///< what the program measured of the parameters after a round
   warn,        ///< for the user: what was promised or set up does not work, or works again
 };
 
 /// In the order of the constants.
-inline constexpr std::array<std::string_view, 27> kPhaseNames = {
+inline constexpr std::array<std::string_view, 28> kPhaseNames = {
     "accumulate", "probe", "call",     "scatter", "gather",  "commit",  "apply",      "wait",   "lead",
     "join",       "leave", "handover", "lost",    "reissue", "restore", "checkpoint", "refuse", "start",
-    "stop",       "kill",  "log",      "notice",  "copy",    "traffic", "budget",     "skip",   "warn"};
+    "stop",       "kill",  "log",      "notice",  "copy",    "traffic", "budget",     "skip",   "evaluate",
+    "warn"};
 
 static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::warn) + 1);
 

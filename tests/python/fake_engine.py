@@ -128,6 +128,7 @@ class FakeEngine:
         self.barriers = 0
         self.loss: Optional[float] = None
         self.loss_sum = self.data_s = 0.0
+        self.evaluations: List[Tuple[int, str, float]] = []
         self.order: Optional[Order] = None
         self.loaded = self.leaving = self.closed = False
         self.signals: List[int] = []
@@ -287,6 +288,9 @@ class FakeEngine:
 
     def waited(self, seconds: float) -> None:
         self.data_s += seconds
+
+    def evaluated(self, round: int, name: str, value: float) -> None:
+        self.evaluations.append((round, name, value))
 
     def drop(self) -> None:
         assert self.order is not None

@@ -6,9 +6,10 @@ import re
 import evaluators
 import pytest
 import torch
+import tradewind
 from conftest import ROOT, needs_engine
 from crew import crew_of
-from models import data, mlp
+from models import data, loss_of, mlp
 from test_away import commit_times, lost_seconds
 from test_peers import assert_alike, records
 
@@ -21,7 +22,7 @@ def snippet():
     return found[1].replace("% 100", "% 2")
 
 
-def test_the_loop_of_the_docs(fake_run, capsys):
+def test_the_loop_of_the_docs(fake_run):
     model = mlp()
     run = fake_run(target_batch_size=8, rounds=5)
     opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
@@ -30,7 +31,7 @@ def test_the_loop_of_the_docs(fake_run, capsys):
     def accuracy(evaluated):
         assert not evaluated.training and not torch.is_grad_enabled()
         assert fake_run.engines[0].why == "evaluating"
-        return "seen"
+        return torch.tensor(0.5)
 
     def loss(outputs, targets):
         return (outputs - targets).pow(2).mean()
@@ -45,8 +46,42 @@ def test_the_loop_of_the_docs(fake_run, capsys):
         "loss_of": loss,
     }
     exec(snippet(), scope)
-    assert capsys.readouterr().out == "2 seen\n4 seen\n"
+    assert fake_run.engines[0].evaluations == [(2, "accuracy", 0.5), (4, "accuracy", 0.5)]
     assert model.training and fake_run.engines[0].why is None and run.round == 5
+
+
+def test_what_is_no_number_is_refused_by_name_and_what_is_not_finite_is_said_once(fake_run):
+    run = fake_run(target_batch_size=8, rounds=5)
+    model = mlp()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=4)
+    with pytest.raises(tradewind.MisuseError, match="between run.start"):
+        run.evaluated(accuracy=0.5)
+    run.start()
+    with pytest.raises(tradewind.MisuseError, match="accuracy='good'.*expected a number"):
+        run.evaluated(accuracy="good")
+    with pytest.warns(tradewind.TradewindWarning, match="'nll' is nan") as said:
+        run.evaluated({"nll": float("nan"), "top 5": torch.tensor([0.75])})
+        run.evaluated(nll=float("inf"))
+    assert len(said) == 1
+    assert fake_run.engines[0].evaluations == [(0, "top 5", 0.75)]
+
+
+FOUND = [(0.5, {"evaluation": 0.5}), ({"a": 1, "b": "text"}, {"a": 1.0}), ("text", {})]
+
+
+@pytest.mark.parametrize("found, told", FOUND)
+def test_fit_tells_what_evaluate_returns(fake_run, found, told):
+    model = mlp()
+    samples = torch.utils.data.TensorDataset(*data(8))
+    run = fake_run(target_batch_size=8, rounds=4)
+    adamw = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    loss = lambda model, batch: loss_of(model, *batch)  # noqa: E731
+    summary = run.fit(
+        model, loss, samples, adamw, batch_size=4, evaluate=lambda model: found, evaluate_every=2
+    )
+    assert summary.evaluations == [(2, found), (4, found)]
+    expected = [(round, name, value) for round in (2, 4) for name, value in told.items()]
+    assert fake_run.engines[0].evaluations == expected
 
 
 @needs_engine

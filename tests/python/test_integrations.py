@@ -77,7 +77,9 @@ def test_steps_and_epochs_of_transformers_are_those_of_the_run(fake_run, tmp_pat
         assert loss == pytest.approx(sum(losses[each * at : each * (at + 1)]) / each, rel=1e-3)
     assert result.training_loss == pytest.approx(sum(losses) / 24, rel=1e-3)
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-3", "checkpoint-6"}
-    assert [one["step"] for one in history if "eval_loss" in one] == [3, 5]
+    found = [(one["step"], "eval_loss", one["eval_loss"]) for one in history if "eval_loss" in one]
+    assert [step for step, _, _ in found] == [3, 5]
+    assert fake_run.engines[0].evaluations == found
     assert trainer.state.epoch == pytest.approx(96 / 40)
 
 
@@ -148,10 +150,17 @@ def test_others_do_the_part_of_a_peer_of_lightning_that_validates(fake_run):
     )
     module = trainers.module_of()
     said = []
-    module.validation_step = lambda batch, batch_idx: said.append(fake_run.engines[0].why)
+
+    def validation_step(batch, batch_idx):
+        said.append(fake_run.engines[0].why)
+        module.log("score", float(len(said)))
+
+    module.validation_step = validation_step
     kept = DataLoader(TensorDataset(*data(8)), batch_size=8)
     trainer.fit(module, DataLoader(TensorDataset(*data(40)), batch_size=4), kept)
     assert set(said[:-1]) == {"validating"} and said[-1] is None  # the last time the run was over
+    told = fake_run.engines[0].evaluations
+    assert [(name, value) for _, name, value in told] == [("score", n + 1.0) for n in range(len(said))]
 
 
 def test_accelerate_prepares_a_loader_for_shard(fake_run):

@@ -171,6 +171,7 @@ function board({ peers: n, rounds, sites = 2, priced = true, seed = 7 }) {
     links: linksOf(sites, rounds),
     rounds: list.slice(-10000),
     spans,
+    evaluations: [],
     interruptions: peers.map((peer, i) => ({
       kind: "joined",
       at_s: BEGIN + i * 0.01,
@@ -281,6 +282,7 @@ function beforeFirstRound() {
     rounds: [],
     spans: [],
     links: [],
+    evaluations: [],
     interruptions: [],
     speed: { samples_per_s: 0, goodput: null, granularity: null },
     ledger: { committed: 0, handed_over: 0, again: 0, skipped: 0 },

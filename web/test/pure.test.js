@@ -26,7 +26,7 @@ import { placeLabels } from "../labels.js";
 import { found, hit, layOut, moved, nameOf } from "../lane_layout.js";
 import { placeOf } from "../places.js";
 import { equalEarth, toPicture } from "../projection.js";
-import { increasing, marksOf, seriesOf } from "../rounds.js";
+import { evaluated, evaluationsOf, increasing, marksOf, seriesOf } from "../rounds.js";
 import { Silence } from "../silence.js";
 import { scaleOf } from "../ticks.js";
 import { worstWait } from "../waits.js";
@@ -243,6 +243,17 @@ test("the series by round rise in time, and losses are marked", () => {
       .map((one) => one.peer),
     [3],
   );
+});
+
+test("what a program measured is a curve by name, and part of the answer", () => {
+  const board = BOARDS.four();
+  const begin = board.rounds[0].begun_s;
+  const told = (round, name, value, peer = 1) => ({ round, at_s: begin + round, peer, name, value });
+  board.evaluations = [told(10, "accuracy", 0.81), told(20, "accuracy", 0.93), told(20, "accuracy", 0.5, 2), told(20, "nll", 0.4)];
+  assert.deepEqual(evaluated(board), ["accuracy", "nll"]);
+  assert.deepEqual(evaluationsOf(board, "accuracy"), { at: [10, 20], round: [10, 20], evaluation: [0.81, 0.93] });
+  const learns = answersOf(board, new Set()).find((one) => one.question === "Does it learn?").answer;
+  assert.match(learns, /; accuracy 0\.93 after round 20, 0\.81 after 10; nll 0\.4 after round 20\.$/);
 });
 
 test("every region of the catalog has a place on the map", () => {

@@ -110,6 +110,8 @@ class Engine(Protocol):
 
     def waited(self, seconds: float) -> None: ...
 
+    def evaluated(self, round: int, name: str, value: float) -> None: ...
+
     def drop(self) -> None: ...
 
     def busy(self, why: Optional[str]) -> None: ...
@@ -301,6 +303,10 @@ class Peer:
     def waited(self, seconds: float) -> None:
         """The program waited so long for data since the last gradient."""
         self._check(self._library.tw_waited(self._handle, seconds))
+
+    def evaluated(self, round: int, name: str, value: float) -> None:
+        """For the log: what the program measured of the parameters after this round."""
+        self._check(self._library.tw_evaluated(self._handle, round, name.encode(), value))
 
     def drop(self) -> None:
         """Gives the order back."""

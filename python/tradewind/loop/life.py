@@ -6,6 +6,7 @@ the process.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import signal
 import threading
@@ -13,7 +14,7 @@ import time
 import traceback
 import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -51,6 +52,7 @@ class Life:
         self.loop: Optional[Loop] = None  # after the start
         self._open_engine: OpenEngine = open_engine or Peer
         self._trained: Optional[Trained] = None
+        self._no_numbers: Set[str] = set()  # evaluations that were not finite once
         self._data_facts: List[str] = []
         self._thread: Optional[int] = None
         self._closed = False
@@ -335,6 +337,21 @@ class Life:
             if not self._pauses and not self.finished:
                 loop.driver.engine.busy(None)
                 loop.driver.order = None
+
+    def evaluated(self, values: Mapping[str, Any]) -> None:
+        """What was measured of the run's parameters, for log and page."""
+        if self.loop is None or self._closed:
+            raise MisuseError("run.evaluated() goes between run.start(), or the first step, and run.close().")
+        for name, value in values.items():
+            try:
+                number = float(value)
+            except (TypeError, ValueError):
+                raise MisuseError(f"run.evaluated({name}={value!r}): expected a number.") from None
+            if math.isfinite(number):
+                self.loop.driver.engine.evaluated(self.round, name, number)
+            elif name not in self._no_numbers:
+                self._no_numbers.add(name)
+                warn(f"the evaluation {name!r} is {number}: neither log nor page can show it.")
 
     def barrier(self) -> None:
         """Waits for all live peers."""

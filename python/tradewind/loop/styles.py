@@ -6,6 +6,7 @@ the whole loop (fit).
 from __future__ import annotations
 
 import contextlib
+import numbers
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -292,6 +293,22 @@ def evaluated(model: Any, evaluate: Evaluate) -> Any:
             module.training = True
 
 
+def told(life: Life, found: Any) -> Any:
+    """What evaluate() found: as a number or a dict of numbers, the run's log and page show it."""
+    if isinstance(found, dict):
+        life.evaluated({name: value for name, value in found.items() if is_number(value)})
+    elif is_number(found):
+        life.evaluated({"evaluation": found})
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """A number, or a tensor of one element."""
+    if isinstance(value, torch.Tensor):
+        return value.numel() == 1 and not value.is_complex()
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def fit(
     life: Life, gradients: Gradients, samples: Samples, evaluate: Optional[Evaluate], every: int
 ) -> Summary:
@@ -312,11 +329,11 @@ def fit(
             steps += 1
             if applied and evaluate is not None and every and life.round % every == 0 and life.is_first:
                 with life.paused("evaluating"):
-                    evaluations.append((life.round, evaluated(gradients.model, evaluate)))
+                    evaluations.append((life.round, told(life, evaluated(gradients.model, evaluate))))
     finally:
         samples.close()
     view = life.view
     if evaluate is not None and life.is_first and (not evaluations or evaluations[-1][0] != life.round):
-        evaluations.append((life.round, evaluated(gradients.model, evaluate)))
+        evaluations.append((life.round, told(life, evaluated(gradients.model, evaluate))))
     samples_done, ended = int(view.get("samples", 0)), str(view.get("ended") or "")
     return Summary(life.round, samples_done, steps, view.get("loss"), evaluations, ended)

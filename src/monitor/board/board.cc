@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 
 #include "base/peer_name.h"
 
@@ -57,6 +58,17 @@ std::string remedy_of(const Delay& delay) {
       break;
   }
   return "replace it by a machine elsewhere, or use a smaller training.codec";
+}
+
+std::vector<BoardEvaluation> newest_evaluations(const Board& board) {
+  std::map<std::string, BoardEvaluation> by_name;
+  for (const BoardEvaluation& one : board.evaluations) {
+    const auto known = by_name.find(one.name);
+    if (known == by_name.end() || known->second.round < one.round) by_name[one.name] = one;
+  }
+  std::vector<BoardEvaluation> newest;
+  for (const auto& [name, one] : by_name) newest.push_back(one);
+  return newest;
 }
 
 }  // namespace tw::monitor

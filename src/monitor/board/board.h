@@ -15,6 +15,7 @@
 namespace tw::monitor {
 
 using PeerState = wire::Doing;
+using wire::BoardEvaluation;
 using wire::BoardLink;
 using wire::BoardNotice;
 using wire::BoardPeer;
@@ -194,6 +195,7 @@ struct Board {
   std::vector<BoardRound> rounds;           ///< the newest kMostRounds, oldest first
   std::vector<BoardSpan> spans;             ///< of the newest kMostLaneRounds rounds
   std::vector<Interruption> interruptions;  ///< the newest kMostInterruptions, oldest first
+  std::vector<BoardEvaluation> evaluations;  ///< of the newest rounds, kMostEvaluations; by round, name, peer
   SampleLedger ledger;
   Money money;
   std::vector<Delay> delays;  ///< the costliest of late first; of peers whose events are known
@@ -208,6 +210,7 @@ struct Board {
   static constexpr std::size_t kMostLaneRounds = 12;
   static constexpr std::size_t kMostInterruptions = 1'000;
   static constexpr std::size_t kMostDelays = 8;
+  static constexpr std::size_t kMostEvaluations = 1'000;
 
   static void fields(auto& self, auto&& field) {
     field("run", self.run);
@@ -226,6 +229,7 @@ struct Board {
     field("rounds", self.rounds);
     field("spans", self.spans);
     field("interruptions", self.interruptions);
+    field("evaluations", self.evaluations);
     field("ledger", self.ledger);
     field("money", self.money);
     field("delays", self.delays);
@@ -234,5 +238,8 @@ struct Board {
 
   bool operator==(const Board&) const = default;
 };
+
+/// The newest of each name, in the order of the names; of several peers that of the first.
+std::vector<BoardEvaluation> newest_evaluations(const Board& board);
 
 }  // namespace tw::monitor

@@ -55,6 +55,7 @@ inline Board full_board() {
   board.samples = 6144;
   board.speed = {.samples_per_s = 1024.5, .goodput = 0.9, .granularity = 4.5, .hidden = 0.75};
   board.loss = 0.25;
+  board.evaluations = {{12, 1001, PeerId{1}, "accuracy", 0.75}};
   board.identical = true;
   board.complete = true;
   board.ended = "its budget is spent";

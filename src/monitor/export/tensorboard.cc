@@ -110,7 +110,15 @@ std::string TensorBoardEvents::take_all(const Board& board) {
 }
 
 std::string TensorBoardEvents::take_when(const Board& board, const Settled& settled) {
-  return take_rounds(board, settled);
+  return take_rounds(board, settled) + take_evaluations(board);
+}
+
+std::string TensorBoardEvents::take_evaluations(const Board& board) {
+  std::string records;
+  for (const BoardEvaluation& one : board.evaluations)
+    if (evaluated_.emplace(one.round, one.name).second)
+      records += event(one.at_s, one.round, scalar("evaluation/" + one.name, one.value));
+  return records;
 }
 
 std::string TensorBoardEvents::take_rounds(const Board& board, const Settled& settled) {

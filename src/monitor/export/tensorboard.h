@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "monitor/board/board.h"
 
@@ -19,7 +21,7 @@ std::string tfrecord(std::string_view bytes);
 /// The content of a TensorBoard event file of a run: each committed round once, with its number
 /// as step and its end as wall time. The tags: loss/batch,
 /// speed/samples_per_s, speed/granularity, speed/calc_s, speed/comm_s, run/contributors, money/usd,
-/// money/usd_per_million_samples. Money is that of the first board that has the round settled. Pure; one
+/// money/usd_per_million_samples; evaluation/NAME of each evaluated round. Money is that of the first board that has the round settled. Pure; one
 /// file, one thread.
 class TensorBoardEvents {
  public:
@@ -44,9 +46,11 @@ class TensorBoardEvents {
 
   std::string take_when(const Board& board, const Settled& settled);
   std::string take_rounds(const Board& board, const Settled& settled);
+  std::string take_evaluations(const Board& board);
 
   Round round_ = 0;         ///< the newest one written
   double committed_s_ = 0;  ///< end of round_; 0: none yet
+  std::set<std::pair<Round, std::string>> evaluated_;  ///< those written
 };
 
 /// "events.out.tfevents.1767225600.tradewind": the same name for a run whenever it is written.

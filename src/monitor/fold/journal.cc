@@ -57,6 +57,7 @@ void Journal::take_news(const Peers::News& news) {
   if (!options_.whole && interruptions_.size() > Board::kMostInterruptions) interruptions_.pop_front();
   if (news.rewound) rounds_.rewind(*news.rewound);
   if (news.rewound) delays_.rewind(*news.rewound);
+  if (news.rewound) evaluations_.rewind(*news.rewound);
 }
 
 void Journal::take_start(const Seen& seen) {
@@ -83,6 +84,7 @@ std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   own_ledgers_[entry.writer].take(seen, from_lost);
   links_.take(seen);
   delays_.take(seen);
+  evaluations_.take(seen);
   return news.interruption;
 }
 
@@ -94,6 +96,7 @@ void Journal::take(PeerId from, const wire::Status& told, double at_s) {
   rounds_.take(from, status);
   told_ledgers_[from].take(status.ledger);
   links_.take(from, status, at_s);
+  evaluations_.take(status);
 }
 
 SampleLedger Journal::whole_ledger() const {
@@ -183,6 +186,7 @@ Board Journal::board(double now_s) const {
   board.speed = rounds_.speed();
   board.speed.goodput = goodput_of(board.spans, board.rounds);
   board.interruptions = interruptions();
+  board.evaluations = evaluations_.board();
   board.ledger = ledger_of(whole_ledger(), board.samples);
   board.links = links_.board(board.now_s, board.peers);
   board.money = money_of(board, gone_before_.value_or(wire::GonePeers{}),
@@ -228,6 +232,7 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   status.links = links_.links_of(self);
   status.ledger = ledger_of_peer(self);
   status.gone = gone_beside(self);
+  status.evaluations = evaluations_.told_by(self);
   wire::cut(status);
   return status;
 }

@@ -9,6 +9,7 @@
 
 #include "monitor/board/board.h"
 #include "monitor/fold/delays.h"
+#include "monitor/fold/evaluations.h"
 #include "monitor/fold/ledger.h"
 #include "monitor/fold/links.h"
 #include "monitor/fold/peers.h"
@@ -80,6 +81,7 @@ class Journal {
   std::map<PeerId, ToldLedger> told_ledgers_;  ///< of others, which have no log here
   Links links_;
   Delays delays_;
+  Evaluations evaluations_;
   std::optional<wire::GonePeers> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
   std::string run_;

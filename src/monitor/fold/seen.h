@@ -25,9 +25,6 @@ struct Seen {
 
   /// A count of the event; 0 without one.
   std::uint64_t count(std::string_view name) const;
-
-  /// The text with that name; empty without one.
-  std::string text(std::string_view name) const;
 };
 
 /// Wall times of events. Within a process they follow its monotonic clock, because the wall clock may be

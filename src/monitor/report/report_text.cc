@@ -36,6 +36,21 @@ std::string render_phases(const Summary& summary) {
                                          *summary.calc_s, *summary.comm_s));
 }
 
+/// "accuracy 0.9342 after round 500 (6 in all, 0.8120 to 0.9342)"
+std::string render_evaluation(const Board& board, const BoardEvaluation& newest) {
+  std::size_t count = 0;
+  double least = newest.value, most = newest.value;
+  for (const BoardEvaluation& one : board.evaluations) {
+    if (one.name != newest.name) continue;
+    ++count;
+    least = std::min(least, one.value);
+    most = std::max(most, one.value);
+  }
+  std::string text = fmt::format("{} {:.4g} after round {}", newest.name, newest.value, newest.round);
+  if (count > 1) text += fmt::format(" ({} in all, {:.4g} to {:.4g})", count, least, most);
+  return text;
+}
+
 std::string render_loss(const LostPeer& lost) {
   std::string text = fmt::format("peer {} in round {}", peer_name(lost.peer), lost.round);
   text += lost.detected_s ? fmt::format(", detected after {:.3f} s", *lost.detected_s) : ", nobody noticed";
@@ -164,6 +179,8 @@ std::string render(const Summary& summary) {
   if (summary.board.ledger.skipped > 0)
     text += line("skipped", fmt::format("{} samples that could not be had", summary.board.ledger.skipped));
   if (summary.loss) text += line("loss", fmt::format("{:.4f}", *summary.loss));
+  for (const BoardEvaluation& one : newest_evaluations(summary.board))
+    text += line("evaluated", render_evaluation(summary.board, one));
   text += render_phases(summary);
   if (const auto hidden = summary.board.speed.hidden)
     text +=

@@ -99,6 +99,9 @@ std::string to_json(const Summary& summary) {
   json["samples_carried"] = or_null(summary.samples_carried);
   json["samples_per_s"] = summary.samples_per_s;
   json["loss"] = or_null(summary.loss);
+  json["evaluations"] = all(summary.board.evaluations, [](const BoardEvaluation& one) {
+    return Json{{"round", one.round}, {"peer", one.peer.value}, {"name", one.name}, {"value", one.value}};
+  });
   json["granularity"] = or_null(summary.granularity());
   json["calc_s"] = or_null(summary.calc_s);
   json["comm_s"] = or_null(summary.comm_s);

@@ -23,6 +23,7 @@ Summary some_summary() {
                           .digest = "00ff",
                           .usd_per_h = 0.5},
                          {.peer = PeerId{2}, .usd_per_h = 0.5}};
+  summary.board.evaluations = {{12, 1001, PeerId{2}, "accuracy", 0.75}};
   summary.board.money = {.machine_hours = 4.5, .priced_hours = 2.5, .machines_usd = 1.25};
   summary.lost = {
       {.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed", .microbatches_again = 5}};
@@ -47,6 +48,14 @@ constexpr const char* kAllKeys = R"({
   "samples_carried": 32,
   "samples_per_s": 1024.5,
   "loss": null,
+  "evaluations": [
+    {
+      "round": 12,
+      "peer": 2,
+      "name": "accuracy",
+      "value": 0.75
+    }
+  ],
   "granularity": null,
   "calc_s": 0.5,
   "comm_s": null,

@@ -142,6 +142,8 @@ std::optional<std::string> ProgressText::line_for(const Event& event) {
       return event.cause == world::Cause::sample ? std::optional(round + event.why) : std::nullopt;
     case Phase::skip:
       return round + "goes on without a sample" + because(event);
+    case Phase::evaluate:
+      return round + "evaluated: " + event.text("name") + measured(event, "value", " {:.6g}");
     case Phase::notice:
       return notice_line(event);
     case Phase::handover:

@@ -76,6 +76,8 @@ void add_peers(Flow& flow, const Board& board) {
 void add_model(Flow& flow, const Board& board) {
   add_peers(flow, board);
   if (board.loss) flow.add(fmt::format("loss {:.4g}", *board.loss));
+  for (const BoardEvaluation& one : newest_evaluations(board))
+    flow.add(fmt::format("{} {:.4g} after round {}", one.name, one.value, one.round));
   if (board.speed.granularity) flow.add("granularity " + rate_text(*board.speed.granularity));
   if (board.speed.hidden)
     flow.add(fmt::format("delayed, {:.0f} % of averaging hidden", 100 * *board.speed.hidden));
