@@ -27,7 +27,7 @@ except ImportError:
 
 from .data.samples import CountedBatch, Given, counting, usual_size
 from .errors import UnsupportedError
-from .loop.styles import SAME_SAMPLES, Shard, shard_of
+from .loop.styles import SAME_SAMPLES, Shard, is_number, shard_of
 from .run import Run
 
 

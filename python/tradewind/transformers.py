@@ -28,9 +28,12 @@ from .model.trained import Begun
 from .run import Run
 
 
+_OF_SPEED = ("_runtime", "_per_second", "_compilation_time")
+
+
 def _tells_of_model(name: str, value: Any) -> bool:
-    """Of the numbers of an evaluation: not its speed."""
-    return is_number(value) and name != "epoch" and not name.endswith(("_runtime", "_per_second"))
+    """Of the numbers of an evaluation: not its speed, nor what the run adds (RunCallback.on_log)."""
+    return is_number(value) and name != "epoch" and not name.startswith("run_") and not name.endswith(_OF_SPEED)
 
 
 class _Counted:

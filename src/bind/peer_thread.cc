@@ -244,7 +244,12 @@ void PeerThread::write_evaluations() {
     const std::lock_guard lock(mutex_);
     told.swap(shared_.evaluations);
   }
-  for (const Evaluation& one : told) peer_->tell_evaluation(one.round, one.name, one.value);
+  for (const Evaluation& one : told)
+    peer_->emit({.at = loop_.now(),
+                 .phase = world::Phase::evaluate,
+                 .round = one.round,
+                 .numbers = {{"value", one.value}},
+                 .texts = {{"name", one.name}}});
 }
 
 void PeerThread::arrive_at_barrier() {

@@ -116,7 +116,7 @@ class PeerThread final : public world::EventSink {
   std::string address_;
   std::string failure_;
   Verdict verdict_;
-  bool over_ = false;  ///< the thread has ended, and was joined
+  bool over_ = false;                ///< the thread has ended, and was joined
   std::atomic<bool> ended_ = false;  ///< it touches nothing any more
   mutable std::mutex mutex_;
   Shared shared_;  // guarded by mutex_

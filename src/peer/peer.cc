@@ -240,14 +240,6 @@ void Peer::tell_order(const data::SampleOrder& order) {
         .texts = {{"seed", std::to_string(order.seed())}}});
 }
 
-void Peer::tell_evaluation(Round round, const std::string& name, double value) {
-  tell({.at = loop_.now(),
-        .phase = world::Phase::evaluate,
-        .round = round,
-        .numbers = {{"value", value}},
-        .texts = {{"name", name}}});
-}
-
 void Peer::arrive_at_barrier() {
   live_.barrier().arrive(loop_.now(), session_->company());
   session_->tell(live_.status());

@@ -74,9 +74,6 @@ class Peer final : public world::EventSink {
   /// For whoever reads the log: which samples of the data set those of the run are.
   void tell_order(const data::SampleOrder& order);
 
-  /// For the log: what the program measured of the parameters after this round. value: finite.
-  void tell_evaluation(Round round, const std::string& name, double value);
-
   /// Comes to the next barrier: it computes no more until pass_barrier(). Not while it stands at one.
   void arrive_at_barrier();
 

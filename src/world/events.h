@@ -46,10 +46,9 @@ enum class Phase {
 
 /// In the order of the constants.
 inline constexpr std::array<std::string_view, 28> kPhaseNames = {
-    "accumulate", "probe", "call",     "scatter", "gather",  "commit",  "apply",      "wait",   "lead",
-    "join",       "leave", "handover", "lost",    "reissue", "restore", "checkpoint", "refuse", "start",
-    "stop",       "kill",  "log",      "notice",  "copy",    "traffic", "budget",     "skip",   "evaluate",
-    "warn"};
+    "accumulate", "probe",    "call", "scatter", "gather",  "commit",     "apply",    "wait",  "lead", "join",
+    "leave",      "handover", "lost", "reissue", "restore", "checkpoint", "refuse",   "start", "stop", "kill",
+    "log",        "notice",   "copy", "traffic", "budget",  "skip",       "evaluate", "warn"};
 
 static_assert(kPhaseNames.size() == static_cast<std::size_t>(Phase::warn) + 1);
 

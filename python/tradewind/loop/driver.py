@@ -213,6 +213,9 @@ class NodeVectors:
     def waited(self, seconds: float) -> None:
         """Rank 0 says how long it waited for data itself."""
 
+    def evaluated(self, round: int, name: str, value: float) -> None:
+        """Rank 0 says what it measured itself."""
+
     def drop(self) -> None:
         """Rank 0 does."""
 

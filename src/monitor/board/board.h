@@ -190,11 +190,11 @@ struct Board {
   /// minutes before the second round, or where a peer waits): when the last one went, or wrote. Nothing: it
   /// goes on, or is over.
   std::optional<double> dead_since_s;
-  std::vector<BoardPeer> peers;             ///< by id
-  std::vector<BoardLink> links;             ///< by from, to
-  std::vector<BoardRound> rounds;           ///< the newest kMostRounds, oldest first
-  std::vector<BoardSpan> spans;             ///< of the newest kMostLaneRounds rounds
-  std::vector<Interruption> interruptions;  ///< the newest kMostInterruptions, oldest first
+  std::vector<BoardPeer> peers;              ///< by id
+  std::vector<BoardLink> links;              ///< by from, to
+  std::vector<BoardRound> rounds;            ///< the newest kMostRounds, oldest first
+  std::vector<BoardSpan> spans;              ///< of the newest kMostLaneRounds rounds
+  std::vector<Interruption> interruptions;   ///< the newest kMostInterruptions, oldest first
   std::vector<BoardEvaluation> evaluations;  ///< of the newest rounds, kMostEvaluations; by round, name, peer
   SampleLedger ledger;
   Money money;

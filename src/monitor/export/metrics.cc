@@ -148,7 +148,8 @@ constexpr std::array kMetrics = {
            [](const Board& b, const Emit& emit) { if_known(emit, b.loss); }},
     Metric{"tw_evaluation", "gauge", "name", "What the program measured last of the run's parameters",
            [](const Board& b, const Emit& emit) {
-             for (const BoardEvaluation& one : newest_evaluations(b)) emit(quoted("name", one.name), one.value);
+             for (const BoardEvaluation& one : newest_evaluations(b))
+               emit(quoted("name", one.name), one.value);
            }},
     Metric{"tw_parameters_identical", "gauge", "",
            "1 when all peers that applied the same rounds have the same parameters, 0 when they differ",

@@ -18,11 +18,10 @@ std::uint32_t masked_crc32c(std::string_view bytes);
 /// A record of the TFRecord format: length, its checksum, the bytes, their checksum.
 std::string tfrecord(std::string_view bytes);
 
-/// The content of a TensorBoard event file of a run: each committed round once, with its number
-/// as step and its end as wall time. The tags: loss/batch,
-/// speed/samples_per_s, speed/granularity, speed/calc_s, speed/comm_s, run/contributors, money/usd,
-/// money/usd_per_million_samples; evaluation/NAME of each evaluated round. Money is that of the first board that has the round settled. Pure; one
-/// file, one thread.
+/// The content of a TensorBoard event file of a run: each committed round once, with its number as step and
+/// its end as wall time. The tags: loss/batch, speed/samples_per_s, speed/granularity, speed/calc_s,
+/// speed/comm_s, run/contributors, money/usd, money/usd_per_million_samples; evaluation/NAME of each
+/// evaluated round. Money is that of the first board that has the round settled. Pure; one file, one thread.
 class TensorBoardEvents {
  public:
   /// The first record of each file.
@@ -48,8 +47,8 @@ class TensorBoardEvents {
   std::string take_rounds(const Board& board, const Settled& settled);
   std::string take_evaluations(const Board& board);
 
-  Round round_ = 0;         ///< the newest one written
-  double committed_s_ = 0;  ///< end of round_; 0: none yet
+  Round round_ = 0;                                    ///< the newest one written
+  double committed_s_ = 0;                             ///< end of round_; 0: none yet
   std::set<std::pair<Round, std::string>> evaluated_;  ///< those written
 };
 

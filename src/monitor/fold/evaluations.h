@@ -12,7 +12,7 @@
 
 namespace tw::monitor {
 
-/// What programs measured of the parameters of the run. Of two of one peer, round and name the newest counts.
+/// What programs measured of the parameters of the run. The newest counts of each peer, round and name.
 class Evaluations {
  public:
   void take(const Seen& seen);

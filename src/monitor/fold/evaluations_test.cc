@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 namespace tw::monitor {
 namespace {
@@ -16,10 +17,10 @@ constexpr PeerId kOne{1}, kTwo{2};
 class EvaluationsTest : public ::testing::Test {
  protected:
   void tell(PeerId writer, double at_s, Round round, const char* name, double value) {
-    const LogEntry entry{
-        .writer = writer,
-        .event = {
-            .phase = world::Phase::evaluate, .round = round, .numbers = {{"value", value}}, .texts = {{"name", name}}}};
+    world::Event event{.phase = world::Phase::evaluate, .round = round};
+    event.numbers = {{"value", value}};
+    event.texts = {{"name", name}};
+    const LogEntry entry{.writer = writer, .event = std::move(event)};
     evaluations.take({entry, at_s});
   }
 
@@ -33,10 +34,10 @@ TEST_F(EvaluationsTest, are_by_round_name_and_peer_and_the_newest_counts) {
   tell(kOne, 4, 10, "accuracy", 0.1);
   tell(kOne, 5, 10, "accuracy", 0.2);
   tell(kOne, 2, 10, "accuracy", 0.3);
-  EXPECT_THAT(evaluations.board(),
-              ElementsAre(BoardEvaluation{10, 5, kOne, "accuracy", 0.2}, BoardEvaluation{10, 3, kOne, "nll", 2},
-                          BoardEvaluation{20, 8, kOne, "accuracy", 0.4},
-                          BoardEvaluation{20, 9, kTwo, "accuracy", 0.5}));
+  EXPECT_THAT(evaluations.board(), ElementsAre(BoardEvaluation{10, 5, kOne, "accuracy", 0.2},
+                                               BoardEvaluation{10, 3, kOne, "nll", 2},
+                                               BoardEvaluation{20, 8, kOne, "accuracy", 0.4},
+                                               BoardEvaluation{20, 9, kTwo, "accuracy", 0.5}));
 }
 
 TEST_F(EvaluationsTest, of_repeated_rounds_are_dropped) {
