@@ -158,8 +158,14 @@ class Trainer(transformers.Trainer):
         if checkpoint is not None:
             state = transformers.TrainerState.load_from_json(os.path.join(checkpoint, "trainer_state.json"))
             life = self._run._life
-            batch = int(life.settings.values["training.target_batch_size"])
-            life.trained.begun = Begun(state.global_step, state.global_step * batch)
+            batch = life.settings.values["training.target_batch_size"]
+            samples = state.global_step * int(batch) if batch.isdigit() else self._samples_of(state)
+            life.trained.begun = Begun(state.global_step, samples)
+
+    def _samples_of(self, state: Any) -> int:
+        """Samples of the run until a checkpoint, where rounds have different numbers of them: by its epoch."""
+        data = self.train_dataset
+        return round((state.epoch or 0) * len(data)) if hasattr(data, "__len__") else 0
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers; others do this peer's part meanwhile."""

@@ -166,7 +166,7 @@ void PeerThread::look() {
             .refused = peer_->refused(),
             .ending = peer_->ending(),
             .rounds = peer_->options().session.run.rounds,
-            .target_batch_size = peer_->options().session.run.target_batch_size,
+            .target_batch_size = peer_->options().session.run.batch.size.value_or(0),
             .loss = peer_->journal().loss()};
   const std::vector<wire::Member> members = peer_->members();
   view.peers = members.size();

@@ -23,13 +23,13 @@ struct View {
   train::Ending ending = train::Ending::none;
   std::uint64_t peers = 0;
   bool member = false;
-  bool first = false;          ///< of the last record's members
-  std::uint64_t barriers = 0;  ///< that it has passed
-  std::string at_barrier;      ///< for whom it waits in tw_barrier; empty: it does not
-  Round rounds = 0;            ///< of the run
-  std::uint64_t target_batch_size = 0;
-  std::optional<double> loss;         ///< of the run: mean of the newest batch, over all its peers
-  std::optional<double> granularity;  ///< computing / communication time of the last round
+  bool first = false;                   ///< of the last record's members
+  std::uint64_t barriers = 0;           ///< that it has passed
+  std::string at_barrier;               ///< for whom it waits in tw_barrier; empty: it does not
+  Round rounds = 0;                     ///< of the run
+  std::uint64_t target_batch_size = 0;  ///< 0: the leader chooses it
+  std::optional<double> loss;           ///< of the run: mean of the newest batch, over all its peers
+  std::optional<double> granularity;    ///< computing / communication time of the last round
 };
 
 std::string to_json(const View& view);

@@ -51,7 +51,7 @@ class SeenEvents final : public world::EventSink {
 train::RunOptions small_run(Round rounds) {
   train::RunOptions run;
   run.model = "small";
-  run.target_batch_size = 8;
+  run.batch.size = 8;
   run.microbatch = 4;
   run.rounds = rounds;
   run.optimizer.kind = train::OptimizerKind::sgd;

@@ -37,7 +37,8 @@ Announcing::Announcing(SwarmCore& core, Leading& leading) : core_(core), leading
 }
 
 void Announcing::computes_at_once(std::uint64_t most) {
-  own_.grain = known_grain(most, core_.options.lease.microbatches());
+  const TargetBatch& lease = core_.options.lease;
+  own_.grain = known_grain(most, most > 0 ? lease.most_microbatches() : lease.microbatches());
 }
 
 void Announcing::computed(double samples_per_s, const std::string& settings) {

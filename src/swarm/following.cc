@@ -46,7 +46,7 @@ std::optional<CatchUp> Following::take(PeerId from, const wire::Lease& lease) {
   if (!core_.of_this_round(lease.round) || !may_follow(from, lease.ballot) || core_.part.leaves())
     return std::nullopt;
   if (!core_.work.is_news(lease.ballot, lease.number)) return std::nullopt;
-  const RangeSet all(Range{0, core_.options.lease.microbatches()});
+  const RangeSet all(Range{0, core_.batch().microbatches()});
   const bool sound = lease.slot < wire::kLeaseSlots && !lease.microbatches.empty();
   if (!sound || !all.contains(lease.microbatches)) return std::nullopt;
   if (!core_.work.lease(lease.slot, lease.microbatches, lease.moved_on))
@@ -128,7 +128,7 @@ std::optional<WorkItem> Following::begin_work(std::uint64_t most) {
   announcing_.computes_at_once(most);
   if (!core_.takes_part() || !core_.history.parameters() || !announcing_.own().is_here()) return std::nullopt;
   if (core_.work.queued() > 0 && rarely(core_.options.rarely, "swarm.late_work")) return std::nullopt;
-  const std::uint64_t at_once = most == 0 ? core_.options.lease.microbatches() : announcing_.own().grain;
+  const std::uint64_t at_once = most == 0 ? core_.options.lease.most_microbatches() : announcing_.own().grain;
   if (std::optional<WorkItem> item = core_.work.begin(at_once)) return with_samples(*std::move(item));
   if (!core_.next_work || !core_.work.has_nothing_to_do() || !core_.acceptor.averages()) return std::nullopt;
   std::optional<WorkItem> item = core_.next_work->begin(at_once);
@@ -148,7 +148,9 @@ WorkItem Following::with_samples(WorkItem item) const {
 
 // With its round and batch.
 wire::Record Following::record_of(Round round) const {
-  const wire::Record under_way = record_after(*core_.head(), core_.options.lease);
+  wire::Record under_way = record_after(*core_.head(), core_.options.lease);
+  const SharedPlan& plan = core_.acceptor.plan();
+  if (plan && plan->draft.round == under_way.round) under_way.batch = plan->draft.batch;
   return round == under_way.round ? under_way : record_after(under_way, core_.options.lease);
 }
 

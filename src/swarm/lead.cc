@@ -9,6 +9,7 @@
 #include "swarm/ballots/quorum.h"
 #include "swarm/ballots/validation.h"
 #include "swarm/leases/batch.h"
+#include "swarm/leases/batch_choice.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {
@@ -109,6 +110,20 @@ Wait wait_for_work(const Lead::Options& options, Round round, const PeerStatus& 
   return wait;
 }
 
+/// The newest plan of this round; called: that of a former leader.
+const SharedPlan& plan_before(const Proposer& proposer, const SharedPlan& called) {
+  return proposer.plan() ? proposer.plan() : called;
+}
+
+wire::BatchChoice choice_of_batch(const Plan& plan, const Lead::Options& options, const Leasing& leasing,
+                                  const Planning& planning) {
+  wire::BatchChoice choice = leasing.measured(plan.draft.members, to_seconds(options.shortest_reduce));
+  choice.samples = plan.draft.batch->samples;
+  choice.averaging_s = std::max(choice.averaging_s, planning.least_reduce_s(plan));
+  choice.next = next_batch_size(choice, options.lease);
+  return choice;
+}
+
 /// With overlap the work of a round may be done before the last update. A call right then would leave all of
 /// the averaging to the leader.
 bool have_updated(const std::vector<wire::Contribution>& contributions, const PeerStatus& peers,
@@ -124,7 +139,8 @@ Lead::Lead(Options options, const wire::Record& head, Ballot ballot, Instant now
       head_(head),
       proposer_(head, ballot),
       now_(now),
-      leasing_(rules_of(options_.lease), {head.round + 1, ballot, options_.wait_for, options_.rarely}),
+      leasing_(rules_of(options_.lease.after(head)),
+               {head.round + 1, ballot, options_.wait_for, options_.rarely}),
       status_(options_.self, head.members, ballot > 0, std::exchange(options_.stances, {})),
       planning_({options_.segments, options_.division, options_.shares_before}, status_),
       stragglers_(options_.segments),
@@ -284,30 +300,41 @@ void Lead::call() {
   draft.parameters = status_.word(options_.self.peer)->parameters;
   draft.minority = minority_;
   draft.last = last_;
-  if (options_.lease.overlap && !draft.last) draft.ahead = ahead_of(draft.members);
   draft.settings = settings_.of(draft.contributors);
   plan.participants = status_.participants();
   planning_.divide(plan, proposer_.plan());
+  if (options_.lease.chosen) {
+    // A later plan of the round keeps the choice: the leases ahead are of the batch that it says.
+    const SharedPlan& before = plan_before(proposer_, called_);
+    const bool keeps = before && before->draft.batch && before->draft.parent == draft.parent;
+    draft.batch = keeps ? before->draft.batch : choice_of_batch(plan, options_, leasing_, planning_);
+  }
+  if (options_.lease.overlap && !draft.last) draft.ahead = ahead_of(draft);
   propose(std::move(plan));
   if (is_first_bid(proposer_, head_) && rarely(options_.rarely, "lead.resign_at_call")) proposer_.resign();
 }
 
 // A peer that was called computes under the leases of its plan: a later plan of the round keeps them.
-std::vector<wire::Contribution> Lead::ahead_of(const std::vector<wire::Member>& members) const {
+std::vector<wire::Contribution> Lead::ahead_of(const wire::Record& draft) const {
+  const std::vector<wire::Member>& members = draft.members;
+  const std::uint64_t microbatches = options_.lease.after(draft).microbatches();
   const auto stays = [&](PeerId peer) {
     return is_member(members, peer) && status_.counts(peer) && !status_.leaves(peer) &&
            status_.stance(peer).presence == wire::Presence::here;
   };
-  if (called_ || proposer_.plan()) {
-    std::vector<wire::Contribution> ahead = (proposer_.plan() ? proposer_.plan() : called_)->draft.ahead;
-    std::erase_if(ahead, [&](const wire::Contribution& c) { return !is_member(members, c.peer); });
+  if (const SharedPlan& before = plan_before(proposer_, called_)) {
+    std::vector<wire::Contribution> ahead = before->draft.ahead;
+    const RangeSet all(Range{0, microbatches});
+    std::erase_if(ahead, [&](const wire::Contribution& c) {
+      return !is_member(members, c.peer) || !all.contains(c.microbatches);
+    });
     return ahead;
   }
   if (!leasing_.held_back_for().empty()) return {};
   std::vector<PeerId> peers;
   for (const wire::Member& m : members)
     if (stays(m.peer)) peers.push_back(m.peer);
-  return leasing_.ahead(peers);
+  return leasing_.ahead(peers, microbatches);
 }
 
 // again: debts keep their due times.

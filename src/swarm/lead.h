@@ -39,6 +39,7 @@ class Lead {
     std::vector<wire::Share> shares_before{};  ///< of the last round
     std::uint64_t sum_bytes = 0;               ///< of a gradient sum that is handed over
     Stances stances{};                         ///< of peers, before this round
+    Duration shortest_reduce{};                ///< of recent rounds; 0: not known
   };
 
   /// Ballot 0 belongs to the first member and needs no promises.
@@ -120,7 +121,7 @@ class Lead {
   void send_leases();
   void let_leavers_go();
   void give_up_on_hopeless_work();
-  std::vector<wire::Contribution> ahead_of(const std::vector<wire::Member>& members) const;
+  std::vector<wire::Contribution> ahead_of(const wire::Record& draft) const;
 
   Options options_;
   wire::Record head_;

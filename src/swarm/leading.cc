@@ -87,7 +87,8 @@ std::optional<Ballot> Leading::consider() {
                               options.rarely,
                               core_.last_round.shares(),
                               averaged.sum_bytes,
-                              core_.membership.stances()},
+                              core_.membership.stances(),
+                              core_.last_round.shortest()},
                 head, ballot, core_.now);
   began_at_ = core_.now;
   knows_ = core_.membership.roster().version();

@@ -100,7 +100,7 @@ void Leaving::go_early() {
       {"bytes",
        static_cast<double>(slots.size() * averaged_in(core_.options, core_.head()->round + 1).sum_bytes)},
       {"took_s", to_seconds(core_.farewell.since_order(core_.now))},
-      {"samples", static_cast<double>(core_.options.lease.samples(done))},
+      {"samples", static_cast<double>(core_.batch().samples(done))},
       {"round_left_s", order.round_left_s}};
   core_.outputs.report(std::move(event));
   core_.part.end();
@@ -111,8 +111,7 @@ void Leaving::go_early() {
 
 std::optional<std::vector<std::uint32_t>> Leaving::keep(PeerId from, const wire::Entrust& entrust) {
   const bool of_use = core_.of_this_round(entrust.round) && core_.takes_part() && core_.part.is_member() &&
-                      !core_.part.leaves() && !core_.farewell.gave_seat() &&
-                      is_sound(entrust, core_.options.lease);
+                      !core_.part.leaves() && !core_.farewell.gave_seat() && is_sound(entrust, core_.batch());
   if (!of_use) return std::nullopt;
   std::vector<std::uint32_t> kept;
   for (const wire::SlotProgress& slot : entrust.slots) {

@@ -91,6 +91,7 @@ std::optional<wire::Record> found_when_all_are_here(const SwarmCore& core) {
   // If all others take the founder's state, only the founder can lead at first.
   if (!options.founders_parameters) put_first(core.anchors(), members);
   wire::Record record = genesis(options.run, *parameters, std::move(members));
+  if (options.lease.chosen) record.batch = wire::BatchChoice{.next = options.lease.target_batch_size};
   record.minority = options.returns;
   if (record.minority) record.awaited = {kUnknownPeer};
   return record;
@@ -367,8 +368,7 @@ void Swarm::receive(PeerId from, const wire::StallReport& report) {
 }
 
 void Swarm::receive(PeerId from, const wire::Failures& failures) {
-  if (leading_.leads() && is_sound(failures, core_.options.lease))
-    leading_.lead()->on_failures(from, failures);
+  if (leading_.leads() && is_sound(failures, core_.batch())) leading_.lead()->on_failures(from, failures);
 }
 
 void Swarm::receive(PeerId from, const wire::HandOver& order) {

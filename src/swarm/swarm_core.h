@@ -104,6 +104,9 @@ struct SwarmCore {
   /// With overlap: its part of the round under way is done, and it computes for the next one.
   bool has_moved_on() const { return came_moved_on || (next_work && !next_work->is_untouched()); }
 
+  /// The batch of the round under way.
+  TargetBatch batch() const { return head() ? options.lease.after(*head()) : options.lease; }
+
   /// The work of this round; null: there is none.
   Work* work_of(Round round);
 

@@ -36,14 +36,11 @@ class Council {
     Duration expected_reduce = 2s;
     std::map<std::uint64_t, std::string> sites{};
     DivisionOptions division{};
+    Duration shortest_reduce{};
   };
 
   explicit Council(const Setup& setup)
-      : sites(setup.sites),
-        head(head_of(members_of(setup))),
-        lead({member(setup.leader), setup.lease, 12, setup.rounds, setup.wait_for, setup.patience,
-              setup.expected_reduce, setup.division},
-             head, setup.ballot, kStart) {
+      : sites(setup.sites), head(head_before(setup)), lead(options_of(setup), head, setup.ballot, kStart) {
     for (const std::uint64_t id : setup.members) {
       live.emplace(PeerId{id}, 0);
       works.try_emplace(id, Work(7));
@@ -59,6 +56,21 @@ class Council {
       if (setup.sites.contains(m.peer.value)) m.site = setup.sites.at(m.peer.value);
     }
     return all;
+  }
+
+  /// Where batches are chosen, the round has as many samples as the one before.
+  static wire::Record head_before(const Setup& setup) {
+    wire::Record head = head_of(members_of(setup));
+    if (setup.lease.chosen) head.batch = wire::BatchChoice{.samples = 64, .next = 64};
+    return head;
+  }
+
+  static Lead::Options options_of(const Setup& setup) {
+    Lead::Options options{member(setup.leader),  setup.lease,    12,
+                          setup.rounds,          setup.wait_for, setup.patience,
+                          setup.expected_reduce, setup.division};
+    options.shortest_reduce = setup.shortest_reduce;
+    return options;
   }
 
   void link(std::uint64_t id) {

@@ -42,6 +42,13 @@ class Writer {
     put(field);
   }
 
+  /// A flag, and in its byte whether the item is there that follows it: one that is not takes no byte.
+  template <class T>
+  void flag_before(bool flag, const std::optional<T>& item) {
+    put(static_cast<std::uint8_t>((flag ? 1 : 0) | (item ? 2 : 0)));
+    if (item) put(*item);
+  }
+
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
@@ -109,6 +116,16 @@ class Reader {
   template <std::size_t N, class Field>
   void operator()(const char (&)[N], Field& field) {
     get(field);
+  }
+
+  template <class T>
+  void flag_before(bool& flag, std::optional<T>& item) {
+    std::uint8_t raw = 0;
+    get(raw);
+    if (raw > 3) failed_ = true;
+    flag = (raw & 1) != 0;
+    item.reset();
+    if ((raw & 2) != 0 && !failed_) get(item.emplace());
   }
 
   bool finished() const { return !failed_ && rest_.empty(); }
@@ -191,6 +208,14 @@ class Reader {
     if (!failed_ && record.majority_samples > record.samples_total()) failed_ = true;
     std::set<PeerId> ids;
     for (const Member& member : record.members) failed_ = failed_ || !ids.insert(member.peer).second;
+  }
+
+  void get(BatchChoice& batch) {
+    BatchChoice::fields(batch, *this);
+    const auto is_measured = [](double value) { return value >= 0 && value <= kMostBytesPerS; };
+    if (!is_measured(batch.averaging_s) || !is_measured(batch.samples_per_s) ||
+        std::max({batch.samples, batch.next, batch.at_once}) > UINT64_MAX / 2)
+      failed_ = true;
   }
 
   void get(Member& member) {

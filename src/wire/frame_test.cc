@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <type_traits>
@@ -24,6 +25,8 @@ class Filler {
   void operator()(const char (&)[N], auto& field) {
     fill(field);
   }
+
+  void flag_before(bool& flag, auto& item) { (*this)(flag, item); }
 
  private:
   template <std::unsigned_integral T>
@@ -73,6 +76,13 @@ class Filler {
   template <class T>
   void fill(std::optional<T>& item) {
     if (prng_.chance(0.5)) fill(item.emplace());
+  }
+
+  void fill(BatchChoice& batch) {
+    BatchChoice::fields(batch, *this);
+    batch.samples >>= 1;
+    batch.next >>= 1;
+    batch.at_once >>= 1;
   }
 
   void fill(Record& record) {
@@ -270,6 +280,35 @@ TEST(Frame, refuses_what_is_too_long_empty_unknown_or_has_a_payload_it_should_no
   Peers crowd;
   crowd.peers.resize(kMaxHeadBytes / 12 + 1);
   EXPECT_FALSE(decode(encode(crowd))) << "beyond kMaxHeadBytes";
+}
+
+TEST(Frame, spends_no_byte_on_a_batch_that_nobody_chose) {
+  Record record;
+  const std::size_t plain = encode(Commit{record}).head.size();
+  for (const bool had_company : {false, true}) {
+    record.had_company = had_company;
+    record.batch.reset();
+    EXPECT_EQ(encode(Commit{record}).head.size(), plain);
+    record.batch = BatchChoice{64, 128, 0.5, 1e3, 32};
+    EXPECT_EQ(encode(Commit{record}).head.size(), plain + 40);
+    const auto commit = decode(encode(Commit{record}));
+    ASSERT_TRUE(commit.ok());
+    EXPECT_EQ(std::get<Commit>(commit.value()).record, record);
+  }
+}
+
+TEST(Frame, refuses_a_batch_that_nobody_can_have_measured) {
+  const auto is_taken = [](const BatchChoice& batch) {
+    Record record;
+    record.batch = batch;
+    return decode(encode(Commit{record})).ok();
+  };
+  EXPECT_TRUE(is_taken({.samples = UINT64_MAX / 2, .averaging_s = 0, .samples_per_s = kMostBytesPerS}));
+  EXPECT_FALSE(is_taken({.samples = UINT64_MAX / 2 + 1}));
+  EXPECT_FALSE(is_taken({.next = UINT64_MAX}));
+  EXPECT_FALSE(is_taken({.averaging_s = -1}));
+  EXPECT_FALSE(is_taken({.averaging_s = std::nan("")}));
+  EXPECT_FALSE(is_taken({.samples_per_s = HUGE_VAL}));
 }
 
 TEST(Hello, says_in_one_byte_whether_it_founds_the_run_and_whether_it_is_an_anchor) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,22 @@ struct Contribution {
   bool operator==(const Contribution&) const = default;
 };
 
+/// With `training.target_batch_size: auto`: the target batch sizes of a record's round and of the next one,
+/// and what the latter was chosen from (swarm/leases/batch_choice.h).
+struct BatchChoice {
+  std::uint64_t samples = 0;  ///< of the record's round; 0 for round 0
+  std::uint64_t next = 0;     ///< of the round after it; more where it carries more
+  double averaging_s = 0;     ///< measured: averaging of a round; 0: not known
+  double samples_per_s = 0;   ///< measured: of all members; 0: not known
+  std::uint64_t at_once = 0;  ///< samples that the members compute at once
+
+  static void fields(auto& self, auto&& field) {
+    field(self.samples, self.next, self.averaging_s, self.samples_per_s, self.at_once);
+  }
+
+  bool operator==(const BatchChoice&) const = default;
+};
+
 /// The decision of a committed round. Records form a chain by digest.
 struct Record {
   Digest run;
@@ -74,6 +91,8 @@ struct Record {
   RangeSet left;
   /// With overlap: the leases with which the next round begins, while this one is averaged.
   std::vector<Contribution> ahead;
+  /// Nothing where the target batch size is a fact of the run: then it takes no byte on the wire.
+  std::optional<BatchChoice> batch;
 
   /// Samples in all means up to this one.
   std::uint64_t samples_total() const { return first_sample - carried.count() - left.count() + samples; }
@@ -81,7 +100,9 @@ struct Record {
   static void fields(auto& self, auto&& field) {
     field(self.run, self.round, self.parent, self.members, self.contributors, self.carried, self.first_sample,
           self.samples, self.parameters, self.mean, self.majority_samples, self.awaited, self.restarts,
-          self.minority, self.last, self.had_company, self.settings, self.left, self.ahead);
+          self.minority, self.last);
+    field.flag_before(self.had_company, self.batch);
+    field(self.settings, self.left, self.ahead);
   }
 
   bool operator==(const Record&) const = default;

@@ -39,6 +39,7 @@ def test_arguments_are_looked_up_by_their_last_part():
     values = resolve({"training.codec": "int8", "checkpoint.every": 5, "norm_cap": 1e-3}).values
     assert values["training.codec"] == "int8" and values["checkpoint.every"] == "5"
     assert values["training.norm_cap"] == "0.001" and values["training.rounds"] == "100"
+    assert resolve({"target_batch_size": "auto"}).values["training.target_batch_size"] == "auto"
 
 
 def test_options_of_a_peer(tmp_path):
@@ -73,6 +74,10 @@ def test_options_of_a_peer(tmp_path):
         ({"threads": 0}, "whole number from 1"),
         ({"grain": 2}, "no setting grain; docs/python.md"),
         ({"begun": 2}, "no setting begun; docs/python.md"),
+        ({"target_batch_size": "much"}, 'a whole number from 1 to 1000000000 or auto, found "much"'),
+        ({"target_batch_size": "auto", "batch_min": 9, "batch_max": 8}, "batch_min: expected.*is 8"),
+        ({"batch_min": 64}, "training.target_batch_size is 512; expected auto"),
+        ({"target_batch_size": "auto", "exact_batches": True}, "target_batch_size is auto: batches"),
         ({"round": 2}, r'did you mean "rounds"\?$'),
     ],
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -62,6 +63,34 @@ def test_peers_of_one_program_go_on_when_one_is_killed(tmp_path):
     assert "tw: process 3 ended with signal 9\n" in lines
     done = {line.split("done ")[1] for line in lines if "done" in line}
     assert len(done) == 1 and done.pop().startswith("200 "), "".join(lines)
+
+
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+@pytest.mark.parametrize("mode", ["sync", "delayed"])
+def test_the_leader_chooses_the_samples_of_each_round(tmp_path, mode):
+    script = tmp_path / "train.py"
+    chosen = f'target_batch_size="auto", batch_min=16, batch_max=512, mode="{mode}", rounds=30'
+    script.write_text(TRAIN.replace("target_batch_size=64, rounds=200", chosen))
+    done = subprocess.run(
+        [PROGRAM, "run", "--peers", "3", "--wait-for", "3", "--kill", "leader@9", "--out",
+         str(tmp_path / "out"), "--", sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": python_path(), "TRADEWIND_PROGRESS": "line"},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"round \d+/30 .* batch \d+", done.stdout + done.stderr)
+    logs = list((tmp_path / "out").glob("**/*.jsonl"))
+    events = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    commits = {event["round"]: event for event in events if event["phase"] == "commit"}
+    assert set(commits) == set(range(1, 31)) and commits[1]["batch"] == 16
+    for number in range(1, 30):
+        assert commits[number]["next_batch"] == commits[number + 1]["batch"] <= 512
+    assert commits[30]["batch"] >= 16, "two peers that compute 8 samples at once"
+    assert len({commit["batch"] for commit in commits.values()}) > 1
+    batches = sum(commit["batch"] for commit in commits.values())
+    report = json.loads(subprocess.check_output([PROGRAM, "report", "--json", str(tmp_path / "out")]))
+    assert report["identical"] and report["samples"] + report["samples_carried"] == batches
 
 
 @needs_engine

@@ -50,7 +50,7 @@ double rounding_of(codec::Codec codec) {
 train::RunOptions run_of(std::uint64_t peers, codec::Codec codec, Round rounds) {
   train::RunOptions run;
   run.model = run.data = "bench";
-  run.target_batch_size = kMicrobatchesOfAPeer * peers;
+  run.batch.size = kMicrobatchesOfAPeer * peers;
   run.microbatch = 1;
   run.optimizer = {.kind = train::OptimizerKind::sgd, .momentum = 0, .weight_decay = 0};
   run.learning_rate = 1;

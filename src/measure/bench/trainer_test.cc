@@ -37,11 +37,11 @@ class Rounds : public testing::Test {
 
   void average(Round round, const std::vector<std::vector<float>>& sums, const std::vector<PeerId>& peers,
                std::uint32_t slot = 0) {
-    const auto batch = static_cast<float>(run_of(kPeers, codec::Codec::fp32, 10).target_batch_size);
+    const auto batch = static_cast<float>(run_of(kPeers, codec::Codec::fp32, 10).batch.size.value());
     for (const auto& sum : sums)
       for (std::size_t i = 0; i < sum.size(); ++i) parameters_[i] -= sum[i] / batch;
     wire::Record record = record_of(round);
-    record.samples = run_of(kPeers, codec::Codec::fp32, 10).target_batch_size;
+    record.samples = run_of(kPeers, codec::Codec::fp32, 10).batch.size.value();
     for (const PeerId peer : peers) record.contributors.push_back({peer, slot, 4, {}});
     for (GradientTrainer* trainer : {&one_, &two_}) trainer->on_commit(record);
   }

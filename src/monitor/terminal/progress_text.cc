@@ -97,6 +97,7 @@ std::optional<std::string> ProgressText::round_line(const Event& commit) {
   if (shown_at_ != Instant{} && total >= shown_samples_)
     line += fmt::format("  {:.0f} samples/s",
                         static_cast<double>(total - shown_samples_) / to_seconds(commit.at - shown_at_));
+  line += measured(commit, "batch", "  batch {:.0f}");
   line += measured(commit, "loss", "  loss {:.3f}");
   line += measured(commit, "calc_s", "  calc {:.2f} s");
   line += measured(commit, "comm_s", "  comm {:.2f} s");

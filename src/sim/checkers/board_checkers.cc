@@ -99,9 +99,15 @@ void ReportAddsUp::on_end(std::span<const Survivor>) {
   for (auto& [peer, log] : logs_) logs.push_back(std::move(log));
   const monitor::Summary summary = monitor::summarize(logs);
   const std::uint64_t told = summary.samples + summary.samples_carried.value_or(0);
-  if (told != last->round * rules_.target_batch_size)
-    violated(fmt::format("the report has {} samples and {} carried in {} rounds, of {}", summary.samples,
-                         summary.samples_carried.value_or(0), last->round, rules_.target_batch_size));
+  std::map<Round, std::uint64_t> batches;  // a record begun anew has the round of the one before
+  for (const wire::Record* r = last; r != nullptr && r->round > 0; r = ledger_.find(r->parent))
+    batches[r->round] = rules_.batch_of(*r);
+  std::uint64_t due = 0;
+  for (Round round = 1; round <= last->round; ++round)
+    due += batches.contains(round) ? batches.at(round) : rules_.batch.target_batch_size;
+  if (told != due)
+    violated(fmt::format("the report has {} samples and {} carried in {} rounds of {} in all",
+                         summary.samples, summary.samples_carried.value_or(0), last->round, due));
 }
 
 BoardsAgree::BoardsAgree(const Rules& rules)

@@ -12,11 +12,12 @@ std::vector<train::SampleSpan> samples_of(const wire::Record& record, const Rang
   for (const Range range : record.carried.ranges()) {
     for (std::uint64_t i = 0; i < range.count; ++i) batch.push_back(range.first + i);
   }
-  for (std::uint64_t next = record.first_sample; batch.size() < rules.target_batch_size; ++next)
+  for (std::uint64_t next = record.first_sample; batch.size() < rules.batch_of(record); ++next)
     batch.push_back(next);
   std::vector<train::SampleSpan> spans;
   for (const Range range : microbatches.ranges()) {
-    for (std::uint64_t i = range.first * rules.microbatch; i < range.end() * rules.microbatch; ++i) {
+    for (std::uint64_t i = range.first * rules.batch.microbatch; i < range.end() * rules.batch.microbatch;
+         ++i) {
       if (i < batch.size()) spans.push_back({batch[i], 1});
     }
   }

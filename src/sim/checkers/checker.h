@@ -29,13 +29,11 @@ struct Violation {
 
 /// Facts that decide which records are right, and limits of time.
 struct Rules {
-  std::uint64_t target_batch_size = 0;
-  std::uint64_t microbatch = 0;
+  swarm::TargetBatch batch;  ///< RunOptions::target_batch()
   codec::Codec codec = codec::Codec::fp32;
   average::Fragments fragments = average::Geometry{};
   bool stochastic = false;      ///< RunOptions::dithers()
   bool error_feedback = false;  ///< RunOptions::feeds_back()
-  bool exact_batches = false;   ///< RunOptions::exact_batches
   train::Mode mode = train::Mode::sync;
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
   Digest run;                     ///< of the checkpoints
@@ -66,7 +64,14 @@ struct Rules {
   /// What this round averages, in segments.
   const average::Geometry& geometry(Round round) const { return fragments.of(round).geometry; }
 
-  std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
+  /// Samples that the record's round has in all, and their microbatches.
+  std::uint64_t batch_of(const wire::Record& record) const {
+    return record.batch ? record.batch->samples : batch.target_batch_size;
+  }
+
+  std::uint64_t microbatches_of(const wire::Record& record) const {
+    return (batch_of(record) + batch.microbatch - 1) / batch.microbatch;
+  }
 };
 
 /// A record as one peer reported it.

@@ -159,16 +159,16 @@ void ExactSamples::on_commit(const Sighting& s) {
     all.add(c.microbatches);
     samples += c.samples;
   }
-  const bool may_be_short = !record.last && !rules_.exact_batches;
+  const bool may_be_short = !record.last && !rules_.batch.exact_batches;
   const bool enough = rules_.overlaps() && may_be_short
                           ? samples > 0
-                          : (may_be_short ? 2 : 1) * samples >= rules_.target_batch_size;
+                          : (may_be_short ? 2 : 1) * samples >= rules_.batch_of(record);
   RangeSet told = all;
   if (may_be_short) told.add(left_[record.round]);
-  const RangeSet batch(Range{0, rules_.microbatches()});
+  const RangeSet batch(Range{0, rules_.microbatches_of(record)});
   if (!batch.contains(all) || !told.contains(batch) || !enough) {
     violated(fmt::format("round {}: microbatches {} instead of all {}", record.round, to_string(all),
-                         rules_.microbatches()));
+                         rules_.microbatches_of(record)));
   }
   if (record.samples != samples) {
     violated(fmt::format("round {}: weights add up to {} samples, the record says {}", record.round, samples,
@@ -183,7 +183,7 @@ void ExactSamples::judge_batch(const wire::Record& record) {
   RangeSet left_over;
   std::uint64_t first = 0;
   if (before->round > 0) {
-    const RangeSet batch(Range{0, rules_.microbatches()});
+    const RangeSet batch(Range{0, rules_.microbatches_of(*before)});
     for (const train::SampleSpan span : samples_of(*before, batch, rules_)) {
       left_over.add({span.first, span.count});
       if (span.first >= before->first_sample) first = span.first + span.count;

@@ -167,7 +167,7 @@ TEST(I3, accepts_a_whole_round_and_fires_for_each_way_in_which_samples_go_wrong)
 
 TEST(I3, knows_that_the_last_microbatch_may_be_short) {
   Rules rules = kRules;
-  rules.target_batch_size = 18;
+  rules.batch.target_batch_size = 18;
   const auto shorter = [](Record& r) {
     r.samples = 18;
     r.contributors[1].samples = 6;
@@ -220,7 +220,7 @@ TEST(I3, wants_skipped_samples_to_be_broken_and_told_by_their_peer_and_used) {
 
 TEST(I3, wants_whole_batches_where_the_run_does) {
   Rules rules = kRules;
-  rules.exact_batches = true;
+  rules.batch.exact_batches = true;
   EXPECT_EQ(judge_samples(rules, [](Record&) {}), "");
   const auto less = [](Record& r) {
     r.contributors.pop_back();

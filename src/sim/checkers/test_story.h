@@ -19,10 +19,8 @@ namespace tw::sim {
 
 inline const PeerId kAnn{11}, kBob{12}, kEve{13};
 
-inline const Rules kRules{.target_batch_size = 20,
-                          .microbatch = 4,
-                          .codec = codec::Codec::fp16,
-                          .fragments = average::Geometry{40, 16}};
+inline const Rules kRules{
+    .batch = {20, 4}, .codec = codec::Codec::fp16, .fragments = average::Geometry{40, 16}};
 
 /// A correct history of rounds by Ann and Bob, for tests to spoil.
 struct Story {

@@ -113,7 +113,7 @@ class Averaging {
   static WorldOptions options(std::size_t peers, Round rounds, bool apart, codec::Codec codec) {
     WorldOptions options;
     options.run.model = "synthetic";
-    options.run.target_batch_size = 64;
+    options.run.batch.size = 64;
     options.run.microbatch = kMicrobatch;
     options.run.rounds = rounds;
     options.run.codec = codec;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 WorldOptions world_of_three(double norm_cap) {
   WorldOptions options;
   options.run.model = "synthetic";
-  options.run.target_batch_size = 48;
+  options.run.batch.size = 48;
   options.run.microbatch = 4;
   options.run.rounds = 4;
   options.run.norm_cap = norm_cap;

@@ -29,6 +29,7 @@ struct WorkloadSpec {
   Between microbatches{8, 32};  ///< of a round (the target batch size / microbatch)
   std::vector<codec::Codec> codecs{codec::kCodecs.begin(), codec::kCodecs.end()};  ///< one is drawn
   double exact_batches = 0.5;                                                      ///< chance
+  double auto_batches = 0;                                                         ///< chance
   std::vector<swarm::SiteUse> averaging{swarm::SiteUse::automatic};                ///< one is drawn
   std::vector<train::Rounding> roundings{train::Rounding::nearest,
                                          train::Rounding::stochastic};  ///< of int8; one is drawn

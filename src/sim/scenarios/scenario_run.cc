@@ -28,8 +28,10 @@ train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   run.model = "file", run.data = "idx";  // the names that the frozen histories have
   run.microbatch = std::max<std::uint64_t>(1, whole(work.microbatch, random));
   // The last microbatch of a round is smaller as a rule.
-  run.target_batch_size = run.microbatch * std::max<std::uint64_t>(1, whole(work.microbatches, random)) +
-                          random.below(run.microbatch);
+  const std::uint64_t whole_ones =
+      run.microbatch * std::max<std::uint64_t>(1, whole(work.microbatches, random));
+  run.batch.size = whole_ones + random.below(run.microbatch);
+  run.batch.bounds = {.least = whole_ones / 2, .most = 4 * whole_ones};
   run.optimizer.kind = one_of(work.optimizers, random);
   run.codec = one_of(work.codecs, random);
   if (run.codec == codec::Codec::int8) run.rounding = one_of(work.roundings, random);
@@ -41,6 +43,11 @@ train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   if (run.checkpoint.every > 0 && work.copies > 0 && random.chance(work.copies))
     run.checkpoint.to = "s3://bucket/run";
   return run;
+}
+
+std::string text_of_batch(const train::RunOptions& run) {
+  if (run.batch.size) return fmt::to_string(*run.batch.size);
+  return fmt::format("auto from {} to {}", run.batch.bounds.least, run.batch.bounds.most);
 }
 
 /// Drawn sample by sample; none where the share is 0.
@@ -66,7 +73,8 @@ WorldOptions draw_world(std::uint64_t seed, const Scenario& scenario, const Watc
   Prng modes(mix(seed, 19));
   world.run.mode.kind = one_of(scenario.workload.modes, modes);
   world.run.mode.fragments = whole(scenario.workload.fragments, modes);
-  if (world.run.overlaps()) world.run.exact_batches = false;
+  if (Prng(mix(seed, 20)).chance(scenario.workload.auto_batches)) world.run.batch.size.reset();
+  if (world.run.overlaps() || !world.run.batch.size) world.run.exact_batches = false;
   if (Prng(mix(seed, 16)).chance(scenario.workload.own_models)) world.run.model = train::RunOptions::kOwn;
   world.model = {whole(scenario.workload.parameters, random), seed};
   world.model.broken = draw_samples(mix(seed, 17), scenario.workload.broken_samples);
@@ -133,7 +141,7 @@ class ScenarioRun {
     double samples_per_s = 1e12;
     for (const SiteSpec& site : scenario_.sites)
       samples_per_s = std::min(samples_per_s, site.samples_per_s.least);
-    const std::uint64_t samples = options_.run.target_batch_size * options_.run.rounds;
+    const std::uint64_t samples = options_.run.target_batch().most() * options_.run.rounds;
     return scenario_.calm_limit_s + static_cast<double>(samples) / samples_per_s;
   }
 
@@ -142,7 +150,7 @@ class ScenarioRun {
     report_.drawn.push_back(
         fmt::format("{} floats in segments of {}, microbatches of {}, target batch {}, {}, {}, checkpoint "
                     "every {} rounds",
-                    options_.model.parameters, options_.segment_length, run.microbatch, run.target_batch_size,
+                    options_.model.parameters, options_.segment_length, run.microbatch, text_of_batch(run),
                     run.dithers() ? "int8 by chance" : name_of(run.codec), name_of(run.optimizer.kind),
                     run.checkpoint.every));
     report_.drawn.push_back(fmt::format("{} peers, faults for {:.1f} s", options_.wait_for, span_s_));

@@ -17,7 +17,7 @@ inline constexpr double kMbit = 125e3;  // bytes/s
 inline WorldOptions small_world(std::vector<SiteSpec> sites, Round rounds) {
   WorldOptions options;
   options.run.model = "synthetic";
-  options.run.target_batch_size = 64;
+  options.run.batch.size = 64;
   options.run.microbatch = 4;
   options.run.rounds = rounds;
   options.run.codec = codec::Codec::fp32;

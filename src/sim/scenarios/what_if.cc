@@ -37,7 +37,7 @@ WorldOptions world_of(const WhatIf& what, std::uint64_t peers, std::uint64_t at_
   world.seed = what.seed;
   world.run.model = "synthetic";
   world.run.microbatch = 1;
-  world.run.target_batch_size = rounded_up(what.target_batch_size, what.microbatch);
+  world.run.batch.size = rounded_up(what.target_batch_size, what.microbatch);
   world.run.optimizer.kind = what.optimizer;
   world.run.codec = what.codec;
   world.run.rounds = kEndless;

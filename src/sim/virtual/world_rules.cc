@@ -40,16 +40,14 @@ std::uint64_t most_held_bytes(const WorldOptions& options, std::size_t peers) {
                            .segments = geometry.segments(),
                            .state_bytes = state_bytes,
                            .state_chunks = state_bytes / options.chunk_bytes + 1,
-                           .microbatches = options.run.microbatches(),
+                           .microbatches = options.run.target_batch().most_microbatches(),
                            .peers = peers});
 }
 
 Rules rules_of(const WorldOptions& options) {
-  Rules rules{options.run.target_batch_size, options.run.microbatch, options.run.codec,
-              fragments_of(options)};
+  Rules rules{options.run.target_batch(), options.run.codec, fragments_of(options)};
   rules.stochastic = options.run.dithers();
   rules.error_feedback = options.run.feeds_back();
-  rules.exact_batches = options.run.exact_batches;
   rules.mode = options.run.mode.kind;
   rules.norm_cap = options.run.norm_cap;
   rules.patience = options.run.patience;
@@ -79,7 +77,7 @@ Rules rules_of(const WorldOptions& options) {
   }
   const double vector_s =
       static_cast<double>(options.model.parameters * sizeof(float)) * options.bulk_scale / bytes_per_s;
-  const auto samples = static_cast<double>(options.run.target_batch_size);
+  const auto samples = static_cast<double>(rules.batch.most());
   const double work_s =
       (samples / std::max(1, peers / 2) + 2.0 * static_cast<double>(options.run.microbatch)) / samples_per_s;
   rules.round_trip = from_seconds(2 * latency_s);

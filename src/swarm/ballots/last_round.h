@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,8 @@ class LastRound {
     shares_ = std::move(shares);
     if (called_at_ == kNever) return;
     const Duration took = now - called_at_;
+    recent_.push_back(took);
+    if (recent_.size() > kRecent) recent_.pop_front();
     expected_ = is_measured_ ? (3 * expected_ + took) / 4 : took;
     is_measured_ = true;
   }
@@ -43,12 +47,18 @@ class LastRound {
 
   Duration expected() const { return expected_; }
 
+  /// The shortest of the last rounds, which no stall made longer; 0: none was averaged.
+  Duration shortest() const { return recent_.empty() ? Duration{} : *std::ranges::min_element(recent_); }
+
   const std::vector<wire::Share>& shares() const { return shares_; }
 
  private:
+  static constexpr std::size_t kRecent = 4;  // rounds
+
   Instant called_at_ = kNever;
   Duration expected_ = std::chrono::seconds(10);  // before any round was averaged
   bool is_measured_ = false;
+  std::deque<Duration> recent_;
   std::vector<wire::Share> shares_;
 };
 

@@ -7,14 +7,15 @@
 #include "swarm/ballots/lineage.h"
 #include "swarm/ballots/quorum.h"
 #include "swarm/leases/batch.h"
+#include "swarm/leases/batch_choice.h"
 
 namespace tw::swarm {
 namespace {
 
 constexpr double kLongestNotice_s = 1e7;
 
-/// Each microbatch goes to one peer, and each peer has one lease.
-bool are_sound_ahead(const std::vector<wire::Contribution>& ahead, const LeaseBook::Options& lease) {
+/// Each microbatch of the next round goes to one peer, and each peer has one lease.
+bool are_sound_ahead(const std::vector<wire::Contribution>& ahead, const TargetBatch& lease) {
   if (!lease.overlap) return ahead.empty();
   RangeSet free(Range{0, lease.microbatches()});
   std::set<PeerId> peers;
@@ -23,6 +24,13 @@ bool are_sound_ahead(const std::vector<wire::Contribution>& ahead, const LeaseBo
     free.remove(c.microbatches);
     return fits && peers.insert(c.peer).second;
   });
+}
+
+/// The target batch sizes that it says are those that follow from what was measured.
+bool is_sound_choice(const wire::Record& draft, const wire::Record& expected, const TargetBatch& lease) {
+  if (!lease.chosen) return !draft.batch;
+  return draft.batch && draft.batch->samples == expected.batch->samples &&
+         draft.batch->next == next_batch_size(*draft.batch, lease);
 }
 
 }  // namespace
@@ -40,14 +48,17 @@ std::string fault_of(const wire::Record& draft, const wire::Record& head, const 
     return "a record that miscounts what a majority decided";
   if (counted.had_company != draft.had_company || counted.restarts != draft.restarts)
     return "a record that says of its history what is not so";
-  const std::uint64_t total = lease.microbatches();
+  if (!is_sound_choice(draft, expected, lease))
+    return "a record whose target batch size does not follow from what was measured";
+  const TargetBatch batch = lease.of(draft);
+  const std::uint64_t total = batch.microbatches();
   std::vector<Range> all;
   for (const wire::Contribution& c : draft.contributors) {
     const std::vector<Range>& ranges = c.microbatches.ranges();
     const bool within = !ranges.empty() && ranges.back().first < total && ranges.back().end() <= total;
     if (c.slot >= wire::kMostSlots || !within)
       return "a contribution of microbatches that the round does not have";
-    if (c.samples != lease.samples(c.microbatches))
+    if (c.samples != batch.samples(c.microbatches))
       return "a contribution that claims other samples than its own";
     all.insert(all.end(), ranges.begin(), ranges.end());
   }
@@ -59,16 +70,18 @@ std::string fault_of(const wire::Record& draft, const wire::Record& head, const 
     next = range.end();
     done.add(range);
   }
-  if (draft.samples != lease.samples(done)) return "a plan of other samples than those of its contributions";
+  if (draft.samples != batch.samples(done)) return "a plan of other samples than those of its contributions";
   if (!may_leave_over(draft, lease)) return "a plan that lacks microbatches of the round";
-  return are_sound_ahead(draft.ahead, lease) ? std::string() : "leases of the next round that overlap";
+  return are_sound_ahead(draft.ahead, lease.after(draft)) ? std::string()
+                                                          : "leases of the next round that overlap";
 }
 
 bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease) {
-  const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > lease.microbatches(); };
+  const std::uint64_t most = lease.most_microbatches();  // a message may be of another round
+  const auto too_many = [&](const RangeSet& set) { return set.ranges().size() > most; };
   const auto is_rate = [](double rate) { return rate >= 0 && rate <= wire::kMostBytesPerS; };
   if (progress.ballot > kHighestBallot) return false;
-  if (progress.grain == 0 || progress.grain > lease.microbatches()) return false;
+  if (progress.grain == 0 || progress.grain > most) return false;
   const wire::Bandwidth& line = progress.bandwidth;
   const bool line_is_sound = is_rate(line.up_bytes_per_s) && is_rate(line.down_bytes_per_s) &&
                              line.slow.size() <= wire::kMostSlowPairs &&

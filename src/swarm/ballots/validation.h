@@ -17,10 +17,10 @@ std::string fault_of(const wire::Record& draft, const wire::Record& head, const 
 /// Neither longer nor of a higher ballot than a correct peer's can be.
 bool is_sound(const wire::Progress& progress, const LeaseBook::Options& lease);
 
-/// Its microbatches are part of the batch.
+/// Its microbatches are part of the batch, which is that of the round under way.
 bool is_sound(const wire::Failures& failures, const LeaseBook::Options& lease);
 
-/// Its sums are of microbatches of the batch, each in a slot of its own.
+/// Its sums are of microbatches of the same batch, each in a slot of its own.
 bool is_sound(const wire::Entrust& entrust, const LeaseBook::Options& lease);
 
 }  // namespace tw::swarm

@@ -11,14 +11,22 @@ namespace {
 
 /// The part of the round's batch that no contribution has.
 RangeSet left_over(const wire::Record& record, const TargetBatch& lease) {
-  if (record.round == 0 || record.samples >= lease.target_batch_size) return {};
-  RangeSet missing(Range{0, lease.microbatches()});
+  const TargetBatch batch = lease.of(record);
+  if (record.round == 0 || record.samples >= batch.target_batch_size) return {};
+  RangeSet missing(Range{0, batch.microbatches()});
   for (const wire::Contribution& c : record.contributors) missing.remove(c.microbatches);
   return samples_of(record, missing, lease);
 }
 
 std::uint64_t new_samples(const wire::Record& record, const TargetBatch& lease) {
-  return lease.target_batch_size - std::min(lease.target_batch_size, record.carried.count());
+  const std::uint64_t samples = lease.of(record).target_batch_size;
+  return samples - std::min(samples, record.carried.count());
+}
+
+/// As chosen, or more: what earlier, larger rounds left over has room.
+std::uint64_t size_after(const wire::Record& head, const RangeSet& carried, const TargetBatch& lease) {
+  const std::uint64_t chosen = head.batch ? head.batch->next : lease.target_batch_size;
+  return std::max(chosen, (carried.count() + lease.microbatch - 1) / lease.microbatch * lease.microbatch);
 }
 
 }  // namespace
@@ -37,7 +45,8 @@ RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches, co
 }
 
 bool may_leave_over(const wire::Record& record, const TargetBatch& lease) {
-  const std::uint64_t lacks = lease.target_batch_size - std::min(lease.target_batch_size, record.samples);
+  const std::uint64_t samples = lease.of(record).target_batch_size;
+  const std::uint64_t lacks = samples - std::min(samples, record.samples);
   const auto is_in_the_last_slot = [](const wire::Contribution& c) {
     return c.slot + 1 == wire::kLeaseSlots;
   };
@@ -52,6 +61,7 @@ wire::Record record_after(const wire::Record& head, const TargetBatch& lease) {
   next.round = head.round + 1;
   (lease.overlap ? next.left : next.carried) = left_over(head, lease);
   if (lease.overlap) next.carried = head.left;
+  if (lease.chosen) next.batch = wire::BatchChoice{.samples = size_after(head, next.carried, lease)};
   if (head.round > 0) next.first_sample = head.first_sample + new_samples(head, lease);
   TW_CHECK(next.carried.empty() || next.carried.ranges().back().end() <= next.first_sample);
   return next;

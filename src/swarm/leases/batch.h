@@ -20,7 +20,7 @@ RangeSet samples_of(const wire::Record& record, const RangeSet& microbatches, co
 /// the round after the next one.
 bool may_leave_over(const wire::Record& record, const TargetBatch& lease);
 
-/// The record of the round after `head`, with only its run, round and batch set.
+/// The record of the round after `head`, with only its run, round and samples set.
 wire::Record record_after(const wire::Record& head, const TargetBatch& lease);
 
 }  // namespace tw::swarm

@@ -81,15 +81,15 @@ void LeaseBook::begin_with(PeerId peer, const RangeSet& microbatches) {
   lease(account, microbatches);
 }
 
-std::vector<LeaseBook::Grant> LeaseBook::ahead(const std::vector<PeerId>& peers) const {
+std::vector<LeaseBook::Grant> LeaseBook::ahead(const std::vector<PeerId>& peers,
+                                               std::uint64_t microbatches) const {
   const double speed_of_all = speed_of({peers.begin(), peers.end()});
   std::vector<Grant> grants;
   std::uint64_t next = 0;
   double fair = 0;  // of the peers until here: what one gets less than its part, the following ones get
   for (const PeerId peer : peers) {
     fair += speed_of_all > 0 ? samples_per_s(peer) / speed_of_all : 1.0 / static_cast<double>(peers.size());
-    const auto until =
-        static_cast<std::uint64_t>(std::llround(fair * static_cast<double>(rules_.microbatches)));
+    const auto until = static_cast<std::uint64_t>(std::llround(fair * static_cast<double>(microbatches)));
     const std::uint64_t part = std::max(until, next) - next, given = part - part % grain(peer);
     if (given > 0) grants.push_back({peer, 0, RangeSet(Range{next, given})});
     next += given;

@@ -41,9 +41,9 @@ class LeaseBook {
   /// Leases of wire::Record::ahead, which this peer knows already.
   void begin_with(PeerId peer, const RangeSet& microbatches);
 
-  /// Microbatches of the next round for each of these peers, by speed and in whole grains; what is left over
-  /// is for those that are done first.
-  std::vector<Grant> ahead(const std::vector<PeerId>& peers) const;
+  /// The microbatches of the next round for each of these peers, by speed and in whole grains; what is left
+  /// over is for those that are done first.
+  std::vector<Grant> ahead(const std::vector<PeerId>& peers, std::uint64_t microbatches) const;
 
   /// Sums that this peer keeps for others that leave. From now on they count as its own, unless another peer
   /// computed their microbatches meanwhile.

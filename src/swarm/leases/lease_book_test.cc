@@ -300,7 +300,7 @@ TEST(LeaseBook, gives_each_of_like_peers_work_ahead_of_the_round) {
     book.report(peers[static_cast<std::size_t>(speeds * 100) % 4], progress);
   }
   RangeSet all;
-  for (const LeaseBook::Grant& grant : book.ahead(peers)) {
+  for (const LeaseBook::Grant& grant : book.ahead(peers, 4)) {
     EXPECT_EQ(grant.microbatches.count(), 1U);
     all.add(grant.microbatches);
   }

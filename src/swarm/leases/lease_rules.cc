@@ -8,6 +8,16 @@
 
 namespace tw::swarm {
 
+TargetBatch TargetBatch::of(const wire::Record& record) const {
+  TargetBatch batch = *this;
+  if (chosen && record.batch) batch.target_batch_size = record.batch->samples;
+  return batch;
+}
+
+TargetBatch TargetBatch::after(const wire::Record& record) const {
+  return chosen ? of(record_after(record, *this)) : *this;
+}
+
 std::uint64_t TargetBatch::samples(const RangeSet& of) const {
   const std::uint64_t full = of.count() * microbatch;
   const std::uint64_t rest = target_batch_size % microbatch;

@@ -3,20 +3,41 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/range_set.h"
 #include "wire/record.h"
 
 namespace tw::swarm {
 
+/// Samples of a round at least and at most, where the leader chooses them.
+struct BatchBounds {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+};
+
 /// A round that has this many samples, in microbatches of one size; the last one may be smaller.
 struct TargetBatch {
-  std::uint64_t target_batch_size = 0;  ///< samples
+  std::uint64_t target_batch_size = 0;  ///< samples; chosen: of the first round
   std::uint64_t microbatch = 0;         ///< samples
   bool exact_batches = false;           ///< RunOptions::exact_batches
   bool overlap = false;                 ///< RunOptions::overlaps()
+  /// The leader of a round chooses the samples of the next one within these (batch_choice.h), whole
+  /// microbatches; nothing: all rounds have target_batch_size.
+  std::optional<BatchBounds> chosen{};
+
+  /// That of the record's round.
+  TargetBatch of(const wire::Record& record) const;
+
+  /// That of the round after the record's.
+  TargetBatch after(const wire::Record& record) const;
 
   std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
+
+  /// Samples of any round at most.
+  std::uint64_t most() const { return chosen ? chosen->most : target_batch_size; }
+
+  std::uint64_t most_microbatches() const { return (most() + microbatch - 1) / microbatch; }
 
   std::uint64_t samples(const RangeSet& of) const;
 };

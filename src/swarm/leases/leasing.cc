@@ -42,9 +42,24 @@ void Leasing::begin_with(Instant now, const PeerStatus& peers, const std::vector
   }
 }
 
-std::vector<wire::Contribution> Leasing::ahead(const std::vector<PeerId>& peers) const {
+wire::BatchChoice Leasing::measured(const std::vector<wire::Member>& members, double averaging_s) const {
+  wire::BatchChoice found;
+  double longest_s = 0;
+  for (const wire::Member& m : members) {
+    const double speed = book_.samples_per_s(m.peer);
+    const std::uint64_t at_once = rules_.microbatch * book_.grain(m.peer);
+    found.samples_per_s += speed;
+    found.at_once += at_once;
+    if (speed > 0) longest_s = std::max(longest_s, static_cast<double>(at_once) / speed);
+  }
+  found.averaging_s = std::max(0.0, averaging_s - longest_s);
+  return found;
+}
+
+std::vector<wire::Contribution> Leasing::ahead(const std::vector<PeerId>& peers,
+                                               std::uint64_t microbatches) const {
   std::vector<wire::Contribution> all;
-  for (LeaseBook::Grant& grant : book_.ahead(peers))
+  for (LeaseBook::Grant& grant : book_.ahead(peers, microbatches))
     all.push_back({grant.peer, grant.slot, book_.samples(grant.microbatches), std::move(grant.microbatches)});
   return all;
 }

@@ -36,8 +36,12 @@ class Leasing {
   /// Leases with which the round begins.
   void begin_with(Instant now, const PeerStatus& peers, const std::vector<wire::Contribution>& ahead);
 
-  /// With overlap: leases with which the next round begins, for these peers.
-  std::vector<wire::Contribution> ahead(const std::vector<PeerId>& peers) const;
+  /// With overlap: leases with which the next round begins, for these peers. It has so many microbatches.
+  std::vector<wire::Contribution> ahead(const std::vector<PeerId>& peers, std::uint64_t microbatches) const;
+
+  /// Samples/s of these peers, and what they compute at once; with averaging_s as it was measured less the
+  /// longest time of those, since a round may be called when a peer has just begun with its last ones.
+  wire::BatchChoice measured(const std::vector<wire::Member>& members, double averaging_s) const;
 
   /// With overlap: a peer was called in this round, perhaps by a former leader.
   void close();

@@ -44,7 +44,7 @@ class Tenths final : public Model {
 
 RunOptions options(Codec codec) {
   RunOptions run;
-  run.target_batch_size = 8;
+  run.batch.size = 8;
   run.microbatch = 4;
   run.codec = codec;
   return run;

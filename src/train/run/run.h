@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "swarm/leases/batch_choice.h"
 #include "swarm/shares/division.h"
 #include "train/learn/optimizer.h"
 
@@ -49,6 +50,12 @@ struct ModeOptions {
   std::uint64_t fragments = 4;
 
   std::uint64_t fragments_used() const { return kind == Mode::streaming ? fragments : 1; }
+};
+
+/// Samples of a round, over all peers.
+struct BatchOptions {
+  std::optional<std::uint64_t> size = 512;  ///< nothing (auto): the leader chooses it within the bounds
+  swarm::BatchBounds bounds{.least = 128, .most = 65536};
 };
 
 struct CheckpointOptions {
@@ -96,7 +103,7 @@ struct RunOptions {
   double clip_norm = 0;          ///< largest L2 norm of the mean gradient; 0 = none
 
   // ---- in run files
-  std::uint64_t target_batch_size = 512;  ///< samples of a round, over all peers
+  BatchOptions batch;
   ModeOptions mode;
   codec::Codec codec = codec::Codec::fp32;
   Rounding rounding = Rounding::nearest;  ///< of contributions in int8; others are rounded to the nearest
@@ -127,7 +134,11 @@ struct RunOptions {
     return error_feedback.value_or(codec == codec::Codec::int8 || codec == codec::Codec::int4);
   }
 
-  std::uint64_t microbatches() const { return (target_batch_size + microbatch - 1) / microbatch; }
+  swarm::TargetBatch target_batch() const {
+    const swarm::BatchBounds bounds = in_microbatches(batch.bounds, microbatch);
+    return {batch.size.value_or(bounds.least), microbatch, exact_batches, overlaps(),
+            batch.size ? std::nullopt : std::optional(bounds)};
+  }
 };
 
 }  // namespace tw::train

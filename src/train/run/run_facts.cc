@@ -35,11 +35,16 @@ std::string mode_text(const ModeOptions& mode) {
   return mode.kind == Mode::streaming ? fmt::format("{} fragments={}", name, mode.fragments) : name;
 }
 
+std::string batch_text(const RunOptions& options) {
+  if (options.batch.size) return fmt::to_string(*options.batch.size);
+  return fmt::format("auto from {} to {}", options.batch.bounds.least, options.batch.bounds.most);
+}
+
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
       "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
-      options.model, parameter_count, options.data, options.target_batch_size, options.microbatch,
+      options.model, parameter_count, options.data, batch_text(options), options.microbatch,
       name_of(options.codec),
       options.mode.kind == Mode::sync ? "" : fmt::format(" {}", mode_text(options.mode)),
       options.dithers() ? " stochastic" : "", options.feeds_back() ? " error_feedback" : "",
@@ -60,7 +65,7 @@ void add_lines(std::string_view text, std::vector<std::string>& facts) {
 /// The same as settings_text, but for the number of parameters; each has its place, whether set or not.
 void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
   facts = {"model=" + options.model,
-           fmt::format("batch={}", options.target_batch_size),
+           fmt::format("batch={}", batch_text(options)),
            fmt::format("microbatch={}", options.microbatch),
            fmt::format("codec={}", name_of(options.codec)),
            "mode=" + mode_text(options.mode),

@@ -19,7 +19,8 @@ TEST(RunDigest, differs_when_anything_differs_that_decides_the_result) {
   const std::vector<Change> changes = {
       {"model", [](RunOptions& o) { o.model = "another"; }},
       {"data", [](RunOptions& o) { o.data = "another"; }},
-      {"batch", [](RunOptions& o) { o.target_batch_size = 513; }},
+      {"batch", [](RunOptions& o) { o.batch.size = 513; }},
+      {"batch auto", [](RunOptions& o) { o.batch.size.reset(); }},
       {"microbatch", [](RunOptions& o) { o.microbatch = 31; }},
       {"optimizer", [](RunOptions& o) { o.optimizer.kind = OptimizerKind::lamb; }},
       {"beta", [](RunOptions& o) { o.optimizer.beta2 = 0.9990000000000001; }},
@@ -84,7 +85,7 @@ TEST(RunDigest, of_a_run_without_keys_that_came_later_stays) {
 
 RunFacts facts_of(std::string layout, std::uint64_t batch = 512) {
   RunOptions options;
-  options.target_batch_size = batch;
+  options.batch.size = batch;
   options.layout = std::move(layout);
   return {options, 41};
 }

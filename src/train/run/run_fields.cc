@@ -34,9 +34,14 @@ struct MeetingPlace {
   std::string* at;
 };
 
+/// Samples of a round, or auto.
+struct BatchPlace {
+  std::optional<std::uint64_t>* at;
+};
+
 using Place = std::variant<std::uint64_t*, int*, double*, std::optional<double>*, bool*, std::optional<bool>*,
                            Duration*, codec::Codec*, Mode*, OuterStep*, Rounding*, swarm::SiteUse*,
-                           BudgetAction*, ShelfPlace, CopyPlace, MeetingPlace>;
+                           BudgetAction*, ShelfPlace, CopyPlace, MeetingPlace, BatchPlace>;
 
 }  // namespace
 
@@ -65,8 +70,15 @@ constexpr RunField kFields[] = {
      [](RunOptions& o) -> Place { return MeetingPlace{&o.checkpoint.rendezvous}; }},
 
     {"training", "target_batch_size",
-     "samples of a round, over all peers (fewer where one is lost while gradients are averaged)",
-     [](RunOptions& o) -> Place { return &o.target_batch_size; }, kBatch},
+     "samples of a round, over all peers (fewer where one is lost while gradients are averaged). auto: the "
+     "fewest whose averaging is hidden, or costs 5 % where peers wait; chosen anew in each round "
+     "(docs/modes.md)",
+     [](RunOptions& o) -> Place { return BatchPlace{&o.batch.size}; }, kBatch},
+    {"training", "batch_min",
+     "target_batch_size auto: samples of a round at least, and those of the first one",
+     [](RunOptions& o) -> Place { return &o.batch.bounds.least; }, kBatch},
+    {"training", "batch_max", "target_batch_size auto: samples of a round at most",
+     [](RunOptions& o) -> Place { return &o.batch.bounds.most; }, kBatch},
     {"training", "rounds", "updates until the run ends", [](RunOptions& o) -> Place { return &o.rounds; },
      kAtLeastOne},
     {"training", "seed", "decides the order of the samples (`run.shard`, tw_samples)",
@@ -157,7 +169,11 @@ struct Expectation : ExpectedValue {
   std::string operator()(const MeetingPlace&) const {
     return "a folder such as file:/shared, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or none";
   }
+
+  std::string operator()(const BatchPlace&) const { return whole_number_text(bounds) + " or auto"; }
 };
+
+constexpr std::string_view kAuto = "auto";
 
 /// The present value as it would be written.
 struct Written : WrittenValue {
@@ -167,6 +183,10 @@ struct Written : WrittenValue {
 
   requires std::is_class_v<TextPlace> std::string operator()(const TextPlace& place) const {
     return *place.at;
+  }
+
+  std::string operator()(const BatchPlace& place) const {
+    return *place.at ? (*this)(&**place.at) : std::string(kAuto);
   }
 };
 
@@ -186,6 +206,14 @@ struct Assignment : ValueAssignment {
   std::string operator()(const MeetingPlace& place) const {
     if (word() == CheckpointOptions::kNone) return store_word(place.at);
     return store_folder_or_bucket(place.at, {"s3://", "gs://"});
+  }
+
+  std::string operator()(const BatchPlace& place) const {
+    if (word() == kAuto) {
+      place.at->reset();
+      return "";
+    }
+    return (*this)(&place.at->emplace());
   }
 
  private:

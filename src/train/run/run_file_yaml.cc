@@ -120,10 +120,28 @@ class Reading {
           "since others compute for the next one already; leave one of the two out",
           where("training.exact_batches"), name_of(o.mode.kind)));
     check_mode(o);
+    check_batch(o);
     if (o.checkpoint.folder != CheckpointOptions::kNone) return;
     for (const std::string_view key : {"checkpoint.to", "checkpoint.every"})
       if (is_given(key))
         fault(fmt::format("{}: checkpoint.folder is none; leave one of the two out", where(key)));
+  }
+
+  void check_batch(const RunOptions& o) {
+    for (const std::string_view key : {"training.batch_min", "training.batch_max"})
+      if (is_given(key) && o.batch.size)
+        fault(fmt::format("{}: training.target_batch_size is {}; expected auto, or leave the key out",
+                          where(key), *o.batch.size));
+    if (o.batch.size) return;
+    if (o.exact_batches)
+      fault(
+          fmt::format("{}: training.target_batch_size is auto: batches follow what is measured, so no other "
+                      "run computes the same; leave one of the two out",
+                      where("training.exact_batches")));
+    const auto [least, most] = o.batch.bounds;
+    if (least > most)
+      fault(fmt::format("{}: expected training.batch_max, which is {}, at most; found {}",
+                        where("training.batch_min"), most, least));
   }
 
   /// Keys that the mode makes no use of.

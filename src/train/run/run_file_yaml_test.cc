@@ -50,7 +50,7 @@ TEST_F(RunFile, may_be_empty) {
   const Result<RunOptions> options = read("");
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_TRUE(options.value().has_own_model()) << "the program has the model";
-  EXPECT_EQ(options.value().target_batch_size, RunOptions{}.target_batch_size);
+  EXPECT_EQ(options.value().batch.size, RunOptions{}.batch.size);
 }
 
 TEST_F(RunFile, reads_every_section) {
@@ -70,7 +70,7 @@ budget_usd: 2.5
 )");
   ASSERT_TRUE(result) << result.error().message;
   const RunOptions& o = result.value();
-  EXPECT_EQ(o.target_batch_size, 1024U);
+  EXPECT_EQ(o.batch.size, 1024U);
   EXPECT_EQ(o.rounds, 7U);
   EXPECT_EQ(o.seed, ~std::uint64_t{0});
   EXPECT_EQ(o.codec, codec::Codec::fp16);
@@ -141,7 +141,7 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
   EXPECT_EQ(training("rounds: 1.5"), "1: training.rounds: expected a whole number from 1, found \"1.5\"");
   EXPECT_EQ(training("rounds: [1]"), "1: training.rounds: expected a whole number from 1, found [1]");
   EXPECT_EQ(training("target_batch_size: 4611686018427387904"),
-            "1: training.target_batch_size: expected a whole number from 1 to 1000000000, found "
+            "1: training.target_batch_size: expected a whole number from 1 to 1000000000 or auto, found "
             "\"4611686018427387904\"");
   EXPECT_EQ(training("patience: 1000000000000h"),
             "1: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found "
@@ -167,6 +167,25 @@ TEST_F(RunFile, refuses_exact_batches_where_updates_are_late) {
   EXPECT_TRUE(read("training: {mode: delayed}\n").value().overlaps());
   EXPECT_THAT(complaint("training: {mode: late}\n"),
               HasSubstr("expected sync or delayed or local or streaming, found \"late\""));
+}
+
+TEST_F(RunFile, lets_the_leader_choose_the_batch_within_bounds) {
+  const auto options = read("training: {target_batch_size: auto, batch_min: 64, batch_max: 1024}\n");
+  ASSERT_TRUE(options.ok());
+  EXPECT_FALSE(options.value().batch.size.has_value());
+  EXPECT_EQ(options.value().target_batch().target_batch_size, 64U);
+  EXPECT_EQ(options.value().target_batch().chosen->most, 1024U);
+  EXPECT_EQ(read("training: {}\n").value().target_batch().chosen.has_value(), false);
+  const auto training = [&](const std::string& text) { return complaint("training: {" + text + "}"); };
+  EXPECT_EQ(training("target_batch_size: automatic"),
+            "1: training.target_batch_size: expected a whole number from 1 to 1000000000 or auto, found "
+            "\"automatic\"");
+  EXPECT_EQ(training("target_batch_size: auto, batch_min: 2, batch_max: 1"),
+            "1: training.batch_min: expected training.batch_max, which is 1, at most; found 2");
+  EXPECT_EQ(training("batch_max: 64"),
+            "1: training.batch_max: training.target_batch_size is 512; expected auto, or leave the key out");
+  EXPECT_THAT(training("target_batch_size: auto, exact_batches: true"),
+              HasSubstr("1: training.exact_batches: training.target_batch_size is auto: batches follow"));
 }
 
 TEST_F(RunFile, takes_checkpoints_away_to_a_folder_or_a_bucket_beside_their_own) {

@@ -30,7 +30,7 @@ swarm::SwarmOptions swarm_options(const SessionOptions& options, const RunFacts&
   swarm.wait_for = options.wait_for;
   swarm.bootstrap = options.join;
   swarm.bootstrap.insert(swarm.bootstrap.end(), options.found.begin(), options.found.end());
-  swarm.lease = {run.target_batch_size, run.microbatch, run.exact_batches, run.overlaps()};
+  swarm.lease = run.target_batch();
   swarm.averaged = averaged(run, worker.size().fragments);
   swarm.grain = worker.grain();
   swarm.rounds = run.rounds;

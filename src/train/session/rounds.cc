@@ -25,7 +25,7 @@ constexpr std::size_t kMostBallotsBeyondCap = 3;
 /// Which samples of the run the mean has, by contributor, and the record that comes before.
 std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& record,
                                                             const RunOptions& run) {
-  const swarm::TargetBatch lease = {run.target_batch_size, run.microbatch, run.exact_batches, run.overlaps()};
+  const swarm::TargetBatch lease = run.target_batch();
   std::map<PeerId, RangeSet> samples;
   for (const wire::Contribution& c : record.contributors)
     if (c.samples > 0) samples[c.peer].add(samples_of(record, c.microbatches, lease));
@@ -33,6 +33,15 @@ std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& 
   for (const auto& [peer, of_peer] : samples)
     texts.emplace_back(fmt::format("{}{}", world::kSamplesOf, peer.value), to_string(of_peer));
   return texts;
+}
+
+void add_choice(const wire::Record& record, std::vector<std::pair<std::string, double>>& numbers) {
+  if (!record.batch) return;
+  numbers.insert(numbers.end(), {{"batch", static_cast<double>(record.batch->samples)},
+                                 {"next_batch", static_cast<double>(record.batch->next)},
+                                 {"averaging_s", record.batch->averaging_s},
+                                 {"samples_per_s", record.batch->samples_per_s},
+                                 {"at_once", static_cast<double>(record.batch->at_once)}});
 }
 
 double samples_of_peer(const wire::Record& record, PeerId peer) {
@@ -408,6 +417,7 @@ void Rounds::report_commit(const wire::Record& record) {
       {"comm_s", to_seconds(now - averaging_since)}};
   if (overlaps) numbers.emplace_back("hidden_s", to_seconds(computed_since(averaging_since)));
   if (record.last) numbers.emplace_back("last", 1);
+  add_choice(record, numbers);
   if (const Worker::Done& done = core_.worker.done(); done.loss_samples > 0)
     numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.loss_samples));
   world::Event event{now, Phase::commit, record.round};
