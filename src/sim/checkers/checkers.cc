@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/checkers/batch_checker.h"
 #include "sim/checkers/board_checkers.h"
 #include "sim/checkers/durability_checkers.h"
 #include "sim/checkers/liveness_checkers.h"
@@ -34,13 +35,13 @@ std::unique_ptr<Checker> make(const Rules& rules, const Ledger& ledger) {
 }
 
 constexpr Row kRows[] = {
-    {"I1", make<SameParameters>},  {"I2", make<AllOrNone>},        {"I3", make<ExactSamples>},
-    {"I3", make<ReportAddsUp>},    {"I4", make<ExactMean>},        {"I5", make<OnlySoundInput>},
-    {"I6", make<KnownState>},      {"I7", make<CheckpointsLast>},  {"I8", make<OneHistory>},
-    {"I9", make<CheapPreemption>}, {"I10", make<CostAddsUp>},      {"I11", make<LogReplays>},
-    {"I11", make<BoardsAgree>},    {"I12", make<BoundedMemory>},   {"L1", make<GoesOn>},
-    {"L2", make<JoinersGetIn>},    {"L3", make<WaitsAreNamed>},    {"L4", make<LeaderIsReplaced>},
-    {"L5", make<NobodyIsBlamed>},  {"failure", make<NobodyFails>},
+    {"I1", make<SameParameters>},   {"I2", make<AllOrNone>},       {"I3", make<ExactSamples>},
+    {"I3", make<ReportAddsUp>},     {"I4", make<ExactMean>},       {"I5", make<OnlySoundInput>},
+    {"I6", make<KnownState>},       {"I7", make<CheckpointsLast>}, {"I8", make<OneHistory>},
+    {"I9", make<CheapPreemption>},  {"I10", make<CostAddsUp>},     {"I11", make<LogReplays>},
+    {"I11", make<BoardsAgree>},     {"I12", make<BoundedMemory>},  {"I14", make<ChosenBatches>},
+    {"L1", make<GoesOn>},           {"L2", make<JoinersGetIn>},    {"L3", make<WaitsAreNamed>},
+    {"L4", make<LeaderIsReplaced>}, {"L5", make<NobodyIsBlamed>},  {"failure", make<NobodyFails>},
 };
 
 }  // namespace

@@ -144,6 +144,11 @@ constexpr ScenarioField kFields[] = {
     {kWorkload, "exact_batches",
      "chance that a round makes good what is lost while it is averaged (training.exact_batches)",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.exact_batches; }, kShare},
+    {kWorkload, "auto_batches",
+     "chance that the leader chooses the samples of each round (training.target_batch_size: auto), from half "
+     "of "
+     "what is drawn to four times as many",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.auto_batches; }, kShare},
     {kWorkload, "roundings", "of gradients in int8; one is drawn",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.roundings; }},
     {kWorkload, "optimizers", "one is drawn",
