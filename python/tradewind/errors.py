@@ -5,11 +5,12 @@ do next. There is one way to warn: warn(), at the line of the program.
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import warnings
 from types import FrameType
-from typing import Tuple
+from typing import Any, Tuple
 
 NEEDS_TORCH = "needs PyTorch 1.11 or newer, which is not installed: pip install torch"
 NEEDS_NEWER_TORCH = "needs PyTorch 1.11 or newer; {} is installed: pip install --upgrade torch"
@@ -51,6 +52,17 @@ class TradewindWarning(UserWarning):
 
 class CondemnedError(EngineError):
     """This machine has a preemption notice, so the peer did not join. The run goes on: exit with 75."""
+
+
+def whole(what: str, value: Any, least: int = 1) -> int:
+    """An argument that is a whole number of any kind. MisuseError: it is none from `least` on."""
+    try:
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None or found < least:
+        raise MisuseError(f"{what}={value!r}: expected a whole number from {least}.")
+    return found
 
 
 _HERE = os.path.dirname(__file__) + os.sep

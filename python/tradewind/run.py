@@ -10,10 +10,9 @@ import torch
 
 from .data.samples import Collate, Given, Samples
 from .engine.settings import Settings, resolve
-from .errors import MisuseError, TradewindError
+from .errors import MisuseError, TradewindError, whole
 from .loop.driver import Node
 from .loop.life import Life, OpenEngine
-from .loop.loop import whole_samples
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
 from .model.layout import Modules
 from .model.local import trained_of
@@ -80,7 +79,7 @@ class Run:
         life = self._life
         life.refuse_second()
         options = TrainedOptions(scheduler, clip_grad_norm, buffers, engine, alias, accumulate)
-        life.batch_size = None if batch_size is None else whole_samples(batch_size)
+        life.batch_size = None if batch_size is None else whole("run.optimizer(): batch_size", batch_size)
         life.trained = trained_of(model, optimizer, options, life.settings.values, life.node is not None)
         return Optimizer(life, optimizer)
 
@@ -147,9 +146,8 @@ class Run:
         arguments. Each batch is followed by one step(), or each `accumulate` batches; the last ones of a round
         may be smaller.
         """
-        if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
-            raise MisuseError(f"run.shard(accumulate={accumulate!r}): expected a whole number from 1.")
-        return shard_of(self._life, data, Given(batch_size, collate_fn, num_workers), lambda: accumulate)
+        several = whole("run.shard(): accumulate", accumulate)
+        return shard_of(self._life, data, Given(batch_size, collate_fn, num_workers), lambda: several)
 
     def batches(self, loader: Any, *, batch_size: Optional[int] = None, distinct: bool = False) -> Batches:
         """The loader's own batches, counted, epoch after epoch until the run is over. Several may make one

@@ -451,3 +451,20 @@ def locally(report: Report, pause_s: float = 0.0, seed: int = 1) -> Any:
         "began": began,
         "apart": apart,
     }
+
+
+def falling_rate(report: Report, rounds: int) -> List[float]:
+    """What each round moves a weight of gradient 1, with a rate that the loop halves for each round."""
+    torch.manual_seed(1)
+    model = torch.nn.Linear(1, 1, bias=False)
+    run = tradewind.join(rounds=rounds)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1.0), batch_size=8)
+    moved = []
+    for _ in range(rounds):
+        opt.param_groups[0]["lr"] = 0.5**run.round
+        before = model.weight.item()
+        opt.zero_grad()
+        model(torch.ones(8, 1)).mean().backward()
+        opt.step()
+        moved.append(before - model.weight.item())
+    return moved

@@ -3,6 +3,7 @@
 loader is the judge.
 """
 
+import itertools
 import random
 import time
 import warnings
@@ -24,7 +25,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
     get_worker_info,
 )
-from tradewind import TradewindError, UnsupportedError
+from tradewind import MisuseError, TradewindError, UnsupportedError
 from tradewind.data import samples
 from tradewind.data.order import Drawn, Shuffled, order_of
 
@@ -480,3 +481,88 @@ def test_nothing_is_said_where_everything_is_honoured(fake_run):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trained(fake_run, DataLoader(Numbered(), batch_size=8, shuffle=True))
+
+
+class Seeded(Backwards):
+    """Draws by generators of its own, one of them in a sampler inside."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self.torchs = torch.Generator().manual_seed(0)
+        self.numpys, self.pythons = numpy.random.default_rng(0), random.Random(0)
+        self.inside = RandomSampler(range(size), generator=torch.Generator().manual_seed(0))
+
+    def __iter__(self):
+        draws = [torch.randperm(self.size, generator=self.torchs).tolist(), list(self.inside)]
+        draws += [list(self.numpys.permutation(self.size)), self.pythons.sample(range(self.size), self.size)]
+        return (int(draws[at % 4][at]) for at in range(self.size))
+
+
+def test_generators_of_a_sampler_draw_the_same_whichever_epoch_is_asked_first():
+    one, other = Drawn(Seeded(40), 7), Drawn(Seeded(40), 7)
+    third = one.indices(range(80, 120))
+    other.indices(range(80))
+    assert other.indices(range(80, 120)) == third != other.indices(range(40))
+
+
+class Drifting(Backwards):
+    drawn = itertools.count()
+
+    def __iter__(self):
+        return iter([next(self.drawn) % 64 for _ in range(self.size)])
+
+
+@pytest.mark.parametrize(
+    "sampler, text",
+    [
+        (Drifting(8), "Drifting gives other samples when it is asked again"),
+        ((at for at in range(8)), "is a generator, which cannot be gone through once an epoch"),
+        (map(int, range(8)), "map gives other samples when it is asked again"),
+        (BatchSampler(SequentialSampler(range(8)), 4, False), "BatchSampler gives several indices at once"),
+    ],
+)
+def test_a_sampler_that_peers_cannot_follow_is_refused_by_name(fake_run, sampler, text):
+    with pytest.raises(UnsupportedError, match=text):
+        trained(fake_run, DataLoader(Numbered(), batch_size=None, sampler=sampler))
+
+
+def only_even(samples):
+    kept = [sample for sample in samples if sample[1] % 2 == 0]
+    return torch.utils.data.default_collate(kept) if kept else None
+
+
+def test_samples_that_collate_fn_leaves_out_are_told_once(fake_run):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        batches = trained(fake_run, DataLoader(Numbered(), batch_size=8, collate_fn=only_even))
+    assert {len(batch) for batch in batches} == {4}
+    assert [str(one.message)[:43] for one in caught] == ["collate_fn made a batch of 4 of 8 samples. "]
+
+
+def test_a_batch_that_collate_fn_left_empty_counts_for_nothing(fake_run):
+    model = mlp()
+    run = fake_run(target_batch_size=8, rounds=2)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    loader = DataLoader([(torch.ones(4), at // 8) for at in range(64)], batch_size=8, collate_fn=only_even)
+    for batch in run.batches(loader, distinct=True):
+        if batch is not None:
+            model(batch[0]).mean().backward()
+            opt.step()
+            opt.zero_grad()
+    assert run.metrics["steps"] == 2 and run.metrics["surplus"] == 0
+
+
+def test_what_is_no_loader_is_named(fake_run):
+    data = Numbered()
+    for call, text in (
+        (lambda run: run.batches(None), "expected a DataLoader"),
+        (lambda run: run.batches(DataLoader), "expected a DataLoader"),
+        (lambda run: run.batches(Numbered()), "Numbered, a data set: it has samples, no batches"),
+        (lambda run: run.shard(data, batch_size=0), "batch_size=0: expected a whole number from 1"),
+        (lambda run: run.shard(data, batch_size="8"), "batch_size='8': expected a whole number"),
+        (lambda run: run.shard(data, batch_size=8, num_workers=-1), "workers=-1: expected a whole"),
+        (lambda run: run.shard(data, batch_size=8, collate_fn="x"), "collate_fn='x': expected a function"),
+    ):
+        with pytest.raises(MisuseError, match=text):
+            call(fake_run())
+        fake_run.runs[-1].close()

@@ -233,6 +233,27 @@ def test_a_buffer_that_changes_and_is_no_statistic_is_named_once(fake_run, name,
     assert torch.equal(model.kept, expected.kept)
 
 
+def batch_norm(module):
+    torch.nn.functional.batch_norm(data()[0], module.kept, torch.ones(4), training=True)
+
+
+@pytest.mark.parametrize("change", [lambda m: m.kept.data.add_(1), batch_norm], ids=["data", "norm"])
+def test_a_buffer_that_changes_behind_autograd_is_named(fake_run, change):
+    model = Kept(torch.zeros(4), change)
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    texts = told(lambda: [step(opt, model) for _ in range(5)])
+    assert len(texts) == 1 and texts[0].startswith("kept: a buffer that changes")
+
+
+def test_a_scripted_model_trains_and_its_statistics_are_named(fake_run):
+    model, bare = torch.jit.script(with_batch_norm()), with_batch_norm()
+    run, opt = started(fake_run, model, KINDS["momentum"](model.parameters()))
+    texts = told(lambda: [step(opt, model) for _ in range(3)])
+    assert len(texts) == 1 and "1.running_mean, 1.running_var" in texts[0]
+    train(bare, KINDS["momentum"](bare.parameters()), 3)
+    assert_close(model, bare)
+
+
 def test_buffers_that_stay_and_buffers_that_are_local_are_not_named(fake_run):
     masked = Kept(torch.full((2, 2), float("-inf")).triu(1), lambda m: None)
     run, opt = started(fake_run, masked, KINDS["engine"](masked.parameters()))
@@ -578,7 +599,7 @@ def test_what_a_loop_sets_travels_in_few_bytes(fake_run):
         group["lr"] = 0.123456789 / (at + 1)
     once()
     once()
-    assert handed[0] == handed[2] == "" and 1000 < len(handed[1]) < 4000
+    assert handed[0] == handed[2] == "{}" and 1000 < len(handed[1]) < 4000
 
 
 def test_a_state_is_that_of_the_round_whatever_the_loop_set_since(fake_run):

@@ -101,6 +101,32 @@ def test_what_cannot_be_one_vector_is_refused():
         layout_of(model, sgd(model.parameters()))
 
 
+def test_what_a_forward_pass_or_an_update_would_break_is_refused_by_name(fake_run):
+    expanded = torch.nn.ParameterDict({"p": torch.nn.Parameter(torch.ones(1).expand(4))})
+    lazy = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LazyBatchNorm1d(affine=False))
+    renormed = torch.nn.Sequential(torch.nn.Embedding(5, 4, max_norm=1.0))
+    for model, text in (
+        (expanded, "p has values that share memory.*clone"),
+        (lazy, "1.running_mean has no shape yet"),
+        (renormed, "0.weight is changed by each forward pass.*max_norm"),
+    ):
+        run = fake_run()
+        run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+        with pytest.raises(UnsupportedError, match=text):
+            run.start()
+        run.close()
+
+
+def test_memory_that_other_processes_have_stays_theirs(fake_run):
+    model = mlp().share_memory()
+    run = fake_run(target_batch_size=8, rounds=1)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    before = model[0].weight.data_ptr()
+    loss_of(model, *data()).backward()
+    opt.step()
+    assert model[0].weight.is_shared() and model[0].weight.data_ptr() == before
+
+
 def test_the_text_has_names_shapes_dtypes_and_groups():
     model = with_batch_norm()
     text = describe(layout_of(model, sgd(model.parameters()), mean_buffers=True), ["optimizer: x"])

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loop may do between two steps: accumulate, scale, change the batch, start late, be interrupted."""
 
+import copy
+import pickle
 import threading
 import warnings
 
+import numpy
 import pytest
 import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train
-from tradewind import MisuseError, UnsupportedError
+from tradewind import MisuseError, TradewindError, UnsupportedError
 
 
 def adamw(model):
@@ -255,7 +258,7 @@ def test_no_batch_size_is_an_error_before_anything_is_opened(fake_run):
         opt.step()
     assert not fake_run.engines
     for samples in (0, -1, 1.5, True):
-        with pytest.raises(MisuseError, match="whole number of samples from 1"):
+        with pytest.raises(MisuseError, match="samples=.*whole number from 1"):
             opt.step(samples=samples)
 
 
@@ -644,3 +647,61 @@ def test_a_barrier_stands_between_steps(fake_run):
         assert opt.step()
         run.barrier()
     assert run.finished and run.round == 2
+
+
+def test_arguments_of_another_kind_are_named(fake_run):
+    model, other = mlp(), mlp()
+    others = torch.optim.lr_scheduler.StepLR(adamw(other), 1)
+    for arguments, options, text in (
+        ((model, "adam"), {}, "expected a torch.optim.Optimizer, found 'adam'"),
+        ((model, torch.optim.Adam), {}, "expected a torch.optim.Optimizer"),
+        ((adamw(model), model), {}, "found Sequential.*no param_groups"),
+        ((model, adamw(model)), {"scheduler": "cosine"}, "scheduler='cosine': expected a scheduler"),
+        ((model, adamw(model)), {"scheduler": others}, "StepLR was made on another optimizer"),
+        ((model, adamw(model)), {"clip_grad_norm": "1"}, "clip_grad_norm='1': expected a number above 0"),
+        ((model, adamw(model)), {"batch_size": 8.0}, "batch_size=8.0: expected a whole number from 1"),
+    ):
+        with pytest.raises(TradewindError, match=f"(?s){text}"):
+            fake_run().optimizer(*arguments, **options)
+        fake_run.runs[-1].close()
+    for wrong in (None, {"net": model}, [model, 3]):
+        run = fake_run()
+        run.optimizer(wrong, adamw(model), batch_size=8)
+        with pytest.raises(MisuseError, match="expected a torch.nn.Module or a list"):
+            run.start()
+        run.close()
+
+
+def test_any_kind_of_whole_number_is_one(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None, target_batch_size=numpy.int64(8), rounds=2)
+    for samples in (numpy.int64(8), torch.tensor(8)):
+        opt.zero_grad()
+        gradient(model)
+        assert opt.step(samples=samples)
+
+
+class Twice(torch.optim.SGD):
+    def first_step(self):
+        """Moves the parameters, as SAM does."""
+
+    def step(self, closure=None):
+        assert closure is not None, "a closure is needed"
+
+
+def test_an_optimizer_of_several_steps_is_refused_by_name(fake_run):
+    model = mlp()
+    run = fake_run()
+    opt = run.optimizer(model, Twice(model.parameters(), lr=0.1), batch_size=8)
+    with pytest.raises(MisuseError, match=r"Twice.first_step\(\) would move the parameters of this peer"):
+        opt.first_step()
+    with pytest.raises(UnsupportedError, match=r"Twice.step\(\) failed.*without arguments.*a closure"):
+        run.start()
+
+
+def test_the_optimizer_of_a_run_is_not_copied(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    for call in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(MisuseError, match="copy or save its state_dict"):
+            call(opt)

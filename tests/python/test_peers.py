@@ -95,6 +95,12 @@ def test_one_peer_equals_the_bare_loop_bit_for_bit(name):
         torch.testing.assert_close(mine[key], value, rtol=2e-6, atol=1e-7)
 
 
+def test_rates_set_by_round_hold_from_the_first_change_on():
+    with crew_of(target_batch_size=8) as crew:
+        moved = crew.start(loops.falling_rate, rounds=8).result()
+    assert moved == pytest.approx([0.5**round for round in range(8)], rel=1e-3)
+
+
 @pytest.mark.parametrize("name", ["momentum", "nesterov", "adam", "adamw", "lamb"])
 def test_the_engines_optimizers_are_torchs(name):
     with crew_of(target_batch_size=8, rounds=100) as crew:

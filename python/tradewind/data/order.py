@@ -13,7 +13,7 @@ import operator
 import random
 import sys
 import zlib
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Hashable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils.data import (
@@ -23,6 +23,7 @@ from torch.utils.data import (
     Dataset,
     DistributedSampler,
     RandomSampler,
+    Sampler,
     SequentialSampler,
     Subset,
 )
@@ -176,11 +177,22 @@ class Drawn:
         self._sampler = sampler
         self._seed = seed
         self._epochs: List[Tuple[int, List[Any]]] = []
-        self.size = len(self._epoch(0, None))
         name = type(sampler).__name__
-        if not self.size:
+        first = self._epoch(0, None)
+        self.size = len(first)
+        if not first:
             raise UnsupportedError(f"run.shard(): the sampler {name} gives no samples.")
-        digest = hashlib.sha256(repr(self._epoch(0)).encode()).hexdigest()[:12]
+        if any(isinstance(index, torch.Tensor) or not isinstance(index, Hashable) for index in first):
+            raise UnsupportedError(
+                f"run.shard(): the sampler {name} gives several indices at once, batches of its own: use"
+                " run.batches(loader), or give the loader a sampler of single indices and batch_size=."
+            )
+        if not _is_torchs(sampler) and self._draw(0) != first:
+            raise UnsupportedError(
+                f"run.shard(): the sampler {name} gives other samples when it is asked again, and each peer asks its"
+                " own: let it draw by torch, random, numpy or a generator that it keeps, or use run.batches(loader)."
+            )
+        digest = hashlib.sha256(repr(first).encode()).hexdigest()[:12]
         self.fact = f"{self.size} samples of the sampler {name}, {digest}"
 
     def _epoch(self, number: int, size: Optional[int] = -1) -> List[Any]:
@@ -200,12 +212,10 @@ class Drawn:
         return indices
 
     def _draw(self, number: int) -> List[Any]:
-        sampler = copy.copy(self._sampler)
         seed = span_seed(self._seed, number)
+        sampler = _with_seed(self._sampler, seed)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(number)
-        if isinstance(getattr(sampler, "generator", None), torch.Generator):
-            sampler.generator = torch.Generator().manual_seed(seed)
         with seeded(seed):
             found = [_plain(index) for index in itertools.islice(sampler, _MOST_DRAWN + 1)]
         if len(found) > _MOST_DRAWN:
@@ -222,6 +232,42 @@ class Drawn:
     def any(self, draw: random.Random, number: int) -> Any:
         """Some index that the sampler gave in the epoch of this sample of the run."""
         return draw.choice(self._epoch(number // self.size))
+
+
+def _is_torchs(sampler: Any) -> bool:
+    """Whether two draws with one seed are known to be the same."""
+    return isinstance(sampler, (list, tuple, range)) or type(sampler).__module__.startswith("torch.utils.data.")
+
+
+def _with_seed(sampler: Any, seed: int) -> Any:
+    """A copy whose generators begin with this seed, and those of samplers inside of it. UnsupportedError: it can be gone
+    through only once.
+    """
+    try:
+        mine = copy.copy(sampler)
+    except TypeError as error:
+        raise UnsupportedError(
+            f"run.shard(): the sampler is a {type(sampler).__name__}, which cannot be gone through once an epoch"
+            f" ({error}): give the DataLoader a list of indices, or a Sampler."
+        ) from None
+    kept = getattr(mine, "__dict__", {})
+    for name, value in list(kept.items()):
+        kept[name] = _with_seed(value, seed) if isinstance(value, Sampler) else _generator_like(value, seed)
+    return mine
+
+
+def _generator_like(value: Any, seed: int) -> Any:
+    """A generator of its kind that begins with this seed; the value, if it is none."""
+    if isinstance(value, torch.Generator):
+        return torch.Generator().manual_seed(seed)
+    if type(value) is random.Random:
+        return random.Random(seed)
+    numpy: Any = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.random.Generator):
+        return numpy.random.default_rng(seed)
+    if numpy and isinstance(value, numpy.random.RandomState):
+        return numpy.random.RandomState(seed % (1 << 32))
+    return value
 
 
 def _plain(index: Any) -> Any:

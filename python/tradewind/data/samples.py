@@ -23,7 +23,7 @@ from torch.utils.data import (
 )
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from ..errors import UnsupportedError, warn
+from ..errors import MisuseError, UnsupportedError, warn, whole
 from .order import Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
 from .workers import Work, WorkerPool, samples_of
 
@@ -48,12 +48,21 @@ class Given(NamedTuple):
     usual_batch_size: Optional[int] = None
     seed: int = 1
 
+    def check(self) -> None:
+        """MisuseError: one that is no number, or no function."""
+        if self.batch_size is not None:
+            whole("batch_size", self.batch_size)
+        whole("workers", self.workers, 0)
+        if self.collate is not None and not callable(self.collate):
+            raise MisuseError(f"collate_fn={self.collate!r}: expected a function of a list of samples.")
+
 
 class Samples:
     """A map-style data set with what a DataLoader does to its samples. Thread: the run's."""
 
     def __init__(self, data: Any, given: Given) -> None:
         """data: a data set, or a DataLoader, whose arguments docs/python.md lists."""
+        given.check()
         loader = data if isinstance(data, DataLoader) else None
         dataset: Any = loader.dataset if loader is not None else data
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):

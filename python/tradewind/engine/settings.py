@@ -6,6 +6,7 @@ environment TRADEWIND_* and the run file say.
 from __future__ import annotations
 
 import json
+import numbers
 import os
 from pathlib import PurePath
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -46,10 +47,11 @@ def as_text(key: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, PurePath)):
         return str(value)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(int(value)) if value == int(value) else repr(value)
+    if isinstance(value, numbers.Integral):  # numpy's, too
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        found = float(value)
+        return repr(int(found)) if found.is_integer() else repr(found)
     raise SettingError(f"{key}={value!r}: expected a text, a number, True or False.")
 
 

@@ -298,6 +298,11 @@ class Life:
         if self._going is not None:
             self._going.part_taken(taken, filled)
 
+    def look(self, batch: Any, made_of: int) -> None:
+        """A collate_fn made this batch of so many samples."""
+        if self._going is not None:
+            self._going.look(batch, made_of)
+
     def taken(self, batch: Any, samples: Optional[int] = None) -> None:
         """The program gets a batch of its own loader; samples: of it, if known."""
         self.guard()

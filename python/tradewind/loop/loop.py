@@ -13,7 +13,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from ..engine.peer import Order, Work
-from ..errors import MisuseError, warn
+from ..errors import MisuseError, warn, whole
 from ..model.advice import Advice, SumLosses
 from ..model.trained import Trained
 from .driver import Driver
@@ -87,6 +87,24 @@ def _parts_of_list(value: Any, place: str) -> Iterator[_Found]:
     elif _are_alike(value):
         yield _Rows(place, len(value))
     yield from parts
+
+
+def why_fewer(batch: Any, made_of: int) -> Optional[str]:
+    """Of a batch that begins with fewer samples than it was made of; None: it has all, or cannot be counted."""
+    found = count_of(batch)
+    if isinstance(found, int) and found < made_of and made_of not in _second_sizes(batch):
+        return f"collate_fn made a batch of {found} of {made_of} samples"
+    return None
+
+
+def _second_sizes(value: Any) -> List[int]:
+    """Second dimensions of the tensors of a batch: there the samples are, where time comes first."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [size for part in value for size in _second_sizes(part)]
+    shape = getattr(value, "shape", None)
+    return [int(shape[1])] if isinstance(shape, tuple) and len(shape) > 1 else []
 
 
 def _own_count(value: Any) -> Optional[int]:
@@ -185,13 +203,6 @@ class BatchCount:
         self._taken = []
 
 
-def whole_samples(samples: Any) -> int:
-    """samples= of step(). MisuseError: no whole number from 1."""
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise MisuseError(f"step(samples={samples!r}): expected a whole number of samples from 1.")
-    return samples
-
-
 Loss = Union[torch.Tensor, float]
 Closure = Callable[[], Loss]
 
@@ -221,6 +232,7 @@ class Loop:
         self._sharded_of: Optional[Order] = None
         self.advice = Advice()
         self._seen = 0  # updates and loads when the loop last got the parameters
+        self._said_fewer = False
 
     @property
     def finished(self) -> bool:
@@ -275,6 +287,17 @@ class Loop:
         found = count_of(batch) if samples is None else samples
         if self._count.take(found):
             self._void()
+
+    def look(self, batch: Any, made_of: int) -> None:
+        """Says once that a collate_fn leaves samples out."""
+        found = None if self._said_fewer else why_fewer(batch, made_of)
+        if found is not None:
+            self._said_fewer = True
+            own = "" if self._sharded is not None else ", or say step(samples=...)"
+            warn(
+                f"{found}. Those that it leaves out count as trained, with the gradient of the others: leave them out"
+                f" of the data set{own}."
+            )
 
     def next_indices(self, dataset_size: int, batch_size: int, block: int = 1) -> List[int]:
         """Indices of the shard's next batch, at most batch_size; none: the run is over."""
@@ -399,7 +422,7 @@ class Loop:
             raise MisuseError(
                 "step() without a batch: the last one was handed in; take the next from run.shard()."
             )
-        if samples is not None and whole_samples(samples) != self._sharded:
+        if samples is not None and whole("step(): samples", samples) != self._sharded:
             raise MisuseError(
                 f"step(samples={samples}): the batch of run.shard() in hand has {self._sharded}."
             )
@@ -457,7 +480,7 @@ def _number(loss: Optional[Loss]) -> float:
 def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:
     """Samples of a gradient: said, else counted, else as always. MisuseError: none of them."""
     if samples is not None:
-        return whole_samples(samples)
+        return whole("step(): samples", samples)
     if taken or batch_size:
         return taken or batch_size or 0
     raise MisuseError(NO_BATCH_SIZE)

@@ -10,9 +10,10 @@ import numbers
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
+from torch.utils.data import Dataset, IterableDataset
 
 from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
-from ..errors import MisuseError
+from ..errors import MisuseError, whole
 from .life import Life
 from .loop import Closure, Loss
 
@@ -108,7 +109,16 @@ class Optimizer(torch.optim.Optimizer):
         # Hooks and counters that torch's constructor would have made.
         if name in ("_life", "_inner"):
             raise AttributeError(name)
-        return getattr(self._inner, name)
+        found = getattr(self._inner, name)
+        if name.endswith("_step") and not name.startswith("_") and callable(found):
+            raise MisuseError(
+                f"{type(self._inner).__name__}.{name}() would move the parameters of this peer alone: a round has one"
+                " gradient and one step(), so an optimizer of several steps cannot be used."
+            )
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise MisuseError("the optimizer of a run cannot be copied or pickled: copy or save its state_dict().")
 
     def __repr__(self) -> str:
         return f"tradewind.Optimizer of {self._inner!r}"
@@ -139,6 +149,7 @@ class Shard:
                 for part in parts:
                     with life.fetching():
                         batch = samples.batch(part, ahead)
+                    life.look(batch, len(part))
                     counted = min(len(part), len(found) - taken)
                     taken += counted
                     life.part_taken(taken, len(part) - counted)
@@ -170,13 +181,25 @@ def _fetched(life: Life, source: Any) -> Iterator[Any]:
         yield batch
 
 
+def _refuse_no_batches(loader: Any, batch_size: Optional[int]) -> None:
+    """MisuseError: what is no loader."""
+    if isinstance(loader, type) or not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
+        raise MisuseError(f"run.batches({loader!r:.80}): expected a DataLoader, or another iterable of batches.")
+    if isinstance(loader, Dataset) and not isinstance(loader, IterableDataset) and batch_size is None:
+        raise MisuseError(
+            f"run.batches() of {type(loader).__name__}, a data set: it has samples, no batches. Give"
+            " run.batches() a DataLoader of it, or say run.shard(dataset, batch_size=...)."
+        )
+
+
 class Batches:
     """The result of run.batches(): the loader's batches, counted, epoch after epoch until the run is over."""
 
     def __init__(self, life: Life, loader: Any, batch_size: Optional[int], distinct: bool) -> None:
+        _refuse_no_batches(loader, batch_size)
         self._life = life
         self._loader = loader
-        self._batch_size = batch_size
+        self._batch_size = None if batch_size is None else whole("run.batches(): batch_size", batch_size)
         self._distinct = distinct
 
     def _source(self) -> Any:
@@ -208,7 +231,9 @@ class Batches:
                 batch, samples = found, self._batch_size
                 if isinstance(found, CountedBatch):
                     samples, batch = found
-                life.taken(batch, samples)
+                    life.look(batch, samples)
+                if batch is not None:  # collate_fn left all samples out, and the loop goes on to the next batch
+                    life.taken(batch, samples)
                 if life.finished:
                     return
                 yield batch
@@ -324,6 +349,7 @@ def fit(
             (part,) = samples.parts(indices, batch_size)
             with life.fetching():
                 batch = samples.batch(part, samples.order.indices(life.ahead(samples)))
+            life.look(batch, len(part))
             life.part_taken(len(indices), len(part) - len(indices))
             applied = gradients.optimizer.step(loss=gradients.compute(batch, seed))
             steps += 1

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
+from ..engine.host_bytes import bytes_of
 from ..errors import MisuseError, program_frame, warn
 from .layout import Layout, Named, all_modules, is_counter
 
@@ -157,6 +159,18 @@ def say_what_changes(layout: Layout) -> None:
         )
 
 
+# Looks at the values of buffers, and values of one that is looked at.
+_LOOKS = 3
+_MOST_LOOKED_AT = 1 << 16
+
+
+def _checksum(value: Optional[torch.Tensor]) -> int:
+    """Of a dense buffer that is not large."""
+    if value is None or value.layout != torch.strided or value.numel() > _MOST_LOOKED_AT:
+        return 0
+    return zlib.crc32(bytes_of(value.detach().cpu().contiguous()))
+
+
 class Watch:
     """The model as it was at the start, beside what is trained."""
 
@@ -166,6 +180,7 @@ class Watch:
         self._frozen = [(name, tensor) for name, tensor in layout.frozen]
         self._copies = [one for one in layout.moving if one.is_copy]
         self._buffers = self._other_buffers(layout) if tells_buffers else []
+        self._looks = _LOOKS
         self._known: Dict[str, int] = dict(self._parameters())
         self._group_ids = [id(group) for group in layout.groups]
         self._checked = -1
@@ -176,7 +191,7 @@ class Watch:
         return [
             (prefix + leaf, module, leaf)
             for prefix, module in all_modules(self._modules)
-            for leaf in module._buffers
+            for leaf in module._buffers.keys()  # of a ScriptModule: no iterator
             if (id(module), leaf) not in averaged and not is_counter(module, leaf)
         ]
 
@@ -189,13 +204,22 @@ class Watch:
 
     @staticmethod
     def _states(buffers: Sequence[Tuple[str, torch.nn.Module, str]]) -> List[Tuple[int, int]]:
-        values = [module._buffers.get(leaf) for _, module, leaf in buffers]
+        values = [getattr(module, leaf, None) for _, module, leaf in buffers]
         return [(id(value), -1 if value is None else value._version) for value in values]
 
     def mark(self) -> None:
         """From now on check() sees what others do."""
         self._versions = [tensor._version for _, tensor in self._frozen]
         self._buffer_states = self._states(self._buffers)
+        self._sums = self._sums_now()
+
+    def _sums_now(self) -> List[int]:
+        """Checksums of the buffers, which F.batch_norm, TorchScript and .data change without torch counting it; in the
+        first rounds alone.
+        """
+        if not self._looks:
+            return []
+        return [_checksum(getattr(module, leaf, None)) for _, module, leaf in self._buffers]
 
     def check(self, updates: int, optimizer: torch.optim.Optimizer) -> None:
         """At each step(); looks at the first one after an update. MisuseError: another parameter has the place of one that is trained."""
@@ -231,10 +255,14 @@ class Watch:
             self._versions = [tensor._version for _, tensor in self._frozen]
 
     def _check_buffers(self) -> None:
-        states = self._states(self._buffers)
-        if states == self._buffer_states:
+        states, sums = self._states(self._buffers), self._sums_now()
+        if self._looks:
+            self._looks -= 1
+        if (states, sums) == (self._buffer_states, self._sums):
+            self._sums = self._sums_now()
             return
-        changed = [at for at, state in enumerate(states) if state != self._buffer_states[at]]
+        before = list(zip(self._buffer_states, self._sums or [0] * len(states)))
+        changed = [at for at, now in enumerate(zip(states, sums or [0] * len(states))) if now != before[at]]
         names = [self._buffers[at][0] for at in changed]
         warn(
             f"{_listed(names)}: a buffer that changes and is no running statistic of torch's normalisations. Each peer"
@@ -242,7 +270,7 @@ class Watch:
             ' buffers="local" in run.optimizer() if that is right.'
         )
         self._buffers = [buffer for at, buffer in enumerate(self._buffers) if at not in set(changed)]
-        self._buffer_states = self._states(self._buffers)
+        self._buffer_states, self._sums = self._states(self._buffers), self._sums_now()
 
     def _check_modules(self) -> None:
         now = dict(self._parameters())

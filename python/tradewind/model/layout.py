@@ -20,7 +20,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from ..engine.host_bytes import bytes_of
-from ..errors import UnsupportedError
+from ..errors import MisuseError, UnsupportedError
 
 Named = Sequence[Tuple[str, torch.nn.Module]]
 _Signature = Tuple[Tuple[str, torch.Size, torch.dtype], ...]
@@ -247,9 +247,13 @@ def _in_blocks(counted: int) -> int:
 
 
 def modules_of(model: Modules) -> Tuple[Tuple[str, torch.nn.Module], ...]:
-    """(prefix of its names, module) of each."""
+    """(prefix of its names, module) of each. MisuseError: something else."""
     if isinstance(model, torch.nn.Module):
         return (("", _bare(model)),)
+    if not isinstance(model, (list, tuple)) or not all(isinstance(one, torch.nn.Module) for one in model):
+        raise MisuseError(
+            f"run.optimizer(model, optimizer): expected a torch.nn.Module or a list of them, found {model!r:.80}."
+        )
     return tuple((f"{at}.", _bare(module)) for at, module in enumerate(model))
 
 
@@ -287,6 +291,18 @@ def _refuse_modules(modules: Sequence[Tuple[str, torch.nn.Module]]) -> None:
                 )
 
 
+def refuse_renorm(model: Modules) -> None:
+    """UnsupportedError: an embedding whose forward pass changes its weight."""
+    for prefix, module in all_modules(modules_of(model)):
+        if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.max_norm is not None:
+            if module.weight.requires_grad:
+                raise UnsupportedError(
+                    f"{prefix}weight is changed by each forward pass ({type(module).__name__} with max_norm=), on each"
+                    " peer in another way: leave max_norm out, and shorten its rows in after_round= of"
+                    " run.extra_state()."
+                )
+
+
 def _refuse_tensor(name: str, tensor: torch.Tensor) -> None:
     if _type_names(tensor) & set(_SHARDED) or _type_names(tensor.data) & set(_SHARDED):
         raise UnsupportedError(
@@ -303,10 +319,19 @@ def _refuse_tensor(name: str, tensor: torch.Tensor) -> None:
         raise UnsupportedError(
             f"{name} has dtype {tensor.dtype}: only floating point parameters can be trained."
         )
+    if any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride())):
+        raise UnsupportedError(f"{name} has values that share memory (expand): give the Parameter a clone() of them.")
     if tensor.device.type == "meta":
         raise UnsupportedError(
             f"{name} is on the meta device: give it memory (to_empty) before the run starts."
         )
+
+
+def _refuse_lazy_buffers(modules: Sequence[Tuple[str, torch.nn.Module]]) -> None:
+    for prefix, module in modules:
+        for name, buffer in module.named_buffers():
+            if "UninitializedBuffer" in _type_names(buffer):
+                raise UnsupportedError(f"{prefix}{name} has no shape yet: run one batch through the model first.")
 
 
 def _names(modules: Sequence[Tuple[str, torch.nn.Module]]) -> Dict[int, str]:
@@ -378,6 +403,7 @@ def collect(model: Modules, param_groups: Sequence[Dict[str, Any]], means: Means
             _refuse_tensor(name, parameter)
             trained.append((name, parameter))
         group_sizes.append(len(trained) - before)
+    _refuse_lazy_buffers(modules)
     moving = statistics_of(modules) if means.statistics else []
     moving += frozen_copies(modules) if means.copies else []
     first = _in_blocks(len(trained) + _moving_averages(moving))

@@ -59,7 +59,8 @@ class Bound:
 
     @staticmethod
     def _can_alias(tensor: torch.Tensor) -> bool:
-        return is_readable(tensor) and bool(tensor.dtype == torch.float32)
+        # Memory that the program shares with other processes stays where it is.
+        return is_readable(tensor) and bool(tensor.dtype == torch.float32) and not tensor.is_shared()
 
     @property
     def is_bound(self) -> bool:

@@ -16,7 +16,7 @@ import torch
 
 from ..engine import abi
 from ..engine.peer import Group
-from ..errors import UnsupportedError
+from ..errors import MisuseError, UnsupportedError
 from .device import is_away
 from .layout import Entry, Layout
 from .memory import view_of
@@ -228,6 +228,16 @@ class Slot(NamedTuple):
         return span.view(self.dtype or torch.float64).view(self.shape)
 
 
+def refuse_no_optimizer(optimizer: Any) -> None:
+    """MisuseError: something else than an optimizer, or a wrapper that hides what it has."""
+    missing = [name for name in ("param_groups", "state", "step", "zero_grad") if not hasattr(optimizer, name)]
+    if isinstance(optimizer, type) or missing:
+        lacks = f" (it has no {missing[0]})" if missing else ""
+        raise MisuseError(
+            f"run.optimizer(model, optimizer): expected a torch.optim.Optimizer, found {optimizer!r:.80}{lacks}."
+        )
+
+
 def refuse_optimizer(optimizer: torch.optim.Optimizer) -> None:
     """UnsupportedError: an optimizer that one step() a round with the mean gradient cannot serve."""
     name = type(optimizer).__name__
@@ -325,7 +335,7 @@ class ForeignRule:
                     group["lr"] = 0.0
             for entry in entries:
                 entry.tensor.grad = torch.zeros_like(entry.tensor)
-            optimizer.step()
+            self._try_step()
             changed = [
                 key for key, value in _simple_attributes(optimizer).items() if attributes.get(key) != value
             ]
@@ -345,6 +355,15 @@ class ForeignRule:
                 f"{type(optimizer).__name__} keeps state in its attribute {changed[0]}, which other peers"
                 " cannot get: keep it in self.state[p]."
             )
+
+    def _try_step(self) -> None:
+        try:
+            self._optimizer.step()
+        except Exception as error:
+            raise UnsupportedError(
+                f"{type(self._optimizer).__name__}.step() failed on gradients of zero, without arguments"
+                f" ({type(error).__name__}: {error}): a run calls it so, once a round with the mean gradient."
+            ) from error
 
     def _lay_out(self) -> Tuple[Slot, ...]:
         slots: List[Slot] = []

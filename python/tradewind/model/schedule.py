@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 
 import torch
 
-from ..errors import UnsupportedError, warn
+from ..errors import MisuseError, UnsupportedError, warn
 from .layout import Layout
 from .state import LENGTH_BYTES, PAIRS, capacity_for, plain_value, read_text, scalars, write_text
 
@@ -31,6 +31,10 @@ _OWN = ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
 _MOST_BYTES = 4000
 # Keys of schedulers that say how far they are, which travels with the state.
 _PROGRESS = {"last_epoch", "_step_count", "T_cur", "T_i", "_last_lr", "verbose", "_initial_step", "_is_initial"}
+# Nothing is wanted, but the next round waits until a program has said what it wants for that one.
+_SAME = "{}"
+# So many rounds wait for a loop that has not moved a setting by hand yet.
+_ROUNDS_TO_SEE = 2
 # Rounds in which what a loop wants may come too late.
 _PATIENCE = 3
 
@@ -45,14 +49,26 @@ def make_schedulers(scheduler: SchedulerLike, optimizer: torch.optim.Optimizer) 
         return [made for one in scheduler for made in make_schedulers(one, optimizer)]
     make: MakeScheduler = scheduler
     is_one = hasattr(scheduler, "step") and not isinstance(scheduler, type)
+    if not is_one and not callable(scheduler):
+        raise MisuseError(
+            f"scheduler={scheduler!r}: expected a scheduler, a function of the optimizer that makes one, or a list."
+        )
     made = scheduler if is_one else make(optimizer)
-    refuse_scheduler(made)
+    refuse_scheduler(made, optimizer)
     return [made]
 
 
-def refuse_scheduler(scheduler: Any) -> None:
-    """UnsupportedError: one whose step needs what only this peer knows, or that has no state."""
+def refuse_scheduler(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
+    """UnsupportedError: one whose step needs what only this peer knows, or that has no state. MisuseError: it is
+    another optimizer's.
+    """
     name = type(scheduler).__name__
+    its = getattr(scheduler, "optimizer", optimizer)
+    if getattr(its, "param_groups", None) is not optimizer.param_groups:
+        raise MisuseError(
+            f"the scheduler {name} was made on another optimizer ({type(its).__name__}) than run.optimizer() got, so"
+            " it would change nothing: make it on that one."
+        )
     if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
         raise UnsupportedError(
             "ReduceLROnPlateau decides by a metric of one peer, so peers would differ: use a scheduler of"
@@ -200,6 +216,8 @@ class Schedule:
         self._told: Set[str] = set()
         self._wish = ""  # of this loop, which the last round's record does not have
         self._asked = False
+        self._rounds = 0
+        self._moves = False  # this loop has set something by hand
         self._ignored = 0  # rounds in which it was told and not followed
         self._capacity = capacity_for(self.text())
 
@@ -221,13 +239,16 @@ class Schedule:
                     yield f"{name}.{path}: {value}"
 
     def wanted(self) -> str:
-        """What the loop wants for the next update, beside the run's settings; empty: nothing."""
+        """What the loop wants for the next update, beside the run's settings; empty or _SAME: nothing."""
         self._asked = True
+        same = _SAME if self._moves or self._rounds < _ROUNDS_TO_SEE else ""
         if self._settings.are_as_marked:
-            return ""
+            return same
         text = difference(self._agreed, plain_groups(self._groups))
         if not text:
             self._settings.mark()
+            return same
+        self._moves = True
         if len(text.encode()) <= _MOST_BYTES:
             return text
         self._tell_once(
@@ -241,6 +262,8 @@ class Schedule:
         """The groups get the settings of this round's update, which one peer wanted. What this loop wants may come
         too late for one round, and is wanted for the next.
         """
+        wanted = "" if wanted == _SAME else wanted
+        self._rounds += 1
         if not wanted and self._settings.are_as_marked:
             self._wish, self._ignored, self._asked = "", 0, False
             return

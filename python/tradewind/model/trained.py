@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import numbers
 from contextlib import nullcontext
 from typing import Any, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
@@ -15,9 +16,9 @@ from ..engine.peer import Engine, Group, HostTensor, ModelShape
 from ..errors import MisuseError, SettingError, UnsupportedError
 from .advice import Watch, say_what_changes
 from .device import Staging, all_finite, host_view, is_away, pin
-from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of
+from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of, refuse_renorm
 from .memory import Bound, MeanBuffers, flat_tensor, view_of
-from .optimizers import EngineRule, ForeignRule, Lamb, why_not
+from .optimizers import EngineRule, ForeignRule, Lamb, refuse_no_optimizer, why_not
 from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
 from .state import ExtraState
 from .sums import DeviceSums
@@ -46,6 +47,10 @@ class Rule(Protocol):
     def facts(self) -> Iterable[str]: ...
 
 
+def _is_above_0(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+
+
 class TrainedOptions:
     """Checked options of run.optimizer(); SettingError names a wrong one."""
 
@@ -64,8 +69,8 @@ class TrainedOptions:
             raise SettingError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}.")
         if buffers not in BUFFERS:
             raise SettingError(f"buffers={buffers!r}: expected one of {', '.join(BUFFERS)}.")
-        if clip_grad_norm is not None and not (clip_grad_norm > 0 and math.isfinite(clip_grad_norm)):
-            raise SettingError(f"clip_grad_norm={clip_grad_norm}: expected a number above 0.")
+        if clip_grad_norm is not None and not _is_above_0(clip_grad_norm):
+            raise SettingError(f"clip_grad_norm={clip_grad_norm!r}: expected a number above 0.")
         self.scheduler = scheduler
         self.clip_norm = clip_grad_norm or 0.0
         self.mean_buffers = buffers == "mean"
@@ -108,6 +113,7 @@ class Trained:
     steps_here = False  # the loop's own optimizer steps with each gradient
 
     def __init__(self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions) -> None:
+        refuse_no_optimizer(optimizer)
         self.optimizer = optimizer
         self.round = 0  # whose parameters the model has
         self.updates = 0  # rounds applied by this peer
@@ -126,7 +132,7 @@ class Trained:
 
     def add_scheduler(self, scheduler: Any) -> None:
         """One more; before prepare()."""
-        refuse_scheduler(scheduler)
+        refuse_scheduler(scheduler, self.optimizer)
         self._schedulers.append(scheduler)
 
     @property
@@ -149,6 +155,8 @@ class Trained:
         the data sets.
         """
         groups = self.optimizer.param_groups
+        if not self.steps_here:
+            refuse_renorm(self._model)
         layout = self._layout = collect(self._model, groups, self._options.means(codec))
         if layout.buffers:
             self._options.refuse_codec(codec)
