@@ -25,7 +25,7 @@ inline sim::WorldOptions world_options(const studies::HivemindRun& run, int stre
   constexpr std::uint64_t kFloats = 1024;
   constexpr std::uint64_t kSegmentFloats = 2;
   sim::WorldOptions options;
-  options.run.target_batch_size = run.target_batch_size;
+  options.run.batch.size = run.target_batch_size;
   options.run.microbatch = run.peers.front().microbatch;
   options.run.codec = codec::Codec::fp16;
   options.run.rounds = static_cast<Round>(run.rounds);

@@ -48,7 +48,7 @@ struct Board {
 train::RunOptions run_of(Round rounds) {
   train::RunOptions run;
   run.model = "one second of work";
-  run.target_batch_size = 512;
+  run.batch.size = 512;
   run.microbatch = 16;
   run.rounds = rounds;
   return run;
@@ -58,7 +58,7 @@ train::RunOptions run_of(Round rounds) {
 class SlowModel final : public train::Model {
  public:
   SlowModel(const train::RunOptions& run, bool spin, Moments* moments)
-      : target_(run.target_batch_size), spin_(spin), moments_(moments) {}
+      : target_(run.batch.size.value()), spin_(spin), moments_(moments) {}
 
   std::vector<std::uint64_t> tensor_sizes() const override { return {kParameters}; }
 

@@ -35,7 +35,7 @@ sim::WorldOptions world_of(int peers) {
   sim::WorldOptions world;
   world.run.model = "synthetic";
   world.run.microbatch = 1;
-  world.run.target_batch_size = static_cast<std::uint64_t>(kRoundSeconds) * n;
+  world.run.batch.size = static_cast<std::uint64_t>(kRoundSeconds) * n;
   world.run.rounds = 1'000'000;
   world.model = {kSegments * world.segment_length, 1};
   world.wait_for = static_cast<std::uint32_t>(peers);

@@ -100,7 +100,7 @@ train::SessionOptions draw(Input& input, const Material& material) {
   options.chunk_bytes = 16;
   options.run.model = "small";
   options.run.microbatch = material.microbatch;
-  options.run.target_batch_size = material.microbatches * material.microbatch;
+  options.run.batch.size = material.microbatches * material.microbatch;
   options.run.rounds = 4;
   options.run.norm_cap = input.one_in(2) ? 20 : 0;
   options.run.codec = codec::kCodecs[input.below(codec::kCodecs.size())];
