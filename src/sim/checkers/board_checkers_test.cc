@@ -81,7 +81,7 @@ TEST(ReportAddsUp, fires_when_samples_are_missing_that_no_round_left_to_the_next
   };
   EXPECT_EQ(verdict(40, 0), "");
   EXPECT_EQ(verdict(32, 8), "");
-  EXPECT_EQ(verdict(32, 0), "the report has 32 samples and 0 carried in 2 rounds, of 20");
+  EXPECT_EQ(verdict(32, 0), "the report has 32 samples and 0 carried in 2 rounds of 40 in all");
   EXPECT_EQ(verdict(32, 0, false), "") << "the run goes on";
 }
 
