@@ -127,6 +127,19 @@ TEST(TensorBoard, has_each_round_once_with_its_end_as_time) {
   EXPECT_EQ(events.take_all(two_rounds()), "");
 }
 
+TEST(TensorBoard, has_each_evaluation_once_with_the_time_at_which_it_was_told) {
+  Board board = two_rounds();
+  board.evaluations = {{1, kEventsBegin + 9, PeerId{1}, "accuracy", 0.5},
+                       {1, kEventsBegin + 9, PeerId{2}, "accuracy", 0.25}};
+  TensorBoardEvents events;
+  const auto found = read(events.take_all(board));
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[2].step, "1");
+  EXPECT_EQ(found[2].at_s, kEventsBegin + 9);
+  EXPECT_THAT(found[2].values, UnorderedElementsAre(Pair("evaluation/accuracy", 0.5F)));
+  EXPECT_EQ(events.take_all(board), "");
+}
+
 TEST(TensorBoard, waits_for_what_peers_still_tell_of_a_round) {
   TensorBoardEvents events;
   Board board = two_rounds();

@@ -37,6 +37,14 @@ TEST_F(Terminal, shows_rounds_every_two_seconds_with_the_speed_between_the_lines
             "round 11  4 peers  5120 samples/s  loss 0.310  calc 0.09 s  comm 0.01 s");
 }
 
+TEST_F(Terminal, shows_what_the_program_measured_of_which_round) {
+  EXPECT_EQ(show({.phase = Phase::evaluate,
+                  .round = 40,
+                  .numbers = {{"value", 0.9342}},
+                  .texts = {{"name", "accuracy"}}}),
+            "round 40  evaluated: accuracy 0.9342");
+}
+
 TEST_F(Terminal, shows_losses_at_once_and_each_once) {
   const world::Event lost{.at = Instant(2s),
                           .phase = Phase::lost,

@@ -74,6 +74,7 @@ TEST(SplitStory, ends_with_the_history_of_the_majority_and_with_the_fast_peer_am
   const Digest kept = story.head();
   EXPECT_FALSE(world.referee().ledger().find(kept)->minority);
   world.become_calm();
+  // Its line takes a second for each mean since the state that it took: the run holds a round back for it.
   const Duration took = story.until_it_contributes(60s);
   EXPECT_LE(took, 22s) << to_seconds(took);
   story.run_for(20s);
