@@ -157,7 +157,7 @@ mutants: configure  ## plant bugs in the protocol, one at a time, and see the si
 everything: configure
 	@cmake --build $(BUILD) --target all benches mutation_check
 
-test: everything check  ## build all there is, benchmarks too, check and run all tests
+test: check everything  ## check, build all there is, benchmarks too, and run all tests
 	@ctest --test-dir $(BUILD) -j2 --output-on-failure
 
 check: setup layers style prose format-check  ## the quick checks: layers, style, prose, format

@@ -4,9 +4,9 @@
 
     bench/sim_bound.py                            # a minute; TRADEWIND_PROGRAM=...: another build of tw
 
-Time is virtual, and computing takes none: the share that is lacking is the protocol's alone. 30.8 M values; the
-median time between two commits, beside what the bytes of contributions and of the mean take (equal shares of
-both, as for links that are all alike; for others it is less than what can be had).
+Time is virtual, and computing takes none: the share that is lacking is the protocol's alone. 30.8 M values;
+the median time between two commits, beside what the bytes of contributions and of the mean take (equal shares
+of both, as for links that are all alike; for others it is less than what can be had).
 """
 
 import json
