@@ -119,9 +119,8 @@ wheel: setup  ## a wheel for any Linux with glibc 2.28, in dist; TARGET=aarch64:
 
 # Warnings are errors there, too.
 zig: setup  ## compile everything with the compiler of the wheel, and run the tests as built by it (an hour)
-	@tools/wheel/build.sh x86_64 all
+	@tools/wheel/build.sh x86_64 all benches mutation_check
 	@ctest --test-dir build-wheel-x86_64 -j2 --output-on-failure
-	@build-wheel-x86_64/tests/sim_histories tests/histories/frozen.txt
 
 test-wheels: wheel python  ## both wheels on Debian 11, 13 and sid, Python 3.8 and newer, PyTorch 1.11 and newer, and Arm; as root (an hour)
 	$(if $(SKIP_SETUP),,@tools/setup.sh tests/wheels/packages.txt)

@@ -2,8 +2,8 @@
 """Builds libtradewind.so and tw with CMake, and packs them into the package: one wheel for every Python.
 
 TRADEWIND_LIBRARY names a library that is built already, and tw is beside it or left out; TRADEWIND_BUILD
-names another build folder than build/. TRADEWIND_WHEEL names the folder in which tools/wheel/build.sh laid
-what a wheel for other machines holds: bin/tw, licenses/, sbom.json.
+names another build folder than build/. TRADEWIND_WHEEL names the folder in which tools/wheel/pack.sh laid
+what a wheel for other machines holds beside them: licenses/ and sbom.json.
 """
 
 import os
@@ -52,8 +52,8 @@ class BuildWithLibrary(build_py):
         library = built_library()
         shutil.copy2(library, package / LIBRARY)
         program = library.with_name(PROGRAM)
-        if program.is_file():
-            shutil.copy2(program, package / PROGRAM)
+        if program.is_file():  # becomes bin/tw of the environment; only now is it known to be there
+            self.distribution.data_files = [("bin", [os.path.relpath(program, ROOT)])]
 
 
 class WheelForEveryPython(bdist_wheel):
@@ -82,7 +82,6 @@ setup(
     package_dir={"": "python"},
     packages=find_packages("python"),
     package_data={"": ["*"]},
-    data_files=[("bin", [os.path.relpath(Path(STAGED) / "bin/tw", ROOT)])] if STAGED else [],
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForEveryPython},
     distclass=WithLibrary,
 )

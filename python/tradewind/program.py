@@ -31,13 +31,13 @@ def free_port() -> int:
 def _places(package: Path) -> List[Path]:
     """Where `tw` may be, by the folder of this package."""
     above = [package, *package.parents]
-    beside = [package / "tw", package.parents[1] / "tw", package.parents[1] / "build/tw"]
+    beside = [package.parents[1] / "tw", package.parents[1] / "build/tw"]
     # By pip: PREFIX/lib/python3.X/site-packages/tradewind, or FOLDER/tradewind of pip install --target.
     return beside + [folder / "bin/tw" for folder in above[4:5] + above[1:2]]
 
 
 def program() -> Optional[str]:
-    """The program `tw`: TRADEWIND_PROGRAM, beside this package or its build folder, where pip put it, or on the PATH."""
+    """The program `tw`: TRADEWIND_PROGRAM, beside the build's copy of this package, where pip put it, or on the PATH."""
     named = os.environ.get("TRADEWIND_PROGRAM")
     if named is not None:
         return named

@@ -8,6 +8,8 @@
 #include <array>
 #include <memory>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "host/identity/announcement.h"
 #include "host/identity/authority.h"
@@ -288,6 +290,43 @@ TEST(AMeetingPlaceOnADisk, is_a_folder_that_the_first_one_makes) {
   EXPECT_TRUE(files.write(folder.path() + "/file", empty));
   Visitor blocked(run, files, folder.path() + "/file/peers", 3);
   EXPECT_THAT(blocked.place.renew(blocked.address).error().message, HasSubstr("cannot make folder"));
+}
+
+// Each lists the folder while the others write and remove there.
+TEST(AMeetingPlaceOnADisk, serves_64_peers_at_once) {
+  constexpr std::uint64_t kPeers = 64;
+  const host::TemporaryFolder folder;
+  const host::Authority run = host::Authority::create("words");
+  const std::string place = folder.path() + "/peers";
+  std::vector<std::string> failures(kPeers);
+  const auto take_part = [&](std::uint64_t id) -> std::string {
+    host::StoreFiles files(MeetingPlace::kEffort);
+    Visitor one(run, files, place, id);
+    for (int times = 0; times < 3; ++times) {
+      one.now += 60;
+      if (const Status renewed = one.place.renew(one.address); !renewed) return renewed.error().message;
+      const auto found = one.place.look(id);
+      if (!found) return found.error().message;
+      for (const wire::Member& peer : found.value().peers)
+        if (peer.address != "10.0.0." + std::to_string(peer.peer.value) + ":7000") return peer.address;
+      for (const std::string& ignored : found.value().ignored)  // unless its peer renewed it meanwhile
+        if (ignored.find("No such file") == std::string::npos) return ignored;
+    }
+    return "";
+  };
+  std::vector<std::jthread> peers;
+  for (std::uint64_t id = 1; id <= kPeers; ++id)
+    peers.emplace_back([&, id] { failures[id - 1] = take_part(id); });
+  peers.clear();
+  EXPECT_THAT(failures, testing::Each(IsEmpty()));
+
+  host::StoreFiles files(MeetingPlace::kEffort);
+  EXPECT_EQ(files.list(place).value().size(), kPeers) << "one notice of each, nothing unfinished";
+  Visitor joiner(run, files, place, kPeers + 1);
+  const auto found = joiner.place.look(1);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found.value().peers.size(), swarm::NoticeChoice::kMostRead);
+  EXPECT_THAT(found.value().ignored, IsEmpty());
 }
 
 }  // namespace

@@ -54,11 +54,8 @@ def copy(tmp_path):
 
 def pack_wheel(build, staged, dist):
     """Of this build, in the shape of the one that `make wheel` writes."""
-    (staged / "bin").mkdir(parents=True)
-    (staged / "licenses").mkdir()
-    (staged / "sbom.json").write_text("{}")
-    shutil.copy2(build / "tw", staged / "bin/tw")
-    environment = {**os.environ, "TRADEWIND_LIBRARY": str(abi.library_path()), "TRADEWIND_WHEEL": str(staged)}
+    staged.mkdir()
+    environment = {**os.environ, "TRADEWIND_LIBRARY": str(build / "libtradewind.so")}
     words = ["egg_info", "--egg-base", staged, "build", "--build-base", staged / "packed", "bdist_wheel"]
     command = ["/usr/bin/python3", "setup.py", "-q", *words, "--dist-dir", dist]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)

@@ -20,11 +20,10 @@ if [ -e .git ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct); fi
 export SOURCE_DATE_EPOCH
 staged=$build/staged
 rm -rf "$staged" "$build/packed" "$dist"/*"_$machine.whl"
-mkdir -p "$staged/bin" "$staged/licenses" "$dist"
-install -m 755 "$build/tw" "$staged/bin/"
-install -m 755 "$build/libtradewind.so" "$staged/"
+mkdir -p "$staged/licenses" "$dist"
+install -m 755 "$build/tw" "$build/libtradewind.so" "$staged/"
 install -m 644 "$libraries"/licences/* "$staged/licenses/"
-rm "$staged/licenses/googletest.txt" # of the tests
+rm "$staged"/licenses/{googletest,benchmark}.txt # of tests and benchmarks
 for licence in web/vendor/*/LICENSE; do install -m 644 "$licence" "$staged/licenses/$(basename "$(dirname "$licence")").txt"; done
 install -m 644 python/tradewind/demo/digits.txt "$staged/licenses/"
 tools/wheel/sbom.py "$machine" >"$staged/sbom.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
-NOT_INSIDE = {"googletest"}
+NOT_INSIDE = {"googletest", "benchmark"}
 
 
 def component(name, version, digest):

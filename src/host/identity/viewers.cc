@@ -39,7 +39,7 @@ Digest hmac(const wire::Token::Key& key, std::string_view text) {
   return digest;
 }
 
-/// Certificates are no secret, they stand in the directory: a viewer shows the key of its own too.
+/// A certificate is no secret, since peers show theirs: a viewer proves that it has the key, too.
 bool belongs_to(X509* certificate, const wire::Token::Key& secret) {
   const std::unique_ptr<EVP_PKEY, FreeKey> key(EVP_PKEY_new_raw_private_key(
       EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(secret.data()), secret.size()));

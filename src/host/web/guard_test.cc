@@ -104,7 +104,7 @@ TEST_F(GuardedRun, is_not_seen_without_a_token_or_with_a_wrong_one) {
 }
 
 TEST_F(GuardedRun, a_certificate_without_its_key_is_no_token) {
-  wire::Token stolen = token_of(run, wire::Role::peer);  // certificates stand in the directory
+  wire::Token stolen = token_of(run, wire::Role::peer);  // peers show their certificates
   stolen.secret = token_of(run, wire::Role::observer).secret;
   const auto stopped = guard.stop(with_token(stolen), kNow);
   ASSERT_TRUE(stopped);
