@@ -51,7 +51,8 @@ def wrongs_of_program(name, path):
 
 
 def wrongs_by_auditwheel(wheel):
-    shown = subprocess.run(["auditwheel", "show", wheel], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(["auditwheel", "show", wheel], capture_output=True, text=True)
+    shown = done.stdout + done.stderr
     verdict = re.search(r'platform tag:\s+"manylinux_(\d+)_(\d+)_\w+"', " ".join(shown.split()))
     print(f"auditwheel: {verdict[0] if verdict else shown}")
     if verdict is None or (int(verdict[1]), int(verdict[2])) > NEWEST_GLIBC:
