@@ -148,7 +148,7 @@ configured curl -DHTTP_ONLY=ON -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DCURL_U
 configured fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
 configured yaml-cpp -DYAML_CPP_BUILD_TESTS=OFF -DYAML_CPP_BUILD_TOOLS=OFF
 configured googletest
-configured benchmark -DBENCHMARK_ENABLE_TESTING=OFF -DBENCHMARK_ENABLE_WERROR=OFF
+configured benchmark -DGIT_VERSION=1.7.1 -DBENCHMARK_ENABLE_TESTING=OFF -DBENCHMARK_ENABLE_WERROR=OFF
 rm -f "$prefix"/lib/*.so*
 rm -rf "$prefix/work" "$prefix/fetched"
 touch "$prefix/complete"
