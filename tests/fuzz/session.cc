@@ -160,7 +160,7 @@ class SessionStory final : public train::SessionObserver {
         return;
       case 2:
         return network_.events->on_refused(member_of(peer).address,
-                                           {world::DialFailure::Kind::unreachable, "timed out"});
+                                           {world::DialFailure::Kind::unreachable, {"timed out"}});
       case 3:
         return pass(steps_[input_.below(steps_.size())]);
       case 4:
