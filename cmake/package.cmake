@@ -9,7 +9,7 @@ function(tw_add_package)
   file(MAKE_DIRECTORY ${completions})
   foreach(shell bash zsh)
     add_custom_command(OUTPUT ${completions}/${shell}
-      COMMAND tw completion ${shell} > ${completions}/${shell}
+      COMMAND $<TARGET_FILE:tw> completion ${shell} > ${completions}/${shell}
       DEPENDS tw VERBATIM)
   endforeach()
   add_custom_target(completions ALL DEPENDS ${completions}/bash ${completions}/zsh)
