@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -114,8 +115,10 @@ void Box::wait() {
   const Duration left = std::max(until - read_clock(), Duration{});
   const timespec timeout{.tv_sec = left / 1s, .tv_nsec = (left % 1s).count()};
   std::array<epoll_event, 64> events{};
-  const int ready = epoll_pwait2(epoll_.get(), events.data(), events.size(), &timeout, nullptr);
-  for (int i = 0; i < ready; ++i) attend(events[static_cast<std::size_t>(i)].data.u64);
+  // The call of the kernel: glibc has a function for it from 2.35 on.
+  const long ready =
+      syscall(SYS_epoll_pwait2, epoll_.get(), events.data(), events.size(), &timeout, nullptr, 0);
+  for (long i = 0; i < ready; ++i) attend(events[static_cast<std::size_t>(i)].data.u64);
 }
 
 void Box::attend(std::uint64_t key) {
