@@ -24,3 +24,4 @@ foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
 set(OPENSSL_USE_STATIC_LIBS ON)
+set(CMAKE_DISABLE_FIND_PACKAGE_MPI ON)  # its compiler would name the system's, which do not link
