@@ -62,6 +62,8 @@ class EngineLearner final : public Learner {
   // owners: the learner and the job that runs
   using State = std::shared_ptr<TrainState>;
 
+  void apply_then_lose(Update update, Done<Result<Digest>> done);
+
   State state_;
   std::uint64_t chunk_bytes_;
   std::uint64_t grain_;

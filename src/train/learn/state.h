@@ -112,9 +112,9 @@ class TrainState {
   /// Has the model compute an item for its slot, whose sum is zero at first in each round.
   WorkDone work(const swarm::WorkItem& item);
 
-  /// Whether the model still has a part of a sum of this round (Model::collects). Any thread; false follows
-  /// upon the last write to the sum.
-  bool has_uncollected(Round round) const { return uncollected_round_ == round; }
+  /// Whether a contribution of this round still lacks something: the model has a part of a sum
+  /// (Model::collects), or keep_losses() is owed. Any thread; false follows upon the last write to them.
+  bool has_uncollected(Round round) const;
 
   /// Has the model add that part to the slot.
   void collect();
@@ -151,6 +151,10 @@ class TrainState {
   /// of those computed by others. No effect without error feedback.
   void keep_losses(Round round, std::span<const wire::Contribution> own,
                    const std::map<std::uint32_t, average::GradientSum>& kept = {});
+
+  /// keep_losses() of this round may come after its take(), and will: true where a later round than the next
+  /// one is the first to need it. Loop thread.
+  bool owe_losses(Round round);
 
   sync::StateImage freeze(const wire::Record& record, std::uint64_t chunk_bytes);
 
@@ -231,6 +235,8 @@ class TrainState {
   std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
   GradientSlot* uncollected_ = nullptr;       ///< the model has a part of its sum
   std::atomic<Round> uncollected_round_ = 0;  ///< of that part; 0: there is none
+  std::atomic<Round> owed_until_ = 0;         ///< the newest round whose keep_losses() comes after its take()
+  std::atomic<Round> lost_until_ = 0;         ///< the newest one whose keep_losses() has run
   std::vector<float> residual_;               ///< empty: no error feedback
   LateMean late_;
   std::atomic<bool> moved_on_ = false;

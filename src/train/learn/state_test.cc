@@ -625,6 +625,29 @@ TEST_F(Collects, before_the_parameters_change) {
   EXPECT_EQ(model.kept, 0);
 }
 
+TEST(OwedLosses, hold_back_the_next_contribution_of_their_fragment_alone) {
+  Tenths model;
+  TrainState state(model, options(Codec::int8), average::Fragments({kLength}, 2, 3));
+  ASSERT_TRUE(state.owe_losses(1));
+  EXPECT_FALSE(state.has_uncollected(2));
+  EXPECT_TRUE(state.has_uncollected(3)) << "of the fragment of round 1";
+  ASSERT_TRUE(state.owe_losses(2));
+  EXPECT_TRUE(state.has_uncollected(3)) << "those of round 1 are still owed";
+  state.keep_losses(1, {});
+  EXPECT_FALSE(state.has_uncollected(3));
+  EXPECT_TRUE(state.has_uncollected(4));
+  state.keep_losses(2, {});
+  EXPECT_FALSE(state.has_uncollected(4));
+  ASSERT_TRUE(state.owe_losses(1)) << "in another history";
+  EXPECT_TRUE(state.has_uncollected(3));
+}
+
+TEST(OwedLosses, are_owed_by_nobody_without_error_feedback_or_fragments) {
+  Tenths model;
+  EXPECT_FALSE(TrainState(model, options(Codec::fp32), average::Fragments({kLength}, 2, 3)).owe_losses(1));
+  EXPECT_FALSE(TrainState(model, options(Codec::int8), kGeometry).owe_losses(1));
+}
+
 // For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.
 TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));

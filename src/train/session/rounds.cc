@@ -171,7 +171,7 @@ bool Rounds::start_work() {
       step_.round == 0)
     return false;
   const std::optional<swarm::WorkItem> item = core_.swarm.begin_work(core_.clock.now(), core_.worker.grain());
-  if (!item) return false;
+  if (!item) return collect_ahead();
   begin_to_probe();
   core_.worker.work(*item, [this, item](const WorkDone& did) {
     if (did.missing) return cannot_work(*item, *did.missing);
@@ -181,6 +181,12 @@ bool Rounds::start_work() {
     contribute_what_is_done();
   });
   return true;
+}
+
+// The thread would wait for the averaging: the sum of the next round is ready when that one is called.
+bool Rounds::collect_ahead() {
+  const bool waits = core_.options.run.overlaps() && core_.worker.state() == Worker::State::idle;
+  return waits && !collect(step_.round + 1);
 }
 
 // Another peer may be able to read the sample. Reported once in a round: if no sample can be read, each item
@@ -224,7 +230,7 @@ void Rounds::contribute_what_is_done() {
   if (!core_.swarm.view().history.parameters()) return;
   for (const wire::Contribution& due : averager_.due(step_)) {
     if (!core_.swarm.view().work.has_done_just(due.slot, due.microbatches)) continue;
-    if (!has_sums()) return;
+    if (!collect(step_.round)) return;
     core_.swarm.work().close(due.slot);  // before any byte of it is sent: all owners get the same sum (I4)
     const SlotValues values = values_of(due.slot);
     averager_.contribute(step_, due, values.sum, values.residual);
@@ -232,8 +238,8 @@ void Rounds::contribute_what_is_done() {
 }
 
 // The compute thread may still have a part.
-bool Rounds::has_sums() {
-  return core_.worker.collect(step_.round, [this] {
+bool Rounds::collect(Round round) {
+  return core_.worker.collect(round, [this] {
     contribute_what_is_done();
     if (const auto order = std::exchange(hand_over_, {})) act(*order);
   });
@@ -247,7 +253,7 @@ SlotValues Rounds::values_of(std::uint32_t slot) {
 // ---- sums that change hands
 
 void Rounds::act(const swarm::HandOver& order) {
-  if (!has_sums()) {
+  if (!collect(step_.round)) {
     hand_over_ = order;
     return;
   }

@@ -81,7 +81,9 @@ class Rounds {
 
  private:
   void contribute_what_is_done();
-  bool has_sums();
+  bool collect_ahead();
+  /// Whether all sums of the round are here. If not, what they lack is collected, and contributed then.
+  bool collect(Round round);
   SlotValues values_of(std::uint32_t slot);
   void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
   void give_back(const std::optional<swarm::WorkItem>& item);
