@@ -33,6 +33,7 @@ from .trained import Begun, Trained, TrainedOptions
 
 MODES = ("local", "streaming")
 CACHED = 1 << 18  # values (1 MiB): the passes after the first one find them in the processor's cache
+SPARE = 2  # of a fragment's length: new memory costs as much as a pass
 Fragment = Tuple[int, int]  # place of the first value in the vector, number of values
 
 
@@ -138,7 +139,8 @@ class OwnCopy:
         self._flat = flat
         self._options = options
         self._crossing = Crossing()
-        self._scratch = torch.empty(0)  # as the largest piece
+        self._scratch = (torch.empty(0), torch.empty(0))  # each as the largest piece
+        self._spare: List[torch.Tensor] = []  # memory of changes that are in a mean, as the largest fragment
         self._base: Optional[torch.Tensor] = None  # None: the run's parameters
         self._changes: Dict[Fragment, _Change] = {}
         self._counted: Dict[int, int] = {}  # round: samples contributed to it
@@ -163,11 +165,19 @@ class OwnCopy:
     def _changed(self, parts: Sequence[Piece]) -> Iterator[Placed]:
         """L - base, on the host; each is valid until the next one is asked for."""
         base = self._flat if self._base is None else self._base
-        if self._scratch.numel() == 0:
-            self._scratch = torch.empty(max(piece.entry.values for piece in self._pieces((0, len(self._flat)))))
         for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in parts]):
-            change = view_of(self._scratch, entry._replace(first=0))
-            yield entry, torch.sub(own, view_of(base, entry), out=change)
+            yield entry, torch.sub(own, view_of(base, entry), out=self._room(0, entry))
+
+    def _room(self, which: int, entry: Entry) -> torch.Tensor:
+        """One of two tensors for values of a piece."""
+        if self._scratch[0].numel() == 0:
+            most = max(piece.entry.values for piece in self._pieces((0, len(self._flat))))
+            self._scratch = (torch.empty(most), torch.empty(most))
+        return view_of(self._scratch[which], entry._replace(first=0))
+
+    def _fresh(self, count: int) -> torch.Tensor:
+        spare = self._spare.pop() if self._spare else torch.empty(0)
+        return spare if spare.numel() >= count else torch.empty(count)
 
     @torch.no_grad()
     def begin_step(self) -> None:
@@ -179,7 +189,7 @@ class OwnCopy:
     def _begin_change(self, fragment: Fragment, of: _Change) -> None:
         first, count = fragment
         known = of.earlier.get(of.round)
-        kept = of.earlier[of.round] = torch.empty(count) if known is None else known
+        kept = of.earlier[of.round] = self._fresh(count) if known is None else known
         if self._base is None:
             self._base = self._flat.clone()
         for entry, own in self._crossing.each([(piece.entry, piece.values) for piece in self._pieces(fragment)]):
@@ -232,16 +242,20 @@ class OwnCopy:
         for entry, change in self._changed(parts) if pending else ((piece.entry, None) for piece in parts):
             base = view_of(self._flat, entry)
             for earlier in kept:
-                base = base + view_of(earlier, entry._replace(first=entry.first - fragment[0]))
-            held = by_place[entry.first].put(base if change is None else base + change)
-            if self._base is not None:
-                # What the tensor's dtype rounds is no change: L - base stays what the steps made.
-                rounds = steps and change is not None and held.dtype != torch.float32
-                begun = held.float() - change if rounds else base if steps else held
-                view_of(self._base, entry).copy_(begun)
+                at = entry._replace(first=entry.first - fragment[0])
+                base = torch.add(base, view_of(earlier, at), out=self._room(1, entry))
+            begun = None if self._base is None else view_of(self._base, entry)
+            if begun is not None and steps:
+                begun.copy_(base)
+            own = base if change is None else torch.add(base, change, out=self._room(1, entry))
+            held = by_place[entry.first].put(own)
+            # What the tensor's dtype rounds is no change: L - base stays what the steps made.
+            if begun is not None and not (steps and held.dtype == torch.float32):
+                begun.copy_(held.float() - change if steps and change is not None else held)
         # What is kept is forgotten here: the next load settles it, and what is contributed to its round until then
         # (work of others that was lost) counts as a change of its own. A vector less.
-        self._changes.pop(fragment, None)
+        done = self._changes.pop(fragment, None)
+        self._spare = [*self._spare, *(done.earlier.values() if done else ())][-SPARE:]
         if restored:
             self._changes = {}
         later = {} if restored or fragment == whole else self._counted

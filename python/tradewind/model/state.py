@@ -202,6 +202,11 @@ class ExtraState:
         for (_, load, _), part in zip(self._parts, json.loads(outline)):
             load(_built(part, content, at))
 
+    @property
+    def follows_rounds(self) -> bool:
+        """Whether after_round() does anything."""
+        return any(after is not None for _, _, after in self._parts)
+
     def after_round(self) -> None:
         """A round was applied."""
         for _, _, after in self._parts:

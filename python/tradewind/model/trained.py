@@ -280,8 +280,9 @@ class Trained:
         self._take(round, restored)
         if not restored:
             self._schedule.step()
-            with self.committed():
-                self.extra.after_round()
+            if self.extra.follows_rounds:  # the context copies the model
+                with self.committed():
+                    self.extra.after_round()
 
     def _take(self, round: int, restored: bool) -> None:
         if restored or not self._rule.is_foreign:
