@@ -5,7 +5,7 @@
     PYTHONPATH=build/python /usr/bin/python3 bench/modes.py --grid --json
 
 Python peers (TLS), each on a host of a tw-wan bed. Their work is to sleep, as on machines of their own: peers
-that compute would share the cores of this one. Each parameter is averaged after `steps` steps. A round has
+that compute would share the cores of this one. In local and streaming the optimizer's steps are slept, too. Each parameter is averaged after `steps` steps. A round has
 as many, or an F-th in streaming, where it averages one of F fragments; a peer does that as one microbatch.
 utilisation: work done by all peers, over what they could have done in the time of the rounds; the
 first ones do not count. bound: the same where a round costs its work, or a ring's all-reduce at the rate of
@@ -36,19 +36,33 @@ SKIPPED = 3  # averagings of each parameter at the beginning
 GRID = {"mbit_s": (50, 200, 1000), "steps": (8, 32, 128), "mode": ("sync", "delayed", "local", "streaming")}
 
 
-def peer(folder, work_s, parameters):
-    """A loop until the end of the run."""
+class Slept(torch.optim.Optimizer):
+    """Its step is part of the time that the loop sleeps: one value in a thousand changes."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {"lr": 1e-3})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for one in group["params"]:
+                one[::1000] -= group["lr"]
+
+
+def peer(folder, work_s, parameters, steps_here):
+    """A loop until the end of the run. steps_here: its own optimizer steps in the peer."""
     torch.set_num_threads(1)
     model = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(parameters))])
     gradient = torch.full((parameters,), 1e-3)
     run = tradewind.join(folder / "run.yaml", run=folder / "token", out=folder / "out")
-    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-3), batch_size=1)
+    inner = Slept(model.parameters()) if steps_here else torch.optim.SGD(model.parameters(), lr=1e-3)
+    opt = run.optimizer(model, inner, batch_size=1)
     run.start()
     while not run.finished:
         time.sleep(work_s)
         model[0].grad = gradient
         opt.step()
-        opt.zero_grad()
+        opt.zero_grad(set_to_none=True)
     return run.exit_code
 
 
@@ -107,6 +121,7 @@ def measure(arguments, cell):
             addresses = {host["name"]: host["address"] for host in json.loads(shown.stdout)["hosts"]}
             work_s = cell["steps"] * arguments.step_s / turns
             command = ["--peer", folder, "--work-s", work_s, "--parameters", arguments.parameters]
+            command += ["--mode", cell["mode"]]
             peers = [start(folder, n, addresses, command) for n in range(1, arguments.peers + 1)]
             codes = [process.wait(arguments.limit_s) for process in peers]
             if any(codes):
@@ -139,7 +154,9 @@ def main():
     parser.add_argument("--work-s", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peer:
-        return peer(arguments.peer, arguments.work_s, arguments.parameters)
+        return peer(
+            arguments.peer, arguments.work_s, arguments.parameters, arguments.mode[0] in ("local", "streaming")
+        )
     one = {"mbit_s": (arguments.mbit_s,), "steps": (arguments.steps,), "mode": arguments.mode}
     axes = GRID if arguments.grid else one
     cells = []

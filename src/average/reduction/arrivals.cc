@@ -13,9 +13,14 @@ Blob KeptContributions::find(PeerId peer, std::uint32_t slot, std::uint64_t segm
   return it == slots_.end() ? Blob() : it->second.pieces[segment];
 }
 
+bool KeptContributions::has(PeerId peer, std::uint32_t slot, std::uint64_t segment) const {
+  const auto it = slots_.find({peer, slot});
+  return it != slots_.end() && !it->second.pieces[segment].empty();
+}
+
 void KeptContributions::put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece,
                             double squares) {
-  TW_CHECK(!piece.empty() && find(peer, slot, segment).empty());
+  TW_CHECK(!piece.empty() && !has(peer, slot, segment));
   Slot& kept = slots_[{peer, slot}];
   const std::uint64_t added = piece.size() + (kept.pieces.empty() ? slot_bytes(segments_) : 0);
   bytes_[peer] += added;

@@ -20,6 +20,8 @@ class KeptContributions {
   /// Empty if it is not here.
   Blob find(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
 
+  bool has(PeerId peer, std::uint32_t slot, std::uint64_t segment) const;
+
   /// squares: sum of the squares of its values, if needed.
   void put(PeerId peer, std::uint32_t slot, std::uint64_t segment, Blob piece, double squares = 0);
 

@@ -181,7 +181,7 @@ Status Reduction::on_scatter(PeerId from, const wire::Scatter& scatter) {
   };
   if (slot >= wire::kMostSlots)
     return Error{fmt::format("{}: slots end at {}", name(), wire::kMostSlots - 1)};
-  if (!kept_.find(from, slot, segment).empty()) return Error{name() + ": sent twice"};
+  if (kept_.has(from, slot, segment)) return Error{name() + ": sent twice"};
   const bool asked_for = layout_.is_addend(from, slot, segment);
   const std::uint64_t vector = encoded_bytes(options_.codec, geometry());
   const std::uint64_t bound = kEarlyVectors * (vector + KeptContributions::slot_bytes(geometry().segments()));
@@ -243,7 +243,7 @@ bool Reduction::is_mine(const Input& input) const {
 
 bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
   if (input.peer == options_.self) return is_mine(input);
-  return !kept_.find(input.peer, input.slot, segment).empty();
+  return kept_.has(input.peer, input.slot, segment);
 }
 
 // Empty when it is unfit. Without the number of samples, a sum was not judged when it came.
@@ -438,23 +438,27 @@ std::map<PeerId, StallCause> Reduction::owing() const {
 std::vector<Reduction::Debt> Reduction::debts() const {
   if (!plan_ || !layout_.site()) return {};
   std::map<PeerId, Debt> contributions, results;
-  const auto count = [](std::map<PeerId, Debt>& debts, const Debt& kind, bool here) {
-    Debt& debt = debts.try_emplace(kind.peer, kind).first->second;
+  const auto count = [](Debt& debt, bool here) {
     ++debt.all;
     debt.here += here ? 1 : 0;
   };
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
-    const bool sealed = mean_.has(s);
-    const bool from_root = layout_.owns(s) || layout_.owner(*layout_.site(), s) == layout_.root(s);
-    if (!layout_.is_root(s) && from_root) count(results, Debt{layout_.root(s)}, sealed);
-    if (layout_.own_group() == nullptr || !layout_.owns(s)) continue;
-    for (const Input& input : layout_.own_group()->inputs) {
-      if (input.peer == options_.self) continue;
-      count(contributions, Debt{input.peer, true}, sealed || !site_sums_[s].empty() || is_here(input, s));
+  const Group* own = layout_.own_group();
+  for (std::size_t i = 0; own != nullptr && i < own->inputs.size(); ++i) {
+    const Input& input = own->inputs[i];
+    if (input.peer == options_.self) continue;
+    Debt& debt = contributions.try_emplace(input.peer, Debt{input.peer, true}).first->second;
+    for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+      if (layout_.owns(s)) count(debt, mean_.has(s) || !site_sums_[s].empty() || is_here(input, s));
     }
   }
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    const bool from_root = layout_.owns(s) || layout_.owner(*layout_.site(), s) == layout_.root(s);
+    if (!layout_.is_root(s) && from_root)
+      count(results.try_emplace(layout_.root(s), Debt{layout_.root(s)}).first->second, mean_.has(s));
+  }
   std::vector<Debt> debts;
-  for (const auto& [peer, debt] : contributions) debts.push_back(debt);
+  for (const auto& [peer, debt] : contributions)
+    if (debt.all > 0) debts.push_back(debt);
   for (const auto& [peer, debt] : results) debts.push_back(debt);
   return debts;
 }

@@ -50,6 +50,7 @@ struct PeerSpec {
   double samples_per_s = 50;
   Capacity line;
   std::uint64_t grain = 1;  ///< microbatches at once
+  Duration job{};           ///< each job of its compute thread takes this on top; 0: as is usual
 
   static PeerSpec draw(Prng& random, const SiteSpec& site, int number);
 };

@@ -93,6 +93,12 @@ class World::Witness final : public train::SessionObserver {
 };
 
 struct World::Node {
+  static Pace pace_of(const PeerSpec& made) {
+    Pace pace{.weight_per_s = made.samples_per_s};
+    if (made.job > Duration{}) pace.least = made.job;
+    return pace;
+  }
+
   Node(World& world, PeerId id, const PeerSpec& made, std::unique_ptr<VirtualFiles> disk_files, Part played)
       : self(id),
         part(played),
@@ -104,7 +110,7 @@ struct World::Node {
         door(
             *files, world.store_, [&world, id] { return world.stores_.is_closed(id); },
             mix(world.options_.seed, id.value)),
-        compute(process, Pace{.weight_per_s = made.samples_per_s}, mix(world.options_.seed, 2 * id.value)),
+        compute(process, pace_of(made), mix(world.options_.seed, 2 * id.value)),
         disk(process, Pace{.least = std::chrono::milliseconds(1)},
              mix(world.options_.seed, 2 * id.value + 1)),
         events(id, world.history_, played == Part::twin ? kNoTap : world.tap_),

@@ -170,7 +170,7 @@ void Recovery::go_on_from(const sync::Replica::Tip& tip) {
 // way, so that it is one step: no decision of the round that it leaves comes between.
 bool Recovery::can_begin_anew() const {
   const bool has_state =
-      replica_.state() == sync::Replica::State::current && core_.worker.updates_under_way() == 0;
+      replica_.state() == sync::Replica::State::current && !core_.worker.is_updating();
   const bool may_settle = !core_.worker.has_moved_on() || core_.worker.state() == Worker::State::idle;
   return has_state && may_settle && !core_.worker.is_computing() &&
          !goes_before(core_.swarm.view().best_told(), rank_of(replica_.tip()->record));

@@ -111,7 +111,7 @@ void Worker::add(const WorkDone& did, Duration took, Done& done) const {
 void Worker::move_on() {
   moved_to_ = Digest{};
   const Wait what{.kind = Wait::Kind::applying, .round = round_ - std::min<Round>(round_, 1)};
-  learner_->move_on(queued<Digest>(State::applying, what, [this](const Digest& parameters, Duration) {
+  learner_->move_on(queued<Digest>(State::moving_on, what, [this](const Digest& parameters, Duration) {
     if (moved_to_) moved_to_ = parameters;
   }));
 }
@@ -169,7 +169,7 @@ wire::Presence Worker::presence(Instant now) const {
 
 // Or the copy before it takes long.
 bool Worker::has_late_update(Instant now) const {
-  if (updates_under_way() == 0) return false;
+  if (!is_updating()) return false;
   const OwnWork& work = surroundings_.waits.compute();
   return now - work.since() > std::max<Duration>(kAwayAfter, kUsualSteps * work.usual(work.current().kind));
 }
@@ -214,7 +214,7 @@ void Worker::freeze(const wire::Record& record, std::function<void(const Learner
 
 void Worker::freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
   OwnWork& disk = surroundings_.waits.disk();
-  const bool stands_still = updates_under_way() == 0 && !is_taking_over();
+  const bool stands_still = !is_updating() && !is_taking_over();
   if (!stands_still || disk.current().kind != Wait::Kind::nothing) return freeze(record, std::move(done));
   disk.submitted(surroundings_.clock.now(), freezing(record, size()));
   const auto finished = [this, alive = std::weak_ptr<int>(alive_), done = std::move(done)](

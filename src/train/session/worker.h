@@ -27,6 +27,7 @@ class Worker {
     collecting,  ///< what the model has of a sum
     away,        ///< the compute thread belongs to a program and has not come back
     applying,    ///< the update of a round that this peer took part in
+    moving_on,   ///< with overlap: the update that is late
     replaying,   ///< the update of a round that it missed
     freezing,
     restoring,
@@ -51,7 +52,11 @@ class Worker {
 
   bool is_computing() const { return jobs(State::computing) > 0; }
 
+  /// Of records, in the order of which they were given.
   std::size_t updates_under_way() const { return jobs(State::applying); }
+
+  /// The state is about to change by an update, also by one that is late.
+  bool is_updating() const { return jobs(State::applying) + jobs(State::moving_on) > 0; }
 
   /// Where the thread is, as others have to know. Its updates decide: they wait for it, or one takes long.
   wire::Presence presence(Instant now) const;
@@ -63,7 +68,7 @@ class Worker {
   std::optional<Instant> paused_since() const { return paused_since_; }
 
   /// No update of its own is under way, and the compute thread is not away.
-  bool stands_ready() const { return updates_under_way() == 0 && jobs(State::away) == 0; }
+  bool stands_ready() const { return !is_updating() && jobs(State::away) == 0; }
 
   /// With overlap: the state is, or will be, beyond that after the last record (Learner::move_on).
   bool has_moved_on() const { return moved_to_ || learner_->has_moved_on(); }

@@ -319,5 +319,17 @@ TEST_F(WorkerTest, is_away_while_an_update_takes_longer_than_usual) {
   EXPECT_EQ(wire::Presence::full, worker.presence(clock.time)) << "two means wait";
 }
 
+TEST_F(WorkerTest, has_room_for_an_update_behind_one_that_is_late) {
+  worker.open(4);
+  swarm::WorkItem ahead = item_of(5, 8);
+  ahead.moved_on = true;
+  worker.work(ahead, [](const WorkDone&) {});
+  EXPECT_EQ(Worker::State::moving_on, worker.state());
+  EXPECT_FALSE(worker.stands_ready());
+  worker.apply({record_of(4), {}}, [](const Digest&, Duration) {});
+  EXPECT_EQ(1U, worker.updates_under_way());
+  EXPECT_EQ(wire::Presence::here, worker.presence(clock.time)) << "the mean of one record waits";
+}
+
 }  // namespace
 }  // namespace tw::train
