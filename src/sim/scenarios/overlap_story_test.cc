@@ -16,14 +16,18 @@ constexpr Round kRounds = 10;
 constexpr Duration kJob = 100ms;
 constexpr std::uint64_t kFloats = 4096, kSegment = 16, kScale = 1000;
 
-/// Three peers that train copies in streaming. job: what each job of a compute thread takes.
+/// Three peers that train copies in streaming. job: what each job of the first one's compute thread takes;
+/// others: of theirs.
 class Overlap {
  public:
-  Overlap(Duration job, double mbit, codec::Codec codec, std::uint64_t fragments)
+  Overlap(Duration job, Duration others, double mbit, codec::Codec codec, std::uint64_t fragments)
       : bytes_per_s_(mbit * kMbit), codec_(codec), fragments_(fragments), world_(options(codec, fragments)) {
     world_.watch([this](PeerId, const world::Event& event) { on_event(event); });
     for (int i = 0; i < 3; ++i)
-      world_.add_peer({.samples_per_s = 400, .line = {mbit * kMbit, mbit * kMbit}, .grain = 4, .job = job});
+      world_.add_peer({.samples_per_s = 400,
+                       .line = {mbit * kMbit, mbit * kMbit},
+                       .grain = 4,
+                       .job = i == 0 ? job : others});
     world_.run_until(Scheduler::kStart + 300s);
     world_.finish();
     world_.watch({});
@@ -83,7 +87,7 @@ class Overlap {
 
 TEST(OverlapStory, keeps_peers_whose_updates_outlast_the_averaging) {
   for (const Duration job : {50ms, 200ms, 400ms}) {
-    const Overlap run(job, 1000, codec::Codec::int8, 2);
+    const Overlap run(job, 1ms, 1000, codec::Codec::int8, 2);
     EXPECT_EQ(run.rounds(), kRounds);
     EXPECT_EQ(run.lost(), 0) << to_seconds(job);
     EXPECT_EQ(run.fewest_members(), 3) << to_seconds(job);
@@ -94,13 +98,13 @@ TEST(OverlapStory, keeps_peers_whose_updates_outlast_the_averaging) {
 constexpr double kLatency_s = 0.08;
 
 TEST(OverlapStory, collects_a_contribution_while_the_round_before_is_averaged) {
-  const Overlap run(kJob, 100, codec::Codec::fp32, 1);
+  const Overlap run(kJob, kJob, 100, codec::Codec::fp32, 1);
   for (Round round = 4; round < kRounds; ++round)
     EXPECT_LE(run.averaging_s(round), run.bound_s() + kLatency_s) << "round " << round;
 }
 
 TEST(OverlapStory, keeps_losses_of_a_fragment_while_the_next_one_is_averaged) {
-  const Overlap run(kJob, 40, codec::Codec::int8, 2);
+  const Overlap run(kJob, kJob, 40, codec::Codec::int8, 2);
   for (Round round = 4; round < kRounds; ++round) {
     EXPECT_LE(run.averaging_s(round), run.bound_s() + kLatency_s) << "round " << round;
     EXPECT_LE(run.idle_s(round - 1), to_seconds(kJob) * 1.2 + kLatency_s) << "one job, which takes the mean";
