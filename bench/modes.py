@@ -5,8 +5,9 @@
     PYTHONPATH=build/python /usr/bin/python3 bench/modes.py --grid --json
 
 Python peers (TLS), each on a host of a tw-wan bed. Their work is to sleep, as on machines of their own: peers
-that compute would share the cores of this one. In local and streaming the optimizer's steps are slept, too. Each parameter is averaged after `steps` steps. A round has
-as many, or an F-th in streaming, where it averages one of F fragments; a peer does that as one microbatch.
+that compute would share the cores of this one. In local and streaming the optimizer's steps are slept, too.
+Each parameter is averaged after `steps` steps. A round has as many, or an F-th in streaming, where it
+averages one of F fragments; a peer does that as one microbatch.
 utilisation: work done by all peers, over what they could have done in the time of the rounds; the
 first ones do not count. bound: the same where a round costs its work, or a ring's all-reduce at the rate of
 the links (of contributions in the codec, and of a mean in int8 where that is int4), whichever is longer (sync
@@ -154,9 +155,8 @@ def main():
     parser.add_argument("--work-s", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peer:
-        return peer(
-            arguments.peer, arguments.work_s, arguments.parameters, arguments.mode[0] in ("local", "streaming")
-        )
+        steps_here = arguments.mode[0] in ("local", "streaming")
+        return peer(arguments.peer, arguments.work_s, arguments.parameters, steps_here)
     one = {"mbit_s": (arguments.mbit_s,), "steps": (arguments.steps,), "mode": arguments.mode}
     axes = GRID if arguments.grid else one
     cells = []

@@ -60,6 +60,12 @@ SyntheticModel model_of(const WorldOptions& options, const StoreFaults& stores, 
   return model;
 }
 
+Pace pace_of(const PeerSpec& made) {
+  Pace pace{.weight_per_s = made.samples_per_s};
+  if (made.job > Duration{}) pace.least = made.job;
+  return pace;
+}
+
 }  // namespace
 
 /// One peer's word, passed on to the checkers.
@@ -93,12 +99,6 @@ class World::Witness final : public train::SessionObserver {
 };
 
 struct World::Node {
-  static Pace pace_of(const PeerSpec& made) {
-    Pace pace{.weight_per_s = made.samples_per_s};
-    if (made.job > Duration{}) pace.least = made.job;
-    return pace;
-  }
-
   Node(World& world, PeerId id, const PeerSpec& made, std::unique_ptr<VirtualFiles> disk_files, Part played)
       : self(id),
         part(played),

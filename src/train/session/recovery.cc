@@ -169,8 +169,7 @@ void Recovery::go_on_from(const sync::Replica::Tip& tip) {
 // This peer has the state, and no member is left to decide the next record. It waits for the microbatch under
 // way, so that it is one step: no decision of the round that it leaves comes between.
 bool Recovery::can_begin_anew() const {
-  const bool has_state =
-      replica_.state() == sync::Replica::State::current && !core_.worker.is_updating();
+  const bool has_state = replica_.state() == sync::Replica::State::current && !is_updating(core_.worker);
   const bool may_settle = !core_.worker.has_moved_on() || core_.worker.state() == Worker::State::idle;
   return has_state && may_settle && !core_.worker.is_computing() &&
          !goes_before(core_.swarm.view().best_told(), rank_of(replica_.tip()->record));

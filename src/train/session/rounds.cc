@@ -79,7 +79,7 @@ std::optional<std::vector<average::Averager::Refused>> Rounds::open() {
   core_.worker.open(step_.round);
   began_at_ = core_.clock.now();
   if (core_.worker.done().since != Instant{}) began_at_ = core_.worker.done().since;
-  if (replica.tip() && !core_.worker.is_updating())
+  if (replica.tip() && !is_updating(core_.worker))
     core_.events.emit({.phase = Phase::accumulate, .round = step_.round});
   std::vector<average::Averager::Refused> refused = averager_.open(core_.clock.now(), step_);
   report_probe();

@@ -269,8 +269,8 @@ void Session::act(const swarm::Ended& ended) {
 // ---- the end
 
 void Session::finish_when_done() {
-  if (!core_.departure.at_the_end() || core_.departure.has_last_jobs() ||
-      core_.worker.is_updating() || recovery_.replica().is_catching_up())
+  if (!core_.departure.at_the_end() || core_.departure.has_last_jobs() || is_updating(core_.worker) ||
+      recovery_.replica().is_catching_up())
     return;
   // A peer that missed the last decision cannot fetch it once all have left. A peer that says so may have a
   // busy thread before it asks.

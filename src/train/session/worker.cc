@@ -169,7 +169,7 @@ wire::Presence Worker::presence(Instant now) const {
 
 // Or the copy before it takes long.
 bool Worker::has_late_update(Instant now) const {
-  if (!is_updating()) return false;
+  if (!is_updating(*this)) return false;
   const OwnWork& work = surroundings_.waits.compute();
   return now - work.since() > std::max<Duration>(kAwayAfter, kUsualSteps * work.usual(work.current().kind));
 }
@@ -214,7 +214,7 @@ void Worker::freeze(const wire::Record& record, std::function<void(const Learner
 
 void Worker::freeze_soon(const wire::Record& record, std::function<void(const Learner::Image&)> done) {
   OwnWork& disk = surroundings_.waits.disk();
-  const bool stands_still = !is_updating() && !is_taking_over();
+  const bool stands_still = !is_updating(*this) && !is_taking_over();
   if (!stands_still || disk.current().kind != Wait::Kind::nothing) return freeze(record, std::move(done));
   disk.submitted(surroundings_.clock.now(), freezing(record, size()));
   const auto finished = [this, alive = std::weak_ptr<int>(alive_), done = std::move(done)](

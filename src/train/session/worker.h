@@ -55,9 +55,6 @@ class Worker {
   /// Of records, in the order of which they were given.
   std::size_t updates_under_way() const { return jobs(State::applying); }
 
-  /// The state is about to change by an update, also by one that is late.
-  bool is_updating() const { return jobs(State::applying) + jobs(State::moving_on) > 0; }
-
   /// Where the thread is, as others have to know. Its updates decide: they wait for it, or one takes long.
   wire::Presence presence(Instant now) const;
 
@@ -68,7 +65,7 @@ class Worker {
   std::optional<Instant> paused_since() const { return paused_since_; }
 
   /// No update of its own is under way, and the compute thread is not away.
-  bool stands_ready() const { return !is_updating() && jobs(State::away) == 0; }
+  bool stands_ready() const;
 
   /// With overlap: the state is, or will be, beyond that after the last record (Learner::move_on).
   bool has_moved_on() const { return moved_to_ || learner_->has_moved_on(); }
@@ -177,5 +174,12 @@ class Worker {
   std::optional<Digest> moved_to_;  ///< since move_on(); zero until it is known
   double samples_per_s_ = 0;
 };
+
+/// The state is about to change by an update, also by one that is late.
+inline bool is_updating(const Worker& worker) {
+  return worker.jobs(Worker::State::applying) + worker.jobs(Worker::State::moving_on) > 0;
+}
+
+inline bool Worker::stands_ready() const { return !is_updating(*this) && jobs(State::away) == 0; }
 
 }  // namespace tw::train
