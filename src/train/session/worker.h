@@ -52,7 +52,7 @@ class Worker {
 
   bool is_computing() const { return jobs(State::computing) > 0; }
 
-  /// Of records, in the order of which they were given.
+  /// Updates with the means of records. The late one is another job.
   std::size_t updates_under_way() const { return jobs(State::applying); }
 
   /// Where the thread is, as others have to know. Its updates decide: they wait for it, or one takes long.
