@@ -171,6 +171,11 @@ function next(plan) {
   return part.element;
 }
 
+/// How the run averages, and why so.
+function averaging({ mode, averaging: { codec, round_samples, reasons } }) {
+  return [`Mode ${mode} in ${codec}, ${plural(round_samples, "sample")} a round.`, ...reasons].join(" ");
+}
+
 function notes(plan) {
   const part = panel("notes", "What it rests on", "");
   const search = plan.method
@@ -184,6 +189,7 @@ function notes(plan) {
       : "No machine of this plan is taken: checkpoints are for accidents alone.";
   part.body.append(
     h("p", {}, `${search} ${pause}`),
+    h("p", {}, averaging(plan)),
     h(
       "ul",
       { class: "plain-list" },

@@ -68,11 +68,15 @@ Result<Given> sort_words(const std::vector<std::string>& words) {
   return given;
 }
 
-/// What a run of the profiled model needs.
-Result<measure::Needs> needs_of(const std::string& profile) {
-  if (profile.empty()) return measure::Needs{};
+/// A model without a name where no profile is given.
+Result<plan::ModelProfile> model_of(const std::string& profile) {
+  if (profile.empty()) return plan::ModelProfile{};
   TW_TRY(const auto text, read_text_file(profile));
-  TW_TRY(const auto model, plan::read_profile(profile, text));
+  return plan::read_profile(profile, text);
+}
+
+/// What a run of the profiled model needs.
+measure::Needs needs_of(const plan::ModelProfile& model) {
   const auto bytes = [](double mb) {
     return mb > 0 ? std::optional(static_cast<std::uint64_t>(mb * 1e6)) : std::nullopt;
   };
@@ -179,11 +183,11 @@ int doctor(const DoctorArguments& arguments) {
     return complain(addresses.error().message, kUsage);
   auto network = open_doctor_network(arguments, given.value().token);
   if (!network) return complain(network.error().message, kUsage);
-  auto needed = needs_of(given.value().profile);
-  if (!needed) return complain(needed.error().message, kUsage);
+  const auto model = model_of(given.value().profile);
+  if (!model) return complain(model.error().message, kUsage);
   const auto rendezvous = rendezvous_of(arguments);
   if (!rendezvous) return complain(rendezvous.error().message, kUsage);
-  measure::Needs& needs = needed.value();
+  measure::Needs needs = needs_of(model.value());
   needs.peers = network.value().peers();
 
   Findings findings(arguments.json);
@@ -196,6 +200,8 @@ int doctor(const DoctorArguments& arguments) {
   findings.add(look_at_notices());
   if (!rendezvous.value().empty()) findings.add(look_at_rendezvous(rendezvous.value()));
   for (Finding& finding : network.value().look()) findings.add(std::move(finding));
+  const auto samples = static_cast<double>(train::RunOptions().batch.size.value_or(0));  // a run's usual ones
+  if (auto mode = network.value().look_at_mode(model.value(), samples)) findings.add(*std::move(mode));
   return findings.finish();
 }
 

@@ -7,12 +7,14 @@
 #include "base/result.h"
 #include "base/text/write_file.h"
 #include "cli/commands.h"
+#include "cli/plan/plan_sources.h"
 #include "cli/plan/price_age.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
 #include "host/system/calendar.h"
 #include "plan/advise/comparison.h"
+#include "plan/advise/mode_plan.h"
 #include "plan/output/plan_picture.h"
 #include "plan/output/recommendation_text.h"
 
@@ -49,21 +51,33 @@ Result<plan::Job> job_of(const PlanArguments& arguments) {
   return job;
 }
 
-Result<plan::Recommendation> plan_of(const PlanArguments& arguments, const plan::Job& job,
-                                     const plan::MarketSpace& market) {
+Result<plan::ModePlan> plan_of(const PlanArguments& arguments, const plan::Job& job,
+                               const PlanKnowledge& known) {
+  const std::int64_t now_unix_s = host::now_unix_s();
   if (arguments.method.empty()) {
     ProgressLine line;
     int searches = 0;
     double before = 1;
-    return recommend(job, market, host::now_unix_s(), [&](double share) {
-      if (share < before) ++searches;
-      before = share;
-      line.show(fmt::format("search {} for machines: {:.0f} % of its steps, at most", searches, 100 * share),
-                0);
-    });
+    const plan::Knowledge knowledge = known.knowledge();
+    return plan::recommend_with_mode(
+        {.job = job,
+         .workload = known.workload,
+         .knowledge = knowledge,
+         .market_of = [&](const plan::Job& one) { return market_for(known, one, false); },
+         .now_unix_s = now_unix_s,
+         .told =
+             [&](double share) {
+               if (share < before) ++searches;
+               before = share;
+               line.show(fmt::format("search {} for machines: {:.0f} % of its steps, at most", searches,
+                                     100 * share),
+                         0);
+             }});
   }
   TW_TRY(const auto method, plan::parse_method(arguments.method));
-  return plan::recommend_by(method, job, market, host::now_unix_s());
+  TW_TRY(auto market, market_for(known, job, true));
+  TW_TRY(auto plan, plan::recommend_by(method, job, market, now_unix_s));
+  return plan::ModePlan{job, std::move(market), std::move(plan)};
 }
 
 int plan_job(const PlanArguments& arguments) {
@@ -71,27 +85,30 @@ int plan_job(const PlanArguments& arguments) {
     return complain("--method " + plan::parse_method(arguments.method).error().message, kUsage);
   const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
-  const auto market =
-      market_for(arguments.job, job.value(), arguments.sources, {}, !arguments.method.empty());
+  const auto known = knowledge_for(arguments.job, job.value(), arguments.sources, {});
+  if (!known) return complain(known.error().message, kUsage);
+  const auto market = market_for(known.value(), job.value(), !arguments.method.empty());
   if (!market) return complain(market.error().message, kUsage);
-  const auto plan = plan_of(arguments, job.value(), market.value());
-  if (!plan) return complain(arguments.job + ": " + plan.error().message, kFailed);
-  if (const Status done = write_files(job.value(), market.value(), plan.value(), arguments.out); !done)
+  const auto planned = plan_of(arguments, job.value(), known.value());
+  if (!planned) return complain(arguments.job + ": " + planned.error().message, kFailed);
+  const plan::ModePlan& made = planned.value();
+  if (const Status done = write_files(made.job, made.market, made.plan, arguments.out); !done)
     return complain(done.error().message, kFailed);
   const std::string plan_file = plan_file_in(arguments.out);
-  print_out("{}", arguments.json ? to_json(job.value(), plan.value(), plan_file)
-                                 : to_text(job.value(), plan.value()));
+  print_out("{}", arguments.json ? to_json(made.job, made.plan, plan_file) : to_text(made.job, made.plan));
   if (!arguments.json)
     print_out("\n{0}{1}, {2}/plan.html and {2}/plan.svg are written; next: {3}\n",
-              price_age_line(market.value(), plan.value(), host::now_unix_s()), plan_file, arguments.out,
-              next_command(job.value(), plan.value(), plan_file));
+              price_age_line(made.market, made.plan, host::now_unix_s()), plan_file, arguments.out,
+              next_command(made.job, made.plan, plan_file));
   return kDone;
 }
 
 int compare_methods(const PlanArguments& arguments) {
   const auto job = job_of(arguments);
   if (!job) return complain(job.error().message, kUsage);
-  const auto market = market_for(arguments.job, job.value(), arguments.sources, {}, true);
+  const auto known = knowledge_for(arguments.job, job.value(), arguments.sources, {});
+  if (!known) return complain(known.error().message, kUsage);
+  const auto market = market_for(known.value(), job.value(), true);
   if (!market) return complain(market.error().message, kUsage);
   const auto rows = plan::compare(job.value(), market.value(), host::now_unix_s());
   if (!rows) return complain(arguments.job + ": " + rows.error().message, kFailed);
@@ -102,7 +119,8 @@ int compare_methods(const PlanArguments& arguments) {
 }  // namespace
 
 void describe_plan(CLI::App& app, PlanArguments& arguments) {
-  CLI::App* command = app.add_subcommand("plan", "Choose machines for a job by price and speed");
+  CLI::App* command =
+      app.add_subcommand("plan", "Choose machines, mode, codec and batch for a job by price and speed");
   command->add_option("JOB", arguments.job, "YAML: model, samples, goal, limits (docs/planner.md)")
       ->required();
   command->add_flag("--json", arguments.json, "print one JSON object instead of a table");

@@ -28,8 +28,8 @@ int predict_sweep(const PredictArguments& arguments, const plan::Workload& workl
 }
 
 int predict_each_mode(const PredictArguments& arguments, const plan::Workload& workload,
-                      const std::vector<plan::PeerGroup>& peers) {
-  const auto points = predict_modes(workload, peers);
+                      const plan::ClusterFile& cluster) {
+  const auto points = predict_modes(cluster, workload, cluster.peers);
   if (!points) return complain(arguments.cluster + ": " + points.error().message, kUsage);
   print_out("{}", arguments.json ? to_json(points.value()) : to_text(points.value()));
   return kDone;
@@ -58,7 +58,7 @@ int predict_cluster(const PredictArguments& arguments) {
   for (plan::PeerGroup& group : peers)
     if (const auto offer = offer_for(group, prices)) group.gpu_memory_gib = offer->gpu_memory_gib;
   if (!arguments.sweep.empty()) return predict_sweep(arguments, workload.value(), peers, prices);
-  if (arguments.modes) return predict_each_mode(arguments, workload.value(), peers);
+  if (arguments.modes) return predict_each_mode(arguments, workload.value(), cluster.value());
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
   const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);

@@ -20,14 +20,16 @@ ReplanAnswer replan_now(const ReplanArguments& arguments) {
     return {Error{arguments.plan + ": expected job: JOB.yaml, which tw plan writes"}, kUsage};
   const std::string file =
       (std::filesystem::path(arguments.plan).parent_path() / plan.value().job).lexically_normal().string();
-  const auto job = read_job_file(file);
+  auto job = read_job_file(file);
   if (!job) return {job.error(), kUsage};
+  job = with_settings(std::move(job).value(), plan.value().settings);
   auto progress = progress_in(arguments.logs, host::now_unix_s());
   if (!progress) return {progress.error(), kUsage};
   plan::note_unanswered(progress.value().zones, arguments.asked);
   const auto& peers = plan.value().peers;
-  const auto market = market_for(file, job.value(), arguments.sources, peers,
-                                 !std::all_of(peers.begin(), peers.end(), plan::trains));
+  const auto known = knowledge_for(file, job.value(), arguments.sources, peers);
+  if (!known) return {known.error(), kUsage};
+  const auto market = market_for(known.value(), job.value(), !std::ranges::all_of(peers, plan::trains));
   if (!market) return {market.error(), kUsage};
   auto next = plan::replan({.job = job.value(),
                             .market = market.value(),

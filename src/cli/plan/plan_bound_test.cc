@@ -3,7 +3,10 @@
 
 #include "base/prng.h"
 #include "plan/model/round_time.h"
+#include "plan/output/prediction_modes.h"
+#include "swarm/leases/batch_choice.h"
 #include "swarm/shares/bound.h"
+#include "train/run/run.h"
 
 /// plan/ may not see average/, and counts peers by groups: both must mean the same bound.
 namespace tw::cli {
@@ -59,6 +62,35 @@ TEST(PlanBound, is_that_of_averaging) {
     const double planned = wire_seconds(workload, b.peers, b.network);
     EXPECT_NEAR(planned, swarm::bound_seconds(200'000'000, b.participants), 1e-6 * planned)
         << "seed " << seed << ": " << to_string(b.peers);
+  }
+}
+
+TEST(PlanBound, of_what_is_left_open_is_the_default_of_a_run) {
+  const train::BatchOptions batch;
+  EXPECT_EQ(plan::kUsualBatch, static_cast<double>(batch.size.value()));
+  EXPECT_EQ(plan::kMostBatch, static_cast<double>(batch.bounds.most));
+  EXPECT_EQ(plan::kFragments, train::ModeOptions().fragments);
+}
+
+TEST(PlanBound, of_a_batch_is_what_leaders_choose_who_measure_what_was_predicted) {
+  plan::NamedWork work;
+  work.target_batch_size = 64;
+  const plan::Workload workload{.model = plan::Models::built_in().find("CONV").value()};
+  const auto points =
+      predict_modes(work, workload, plan::parse_peers("4xT4@gc:us;4xT4@gc:eu").value()).value();
+  ASSERT_EQ(points.size(), 8U);
+  for (std::size_t at = 4; at < points.size(); ++at) {
+    const bool overlap = points[at].mode == "delayed" || points[at].mode == "streaming";
+    const swarm::TargetBatch batch{.target_batch_size = 64,
+                                   .microbatch = 1,
+                                   .overlap = overlap,
+                                   .chosen = swarm::BatchBounds{64, 1'000'000}};
+    wire::BatchChoice measured{.samples = 64,
+                               .averaging_s = points[at].prediction.comm_s.value,
+                               .samples_per_s = points[at].prediction.local_sps.value};
+    for (int round = 0; round < 30; ++round) measured.samples = next_batch_size(measured, batch);
+    EXPECT_NEAR(static_cast<double>(measured.samples) / points[at].round_samples, 1, swarm::kDamping)
+        << points[at].mode;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/result.h"
+#include "base/text/text_file.h"
 #include "cli/plan/own_lives.h"
 
 namespace tw::cli {
@@ -23,33 +24,40 @@ Result<plan::Job> read_job_file(const std::string& file) {
   if (!job) return job.error();
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
   job.value().file = path.string();
-  if (!job.value().run.empty())
-    job.value().run = (path.parent_path() / job.value().run).lexically_normal().string();
+  if (job.value().run.empty()) return job;
+  job.value().run = (path.parent_path() / job.value().run).lexically_normal().string();
+  // tw up names what is wrong with it.
+  if (const auto run = read_text_file(job.value().run, kMostYamlBytes))
+    take_run_file(job.value(), run.value());
   return job;
 }
 
-Result<plan::MarketSpace> market_for(const std::string& file, const plan::Job& job,
-                                     const PlanSources& sources, const std::vector<plan::PlannedGroup>& plan,
-                                     bool idle_anchors) {
-  TW_TRY(const auto workload, workload_of(job, file));
-  TW_TRY(const auto at_hand, price_sources(sources.market));
-  TW_TRY(const auto network, network_at_hand(sources.profile));
-  std::vector<market::Offer> offers = at_hand.offers;
-  for (market::Offer& gone : offers_of(plan, offers)) offers.push_back(std::move(gone));
-  std::vector<market::Lived> seen;
+Result<PlanKnowledge> knowledge_for(const std::string& file, const plan::Job& job, const PlanSources& sources,
+                                    const std::vector<plan::PlannedGroup>& plan) {
+  PlanKnowledge known{.file = file};
+  TW_TRY(known.workload, workload_of(job, file));
+  TW_TRY(auto at_hand, price_sources(sources.market));
+  TW_TRY(known.network, network_at_hand(sources.profile));
+  known.offers = std::move(at_hand.offers);
+  for (market::Offer& gone : offers_of(plan, known.offers)) known.offers.push_back(std::move(gone));
   for (const std::string& folder : sources.learn) {
     TW_TRY(const auto lives, lives_in(folder));
-    seen.insert(seen.end(), lives.begin(), lives.end());
+    known.seen.insert(known.seen.end(), lives.begin(), lives.end());
   }
-  const plan::Knowledge knowledge{.network = network};
+  return known;
+}
+
+Result<plan::MarketSpace> market_for(const PlanKnowledge& known, const plan::Job& job, bool idle_anchors) {
+  const plan::Workload workload = in_mode_of(job, known.workload);
+  const plan::Knowledge knowledge = known.knowledge();
   auto market = plan::market_space({.job = job,
                                     .workload = workload,
-                                    .offers = offers,
+                                    .offers = known.offers,
                                     .knowledge = knowledge,
                                     .tariffs = market::Tariffs::built_in(),
-                                    .seen = std::move(seen),
+                                    .seen = known.seen,
                                     .idle_anchors = idle_anchors});
-  if (!market) return Error{file + ": " + market.error().message};
+  if (!market) return Error{known.file + ": " + market.error().message};
   return market;
 }
 

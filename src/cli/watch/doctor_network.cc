@@ -97,6 +97,15 @@ std::optional<double> DoctorNetwork::assumed_mbit_s(const market::Site& there) c
   return network.value().bytes_per_s(places_.own, there, kStreams) / kBytesOfMbit;
 }
 
+market::Site DoctorNetwork::own_site() const {
+  return places_.own.provider.empty() ? market::site_at("onprem", "here") : places_.own;
+}
+
+std::optional<measure::Finding> DoctorNetwork::look_at_mode(const plan::ModelProfile& model,
+                                                            double samples) const {
+  return judge_mode(model, own_site(), links_, samples);
+}
+
 std::vector<measure::Finding> DoctorNetwork::look() {
   std::vector<measure::Finding> findings{look_at_token()};
   std::optional<double> skew_s;
@@ -106,10 +115,7 @@ std::vector<measure::Finding> DoctorNetwork::look() {
   const bool can_dial = tls_ != nullptr || arguments_.insecure;
   const std::vector<std::string> dialed = addresses();
   if (can_dial && !dialed.empty()) {
-    measure::Probe end(
-        {.site = places_.own.provider.empty() ? market::site_at("onprem", "here") : places_.own,
-         .listen = arguments_.listen,
-         .tls = std::move(tls_)});
+    measure::Probe end({.site = own_site(), .listen = arguments_.listen, .tls = std::move(tls_)});
     const auto opened = end.open();
     if (!opened) {
       findings.push_back({"door", measure::Verdict::hurts, opened.error().message,
@@ -122,6 +128,8 @@ std::vector<measure::Finding> DoctorNetwork::look() {
       if (peer.answer != measure::PeerFacts::Answer::probe) continue;
       peer.assumed_mbit_s = assumed_mbit_s(end.site_of(address));
       findings.push_back(judge_bandwidth(peer));
+      links_.push_back({end.site_of(address), peer.rtt_s.value_or(0), peer.out_mbit_s * kBytesOfMbit,
+                        peer.in_mbit_s * kBytesOfMbit});
       skew_s = end.skew_s(address);
       door.probe = address;
       if (!arguments_.listen.empty()) door.failed = end.refusal_of(address, opened.value());

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/commands.h"
+#include "cli/watch/doctor_mode.h"
 #include "host/identity/tls.h"
 #include "market/site.h"
 #include "measure/doctor/findings.h"
@@ -31,15 +32,20 @@ class DoctorNetwork {
   /// Token, clock, each address, bandwidth, door. Dials; takes seconds.
   std::vector<measure::Finding> look();
 
+  /// Which mode the links want that look() has measured (judge_mode).
+  std::optional<measure::Finding> look_at_mode(const plan::ModelProfile& model, double samples) const;
+
  private:
   measure::Finding look_at_token();
   std::vector<std::string> addresses() const;
   std::optional<double> assumed_mbit_s(const market::Site& there) const;
+  market::Site own_site() const;
 
   const DoctorArguments& arguments_;
   std::optional<wire::Token> token_;
   Places places_;
   std::unique_ptr<host::Tls> tls_;
+  std::vector<MeasuredLink> links_;
 };
 
 /// token: a token, @FILE, or empty. The arguments outlive it. Errors name the option.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/advise/mode_choice.h"
 #include "plan/advise/scenarios.h"
 #include "plan/search/market_space.h"
 
@@ -47,6 +48,9 @@ struct Recommendation {
   /// By candidate of the chosen plan: its replacements, best first (plan/advise/alternatives.h).
   std::map<std::size_t, std::vector<std::size_t>> alternatives{};
   std::vector<std::string> assumptions;
+  /// Why the plan has its mode (plan/advise/mode_plan.h), and what was compared on its machines.
+  std::vector<std::string> mode_reasons{};
+  std::vector<ModePoint> modes{};
 };
 
 /// Expected outcome of given counts of the market's candidates.
@@ -62,6 +66,10 @@ std::string losses_text(double losses);
 
 /// The limit that the other option misses, or its extra cost and time over the chosen one.
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen);
+
+/// The least USD of a plan within the limits, or its least hours where the goal is not cheapest; infinite
+/// where there is no plan. By a quick search, which knows no scenarios.
+double least_of_goal(const Job& job, const MarketSpace& market);
 
 /// An error names the limit that cannot be met, and the nearest that can. told: of each of its searches.
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s,

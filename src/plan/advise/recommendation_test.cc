@@ -333,7 +333,9 @@ TEST(Recommendation, table_and_json_show_the_mode_that_the_job_names) {
   planning.job().mode = "streaming";
   const auto plan = planning.plan();
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_THAT(to_text(planning.job(), plan.value()), HasSubstr("Mode streaming: "));
+  EXPECT_THAT(
+      to_text(planning.job(), plan.value()),
+      HasSubstr("Mode streaming in fp16, 32768 samples a round: a round is averaged while the next "));
   EXPECT_THAT(to_json(planning.job(), plan.value(), "PLAN.yaml"), HasSubstr("\"mode\": \"streaming\""));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kRelearn_h = 16;
 constexpr double kMovesWorth = 2;  ///< a move must save more than this many times its cost
-constexpr double kSamePrice = 0.05;
+constexpr double kSameZonePrice = 0.05;
 
 /// A spot machine or none; on-demand only by the safety net.
 class Greedy : public SpotPolicy {
@@ -158,7 +158,7 @@ std::optional<SpotDecision> LivePolicy::move_to_cheaper(const SpotView& view, st
 }
 
 const ExpectedCost& LivePolicy::costs_for(const SpotView& view, double spot_usd_h) {
-  const bool same_price = std::abs(spot_usd_h - learned_usd_h_) <= kSamePrice * learned_usd_h_;
+  const bool same_price = std::abs(spot_usd_h - learned_usd_h_) <= kSameZonePrice * learned_usd_h_;
   if (costs_ && same_price && learned_at_h_ - view.time_left_h < kRelearn_h) return *costs_;
   learned_at_h_ = view.time_left_h;
   learned_usd_h_ = spot_usd_h;

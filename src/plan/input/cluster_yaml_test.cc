@@ -68,10 +68,10 @@ TEST(ClusterFile, names_what_is_wrong) {
   EXPECT_EQ(cluster_error("model: CONV\ntsb: 3\npeers: 1xT4@gcp:us\n"),
             "c.yaml:2: tsb: unknown key; did you mean \"tbs\"?\n"
             "c.yaml: tbs is missing: expected a number from 1");
-  EXPECT_EQ(
-      cluster_error(fine + "colour: red\n"),
-      "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, mode, model, "
-      "model.params_m, pattern, peers, purchase, samples_a_read, streams, tbs, usd_per_h, work.sequence");
+  EXPECT_EQ(cluster_error(fine + "colour: red\n"),
+            "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, fragments, mode, "
+            "model, model.params_m, pattern, peers, purchase, samples_a_read, streams, tbs, usd_per_h, "
+            "work.sequence");
   EXPECT_EQ(cluster_error(fine + "data_store: s3\n"),
             "c.yaml:4: data_store s3: expected one of az:REGION, b2, gcs:REGION, r2, s3:REGION");
   EXPECT_EQ(cluster_error(fine + "data_store: b2\ndata_usd_per_gb: 1\n"),

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,13 +57,24 @@ struct Job : NamedWork {
   market::ZoneShocks shocks;             ///< of each failure domain's spot machines
   MethodInputs methods{};
 
-  std::vector<std::string> settings;  ///< "training.codec=fp16": what it says of the run file
-  std::string run;                    ///< the run file, for `tw up`; relative to JOB.yaml
-  std::string file;                   ///< path of JOB.yaml, if its reader sets it
+  /// Those of mode, codec, tbs, fragments and outer that nobody gave (plan/advise/mode_choice.h).
+  std::set<std::string> open{};
+  std::string outer{};  ///< training.outer, where the plan chose it
+  std::string run;      ///< the run file, for `tw up`; relative to JOB.yaml
+  std::string file;     ///< path of JOB.yaml, if its reader sets it
 
   bool operator==(const Job&) const = default;
 };
 
 Result<Job> read_job(const std::string& file, std::string_view text);
+
+/// What the run file says of a mode, codec and batch that JOB leaves open. Nothing of a text that is no YAML.
+void take_run_file(Job& job, std::string_view text);
+
+/// "training.codec=fp16": what a plan of the job counts on in the run file.
+std::vector<std::string> settings_of(const Job& job);
+
+/// The job as a plan with these settings counts on it.
+Job with_settings(Job job, const std::vector<std::string>& settings);
 
 }  // namespace tw::plan

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/text/number.h"
+#include "base/text/tree_yaml.h"
 #include "plan/input/fields_yaml.h"
 #include "plan/input/job.h"
 
@@ -136,6 +137,18 @@ void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {
   inputs.batch_per_gpu = fields.number_or("batch_per_gpu", 0, {.least = 1, .most = 1e9});
 }
 
+/// Keys that a JOB may leave open, and their names in a run file.
+constexpr std::pair<const char*, std::string_view> kOpenKeys[] = {
+    {"mode", "mode"}, {"codec", "codec"}, {"tbs", "target_batch_size"}, {"fragments", "fragments"}};
+constexpr const char* kOpen = "auto";
+
+void take_open(YamlFields& fields, Job& job) {
+  for (const auto& [key, name] : kOpenKeys)
+    if (const std::string value = fields.text(key); value.empty() || value == kOpen) job.open.insert(key);
+  job.open.insert("outer");
+  if (job.open.contains("tbs")) job.target_batch_size = kUsualBatch;
+}
+
 }  // namespace
 
 std::string_view to_string(Goal goal) {
@@ -153,15 +166,47 @@ std::string_view to_string(Goal goal) {
 Result<Job> read_job(const std::string& file, std::string_view text) {
   TW_TRY(auto fields, YamlFields::read(file, text));
   Job job;
-  take_work(fields, job);
+  take_open(fields, job);
+  take_work(fields, job, job.open);
   take_samples(fields, job);
   take_limits(fields, job);
   take_market(fields, job);
   take_method_inputs(fields, job.methods);
   job.run = fields.text("run");
-  for (const char* key : {"codec", "mode"})
-    if (fields.has(key)) job.settings.push_back(fmt::format("training.{}={}", key, fields.text(key)));
   TW_TRY(fields.finish());
+  return job;
+}
+
+void take_run_file(Job& job, std::string_view text) {
+  const auto file = parse_yaml("", text);
+  const Tree* training = file ? file.value().find("training") : nullptr;
+  if (training == nullptr) return;
+  for (const auto& [key, name] : kOpenKeys) {
+    const Tree* value = training->find(name);
+    if (value == nullptr || !job.open.contains(key)) continue;
+    if (take_setting(name, value->word, job)) job.open.erase(key);
+  }
+  if (training->find("outer") != nullptr) job.open.erase("outer");
+}
+
+std::vector<std::string> settings_of(const Job& job) {
+  std::vector<std::string> settings = {
+      fmt::format("training.codec={}", job.codec), fmt::format("training.mode={}", job.mode),
+      fmt::format("training.target_batch_size={:.0f}", job.target_batch_size)};
+  if (job.mode == "streaming") settings.push_back(fmt::format("training.fragments={:g}", job.parts));
+  if (!job.outer.empty()) settings.push_back(fmt::format("training.outer={}", job.outer));
+  return settings;
+}
+
+Job with_settings(Job job, const std::vector<std::string>& settings) {
+  constexpr std::string_view kTraining = "training.";
+  for (const std::string_view setting : settings) {
+    const std::size_t equals = setting.find('=');
+    if (!setting.starts_with(kTraining) || equals == std::string_view::npos) continue;
+    take_setting(setting.substr(kTraining.size(), equals - kTraining.size()),
+                 std::string(setting.substr(equals + 1)), job);
+  }
+  job.open.clear();
   return job;
 }
 

@@ -22,6 +22,7 @@ TEST(JobFile, what_is_left_out_has_its_default) {
   expected.model = "CONV";
   expected.target_batch_size = 1024;
   expected.samples = 1e6;
+  expected.open = {"mode", "codec", "fragments", "outer"};
   EXPECT_EQ(job, expected);
 }
 
@@ -94,10 +95,64 @@ TEST(JobFile, names_of_the_market_have_their_proper_form) {
   EXPECT_EQ(job.exclude, (std::vector<std::string>{"K80", "gcp", "gcp:us", "on-demand", "us-west1"}));
 }
 
-TEST(JobFile, codec_and_mode_are_settings_of_the_run_where_it_names_them) {
-  EXPECT_THAT(read_job("job.yaml", kShort).value().settings, testing::IsEmpty());
-  EXPECT_EQ(read_job("job.yaml", std::string(kShort) + "codec: int8\nmode: delayed\n").value().settings,
-            (std::vector<std::string>{"training.codec=int8", "training.mode=delayed"}));
+using Names = std::set<std::string>;
+using Settings = std::vector<std::string>;
+
+TEST(JobFile, mode_codec_and_batch_are_open_where_they_are_missing_or_auto) {
+  const Job open = read_job("job.yaml", "model: CONV\nsamples: 1e6\nmode: auto\ntbs: auto\n").value();
+  EXPECT_EQ(open.open, (Names{"mode", "codec", "tbs", "fragments", "outer"}));
+  EXPECT_EQ(open.target_batch_size, kUsualBatch);
+  EXPECT_EQ(open.mode, "sync");
+  const Job named =
+      read_job("job.yaml", std::string(kShort) + "codec: int8\nmode: streaming\nfragments: 2\n").value();
+  EXPECT_EQ(named.open, Names{"outer"});
+}
+
+TEST(JobFile, a_run_file_names_what_the_job_leaves_open) {
+  const char* run =
+      "program: {command: [a]}\ntraining: {mode: local, codec: int8, target_batch_size: 1024, outer: mean}\n";
+  Job job = read_job("job.yaml", std::string(kShort) + "codec: fp32\n").value();
+  const double named = job.target_batch_size;
+  take_run_file(job, run);
+  EXPECT_EQ(job.mode, "local");
+  EXPECT_EQ(job.codec, "fp32") << "as JOB says";
+  EXPECT_EQ(job.target_batch_size, named);
+  EXPECT_EQ(job.open, Names{"fragments"});
+  Job other = read_job("job.yaml", "model: CONV\nsamples: 1e6\n").value();
+  take_run_file(other, "training: {target_batch_size: auto, mode: 7}\n");
+  EXPECT_EQ(other.open, (Names{"mode", "codec", "tbs", "fragments", "outer"}));
+  take_run_file(other, "- no: run file");
+  take_run_file(other, run);
+  EXPECT_EQ(other.target_batch_size, 1024);
+  EXPECT_EQ(other.bytes_per_param, 1 + 2.0 / 256);
+}
+
+TEST(JobFile, a_plan_counts_on_mode_codec_and_batch_as_settings_of_the_run) {
+  Job job = read_job("job.yaml", "model: CONV\nsamples: 1e6\ntbs: 1e6\nmode: streaming\n").value();
+  job.outer = "nesterov";
+  const Settings settings = settings_of(job);
+  EXPECT_EQ(settings,
+            (Settings{"training.codec=fp16", "training.mode=streaming", "training.target_batch_size=1000000",
+                      "training.fragments=4", "training.outer=nesterov"}));
+  const Job again = with_settings(read_job("job.yaml", "model: CONV\nsamples: 1\n").value(), settings);
+  EXPECT_EQ(again.mode, "streaming");
+  EXPECT_EQ(again.target_batch_size, 1e6);
+  EXPECT_EQ(again.open, Names{});
+}
+
+TEST(JobFile, the_mean_of_contributions_in_int4_travels_as_int8) {
+  const Job job = read_job("job.yaml", std::string(kShort) + "codec: int4\n").value();
+  EXPECT_EQ(job.bytes_per_param, (0.5 + 2.0 / 64 + 1 + 2.0 / 256) / 2);
+}
+
+TEST(JobFile, a_round_sends_as_small_a_part_as_the_run_has_fragments) {
+  const auto job = read_job("job.yaml", std::string(kShort) + "mode: streaming\nfragments: 8\n");
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(workload_of(job.value(), "job.yaml").value().fragments, 8);
+  EXPECT_TRUE(read_job("job.yaml", std::string(kShort) + "fragments: 8\n").ok()) << "the mode is open";
+  for (const char* wrong : {"mode: sync\nfragments: 8\n", "mode: streaming\nfragments: 2.5\n"})
+    EXPECT_THAT(read_job("job.yaml", std::string(kShort) + wrong).error().message,
+                testing::HasSubstr("expected a whole number from 1 to 64, beside mode: streaming"));
 }
 
 TEST(JobFile, every_mode_of_a_run_is_taken_and_two_of_them_hide_averaging) {
@@ -108,8 +163,8 @@ TEST(JobFile, every_mode_of_a_run_is_taken_and_two_of_them_hide_averaging) {
     EXPECT_EQ(job.value().mode, mode);
     const Workload workload = workload_of(job.value(), "job.yaml").value();
     EXPECT_EQ(workload.delayed, hides) << mode;
-    EXPECT_EQ(workload.bytes_per_param, mode == std::string("streaming") ? 0.5 : 2) << "a fragment a round";
-    EXPECT_EQ(job.value().settings, std::vector{std::string("training.mode=") + mode});
+    EXPECT_EQ(workload.round_mb(), 2 * workload.model.params_m / (mode == std::string("streaming") ? 4 : 1));
+    EXPECT_THAT(settings_of(job.value()), testing::Contains(std::string("training.mode=") + mode));
   }
 }
 

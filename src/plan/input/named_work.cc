@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -16,22 +17,37 @@
 namespace tw::plan {
 namespace {
 
-/// Bytes of a parameter on the wire; int8 and int4 carry a scale of 2 bytes for 256 and 64 values.
+/// Bytes of a parameter on the wire, the mean of contributions and means; int8 and int4 carry a scale of 2
+/// bytes for 256 and 64 values. The mean of contributions in int4 travels as int8.
+constexpr double kInt8Bytes = 1 + 2.0 / 256, kInt4Bytes = 0.5 + 2.0 / 64;
 constexpr std::array<std::pair<std::string_view, double>, 5> kCodecBytes{
-    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1 + 2.0 / 256}, {"int4", 0.5 + 2.0 / 64}}};
+    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", kInt8Bytes}, {"int4", (kInt4Bytes + kInt8Bytes) / 2}}};
+constexpr CsvRange kFragmentsRange{.least = 1, .most = 64}, kBatchRange{.least = 1, .most = 1e9};
 
 /// What training.mode takes. For the model local costs as much as sync, and streaming as much as delayed
 /// with a part of the parameters.
 constexpr std::string_view kModes[] = {"sync", "delayed", "local", "streaming"};
 
-void take_codec(YamlFields& fields, NamedWork& work) {
-  if (fields.has("codec")) work.codec = fields.text("codec");
+bool set_codec(NamedWork& work, const std::string& name) {
   for (const auto& [codec, bytes] : kCodecBytes) {
-    if (work.codec != codec) continue;
+    if (name != codec) continue;
+    work.codec = name;
     work.bytes_per_param = bytes;
-    return;
+    return true;
   }
-  fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
+  return false;
+}
+
+bool set_mode(NamedWork& work, const std::string& name) {
+  if (std::ranges::find(kModes, name) == std::end(kModes)) return false;
+  work.mode = name;
+  return true;
+}
+
+bool set_fragments(NamedWork& work, double parts) {
+  if (parts != std::floor(parts)) return false;
+  work.parts = parts;
+  return true;
 }
 
 void take_data(YamlFields& fields, NamedWork& work) {
@@ -86,20 +102,42 @@ Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
 
 }  // namespace
 
-void take_work(YamlFields& fields, NamedWork& work) {
+void take_work(YamlFields& fields, NamedWork& work, const std::set<std::string>& open) {
   take_model(fields, work);
-  work.target_batch_size = fields.number("tbs", {.least = 1});
+  const auto is_given = [&](const char* name) { return !open.contains(name) && fields.has(name); };
+  if (!open.contains("tbs")) work.target_batch_size = fields.number("tbs", {.least = 1});
   if (const std::string name = fields.text("pattern"); !name.empty()) {
     const auto pattern = parse_pattern(name);
     if (pattern) work.pattern = pattern.value();
     if (!pattern) fields.complain("pattern", "one of " + pattern_names());
   }
-  take_codec(fields, work);
+  if (is_given("codec") && !set_codec(work, fields.text("codec")))
+    fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
   work.streams = static_cast<int>(fields.number_or("streams", work.streams, {.least = 1, .most = 64}));
-  if (fields.has("mode")) work.mode = fields.text("mode");
-  if (std::ranges::find(kModes, work.mode) == std::end(kModes))
+  if (is_given("mode") && !set_mode(work, fields.text("mode")))
     fields.complain("mode", "sync, delayed, local or streaming");
+  if (is_given("fragments")) {
+    const bool is_whole = set_fragments(work, fields.number("fragments", kFragmentsRange));
+    if (!is_whole || (work.mode != "streaming" && !open.contains("mode")))
+      fields.complain("fragments", "a whole number from 1 to 64, beside mode: streaming");
+  }
   take_data(fields, work);
+}
+
+bool take_setting(std::string_view key, const std::string& value, NamedWork& work) {
+  if (key == "mode") return set_mode(work, value);
+  if (key == "codec") return set_codec(work, value);
+  const auto within = [&](const CsvRange& range) {
+    return number_in<double>(value, {.low = range.least, .high = range.most});
+  };
+  if (key == "fragments") {
+    const auto parts = within(kFragmentsRange);
+    return parts && set_fragments(work, *parts);
+  }
+  if (key != "target_batch_size") return false;
+  const auto samples = within(kBatchRange);
+  if (samples) work.target_batch_size = *samples;
+  return samples.has_value();
 }
 
 std::vector<market::Purchase> take_purchases(YamlFields& fields) {
@@ -116,13 +154,18 @@ Result<Workload> workload_of(const NamedWork& work, const std::string& file) {
   auto model = model_of(work, file);
   if (!model) return Error{fmt::format("{}: {}", file, model.error().message)};
   if (work.sequence > 0) model.value().sequence = work.sequence;
-  return Workload{.model = std::move(model).value(),
-                  .target_batch_size = work.target_batch_size,
-                  .pattern = work.pattern,
-                  .bytes_per_param = work.bytes_per_param / work.fragments(),
-                  .streams = work.streams,
-                  .delayed = work.delayed(),
-                  .samples_a_read = work.samples_a_read};
+  return in_mode_of(work, {.model = std::move(model).value(),
+                           .pattern = work.pattern,
+                           .streams = work.streams,
+                           .samples_a_read = work.samples_a_read});
+}
+
+Workload in_mode_of(const NamedWork& work, Workload workload) {
+  workload.target_batch_size = work.target_batch_size;
+  workload.bytes_per_param = work.bytes_per_param;
+  workload.fragments = work.fragments();
+  workload.delayed = work.delayed();
+  return workload;
 }
 
 }  // namespace tw::plan

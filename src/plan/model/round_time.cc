@@ -218,7 +218,7 @@ std::vector<std::vector<double>> sent_evenly(const std::vector<PeerGroup>& peers
 
 double wire_seconds(const Workload& workload, const std::vector<PeerGroup>& peers,
                     const market::NetworkProfile& network) {
-  const double bytes = workload.bytes_per_param * workload.model.params_m * 1e6;
+  const double bytes = workload.round_mb() * 1e6;
   return bytes * seconds_per_byte(workload.pattern, peers, lines_of(workload, peers, network));
 }
 
@@ -228,11 +228,11 @@ double latency_s(Pattern pattern, int peers, double rtt_s) {
 
 RoundParts round_parts(const Workload& workload, double wire_s_per_byte, double most_sent_mb,
                        double latency_s) {
-  const double bytes = workload.bytes_per_param * workload.model.params_m * 1e6;
+  const double bytes = workload.round_mb() * 1e6;
   return {.wire_s = bytes * wire_s_per_byte / market::kShareOfBound,
           .processor_s = market::kProcessorSPerGb * most_sent_mb / 1e3,
           .latency_s = latency_s,
-          .update_s = market::kUpdateSPerMParams * workload.model.params_m};
+          .update_s = market::kUpdateSPerMParams * workload.round_params_m()};
 }
 
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers,
@@ -242,7 +242,7 @@ RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& 
 
 RoundTime derived_round(const Workload& workload, const std::vector<PeerGroup>& peers, const Lines& lines) {
   if (count_of(peers) < 2) return {.sent_mb = sent_evenly(peers, 0)};
-  const double mb = workload.bytes_per_param * workload.model.params_m;
+  const double mb = workload.round_mb();
   RoundTime time{.factor = kDerivedFactor, .sent_mb = sent_by(workload.pattern, peers, mb)};
   const RoundParts parts = round_parts(workload, seconds_per_byte(workload.pattern, peers, lines),
                                        most_sent_mb(peers, time.sent_mb),

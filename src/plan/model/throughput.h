@@ -39,9 +39,16 @@ struct Workload {
   double target_batch_size = 0;
   Pattern pattern = Pattern::tradewind;
   double bytes_per_param = 2;  ///< on the wire; Hivemind's are always 2
+  double fragments = 1;        ///< a round averages one of so many parts of the parameters
   int streams = 16;            ///< TCP connections between two peers; Hivemind has one
   bool delayed = false;        ///< the next accumulation runs while a round is averaged
   double samples_a_read = 0;   ///< of the data store, in a row; 0: a microbatch
+
+  /// Millions of parameters that a round averages.
+  double round_params_m() const { return model.params_m / fragments; }
+
+  /// MB of a vector on the wire.
+  double round_mb() const { return bytes_per_param * round_params_m(); }
 };
 
 /// What reading the samples asks for. The peer is the one whose network card has the least to spare.

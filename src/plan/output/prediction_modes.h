@@ -5,26 +5,18 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/model/throughput.h"
+#include "plan/advise/mode_choice.h"
 
 /// A prediction for each mode and for two numbers of samples a round: `tw predict --modes`.
 namespace tw::plan {
 
-struct ModePoint {
-  std::string mode;  ///< training.mode
-  double round_samples = 0;
-  Prediction prediction;
+/// Each mode at the batch of the work, then each at the least one, not below it, that a leader would choose;
+/// in the codec of the work. An error: a pattern that has no modes, or an unknown GPU.
+Result<std::vector<ModePoint>> predict_modes(const NamedWork& work, const Workload& workload,
+                                             const std::vector<PeerGroup>& peers,
+                                             const Knowledge& knowledge = {});
 
-  /// Share of the time in which peers do not compute.
-  double waits() const { return 1 - prediction.throughput_sps.value / prediction.local_sps.value; }
-};
-
-/// workload: of a mode that averages all parameters in each round. Each mode at the target batch, then each
-/// at the least one, not below it, with which it hides averaging or, without overlap, waits 5 % of the time.
-/// An error: a pattern that has no modes, or an unknown GPU.
-Result<std::vector<ModePoint>> predict_modes(const Workload& workload, const std::vector<PeerGroup>& peers);
-
-/// Which of them to take, and why, in a sentence.
+/// Which of them to take, and why, in a sentence (cheapest_of).
 std::string mode_answer(const std::vector<ModePoint>& points);
 
 /// The table and the answer.

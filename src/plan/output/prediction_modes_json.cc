@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "plan/output/prediction_modes.h"
@@ -15,7 +14,7 @@ std::string to_json(const std::vector<ModePoint>& points) {
                     {"calc_s", p.calc_s.value},
                     {"comm_s", p.comm_s.value},
                     {"hidden_s", p.overlap_s},
-                    {"waits", std::max(0.0, point.waits())},
+                    {"waits", point.waits()},
                     {"throughput_sps", p.throughput_sps.value}});
   }
   const nlohmann::ordered_json json{{"modes", std::move(rows)}, {"answer", mode_answer(points)}};

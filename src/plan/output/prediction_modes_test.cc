@@ -4,15 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/averaging_wait.h"
+
 namespace tw::plan {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::vector<ModePoint> modes_of(double target, const std::string& peers = "4xT4@gc:us;4xT4@gc:eu") {
-  const Workload work{.model = Models::built_in().find("CONV").value(), .target_batch_size = target};
-  return predict_modes(work, parse_peers(peers).value()).value();
+std::vector<ModePoint> modes_of(double target, const std::string& peers = "4xT4@gc:us;4xT4@gc:eu",
+                                double fragments = 4) {
+  NamedWork work;
+  work.target_batch_size = target;
+  work.parts = fragments;
+  const Workload workload{.model = Models::built_in().find("CONV").value()};
+  return predict_modes(work, workload, parse_peers(peers).value()).value();
 }
 
 /// The target batch of this granularity in sync.
@@ -34,17 +40,29 @@ TEST(Modes, end_with_the_least_batches_that_keep_peers_busy) {
   const auto points = modes_of(target_of(0.5));
   for (const std::size_t at : {4U, 6U}) EXPECT_NEAR(points[at].waits(), 0.05, 1e-3) << points[at].mode;
   for (const std::size_t at : {5U, 7U}) EXPECT_NEAR(points[at].waits(), 0, 1e-3) << points[at].mode;
-  EXPECT_NEAR(points[4].round_samples / points[5].round_samples, 19, 0.1);
+  EXPECT_NEAR(points[4].round_samples / points[5].round_samples, 19 / kHidden, 0.1);
+  for (const ModePoint& point : {points[5], points[7]})
+    EXPECT_NEAR(point.prediction.calc_s.value / point.prediction.comm_s.value, kHidden, 5e-3)
+        << "as a leader chooses the batch";
   for (const ModePoint& point : modes_of(target_of(50))) EXPECT_EQ(point.round_samples, target_of(50));
 }
 
-TEST(Modes, are_chosen_by_granularity_with_the_reason) {
-  EXPECT_THAT(mode_answer(modes_of(target_of(0.41))),
-              StartsWith("sync would wait 71 % of the time: take streaming with "));
+TEST(Modes, that_stream_send_a_fragment_a_round) {
+  const auto four = modes_of(target_of(0.5)), one = modes_of(target_of(0.5), "4xT4@gc:us;4xT4@gc:eu", 1);
+  EXPECT_EQ(one[3].prediction.throughput_sps, one[1].prediction.throughput_sps) << "as delayed";
+  EXPECT_EQ(four[1].prediction.throughput_sps, one[1].prediction.throughput_sps);
+  EXPECT_GT(one[7].round_samples, 1.4 * four[7].round_samples);
+}
+
+TEST(Modes, are_answered_with_what_is_lost_and_gained) {
+  EXPECT_THAT(mode_answer(modes_of(target_of(0.2))),
+              StartsWith("sync would wait 83 % of the time, delayed 80 %; streaming with "));
   EXPECT_EQ(mode_answer(modes_of(target_of(2))),
-            "sync would wait 33 % of the time: take delayed, which waits 0 %.");
-  EXPECT_EQ(mode_answer(modes_of(target_of(20))), "sync would wait 5 % of the time: take it.");
-  EXPECT_EQ(mode_answer(modes_of(64, "1xT4@gc:us")), "sync would wait 0 % of the time: take it.");
+            "sync would wait 33 % of the time; delayed hides all of it: 1.5 times the samples/s.");
+  EXPECT_EQ(mode_answer(modes_of(target_of(21))),
+            "sync waits 5 % of the time; no other choice gains more than 5 %.");
+  EXPECT_EQ(mode_answer(modes_of(64, "1xT4@gc:us")),
+            "sync waits 0 % of the time; no other choice gains more than 5 %.");
 }
 
 TEST(Modes, stand_in_text_and_json_with_the_answer) {
@@ -54,10 +72,9 @@ TEST(Modes, stand_in_text_and_json_with_the_answer) {
 }
 
 TEST(Modes, of_another_pattern_are_refused) {
-  const Workload work{.model = Models::built_in().find("CONV").value(),
-                      .target_batch_size = 64,
-                      .pattern = Pattern::hivemind};
-  EXPECT_EQ(predict_modes(work, parse_peers("2xT4@gc:us").value()).error().message,
+  const NamedWork work;
+  const Workload workload{.model = Models::built_in().find("CONV").value(), .pattern = Pattern::hivemind};
+  EXPECT_EQ(predict_modes(work, workload, parse_peers("2xT4@gc:us").value()).error().message,
             "pattern hivemind has no modes; expected tradewind or tradewind-sites");
 }
 

@@ -40,12 +40,28 @@ Json json_of(const std::vector<Option>& options) {
   return list;
 }
 
+Json mode_of(const Job& job, const Recommendation& plan) {
+  Json compared = Json::array();
+  for (const ModePoint& point : plan.modes)
+    compared.push_back({{"mode", point.mode},
+                        {"codec", point.codec},
+                        {"round_samples", point.round_samples},
+                        {"waits", point.waits()},
+                        {"throughput_sps", point.prediction.throughput_sps.value}});
+  return {{"codec", job.codec},
+          {"round_samples", job.target_batch_size},
+          {"settings", settings_of(job)},
+          {"reasons", plan.mode_reasons},
+          {"compared", std::move(compared)}};
+}
+
 }  // namespace
 
 std::string to_json(const Job& job, const Recommendation& plan, const std::string& plan_file) {
   const Json json{{"goal", to_string(job.goal)},
                   {"samples", job.samples},
                   {"mode", job.mode},
+                  {"averaging", mode_of(job, plan)},
                   {"method", plan.method.empty() ? Json() : Json(plan.method)},
                   {"chosen", json_of(plan.chosen)},
                   {"others", json_of(plan.others)},

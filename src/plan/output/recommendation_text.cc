@@ -54,11 +54,15 @@ std::string spread_lines(const Job& job, const Option& plan) {
   return text;
 }
 
-/// How the run averages, where it is not the default.
-std::string mode_line(const Job& job) {
-  if (job.mode == "sync") return "";
-  return fmt::format("Mode {}: a round is averaged while {}.\n", job.mode,
-                     job.delayed() ? "the next is calculated" : "peers wait");
+/// How the run averages, and why so.
+std::string mode_lines(const Job& job, const Recommendation& plan) {
+  if (plan.mode_reasons.empty() && job.mode == "sync") return "";
+  std::string text =
+      fmt::format("Mode {} in {}, {:.0f} samples a round: a round is averaged while {}.\n", job.mode,
+                  job.codec, job.target_batch_size, job.delayed() ? "the next is calculated" : "peers wait");
+  for (const std::string& reason : plan.mode_reasons) text += "  " + reason + "\n";
+  if (!job.outer.empty()) text += fmt::format("  The run gets training.outer: {}.\n", job.outer);
+  return text;
 }
 
 std::string checkpoint_lines(const Recommendation& plan) {
@@ -153,8 +157,9 @@ std::string to_text(const Job& job, const Recommendation& plan) {
   if (plan.chosen.estimated || std::ranges::any_of(plan.others, estimated) ||
       std::ranges::any_of(plan.front, estimated))
     text += "~ the speed of a machine is an estimate; tw profile measures it\n";
-  text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + mode_line(job) + search_line(job, plan) +
-          spread_lines(job, plan.chosen) + checkpoint_lines(plan) + read_lines_of(plan) + "\nAssumptions\n";
+  text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + mode_lines(job, plan) +
+          search_line(job, plan) + spread_lines(job, plan.chosen) + checkpoint_lines(plan) +
+          read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
 }
@@ -173,12 +178,13 @@ std::string to_plan_file(const Job& job, const MarketSpace& market, const Recomm
                                  significant(plan.chosen.samples_per_s, 4), significant(plan.chosen.hours, 3),
                                  significant(plan.chosen.usd, 4));
   if (!plan.method.empty()) text += fmt::format("# Chosen by {}.\n", plan.method);
+  for (const std::string& reason : plan.mode_reasons) text += "# " + reason + "\n";
   if (!job.run.empty()) text += fmt::format("run: \"{}\"\n", job.run);
   if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);
   text += fmt::format("model: \"{}\"\ntbs: {:g}\nsamples: {:.15g}\n", job.model, job.target_batch_size,
                       job.samples);
   text += fmt::format("pattern: {}\n", to_string(job.pattern));
-  text += settings_text(job.settings);
+  text += settings_text(settings_of(job));
   text += fmt::format("cluster: \"{}\"\n", to_string(plan.chosen.peers));
   text += "peers:\n" + peer_lines(market, plan) + "anchors:" + anchor_lines(market, plan);
   return text;

@@ -48,7 +48,7 @@ SiteRounds::SiteRounds(Workload workload, std::vector<PeerGroup> sites, const ma
 }
 
 double SiteRounds::mb() const {
-  if (workload_.pattern != Pattern::hivemind) return workload_.bytes_per_param * workload_.model.params_m;
+  if (workload_.pattern != Pattern::hivemind) return workload_.round_mb();
   const HivemindLoad many{.peers = 1'000'000};
   return hivemind_round(workload_.model, many, law_, 0).sent_mb / (1 - 1e-6) / 2;
 }

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/averaging_wait.h"
 #include "base/check.h"
 
 namespace tw::swarm {
 namespace {
-
-/// Averaging may take this part of the work: work / (work + averaging) is 95 % at least, or all is hidden.
-double work_for_averaging(bool overlap) { return overlap ? kHidden : (1 - kAcceptedWait) / kAcceptedWait; }
 
 std::uint64_t rounded_up(double samples, std::uint64_t microbatch) {
   return (static_cast<std::uint64_t>(std::ceil(samples)) + microbatch - 1) / microbatch * microbatch;

@@ -12,18 +12,14 @@ namespace tw::swarm {
 /// The first bounds as whole microbatches, one at least: the lower one rounded up, the upper one down.
 BatchBounds in_microbatches(BatchBounds bounds, std::uint64_t microbatch);
 
-/// Wait of a peer for averaging, as a part of the time, that is accepted where nobody computes meanwhile.
-inline constexpr double kAcceptedWait = 0.05;
-/// With overlap: the time of the work is so many times that of the averaging, since measured times vary.
-inline constexpr double kHidden = 1.25;
 /// A choice that differs from the samples of the present round by less than this part leaves them as they
 /// are.
 inline constexpr double kDamping = 0.1;
 
 /// The samples of the next round, from what was measured: the fewest whose work hides the averaging (with
-/// overlap) or is 19 times as long, and which keep all members busy. At most twice, at least half of those
-/// of the present round, within the bounds. Where nothing is measured, as in the present round. A function of
-/// its arguments alone: each peer gets the same samples from the record.
+/// overlap) or is 19 times as long (base/averaging_wait.h), and which keep all members busy. At most twice,
+/// at least half of those of the present round, within the bounds. Where nothing is measured, as in the
+/// present round. A function of its arguments alone: each peer gets the same samples from the record.
 /// Requires batch.chosen.
 std::uint64_t next_batch_size(const wire::BatchChoice& measured, const TargetBatch& batch);
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/advise/mode_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/averaging_wait.h"
+#include "base/result.h"
+#include "base/text/number.h"
+
+namespace tw::plan {
+namespace {
+
+constexpr int kMostPlans = 6;
+/// Batches that differ by less than this part are planned alike.
+constexpr double kSameBatch = 0.1;
+
+/// The machines of a plan, with the memory of their offers.
+std::vector<PeerGroup> peers_of(const MarketSpace& market, const Option& option) {
+  std::vector<PeerGroup> peers = option.peers;
+  for (PeerGroup& group : peers)
+    for (const Candidate& one : market.candidates)
+      if (machine_name(one.offer) == group.gpu && site_of(one.offer) == group.site)
+        group.gpu_memory_gib = std::max(group.gpu_memory_gib, one.offer.gpu_memory_gib);
+  return peers;
+}
+
+class ModePlanner {
+ public:
+  explicit ModePlanner(const ModePlanInputs& inputs)
+      : inputs_(inputs), choices_(choices_of(inputs.job, inputs.job.open)) {}
+
+  Result<ModePlan> run() {
+    TW_TRY(go_by_goal());
+    Job job = with_choice(inputs_.job, choices_[at_]);
+    for (int plans = 1;; ++plans) {
+      TW_TRY(auto planned, plan_of(job));
+      const std::vector<PeerGroup> peers = peers_of(planned.market, planned.plan.chosen);
+      const auto choice = choose_mode(question(peers, inputs_.job.open), at_);
+      if (!choice) return without_reasons(std::move(planned), choice.error());
+      const ModePoint& best = choice.value().best();
+      const bool is_planned = choice.value().chosen == at_ &&
+                              std::abs(best.round_samples / job.target_batch_size - 1) <= kSameBatch;
+      if (is_planned || plans == kMostPlans) return with_reasons(std::move(planned), peers, choice.value());
+      at_ = choice.value().chosen;
+      job = with_choice(inputs_.job, best);
+    }
+  }
+
+ private:
+  ModeQuestion question(const std::vector<PeerGroup>& peers, const std::set<std::string>& open) const {
+    return {inputs_.job, inputs_.workload, peers, inputs_.knowledge, open};
+  }
+
+  Status go_by_goal() {
+    if (choices_.size() == 1) return Unit{};
+    double least = kInfinity;
+    for (std::size_t choice = 0; choice < choices_.size(); ++choice) {
+      const Job job = with_choice(inputs_.job, choices_[choice]);
+      TW_TRY(const auto market, inputs_.market_of(job));
+      const double value = least_of_goal(job, market);
+      if (!(value * (1 + kAcceptedWait) < least)) continue;
+      least = value;
+      at_ = choice;
+    }
+    if (std::isinf(least)) at_ = choices_.size() - 1;
+    return Unit{};
+  }
+
+  /// Goes to later choices where this one keeps the limits in too few scenarios.
+  Result<ModePlan> plan_of(Job& job) {
+    while (true) {
+      TW_TRY(auto market, inputs_.market_of(job));
+      auto plan = recommend(job, market, inputs_.now_unix_s, inputs_.told);
+      if (plan) return ModePlan{job, std::move(market), std::move(plan).value()};
+      if (at_ + 1 == choices_.size()) return plan.error();
+      job = with_choice(inputs_.job, choices_[++at_]);
+    }
+  }
+
+  static ModePlan without_reasons(ModePlan planned, const Error& error) {
+    planned.plan.mode_reasons = {"Modes are not compared: " + error.message};
+    return planned;
+  }
+
+  ModePlan with_reasons(ModePlan planned, const std::vector<PeerGroup>& peers,
+                        const ModeChoice& choice) const {
+    const ModePoint& best = choice.best();
+    std::vector<std::string> reasons = {reason_of(choice)};
+    if (cheapest_of(choice.points).chosen < choice.chosen)
+      reasons.push_back(
+          "What costs less in convergence is nearly as fast on these machines, but its best plan "
+          "has others, and is worse.");
+    if (std::string text = kept_text(peers, best); !text.empty()) reasons.push_back(std::move(text));
+    const ModeLoss loss =
+        loss_of(best, planned.job, inputs_.workload.model, count_of(peers), planned.job.samples);
+    if (!loss.text.empty()) reasons.push_back(loss.text);
+    if (planned.job.open.contains("mode") && planned.job.open.contains("outer"))
+      planned.job.outer = loss.outer;
+    if (best.codec == "int8" || best.codec == "int4")
+      reasons.push_back(fmt::format(
+          "{}: loss up to 1.4 % higher (docs/benchmarks.md); models with BatchNorm need buffers=\"local\".",
+          best.codec));
+    planned.plan.mode_reasons = std::move(reasons);
+    planned.plan.modes = choice.points;
+    return planned;
+  }
+
+  /// What JOB or its run file names, where another choice is better on these machines.
+  std::string kept_text(const std::vector<PeerGroup>& peers, const ModePoint& taken) const {
+    std::vector<std::string> kept;
+    for (const auto& [key, value] : {std::pair<std::string, std::string>{"mode", taken.mode},
+                                     {"codec", taken.codec},
+                                     {"tbs", fmt::format("{:g}", taken.round_samples)}})
+      if (!inputs_.job.open.contains(key)) kept.push_back(key + ": " + value);
+    if (kept.empty()) return "";
+    const auto open = choose_mode(question(peers, {"mode", "codec", "tbs"}));
+    const std::string better = open ? better_text(taken, open.value().best()) : "";
+    if (better.empty()) return "";
+    return fmt::format("The job names {}; that is kept. {}.", fmt::join(kept, ", "), better);
+  }
+
+  const ModePlanInputs& inputs_;
+  std::vector<ModePoint> choices_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<ModePlan> recommend_with_mode(const ModePlanInputs& inputs) {
+  if (has_modes(inputs.job.pattern)) return ModePlanner(inputs).run();
+  TW_TRY(auto market, inputs.market_of(inputs.job));
+  TW_TRY(auto plan, recommend(inputs.job, market, inputs.now_unix_s, inputs.told));
+  return ModePlan{inputs.job, std::move(market), std::move(plan)};
+}
+
+}  // namespace tw::plan
