@@ -37,7 +37,7 @@ TEST_F(Bench, measures_the_whole_thing_and_counts_its_bytes) {
 }
 
 TEST_F(Bench, disturbs_a_round_and_tells_how_long_it_took) {
-  const auto json = reduce({"--peers", "3", "--bytes", "1MiB", "--kill", "leader@0.5"});
+  const auto json = reduce({"--peers", "3", "--bytes", "8MiB", "--kill", "leader@0.5"});
   ASSERT_TRUE(json.is_object()) << content_of(path("stdout.txt"));
   EXPECT_EQ(json["identical"], true);
   EXPECT_GT(json["undisturbed_s"], 0);

@@ -37,8 +37,9 @@ struct ModeQuestion {
 bool has_modes(Pattern pattern);
 
 /// What may be chosen, not predicted yet, in the order of what it costs in convergence: sync, delayed,
-/// streaming; in each fp16, int8, int4 (sync: fp16 alone); the last one again with more samples a round. What
-/// is not open stays. local is never chosen: streaming is as fast with fewer steps between averagings.
+/// streaming; in each fp16, int8, int4 (an open sync: fp16 alone); the last one again with more samples a
+/// round. What is not open stays. local is never chosen: streaming is as fast with fewer steps between
+/// averagings.
 std::vector<ModePoint> choices_of(const NamedWork& work, const std::set<std::string>& open);
 
 /// In this mode, in the codec and batch of the work. enlarged: with the fewest samples, not below that batch,

@@ -38,15 +38,19 @@ class ModePlanner {
   Result<ModePlan> run() {
     TW_TRY(go_by_goal());
     Job job = with_choice(inputs_.job, choices_[at_]);
+    std::optional<ModePlan> last;
     for (int plans = 1;; ++plans) {
-      TW_TRY(auto planned, plan_of(job));
-      const std::vector<PeerGroup> peers = peers_of(planned.market, planned.plan.chosen);
+      Result<ModePlan> planned = plan_of(job);
+      if (!planned) return last ? Result<ModePlan>(*std::move(last)) : planned;
+      const std::vector<PeerGroup> peers = peers_of(planned.value().market, planned.value().plan.chosen);
       const auto choice = choose_mode(question(peers, inputs_.job.open), at_);
-      if (!choice) return without_reasons(std::move(planned), choice.error());
+      if (!choice) return without_reasons(std::move(planned).value(), choice.error());
       const ModePoint& best = choice.value().best();
       const bool is_planned = choice.value().chosen == at_ &&
                               std::abs(best.round_samples / job.target_batch_size - 1) <= kSameBatch;
-      if (is_planned || plans == kMostPlans) return with_reasons(std::move(planned), peers, choice.value());
+      last = with_reasons(std::move(planned).value(), peers,
+                          is_planned ? choice.value() : planned_one(choice.value(), job));
+      if (is_planned || plans == kMostPlans) return *std::move(last);
       at_ = choice.value().chosen;
       job = with_choice(inputs_.job, best);
     }
@@ -83,6 +87,13 @@ class ModePlanner {
     }
   }
 
+  /// What the machines were planned for, where another choice is better on them.
+  ModeChoice planned_one(ModeChoice choice, const Job& job) const {
+    choice.chosen = at_;
+    choice.points.at(at_).round_samples = job.target_batch_size;
+    return choice;
+  }
+
   static ModePlan without_reasons(ModePlan planned, const Error& error) {
     planned.plan.mode_reasons = {"Modes are not compared: " + error.message};
     return planned;
@@ -116,7 +127,7 @@ class ModePlanner {
     std::vector<std::string> kept;
     for (const auto& [key, value] : {std::pair<std::string, std::string>{"mode", taken.mode},
                                      {"codec", taken.codec},
-                                     {"tbs", fmt::format("{:g}", taken.round_samples)}})
+                                     {"tbs", fmt::format("{:.0f}", taken.round_samples)}})
       if (!inputs_.job.open.contains(key)) kept.push_back(key + ": " + value);
     if (kept.empty()) return "";
     const auto open = choose_mode(question(peers, {"mode", "codec", "tbs"}));

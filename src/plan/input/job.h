@@ -59,9 +59,10 @@ struct Job : NamedWork {
 
   /// Those of mode, codec, tbs, fragments and outer that nobody gave (plan/advise/mode_choice.h).
   std::set<std::string> open{};
-  std::string outer{};  ///< training.outer, where the plan chose it
-  std::string run;      ///< the run file, for `tw up`; relative to JOB.yaml
-  std::string file;     ///< path of JOB.yaml, if its reader sets it
+  std::string outer{};                ///< training.outer, where the plan chose it
+  bool leaders_choose_batch = false;  ///< its run file says target_batch_size: auto, and JOB no tbs
+  std::string run;                    ///< the run file, for `tw up`; relative to JOB.yaml
+  std::string file;                   ///< path of JOB.yaml, if its reader sets it
 
   bool operator==(const Job&) const = default;
 };

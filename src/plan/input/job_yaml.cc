@@ -137,9 +137,11 @@ void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {
   inputs.batch_per_gpu = fields.number_or("batch_per_gpu", 0, {.least = 1, .most = 1e9});
 }
 
+constexpr std::string_view kBatch = "target_batch_size";
+
 /// Keys that a JOB may leave open, and their names in a run file.
 constexpr std::pair<const char*, std::string_view> kOpenKeys[] = {
-    {"mode", "mode"}, {"codec", "codec"}, {"tbs", "target_batch_size"}, {"fragments", "fragments"}};
+    {"mode", "mode"}, {"codec", "codec"}, {"tbs", kBatch}, {"fragments", "fragments"}};
 constexpr const char* kOpen = "auto";
 
 void take_open(YamlFields& fields, Job& job) {
@@ -185,14 +187,16 @@ void take_run_file(Job& job, std::string_view text) {
     const Tree* value = training->find(name);
     if (value == nullptr || !job.open.contains(key)) continue;
     if (take_setting(name, value->word, job)) job.open.erase(key);
+    if (name == kBatch) job.leaders_choose_batch = value->word == kOpen;
   }
   if (training->find("outer") != nullptr) job.open.erase("outer");
 }
 
 std::vector<std::string> settings_of(const Job& job) {
-  std::vector<std::string> settings = {
-      fmt::format("training.codec={}", job.codec), fmt::format("training.mode={}", job.mode),
-      fmt::format("training.target_batch_size={:.0f}", job.target_batch_size)};
+  std::vector<std::string> settings = {fmt::format("training.codec={}", job.codec),
+                                       fmt::format("training.mode={}", job.mode)};
+  if (!job.leaders_choose_batch)
+    settings.push_back(fmt::format("training.{}={:.0f}", kBatch, job.target_batch_size));
   if (job.mode == "streaming") settings.push_back(fmt::format("training.fragments={:g}", job.parts));
   if (!job.outer.empty()) settings.push_back(fmt::format("training.outer={}", job.outer));
   return settings;

@@ -121,9 +121,12 @@ TEST(JobFile, a_run_file_names_what_the_job_leaves_open) {
   Job other = read_job("job.yaml", "model: CONV\nsamples: 1e6\n").value();
   take_run_file(other, "training: {target_batch_size: auto, mode: 7}\n");
   EXPECT_EQ(other.open, (Names{"mode", "codec", "tbs", "fragments", "outer"}));
+  EXPECT_THAT(settings_of(other), testing::Not(testing::Contains(testing::HasSubstr("batch"))))
+      << "leaders choose it";
   take_run_file(other, "- no: run file");
   take_run_file(other, run);
   EXPECT_EQ(other.target_batch_size, 1024);
+  EXPECT_THAT(settings_of(other), testing::Contains("training.target_batch_size=1024"));
   EXPECT_EQ(other.bytes_per_param, 1 + 2.0 / 256);
 }
 

@@ -79,7 +79,7 @@ void EngineLearner::move_on(Done<Digest> done) {
 
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
   if (!update.missed && state_->owe_losses(update.record.round))
-    return apply_then_lose(std::move(update), std::move(done));
+    return apply_then_keep_losses(std::move(update), std::move(done));
   const auto run = [state = state_, update = std::move(update)]() -> Result<Digest> {
     if (update.missed) return state->apply_missed(update.record, update.mean);
     state->keep_losses(update.record.round, update.own, update.kept);
@@ -89,17 +89,17 @@ void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
 }
 
 // Others wait for the update, and for nothing of the losses before this fragment's next turn.
-void EngineLearner::apply_then_lose(Update update, Done<Result<Digest>> done) {
+void EngineLearner::apply_then_keep_losses(Update update, Done<Result<Digest>> done) {
   const auto shared = std::make_shared<const Update>(std::move(update));  // owners: the two jobs
   const auto take = [state = state_, shared]() -> Result<Digest> {
     return state->take(shared->record, shared->mean);
   };
   compute_.submit(task_of<Result<Digest>>(take, std::move(done)));
-  const auto lose = [state = state_, shared] {
+  const auto keep = [state = state_, shared] {
     state->keep_losses(shared->record.round, shared->own, shared->kept);
     return Unit{};
   };
-  compute_.submit(task_of<Unit>(lose, [](Unit, Duration) {}));
+  compute_.submit(task_of<Unit>(keep, [](Unit, Duration) {}));
 }
 
 void EngineLearner::freeze(const wire::Record& record, Turn turn, Done<Image> done) {

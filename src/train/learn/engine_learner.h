@@ -62,7 +62,7 @@ class EngineLearner final : public Learner {
   // owners: the learner and the job that runs
   using State = std::shared_ptr<TrainState>;
 
-  void apply_then_lose(Update update, Done<Result<Digest>> done);
+  void apply_then_keep_losses(Update update, Done<Result<Digest>> done);
 
   State state_;
   std::uint64_t chunk_bytes_;

@@ -76,8 +76,8 @@ class Learner {
   /// Called when the compute thread reaches this job.
   virtual void knock(Done<Unit> done) = 0;
 
-  /// The model still has a part of a sum of this round. Once false, the sums of all work that is done for it
-  /// are complete.
+  /// A contribution of this round lacks something: the model has a part of a sum, or losses of the fragment's
+  /// last turn are not kept. Once false, the sums of all work that is done for the round are complete.
   virtual bool has_uncollected(Round round) const = 0;
 
   /// The model adds to the slot what it has.

@@ -158,7 +158,7 @@ WorkDone TrainState::work(const swarm::WorkItem& item) {
 
 bool TrainState::has_uncollected(Round round) const {
   const Round turns = fragments_.all().size(), last_turn = round - std::min<Round>(round, turns);
-  return uncollected_round_ == round || lost_until_ < std::min<Round>(owed_until_, last_turn);
+  return uncollected_round_ == round || losses_kept_until_ < std::min<Round>(losses_owed_until_, last_turn);
 }
 
 void TrainState::collect() {
@@ -275,13 +275,14 @@ void TrainState::keep_losses(Round round, std::span<const wire::Contribution> ow
   for (const wire::Contribution& c : own) {
     if (c.slot != kCarrier) keep(c);
   }
-  lost_until_ = round;
+  losses_kept_until_ = round;
 }
 
 bool TrainState::owe_losses(Round round) {
   if (residual_.empty() || fragments_.all().size() == 1) return false;
-  if (round <= owed_until_) lost_until_ = round - 1;  // a history that goes on from an earlier record
-  owed_until_ = round;
+  if (round <= losses_owed_until_)
+    losses_kept_until_ = round - 1;  // a history that goes on from an earlier record
+  losses_owed_until_ = round;
   return true;
 }
 

@@ -184,7 +184,8 @@ class TrainState {
   static constexpr std::uint32_t kCarrier = 0;
 
   /// The residual added to a contribution in this slot, of the round's fragment: valid and unchanged until
-  /// keep_losses, apply_missed or restore run. Empty in other slots, and where the run has no error feedback.
+  /// keep_losses of that fragment, apply_missed or restore run. Empty in other slots, and where the run has
+  /// no error feedback.
   std::span<const float> carried(Round round, std::uint32_t slot) const;
 
   /// number: below kLeaseSlots. With overlap, those of a round stay while the next one is computed.
@@ -235,8 +236,8 @@ class TrainState {
   std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
   GradientSlot* uncollected_ = nullptr;       ///< the model has a part of its sum
   std::atomic<Round> uncollected_round_ = 0;  ///< of that part; 0: there is none
-  std::atomic<Round> owed_until_ = 0;         ///< the newest round whose keep_losses() comes after its take()
-  std::atomic<Round> lost_until_ = 0;         ///< the newest one whose keep_losses() has run
+  std::atomic<Round> losses_owed_until_ = 0;  ///< the newest round whose keep_losses() comes after its take()
+  std::atomic<Round> losses_kept_until_ = 0;  ///< the newest one whose keep_losses() has run
   std::vector<float> residual_;               ///< empty: no error feedback
   LateMean late_;
   std::atomic<bool> moved_on_ = false;

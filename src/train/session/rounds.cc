@@ -225,7 +225,7 @@ void Rounds::pause(bool paused) {
   report_presence();
 }
 
-// A contribution has what the rounding of the last ones took (error feedback): after their update.
+// A contribution has what the rounding of the last ones took (error feedback): collect() waits for that.
 void Rounds::contribute_what_is_done() {
   if (!core_.swarm.view().history.parameters()) return;
   for (const wire::Contribution& due : averager_.due(step_)) {
