@@ -32,8 +32,8 @@ MINUTES ?= 30
 SOAK_OUT ?= soak.txt
 # The soak has whole peers, in processes of their own, with sockets, disks and all threads.
 SANITIZED_asan := base wire codec market plan swarm average sync data train host sim monitor peer bind launch measure cli fuzz conformance wan soak
-# Only host, bind and whole peers have threads; train is what they work on.
-SANITIZED_tsan := host train peer bind soak
+# Those that have threads; train is what they work on.
+SANITIZED_tsan := base average host train peer bind soak
 # Libraries are not instrumented: what they leak, and how their threads meet, is left out.
 SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/lsan.supp:print_suppressions=0 \
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/tsan.supp UBSAN_OPTIONS=print_stacktrace=1

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "swarm/ballots/shared_plan.h"
 #include "swarm/straggler_policy.h"
 
@@ -37,9 +38,11 @@ std::vector<Averager::Refused> Averager::open(Instant now, StepId step) {
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.round != step.round; });
   newest_ = step.round;
   custody_.open(step);
+  const Geometry& geometry = options_.fragments.of(step.round).geometry;
   steps_.try_emplace(
-      step, Reduction::Options{options_.self, step, options_.fragments.of(step.round).geometry,
-                               options_.codec, options_.stochastic, options_.norm_cap, options_.rarely});
+      step,
+      Reduction::Options{options_.self, step, geometry, options_.codec, options_.stochastic,
+                         options_.norm_cap, threads_for(geometry.length, options_.threads), options_.rarely});
   const auto early = std::exchange(early_, {});
   early_bytes_.clear();
   std::vector<Refused> refused;

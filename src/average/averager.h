@@ -36,6 +36,7 @@ class Averager {
     bool stochastic = false;       ///< Reduction::Options
     double norm_cap = 0;           ///< Reduction::Options
     std::uint64_t probe_from = 0;  ///< bandwidth is probed if encoded means have at least this many bytes
+    std::size_t threads = 1;       ///< Reduction::Options, for a vector that is worth them
     Rarely rarely{};
   };
 

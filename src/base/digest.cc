@@ -2,6 +2,9 @@
 #include "base/digest.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
 #if defined(__x86_64__)
 #include <xxh_x86dispatch.h>  // XXH3_128bits picks its kernel at run time: 47 instead of 12 GB/s
 #else
@@ -9,6 +12,7 @@
 #endif
 
 #include "base/check.h"
+#include "base/parallel.h"
 
 namespace tw {
 
@@ -42,6 +46,16 @@ Digest digest_of(std::span<const std::byte> bytes) {
 Digest digest_of(std::span<const float> values) { return digest_of(std::as_bytes(values)); }
 
 Digest digest_of(const std::string& text) { return digest_of(std::as_bytes(std::span(text))); }
+
+Digest digest_of_parameters(std::span<const float> parameters, std::size_t threads) {
+  if (parameters.size() <= kDigestPiece) return digest_of(parameters);
+  std::vector<Digest> pieces((parameters.size() + kDigestPiece - 1) / kDigestPiece);
+  in_parallel(threads_for(parameters.size(), threads), pieces.size(), [&](std::size_t i) {
+    const std::size_t first = i * kDigestPiece;
+    pieces[i] = digest_of(parameters.subspan(first, std::min(kDigestPiece, parameters.size() - first)));
+  });
+  return digest_of(std::as_bytes(std::span(pieces)));
+}
 
 std::string to_string(const Digest& digest) { return fmt::format("{:016x}{:016x}", digest.high, digest.low); }
 

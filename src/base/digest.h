@@ -39,6 +39,13 @@ Digest digest_of(std::span<const std::byte> bytes);
 Digest digest_of(std::span<const float> values);
 Digest digest_of(const std::string& text);
 
+/// Values of a piece of digest_of_parameters().
+inline constexpr std::size_t kDigestPiece = 1 << 16;
+
+/// The digest of the digests of pieces of kDigestPiece values; a vector of one piece has its plain digest. So
+/// many threads compute it at most, and it does not depend on their number.
+Digest digest_of_parameters(std::span<const float> parameters, std::size_t threads = 1);
+
 /// 32 lower-case hexadecimal digits.
 std::string to_string(const Digest& digest);
 

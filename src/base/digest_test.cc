@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
+
+#include "base/parallel.h"
 
 namespace tw {
 namespace {
@@ -31,6 +34,21 @@ TEST(Digest, of_floats_and_text_is_that_of_their_bytes) {
             digest_of(std::span<const float>(std::vector<float>{1.5F, 0.0F})));
   const std::string text = "tradewind";
   EXPECT_EQ(digest_of(text), digest_of(std::as_bytes(std::span(text))));
+}
+
+TEST(Digest, of_parameters_is_the_same_on_any_number_of_threads) {
+  std::vector<float> values(4 * kWorthAThread + 3);
+  std::ranges::generate(values, [i = 0]() mutable { return static_cast<float>(++i); });
+  const Digest alone = digest_of_parameters(values);
+  for (const std::size_t threads : {2, 5}) EXPECT_EQ(digest_of_parameters(values, threads), alone);
+  const std::span<const float> piece = std::span(values).first(kDigestPiece);
+  EXPECT_EQ(digest_of_parameters(piece), digest_of(piece));
+  const auto middle = values.begin() + kDigestPiece;
+  std::swap_ranges(values.begin(), middle, middle);
+  EXPECT_NE(digest_of_parameters(values), alone) << "pieces have changed places";
+  std::swap_ranges(values.begin(), middle, middle);
+  values.back() += 1;
+  EXPECT_NE(digest_of_parameters(values), alone);
 }
 
 TEST(Digest, of_pieces_is_that_of_the_whole) {

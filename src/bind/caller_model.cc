@@ -421,8 +421,8 @@ std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model
   return std::make_unique<EngineOptimizer>(model, threads);
 }
 
-train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks) {
-  train::StateHooks hooks;
+train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks, std::size_t threads) {
+  train::StateHooks hooks{.threads = threads};
   hooks.settings = [groups = model.groups, callbacks](Round round, const std::string& wanted) {
     std::vector<train::GroupStep> steps;
     const std::vector<tw_group> now = callbacks.settings(round, wanted, groups);

@@ -81,6 +81,6 @@ std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model
                                                         std::size_t threads);
 
 /// Hooks of a TrainState with that optimizer.
-train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks);
+train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks, std::size_t threads);
 
 }  // namespace tw::bind

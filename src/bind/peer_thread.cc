@@ -55,8 +55,9 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
   const average::Fragments fragments = fragments_of(session.run, work_);
   // owners: see state()
   state_ = std::make_shared<train::TrainState>(
-      work_, session.run, fragments, make_caller_optimizer(plan_.model, plan_.callbacks, plan_.threads),
-      hooks_of(plan_.model, plan_.callbacks));
+      work_, session.run, fragments,
+      make_caller_optimizer(plan_.model, plan_.callbacks, session.averaging.threads),
+      hooks_of(plan_.model, plan_.callbacks, session.averaging.threads));
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
   executor_ = std::make_unique<host::CallerExecutor>(loop_, failed);
   beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);

@@ -45,7 +45,6 @@ class PeerThread final : public world::EventSink {
     Callbacks callbacks{nullptr};
     peer::Options links;
     std::uint64_t grain = 1;
-    std::size_t threads = 1;
   };
 
   PeerThread(Plan plan, std::vector<float> initial);

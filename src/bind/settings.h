@@ -20,7 +20,7 @@ struct Settings {
   peer::LinkOptions links;
   std::vector<std::string> warnings{};  ///< for the user
   std::uint64_t grain = 1;    ///< samples that the program computes at once, at the beginning; 0: not known
-  std::uint64_t threads = 1;  ///< that gradients are added and updates made on, at most
+  std::uint64_t threads = 1;  ///< for sums, updates and digests, at most
 };
 
 /// Keys of the run file, of a peer's links, "run_file", "grain", "threads" and "begun"; what is not given

@@ -174,6 +174,7 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   auto links = peer::read_links(peer.settings.links, peer::Spelling::python);
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
+  links.value().session.averaging.threads = peer.settings.threads;
   std::ranges::copy(peer.settings.warnings, std::back_inserter(links.value().warnings));
   tw::host::keep_freed_memory();
   peer::look_at_past(links.value(), peer.model.parameters());
@@ -181,10 +182,9 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());
   add_tensors(initial, 1, parameters);
-  auto thread =
-      std::make_unique<PeerThread>(PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(),
-                                                    peer.settings.grain, peer.settings.threads},
-                                   std::move(parameters));
+  auto thread = std::make_unique<PeerThread>(
+      PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(), peer.settings.grain},
+      std::move(parameters));
   if (const auto address = thread->started(); !address) {
     failed(address.error().message);
     return thread->view().ending == train::Ending::notice ? TW_CONDEMNED : TW_FAILED;

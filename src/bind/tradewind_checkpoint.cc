@@ -80,7 +80,7 @@ int tw_checkpoint_values(tw_checkpoint* checkpoint, float* values, size_t count)
     if (count > image.bytes() / sizeof(float))
       return misuse(fmt::format("{} values: the whole state has {}", count, image.bytes() / sizeof(float)));
     copy(image, {values, count});
-    if (digest_of(std::as_bytes(std::span(values, count))) != image.parameters)
+    if (digest_of_parameters({values, count}) != image.parameters)
       return misuse(fmt::format("the model in the checkpoint has another number of values than {}", count));
     return int{TW_OK};
   });

@@ -29,7 +29,7 @@ namespace {
 // the texts of RunWords and the writer, each with its length, origin, number of chunks, size and digest of
 // each, digest of all this; then the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
 constexpr std::string_view kSuffix = ".tw";
 constexpr std::string_view kPartSuffix = ".tw.part-";
 constexpr std::string_view kOldEnd = ".old";

@@ -34,7 +34,7 @@ StateImage freeze(wire::Record record, std::span<const std::span<const float>> p
                   std::uint64_t chunk_bytes) {
   TW_CHECK(!parts.empty());
   TW_CHECK(chunk_bytes > 0);
-  StateImage image{std::move(record), digest_of(parts[0]), {}, {}};
+  StateImage image{std::move(record), digest_of_parameters(parts[0]), {}, {}};
   std::uint64_t rest = total_bytes(parts);
   std::vector<std::byte> chunk;
   for (const std::span<const float> part : parts) {
@@ -73,7 +73,7 @@ Status thaw(const StateImage& image, std::span<const std::span<float>> parts) {
       }
     }
   }
-  const Digest found = digest_of(std::span<const float>(parts[0]));
+  const Digest found = digest_of_parameters(parts[0]);
   if (found != image.parameters) {
     return Error{fmt::format("the parameters after round {} have digest {}, expected {}", image.record.round,
                              to_string(found), to_string(image.parameters))};

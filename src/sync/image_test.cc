@@ -37,7 +37,7 @@ TEST(Image, gives_back_what_was_frozen_whatever_the_sizes) {
     const StateImage image = freeze(record, views(parts), chunk_bytes);
 
     EXPECT_EQ(image.record, record);
-    EXPECT_EQ(image.parameters, digest_of(std::span<const float>(parts[0])));
+    EXPECT_EQ(image.parameters, digest_of_parameters(parts[0]));
     std::uint64_t total = 0;
     for (const auto& part : parts) total += part.size() * sizeof(float);
     EXPECT_EQ(image.bytes(), total);
@@ -52,6 +52,15 @@ TEST(Image, gives_back_what_was_frozen_whatever_the_sizes) {
     EXPECT_TRUE(thawed.ok());
     EXPECT_EQ(back, parts);
   }
+}
+
+TEST(Image, of_parameters_of_several_pieces_gives_them_back) {
+  const Parts parts{sample::floats(1, 2 * kDigestPiece + 3), sample::floats(2, 5)};
+  const StateImage image = freeze(wire::Record{}, views(parts), 1 << 16);
+  EXPECT_EQ(image.parameters, digest_of_parameters(parts[0]));
+  Parts back = zeros_like(parts);
+  EXPECT_TRUE(thaw(image, places(back)).ok());
+  EXPECT_EQ(back, parts);
 }
 
 TEST(Image, thaws_into_parts_that_are_cut_differently) {

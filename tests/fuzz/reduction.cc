@@ -41,6 +41,7 @@ class ReductionStory {
     options.geometry.segment_length = 1 + input.below(6);
     options.codec = codec::kCodecs[input.below(codec::kCodecs.size())];
     options.norm_cap = input.one_in(3) ? 8 : 0;
+    options.threads = input.one_in(4) ? 2 : 1;
     return options;
   }
 

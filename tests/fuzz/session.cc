@@ -96,7 +96,7 @@ train::SessionOptions draw(Input& input, const Material& material) {
   train::SessionOptions options{.self = material.self};
   if (input.one_in(2)) options.join = {"p2"};
   options.wait_for = static_cast<std::uint32_t>(1 + input.below(3));
-  options.segment_length = 2;
+  options.averaging.segment_length = 2;
   options.chunk_bytes = 16;
   options.run.model = "small";
   options.run.microbatch = material.microbatch;

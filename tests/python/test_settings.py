@@ -13,7 +13,7 @@ OF_FILES = """\
 | `TRADEWIND_SET` | keys of the run file |  | `KEY=VALUE;KEY=VALUE`, as `rounds=5;training.codec=int8` |
 """
 OF_PYTHON = """\
-| `TRADEWIND_THREADS` | `threads` |  | threads of PyTorch, and of the engine's optimizers |
+| `TRADEWIND_THREADS` | `threads` |  | threads of PyTorch, and of the engine's sums, updates and digests |
 | `TRADEWIND_LIBRARY` | |  | another `libtradewind.so` |
 | `TRADEWIND_PROGRAM` | |  | the `tw` that makes the token of `launch_local`, and runs the demo |
 """

@@ -23,35 +23,42 @@ bool OwnSlots::has(std::uint32_t slot, std::uint64_t samples) const {
   return slot < wire::kMostSlots && slots_[slot] && slots_[slot]->samples == samples;
 }
 
-Blob OwnSlots::encode(std::uint32_t number, std::uint64_t segment, Fitness& fitness) {
+OwnSlots::Piece OwnSlots::encode(std::uint32_t number, std::uint64_t segment, const Fitness& fitness) const {
   TW_CHECK(number < wire::kMostSlots && slots_[number]);
-  Slot& slot = *slots_[number];
+  const Slot& slot = *slots_[number];
   if (slot.is_unfit) return {};
   const std::uint64_t first = geometry_.first(segment), count = geometry_.size(segment);
   const auto values = slot.gradient_sum.values.subspan(first, count);
   const auto residual = slot.residual.empty() ? slot.residual : slot.residual.subspan(first, count);
   const codec::Codec codec = slot.encoding.codec;
+  Piece piece;
   if (carries_sums(codec) && residual.empty()) {  // the values themselves are what crosses the wire
-    const auto piece = std::as_bytes(values);
-    return fit(slot, segment, Blob::view(piece, slot.gradient_sum.owner), is_addable(codec, piece), fitness);
+    piece.encoded = Blob::view(std::as_bytes(values), slot.gradient_sum.owner);
+    piece.addable = is_addable(codec, piece.encoded.bytes());
+  } else {
+    Buffer bytes(encoded_bytes(codec, count));
+    const std::uint64_t of_mean = samples_of_mean(codec, slot.samples);
+    const auto scale = static_cast<float>(1.0 / static_cast<double>(of_mean));
+    Encoding encoding = slot.encoding;
+    if (encoding.dither) encoding.dither = encoding.dither->from(first);
+    piece.addable = encode_sum(encoding, values, residual, scale, bytes.bytes());
+    piece.encoded = Blob(std::move(bytes));
   }
-  Buffer bytes(encoded_bytes(codec, count));
-  const std::uint64_t of_mean = samples_of_mean(codec, slot.samples);
-  const auto scale = static_cast<float>(1.0 / static_cast<double>(of_mean));
-  Encoding encoding = slot.encoding;
-  if (encoding.dither) encoding.dither = encoding.dither->from(first);
-  const bool addable = encode_sum(encoding, values, residual, scale, bytes.bytes());
-  return fit(slot, segment, Blob(std::move(bytes)), addable, fitness);
+  if (!slot.judged[segment]) piece.squares = fitness.squares_of(piece.encoded.bytes());
+  return piece;
 }
 
-Blob OwnSlots::fit(Slot& slot, std::uint64_t segment, Blob piece, bool addable, Fitness& fitness) const {
-  if (!slot.judged[segment]) slot.squares += fitness.squares_of(piece.bytes());
+bool OwnSlots::admit(std::uint32_t number, std::uint64_t segment, const Piece& piece, Fitness& fitness) {
+  TW_CHECK(number < wire::kMostSlots && slots_[number]);
+  Slot& slot = *slots_[number];
+  if (slot.is_unfit) return false;
+  if (!slot.judged[segment]) slot.squares += piece.squares;
   slot.judged[segment] = true;  // each segment counts once
-  const std::optional<Unfit> unfit = fitness.judge(self_, addable, slot.squares, slot.samples);
-  if (!unfit) return piece;
+  const std::optional<Unfit> unfit = fitness.judge(self_, piece.addable, slot.squares, slot.samples);
+  if (!unfit) return true;
   slot.is_unfit = true;
   fitness.report(*unfit);
-  return {};
+  return false;
 }
 
 }  // namespace tw::average

@@ -29,8 +29,18 @@ class OwnSlots {
   /// The sum in this slot is over so many samples.
   bool has(std::uint32_t slot, std::uint64_t samples) const;
 
-  /// Empty if the slot is unfit. Requires that the slot was put.
-  Blob encode(std::uint32_t slot, std::uint64_t segment, Fitness& fitness);
+  /// A segment as it crosses the wire, before it is judged.
+  struct Piece {
+    Blob encoded;
+    bool addable = false;
+    double squares = 0;  ///< Fitness::squares_of; 0 if it was judged before
+  };
+
+  /// Several threads may encode at once. Requires that the slot was put.
+  Piece encode(std::uint32_t slot, std::uint64_t segment, const Fitness& fitness) const;
+
+  /// Judges it; false if the slot is unfit.
+  bool admit(std::uint32_t slot, std::uint64_t segment, const Piece& piece, Fitness& fitness);
 
  private:
   struct Slot {
@@ -42,8 +52,6 @@ class OwnSlots {
     double squares = 0;          ///< of the segments that were judged
     std::vector<bool> judged{};  ///< by segment
   };
-
-  Blob fit(Slot& slot, std::uint64_t segment, Blob piece, bool addable, Fitness& fitness) const;
 
   PeerId self_;
   Geometry geometry_;

@@ -9,6 +9,7 @@
 #include "average/reduction/residual.h"
 #include "average/reduction/weighted_sum.h"
 #include "base/check.h"
+#include "base/parallel.h"
 #include "wire/frame.h"
 
 namespace tw::average {
@@ -27,8 +28,10 @@ struct Sum {
   Digest decoded;
 };
 
-/// Adds terms in `codec` to a segment of their mean, which has so many values and is encoded in `of_mean`.
-Sum add(codec::Codec codec, codec::Codec of_mean, std::uint64_t values, const std::vector<Term>& terms) {
+/// Adds terms in `codec` to a segment of their mean, which has so many values and is encoded in `of_mean`, in
+/// `place` unless the only term is the mean.
+Sum add(codec::Codec codec, codec::Codec of_mean, std::uint64_t values, const std::vector<Term>& terms,
+        Buffer place) {
   TW_CHECK(!terms.empty());
   if (terms.size() == 1 && terms.front().weight == 1 && codec == of_mean) {
     const Blob& alone = terms.front().encoded;
@@ -38,9 +41,8 @@ Sum add(codec::Codec codec, codec::Codec of_mean, std::uint64_t values, const st
   }
   std::vector<Addend> addends;
   for (const Term& term : terms) addends.push_back({term.weight, term.encoded.bytes()});
-  Buffer encoded(encoded_bytes(of_mean, values));
-  const Digest decoded = reduce_segment(codec, addends, values, encoded.bytes());
-  return {Blob(std::move(encoded)), decoded};
+  const Digest decoded = reduce_segment(codec, addends, values, place.bytes());
+  return {Blob(std::move(place)), decoded};
 }
 
 Status fits_at(const Geometry& geometry, codec::Codec codec, std::uint64_t segment, std::size_t bytes) {
@@ -60,6 +62,78 @@ Status is_of_step(const Reduction::Options& options, PeerId from, StepId step, s
 }
 
 }  // namespace
+
+// Constructed on the loop thread, which has the memory of the sum; add_up() on any thread; the rest on the
+// loop thread.
+class Reduction::Addition {
+ public:
+  Addition(const Reduction& reduction, std::uint64_t segment)
+      : reduction_(&reduction),
+        segment_(segment),
+        place_(encoded_bytes(reduction.mean_codec(), reduction.geometry().size(segment))) {}
+
+  /// Any thread.
+  void add_up();
+
+  std::uint64_t segment() const { return segment_; }
+
+  /// The inputs are judged in their order; false if one is unfit.
+  bool admit(Reduction& reduction) const;
+
+  Sum take_sum() { return std::move(sum_); }
+
+ private:
+  bool admit(Reduction& reduction, std::size_t at) const;
+
+  const Group& group() const { return *reduction_->layout_.own_group(); }
+
+  const Reduction* reduction_;
+  std::uint64_t segment_;
+  Buffer place_;
+  std::vector<OwnSlots::Piece> own_;  // by input, without their bytes; those of others are empty
+  Sum sum_;                           // empty if an own piece is not addable
+};
+
+// I4: all inputs are here, and they are added in the order of the plan, so that each peer that adds gets the
+// same bits.
+void Reduction::Addition::add_up() {
+  const Reduction& r = *reduction_;
+  const codec::Codec codec = r.options_.codec;
+  const auto of_sums = static_cast<float>(1.0 / static_cast<double>(group().samples));
+  own_.resize(group().inputs.size());
+  std::vector<Term> terms;
+  bool addable = true;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const Input& input = group().inputs[i];
+    terms.push_back({carries_sums(codec) ? of_sums : input.weight, {}});
+    if (input.peer != r.options_.self) {
+      terms.back().encoded = r.kept_.find(input.peer, input.slot, segment_);
+      continue;
+    }
+    own_[i] = r.own_.encode(input.slot, segment_, r.fitness_);
+    addable = addable && own_[i].addable;
+    terms.back().encoded = std::exchange(own_[i].encoded, {});
+  }
+  if (addable) sum_ = add(codec, r.mean_codec(), r.geometry().size(segment_), terms, std::move(place_));
+}
+
+bool Reduction::Addition::admit(Reduction& reduction) const {
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    if (!admit(reduction, i)) return false;
+  }
+  return true;
+}
+
+// Without the number of samples, a sum was not judged when it came.
+bool Reduction::Addition::admit(Reduction& r, std::size_t at) const {
+  const Input& input = group().inputs[at];
+  if (input.peer == r.options_.self) return r.own_.admit(input.slot, segment_, own_[at], r.fitness_);
+  if (!carries_sums(r.options_.codec)) return true;
+  const std::optional<Unfit> unfit =
+      r.fitness_.judge(input.peer, true, r.kept_.squares(input.peer, input.slot), input.samples);
+  if (unfit) r.fitness_.report(*unfit);
+  return !unfit;
+}
 
 Reduction::Reduction(Options options)
     : options_(std::move(options)),
@@ -246,20 +320,15 @@ bool Reduction::is_here(const Input& input, std::uint64_t segment) const {
   return kept_.has(input.peer, input.slot, segment);
 }
 
-// Empty when it is unfit. Without the number of samples, a sum was not judged when it came.
-Blob Reduction::piece_of(const Input& input, std::uint64_t segment) {
-  if (input.peer == options_.self) return own_.encode(input.slot, segment, fitness_);
-  Blob piece = kept_.find(input.peer, input.slot, segment);
-  if (!carries_sums(options_.codec)) return piece;
-  const std::optional<Unfit> unfit =
-      fitness_.judge(input.peer, true, kept_.squares(input.peer, input.slot), input.samples);
-  if (!unfit) return piece;
-  fitness_.report(*unfit);
-  return {};
-}
-
 void Reduction::seal_ready() {
-  for (std::uint64_t s = 0; s < geometry().segments(); ++s) seal_if_ready(s);
+  std::vector<std::uint64_t> ready;
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (may_add_contributions(s)) ready.push_back(s);
+  }
+  add_contributions(ready);
+  for (std::uint64_t s = 0; s < geometry().segments(); ++s) {
+    if (lacks_mean(s)) add_site_sums(s);
+  }
 }
 
 void Reduction::seal_and_offer(std::uint64_t segment) {
@@ -270,7 +339,7 @@ void Reduction::seal_and_offer(std::uint64_t segment) {
 }
 
 void Reduction::seal_if_ready(std::uint64_t segment) {
-  if (lacks_site_sum(segment) && missing_[segment] == 0) add_contributions(segment);
+  if (may_add_contributions(segment)) add_contributions({segment});
   if (lacks_mean(segment)) add_site_sums(segment);
 }
 
@@ -285,22 +354,28 @@ bool Reduction::lacks_site_sum(std::uint64_t segment) const {
   return !layout_.is_root(segment) || !mean_.has(segment);
 }
 
-// I4: all inputs are here, and they are added in the order of the plan, so that each peer that adds gets the
-// same bits. One unfit input leaves the segment open: the leader hears of its peer and makes another plan.
-void Reduction::add_contributions(std::uint64_t segment) {
-  const Group* group = layout_.own_group();
-  TW_CHECK(group != nullptr && site_sums_[segment].empty() && missing_[segment] == 0);
-  const auto of_sums = static_cast<float>(1.0 / static_cast<double>(group->samples));
-  std::vector<Term> terms;
-  for (const Input& input : group->inputs) {
-    terms.push_back({carries_sums(options_.codec) ? of_sums : input.weight, piece_of(input, segment)});
-    if (terms.back().encoded.empty()) return;
+bool Reduction::may_add_contributions(std::uint64_t segment) const {
+  return lacks_site_sum(segment) && missing_[segment] == 0;
+}
+
+// Threads share the segments. One unfit input leaves the segment open: the leader hears of its peer and makes
+// another plan.
+void Reduction::add_contributions(const std::vector<std::uint64_t>& segments) {
+  std::vector<Addition> additions;
+  for (const std::uint64_t segment : segments) additions.emplace_back(*this, segment);
+  in_parallel(options_.threads, additions.size(), [&](std::size_t i) { additions[i].add_up(); });
+  for (Addition& addition : additions) {
+    if (!addition.admit(*this)) continue;
+    const std::uint64_t segment = addition.segment();
+    Sum sum = addition.take_sum();
+    TW_CHECK(!sum.encoded.empty());
+    if (layout_.is_root(segment) && layout_.groups().size() == 1) {
+      mean_.put(segment, std::move(sum.encoded), sum.decoded);
+      continue;
+    }
+    site_sum_bytes_ += sum.encoded.size();
+    site_sums_[segment] = std::move(sum.encoded);
   }
-  Sum sum = add(options_.codec, mean_codec(), geometry().size(segment), terms);
-  if (layout_.is_root(segment) && layout_.groups().size() == 1)
-    return mean_.put(segment, std::move(sum.encoded), sum.decoded);
-  site_sums_[segment] = std::move(sum.encoded);
-  site_sum_bytes_ += site_sums_[segment].size();
 }
 
 void Reduction::add_site_sums(std::uint64_t segment) {
@@ -310,7 +385,8 @@ void Reduction::add_site_sums(std::uint64_t segment) {
     if (terms.back().encoded.empty()) return;
   }
   if (terms.empty()) return;
-  Sum sum = add(mean_codec(), mean_codec(), geometry().size(segment), terms);
+  Sum sum = add(mean_codec(), mean_codec(), geometry().size(segment), terms,
+                Buffer(encoded_bytes(mean_codec(), geometry().size(segment))));
   mean_.put(segment, std::move(sum.encoded), sum.decoded);
 }
 
@@ -365,9 +441,9 @@ std::optional<wire::Message> Reduction::next_contribution(Outgoing& outgoing) {
   while (const auto piece = outgoing.take_contribution()) {
     TW_CHECK(to_scatter_ > 0);
     --to_scatter_;
-    Blob encoded = own_.encode(piece->slot, piece->segment, fitness_);
-    if (!encoded.empty())
-      return wire::Scatter{options_.step, piece->slot, piece->segment, std::move(encoded)};
+    OwnSlots::Piece own = own_.encode(piece->slot, piece->segment, fitness_);
+    if (own_.admit(piece->slot, piece->segment, own, fitness_))
+      return wire::Scatter{options_.step, piece->slot, piece->segment, std::move(own.encoded)};
   }
   return std::nullopt;
 }

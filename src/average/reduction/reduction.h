@@ -59,6 +59,7 @@ class Reduction {
     codec::Codec codec = codec::Codec::fp32;
     bool stochastic = false;  ///< rounding of own contributions; only with int8
     double norm_cap = 0;      ///< largest L2 norm, per sample, of the known part of a contribution; 0: none
+    std::size_t threads = 1;  ///< at most, for many segments that are added at once; the bits stay the same
     Rarely rarely{};
   };
 
@@ -161,11 +162,14 @@ class Reduction {
   bool is_mine(const Input& input) const;
   bool is_here(const Input& input, std::uint64_t segment) const;
 
-  Blob piece_of(const Input& input, std::uint64_t segment);
+  /// A segment of the own group, added up.
+  class Addition;
+
   bool lacks_site_sum(std::uint64_t segment) const;
   bool lacks_mean(std::uint64_t segment) const;
   Blob site_sum_of(const Group& group, std::uint64_t segment) const;
-  void add_contributions(std::uint64_t segment);
+  bool may_add_contributions(std::uint64_t segment) const;
+  void add_contributions(const std::vector<std::uint64_t>& segments);
   void add_site_sums(std::uint64_t segment);
   void seal_if_ready(std::uint64_t segment);
   void seal_ready();

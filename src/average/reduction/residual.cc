@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "base/prng.h"
 
 namespace tw::average {
@@ -77,17 +78,17 @@ bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
 }
 
 void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
-               std::span<float> residual) {
+               std::span<float> residual, std::size_t threads) {
   TW_CHECK(contributed.samples > 0);
   TW_CHECK(contributed.gradient_sum.size() == geometry.length && residual.size() == geometry.length);
-  for (std::uint64_t s = 0; s < geometry.segments(); ++s) {
+  in_parallel(threads_for(geometry.length, threads), geometry.segments(), [&](std::size_t s) {
     const std::uint64_t end = geometry.first(s) + geometry.size(s);
     for (std::uint64_t first = geometry.first(s); first < end; first += kResidualBlock) {
       const std::size_t count = std::min<std::uint64_t>(kResidualBlock, end - first);
       lose(from(encoding, first), contributed.gradient_sum.subspan(first, count), contributed,
            residual.subspan(first, count));
     }
-  }
+  });
 }
 
 }  // namespace tw::average

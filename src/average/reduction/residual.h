@@ -46,8 +46,8 @@ struct Contributed {
 
 /// Updates the residual after a contribution of a committed round: the residual (unless the contribution
 /// carried it) + what was to be sent - samples * what was sent (a mean over these; a sum as it is), each
-/// operation rounded. The contribution that carried it comes first.
+/// operation rounded. The contribution that carried it comes first. The bits do not depend on the threads.
 void keep_loss(const Encoding& encoding, const Geometry& geometry, const Contributed& contributed,
-               std::span<float> residual);
+               std::span<float> residual, std::size_t threads = 1);
 
 }  // namespace tw::average

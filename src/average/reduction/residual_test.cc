@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "average/reduction/reference.h"
+#include "base/parallel.h"
 #include "base/prng.h"
 
 namespace tw::average {
@@ -84,6 +85,17 @@ TEST(Residual, is_dithered_by_the_place_of_each_value_in_its_segment) {
   std::vector<float> kept = before;
   keep_loss(encoding, geometry, {gradient, kSamples, true}, kept);
   EXPECT_EQ(kept, reference_loss(codec::Codec::int8, {kSamples, all, 0, kSeed}, geometry));
+}
+
+TEST(Residual, is_the_same_on_any_number_of_threads) {
+  const Geometry geometry{.length = 3 * kWorthAThread, .segment_length = 65'536};
+  Prng prng(6);
+  const std::vector<float> gradient = random_values(prng, geometry.length);
+  const Encoding encoding{codec::Codec::int8, codec::Dither{7, 0}};
+  std::vector<float> alone = random_values(prng, geometry.length), shared = alone;
+  keep_loss(encoding, geometry, {gradient, 4, true}, alone);
+  keep_loss(encoding, geometry, {gradient, 4, true}, shared, 3);
+  EXPECT_EQ(shared, alone);
 }
 
 /// Largest difference between the summed gradients of many rounds and what others received.

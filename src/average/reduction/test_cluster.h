@@ -23,7 +23,8 @@
 namespace tw::average {
 
 /// Peers 1..n with their Reductions, links whose messages overtake each other, and plans and completed slots
-/// that reach each peer at random times: a seed gives one sequence of events.
+/// that reach each peer at random times: a seed gives one sequence of events. Each peer adds on as many
+/// threads as its id says.
 class Cluster {
  public:
   struct Setup {
@@ -40,7 +41,7 @@ class Cluster {
     for (std::uint64_t id = 1; id <= setup.peers; ++id) {
       peers_.try_emplace(
           PeerId{id},
-          Reduction::Options{PeerId{id}, {kRound}, setup.geometry, setup.codec, setup.stochastic});
+          Reduction::Options{PeerId{id}, {kRound}, setup.geometry, setup.codec, setup.stochastic, 0, id});
     }
   }
 

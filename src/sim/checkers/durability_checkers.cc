@@ -44,7 +44,7 @@ std::optional<Digest> parameters_in(const sync::StateImage& image, const Rules& 
   if (bytes.size() < length * sizeof(float)) return std::nullopt;
   std::memcpy(parameters.data(), bytes.data(), length * sizeof(float));
   if (const std::optional<Digest> before = parameters_before(bytes, rules)) return before;
-  return digest_of(std::span<const float>(parameters));
+  return digest_of_parameters(parameters);
 }
 
 /// The order of histories. The product has its own (wire/rank.h), which is judged by this one.

@@ -33,7 +33,7 @@ struct Disk {
     return rules;
   }
 
-  static Digest parameters() { return digest_of(std::span<const float>(kState)); }
+  static Digest parameters() { return digest_of_parameters(kState); }
 
   void save(const wire::Record& record, const std::vector<float>& state = kState,
             const std::string& writer = "11") {

@@ -48,7 +48,7 @@ train::WorkDone SyntheticTrainer::work(std::span<const float> parameters, const 
   if (model_.local) own_.resize(gradient_sum.size());
   const std::span<float> sum = model_.local ? std::span(own_) : gradient_sum;
   for (const Range& range : item.samples.ranges()) {
-    add(range, model_.local ? kOwnCopy : digest_of(parameters), sum, done);
+    add(range, model_.local ? kOwnCopy : digest_of_parameters(parameters), sum, done);
     if (strikes_) flip(parameters);
   }
   return done;
@@ -81,7 +81,7 @@ void SyntheticTrainer::flip(std::span<const float> parameters) {
   float& value = const_cast<float&>(parameters[choice_ % parameters.size()]);
   const float before = value;
   value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << mix(choice_, 1) % kMantissaBits));
-  if (!std::exchange(strikes_, {})(digest_of(parameters))) value = before;
+  if (!std::exchange(strikes_, {})(digest_of_parameters(parameters))) value = before;
 }
 
 std::optional<data::MissingSample> SyntheticTrainer::left_out_of(std::uint64_t sample) const {

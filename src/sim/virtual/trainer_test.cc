@@ -23,7 +23,7 @@ TEST(SyntheticTrainer, agrees_with_its_reference_however_the_samples_are_cut) {
   trainer.work(parameters, item_of(100, 17), pieces);
   EXPECT_EQ(once, pieces);
   const train::SampleSpan spans[] = {{100, 10}, {110, 20}};
-  EXPECT_EQ(once, reference_contribution(digest_of(std::span<const float>(parameters)), spans, 77));
+  EXPECT_EQ(once, reference_contribution(digest_of_parameters(parameters), spans, 77));
 }
 
 TEST(SyntheticTrainer, gives_small_integers_that_change_with_parameters_and_sample) {
@@ -59,7 +59,7 @@ TEST(SyntheticTrainer, flips_one_bit_of_the_parameters_once_and_only_if_the_faul
   expected[5] = parameters[5];
   EXPECT_EQ(parameters, expected);
   EXPECT_NE(parameters[5], before[5]);
-  EXPECT_EQ(flipped, digest_of(std::span<const float>(parameters)));
+  EXPECT_EQ(flipped, digest_of_parameters(parameters));
 }
 
 TEST(SyntheticTrainer, goes_on_without_a_sample_that_is_gone_only_when_it_is_told_to) {

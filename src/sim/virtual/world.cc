@@ -40,10 +40,10 @@ train::SessionOptions session_options(const WorldOptions& options, const PeerSpe
   session.site = site_name(options, spec.site);
   session.anchor = options.sites.at(static_cast<std::size_t>(spec.site)).anchors;
   session.wait_for = options.wait_for;
-  session.segment_length = options.segment_length;
+  session.averaging.segment_length = options.segment_length;
   session.chunk_bytes = options.chunk_bytes;
-  session.probe_from =
-      static_cast<std::uint64_t>(static_cast<double>(session.probe_from) / options.bulk_scale);
+  session.averaging.probe_from =
+      static_cast<std::uint64_t>(static_cast<double>(session.averaging.probe_from) / options.bulk_scale);
   session.run = options.run;
   session.grain = spec.grain;
   return session;

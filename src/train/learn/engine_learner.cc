@@ -51,6 +51,7 @@ void EngineLearner::knock(Done<Unit> done) {
 
 SlotValues EngineLearner::contribution(Round round, std::uint32_t slot) {
   const auto& sum = state_->slot(round, slot).sum;
+  TW_CHECK(sum != nullptr);
   return {{*sum, sum}, state_->carried(round, slot)};
 }
 

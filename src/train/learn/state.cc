@@ -12,6 +12,7 @@
 #include "average/reduction/residual.h"
 #include "average/reduction/weighted_sum.h"
 #include "base/check.h"
+#include "base/parallel.h"
 #include "base/result.h"
 #include "codec/codec.h"
 #include "wire/frame.h"
@@ -22,13 +23,22 @@ namespace {
 constexpr std::size_t kPiece = 2048;
 static_assert(kPiece % codec::kCodecPiece == 0);
 
-/// Zeros; those of before where nobody else has them any more.
+void set_to_zero(std::span<float> values, std::size_t threads) {
+  const std::size_t parts = threads_for(values.size(), threads), most = (values.size() + parts - 1) / parts;
+  in_parallel(parts, parts, [&](std::size_t i) {
+    const std::size_t first = std::min(i * most, values.size());
+    std::ranges::fill(values.subspan(first, std::min(most, values.size() - first)), 0.0F);
+  });
+}
+
+/// Zeros; in the memory of before where nobody else has it any more.
 // owners: the slot, and messages under way
-void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length) {
+void clear(std::shared_ptr<std::vector<float>>& sum, std::size_t length, std::size_t threads) {
   if (sum.use_count() == 1) {
     // Letting go of a copy follows upon whatever other owners read before they let go.
     std::shared_ptr<std::vector<float>>(sum).reset();  // owners: this line
-    return sum->assign(length, 0.0F);
+    sum->resize(length);
+    return set_to_zero(*sum, threads);
   }
   sum = std::make_shared<std::vector<float>>(length, 0.0F);  // owners: as above
 }
@@ -128,7 +138,7 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
 }
 
 Digest TrainState::digest() {
-  if (!digest_) digest_ = digest_of(std::span<const float>(parameters_));
+  if (!digest_) digest_ = digest_of_parameters(parameters_, hooks_.threads);
   return *digest_;
 }
 
@@ -170,7 +180,7 @@ void TrainState::collect() {
 
 std::span<float> TrainState::open(Round round, GradientSlot& slot) {
   if (!slot.sum || slot.round != round) {
-    clear(slot.sum, fragment(round).geometry.length);
+    clear(slot.sum, fragment(round).geometry.length, hooks_.threads);
     slot.round = round;
   }
   return *slot.sum;
@@ -267,7 +277,7 @@ void TrainState::keep_losses(Round round, std::span<const wire::Contribution> ow
     const bool carrier = c.slot == kCarrier;
     const average::Encoding encoding =
         average::encoding_of(run_.codec, run_.dithers(), average::dither_seed(round, c.peer, c.slot));
-    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual);
+    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual, hooks_.threads);
   };
   for (const wire::Contribution& c : own) {
     if (c.slot == kCarrier) keep(c);

@@ -83,7 +83,7 @@ class LateMean {
   wire::Record record_;
 };
 
-/// Hooks of a program around the state. All are called on the compute thread; each may be empty.
+/// What a program has around the state. Functions are called on the compute thread; each may be empty.
 struct StateHooks {
   /// For the update of this round, with the settings of its record; empty: RunOptions::learning_rate, for all
   /// groups.
@@ -94,6 +94,7 @@ struct StateHooks {
   /// They are about to be copied. With this hook, copies are made beside other work only of what write_out()
   /// has written.
   std::function<void()> about_to_copy{};
+  std::size_t threads = 1;  ///< at most, for a job over the whole vector; the bits stay the same
 };
 
 /// Everything a peer trains with: parameters, optimizer, gradient slots. With RunOptions::overlaps() the

@@ -14,6 +14,7 @@
 #include "average/reduction/mean_digest.h"
 #include "average/reduction/reference.h"
 #include "average/reduction/weighted_sum.h"
+#include "base/parallel.h"
 #include "wire/messages.h"
 
 namespace tw::train {
@@ -297,8 +298,36 @@ TEST(Update, has_each_value_of_a_segment_that_is_longer_than_a_block_at_its_plac
     TrainState state(model, options(codec), kLong,
                      make_optimizer({one_group({.kind = OptimizerKind::average}, model.tensor_sizes())}));
     state.initialise();
-    EXPECT_EQ(state.apply(of_round(1), segments), digest_of(std::span<const float>(expected)))
-        << name_of(codec);
+    EXPECT_EQ(state.apply(of_round(1), segments), digest_of_parameters(expected)) << name_of(codec);
+  }
+}
+
+/// Adds 1 to each value of the sum.
+class AddsOnes final : public Model {
+ public:
+  static constexpr std::uint64_t kFloats = 3 * kWorthAThread + 1;
+
+  std::vector<std::uint64_t> tensor_sizes() const override { return {kFloats}; }
+
+  void initial_parameters(std::span<float> out) override { std::ranges::fill(out, 0.0F); }
+
+  WorkDone work(std::span<const float>, const swarm::WorkItem&, std::span<float> sum) override {
+    for (float& value : sum) ++value;
+    return {};
+  }
+};
+
+TEST(Slots, begin_each_round_at_zero_on_any_number_of_threads) {
+  for (const std::size_t threads : {1, 3, 4}) {
+    AddsOnes model;
+    TrainState state(model, options(Codec::fp32), average::Geometry{AddsOnes::kFloats, 65'536}, nullptr,
+                     {.threads = threads});
+    state.initialise();
+    for (const Round round : {1, 3}) {
+      state.work({.round = round, .slot = 0, .samples = RangeSet(Range{8 * round, 4})});
+      const std::vector<float>& sum = *state.slot(round, 0).sum;
+      EXPECT_EQ(std::ranges::count(sum, 1.0F), static_cast<std::ptrdiff_t>(AddsOnes::kFloats)) << threads;
+    }
   }
 }
 
@@ -377,7 +406,7 @@ TEST(LateUpdates, are_those_of_one_process_that_applies_each_mean_one_round_late
         const Digest parameters = late.state.take(Late::record(round, last, codec), Late::mean(round, codec));
         if (round > 1) one.state.take(Late::record(round - 1, false, codec), Late::mean(round - 1, codec));
         if (last) one.state.take(Late::record(round, false, codec), Late::mean(round, codec));
-        EXPECT_EQ(parameters, digest_of(one.state.parameters())) << round;
+        EXPECT_EQ(parameters, digest_of_parameters(one.state.parameters())) << round;
         if (!last) continue;
         Peer other(Late::run(kind, codec, Mode::delayed));
         EXPECT_EQ(other.state.restore(late.state.freeze(Late::record(round, last, codec), 64)).value(),
@@ -393,7 +422,7 @@ TEST(LateUpdates, travel_with_the_state_whether_they_wait_or_were_made) {
     Peer donor(run), joiner(run);
     for (Round round = 1; round <= 3; ++round)
       donor.state.take(Late::record(round, false, Codec::int8), Late::mean(round, Codec::int8));
-    const Digest of_round_3 = digest_of(donor.state.parameters());
+    const Digest of_round_3 = digest_of_parameters(donor.state.parameters());
     if (moved_on) donor.state.move_on();
     const auto restored = joiner.state.restore(donor.state.freeze(Late::record(3, false, Codec::int8), 64));
     ASSERT_TRUE(restored);

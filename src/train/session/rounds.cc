@@ -53,8 +53,14 @@ double samples_of_peer(const wire::Record& record, PeerId peer) {
 
 average::Averager::Options averaging(const SessionOptions& options, const average::Fragments& fragments) {
   const RunOptions& run = options.run;
-  return {options.self, fragments,          run.codec,     run.dithers(),
-          run.norm_cap, options.probe_from, options.rarely};
+  return {options.self,
+          fragments,
+          run.codec,
+          run.dithers(),
+          run.norm_cap,
+          options.averaging.probe_from,
+          options.averaging.threads,
+          options.rarely};
 }
 
 }  // namespace

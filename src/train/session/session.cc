@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 constexpr Duration kTimer = 250ms;
 
 std::unique_ptr<Learner> learner_of(Model& model, const SessionOptions& options, const Doors& doors) {
-  const EngineLearner::Options engine{options.run, fragments_of(options.run, model, options.segment_length),
+  const EngineLearner::Options engine{options.run,
+                                      fragments_of(options.run, model, options.averaging.segment_length),
                                       options.chunk_bytes, options.grain};
   return std::make_unique<EngineLearner>(model, engine, doors.compute, doors.disk);
 }

@@ -41,6 +41,15 @@ enum class Past {
   over,     ///< no peer of the run can be reached any more
 };
 
+/// How vectors are averaged, whatever the run says.
+struct AveragingOptions {
+  std::uint64_t segment_length = 0;  ///< floats; 0: as is usual (average/reduction/geometry.h)
+  /// Bandwidth is probed (average/bandwidth/probe.h) for vectors of at least this many bytes on the wire:
+  /// shorter ones are fast at any bandwidth.
+  std::uint64_t probe_from = 1024 * 1024;
+  std::size_t threads = 1;  ///< of a program, for sums, updates and digests; the bits stay the same
+};
+
 struct SessionOptions {
   PeerId self;
   /// Drawn at random when the process starts: distinguishes it from any other process with the same id.
@@ -61,12 +70,9 @@ struct SessionOptions {
   std::string past_found;                  ///< sign that it had begun, for people
   Round past_rounds = 0;                   ///< that this peer has seen of the run, by its own event log
   bool anew = false;                       ///< begin the run anew, whatever checkpoints there are
-  std::uint64_t segment_length = 0;        ///< floats; 0: as is usual (average/reduction/geometry.h)
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
   std::uint64_t grain = 1;                 ///< microbatches that the engine's own learner does at once
-  /// Bandwidth is probed (average/bandwidth/probe.h) for vectors of at least this many bytes on the wire:
-  /// shorter ones are fast at any bandwidth.
-  std::uint64_t probe_from = 1024 * 1024;
+  AveragingOptions averaging;
   RunOptions run;
   Rarely rarely;  ///< simulation alone
 
