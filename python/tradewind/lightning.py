@@ -64,14 +64,19 @@ class _Counted:
             yield batch
 
 
+def _with_index(device: Any) -> torch.device:
+    """Lightning wants the number of a GPU: that of the current one, unless there is one."""
+    found = torch.device(device)
+    return torch.device("cuda", torch.cuda.current_device()) if found == torch.device("cuda") else found
+
+
 class Strategy(SingleDeviceStrategy):
     """device: as SingleDeviceStrategy's; options: those of run.optimizer()."""
 
     strategy_name = "tradewind"
 
     def __init__(self, run: Run, device: Optional[Any] = None, **options: Any) -> None:
-        found = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        super().__init__(device=torch.device(found))
+        super().__init__(device=_with_index(device or ("cuda" if torch.cuda.is_available() else "cpu")))
         self._run = run
         self._before: Dict[str, Any] = {}  # metrics that Lightning had before it validated
         self._options = options

@@ -19,7 +19,7 @@ def test_accelerate_accumulates_clips_and_schedules(fake_run):
     inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
     opt = run.optimizer(model, inner)
     schedule = run.scheduler(torch.optim.lr_scheduler.LambdaLR(opt, lambda round_: 0.9**round_))
-    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
+    accelerator = accelerate.Accelerator(cpu=not torch.cuda.is_available(), gradient_accumulation_steps=2)
     loader = DataLoader(TensorDataset(*data(64)), batch_size=4)
     model, opt, loader = accelerator.prepare(model, opt, loader)
     for batch in run.batches(loader):
@@ -136,6 +136,17 @@ def test_lightning_trains_until_the_run_is_over(fake_run):
     assert module.optimizers().param_groups[0]["lr"] == 1e-2 / 8 and trainer.global_step == 6
 
 
+def test_lightning_gets_the_number_of_the_gpu(monkeypatch):
+    pytest.importorskip("lightning")
+    import tradewind.lightning
+
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    strategy = tradewind.lightning.Strategy
+    assert strategy(None, device="cuda").root_device == torch.device("cuda", 3)
+    assert strategy(None, device="cuda:1").root_device == torch.device("cuda", 1)
+    assert strategy(None, device="cpu").root_device == torch.device("cpu")
+
+
 def test_others_do_the_part_of_a_peer_of_lightning_that_validates(fake_run):
     lightning = pytest.importorskip("lightning")
     import tradewind.lightning
@@ -167,7 +178,7 @@ def test_accelerate_prepares_a_loader_for_shard(fake_run):
     accelerate = pytest.importorskip("accelerate")
     model = mlp()
     run = fake_run(target_batch_size=16, rounds=3)
-    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
+    accelerator = accelerate.Accelerator(cpu=not torch.cuda.is_available(), gradient_accumulation_steps=2)
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=1e-2))
     loader = DataLoader(TensorDataset(*data(48)), batch_size=4, shuffle=True, drop_last=True)
     model, opt, loader = accelerator.prepare(model, opt, loader)
