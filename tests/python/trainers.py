@@ -50,7 +50,7 @@ def arguments_of(folder: Any, **more: Any) -> Any:
         output_dir=str(folder),
         per_device_train_batch_size=4,
         gradient_accumulation_steps=2,
-        use_cpu=True,
+        use_cpu=not torch.cuda.is_available(),
         report_to=[],
         disable_tqdm=True,
         **{"save_strategy": "no", **more},
