@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real peers of the Python package, disturbed all the while and judged in the end (docs/reliability.md).
 
-    PYTHONPATH=build/python /usr/bin/python3 bench/python_soak.py 10
+    PYTHONPATH=build/python /usr/bin/python3 bench/python_soak.py 10 --mode sync
 
 The argument: minutes. Peers 1 to 3 live to the end, one of them as a slow loop; others are killed, stopped,
 replaced and told to leave. Every peer reads its samples with forked workers. The exit code is the verdict.
@@ -81,7 +81,15 @@ def told(event):
     keys = ("round", "digest", "samples", "samples_total")
     if event["phase"] not in ("apply", "commit"):
         return ""
-    return json.dumps({event["phase"]: {key: event.get(key) for key in keys}}) + "\n"
+    of = {key: event[key] for key in event if key.startswith("samples:")}
+    return json.dumps({event["phase"]: {**{key: event.get(key) for key in keys}, "of": of}}) + "\n"
+
+
+def numbers_in(text):
+    """Of "0-15,64"."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
 
 
 def resident_mib(pid):
@@ -95,8 +103,9 @@ def resident_mib(pid):
 class Crew:
     """Processes by number; a number is never used again."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, mode):
         self.folder = folder
+        self.mode = mode
         self.processes = {}
         self.ended = {}
         self.next = 1
@@ -106,7 +115,9 @@ class Crew:
 
     def start(self):
         number, self.next = self.next, self.next + 1
-        settings = f"target_batch_size={TARGET};rounds=1000000;exact_batches=true"
+        settings = f"target_batch_size={TARGET};rounds=1000000;training.mode={self.mode}"
+        if self.is_exact():
+            settings += ";exact_batches=true"
         environment = {
             **os.environ,
             "TRADEWIND_INSECURE": "1",
@@ -123,6 +134,10 @@ class Crew:
                 command, env=environment, stdout=output, stderr=subprocess.STDOUT
             )
         return number
+
+    def is_exact(self):
+        """Modes in which peers compute ahead have no exact batches."""
+        return self.mode in ("sync", "local")
 
     def log(self, number):
         return self.folder / f"peer-{number}.jsonl"
@@ -256,8 +271,8 @@ class Soak:
         self.judge_memory()
 
     def judge_history(self):
-        """One set of parameters a round, records of the target batch, and each sample once an epoch."""
-        digests, totals = (collections.defaultdict(set) for _ in range(2))
+        """One set of parameters a round, records of each sample once, exact ones of the target batch."""
+        digests, totals, samples = (collections.defaultdict(set) for _ in range(3))
         own, handed = {}, collections.defaultdict(lambda: collections.defaultdict(list))
         for number in range(1, self.crew.next):
             for line in self.crew.lines(number):
@@ -266,6 +281,7 @@ class Soak:
                 elif "commit" in line:
                     commit = line["commit"]
                     totals[commit["round"]].add(commit["samples_total"])
+                    samples[commit["round"]].add(tuple(sorted(commit["of"].items())))
                     own[commit["round"], number] = int(commit["samples"])
                 else:
                     handed[line["handed"]["round"]][number] += line["handed"]["indices"]
@@ -273,11 +289,31 @@ class Soak:
         for round_, found in sorted(digests.items()):
             if len(found) != 1:
                 self.faults.append(f"round {round_}: parameters {sorted(found)}")
+        print(f"{newest} rounds, {len(digests)} sets of parameters compared")
+        self.judge_records(samples)
+        if not self.crew.is_exact():
+            return
         for round_, found in sorted(totals.items()):
             if found != {round_ * TARGET}:
                 self.faults.append(f"round {round_}: {sorted(found)} samples in all, not {round_ * TARGET}")
-        print(f"{newest} rounds, {newest * TARGET} samples, {len(digests)} sets of parameters compared")
         self.judge_epochs(handed, own, newest)
+
+    def judge_records(self, samples):
+        """All logs have the same samples in a record, and records each sample once. What the last two leave
+        over is in none.
+        """
+        counts = collections.Counter()
+        for round_, found in sorted(samples.items()):
+            if len(found) != 1:
+                self.faults.append(f"round {round_}: samples {sorted(found)}")
+            for _, text in next(iter(found)):
+                counts.update(numbers_in(text))
+        twice = [number for number, count in counts.items() if count > 1]
+        end = max(counts, default=0)
+        missing = [number for number in range(end - 4 * TARGET) if not counts[number]]
+        if twice or missing:
+            self.faults.append(f"records lack {len(missing)} samples and have {len(twice)} twice")
+        print(f"{len(counts)} samples in records, {len(missing)} missing, {len(twice)} twice")
 
     def judge_epochs(self, handed, own, newest):
         """Samples of which a peer's own record says that they count: each once. Others are not known of peers
@@ -321,14 +357,15 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("minutes", type=float, nargs="?", default=10)
+    parser.add_argument("--mode", default="sync", help="training.mode")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peer:
         return peer(arguments.peer)
     folder = Path(tempfile.mkdtemp(prefix="tradewind-soak-"))
-    print(f"seed {arguments.seed}, {arguments.minutes:g} minutes, logs in {folder}", flush=True)
-    soak = Soak(Crew(folder), arguments.minutes, arguments.seed)
+    print(f"{arguments.mode}, seed {arguments.seed}, {arguments.minutes:g} minutes; {folder}", flush=True)
+    soak = Soak(Crew(folder, arguments.mode), arguments.minutes, arguments.seed)
     try:
         soak.run()
     finally:

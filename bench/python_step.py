@@ -5,7 +5,8 @@
     PYTHONPATH=build/python /usr/bin/python3 bench/python_step.py --millions 25 --repeats 7
 
 Both train a transformer on the CPU, or with --device cuda on a GPU in bfloat16, AdamW. Written: samples/s
-of each and their ratio (medians), the time of a step() without an update, and memory beyond the bare loop.
+of each and their ratio (medians), the time of a step() without an update, what a round takes beyond its work
+and in which parts, and memory beyond the bare loop.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -21,7 +23,7 @@ def make_model(millions):
     """A transformer of about so many million parameters: width, layers, tokens of a sample."""
     import torch
 
-    width, layers = {1: (128, 4), 25: (512, 8), 125: (1024, 10)}[millions]
+    width, layers = {1: (128, 4), 25: (512, 8), 125: (1024, 10), 1000: (2048, 20)}[millions]
     torch.manual_seed(1)
     layer = torch.nn.TransformerEncoderLayer(
         width, 8, 4 * width, dropout=0.0, batch_first=True, norm_first=True
@@ -29,8 +31,44 @@ def make_model(millions):
     return torch.nn.TransformerEncoder(layer, layers), width
 
 
+class Parts:
+    """Milliseconds of each round: what the engine tells, and how long its calls into the package take."""
+
+    def __init__(self, run, rounds):
+        from tradewind.model.trained import Trained
+
+        self.rounds = rounds
+        self.found = {"averaging": [], "sums to the host": [], "update": [], "parameters back": []}
+        self._time(Trained, "contribution", "sums to the host")
+        self._time(Trained, "_take", "parameters back")
+        run.on_event(self._hear)
+
+    def _hear(self, event):
+        if event.get("phase") == "commit":
+            self.found["averaging"].append(1e3 * event["comm_s"])
+        elif event.get("phase") == "apply":
+            self.found["update"].append(1e3 * event["took_s"])
+
+    def _time(self, kind, name, part):
+        call = getattr(kind, name)
+
+        def timed(*values):
+            before = time.monotonic()
+            found = call(*values)
+            self.found[part].append(1e3 * (time.monotonic() - before))
+            return found
+
+        setattr(kind, name, timed)
+
+    def medians(self):
+        """Of the rounds that are timed."""
+        return {part: statistics.median(times[-self.rounds :]) for part, times in self.found.items() if times}
+
+
 def measure(mode, arguments):
-    """One process: the loop of one kind for so many rounds; the first one warms up."""
+    """One process: the loop of one kind for so many rounds. The first one warms up; the run's last one is
+    not among them, since a checkpoint follows it.
+    """
     import torch
 
     torch.set_num_threads(arguments.threads)
@@ -47,16 +85,17 @@ def measure(mode, arguments):
 
         run = tradewind.join(
             target_batch_size=samples * microbatches,
-            rounds=arguments.rounds + 1,
+            rounds=arguments.rounds + 2,
             codec=arguments.codec,
             mode=arguments.run_mode,
             insecure=True,
             listen="127.0.0.1:0",
             progress="off",
         )
+        parts = Parts(run, arguments.rounds)
         opt = run.optimizer(model, inner, batch_size=samples, accumulate=arguments.accumulate)
         run.start()
-    step_s, began = [], time.monotonic()
+    step_s, boundary_s, began = [], [], time.monotonic()
     for at in range((arguments.rounds + 1) * microbatches):
         if at == microbatches:
             wait()
@@ -68,8 +107,8 @@ def measure(mode, arguments):
         wait()
         if run:
             before = time.monotonic()
-            if not opt.step():
-                step_s.append(time.monotonic() - before)
+            times = boundary_s if opt.step() else step_s
+            times.append(time.monotonic() - before)
             opt.zero_grad()
         elif local or at % microbatches == microbatches - 1:
             opt.step()
@@ -85,13 +124,28 @@ def measure(mode, arguments):
         "parameters": sum(p.numel() for p in model.parameters()),
     }
     if run:
+        run.leave()
         run.close()
+        found["round_ms"] = 1e3 * statistics.median(boundary_s[1:])
+        found["parts_ms"] = parts.medians()
     return found
+
+
+def parts_of(runs):
+    """Medians over the runs, as text."""
+
+    def part(name, inner):
+        found, of_it = ([run["parts_ms"].get(one, 0) for run in runs] for one in (name, inner))
+        return f"{name} {statistics.median(found):.0f} (of it {inner} {statistics.median(of_it):.0f})"
+
+    return ", ".join((part("averaging", "sums to the host"), part("update", "parameters back")))
 
 
 def child(mode):
     command = [sys.executable, __file__, *sys.argv[1:], "--mode", mode]
-    found = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    with tempfile.TemporaryDirectory() as out:  # its checkpoints
+        environment = {**os.environ, "TRADEWIND_OUT": out}
+        found = subprocess.run(command, capture_output=True, text=True, env=environment)
     if found.returncode:
         raise SystemExit(found.stderr)
     return json.loads(found.stdout.splitlines()[-1])
@@ -101,7 +155,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--millions", type=int, choices=[1, 25, 125], default=25)
+    parser.add_argument("--millions", type=int, choices=[1, 25, 125, 1000], default=25)
     parser.add_argument("--tokens", type=int, default=1024, help="of a microbatch")
     parser.add_argument("--samples", type=int, default=8, help="of a microbatch")
     parser.add_argument("--microbatches", type=int, default=4, help="of a round")
@@ -136,6 +190,7 @@ def main():
     print(f"bare loop                 {median('bare', 'samples_s'):.2f} samples/s")
     print(f"run                       {median('run', 'samples_s'):.2f} samples/s, {ratio:.3f} of it")
     print(f"step() without an update  {median('run', 'step_ms'):.2f} ms, limit {limit_ms:.2f} ms")
+    print(f"step() with an update     {median('run', 'round_ms'):.0f} ms: {parts_of(found['run'])}")
     extra = median("run", "peak_mib") - median("bare", "peak_mib")
     print(f"memory beyond it          {extra:.0f} MiB, one copy is {parameters * 4 / 2**20:.0f} MiB")
 

@@ -13,7 +13,7 @@ namespace {
 
 bool environment_chooses() {
   constexpr std::array kVariables{"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX",
-                                  "MALLOC_TOP_PAD_", "GLIBC_TUNABLES"};
+                                  "GLIBC_TUNABLES"};
   return std::ranges::any_of(kVariables, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
@@ -24,10 +24,7 @@ void keep_freed_memory() {
   if (environment_chooses()) return;
   mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
-  // Arenas of other threads than the first give memory back whatever the threshold, in heaps of 64 MiB. There
-  // are no new ones, and those that are there keep free heaps of the size of this pad.
-  mallopt(M_ARENA_MAX, 1);
-  mallopt(M_TOP_PAD, 64 << 20);
+  mallopt(M_ARENA_MAX, 1);  // those of other threads than the first give memory back whatever the threshold
 #endif
 }
 

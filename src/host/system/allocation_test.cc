@@ -7,9 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <semaphore>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace tw::host {
@@ -53,41 +51,6 @@ int kept_after_a_large_block() {
   const std::size_t height = resident_bytes();
   block.reset();
   return resident_bytes() + kBlock * kBlocks / 16 > height ? 1 : 0;
-}
-
-std::size_t resident_after_a_burst() {
-  std::vector<std::unique_ptr<char[]>> burst(2 * kBlocks);
-  for (std::unique_ptr<char[]>& one : burst) {
-    one = std::make_unique<char[]>(kBlock);
-    std::memset(one.get(), 1, kBlock);
-  }
-  return resident_bytes();
-}
-
-// A program's threads have arenas before a peer begins.
-int kept_by_a_thread_of_before() {
-  std::binary_semaphore has_arena(0), may_go_on(0);
-  bool kept = false;
-  std::jthread other([&] {
-    std::make_unique<char[]>(kBlock).reset();
-    has_arena.release();
-    may_go_on.acquire();
-    const std::size_t height = resident_after_a_burst();
-    kept = resident_bytes() + kBlock * kBlocks / 2 > height;
-  });
-  has_arena.acquire();
-  keep_freed_memory();
-  may_go_on.release();
-  other.join();
-  return kept ? 1 : 0;
-}
-
-TEST(AllocationDeathTest, of_a_thread_that_was_there_before_is_kept_too) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer allocates in its own way";
-#endif
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(std::exit(kept_by_a_thread_of_before()), testing::ExitedWithCode(1), "");
 }
 
 TEST(AllocationDeathTest, follows_an_environment_that_chooses) {
