@@ -176,6 +176,21 @@ TEST_F(PlannerTest, a_publications_choice_is_a_plan_like_any_other) {
               HasSubstr("count: 1, role: anchor, site: \"aws:us-east-1\", vm: \"c5.xlarge\", gpu: \"\""));
 }
 
+TEST_F(PlannerTest, what_a_job_leaves_open_is_chosen_and_reaches_the_run) {
+  write("run.yaml", "training: {rounds: 8}\nprogram: {command: [train]}\n");
+  const std::string job = write("job.yaml",
+                                "model: CONV\nsamples: 50e6\ndeadline_h: 24\nrun: run.yaml\n"
+                                "providers: [gcp, aws, azure, lambda]\ngpus: [T4, A10]\n");
+  const auto json = json_of({"plan", job, "--catalog", "built-in", "--out", path("out"), "--json"});
+  EXPECT_EQ(json["mode"], "streaming");
+  EXPECT_THAT(json["averaging"]["reasons"][0].get<std::string>(),
+              AllOf(HasSubstr("sync would wait 7"), HasSubstr("streaming hides all of it")));
+  EXPECT_THAT(content_of(path("out/PLAN.yaml")), HasSubstr("- \"training.mode=streaming\""));
+  Program up = tw({"up", path("out/PLAN.yaml"), "--on", "local", "--dry-run"});
+  EXPECT_EQ(up.wait(), 0) << up.output();
+  EXPECT_THAT(up.output(), HasSubstr("training.mode=streaming"));
+}
+
 TEST_F(PlannerTest, all_methods_are_compared_by_one_model_and_nothing_is_written) {
   const std::string job = write("job.yaml", kDeepVmJob);
   const auto json =

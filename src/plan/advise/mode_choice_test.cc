@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/advise/mode_choice.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
 
 #include "base/averaging_wait.h"
 
@@ -126,6 +133,32 @@ TEST(ModeChoice, says_what_the_mode_was_measured_to_cost_in_loss) {
   EXPECT_EQ(loss("streaming", 6400, 1e9).outer, "mean") << "momentum is worse with 128 steps";
   EXPECT_THAT(loss("local", 640, 1e6).text, HasSubstr("with 8 steps: -9 %"));
   EXPECT_EQ(loss("sync", 640, 1e6).text, "");
+}
+
+TEST(ModeChoice, says_the_losses_of_docs_modes) {
+  std::ifstream file(std::string(TW_SOURCE_DIR) + "/docs/modes.md");
+  const std::regex row(R"(\| `(local|streaming)`, `outer: (\w+)` \|(.*))"), percent(R"([+-]\d+ %)");
+  std::map<std::string, std::vector<std::string>> found;  // by mode and outer
+  for (std::string line; std::getline(file, line);) {
+    std::smatch words;
+    if (!std::regex_match(line, words, row)) continue;
+    const std::string cells = words[3];
+    for (std::sregex_iterator cell(cells.begin(), cells.end(), percent), end; cell != end; ++cell)
+      found[words[1].str() + " " + words[2].str()].push_back(cell->str());
+  }
+  const Choosing four(100);
+  for (const std::string mode : {"local", "streaming"}) {
+    const double samples_of_a_step = mode == "streaming" ? 16 : 64;
+    for (const std::size_t at : {0, 1, 2}) {
+      const double steps = std::vector<double>{8, 32, 128}[at];
+      const ModeLoss loss =
+          loss_of({.mode = mode, .codec = "fp16", .round_samples = steps * samples_of_a_step}, four.work,
+                  four.model(), 4, 1e9);
+      EXPECT_THAT(loss.text, HasSubstr(fmt::format(
+                                 "with {} steps: {} of sync's with outer nesterov, {} with mean", steps,
+                                 found[mode + " nesterov"].at(at), found[mode + " mean"].at(at))));
+    }
+  }
 }
 
 }  // namespace
