@@ -428,6 +428,7 @@ Plan Cast::fresh_plan(const Local& leader, const Here& here, std::uint64_t contr
   draft.samples = kSamples;
   draft.contributors = {{process_member(leader.process).peer, static_cast<std::uint32_t>(contributions),
                          kSamples, RangeSet(Range{0, 1}), 0}};
+  draft.ahead = draft.contributors;  // as with overlap: no two drafts have the same
   const auto is_here = [&](const Member& m) {
     return std::ranges::any_of(here, [&](std::size_t process) { return process_member(process).is(m); });
   };
@@ -531,6 +532,7 @@ const std::vector<Step>& Cast::revise(LocalId id, unsigned started, const std::v
     Plan other = plan;
     other.draft.contributors.front().slot =
         static_cast<std::uint32_t>(contributions + std::uint64_t{10} * plan.version);
+    other.draft.ahead = other.draft.contributors;
     steps.push_back(propose(reopened, std::move(other), "calls again with"));
   }
   return revised_.at({id, key}) = std::move(steps);

@@ -32,7 +32,8 @@ bool may_follow(Proposer::Stage now, Proposer::Stage next) {
 bool finishes(const wire::Record& draft, const wire::Record& voted_for) {
   return draft.round == voted_for.round && draft.parent == voted_for.parent &&
          (draft.minority || draft.members == voted_for.members) &&
-         draft.contributors == voted_for.contributors;
+         draft.contributors == voted_for.contributors && draft.left == voted_for.left &&
+         draft.ahead == voted_for.ahead;
 }
 
 bool voted_for_mean_of(const wire::Promise& promise, const wire::Accepted& accepted) {
