@@ -142,7 +142,7 @@ def steps_of(kind: str, model: Any, opt: Any, device: str) -> Iterator[Any]:
 
 
 def peer(report: Report, device: str, pause_s: float = 0.0, full_in: int = 0, **options: Any) -> Any:
-    """A peer that trains there until the run is over. full_in: the round in which its memory is not enough."""
+    """A peer that trains there until the run is over. full_in: the round in which memory is not enough."""
     model = made("plain", device)
     inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
     with tradewind.join() as run:

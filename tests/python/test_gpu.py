@@ -43,7 +43,8 @@ def test_a_loop_of_this_kind_trains_as_without_a_run(kind, device, fake_run):
         pytest.skip("the CPU has no graphs")
     model = devices.made(kind, device)
     run = fake_run(target_batch_size=STEPS * devices.BATCH, rounds=ROUNDS)
-    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9), batch_size=devices.BATCH)
+    inner = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    opt = run.optimizer(model, inner, batch_size=devices.BATCH)
     for _ in itertools.islice(devices.steps_of(kind, model, opt, device), STEPS * ROUNDS):
         pass
     run.close()
