@@ -18,16 +18,16 @@ BATCH = 8
 
 
 class Pictures(torch.nn.Module):
-    """8 x 8 pictures with a number each. Its parameters are more than one piece of a digest."""
+    """8 x 8 pictures with a number each. 8192 wide it has more parameters than a piece of a digest."""
 
-    def __init__(self, checkpointed: bool = False) -> None:
+    def __init__(self, width: int = 8) -> None:
         super().__init__()
         torch.manual_seed(1)
         self.first = torch.nn.Conv2d(3, 8, 3, padding=1)
         self.second = torch.nn.Conv2d(8, 8, 3, padding=1)
-        self.wide = torch.nn.Linear(8, 8192)
-        self.last = torch.nn.Linear(8192, 1)
-        self.checkpointed = checkpointed
+        self.wide = torch.nn.Linear(8, width)
+        self.last = torch.nn.Linear(width, 1)
+        self.checkpointed = False
 
     def forward(self, pictures: Any) -> Any:
         seen = self.first(pictures).relu()
@@ -143,7 +143,7 @@ def steps_of(kind: str, model: Any, opt: Any, device: str) -> Iterator[Any]:
 
 def peer(report: Report, device: str, pause_s: float = 0.0, full_in: int = 0, **options: Any) -> Any:
     """A peer that trains there until the run is over. full_in: the round in which memory is not enough."""
-    model = made("plain", device)
+    model = Pictures(8192).to(device)
     inner = torch.optim.AdamW(model.parameters(), lr=1e-2)
     with tradewind.join() as run:
         watch(run, report)
@@ -159,7 +159,7 @@ def peer(report: Report, device: str, pause_s: float = 0.0, full_in: int = 0, **
 
 def long_peer(report: Report, device: str, rounds: int) -> Any:
     """MiB that its process has beyond those after a third of the rounds, on the host and on the device."""
-    model = made("plain", device)
+    model = Pictures(8192).to(device)
     run = tradewind.join(target_batch_size=2 * BATCH, rounds=rounds)
     opt = run.optimizer(model, torch.optim.AdamW(model.parameters()), batch_size=BATCH)
     step = plain(model, opt, device)
