@@ -51,9 +51,9 @@ def loss_of(model: Any, inputs: Any, targets: Any) -> Any:
 # Each: what an optimizer step in this kind of loop is, given model, optimizer and device.
 
 
-def plain(model: Any, opt: Any, device: str) -> Step:
+def plain(model: Any, opt: Any, device: str, memory_format: Any = torch.contiguous_format) -> Step:
     inputs, targets = pictures(device)
-    inputs = inputs.to(next(model.parameters()).dtype)
+    inputs = inputs.to(next(model.parameters()).dtype).contiguous(memory_format=memory_format)
 
     def step() -> Any:
         opt.zero_grad()
@@ -64,15 +64,7 @@ def plain(model: Any, opt: Any, device: str) -> Step:
 
 
 def channels_last(model: Any, opt: Any, device: str) -> Step:
-    inputs, targets = pictures(device)
-    inputs = inputs.contiguous(memory_format=torch.channels_last)
-
-    def step() -> Any:
-        opt.zero_grad()
-        loss_of(model, inputs, targets).backward()
-        return opt.step()
-
-    return step
+    return plain(model, opt, device, torch.channels_last)
 
 
 def scaled(model: Any, opt: Any, device: str) -> Step:
