@@ -166,6 +166,7 @@ layers:
 	@tools/check_test.py
 	@tools/plant_bugs_test.py
 	@tools/release_test.py
+	@tools/c_interface_test.py
 	@tools/check_layers
 
 style:

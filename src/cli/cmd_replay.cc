@@ -66,7 +66,7 @@ void describe_replay(CLI::App& app, ReplayArguments& arguments) {
   CLI::App* command = app.add_subcommand("replay", "Compare spot policies on a trace of availability");
   command
       ->add_option("TRACE.csv", arguments.trace,
-                   "CSV with the columns trace_id,t_seconds,available[,spot_usd_h]")
+                   "CSV with the columns [trace_id,]t_seconds,available[,spot_usd_h]")
       ->required();
   command->add_option("--trace", arguments.only, "only this trace_id");
   const auto add = [&](const char* name, std::string& value, const char* text) {

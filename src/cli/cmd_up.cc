@@ -45,8 +45,10 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->add_option("PLAN.yaml", arguments.plan, "plan that tw plan wrote")->required();
   command
       ->add_option("--on", arguments.on,
-                   fmt::format("what starts them: {}", fmt::join(launch::engine_names(), ", ")))
-      ->required();
+                   fmt::format("{}; of some machines WHICH=ENGINE, such as spot=ssh",
+                               fmt::join(launch::engine_names(), ", ")))
+      ->required()
+      ->allow_extra_args(false);
   command->add_option("--hosts", arguments.hosts,
                       "with ssh: file with a line for each machine (docs/launch.md)");
   command->add_option("--run-file", arguments.run_file, "RUN.yaml; default: run: of the plan");
@@ -55,7 +57,7 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->add_option("--run", arguments.run_folder,
                       "folder of tw init whose key makes the tokens; default: a new key");
   command->add_option("--set", arguments.set, "KEY=VALUE, overrides the run file")->allow_extra_args(false);
-  command->add_option("--with", arguments.with, "KEY=VALUE, setting of the engine (docs/launch.md)")
+  command->add_option("--with", arguments.with, "KEY=VALUE for the engine, or ENGINE.KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--ssh-config", arguments.ssh_config, "with ssh: file of settings; default: none");
   command->add_option("--image", arguments.image,
@@ -74,20 +76,24 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->footer(
       "A second tw up changes nothing while all peers run, and starts those that do not. With another\n"
       "plan it adds and removes the difference. Tokens go as files of mode 0600, never on a command\n"
-      "line.\n"
+      "line. WHICH is owned, on-demand, spot, anchor, a provider or a site of the plan; settings and\n"
+      "addresses of engines: docs/launch.md.\n"
       "\nExamples:\n"
       "  tw up PLAN.yaml --on local\n"
       "  tw up PLAN.yaml --on ssh --hosts hosts.txt\n"
+      "  tw up PLAN.yaml --on owned=ssh --hosts hosts.txt --on spot=skypilot --image NAME\n"
       "  tw up PLAN.yaml --on slurm --with spot.partition=preemptible --dry-run");
 }
 
 int up(const UpArguments& arguments) {
-  auto engine = launch::make_engine(arguments.on);
-  if (!engine) return complain(engine.error().message, kUsage);
   const auto every = interval_of(arguments);
   if (!every) return complain(every.error().message, kUsage);
   const auto request = read_request(arguments);
   if (!request) return complain(request.error().message, kUsage);
+  const auto engine = launch::make_engine(request.value().engines.text());
+  if (!engine) return complain(engine.error().message, kUsage);
+  if (const Status fits = request.value().engines.check(request.value().plan.peers); !fits)
+    return complain(fits.error().message, kUsage);
   const int code = up_once(arguments, request.value(), *engine.value());
   if (code != kDone || !arguments.keep || arguments.dry_run || arguments.check) return code;
   return keep_run(arguments, request.value().name, every.value());

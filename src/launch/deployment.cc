@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/peer_name.h"
@@ -17,6 +18,15 @@ constexpr std::size_t kBootstraps = 2;
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("-_./:=@%+,").find(c) != std::string_view::npos;
+}
+
+/// Peers of all engines, by number.
+std::vector<const PeerJob*> all_peers(const Deployment& deployment) {
+  std::vector<const PeerJob*> all;
+  for (const auto* list : {&deployment.peers, &deployment.elsewhere})
+    for (const PeerJob& peer : *list) all.push_back(&peer);
+  std::ranges::sort(all, {}, [](const PeerJob* peer) { return peer->number; });
+  return all;
 }
 
 std::string address_of(const PeerJob& peer) { return fmt::format("{}:{}", peer.address, peer.port); }
@@ -48,18 +58,19 @@ const std::string& token_of(const Deployment& deployment, const PeerJob& peer) {
 
 std::vector<std::string> bootstrap_of(const Deployment& deployment) {
   std::vector<std::string> addresses;
-  for (const PeerJob& peer : deployment.peers)
-    if (peer.anchor && !peer.address.empty()) addresses.push_back(address_of(peer));
-  for (const PeerJob& peer : deployment.peers)
-    if (addresses.size() < kBootstraps && !peer.anchor && !peer.address.empty())
-      addresses.push_back(address_of(peer));
+  for (const PeerJob* peer : all_peers(deployment))
+    if (peer->anchor && !peer->address.empty()) addresses.push_back(address_of(*peer));
+  for (const PeerJob* peer : all_peers(deployment))
+    if (addresses.size() < kBootstraps && !peer->anchor && !peer->address.empty())
+      addresses.push_back(address_of(*peer));
   return addresses;
 }
 
 const PeerJob& first_of(const Deployment& deployment) {
-  TW_CHECK(!deployment.peers.empty());
-  const auto anchor = std::ranges::find(deployment.peers, true, &PeerJob::anchor);
-  return anchor == deployment.peers.end() ? deployment.peers.front() : *anchor;
+  const std::vector<const PeerJob*> all = all_peers(deployment);
+  TW_CHECK(!all.empty());
+  const auto rank = [](const PeerJob* peer) { return std::pair(peer->address.empty(), !peer->anchor); };
+  return **std::ranges::min_element(all, {}, rank);
 }
 
 Start start_of(const Deployment& deployment, const PeerJob& peer) {

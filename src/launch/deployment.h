@@ -55,19 +55,22 @@ struct UserProgram {
 
 /// All data for the files and commands of an engine.
 struct Deployment {
-  std::string run;             ///< name: is_run_name()
-  std::string folder;          ///< absolute: the state folder of the run on this machine
-  std::string run_file;        ///< text of run.yaml, its paths absolute
-  std::vector<PeerJob> peers;  ///< by number
-  std::string token;           ///< a secret: only on stdin and in files of mode 0600
-  std::string anchor_token;    ///< the same, for anchors; empty: theirs is `token`
-  std::string program;         ///< path of `tw`; of ssh: of an archive with `tw` and the Python package
-  std::string program_digest;  ///< of its bytes, in hex: names the copy on a host
-  std::uint64_t program_bytes = 0;
+  std::string run;                   ///< name: is_run_name()
+  std::string folder;                ///< absolute: the state folder of the run on this machine
+  std::string run_file;              ///< text of run.yaml, its paths absolute
+  std::vector<PeerJob> peers;        ///< by number
+  std::vector<PeerJob> elsewhere{};  ///< peers of the run that other engines have; in no state file
+  std::string token;                 ///< a secret: only on stdin and in files of mode 0600
+  std::string anchor_token;          ///< the same, for anchors; empty: theirs is `token`
+  std::string program;               ///< path of `tw`
+  std::string archive;               ///< of ssh: path of an archive with `tw` and the Python package
+  std::string archive_digest;        ///< of its bytes, in hex: names the copy on a host
+  std::uint64_t archive_bytes = 0;
   UserProgram user;
   std::string image;                          ///< of containers
   std::vector<std::string> settings;          ///< KEY=VALUE for the run file (`tw run --set`)
-  std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...
+  std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...; of
+                                              ///< several engines: ssh.control, slurm.partition
   Duration grace = std::chrono::seconds(25);  ///< between SIGTERM and the end
   bool begun = false;                         ///< a peer of the run lives, or may: all starts have `--rejoin`
 
@@ -83,7 +86,7 @@ std::string job_name(const Deployment& deployment, const PeerJob& peer);
 /// "p3": its name among the files of the run.
 std::string short_name(const PeerJob& peer);
 
-/// nullptr: no such peer.
+/// nullptr: no such peer of this engine.
 const PeerJob* find_peer(const Deployment& deployment, std::uint32_t number);
 
 /// USD an hour of its machine: nothing if the price is not known, or an alternative has another price.
@@ -92,10 +95,11 @@ std::optional<double> price_of(const PeerJob& peer);
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer);
 
 /// HOST:PORT of the peers that others dial: the anchors and, if there are fewer than two, other peers by
-/// number. Peers without a known address are left out.
+/// number. Those of other engines are among them. Peers without a known address are left out.
 std::vector<std::string> bootstrap_of(const Deployment& deployment);
 
-/// The peer that begins a new run: the first anchor, else the first peer.
+/// The peer that begins a new run, of any engine: the first anchor whose address is known, else the first
+/// such peer; where none is known, the first anchor, else the first peer.
 const PeerJob& first_of(const Deployment& deployment);
 
 /// Paths and addresses of a peer's machine.

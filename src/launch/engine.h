@@ -101,11 +101,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  /// "ssh", as `tw up --on` takes it.
-  virtual std::string_view name() const = 0;
-
-  /// True: the engine restarts a peer that left or was lost; false: `tw up --keep` does.
-  virtual bool restarts_peers() const = 0;
+  /// True: the engine restarts this peer when it left or was lost; false: `tw up --keep` does.
+  virtual bool restarts(const PeerJob& peer) const = 0;
 
   /// The error of this deployment for this engine, such as a missing host or an unknown setting of `on`.
   virtual Status check(const Deployment& deployment) const = 0;
@@ -125,7 +122,8 @@ class Engine {
 /// The names of all engines.
 std::vector<std::string> engine_names();
 
-/// The error lists all engines.
-Result<std::unique_ptr<Engine>> make_engine(const std::string& name);
+/// on: EngineChoice::text(), such as "ssh", or "owned=ssh,spot=skypilot" for an engine that shares the peers
+/// out. The error lists all engines.
+Result<std::unique_ptr<Engine>> make_engine(const std::string& on);
 
 }  // namespace tw::launch

@@ -13,9 +13,7 @@ namespace {
 /// A command of its own for each peer and action.
 class OneByOne final : public Engine {
  public:
-  std::string_view name() const override { return "one by one"; }
-
-  bool restarts_peers() const override { return false; }
+  bool restarts(const PeerJob&) const override { return false; }
 
   Status check(const Deployment&) const override { return Unit{}; }
 

@@ -57,7 +57,7 @@ class Placing {
       PeerJob peer{.number = number_++};
       fill(peer, group);
       peer.port = static_cast<std::uint16_t>(kFirstPort + peer.number % kPortsInUse);
-      if (!in_.hosts.empty() && !give_host(peer))
+      if (needs_host(peer) && !give_host(peer))
         return Error{fmt::format(
             "{} peers of {} at {} ({}) are planned, and the hosts have room for {} of them: add lines to the "
             "file of hosts, or peers=N to a line",
@@ -78,8 +78,13 @@ class Placing {
     return std::ranges::find(peers_, peer.number, &PeerJob::number) != peers_.end();
   }
 
+  bool needs_host(const PeerJob& peer) const {
+    if (in_.hosts.empty()) return false;
+    return in_.engines.is_empty() || in_.engines.engine_of(peer) == "ssh";
+  }
+
   bool has_host(const PeerJob& peer) const {
-    return in_.hosts.empty() || std::ranges::find(in_.hosts, peer.host, &Host::ssh) != in_.hosts.end();
+    return !needs_host(peer) || std::ranges::find(in_.hosts, peer.host, &Host::ssh) != in_.hosts.end();
   }
 
   bool give_host(PeerJob& peer) const {

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "launch/deployment.h"
+#include "launch/engine_choice.h"
 #include "launch/hosts.h"
 #include "plan/advise/replan.h"
 
@@ -16,9 +17,10 @@ namespace tw::launch {
 struct PlacementInputs {
   const std::vector<plan::PlannedGroup>& plan;
   const std::vector<PeerJob>& before;  ///< of the run so far
-  const std::vector<Host>& hosts;      ///< empty: the engine chooses machines
+  const std::vector<Host>& hosts;      ///< for the peers of ssh; other engines choose machines
   std::uint32_t next_number = 1;       ///< no peer had it
   std::string barred{};                ///< Host::ssh of one that keeps its peers and gets no new one
+  EngineChoice engines{};              ///< without any rule: ssh for all where there are hosts
 };
 
 /// The peers of the plan, by number. A peer of before that fits keeps its number, host and restart; others

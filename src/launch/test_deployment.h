@@ -26,8 +26,9 @@ inline Deployment three_peers() {
                         .token = kTestToken,
                         .anchor_token = kTestAnchorToken,
                         .program = "/opt/tw",
-                        .program_digest = "0123abcd",
-                        .program_bytes = 77,
+                        .archive = "/state/words/tw.tar",
+                        .archive_digest = "0123abcd",
+                        .archive_bytes = 77,
                         .user = {.command = {"python3", "train.py"}},
                         .settings = {"training.rounds=20", "checkpoint.folder=/data/it's"}};
   deployment.peers = {{.number = 1,

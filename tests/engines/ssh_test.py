@@ -106,3 +106,28 @@ def test_keep_restarts_what_was_killed_and_saves_the_logs_of_hosts_that_are_gone
     bed.wan("set", "two:all", "outage", "off")
     run.down()
     assert processes(run) == []
+
+
+def test_an_anchor_of_this_machine_and_hosts_of_ssh_in_one_run(bed, run):
+    """One state folder, two engines: each starts, is asked for and stops its own peers."""
+    words = ["--on", "owned=local", "--with", "local.address=user", "--on", "spot=ssh", "--hosts",
+             str(bed.hosts_file(("two", "three"))), "--ssh-config", str(bed.folder / "config")]
+    assert "started p1 p2 p3" in run.up(*words)
+    wait_for(lambda: all(collected(run, n * 1000) for n in (1, 2, 3)), "three peers contribute", every=1)
+    assert "nothing to change" in run.up(*words), "twice changes nothing"
+    begun = {words[words.index("--id") + 1]: words for _, words in processes(run)}
+    assert "--no-rejoin" in begun["1000"] and begun["1000"][begun["1000"].index("--wait-for") + 1] == "1"
+    assert all("--join" in begun[peer] for peer in ("2000", "3000")), "they dial the anchor"
+
+    with run.kept(*words):
+        os.kill(next(number for number, words in processes(run) if "3000" in words), signal.SIGKILL)
+        wait_for(lambda: collected(run, 3001), "--keep started it again", every=1)
+    bed.wan("set", "two:all", "outage", "on")
+    assert run.states() == {1: "running", 2: "unknown", 3: "running"}, "a host that is away hides no other"
+    bed.wan("set", "two:all", "outage", "off")
+
+    run.down()
+    assert processes(run) == [], "no process is left behind"
+    report = run.report()
+    assert report["identical"], report
+    assert {lost["peer"] for lost in report["lost"]} <= {2000, 3000}, "the killed one, and the one cut off"

@@ -10,13 +10,16 @@ import ast
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path, PurePosixPath
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
+sys.path.insert(0, str(Path(__file__).parent))
+import c_interface  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
-HEADERS = ("tradewind.h", "tradewind_data.h", "tradewind_checkpoint.h")
 FIRST = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))|(^\[[^\]]+\]:\s+)(\S+)()$", re.M)
 CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.M | re.S)
@@ -105,28 +108,6 @@ def python_page():
     )
 
 
-def c_page():
-    """The headers: what a comment says, then what it is about."""
-    text = "# The C interface\n\n[The guide](../cpp.md) has the story.\n"
-    for name in HEADERS:
-        header = (ROOT / "src/bind" / name).read_text()
-        body = re.search(r"#define \w+_H\n(.*?)(#ifdef __cplusplus\n\}|\Z)", header, re.S)[1]
-        text += f"\n## {name}\n"
-        for block in re.split(r"\n\n+(?=\S)", body.strip()):
-            comment = re.match(r"/\*(.*?)\*/\n?(.*)", block, re.S)
-            said, code = (comment[1], comment[2]) if comment else ("", block)
-            said = re.sub(r"^ \* ?", "", said, flags=re.M).strip()
-            said = re.sub(r"((?:^  .*\n?)+)", r"```\n\1\n```\n", said, flags=re.M)
-            section = re.fullmatch(r"-+ (.*)", said)
-            if section:
-                text += f"\n### {section[1]}\n"
-            elif not code.startswith("#"):
-                names = re.findall(r"\b(tw_\w+)(?=\(|;\n*\Z| \{)", code)
-                anchor = "".join(f'<a id="{one}"></a>' for one in dict.fromkeys(names))
-                text += f"\n{anchor}\n\n{said}\n" + (f"\n```c\n{code.strip()}\n```\n" if code.strip() else "")
-    return text
-
-
 def glossary():
     """(term, meaning) of each row of docs/glossary.md."""
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (ROOT / "docs/glossary.md").read_text(), re.M)
@@ -147,7 +128,7 @@ def on_files(files, config):
         files.append(File.generated(config, place(path), content=text))
         if path.endswith(".md"):
             waiting += links_of(path, text)
-    for name, text in (("api/python.md", python_page()), ("api/c.md", c_page())):
+    for name, text in (("api/python.md", python_page()), ("api/c.md", c_interface.page())):
         files.append(File.generated(config, name, content=text))
     files.append(File.generated(config, "site.css", abs_src_path=str(Path(__file__).with_name("site.css"))))
     return files
@@ -178,8 +159,7 @@ def on_post_build(config, **_):
     """The site has every name of both interfaces, and loads nothing from elsewhere."""
     site = Path(config.site_dir)
     c, python = (site / "api/c.html").read_text(), (site / "api/python.html").read_text()
-    headers = "".join((ROOT / "src/bind" / name).read_text() for name in HEADERS)
-    functions = re.findall(r"^TW_API .*?(tw_\w+)\(", headers, re.M)
+    functions = c_interface.functions()
     missing = [name for name in functions if f'id="{name}"' not in c]
     missing += [name for name, module in python_names() if f'id="{module}.{name}"' not in python]
     if missing or len(functions) < 20:

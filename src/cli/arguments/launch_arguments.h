@@ -14,9 +14,9 @@ namespace tw::cli {
 
 struct UpArguments {
   std::string plan;
-  std::string on;
-  std::string run_file;  ///< empty: that of the plan
-  std::string name;      ///< empty: that of the run file
+  std::vector<std::string> on;  ///< ENGINE or WHICH=ENGINE
+  std::string run_file;         ///< empty: that of the plan
+  std::string name;             ///< empty: that of the run file
   std::string hosts;
   std::string ssh_config;
   std::string run_folder;  ///< of `tw init`; empty: a key of its own

@@ -26,6 +26,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Where others reach the peers of this machine, as --with names it.
+std::string own_address_key(const launch::EngineChoice& engines) {
+  return engines.key_of("local", "address");
+}
+
 std::string absolute_of(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
 /// Relative paths in PLAN.yaml are relative to it.
@@ -55,7 +60,8 @@ Result<std::string> name_of_run(const UpArguments& arguments, const std::string&
                   name)};
 }
 
-Result<std::map<std::string, std::string>> engine_settings(const UpArguments& arguments) {
+Result<std::map<std::string, std::string>> engine_settings(const UpArguments& arguments,
+                                                           const launch::EngineChoice& engines) {
   std::map<std::string, std::string> on;
   for (const std::string& text : arguments.with) {
     const std::size_t equals = text.find('=');
@@ -66,7 +72,7 @@ Result<std::map<std::string, std::string>> engine_settings(const UpArguments& ar
   if (!arguments.ssh_config.empty()) {
     if (!fs::exists(arguments.ssh_config))
       return Error{fmt::format("--ssh-config {}: no such file", arguments.ssh_config)};
-    on["ssh-config"] = absolute_of(arguments.ssh_config);
+    on[engines.key_of("ssh", "ssh-config")] = absolute_of(arguments.ssh_config);
   }
   return on;
 }
@@ -155,9 +161,9 @@ Status pack_program(launch::Deployment& deployment) {
   fs::remove_all(folder, error);
   if (!made) return made;
   TW_TRY(const auto bytes, read_text_file(packed));
-  deployment.program = packed;
-  deployment.program_bytes = bytes.size();
-  deployment.program_digest = to_string(digest_of(bytes)).substr(0, 16);
+  deployment.archive = packed;
+  deployment.archive_bytes = bytes.size();
+  deployment.archive_digest = to_string(digest_of(bytes)).substr(0, 16);
   return Unit{};
 }
 
@@ -188,11 +194,25 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
                                  .files = program.files,
                                  .setup = program.setup,
                                  .env = program.env};
-  const bool in_image = !deployment.image.empty() && (arguments.on == "k8s" || arguments.on == "skypilot");
+  const auto starts_containers = [](const std::string& engine) {
+    return engine == "k8s" || engine == "skypilot";
+  };
+  const bool in_image =
+      !deployment.image.empty() && std::ranges::all_of(request.engines.engines(), starts_containers);
   auto user = launch::user_program(wish, in_image);
   if (!user) return Error{fmt::format("{}: {}", request.run_file, user.error().message)};
   deployment.user = std::move(user).value();
   return Unit{};
+}
+
+/// Others of a run on several engines reach this machine at an address that only its user knows.
+Status check_own_address(const LaunchRequest& request) {
+  const std::string key = own_address_key(request.engines);
+  if (request.engines.is_one() || !request.engines.has("local") || request.with.contains(key)) return Unit{};
+  return Error{
+      fmt::format("--on {}: the other machines have to reach this one; expected --with {}=HOST, its "
+                  "name or address as they see it",
+                  request.engines.text(), key)};
 }
 
 }  // namespace
@@ -203,6 +223,11 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
   auto plan = plan::read_plan(arguments.plan, text);
   if (!plan) return plan.error();
   request.plan = std::move(plan).value();
+  TW_TRY(auto engines, launch::EngineChoice::parse(arguments.on));
+  request.engines = std::move(engines);
+  TW_TRY(auto with, engine_settings(arguments, request.engines));
+  request.with = std::move(with);
+  TW_TRY(check_own_address(request));
   request.job_file = beside(request.plan_file, request.plan.job);
   request.run_file = arguments.run_file.empty() ? beside(request.plan_file, request.plan.run)
                                                 : absolute_of(arguments.run_file);
@@ -219,16 +244,16 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
         fmt::format("{}: program.command: missing; expected the words that start the program on each "
                     "machine, such as [python3, train.py]",
                     request.run_file)};
-  if (arguments.on == "local") {  // elsewhere the machines have the files that it names
+  if (request.engines.has("local")) {  // elsewhere the machines have the files that it names
     TW_TRY(const auto run, checked_run(arguments, request));
     request.has_checkpoints = run.checkpoint.folder != train::CheckpointOptions::kNone;
   }
   TW_TRY(auto name, name_of_run(arguments, request.run_file));
   request.name = std::move(name);
-  if ((arguments.on == "ssh") == arguments.hosts.empty())
-    return Error{arguments.on == "ssh"
-                     ? "--on ssh: give --hosts FILE, a line for each machine"
-                     : fmt::format("--hosts {}: goes with --on ssh alone", arguments.hosts)};
+  const bool by_ssh = request.engines.has("ssh");
+  if (by_ssh == arguments.hosts.empty())
+    return Error{by_ssh ? "--on ssh: give --hosts FILE, a line for each machine"
+                        : fmt::format("--hosts {}: goes with --on ssh alone", arguments.hosts)};
   if (arguments.hosts.empty()) return request;
   TW_TRY(const auto lines, read_text("--hosts", arguments.hosts));
   TW_TRY(auto hosts, launch::read_hosts(arguments.hosts, lines));
@@ -236,12 +261,13 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
   return request;
 }
 
-Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments,
+Result<std::vector<launch::PeerJob>> with_addresses(const LaunchRequest& request,
                                                     std::vector<launch::PeerJob> peers) {
   for (launch::PeerJob& peer : peers) {
-    if (arguments.on != "local" || !peer.address.empty()) continue;
+    if (request.engines.engine_of(peer) != "local" || !peer.address.empty()) continue;
     TW_TRY(const auto port, host::free_port());
-    peer.address = "127.0.0.1";
+    const auto said = request.with.find(own_address_key(request.engines));
+    peer.address = said == request.with.end() ? "127.0.0.1" : said->second;
     peer.port = port;
   }
   return peers;
@@ -250,7 +276,7 @@ Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments
 Result<launch::RunState> wanted_state(const UpArguments& arguments, const LaunchRequest& request,
                                       const launch::RunStore& store) {
   const launch::RunState& before = store.state();
-  launch::RunState state{.engine = arguments.on,
+  launch::RunState state{.engine = request.engines.text(),
                          .plan_file = request.plan_file,
                          .job_file = request.job_file,
                          .next_number = before.next_number};
@@ -262,9 +288,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   auto settings = settings_of(arguments, request);
   if (!settings) return settings.error();
   deployment.settings = std::move(settings).value();
-  auto on = engine_settings(arguments);
-  if (!on) return on.error();
-  deployment.on = std::move(on).value();
+  deployment.on = request.with;
   const auto grace = parse_duration(arguments.grace);
   if (!grace || *grace < std::chrono::seconds(1))
     return Error{fmt::format("--grace {}: expected {}, from 1s", arguments.grace, kDurationWords)};
@@ -272,18 +296,21 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   auto peers = launch::place({.plan = request.plan.peers,
                               .before = before.deployment.peers,
                               .hosts = request.hosts,
-                              .next_number = before.next_number});
-  if (peers) peers = with_addresses(arguments, std::move(peers).value());
+                              .next_number = before.next_number,
+                              .engines = request.engines});
+  if (peers) peers = with_addresses(request, std::move(peers).value());
   if (!peers) return peers.error();
   deployment.peers = std::move(peers).value();
   for (const launch::PeerJob& peer : deployment.peers)
     state.next_number = std::max(state.next_number, peer.number + 1);
-  if (arguments.on == "ssh") {
-    std::string& control = deployment.on["control"];
+  if (request.engines.has("ssh")) {
+    std::string& control = deployment.on[request.engines.key_of("ssh", "control")];
     control = control.empty() ? control_folder() : absolute_of(control);
     const Status taken = host::take_own_folder(control);
-    if (!taken) return Error{taken.error().message + "; or take another one: --with control=FOLDER"};
-    deployment.program_digest = "DIGEST";
+    if (!taken)
+      return Error{fmt::format("{}; or take another one: --with {}=FOLDER", taken.error().message,
+                               request.engines.key_of("ssh", "control"))};
+    deployment.archive_digest = "DIGEST";
     if (!arguments.dry_run) TW_TRY(pack_program(deployment));
   }
   return state;

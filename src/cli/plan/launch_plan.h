@@ -26,12 +26,14 @@ struct LaunchRequest {
   train::ProgramOptions program{};
   bool has_checkpoints = true;  ///< as far as it is known: on this machine
   std::vector<launch::Host> hosts;
+  launch::EngineChoice engines;
+  std::map<std::string, std::string> with;  ///< settings of the engines
 };
 
 Result<LaunchRequest> read_request(const UpArguments& arguments);
 
-/// Adds a port of this machine for each new peer, if the engine is this machine.
-Result<std::vector<launch::PeerJob>> with_addresses(const UpArguments& arguments,
+/// Adds address and port of this machine for each new peer that runs here.
+Result<std::vector<launch::PeerJob>> with_addresses(const LaunchRequest& request,
                                                     std::vector<launch::PeerJob> peers);
 
 /// The state with the peers of this plan. before: the present state; peers that fit stay. Ports and the

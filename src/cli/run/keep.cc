@@ -81,7 +81,7 @@ class Keeper {
     leavers_.look(engine, deployment, loop_.now());
     asked_.look(deployment, reports.value(), loop_.now());
     collect_changed(engine, deployment, reports.value());
-    if (engine.restarts_peers()) hurry(engine, deployment, reports.value());
+    hurry(engine, deployment, reports.value());
     restart(engine, store, reports.value());
     if (loop_.now() >= collect_at_) collect(engine, deployment);
     if (loop_.now() >= replan_at_) replan(engine, store);
@@ -111,7 +111,8 @@ class Keeper {
     const auto is_done = [](const launch::PeerReport& one) { return one.state == launch::PeerState::done; };
     if (std::ranges::any_of(reports, is_done)) return;
     std::vector<launch::PeerJob> due;
-    for (const std::uint32_t number : restarts_.step(loop_.now(), seen_by_the_rules(engine, reports))) {
+    for (const std::uint32_t number :
+         restarts_.step(loop_.now(), seen_by_the_rules(engine, state.deployment, reports))) {
       const launch::PeerReport report = launch::report_of(reports, number);
       const auto peer = std::ranges::find(state.deployment.peers, number, &launch::PeerJob::number);
       ++peer->restart;
@@ -144,7 +145,8 @@ class Keeper {
     std::vector<launch::PeerJob> waiting;
     for (const launch::PeerJob& peer : deployment.peers) {
       const launch::PeerReport report = launch::report_of(reports, peer.number);
-      if (report.state != launch::PeerState::waiting || report.restarts == 0) continue;
+      if (!engine.restarts(peer) || report.state != launch::PeerState::waiting || report.restarts == 0)
+        continue;
       std::uint32_t& hurried = hurried_[peer.number];
       if (hurried < report.restarts) waiting.push_back(peer);
       hurried = report.restarts;

@@ -19,10 +19,13 @@ bool is_over(const std::vector<launch::PeerReport>& reports) {
 }
 
 std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
+                                                  const launch::Deployment& deployment,
                                                   std::vector<launch::PeerReport> reports) {
-  if (!engine.restarts_peers()) return reports;
-  for (launch::PeerReport& report : reports)
-    if (report.state == launch::PeerState::left) report.state = launch::PeerState::failed;
+  for (launch::PeerReport& report : reports) {
+    const launch::PeerJob* const peer = find_peer(deployment, report.number);
+    if (report.state == launch::PeerState::left && peer != nullptr && engine.restarts(*peer))
+      report.state = launch::PeerState::failed;
+  }
   return reports;
 }
 
@@ -35,8 +38,9 @@ Result<std::vector<launch::PeerJob>> in_place_of(const UpArguments& given, const
                               .before = state.deployment.peers,
                               .hosts = request.hosts,
                               .next_number = state.next_number,
-                              .barred = gone.host});
-  if (peers) peers = with_addresses(arguments, std::move(peers).value());
+                              .barred = gone.host,
+                              .engines = request.engines});
+  if (peers) peers = with_addresses(request, std::move(peers).value());
   if (!peers) return peers.error();
   auto added = launch::difference(state.deployment.peers, peers.value()).add;
   if (added.empty()) return Error{fmt::format("{} asks for no other anchor", state.plan_file)};

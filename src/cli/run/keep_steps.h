@@ -17,6 +17,7 @@ bool is_over(const std::vector<launch::PeerReport>& reports);
 
 /// The reports for launch::Restarts: an engine that restarts peers gets a moment to do so.
 std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
+                                                  const launch::Deployment& deployment,
                                                   std::vector<launch::PeerReport> reports);
 
 /// New peers in place of a leaving one, by the present plan, on other hosts. state: without that peer. Error:

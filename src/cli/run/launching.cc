@@ -58,10 +58,11 @@ void show_plan(const launch::Engine& engine, const launch::Deployment& wanted, c
       for (const launch::Command& command : engine.commands(action, wanted, *peers)) show(command);
 }
 
-Status check_engine(const UpArguments& arguments, const launch::RunStore& store) {
-  if (store.state().deployment.peers.empty() || store.state().engine == arguments.on) return Unit{};
+Status check_engine(const LaunchRequest& request, const launch::RunStore& store) {
+  const std::string on = request.engines.text();
+  if (store.state().deployment.peers.empty() || store.state().engine == on) return Unit{};
   return Error{fmt::format("--on {}: this run is on {}; --name makes another run, tw down {} ends this one",
-                           arguments.on, store.state().engine, store.state().deployment.run)};
+                           on, store.state().engine, store.state().deployment.run)};
 }
 
 /// A run that goes on turns away peers with another run file.
@@ -160,15 +161,20 @@ Launched check_machines(const LaunchRequest& request, const launch::Engine& engi
   std::vector<launch::File> files = engine.files(wanted);
   std::erase_if(files, [](const launch::File& file) { return !file.path.ends_with("/env"); });
   if (const Status written = store.write(files); !written) return {.trouble = written.error().message};
-  const auto commands = engine.commands(launch::Action::check, wanted, wanted.peers);
+  const auto checks_of = [&](const std::vector<launch::PeerJob>& peers) {
+    return engine.commands(launch::Action::check, wanted, peers);
+  };
   std::string trouble;
-  for (const auto& failure : launch::run_all(commands).failures)
+  for (const auto& failure : launch::run_all(checks_of(wanted.peers)).failures)
     trouble += (trouble.empty() ? "" : "\n") + failure.message;
   if (!trouble.empty()) return {.trouble = trouble};
-  print_out("{}: {}\n", names_of(wanted.peers),
-            commands.empty()
-                ? "files and settings are right; only the machines know whether the program can run"
-                : "ready");
+  std::vector<launch::PeerJob> ready, unseen;
+  for (const launch::PeerJob& peer : wanted.peers)
+    (checks_of({peer}).empty() ? unseen : ready).push_back(peer);
+  if (!ready.empty()) print_out("{}: ready\n", names_of(ready));
+  if (!unseen.empty())
+    print_out("{}: files and settings are right; only the machines know whether the program can run\n",
+              names_of(unseen));
   return {};
 }
 
@@ -178,7 +184,7 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
                     launch::RunStore& store) {
   const auto refuse = [](const Error& error) { return Launched{.trouble = error.message, .refused = true}; };
   const auto fail = [](const Error& error) { return Launched{.trouble = error.message}; };
-  if (const Status fits = check_engine(arguments, store); !fits) return refuse(fits.error());
+  if (const Status fits = check_engine(request, store); !fits) return refuse(fits.error());
   auto state = wanted_state(arguments, request, store);
   if (!state) return refuse(state.error());
   launch::Deployment& wanted = state.value().deployment;

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "cli/arguments/number_option.h"
 #include "cli/commands.h"
+#include "cli/sim/sim_policy.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
@@ -59,6 +60,15 @@ Status take_lifetimes(const WhatIfArguments& arguments, sim::WhatIf& what) {
   return Unit{};
 }
 
+/// Machines of the trace, of the trace as a policy uses it, or drawn.
+Status take_machines(const WhatIfArguments& arguments, sim::WhatIf& what) {
+  if (!arguments.policy.empty() && arguments.trace_file.empty())
+    return Error{
+        fmt::format("--policy {}: expected --trace-spot FILE, the market that it sees", arguments.policy)};
+  if (!arguments.policy.empty()) return take_policy(arguments, what);
+  return arguments.trace_file.empty() ? take_lifetimes(arguments, what) : take_trace(arguments, what);
+}
+
 void describe_machines(CLI::App& command, WhatIfArguments& a) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return command.add_option(name, value, text)->group(kGroup)->capture_default_str();
@@ -72,6 +82,11 @@ void describe_machines(CLI::App& command, WhatIfArguments& a) {
       ->check(number_within(0, kMostHours));
   add("--from", a.from_h, "hour of the trace at which the run begins")->check(number_within(0, kMostHours));
   add("--speed", a.speed, "hours of the trace in one hour of the run")->check(number_within(1e-3, 1e6));
+  add("--policy", a.policy, "spot policy on the trace: live, greedy, ... or a command, as of tw replay");
+  add("--work-h", a.work_h, "with --policy: hours that all machines work")
+      ->check(number_within(0, kMostHours));
+  add("--deadline-h", a.deadline_h, "with --policy: hours until the work must be done")
+      ->check(number_within(0, kMostHours));
   add("--notice-s", a.notice_s, "notice before a machine is taken; 0: none")->check(number_within(0, 86400));
   add("--start-s", a.start_s, "time from a new machine to its process")->check(number_within(0, 86400));
   add("--zones", a.zones, "with --lifetimes: zones of the machines")->check(CLI::Range(1, 64));
@@ -100,6 +115,8 @@ void describe_work(CLI::App& command, WhatIfArguments& a) {
   add("--link-mbit", a.what.link_mbit, "bandwidth of a machine")->check(number_within(1e-3, 1e7));
   add("--rtt-ms", a.what.rtt_ms, "round trip between machines")->check(number_within(1e-3, 1e5));
   add("--usd-per-h", a.what.usd_per_h, "price of a spot machine")->check(number_within(0, 1e6));
+  add("--on-demand-usd-per-h", a.on_demand_usd_per_h, "with --policy: price of an on-demand machine")
+      ->check(number_within(0, 1e6));
   add("--anchor-usd-per-h", a.what.anchor_usd_per_h, "price of an anchor")->check(number_within(0, 1e6));
   add("--egress-usd-per-gb", a.what.egress_usd_per_gb, "price of all traffic")->check(number_within(0, 1e6));
 }
@@ -137,8 +154,7 @@ Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
   what.start_up = from_seconds(arguments.start_s);
   what.codec = codec::codec_named(arguments.codec).value();
   if (arguments.model_mb > 0) what.parameters = arguments.model_mb * 1e6 / sizeof(float);
-  const bool traced = !arguments.trace_file.empty();
-  TW_TRY(traced ? take_trace(arguments, what) : take_lifetimes(arguments, what));
+  TW_TRY(take_machines(arguments, what));
   return what;
 }
 

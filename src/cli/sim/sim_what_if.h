@@ -16,10 +16,12 @@ namespace tw::cli {
 struct WhatIfArguments {
   std::string trace_file, trace_id;
   std::string lifetimes;
+  std::string policy;  ///< empty: the machines are those of the trace
   std::string codec = "fp16";
   int peers = 16;
   int zones = 1;
   double hours = 0;  ///< 0: not said
+  double work_h = 0, deadline_h = 0, on_demand_usd_per_h = 0;
   double from_h = 0;
   double speed = 1;
   double shocks_per_day = 0, shock_share = 0.5;

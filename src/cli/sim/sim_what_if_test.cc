@@ -60,6 +60,32 @@ TEST_F(WhatIfArgumentsTest, one_of_trace_and_lifetimes) {
   EXPECT_TRUE(complaint().starts_with("--lifetimes k80: expected one of gcp-k80, ")) << complaint();
 }
 
+TEST_F(WhatIfArgumentsTest, a_policy_takes_machines_of_the_trace_until_the_work_is_done) {
+  arguments_.policy = "greedy";
+  EXPECT_TRUE(complaint().starts_with("--policy: it compares prices; expected --usd-per-h")) << complaint();
+  arguments_.what.usd_per_h = 0.2;
+  arguments_.on_demand_usd_per_h = 1;
+  EXPECT_TRUE(complaint().starts_with("--policy: expected --work-h and --deadline-h")) << complaint();
+  arguments_.work_h = 1;
+  arguments_.deadline_h = 1.5;
+  arguments_.peers = 6;
+  const auto what = what_if_of(arguments_);
+  ASSERT_TRUE(what.ok()) << what.error().message;
+  const sim::PolicyCourse& course = *what.value().policy;
+  EXPECT_EQ(course.interruptions, 2) << "after an hour the market has four machines";
+  EXPECT_LE(course.finished_h, 1.5);
+  EXPECT_EQ(what.value().length, from_seconds(3600 * course.finished_h));
+  EXPECT_NEAR(course.work_h, 6 + course.finished_h, 1e-9) << "six machines, an anchor";
+  int taken = 0;
+  for (const sim::MachineLifetime& lifetime : what.value().lifetimes)
+    taken += lifetime.taken && !lifetime.given_up ? 1 : 0;
+  EXPECT_EQ(taken, 2);
+  arguments_.deadline_h = 2.5;
+  EXPECT_EQ(complaint(), "--from 0 --deadline-h 2.5: expected to lie within the trace, which covers 2.00 h");
+  arguments_.deadline_h = 1.01;
+  EXPECT_TRUE(complaint().starts_with("--deadline-h 1.01: too short for --work-h 1")) << complaint();
+}
+
 TEST_F(WhatIfArgumentsTest, megabytes_are_those_of_fp32) {
   arguments_.model_mb = 100;
   EXPECT_EQ(what_if_of(arguments_).value().parameters, 25e6);

@@ -98,7 +98,8 @@ Result<std::vector<std::string>> write_tables(const std::string& folder, const m
   std::vector<std::string> written;
   for (const auto& [name, text] :
        {std::pair{"rounds", rounds_csv(board)}, std::pair{"peers", peers_csv(board)},
-        std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)}}) {
+        std::pair{"interruptions", interruptions_csv(board)}, std::pair{"links", links_csv(board)},
+        std::pair{"evaluations", evaluations_csv(board)}}) {
     written.push_back(fmt::format("{}/{}.csv", folder, name));
     TW_TRY(write_for("--csv", written.back(), text));
   }
@@ -126,7 +127,9 @@ Result<std::vector<std::string>> write_exports(const Exports& exports,
     written.push_back(exports.html);
   }
   if (!exports.csv.empty()) {
-    TW_TRY(const auto tables, write_tables(exports.csv, board));
+    monitor::JournalOptions whole = options;
+    whole.whole = true;  // a page shows the newest, a table all
+    TW_TRY(const auto tables, write_tables(exports.csv, journal_of(logs, whole).board()));
     written.insert(written.end(), tables.begin(), tables.end());
   }
   if (!exports.samples.empty()) {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/result.h"
 #include "base/text/fields.h"
+#include "launch/engine_choice.h"
+#include "launch/engines/mixed_engine.h"
 
 namespace tw::launch {
 namespace {
@@ -27,12 +30,18 @@ std::vector<std::string> engine_names() {
   return names;
 }
 
-Result<std::unique_ptr<Engine>> make_engine(const std::string& name) {
+Result<std::unique_ptr<Engine>> one_engine(const std::string& name) {
   for (const KnownEngine& engine : kEngines)
     if (name == engine.name) return engine.make();
   const std::vector<std::string> names = engine_names();
   return Error{
       fmt::format("--on {}: expected one of {}{}", name, fmt::join(names, ", "), did_you_mean(name, names))};
+}
+
+Result<std::unique_ptr<Engine>> make_engine(const std::string& on) {
+  TW_TRY(auto choice, EngineChoice::parse({on}));
+  if (choice.is_one()) return one_engine(on);
+  return mixed_engine(std::move(choice));
 }
 
 }  // namespace tw::launch

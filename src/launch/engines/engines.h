@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "launch/engine.h"
 
@@ -12,5 +13,8 @@ std::unique_ptr<Engine> local_engine();
 std::unique_ptr<Engine> skypilot_engine();
 std::unique_ptr<Engine> ssh_engine();
 std::unique_ptr<Engine> slurm_engine();
+
+/// The error lists all names.
+Result<std::unique_ptr<Engine>> one_engine(const std::string& name);
 
 }  // namespace tw::launch

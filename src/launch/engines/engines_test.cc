@@ -55,7 +55,7 @@ TEST(SshEngine, the_program_goes_once_to_each_host_and_the_token_to_each_peer) {
   const Deployment deployment = three_peers();
   int programs = 0, tokens = 0;
   for (const Command& command : ssh_engine()->commands(Action::prepare, deployment, deployment.peers)) {
-    programs += command.input_file == "/opt/tw" ? 1 : 0;
+    programs += command.input_file == deployment.archive ? 1 : 0;
     if (command.input_is_secret) {
       EXPECT_THAT(command.words.back(), AllOf(HasSubstr("umask 077"), HasSubstr("chmod 600")));
     }
@@ -195,7 +195,7 @@ TEST(SlurmEngine, a_peer_hears_of_preemption_at_once_and_comes_back) {
               HasSubstr("\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" /opt/tw run /state/words/run.yaml "));
   EXPECT_THAT(script, Not(HasSubstr("--signal")));
   EXPECT_THAT(script, HasSubstr("if [ $code = 75 ] && [ ! -e stop ]; then scontrol requeue"));
-  EXPECT_THAT(script, HasSubstr("set -- --rejoin"));
+  EXPECT_THAT(script, HasSubstr("set -- \"$@\" --rejoin"));
   EXPECT_THAT(script, HasSubstr(" ${price:+--usd-per-h \"$price\"} --id "));
   EXPECT_THAT(script, HasSubstr("  1) site=onprem:eu price=0.1 ;;\n"));
   EXPECT_THAT(script, HasSubstr("  2 | 3) site=gcp:us-west1 price=0.1 ;;\n"));

@@ -23,13 +23,14 @@ std::string keep_output(const PeerJob& peer, const HostPlaces& places) {
 /// Processes of this machine, which outlive the command that starts them.
 class LocalEngine final : public Engine {
  public:
-  std::string_view name() const override { return "local"; }
-
-  bool restarts_peers() const override { return false; }
+  bool restarts(const PeerJob& /*peer*/) const override { return false; }
 
   Status check(const Deployment& deployment) const override {
-    if (deployment.on.empty()) return Unit{};
-    return Error{fmt::format("--with {}: the engine local has no settings", deployment.on.begin()->first)};
+    for (const auto& [key, value] : deployment.on)
+      if (key != "address")
+        return Error{
+            fmt::format("--with {}={}: unknown setting of local; expected address=HOST", key, value)};
+    return Unit{};
   }
 
   std::vector<File> files(const Deployment& deployment) const override {

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "base/text/number.h"
+#include "base/text/split.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/engines/engines.h"
 
@@ -17,30 +18,20 @@ namespace {
 
 const std::vector<std::string> kSkySettings = {"join", "mount", "disk", "max-hourly-cost"};
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == ',')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
 Error wrong_setting(const std::string& key, const std::string& value, const std::string& expected) {
   return {fmt::format("skypilot: {}={}: expected {}", key, value, expected)};
 }
 
 Status read_setting(SkySettings& settings, const std::string& key, const std::string& value) {
   if (key == "join") {
-    for (const std::string& address : parts_of(value)) {
+    for (const std::string& address : split(value, ',')) {
       const auto at = address.rfind(':');
       if (at == std::string::npos || at == 0 || !parse_number<std::uint16_t>(address.substr(at + 1)))
         return wrong_setting(key, address, "HOST:PORT of a peer");
       settings.join.push_back(address);
     }
   } else if (key == "mount") {
-    for (const std::string& mount : parts_of(value)) {
+    for (const std::string& mount : split(value, ',')) {
       const auto at = mount.find('=');
       if (at == std::string::npos || !mount.starts_with('/') || at + 1 == mount.size())
         return wrong_setting(key, mount, "/PATH=SOURCE, such as /data=s3://bucket/mnist");
@@ -101,9 +92,7 @@ std::string dotenv_word(const std::string& value) {
 
 class SkyPilot final : public Engine {
  public:
-  std::string_view name() const override { return "skypilot"; }
-
-  bool restarts_peers() const override { return true; }
+  bool restarts(const PeerJob& /*peer*/) const override { return true; }
 
   Status check(const Deployment& deployment) const override;
   std::vector<File> files(const Deployment& deployment) const override;
@@ -121,14 +110,15 @@ Status SkyPilot::check(const Deployment& deployment) const {
         "of program.setup that installs it (docs/launch.md, Images)"};
   if (sky_meeting_places(deployment, settings).empty())
     return Error{
-        "skypilot: clouds give addresses only to machines that run; expected a setting join=HOST:PORT of a "
-        "peer that "
-        "stays, which begins the run (docs/launch.md shows one)"};
+        "skypilot: clouds give addresses only to machines that run; expected peers of the plan on another "
+        "engine (--on owned=ssh --on skypilot), or --with join=HOST:PORT of a peer that stays and begins the "
+        "run"};
   for (const PeerJob& peer : deployment.peers)
     for (const Machine& machine : choices_of(peer))
       if (machine.purchase == market::Purchase::owned)
         return Error{fmt::format(
-            "skypilot: peer {} is planned on a machine of your own ({}); start it there, or by --on ssh",
+            "skypilot: peer {} is planned on a machine of your own ({}); give it to another engine, such as "
+            "--on owned=ssh --on skypilot",
             peer.number, market::to_string(machine.site))};
   return Unit{};
 }

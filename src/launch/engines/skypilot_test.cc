@@ -98,7 +98,7 @@ TEST(SkyPilot, says_what_is_wrong_with_a_deployment) {
   EXPECT_EQ(sky_trouble(three_clouds()), "");
   Deployment deployment = three_clouds();
   deployment.on.erase("join");
-  EXPECT_NE(sky_trouble(deployment).find("expected a setting join=HOST:PORT"), std::string::npos);
+  EXPECT_NE(sky_trouble(deployment).find("--with join=HOST:PORT"), std::string::npos);
   deployment = three_clouds();
   deployment.image = "";
   EXPECT_NE(sky_trouble(deployment).find("--image NAME"), std::string::npos);

@@ -80,6 +80,15 @@ std::string site_cases(const Deployment& deployment) {
   return text + "esac\n";
 }
 
+/// Up to the branch of a peer that joins. Where a peer of another engine begins the run, all join.
+std::string begin_line(const Deployment& deployment) {
+  if (find_peer(deployment, first_of(deployment).number) != nullptr)
+    return "if mkdir ../begun 2>/dev/null; then\n  set -- --no-rejoin\nelse\n";
+  std::string line = "if true; then\n  set --";
+  for (const std::string& address : bootstrap_of(deployment)) line += " --join " + shell_word(address);
+  return line + "\n";
+}
+
 /// The batch script of every peer. Always srun: its step gets SIGTERM when preemption is decided, a script
 /// without it hears nothing for the whole grace time.
 std::string batch_script(const Deployment& deployment) {
@@ -98,11 +107,9 @@ std::string batch_script(const Deployment& deployment) {
       "begins:\n"
       "# then whoever does not begin finds somebody.\n"
       "echo \"$here\" >\"../p$n/address.new\" && mv \"../p$n/address.new\" \"../p$n/address\"\n"
-      "set --\n"
-      "if mkdir ../begun 2>/dev/null; then\n"
-      "  set -- --no-rejoin\n"
-      "else\n"
-      "  if [ \"$starts\" -gt 0 ] || [ -e ../lived ]; then set -- --rejoin; fi\n"
+      "set --\n" +
+      begin_line(deployment) +
+      "  if [ \"$starts\" -gt 0 ] || [ -e ../lived ]; then set -- \"$@\" --rejoin; fi\n"
       "  for other in ../p*/address; do\n"
       "    if [ \"$other\" != \"../p$n/address\" ]; then set -- \"$@\" --join \"$(cat \"$other\")\"; fi\n"
       "  done\n"
@@ -170,9 +177,7 @@ std::string files_line(const Deployment& deployment, const PeerJob& peer) {
 /// Peers as tasks of job arrays. The state folder of the run lies on a file system that all nodes share.
 class SlurmEngine final : public Engine {
  public:
-  std::string_view name() const override { return "slurm"; }
-
-  bool restarts_peers() const override { return true; }
+  bool restarts(const PeerJob& /*peer*/) const override { return true; }
 
   Status check(const Deployment& deployment) const override {
     for (const auto& [key, value] : deployment.on) {

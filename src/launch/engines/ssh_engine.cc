@@ -44,7 +44,7 @@ std::string home_of(const PeerJob& peer) {
 
 HostPlaces places_of(const Deployment& deployment, const PeerJob& peer) {
   const std::string folder = home_of(peer) + "/runs/" + deployment.run;
-  return {fmt::format("{}/bin/tw-{}/tw", home_of(peer), deployment.program_digest), folder, folder + "/out"};
+  return {fmt::format("{}/bin/tw-{}/tw", home_of(peer), deployment.archive_digest), folder, folder + "/out"};
 }
 
 /// Makes a file of what comes on stdin, whole or not at all. Peers of hosts with a common home write the same
@@ -65,7 +65,7 @@ std::string receive_program(const Deployment& deployment, const HostPlaces& plac
       "mv -T \"$d.$$\" \"$d\" || "
       "{{ rm -rf \"$d.$$\"; [ -x \"$f\" ] && exit 0; echo \"the program did not arrive whole\" >&2; exit 1; "
       "}}",
-      places.program, deployment.program_bytes);
+      places.program, deployment.archive_bytes);
 }
 
 /// Brings the files of the user's program to the host; runs here. Only those go whose content differs, each
@@ -132,9 +132,7 @@ std::string collect_script(const std::string& ssh, const std::string& logs, cons
 /// Peers started on hosts that ssh reaches, apart from the connection.
 class SshEngine final : public Engine {
  public:
-  std::string_view name() const override { return "ssh"; }
-
-  bool restarts_peers() const override { return false; }
+  bool restarts(const PeerJob& /*peer*/) const override { return false; }
 
   Status check(const Deployment& deployment) const override {
     static const std::vector<std::string> kKeys = {"ssh-config", "control"};
@@ -202,7 +200,7 @@ class SshEngine final : public Engine {
         return ssh_words(deployment, peer, "sh -c " + shell_word(script));
       };
       commands.push_back({.words = on_host(receive_program(deployment, places)),
-                          .input_file = deployment.program,
+                          .input_file = deployment.archive,
                           .peer = peer.number});
       at_once.push_back({.words = on_host(receive(peer, places.folder + "/run.yaml", "644")),
                          .input = deployment.run_file,

@@ -46,9 +46,7 @@ std::string k8s_file(const Deployment& deployment, const std::string& path) {
 
 class Kubernetes final : public Engine {
  public:
-  std::string_view name() const override { return "k8s"; }
-
-  bool restarts_peers() const override { return true; }
+  bool restarts(const PeerJob& /*peer*/) const override { return true; }
 
   Status check(const Deployment& deployment) const override;
   std::vector<File> files(const Deployment& deployment) const override;
@@ -67,9 +65,9 @@ Status check_one_provider(const Deployment& deployment) {
         providers.insert(machine.site.provider);
   if (providers.size() <= 1) return Unit{};
   return Error{fmt::format(
-      "k8s: machines of {} are planned, and a cluster has those of one provider; plan with one of "
-      "them, or use --on skypilot",
-      fmt::join(providers, " and "))};
+      "k8s: machines of {} are planned, and a cluster has those of one provider; give the others to another "
+      "engine, such as --on {}=k8s --on skypilot",
+      fmt::join(providers, " and "), *providers.begin())};
 }
 
 Status Kubernetes::check(const Deployment& deployment) const {

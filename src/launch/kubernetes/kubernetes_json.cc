@@ -47,7 +47,7 @@ std::string host_name(const Deployment& deployment, const PeerJob& peer) {
   return fmt::format("{}.{}", short_name(peer), deployment.run);
 }
 
-/// Where a new peer finds the others: the anchors, and the first peers by number.
+/// Where a new peer finds the others: those of other engines, the anchors, and the first peers by number.
 std::vector<std::string> pod_meeting_places(const Deployment& deployment, const PeerJob& self) {
   constexpr std::size_t kEnough = 3;
   std::vector<std::string> places;
@@ -56,6 +56,9 @@ std::vector<std::string> pod_meeting_places(const Deployment& deployment, const 
     if (peer.number != self.number && std::ranges::find(places, place) == places.end())
       places.push_back(place);
   };
+  Deployment others = deployment;
+  others.peers.clear();
+  places = bootstrap_of(others);
   for (const PeerJob& peer : deployment.peers)
     if (peer.anchor) add(peer);
   for (const PeerJob& peer : deployment.peers)

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/text/number.h"
+#include "base/text/split.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/kubernetes/kubernetes.h"
 
@@ -20,16 +21,6 @@ constexpr Duration kGkeSpotGrace = std::chrono::seconds(15);
 const std::vector<std::string> kPodSettings = {"context",     "namespace", "k8s-version", "cpu", "memory",
                                                "pull-secret", "pull",      "mount",       "logs"};
 
-std::vector<std::string> split_at(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
 Error wrong_pod_setting(const std::string& key, const std::string& value, const std::string& expected) {
   return {fmt::format("k8s: {}={}: expected {}", key, value, expected)};
 }
@@ -43,8 +34,8 @@ Result<int> minor_of(const std::string& text) {
 
 Result<std::vector<PodMount>> mounts_of(const std::string& text) {
   std::vector<PodMount> mounts;
-  for (const std::string& part : split_at(text, ',')) {
-    const std::vector<std::string> words = split_at(part, ':');
+  for (const std::string& part : split(text, ',')) {
+    const std::vector<std::string> words = split(part, ':');
     const bool known = words.size() == 3 && (words[0] == "claim" || words[0] == "host");
     if (!known || words[1].empty() || !words[2].starts_with('/'))
       return wrong_pod_setting("mount", part, "claim:NAME:/PATH or host:/FOLDER:/PATH");

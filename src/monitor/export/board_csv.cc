@@ -77,4 +77,12 @@ std::string links_csv(const Board& board) {
   return text;
 }
 
+std::string evaluations_csv(const Board& board) {
+  std::string text = csv_line({"round", "name", "value", "peer", "at_unix_s"});
+  for (const BoardEvaluation& one : board.evaluations)
+    text += csv_line({std::to_string(one.round), one.name, csv_number(one.value), to_string(one.peer),
+                      time_field(one.at_s)});
+  return text;
+}
+
 }  // namespace tw::monitor

@@ -13,5 +13,6 @@ std::string rounds_csv(const Board& board);
 std::string peers_csv(const Board& board);
 std::string interruptions_csv(const Board& board);
 std::string links_csv(const Board& board);
+std::string evaluations_csv(const Board& board);
 
 }  // namespace tw::monitor

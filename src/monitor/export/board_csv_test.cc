@@ -48,6 +48,17 @@ TEST(BoardCsv, has_a_line_for_each_peer) {
   EXPECT_EQ(lost.text("ended"), "silent for 2.25 s");
 }
 
+TEST(BoardCsv, has_a_line_for_each_evaluation) {
+  const CsvTable table = table_of(evaluations_csv(full_board()), {"round", "name", "value", "peer"});
+  ASSERT_EQ(table.size(), 1U);
+  CsvRow row = table.row(0);
+  EXPECT_EQ(row.count("round"), 12);
+  EXPECT_EQ(row.text("name"), "accuracy");
+  EXPECT_EQ(row.number("value"), 0.75);
+  EXPECT_EQ(row.count("peer"), 1);
+  EXPECT_EQ(row.number("at_unix_s"), 1001);
+}
+
 TEST(BoardCsv, has_interruptions_and_links) {
   Board board;
   board.interruptions = {{Interruption::Kind::handed_over, 1000.5, 12, PeerId{3}, "to peer 1"}};

@@ -25,7 +25,7 @@ void Evaluations::keep(BoardEvaluation evaluation) {
   const auto known = all_.find(key);
   if (known != all_.end() && known->second.at_s >= evaluation.at_s) return;
   all_.insert_or_assign(key, std::move(evaluation));
-  if (all_.size() > Board::kMostEvaluations) all_.erase(all_.begin());
+  if (all_.size() > most_) all_.erase(all_.begin());
 }
 
 void Evaluations::rewind(Round to) {

@@ -15,6 +15,9 @@ namespace tw::monitor {
 /// What programs measured of the parameters of the run. The newest counts of each peer, round and name.
 class Evaluations {
  public:
+  /// most: the oldest beyond it are forgotten.
+  explicit Evaluations(std::size_t most = Board::kMostEvaluations) : most_(most) {}
+
   void take(const Seen& seen);
   void take(const wire::Status& status);
 
@@ -34,6 +37,7 @@ class Evaluations {
 
   void keep(BoardEvaluation evaluation);
 
+  std::size_t most_;
   std::map<Key, BoardEvaluation> all_;
 };
 

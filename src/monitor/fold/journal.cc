@@ -50,7 +50,8 @@ Journal::Journal(JournalOptions options)
     : options_(std::move(options)),
       peers_(options_.lane_rounds),
       rounds_(options_.whole ? ~std::size_t{0} : Board::kMostRounds),
-      links_(options_.egress) {}
+      links_(options_.egress),
+      evaluations_(options_.whole ? ~std::size_t{0} : Board::kMostEvaluations) {}
 
 void Journal::take_news(const Peers::News& news) {
   if (news.interruption) interruptions_.push_back(*news.interruption);

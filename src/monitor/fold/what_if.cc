@@ -40,8 +40,9 @@ std::vector<BoardRound> rounds_now(const Board& board) {
 
 struct Pace {
   double calc_s = 0, comm_s = 0;
+  bool overlaps = false;  ///< the next round is computed meanwhile
 
-  double seconds() const { return calc_s + comm_s; }
+  double seconds() const { return overlaps ? std::max(calc_s, comm_s) : calc_s + comm_s; }
 };
 
 /// What a run measured of itself.
@@ -50,10 +51,11 @@ struct Measured {
   double samples_per_s = 0;  ///< of all peers while they compute
   double mb = 0;             ///< of the vector
   double comm_s = 0;
+  bool overlaps = false;
   std::optional<double> wire_s;  ///< by its bandwidth; nothing: no bound is known
 
   Pace with(double other_peers, double bandwidth, double other_batch) const {
-    Pace round{.calc_s = other_batch * peers / (samples_per_s * other_peers)};
+    Pace round{.calc_s = other_batch * peers / (samples_per_s * other_peers), .overlaps = overlaps};
     if (other_peers < 2) return round;
     const auto sent = [](double n) { return (n - 1) / n; };
     // Where no bound is known, the measured averaging stands for the wire.
@@ -69,7 +71,8 @@ struct Measured {
 std::optional<Measured> measured(const Board& board, std::span<const BoardRound> last) {
   if (last.size() < 2) return std::nullopt;
   const auto count = static_cast<double>(last.size());
-  Measured run{.peers = static_cast<double>(last.front().contributors.size())};
+  Measured run{.peers = static_cast<double>(last.front().contributors.size()),
+               .overlaps = board.speed.hidden.has_value()};
   double samples = 0, calc_s = 0, wire_s = 0, wires = 0;
   for (const BoardRound& round : last) {
     samples += static_cast<double>(round.samples);

@@ -11,7 +11,8 @@ namespace tw::monitor {
 
 /// What a run would do with other peers, bandwidth and target batch, from what it measured of itself over its
 /// last rounds: the answers for every position of the sliders of its page. Averaging is in proportion to the
-/// bytes that a peer sends, with the overheads of market/averaging_overheads.h.
+/// bytes that a peer sends, with the overheads of market/averaging_overheads.h. Where rounds overlap, one
+/// takes as long as the longer of computing and averaging.
 struct WhatIf {
   struct AsItIs {
     std::uint64_t peers = 0, tbs = 0;

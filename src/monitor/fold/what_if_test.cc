@@ -62,6 +62,15 @@ TEST(WhatIf, has_more_peers_compute_faster_and_average_longer) {
   EXPECT_EQ(answer(board, 1, 1, 64, kCommS), 0);
 }
 
+TEST(WhatIf, of_rounds_that_overlap_counts_the_longer_part) {
+  Board board = board_of(4, 20);
+  board.speed.hidden = 0.9;
+  EXPECT_NEAR(answer(board, 4, 1, 64, kRoundS), 1, 1e-9) << "averaging is hidden";
+  const double comm_s = answer(board, 4, 0.1, 64, kCommS);
+  EXPECT_GT(comm_s, 1);
+  EXPECT_NEAR(answer(board, 4, 0.1, 64, kRoundS), comm_s, 1e-9) << "computing is";
+}
+
 TEST(WhatIf, has_bandwidth_shorten_averaging_alone) {
   const Board board = board_of(4, 20);
   EXPECT_LT(answer(board, 4, 5, 64, kCommS), 0.5 * answer(board, 4, 1, 64, kCommS));

@@ -326,6 +326,10 @@ TEST(Recommendation, the_plan_file_lists_machines_and_the_picture_all_options) {
   EXPECT_THAT(to_json(planning.job(), plan.value(), "PLAN.yaml"), HasSubstr("\"throughput_sps\""));
   EXPECT_THAT(to_json(planning.job(), plan.value(), "o2/PLAN.yaml"),
               HasSubstr("\"next\": \"tw up o2/PLAN.yaml --on "));
+  Recommendation mixed = plan.value();
+  mixed.chosen.bought = "owned, spot";
+  EXPECT_THAT(next_command(planning.job(), mixed, "PLAN.yaml"),
+              HasSubstr("--on owned=ssh --hosts HOSTS --on skypilot"));
 }
 
 TEST(Recommendation, table_and_json_show_the_mode_that_the_job_names) {

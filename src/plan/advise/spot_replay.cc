@@ -18,6 +18,8 @@ struct Machine {
   Mode mode = Mode::idle;
   std::size_t zone = 0;
   int starting = 0;  ///< ticks until its first work
+  int begun = 0;     ///< tick
+  double usd = 0;
 };
 
 /// One replay; a step is one tick.
@@ -44,13 +46,17 @@ class Play {
   void step(const std::vector<int>& available, const std::vector<double>& spot_usd_h) {
     market_.see(available);
     spot_usd_h_ = spot_usd_h;
+    const std::vector<Machine> before = machines_;
     take_away(available);
+    const std::vector<Machine> left = machines_;
     decide();
+    note_ends(before, left);
     work();
     ++now_;
   }
 
-  Replay result() const {
+  Replay result() {
+    for (std::size_t i = 0; i < machines_.size(); ++i) note_end(i, machines_[i], false);
     Replay result = so_far_;
     result.finished_s = now_ * ticks_.tick_s;
     result.late = !done() || now_ > ticks_.deadline;
@@ -82,7 +88,7 @@ class Play {
   }
 
   void start(Machine& machine, Mode mode, std::size_t zone) {
-    machine = {mode, zone, mode == Mode::idle ? 0 : ticks_.change_over};
+    machine = {mode, zone, mode == Mode::idle ? 0 : ticks_.change_over, now_};
     so_far_.moves += mode == Mode::spot ? 1 : 0;
   }
 
@@ -110,6 +116,21 @@ class Play {
       case SpotAction::wait:
         return start(machine, Mode::idle, 0);
     }
+  }
+
+  /// left: what the market left of the machines before.
+  void note_ends(const std::vector<Machine>& before, const std::vector<Machine>& left) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const bool taken = before[i].mode != left[i].mode;
+      const bool goes_on = machines_[i].mode == before[i].mode && machines_[i].begun == before[i].begun;
+      if (taken || !goes_on) note_end(i, before[i], taken);
+    }
+  }
+
+  void note_end(std::size_t place, const Machine& machine, bool taken) {
+    if (machine.mode == Mode::idle || machine.begun == now_) return;
+    so_far_.stays.push_back({static_cast<int>(place), machine.mode, machine.begun * ticks_.tick_s,
+                             now_ * ticks_.tick_s, machine.usd, taken});
   }
 
   void all_on_demand() {
@@ -167,7 +188,9 @@ class Play {
       if (one.mode == Mode::idle || done()) continue;
       const bool spot = one.mode == Mode::spot;
       (spot ? so_far_.spot_h : so_far_.on_demand_h) += tick_h_;
-      so_far_.usd += tick_h_ * (spot ? spot_usd_h_[one.zone] : job_.on_demand_usd_h);
+      const double usd = tick_h_ * (spot ? spot_usd_h_[one.zone] : job_.on_demand_usd_h);
+      so_far_.usd += usd;
+      one.usd += usd;
       if (one.starting > 0)
         --one.starting;
       else

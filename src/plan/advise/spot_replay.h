@@ -19,6 +19,18 @@ struct DeadlineJob {
   double on_demand_usd_h = 0;
 };
 
+/// A machine from its start to its end, in seconds since the job's beginning.
+struct Stay {
+  int machine = 0;
+  Mode mode = Mode::spot;  ///< or on_demand
+  double from_s = 0;
+  double to_s = 0;
+  double usd = 0;
+  bool taken = false;  ///< by the market; false: given up by the policy, or the job was done
+
+  bool operator==(const Stay&) const = default;
+};
+
 struct Replay {
   double usd = 0;
   double finished_s = 0;
@@ -27,6 +39,7 @@ struct Replay {
   int interruptions = 0;  ///< spot machines that were taken
   int moves = 0;          ///< starts of spot machines
   bool late = false;
+  std::vector<Stay> stays;  ///< by their end
 };
 
 /// Time grid of a replay: the change-over time is a whole number of ticks of 1 to 5 minutes.

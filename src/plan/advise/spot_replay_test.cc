@@ -97,6 +97,33 @@ TEST(SpotReplay, is_never_late_and_never_cheaper_than_the_optimum) {
   }
 }
 
+TEST(SpotReplay, stays_of_machines_add_up_to_hours_dollars_and_interruptions) {
+  Prng random(9);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<AvailabilityTrace> zones = {random_trace(random, 3, 60), random_trace(random, 3, 60)};
+    DeadlineJob job = job_of(10, 20);
+    job.machines = 2;
+    for (const std::string_view policy : kPolicies) {
+      const Replay run = play(job, zones, 0, policy);
+      double usd = 0, spot_h = 0, on_demand_h = 0;
+      int taken = 0, starts = 0;
+      for (const Stay& stay : run.stays) {
+        EXPECT_LT(stay.from_s, stay.to_s) << policy;
+        EXPECT_LE(stay.to_s, run.finished_s) << policy;
+        usd += stay.usd;
+        (stay.mode == Mode::spot ? spot_h : on_demand_h) += (stay.to_s - stay.from_s) / kHour;
+        taken += stay.taken ? 1 : 0;
+        starts += stay.mode == Mode::spot ? 1 : 0;
+      }
+      EXPECT_NEAR(usd, run.usd, 1e-9) << policy;
+      EXPECT_NEAR(spot_h, run.spot_h, 0.2) << policy << ": one is idle in the job's last tick";
+      EXPECT_NEAR(on_demand_h, run.on_demand_h, 0.2) << policy;
+      EXPECT_EQ(taken, run.interruptions) << policy;
+      EXPECT_EQ(starts, run.moves) << policy;
+    }
+  }
+}
+
 TEST(SpotReplay, with_several_zones_no_policy_is_late_or_cheaper_than_the_optimum) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Prng random(seed);
@@ -170,6 +197,14 @@ TEST(Availability, prices_hold_until_the_next_change) {
   AvailabilityTrace trace = trace_of({{100, 1}, {300, 1}, {500, 1}});
   trace.changes[1].spot_usd_h = 0.7;
   EXPECT_EQ(sample_prices(trace, 0, 100, 4, 0.3), (std::vector<double>{0.3, 0.3, 0.7, 0.7}));
+}
+
+TEST(Availability, a_file_without_names_is_one_trace) {
+  const auto traces = read_availability("spot.csv", "t_seconds,available\n0,1\n60,2\n");
+  ASSERT_TRUE(traces.ok()) << traces.error().message;
+  ASSERT_EQ(traces.value().size(), 1U);
+  EXPECT_EQ(traces.value().front().id, "spot.csv");
+  EXPECT_EQ(traces.value().front().most(), 2);
 }
 
 TEST(Availability, a_malformed_row_is_named) {

@@ -18,11 +18,11 @@ int AvailabilityTrace::most() const {
 }
 
 Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text) {
-  TW_TRY(const CsvTable table, CsvTable::parse(file, text, {"trace_id", "t_seconds", "available"}));
+  TW_TRY(const CsvTable table, CsvTable::parse(file, text, {"t_seconds", "available"}));
   std::vector<AvailabilityTrace> traces;
   for (std::size_t i = 0; i < table.size(); ++i) {
     CsvRow row = table.row(i);
-    const std::string id = row.word("trace_id");
+    const std::string id = table.has("trace_id") ? row.word("trace_id") : file;
     const AvailabilityTrace::Change change{row.number("t_seconds", {.least = 0, .most = 1e12}),
                                            row.count("available"),
                                            row.number_or("spot_usd_h", 0, {.least = 0, .most = 1e6})};

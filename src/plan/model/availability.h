@@ -30,7 +30,7 @@ struct AvailabilityTrace {
 };
 
 /// CSV with the columns trace_id,t_seconds,available, in the order of the file, and spot_usd_h if prices
-/// move. Errors name file, line and column.
+/// move. Without trace_id the file is one trace, named like it. Errors name file, line and column.
 Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text);
 
 /// The least number in each of `ticks` ticks, starting `from_s` after the trace's beginning; 0 after its end.

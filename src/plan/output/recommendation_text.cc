@@ -170,7 +170,7 @@ std::string next_command(const Job& job, const Recommendation& plan, const std::
   return fmt::format("tw up {}{} --on {}", plan_file, job.run.empty() ? " --run-file RUN.yaml" : "",
                      own      ? "ssh --hosts HOSTS"
                      : rented ? "skypilot"
-                              : "ENGINE");
+                              : "owned=ssh --hosts HOSTS --on skypilot");
 }
 
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan) {

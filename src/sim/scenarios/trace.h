@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,10 @@ struct MachineLifetime {
   int slot = 0;
   Duration comes{};
   Duration goes{};
-  bool taken = true;  ///< false: it was still there at the end
+  bool taken = true;      ///< false: it was still there at the end
+  bool given_up = false;  ///< it goes by its owner's choice, not by the market's
+  bool on_demand = false;
+  std::optional<double> usd_per_h{};  ///< nothing: WhatIf::usd_per_h
 
   bool operator==(const MachineLifetime&) const = default;
 };

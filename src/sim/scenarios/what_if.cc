@@ -24,6 +24,8 @@ constexpr std::uint64_t kSegmentLength = 16;
 constexpr std::uint64_t kChunks = 64;
 /// A path's window: with many streams to a peer it is not what bounds the rate.
 constexpr double kWindowBytes = 1 << 26;
+/// A machine that its owner gives up gets the grace of `tw up`.
+constexpr Duration kGrace = std::chrono::seconds(25);
 /// No run reaches it.
 constexpr Round kEndless = 1'000'000'000;
 
@@ -128,9 +130,9 @@ class Course {
     if (start >= lifetime.goes) return;
     world_.scheduler().at(at(start), [this, &machine] { come(machine); });
     if (!lifetime.taken) return;
-    if (what_.notice > Duration{}) {
-      world_.scheduler().at(at(std::max(start, lifetime.goes - what_.notice)),
-                            [this, &machine] { warn(machine); });
+    const Duration notice = lifetime.given_up ? kGrace : what_.notice;
+    if (notice > Duration{}) {
+      world_.scheduler().at(at(std::max(start, lifetime.goes - notice)), [this, &machine] { warn(machine); });
     }
     world_.scheduler().at(at(lifetime.goes), [this, &machine] { go(machine); });
   }
@@ -278,14 +280,16 @@ class Course {
 
   void tell_cost(WhatIfReport& report) const {
     const double length_h = to_seconds(report.simulated) / 3600;
+    report.sent_gb = static_cast<double>(world_.paths().sent_bytes()) / 1e9;
+    report.usd = what_.anchors * length_h * what_.anchor_usd_per_h + report.sent_gb * what_.egress_usd_per_gb;
     for (const Machine& machine : machines_) {
       if (machine.anchor) continue;
-      const Duration goes = std::min(machine.lifetime.goes, report.simulated);
-      report.machine_hours += std::max(0.0, to_seconds(goes - machine.lifetime.comes)) / 3600;
+      const MachineLifetime& lifetime = machine.lifetime;
+      const Duration goes = std::min(lifetime.goes, report.simulated);
+      const double hours = std::max(0.0, to_seconds(goes - lifetime.comes)) / 3600;
+      (lifetime.on_demand ? report.on_demand_hours : report.machine_hours) += hours;
+      report.usd += hours * lifetime.usd_per_h.value_or(what_.usd_per_h);
     }
-    report.sent_gb = static_cast<double>(world_.paths().sent_bytes()) / 1e9;
-    report.usd = report.machine_hours * what_.usd_per_h + what_.anchors * length_h * what_.anchor_usd_per_h +
-                 report.sent_gb * what_.egress_usd_per_gb;
     if (report.samples > 0)
       report.usd_per_million_samples = report.usd / static_cast<double>(report.samples) * 1e6;
   }
@@ -308,6 +312,7 @@ class Course {
     tell_capacity(report);
     tell_shares(report);
     tell_cost(report);
+    if (what_.policy) report.planned_samples = 3600 * what_.policy->work_h * real_speed();
     for (const Violation& v : world_.referee().violations())
       report.violations.push_back(v.checker + ": " + v.message);
     report.events = world_.scheduler().events();

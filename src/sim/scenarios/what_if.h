@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,20 @@
 /// docs/simulation.md.
 namespace tw::sim {
 
+/// A policy that chose the machines, and what it counted on.
+struct PolicyCourse {
+  std::string name;
+  double work_h = 0;      ///< of all machines together, anchors too
+  double finished_h = 0;  ///< when all of them are trained, by its own count
+  double deadline_h = 0;
+  int interruptions = 0;
+  int starts = 0;  ///< of spot machines
+};
+
 struct WhatIf {
   std::vector<MachineLifetime> lifetimes;  ///< of spot machines
   int anchors = 1;                         ///< machines that live from the beginning to the end
+  std::optional<PolicyCourse> policy{};
   Duration length{};
   Duration notice{};    ///< time from the notice to the loss of a machine; 0: no notice
   Duration start_up{};  ///< from a machine's start to its process; the first machines are up at 0
@@ -56,7 +68,8 @@ struct WhatIfReport {
   double goodput = 0;    ///< samples / capacity_samples
   Duration simulated{};  ///< shorter than requested if all machines were gone, which ends the run
   LostShares lost;
-  std::uint64_t samples = 0;  ///< in committed rounds
+  std::uint64_t samples = 0;   ///< in committed rounds
+  double planned_samples = 0;  ///< what WhatIf::policy counted on
   double capacity_samples =
       0;  ///< samples that machines could have computed from their process's start to their end
   double recomputed_samples = 0;
@@ -80,6 +93,7 @@ struct WhatIfReport {
 
   std::vector<Strength> strength;  ///< whenever a round was committed
   double machine_hours = 0;        ///< of spot machines, from their start
+  double on_demand_hours = 0;      ///< of machines that a policy took on demand
   double usd = 0;
   double usd_per_million_samples = 0;
   double sent_gb = 0;                   ///< by all machines

@@ -12,6 +12,14 @@ std::string to_json(const WhatIf& what, const WhatIfReport& report) {
   json["asked_h"] = to_seconds(what.length) / 3600;
   json["anchors"] = what.anchors;
   json["machines"] = report.machines;
+  if (const auto& policy = what.policy)
+    json["policy"] = {{"name", policy->name},
+                      {"planned_samples", report.planned_samples},
+                      {"finished_h", policy->finished_h},
+                      {"deadline_h", policy->deadline_h},
+                      {"interruptions", policy->interruptions},
+                      {"starts", policy->starts},
+                      {"on_demand_machine_hours", report.on_demand_hours}};
   json["goodput"] = report.goodput;
   json["lost"] = {{"joining", report.lost.joining},
                   {"averaging", report.lost.averaging},

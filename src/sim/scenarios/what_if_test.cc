@@ -103,6 +103,20 @@ TEST(WhatIf, what_it_costs) {
   EXPECT_NEAR(report.usd_per_million_samples, report.usd / static_cast<double>(report.samples) * 1e6, 1e-9);
 }
 
+TEST(WhatIf, a_machine_that_its_owner_gives_up_leaves_in_time) {
+  WhatIf what = small();
+  what.lifetimes[1] = {.slot = 1, .goes = 62s, .given_up = true, .on_demand = true, .usd_per_h = 3};
+  what.policy = PolicyCourse{.name = "made up", .work_h = 4 * 120.0 / 3600};
+  const WhatIfReport report = what_if(what);
+  EXPECT_TRUE(report.violations.empty()) << report.violations.front();
+  EXPECT_EQ(report.losses, 0);
+  EXPECT_EQ(report.leaves, 1);
+  EXPECT_NEAR(report.on_demand_hours, 62.0 / 3600, 1e-9);
+  EXPECT_NEAR(report.machine_hours, 2 * 120.0 / 3600, 1e-9);
+  EXPECT_NEAR(report.usd, 3 * 62.0 / 3600, 1e-9) << "the others cost nothing";
+  EXPECT_NEAR(report.planned_samples, 120 * 4 * 100 / 1.05, 1);
+}
+
 TEST(WhatIf, the_run_ends_when_everybody_is_gone) {
   WhatIf what = small();
   what.anchors = 0;

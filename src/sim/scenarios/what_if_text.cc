@@ -20,6 +20,16 @@ std::string to_string(const WhatIf& what, const WhatIfReport& report) {
   row("simulated",
       fmt::format("{:.2f} h of {:.2f} h, {} machines, {} anchors", to_seconds(report.simulated) / 3600,
                   to_seconds(what.length) / 3600, report.machines, what.anchors));
+  if (const auto& policy = what.policy) {
+    row("policy",
+        fmt::format("{}: {} interruptions, {} starts of spot machines, {:.1f} h on demand; deadline after "
+                    "{:g} h",
+                    policy->name, policy->interruptions, policy->starts, report.on_demand_hours,
+                    policy->deadline_h));
+    row("  trained", fmt::format("{} of the {:.0f} samples that it counted on after {:.2f} h",
+                                 percent(static_cast<double>(report.samples) / report.planned_samples),
+                                 report.planned_samples, policy->finished_h));
+  }
   row("goodput", percent(report.goodput) + " of what the live machines could compute");
   row("  lost to joining", percent(report.lost.joining));
   row("  lost to averaging", percent(report.lost.averaging));
