@@ -56,5 +56,6 @@ def test_two_commands_lead_to_a_run_that_survives_a_kill(machine, capsys):
     with capsys.disabled():
         print(f"\n{SYSTEM}:", ", ".join(f"{what} after {after:.0f} s" for what, after in happened.items()))
     assert "identical parameters" in "".join(lines)
+    assert "NumPy" not in "".join(lines), "PyTorch's warning is no part of the story"
     busy = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}: a busy machine is no judge of the time"
     assert happened["one of them killed"] <= MOST_SECONDS, (happened, busy)

@@ -23,6 +23,7 @@ from ..program import free_port, program
 
 _PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 90, 20, 30
 _PEER = [sys.executable, "-m", "tradewind.demo.peer"]
+_QUIET = "ignore:Failed to initialize NumPy"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy serves this machine's pages
 _STORY = """\
 {peers} processes ("peers") on this machine train one model together, on pictures of digits that this package brings.
@@ -129,6 +130,8 @@ def main(words: Optional[List[str]] = None) -> int:
         **os.environ,
         "TRADEWIND_DEMO_RESULTS": str(results),
         "TRADEWIND_DEMO_ROUNDS": str(_ROUNDS),
+        # PyTorch says it in each process where NumPy is not installed, and the demo needs none.
+        "PYTHONWARNINGS": ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _QUIET])),
     }
     code = _run([*command, "--", *_PEER], environment, folder / "report.txt")
     if code in (75, 130):

@@ -53,9 +53,21 @@ def make_schedulers(scheduler: SchedulerLike, optimizer: torch.optim.Optimizer) 
         raise MisuseError(
             f"scheduler={scheduler!r}: expected a scheduler, a function of the optimizer that makes one, or a list."
         )
-    made = scheduler if is_one else make(optimizer)
+    made = scheduler if is_one else _made(make, optimizer)
     refuse_scheduler(made, optimizer)
     return [made]
+
+
+def _made(make: MakeScheduler, optimizer: torch.optim.Optimizer) -> Any:
+    try:
+        return make(optimizer)
+    except TypeError as error:
+        if not isinstance(make, type):
+            raise
+        raise MisuseError(
+            f"scheduler={make.__name__} needs more than the optimizer ({error}): give a function of it, such as"
+            f" lambda optimizer: {make.__name__}(optimizer, ...)."
+        ) from error
 
 
 def refuse_scheduler(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
