@@ -28,6 +28,12 @@ const LOST = [
   ["waiting", "Waiting", "left"],
 ];
 
+/** Spot hours, and those that a policy took on demand. */
+function machineHours(report) {
+  const spot = `${three(report.spot_machine_hours)} spot hours`;
+  return report.policy ? `${spot}, ${three(report.policy.on_demand_machine_hours)} on demand` : spot;
+}
+
 export function simPage(app, data) {
   const { report } = data;
   const bar = topBar("tradewind what-if");
@@ -71,7 +77,7 @@ function tilesOf(report) {
     make(
       "Cost",
       report.usd > 0 ? usd(report.usd) : "–",
-      report.usd > 0 ? `${three(report.spot_machine_hours)} spot hours` : "give --usd-per-h",
+      report.usd > 0 ? machineHours(report) : "give --usd-per-h",
     ),
     make(
       "Per million samples",

@@ -92,8 +92,6 @@ int up(const UpArguments& arguments) {
   if (!request) return complain(request.error().message, kUsage);
   const auto engine = launch::make_engine(request.value().engines.text());
   if (!engine) return complain(engine.error().message, kUsage);
-  if (const Status fits = request.value().engines.check(request.value().plan.peers); !fits)
-    return complain(fits.error().message, kUsage);
   const int code = up_once(arguments, request.value(), *engine.value());
   if (code != kDone || !arguments.keep || arguments.dry_run || arguments.check) return code;
   return keep_run(arguments, request.value().name, every.value());

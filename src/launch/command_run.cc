@@ -24,6 +24,8 @@ namespace tw::launch {
 namespace {
 
 constexpr int kMostAtOnce = 16;
+/// Exit code of a program that is not there, as a shell has it.
+constexpr int kNoProgram = 127;
 
 /// A descriptor, closed with this object.
 class Descriptor {
@@ -175,8 +177,12 @@ Result<Output> run_command(const Command& command) {
     return Error{fmt::format("{}: no memory for its output: {}", to_line(command), std::strerror(errno))};
   pid_t pid = -1;
   const int cause = spawn(command, input.number(), output.number(), errors.number(), pid);
-  if (cause == ENOENT)
-    return Error{fmt::format("{}: no such program on this machine: is it installed?", command.words.front())};
+  if (cause == ENOENT) {
+    const std::string why =
+        fmt::format("{}: no such program on this machine: is it installed?", command.words.front());
+    if (std::ranges::find(command.fine, kNoProgram) == command.fine.end()) return Error{why};
+    return Output{command, kNoProgram, "", why};
+  }
   if (cause != 0)
     return Error{fmt::format("{}: cannot be started: {}", command.words.front(), std::strerror(cause))};
   const int exit_code = exit_code_of(pid);

@@ -104,7 +104,10 @@ class Engine {
   /// True: the engine restarts this peer when it left or was lost; false: `tw up --keep` does.
   virtual bool restarts(const PeerJob& peer) const = 0;
 
-  /// The error of this deployment for this engine, such as a missing host or an unknown setting of `on`.
+  /// The error of Deployment::on for this engine, such as an unknown setting; also without any peer.
+  virtual Status check_settings(const Deployment& deployment) const = 0;
+
+  /// check_settings(), and the error of anything else for this engine, such as a missing host.
   virtual Status check(const Deployment& deployment) const = 0;
 
   virtual std::vector<File> files(const Deployment& deployment) const = 0;
@@ -112,6 +115,13 @@ class Engine {
   /// peers: of start, stop, retire, hurry, collect and logs; in order. Empty for those of the run.
   virtual std::vector<Command> commands(Action action, const Deployment& deployment,
                                         const std::vector<PeerJob>& peers) const = 0;
+
+  /// The peers in groups, in the order of their starts: what fails in one of them is no failure of the
+  /// others.
+  virtual std::vector<std::vector<PeerJob>> starts(const Deployment& /*deployment*/,
+                                                   const std::vector<PeerJob>& peers) const {
+    return {peers};
+  }
 
   /// A report for each peer of the deployment, by number, from what the commands of Action::status printed.
   /// An error: the engine could not be asked, or its answer is not what its version promises.

@@ -53,7 +53,7 @@ Result<EngineChoice> EngineChoice::parse(const std::vector<std::string>& texts) 
       const std::size_t equals = text.find('=');
       const bool for_all = equals == std::string::npos;
       Rule rule{for_all ? "" : text.substr(0, equals), for_all ? text : text.substr(equals + 1)};
-      if (equals == 0)
+      if (equals == 0 || rule.engine.empty())
         return Error{fmt::format("--on {}: expected ENGINE, or WHICH=ENGINE such as owned=ssh", text)};
       if (const auto engine = one_engine(rule.engine); !engine) return engine.error();
       if (!seen.insert(rule.which).second)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
@@ -38,8 +39,9 @@ Status perform(const Engine& engine, Action action, const Deployment& deployment
   return status_of(run_all(engine.commands(action, deployment, peers)));
 }
 
-Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
-  if (peers.empty()) return {};
+namespace {
+
+Started start_group(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
   Started started;
   const Batch prepared = run_all(engine.commands(Action::prepare, deployment, peers));
   started.trouble = text_of(prepared);
@@ -59,6 +61,32 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
     std::erase_if(started.peers,
                   [&](const PeerJob& peer) { return failure.peer == 0 || failure.peer == peer.number; });
   return started;
+}
+
+void add_line(std::string& text, const std::string& line) {
+  if (!line.empty()) text += (text.empty() ? "" : "\n") + line;
+}
+
+}  // namespace
+
+Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
+  if (peers.empty()) return {};
+  Started all;
+  const std::vector<std::vector<PeerJob>> groups = engine.starts(deployment, peers);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Started started = start_group(engine, deployment, groups[i]);
+    add_line(all.trouble, started.trouble);
+    all.peers.insert(all.peers.end(), started.peers.begin(), started.peers.end());
+    const PeerJob& first = first_of(deployment);
+    const auto has_first = [&](const std::vector<PeerJob>& list) {
+      return std::ranges::find(list, first.number, &PeerJob::number) != list.end();
+    };
+    if (deployment.begun || i + 1 == groups.size() || !has_first(groups[i]) || has_first(all.peers)) continue;
+    add_line(all.trouble,
+             short_name(first) + " did not start, which begins the run: nor did those that would join it");
+    break;
+  }
+  return all;
 }
 
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment) {

@@ -22,6 +22,7 @@ std::string take_key(const std::string& key, const std::string& value, Host& hos
                        did_you_mean(key, kKeys));
   if (value.empty()) return key + ": " + unexpected("a value", value);
   if (key == "address") host.address = value;
+  if (key == "address") host.is_named = true;
   if (key == "gpu") host.gpu = value;
   if (key == "home") host.home = value;
   if (key == "port") {

@@ -17,6 +17,7 @@ namespace tw::launch {
 struct Host {
   std::string ssh;                   ///< destination of ssh
   std::string address;               ///< where other peers reach it; by itself the host's name
+  bool is_named = false;             ///< address= says it
   std::uint16_t port = 7000;         ///< of its first peer; others follow
   int peers = 1;                     ///< most peers on it
   std::optional<market::Site> site;  ///< nothing: any site of the plan

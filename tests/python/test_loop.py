@@ -651,13 +651,14 @@ def test_a_barrier_stands_between_steps(fake_run):
 
 def test_arguments_of_another_kind_are_named(fake_run):
     model, other = mlp(), mlp()
-    others = torch.optim.lr_scheduler.StepLR(adamw(other), 1)
+    step_lr = torch.optim.lr_scheduler.StepLR
+    others = step_lr(adamw(other), 1)
     for arguments, options, text in (
         ((model, "adam"), {}, "expected a torch.optim.Optimizer, found 'adam'"),
         ((model, torch.optim.Adam), {}, "expected a torch.optim.Optimizer"),
         ((adamw(model), model), {}, "found Sequential.*no param_groups"),
         ((model, adamw(model)), {"scheduler": "cosine"}, "scheduler='cosine': expected a scheduler"),
-        ((model, adamw(model)), {"scheduler": torch.optim.lr_scheduler.StepLR}, "StepLR needs more.*step_size"),
+        ((model, adamw(model)), {"scheduler": step_lr}, "StepLR needs more.*step_size"),
         ((model, adamw(model)), {"scheduler": others}, "StepLR was made on another optimizer"),
         ((model, adamw(model)), {"clip_grad_norm": "1"}, "clip_grad_norm='1': expected a number above 0"),
         ((model, adamw(model)), {"batch_size": 8.0}, "batch_size=8.0: expected a whole number from 1"),

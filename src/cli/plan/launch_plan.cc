@@ -67,7 +67,10 @@ Result<std::map<std::string, std::string>> engine_settings(const UpArguments& ar
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
       return Error{fmt::format("--with {}: expected KEY=VALUE, for example --with partition=spot", text)};
-    on[text.substr(0, equals)] = text.substr(equals + 1);
+    std::string key = text.substr(0, equals);
+    const std::string named = engines.engines().front() + ".";
+    if (engines.is_one() && key.starts_with(named)) key.erase(0, named.size());
+    on[key] = text.substr(equals + 1);
   }
   if (!arguments.ssh_config.empty()) {
     if (!fs::exists(arguments.ssh_config))
@@ -208,11 +211,22 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
 /// Others of a run on several engines reach this machine at an address that only its user knows.
 Status check_own_address(const LaunchRequest& request) {
   const std::string key = own_address_key(request.engines);
-  if (request.engines.is_one() || !request.engines.has("local") || request.with.contains(key)) return Unit{};
+  const bool alone = request.engines.engines().size() == 1;
+  if (alone || !request.engines.has("local") || request.with.contains(key)) return Unit{};
   return Error{
       fmt::format("--on {}: the other machines have to reach this one; expected --with {}=HOST, its "
                   "name or address as they see it",
                   request.engines.text(), key)};
+}
+
+/// Names of --ssh-config mean nothing to machines of clouds.
+Status check_addresses(const UpArguments& arguments, const LaunchRequest& request) {
+  const bool in_clouds = request.engines.has("skypilot") || request.engines.has("k8s");
+  const auto unnamed = std::ranges::find(request.hosts, false, &launch::Host::is_named);
+  if (arguments.ssh_config.empty() || !in_clouds || unnamed == request.hosts.end()) return Unit{};
+  return Error{
+      fmt::format("--hosts {}: {}: machines of other engines have to reach it; expected address=HOST",
+                  arguments.hosts, unnamed->ssh)};
 }
 
 }  // namespace
@@ -258,20 +272,43 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
   TW_TRY(const auto lines, read_text("--hosts", arguments.hosts));
   TW_TRY(auto hosts, launch::read_hosts(arguments.hosts, lines));
   request.hosts = std::move(hosts);
+  TW_TRY(check_addresses(arguments, request));
   return request;
 }
 
 Result<std::vector<launch::PeerJob>> with_addresses(const LaunchRequest& request,
                                                     std::vector<launch::PeerJob> peers) {
   for (launch::PeerJob& peer : peers) {
-    if (request.engines.engine_of(peer) != "local" || !peer.address.empty()) continue;
+    if (request.engines.engine_of(peer) != "local") continue;
+    const std::string key = own_address_key(request.engines);
+    const auto said = request.with.find(key);
+    const std::string address = said == request.with.end() ? "127.0.0.1" : said->second;
+    if (peer.address == address) continue;
+    if (!peer.address.empty())
+      return Error{fmt::format("--with {}={}: {} is to be reached at {}; tw down first", key, address,
+                               launch::short_name(peer), peer.address)};
     TW_TRY(const auto port, host::free_port());
-    const auto said = request.with.find(own_address_key(request.engines));
-    peer.address = said == request.with.end() ? "127.0.0.1" : said->second;
+    peer.address = address;
     peer.port = port;
   }
   return peers;
 }
+
+namespace {
+
+/// After tw down they may be reached elsewhere.
+std::vector<launch::PeerJob> former_peers(const LaunchRequest& request, const launch::RunState& before) {
+  std::vector<launch::PeerJob> peers = before.deployment.peers;
+  if (!before.stopped) return peers;
+  for (launch::PeerJob& peer : peers) {
+    if (request.engines.engine_of(peer) == "local") peer.address.clear();
+    const auto host = std::ranges::find(request.hosts, peer.host, &launch::Host::ssh);
+    if (!peer.host.empty() && host != request.hosts.end()) peer.address = host->address;
+  }
+  return peers;
+}
+
+}  // namespace
 
 Result<launch::RunState> wanted_state(const UpArguments& arguments, const LaunchRequest& request,
                                       const launch::RunStore& store) {
@@ -293,8 +330,9 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   if (!grace || *grace < std::chrono::seconds(1))
     return Error{fmt::format("--grace {}: expected {}, from 1s", arguments.grace, kDurationWords)};
   deployment.grace = *grace;
+  const std::vector<launch::PeerJob> former = former_peers(request, before);
   auto peers = launch::place({.plan = request.plan.peers,
-                              .before = before.deployment.peers,
+                              .before = former,
                               .hosts = request.hosts,
                               .next_number = before.next_number,
                               .engines = request.engines});

@@ -29,7 +29,9 @@ Result<Steps> steps_for(const launch::Engine& engine, const launch::RunStore& st
   const auto difference = launch::difference(store.state().deployment.peers, wanted.peers);
   Steps steps{.start = difference.add, .stop = difference.drop};
   if (!store.has_state()) return steps;
-  TW_TRY(const auto reports, launch::ask(engine, store.state().deployment));
+  launch::Deployment before = store.state().deployment;
+  before.on = wanted.on;  // for the engines as they are named now
+  TW_TRY(const auto reports, launch::ask(engine, before));
   for (const launch::PeerReport& report : reports) {
     wanted.begun = wanted.begun || launch::may_live(report.state);
     steps.complete = steps.complete || report.state == launch::PeerState::done;
@@ -58,9 +60,16 @@ void show_plan(const launch::Engine& engine, const launch::Deployment& wanted, c
       for (const launch::Command& command : engine.commands(action, wanted, *peers)) show(command);
 }
 
+/// A peer stays with its engine; engines of others may change.
 Status check_engine(const LaunchRequest& request, const launch::RunStore& store) {
+  const std::vector<launch::PeerJob>& peers = store.state().deployment.peers;
+  if (peers.empty()) return request.engines.check(request.plan.peers);
+  TW_TRY(const auto before, launch::EngineChoice::parse({store.state().engine}));
   const std::string on = request.engines.text();
-  if (store.state().deployment.peers.empty() || store.state().engine == on) return Unit{};
+  const auto stays = [&](const launch::PeerJob& peer) {
+    return request.engines.engine_of(peer) == before.engine_of(peer);
+  };
+  if (std::ranges::all_of(peers, stays)) return Unit{};
   return Error{fmt::format("--on {}: this run is on {}; --name makes another run, tw down {} ends this one",
                            on, store.state().engine, store.state().deployment.run)};
 }

@@ -56,9 +56,10 @@ Result<std::vector<plan::AvailabilityTrace>> zones_of(const WhatIfArguments& arg
   if (zones.empty())
     return Error{fmt::format("--trace-id {}: no such trace in {}", arguments.trace_id, arguments.trace_file)};
   if (zones.size() > 1 && !many)
-    return Error{fmt::format(
-        "--trace-spot {}: has {} traces; give --trace-id, with a final * for all zones of a market",
-        arguments.trace_file, zones.size())};
+    return Error{
+        fmt::format("--trace-spot {}: has several traces, such as {} and {}; give --trace-id, with a final * "
+                    "for all zones of a market",
+                    arguments.trace_file, zones[0].id, zones[1].id)};
   const double covered_h = plan::CoveredTime(zones).length_s / kHour_s;
   if (arguments.from_h + arguments.deadline_h > covered_h)
     return Error{
@@ -73,6 +74,12 @@ Result<std::unique_ptr<plan::SpotPolicy>> policy_of(const std::string& text) {
     if (policy->name() == text) return std::move(policy);
   TW_TRY(auto program, launch::PolicyProgram::start(text));
   return std::unique_ptr<plan::SpotPolicy>(std::make_unique<launch::PolicyProgram>(std::move(program)));
+}
+
+std::vector<std::string> names_of_policies() {
+  std::vector<std::string> names;
+  for (const auto& policy : plan::spot_policies()) names.emplace_back(policy->name());
+  return names;
 }
 
 sim::MachineLifetime lifetime_of(const plan::Stay& stay) {
@@ -94,7 +101,8 @@ Status take_policy(const WhatIfArguments& arguments, sim::WhatIf& what) {
   const plan::Replay replay = plan::replay(job_of(arguments), zones, arguments.from_h * kHour_s, *policy);
   if (const auto* own = dynamic_cast<const launch::PolicyProgram*>(policy.get());
       own != nullptr && own->trouble())
-    return Error{"--policy " + own->trouble()->message};
+    return Error{fmt::format("--policy {}; expected a command that decides, or one of {}",
+                             own->trouble()->message, fmt::join(names_of_policies(), ", "))};
   what.length = from_seconds(replay.finished_s);
   for (const plan::Stay& stay : replay.stays) {
     sim::MachineLifetime lifetime = lifetime_of(stay);

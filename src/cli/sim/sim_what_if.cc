@@ -126,7 +126,8 @@ std::string machines_of(const WhatIfArguments& a) {
   const std::string spot = a.trace_file.empty()
                                ? fmt::format("{} spot machines by {}", a.peers, a.lifetimes)
                                : fmt::format("spot machines of {} {}", a.trace_file, a.trace_id);
-  return fmt::format("{} and {} {}", spot, a.what.anchors, a.what.anchors == 1 ? "anchor" : "anchors");
+  const std::string by = a.policy.empty() ? "" : fmt::format(", as the policy {} takes them,", a.policy);
+  return fmt::format("{}{} and {} {}", spot, by, a.what.anchors, a.what.anchors == 1 ? "anchor" : "anchors");
 }
 
 sim::WhatIfReport with_progress(const sim::WhatIf& what) {

@@ -25,7 +25,9 @@ class LocalEngine final : public Engine {
  public:
   bool restarts(const PeerJob& /*peer*/) const override { return false; }
 
-  Status check(const Deployment& deployment) const override {
+  Status check(const Deployment& deployment) const override { return check_settings(deployment); }
+
+  Status check_settings(const Deployment& deployment) const override {
     for (const auto& [key, value] : deployment.on)
       if (key != "address")
         return Error{

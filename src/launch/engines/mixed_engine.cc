@@ -48,18 +48,31 @@ class MixedEngine final : public Engine {
     return part != nullptr && part->engine->restarts(peer);
   }
 
-  Status check(const Deployment& deployment) const override {
+  Status check_settings(const Deployment& deployment) const override {
     const std::vector<std::string> names = choice_.engines();
     for (const auto& [key, value] : deployment.on)
       if (std::ranges::find(names, engine_in(key)) == names.end())
         return Error{
             fmt::format("--with {}={}: which engine is it for? Expected ENGINE.KEY=VALUE, with one of {}{}",
                         key, value, fmt::join(names, ", "), did_you_mean(engine_in(key), names))};
+    for (const Part& part : parts_)
+      TW_TRY(part.engine->check_settings(part_of(deployment, choice_, part.name)));
+    return Unit{};
+  }
+
+  Status check(const Deployment& deployment) const override {
+    TW_TRY(check_settings(deployment));
     for (const PeerJob& peer : deployment.peers)
       if (part_with(peer) == nullptr) return nothing_starts(peer.machine);
     for (const Part& part : parts_) {
       const Deployment own = part_of(deployment, choice_, part.name);
-      if (!own.peers.empty()) TW_TRY(part.engine->check(own));
+      if (own.peers.empty()) continue;
+      TW_TRY(part.engine->check(own));
+      if (!own.elsewhere.empty() && bootstrap_of(deployment).empty())
+        return Error{
+            fmt::format("--on {}: no peer has an address that those of other engines can dial; give "
+                        "machines that stay to ssh or local, such as --on owned=ssh",
+                        choice_.text())};
     }
     return Unit{};
   }
@@ -88,6 +101,18 @@ class MixedEngine final : public Engine {
     if (action == Action::status)
       for (Command& command : all) command.fine = any_exit();
     return all;
+  }
+
+  /// By engine; the peer that begins the run is in the first group.
+  std::vector<std::vector<PeerJob>> starts(const Deployment& deployment,
+                                           const std::vector<PeerJob>& peers) const override {
+    std::vector<std::vector<PeerJob>> groups;
+    for (const Part& part : parts_)
+      if (std::vector<PeerJob> own = peers_of(part, peers); !own.empty()) groups.push_back(std::move(own));
+    const Part* const begins = part_with(first_of(deployment));
+    std::ranges::stable_partition(groups,
+                                  [&](const auto& group) { return part_with(group.front()) == begins; });
+    return groups;
   }
 
   Result<std::vector<PeerReport>> states(const Deployment& deployment,
@@ -120,11 +145,16 @@ class MixedEngine final : public Engine {
     return found == parts_.end() ? nullptr : &*found;
   }
 
-  std::vector<Command> commands_of(const Part& part, Action action, const Deployment& deployment,
-                                   const std::vector<PeerJob>& peers) const {
+  std::vector<PeerJob> peers_of(const Part& part, const std::vector<PeerJob>& peers) const {
     std::vector<PeerJob> own;
     std::ranges::copy_if(peers, std::back_inserter(own),
                          [&](const PeerJob& peer) { return part_with(peer) == &part; });
+    return own;
+  }
+
+  std::vector<Command> commands_of(const Part& part, Action action, const Deployment& deployment,
+                                   const std::vector<PeerJob>& peers) const {
+    const std::vector<PeerJob> own = peers_of(part, peers);
     if (own.empty()) return {};
     return part.engine->commands(action, part_of(deployment, choice_, part.name), own);
   }

@@ -126,6 +126,40 @@ TEST(MixedEngine, tasks_of_slurm_join_where_another_engine_begins) {
   EXPECT_THAT(script_of("slurm"), HasSubstr("mkdir ../begun"));
 }
 
+TEST(MixedEngine, the_engine_of_the_peer_that_begins_comes_first) {
+  const Deployment deployment = anchor_and_clouds();
+  const auto groups = engine_of("spot=skypilot,owned=ssh")->starts(deployment, deployment.peers);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups.front(), std::vector{deployment.peers.front()});
+}
+
+TEST(MixedEngine, engines_without_a_peer_that_others_can_dial_are_refused) {
+  Deployment deployment = anchor_and_clouds();
+  deployment.on.clear();
+  const auto refusal = [&](const char* on) {
+    const Status checked = engine_of(on)->check(deployment);
+    return checked.ok() ? "" : checked.error().message;
+  };
+  EXPECT_EQ(refusal("owned=slurm,aws=k8s,gcp=slurm"), "") << "the anchor has an address";
+  deployment.peers.front().address.clear();
+  EXPECT_THAT(refusal("gcp=slurm,aws=k8s,owned=slurm"),
+              HasSubstr("no peer has an address that those of other"));
+  EXPECT_EQ(refusal("slurm"), "") << "one engine knows its own";
+  deployment = anchor_and_clouds();
+  deployment.on["skypilot.join"] = "203.0.113.9:7000";
+  EXPECT_THAT(refusal(kOn),
+              HasSubstr("skypilot: join=203.0.113.9:7000: peers of this plan on another engine"));
+}
+
+TEST(MixedEngine, settings_of_an_engine_without_peers_are_checked) {
+  Deployment deployment = anchor_and_clouds();
+  std::erase_if(deployment.peers, [](const PeerJob& peer) { return !peer.anchor; });
+  deployment.on["skypilot.dsk"] = "7";
+  const Status checked = engine_of(kOn)->check(deployment);
+  ASSERT_FALSE(checked.ok()) << "they are for peers that the plan has no more";
+  EXPECT_THAT(checked.error().message, HasSubstr("skypilot: dsk=7: unknown setting"));
+}
+
 TEST(MixedEngine, a_peer_that_no_engine_starts_is_an_error) {
   Deployment deployment = anchor_and_clouds();
   deployment.on.clear();

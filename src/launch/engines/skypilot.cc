@@ -94,6 +94,11 @@ class SkyPilot final : public Engine {
  public:
   bool restarts(const PeerJob& /*peer*/) const override { return true; }
 
+  Status check_settings(const Deployment& deployment) const override {
+    TW_TRY(sky_settings(deployment));
+    return Unit{};
+  }
+
   Status check(const Deployment& deployment) const override;
   std::vector<File> files(const Deployment& deployment) const override;
   std::vector<Command> commands(Action action, const Deployment& deployment,
@@ -108,10 +113,14 @@ Status SkyPilot::check(const Deployment& deployment) const {
     return Error{
         "skypilot: machines of clouds have no tw; expected --image NAME of an image that has it, or a line "
         "of program.setup that installs it (docs/launch.md, Images)"};
+  if (!settings.join.empty() && !deployment.elsewhere.empty())
+    return Error{
+        fmt::format("skypilot: join={}: peers of this plan on another engine begin the run; leave it out",
+                    fmt::join(settings.join, ","))};
   if (sky_meeting_places(deployment, settings).empty())
     return Error{
-        "skypilot: clouds give addresses only to machines that run; expected peers of the plan on another "
-        "engine (--on owned=ssh --on skypilot), or --with join=HOST:PORT of a peer that stays and begins the "
+        "skypilot: clouds give addresses only to machines that run; expected peers of the plan on ssh or "
+        "local (--on owned=ssh --on skypilot), or --with join=HOST:PORT of a peer that stays and begins the "
         "run"};
   for (const PeerJob& peer : deployment.peers)
     for (const Machine& machine : choices_of(peer))

@@ -179,7 +179,9 @@ class SlurmEngine final : public Engine {
  public:
   bool restarts(const PeerJob& /*peer*/) const override { return true; }
 
-  Status check(const Deployment& deployment) const override {
+  Status check(const Deployment& deployment) const override { return check_settings(deployment); }
+
+  Status check_settings(const Deployment& deployment) const override {
     for (const auto& [key, value] : deployment.on) {
       const std::size_t dot = key.find('.');
       const std::string option = dot == std::string::npos ? key : key.substr(dot + 1);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text/fields.h"
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
@@ -134,13 +135,18 @@ class SshEngine final : public Engine {
  public:
   bool restarts(const PeerJob& /*peer*/) const override { return false; }
 
-  Status check(const Deployment& deployment) const override {
+  Status check_settings(const Deployment& deployment) const override {
     static const std::vector<std::string> kKeys = {"ssh-config", "control"};
     for (const auto& [key, value] : deployment.on)
       if (std::ranges::find(kKeys, key) == kKeys.end())
         return Error{
             fmt::format("--with {}={}: unknown setting of ssh{}; expected ssh-config=FILE or control=FOLDER",
                         key, value, did_you_mean(key, kKeys))};
+    return Unit{};
+  }
+
+  Status check(const Deployment& deployment) const override {
+    TW_TRY(check_settings(deployment));
     for (const PeerJob& peer : deployment.peers)
       if (peer.host.empty())
         return Error{

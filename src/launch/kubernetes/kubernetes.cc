@@ -48,6 +48,11 @@ class Kubernetes final : public Engine {
  public:
   bool restarts(const PeerJob& /*peer*/) const override { return true; }
 
+  Status check_settings(const Deployment& deployment) const override {
+    TW_TRY(pod_settings(deployment));
+    return Unit{};
+  }
+
   Status check(const Deployment& deployment) const override;
   std::vector<File> files(const Deployment& deployment) const override;
   std::vector<Command> commands(Action action, const Deployment& deployment,
@@ -60,9 +65,8 @@ class Kubernetes final : public Engine {
 Status check_one_provider(const Deployment& deployment) {
   std::set<std::string> providers;
   for (const PeerJob& peer : deployment.peers)
-    for (const Machine& machine : pod_choices(peer))
-      if (machine.purchase != market::Purchase::owned && !machine.site.provider.empty())
-        providers.insert(machine.site.provider);
+    if (peer.machine.purchase != market::Purchase::owned && !peer.machine.site.provider.empty())
+      providers.insert(peer.machine.site.provider);
   if (providers.size() <= 1) return Unit{};
   return Error{fmt::format(
       "k8s: machines of {} are planned, and a cluster has those of one provider; give the others to another "
@@ -71,7 +75,7 @@ Status check_one_provider(const Deployment& deployment) {
 }
 
 Status Kubernetes::check(const Deployment& deployment) const {
-  TW_TRY(pod_settings(deployment));
+  TW_TRY(check_settings(deployment));
   if (deployment.image.empty())
     return Error{
         "k8s: no image; expected --image NAME, of a registry that the cluster reaches (docs/launch.md says "

@@ -88,7 +88,10 @@ Result<PodSettings> pod_settings(const Deployment& deployment) {
 std::vector<Machine> pod_choices(const PeerJob& peer) {
   std::vector<Machine> machines = choices_of(peer);
   const int gpus = gpus_of(peer.machine).count;
-  std::erase_if(machines, [&](const Machine& machine) { return gpus_of(machine).count != gpus; });
+  const std::string& provider = peer.machine.site.provider;
+  std::erase_if(machines, [&](const Machine& machine) {
+    return gpus_of(machine).count != gpus || machine.site.provider != provider;
+  });
   return machines;
 }
 

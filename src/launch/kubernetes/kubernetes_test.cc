@@ -97,6 +97,10 @@ TEST(Kubernetes, says_what_is_wrong_with_a_deployment) {
   deployment.peers[0].machine = on_demand(gcp_t4());
   EXPECT_NE(trouble_of(deployment).find("machines of aws and gcp"), std::string::npos);
   deployment = two_peers(aws_t4());
+  deployment.peers[1].alternatives = {gcp_t4()};
+  EXPECT_EQ(trouble_of(deployment), "") << "a cluster has those of its own provider";
+  EXPECT_EQ(job_of(deployment, 2).find("n1-standard"), std::string::npos);
+  deployment = two_peers(aws_t4());
   deployment.image = "";
   EXPECT_NE(trouble_of(deployment).find("--image NAME"), std::string::npos);
   deployment = two_peers(aws_t4());

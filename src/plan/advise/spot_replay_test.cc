@@ -207,6 +207,15 @@ TEST(Availability, a_file_without_names_is_one_trace) {
   EXPECT_EQ(traces.value().front().most(), 2);
 }
 
+TEST(Availability, traces_may_take_turns_in_a_file) {
+  const auto traces =
+      read_availability("t.csv", "trace_id,t_seconds,available\na,0,1\nb,0,2\na,5,3\nb,5,4\n");
+  ASSERT_TRUE(traces.ok()) << traces.error().message;
+  ASSERT_EQ(traces.value().size(), 2U);
+  EXPECT_EQ(traces.value()[0].most(), 3);
+  EXPECT_EQ(traces.value()[1].most(), 4);
+}
+
 TEST(Availability, a_malformed_row_is_named) {
   const auto traces = read_availability("t.csv", "trace_id,t_seconds,available\na,0,1\na,5,many\n");
   ASSERT_FALSE(traces.ok());

@@ -26,8 +26,9 @@ Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file
     const AvailabilityTrace::Change change{row.number("t_seconds", {.least = 0, .most = 1e12}),
                                            row.count("available"),
                                            row.number_or("spot_usd_h", 0, {.least = 0, .most = 1e6})};
-    if (traces.empty() || traces.back().id != id) traces.push_back({.id = id, .changes = {}});
-    std::vector<AvailabilityTrace::Change>& changes = traces.back().changes;
+    auto trace = std::ranges::find(traces, id, &AvailabilityTrace::id);
+    if (trace == traces.end()) trace = traces.insert(trace, {.id = id, .changes = {}});
+    std::vector<AvailabilityTrace::Change>& changes = trace->changes;
     if (!changes.empty() && change.at_s <= changes.back().at_s)
       row.complain("t_seconds", fmt::format("a time after {}, that of the row before", changes.back().at_s));
     TW_TRY(row.status());

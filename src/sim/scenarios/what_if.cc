@@ -115,9 +115,16 @@ class Course {
     return static_cast<std::uint64_t>(std::max(1, highest + 1 + what_.anchors));
   }
 
+  /// When its process starts. The first machines are up at 0, but those of a policy, which has paid for that.
+  Duration starts_at(const Machine& machine) const {
+    const Duration comes = machine.lifetime.comes;
+    const bool is_up = machine.anchor || (comes == Duration{} && !what_.policy);
+    return is_up ? comes : comes + what_.start_up;
+  }
+
   std::uint64_t at_once() const {
     const auto here = std::count_if(machines_.begin(), machines_.end(),
-                                    [](const Machine& m) { return m.lifetime.comes == Duration{}; });
+                                    [&](const Machine& m) { return starts_at(m) == Duration{}; });
     return static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(1, here));
   }
 
@@ -126,7 +133,7 @@ class Course {
 
   void follow(Machine& machine) {
     const MachineLifetime& lifetime = machine.lifetime;
-    const Duration start = lifetime.comes == Duration{} ? lifetime.comes : lifetime.comes + what_.start_up;
+    const Duration start = starts_at(machine);
     if (start >= lifetime.goes) return;
     world_.scheduler().at(at(start), [this, &machine] { come(machine); });
     if (!lifetime.taken) return;

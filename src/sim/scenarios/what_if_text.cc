@@ -49,8 +49,10 @@ std::string to_string(const WhatIf& what, const WhatIfReport& report) {
   row("members", fmt::format("{:.1f} on average, {} to {}", report.members_mean, report.members_least,
                              report.members_most));
   row("sent", fmt::format("{:.2f} GB", report.sent_gb));
-  row("cost", fmt::format("{:.2f} USD, {:.3f} USD for a million samples ({:.1f} spot machine hours)",
-                          report.usd, report.usd_per_million_samples, report.machine_hours));
+  const std::string on_demand =
+      what.policy ? fmt::format(", {:.1f} on demand", report.on_demand_hours) : std::string();
+  row("cost", fmt::format("{:.2f} USD, {:.3f} USD for a million samples ({:.1f} spot machine hours{})",
+                          report.usd, report.usd_per_million_samples, report.machine_hours, on_demand));
   if (report.simulated < what.length) text += "everybody was gone: the run ended there; an anchor keeps it\n";
   for (const std::string& violation : report.violations) text += "violated: " + violation + "\n";
   return text;
