@@ -45,7 +45,7 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->add_option("PLAN.yaml", arguments.plan, "plan that tw plan wrote")->required();
   command
       ->add_option("--on", arguments.on,
-                   fmt::format("{}; of some machines WHICH=ENGINE, such as spot=ssh",
+                   fmt::format("{}; for some of them WHICH=ENGINE (spot=ssh)",
                                fmt::join(launch::engine_names(), ", ")))
       ->required()
       ->allow_extra_args(false);
