@@ -52,6 +52,10 @@ const PeerJob* find_peer(const Deployment& deployment, std::uint32_t number) {
   return found == deployment.peers.end() ? nullptr : &*found;
 }
 
+bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number) {
+  return std::ranges::find(peers, number, &PeerJob::number) != peers.end();
+}
+
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer) {
   return peer.anchor && !deployment.anchor_token.empty() ? deployment.anchor_token : deployment.token;
 }

@@ -89,6 +89,9 @@ std::string short_name(const PeerJob& peer);
 /// nullptr: no such peer of this engine.
 const PeerJob* find_peer(const Deployment& deployment, std::uint32_t number);
 
+/// One of these peers has this number.
+bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number);
+
 /// USD an hour of its machine: nothing if the price is not known, or an alternative has another price.
 std::optional<double> price_of(const PeerJob& peer);
 

@@ -72,19 +72,18 @@ void add_line(std::string& text, const std::string& line) {
 Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
   if (peers.empty()) return {};
   Started all;
-  const std::vector<std::vector<PeerJob>> groups = engine.starts(deployment, peers);
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    Started started = start_group(engine, deployment, groups[i]);
+  const PeerJob& first = first_of(deployment);
+  bool nobody_begins = false;
+  for (const std::vector<PeerJob>& group : engine.starts(deployment, peers)) {
+    if (nobody_begins) {
+      add_line(all.trouble,
+               short_name(first) + " did not start, which begins the run: nor did those that would join it");
+      break;
+    }
+    const Started started = start_group(engine, deployment, group);
     add_line(all.trouble, started.trouble);
     all.peers.insert(all.peers.end(), started.peers.begin(), started.peers.end());
-    const PeerJob& first = first_of(deployment);
-    const auto has_first = [&](const std::vector<PeerJob>& list) {
-      return std::ranges::find(list, first.number, &PeerJob::number) != list.end();
-    };
-    if (deployment.begun || i + 1 == groups.size() || !has_first(groups[i]) || has_first(all.peers)) continue;
-    add_line(all.trouble,
-             short_name(first) + " did not start, which begins the run: nor did those that would join it");
-    break;
+    nobody_begins = !deployment.begun && has_peer(group, first.number) && !has_peer(all.peers, first.number);
   }
   return all;
 }

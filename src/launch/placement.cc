@@ -74,9 +74,7 @@ class Placing {
     for (const plan::PlannedGroup& other : group.alternatives) peer.alternatives.push_back(machine_of(other));
   }
 
-  bool is_taken(const PeerJob& peer) const {
-    return std::ranges::find(peers_, peer.number, &PeerJob::number) != peers_.end();
-  }
+  bool is_taken(const PeerJob& peer) const { return has_peer(peers_, peer.number); }
 
   bool needs_host(const PeerJob& peer) const {
     if (in_.hosts.empty()) return false;
@@ -124,13 +122,11 @@ class Placing {
 Result<std::vector<PeerJob>> place(const PlacementInputs& inputs) { return Placing(inputs).run(); }
 
 Difference difference(const std::vector<PeerJob>& before, const std::vector<PeerJob>& after) {
-  const auto has = [](const std::vector<PeerJob>& list, const PeerJob& peer) {
-    return std::ranges::find(list, peer.number, &PeerJob::number) != list.end();
-  };
   Difference difference;
-  for (const PeerJob& peer : after) (has(before, peer) ? difference.keep : difference.add).push_back(peer);
+  for (const PeerJob& peer : after)
+    (has_peer(before, peer.number) ? difference.keep : difference.add).push_back(peer);
   for (const PeerJob& peer : before)
-    if (!has(after, peer)) difference.drop.push_back(peer);
+    if (!has_peer(after, peer.number)) difference.drop.push_back(peer);
   return difference;
 }
 

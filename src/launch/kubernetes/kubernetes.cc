@@ -137,7 +137,7 @@ std::vector<Command> prepare_pods(const Deployment& deployment, const std::vecto
 std::vector<Command> remove_run(const Deployment& deployment, const std::vector<PeerJob>& peers,
                                 const PodSettings& settings) {
   for (const PeerJob& peer : deployment.peers)
-    if (std::ranges::find(peers, peer.number, &PeerJob::number) == peers.end()) return {};
+    if (!has_peer(peers, peer.number)) return {};
   return {{.words = kubectl_words(settings, {"delete", "jobs,services,configmaps,secrets", "--selector",
                                              run_selector(deployment), "--ignore-not-found"})}};
 }
