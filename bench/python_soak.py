@@ -127,11 +127,12 @@ class Crew:
             "TRADEWIND_WAIT_FOR": str(len(LONG_LIVED)),
             "TRADEWIND_LISTEN" if number == 1 else "TRADEWIND_JOIN": f"127.0.0.1:{self.port}",
             "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path[1:])),  # for the folder of the peers
         }
-        command = [sys.executable, __file__, "--peer", str(self.log(number))]
+        command = [sys.executable, os.path.abspath(__file__), "--peer", str(self.log(number))]
         with open(self.folder / f"output-{number}", "w") as output:
             self.processes[number] = subprocess.Popen(
-                command, env=environment, stdout=output, stderr=subprocess.STDOUT
+                command, cwd=self.folder, env=environment, stdout=output, stderr=subprocess.STDOUT
             )
         return number
 
