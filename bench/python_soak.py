@@ -123,6 +123,7 @@ class Crew:
             "TRADEWIND_INSECURE": "1",
             "TRADEWIND_PROGRESS": "off",
             "TRADEWIND_ID": str(number),
+            "TRADEWIND_OUT": str(self.folder / "events"),  # after a fault: tw report says who waited
             "TRADEWIND_SET": settings,
             "TRADEWIND_WAIT_FOR": str(len(LONG_LIVED)),
             "TRADEWIND_LISTEN" if number == 1 else "TRADEWIND_JOIN": f"127.0.0.1:{self.port}",
