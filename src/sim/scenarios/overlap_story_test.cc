@@ -111,5 +111,31 @@ TEST(OverlapStory, keeps_losses_of_a_fragment_while_the_next_one_is_averaged) {
   }
 }
 
+/// It learns in one moment that its round was decided without it and that its late update is due.
+TEST(OverlapStory, a_peer_that_stood_still_at_the_call_catches_up) {
+  constexpr Round kMany = 100;
+  WorldOptions options = small_world({SiteSpec{.name = "", .peers = 4}}, kMany);
+  options.run.mode = {.kind = train::Mode::streaming, .fragments = 4};
+  World world(options);
+  std::map<PeerId, Round> reached;
+  PeerId stopped{};
+  world.watch([&](PeerId peer, const world::Event& event) {
+    if (event.phase == world::Phase::commit) reached[peer] = event.round;
+    if (event.phase != world::Phase::call || event.round != 10 || stopped != PeerId{}) return;
+    stopped = peer;
+    world.scheduler().after(Duration{}, [&] {
+      world.referee().struck({FaultKind::stop, {stopped}, world.now()});
+      world.stop(stopped, 6s);
+    });
+  });
+  for (int i = 0; i < 4; ++i) world.add_peer({.samples_per_s = 400, .grain = 4, .job = 400ms});
+  world.run_until(Scheduler::kStart + 600s);
+  world.finish();
+  world.watch({});
+  for (const Violation& violation : world.referee().violations())
+    ADD_FAILURE() << violation.checker << ": " << violation.message;
+  EXPECT_EQ(reached[stopped], kMany);
+}
+
 }  // namespace
 }  // namespace tw::sim
