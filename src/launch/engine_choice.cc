@@ -39,11 +39,11 @@ std::string choices_in(const std::vector<plan::PlannedGroup>& plan) {
          (providers.empty() ? "" : fmt::format(", {}", fmt::join(providers, ", ")));
 }
 
-Machine machine_in(const plan::PlannedGroup& group) {
+}  // namespace
+
+Machine machine_of(const plan::PlannedGroup& group) {
   return {group.site, group.vm_type, group.gpu, group.purchase, group.usd_per_h};
 }
-
-}  // namespace
 
 Result<EngineChoice> EngineChoice::parse(const std::vector<std::string>& texts) {
   EngineChoice choice;
@@ -97,7 +97,7 @@ std::string EngineChoice::key_of(std::string_view engine, std::string_view key) 
 Status EngineChoice::check(const std::vector<plan::PlannedGroup>& plan) const {
   const auto is_in_plan = [&](const Rule& rule) {
     return rule.which.empty() || std::ranges::any_of(plan, [&](const plan::PlannedGroup& group) {
-             return names(rule.which, machine_in(group), group.anchor);
+             return names(rule.which, machine_of(group), group.anchor);
            });
   };
   for (const Rule& rule : rules_)

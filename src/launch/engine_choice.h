@@ -11,6 +11,9 @@
 
 namespace tw::launch {
 
+/// A machine of this group of a plan.
+Machine machine_of(const plan::PlannedGroup& group);
+
 /// Which engine starts which machines: what stands after --on of `tw up`, given once or several times. A
 /// value.
 class EngineChoice {

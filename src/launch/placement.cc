@@ -13,10 +13,6 @@ namespace {
 constexpr std::uint16_t kFirstPort = 7000;
 constexpr std::uint32_t kPortsInUse = 1000;
 
-Machine machine_of(const plan::PlannedGroup& group) {
-  return {group.site, group.vm_type, group.gpu, group.purchase, group.usd_per_h};
-}
-
 /// Prices change while a peer stays where it is.
 bool is_same_kind(const Machine& a, const Machine& b) {
   return a.site == b.site && a.vm_type == b.vm_type && a.gpu == b.gpu && a.purchase == b.purchase;

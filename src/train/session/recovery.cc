@@ -89,7 +89,7 @@ bool Recovery::go_on_catching_up() {
     core_.refuse(world::Cause::message, refusal.peer, refusal.why);
   }
   if (!replica_.is_catching_up()) return false;
-  settle_when_ready();  // a late update has no end of its own that would say so
+  settle_when_ready();  // a late update (Worker::move_on) may have ended since
   const Instant now = core_.clock.now();
   sync::Replica::Next next = replica_.next(now, others());
   if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
