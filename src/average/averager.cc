@@ -122,7 +122,7 @@ Averager::News Averager::take_news(StepId step) {
   News news;
   Step* found = find(step);
   if (found == nullptr || !found->reduction.plan()) return news;
-  if (found->reduction.scattered()) news.scattered = !std::exchange(found->told_scattered, true);
+  if (!found->told_scattered) news.scattered = found->told_scattered = found->reduction.scattered();
   if (!found->reduction.complete()) return news;
   const auto version = swarm::number_of(*found->reduction.plan());
   if (std::exchange(found->told_mean, version) == version) return news;

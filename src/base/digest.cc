@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 #if defined(__x86_64__)
 #include <xxh_x86dispatch.h>  // XXH3_128bits picks its kernel at run time: 47 instead of 12 GB/s
 #else
@@ -48,13 +47,30 @@ Digest digest_of(std::span<const float> values) { return digest_of(std::as_bytes
 Digest digest_of(const std::string& text) { return digest_of(std::as_bytes(std::span(text))); }
 
 Digest digest_of_parameters(std::span<const float> parameters, std::size_t threads) {
-  if (parameters.size() <= kDigestPiece) return digest_of(parameters);
-  std::vector<Digest> pieces((parameters.size() + kDigestPiece - 1) / kDigestPiece);
-  in_parallel(threads_for(parameters.size(), threads), pieces.size(), [&](std::size_t i) {
-    const std::size_t first = i * kDigestPiece;
-    pieces[i] = digest_of(parameters.subspan(first, std::min(kDigestPiece, parameters.size() - first)));
+  return ParameterDigest().of(parameters, threads);
+}
+
+void ParameterDigest::changed(std::size_t first, std::size_t count) {
+  const std::size_t begin = std::min(first / kDigestPiece, pieces_.size());
+  const std::size_t end = std::min((first + count + kDigestPiece - 1) / kDigestPiece, pieces_.size());
+  for (std::size_t i = begin; i < end; ++i) pieces_[i].reset();
+}
+
+Digest ParameterDigest::of(std::span<const float> parameters, std::size_t threads) {
+  if (parameters.empty()) return digest_of(parameters);
+  pieces_.resize((parameters.size() + kDigestPiece - 1) / kDigestPiece);
+  std::vector<std::size_t> unknown;
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    if (!pieces_[i]) unknown.push_back(i);
+  in_parallel(threads_for(unknown.size() * kDigestPiece, threads), unknown.size(), [&](std::size_t i) {
+    const std::size_t first = unknown[i] * kDigestPiece;
+    pieces_[unknown[i]] =
+        digest_of(parameters.subspan(first, std::min(kDigestPiece, parameters.size() - first)));
   });
-  return digest_of(std::as_bytes(std::span(pieces)));
+  if (pieces_.size() == 1) return *pieces_.front();
+  std::vector<Digest> all;
+  for (const std::optional<Digest>& piece : pieces_) all.push_back(*piece);
+  return digest_of(std::as_bytes(std::span(all)));
 }
 
 std::string to_string(const Digest& digest) { return fmt::format("{:016x}{:016x}", digest.high, digest.low); }

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tw {
 
@@ -45,6 +47,21 @@ inline constexpr std::size_t kDigestPiece = 1 << 16;
 /// The digest of the digests of pieces of kDigestPiece values; a vector of one piece has its plain digest. So
 /// many threads compute it at most, and it does not depend on their number.
 Digest digest_of_parameters(std::span<const float> parameters, std::size_t threads = 1);
+
+/// digest_of_parameters() of one vector again and again: pieces in which nothing changed are not read again.
+class ParameterDigest {
+ public:
+  /// These values may have changed since the last of().
+  void changed(std::size_t first, std::size_t count);
+
+  /// All values may have.
+  void changed() { pieces_.clear(); }
+
+  Digest of(std::span<const float> parameters, std::size_t threads = 1);
+
+ private:
+  std::vector<std::optional<Digest>> pieces_;  // of each piece, where it is known; empty: of none
+};
 
 /// 32 lower-case hexadecimal digits.
 std::string to_string(const Digest& digest);

@@ -51,6 +51,27 @@ TEST(Digest, of_parameters_is_the_same_on_any_number_of_threads) {
   EXPECT_NE(digest_of_parameters(values), alone);
 }
 
+TEST(Digest, of_a_vector_that_changes_in_ranges_is_that_of_its_values) {
+  std::vector<float> values(5 * kDigestPiece + 100);
+  ParameterDigest known;
+  EXPECT_EQ(known.of(values), digest_of_parameters(values));
+  const auto change = [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) values[i] += 1;
+    known.changed(first, count);
+    EXPECT_EQ(known.of(values), digest_of_parameters(values)) << first << ", " << count;
+  };
+  change(0, 1);
+  change(kDigestPiece - 1, 2);
+  change(2 * kDigestPiece, kDigestPiece);
+  change(values.size() - 1, 1);
+  change(0, values.size());
+  const Digest before = known.of(values);
+  values[kDigestPiece] += 1;
+  EXPECT_EQ(known.of(values), before) << "not told";
+  known.changed();
+  EXPECT_NE(known.of(values), before);
+}
+
 TEST(Digest, of_pieces_is_that_of_the_whole) {
   std::vector<float> values;
   for (int i = 0; i < 5000; ++i) values.push_back(static_cast<float>(i));

@@ -80,7 +80,7 @@ class CallerLearner final : public train::Learner {
 
   bool has_uncollected(Round round) const override { return engine_->has_uncollected(round); }
 
-  void collect(Done<Unit> done) override { engine_->collect(std::move(done)); }
+  void collect(Round round, Done<Unit> done) override { engine_->collect(round, std::move(done)); }
 
   void forget_sums(Round round) override { engine_->forget_sums(round); }
 

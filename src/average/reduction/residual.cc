@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "average/reduction/residual_kernels.h"
 #include "base/check.h"
 #include "base/parallel.h"
 #include "base/prng.h"
@@ -36,18 +37,19 @@ void lose(const Encoding& encoding, std::span<const float> gradient_sum, const C
           std::span<float> residual) {
   Block block;
   const std::size_t count = gradient_sum.size();
-  const auto values = std::span(block.values).first(count), sent = std::span(block.sent).first(count);
-  std::copy(gradient_sum.begin(), gradient_sum.end(), values.begin());
+  std::span<const float> wanted = gradient_sum;
   if (contributed.carried) {
-    for (std::size_t i = 0; i < count; ++i) values[i] += residual[i];
-    std::fill(residual.begin(), residual.end(), 0.0F);
+    const auto values = std::span(block.values).first(count);
+    add_values(gradient_sum, residual, values);
+    wanted = values;
   }
+  const auto sent = std::span(block.sent).first(count);
   const auto bytes = std::span(block.encoded).first(encoded_bytes(encoding.codec, count));
   const std::uint64_t of_mean = samples_of_mean(encoding.codec, contributed.samples);
-  encode(encoding, values, static_cast<float>(1.0 / static_cast<double>(of_mean)), bytes);
+  encode(encoding, wanted, static_cast<float>(1.0 / static_cast<double>(of_mean)), bytes);
   decode(encoding.codec, bytes, sent);
   const auto samples = static_cast<float>(of_mean);
-  for (std::size_t i = 0; i < count; ++i) residual[i] += values[i] - samples * sent[i];
+  contributed.carried ? set_loss(wanted, samples, sent, residual) : add_loss(wanted, samples, sent, residual);
 }
 
 }  // namespace
@@ -70,9 +72,10 @@ bool encode_sum(const Encoding& encoding, std::span<const float> gradient_sum,
   bool addable = true;
   for (std::size_t first = 0; first < residual.size(); first += kResidualBlock) {
     const std::size_t count = std::min(kResidualBlock, residual.size() - first);
-    for (std::size_t i = 0; i < count; ++i) values[i] = gradient_sum[first + i] + residual[first + i];
+    const auto both = std::span(values).first(count);
+    add_values(gradient_sum.subspan(first, count), residual.subspan(first, count), both);
     const auto block = out.subspan(encoded_bytes(codec, first), encoded_bytes(codec, count));
-    addable = encode(from(encoding, first), std::span(values).first(count), scale, block) && addable;
+    addable = encode(from(encoding, first), both, scale, block) && addable;
   }
   return addable;
 }

@@ -31,6 +31,7 @@ EngineLearner::EngineLearner(State state, const Options& options, world::Executo
       state_(std::move(state)),
       chunk_bytes_(options.chunk_bytes),
       grain_(options.grain),
+      settles_losses_beside_(options.run.overlaps() && state_->feedback().is_on()),
       compute_(compute),
       beside_(beside) {
   TW_CHECK(grain_ > 0);
@@ -52,12 +53,12 @@ void EngineLearner::knock(Done<Unit> done) {
 SlotValues EngineLearner::contribution(Round round, std::uint32_t slot) {
   const auto& sum = state_->slot(round, slot).sum;
   TW_CHECK(sum != nullptr);
-  return {{*sum, sum}, state_->carried(round, slot)};
+  return {{*sum, sum}, state_->feedback().carried(round, slot)};
 }
 
-void EngineLearner::collect(Done<Unit> done) {
-  const auto run = [state = state_] {
-    state->collect();
+void EngineLearner::collect(Round round, Done<Unit> done) {
+  const auto run = [state = state_, round] {
+    state->collect(round);
     return Unit{};
   };
   compute_.submit(task_of<Unit>(run, std::move(done)));
@@ -78,29 +79,30 @@ void EngineLearner::move_on(Done<Digest> done) {
   compute_.submit(task_of<Digest>(run, std::move(done)));
 }
 
+// Where updates are late, nobody waits for the losses of a round before this fragment's next turn.
 void EngineLearner::apply(Update update, Done<Result<Digest>> done) {
-  if (!update.missed && state_->owe_losses(update.record.round))
-    return apply_then_keep_losses(std::move(update), std::move(done));
-  const auto run = [state = state_, update = std::move(update)]() -> Result<Digest> {
+  const bool beside = settles_losses_beside_ && !update.missed;
+  if (beside) state_->feedback().announce(update.record.round);
+  const auto run = [state = state_, beside, update = std::move(update)]() -> Result<Digest> {
     if (update.missed) return state->apply_missed(update.record, update.mean);
-    state->keep_losses(update.record.round, update.own, update.kept);
+    state->owe_losses(update.record.round, update.own, update.kept);
+    if (!beside) state->feedback().settle();
     return state->take(update.record, update.mean);
   };
-  compute_.submit(task_of<Result<Digest>>(run, std::move(done)));
+  compute_.submit(
+      task_of<Result<Digest>>(run, beside ? then_settle_losses(std::move(done)) : std::move(done)));
 }
 
-// Others wait for the update, and for nothing of the losses before this fragment's next turn.
-void EngineLearner::apply_then_keep_losses(Update update, Done<Result<Digest>> done) {
-  const auto shared = std::make_shared<const Update>(std::move(update));  // owners: the two jobs
-  const auto take = [state = state_, shared]() -> Result<Digest> {
-    return state->take(shared->record, shared->mean);
-  };
-  compute_.submit(task_of<Result<Digest>>(take, std::move(done)));
-  const auto keep = [state = state_, shared] {
-    state->keep_losses(shared->record.round, shared->own, shared->kept);
-    return Unit{};
-  };
-  compute_.submit(task_of<Unit>(keep, [](Unit, Duration) {}));
+Learner::Done<Result<Digest>> EngineLearner::then_settle_losses(Done<Result<Digest>> done) {
+  return
+      [state = state_, &beside = beside_, done = std::move(done)](Result<Digest> parameters, Duration took) {
+        const auto run = [state] {
+          state->feedback().settle();
+          return Unit{};
+        };
+        beside.submit(task_of<Unit>(run, [](Unit, Duration) {}));
+        done(std::move(parameters), took);
+      };
 }
 
 void EngineLearner::freeze(const wire::Record& record, Turn turn, Done<Image> done) {

@@ -24,8 +24,8 @@ class EngineLearner final : public Learner {
     std::uint64_t grain = 1;  ///< Learner::grain
   };
 
-  /// beside: copies the state beside gradients. Executors and model outlive this object, and the model its
-  /// jobs.
+  /// beside: copies the state, and settles losses, beside gradients. Executors and model outlive this object,
+  /// and the model its jobs.
   EngineLearner(Model& model, const Options& options, world::Executor& compute, world::Executor& beside);
 
   /// With a state that is shared.
@@ -46,7 +46,7 @@ class EngineLearner final : public Learner {
 
   bool has_uncollected(Round round) const override { return state_->has_uncollected(round); }
 
-  void collect(Done<Unit> done) override;
+  void collect(Round round, Done<Unit> done) override;
   void forget_sums(Round round) override;
   void move_on(Done<Digest> done) override;
 
@@ -62,11 +62,12 @@ class EngineLearner final : public Learner {
   // owners: the learner and the job that runs
   using State = std::shared_ptr<TrainState>;
 
-  void apply_then_keep_losses(Update update, Done<Result<Digest>> done);
+  Done<Result<Digest>> then_settle_losses(Done<Result<Digest>> done);
 
   State state_;
   std::uint64_t chunk_bytes_;
   std::uint64_t grain_;
+  bool settles_losses_beside_;
   world::Executor& compute_;
   world::Executor& beside_;
 };

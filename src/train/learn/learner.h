@@ -77,11 +77,11 @@ class Learner {
   virtual void knock(Done<Unit> done) = 0;
 
   /// A contribution of this round lacks something: the model has a part of a sum, or losses of the fragment's
-  /// last turn are not kept. Once false, the sums of all work that is done for the round are complete.
+  /// last turn are owed. Once false, the sums of all work that is done for the round are complete.
   virtual bool has_uncollected(Round round) const = 0;
 
-  /// The model adds to the slot what it has.
-  virtual void collect(Done<Unit> done) = 0;
+  /// Adds what a contribution of this round lacks.
+  virtual void collect(Round round, Done<Unit> done) = 0;
 
   /// The sum of a slot whose work is done and collected, of the round's fragment: valid and unchanged until
   /// the update of its round.

@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "average/reduction/mean_digest.h"
-#include "average/reduction/residual.h"
 #include "average/reduction/weighted_sum.h"
 #include "base/check.h"
 #include "base/parallel.h"
@@ -65,7 +64,7 @@ void LateMean::keep(const wire::Record& record, std::span<const Blob> mean) {
   std::size_t used = 0;
   for (const Blob& segment : mean) {
     TW_CHECK(segment.size() <= bytes.size() - used);
-    std::ranges::copy(segment.bytes(), bytes.subspan(used).begin());
+    if (!segment.bytes().empty()) std::memcpy(bytes.data() + used, segment.bytes().data(), segment.size());
     used += segment.size();
   }
   go_to(Stage::waits);
@@ -126,7 +125,7 @@ TrainState::TrainState(Model& model, const RunOptions& run, average::Fragments f
       optimizer_(optimizer ? std::move(optimizer)
                            : make_optimizer({one_group(run.optimizer, model.tensor_sizes())}, run.clip_norm)),
       hooks_(std::move(hooks)),
-      residual_(run.feeds_back() ? parameters_.size() : 0),
+      feedback_(run, fragments_, hooks_.threads),
       late_(run.overlaps() ? encoded_bytes(codec_of_mean(run.codec), fragments_.largest()) : 0) {
   TW_CHECK(fragments_.length() == parameters_.size());
 }
@@ -137,10 +136,7 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
   return alone;
 }
 
-Digest TrainState::digest() {
-  if (!digest_) digest_ = digest_of_parameters(parameters_, hooks_.threads);
-  return *digest_;
-}
+Digest TrainState::digest() { return digest_.of(parameters_, hooks_.threads); }
 
 Digest TrainState::initialise() {
   collect();
@@ -148,7 +144,7 @@ Digest TrainState::initialise() {
   model_.initial_parameters(parameters_);
   late_.drop();
   if (hooks_.changed) hooks_.changed(0, true);
-  digest_.reset();
+  digest_.changed();
   return digest();
 }
 
@@ -167,8 +163,7 @@ WorkDone TrainState::work(const swarm::WorkItem& item) {
 }
 
 bool TrainState::has_uncollected(Round round) const {
-  const Round turns = fragments_.all().size(), last_turn = round - std::min<Round>(round, turns);
-  return uncollected_round_ == round || losses_kept_until_ < std::min<Round>(losses_owed_until_, last_turn);
+  return uncollected_round_ == round || feedback_.lacks(round);
 }
 
 void TrainState::collect() {
@@ -176,6 +171,11 @@ void TrainState::collect() {
   model_.collect(uncollected_round_, *uncollected_->sum);
   uncollected_ = nullptr;
   uncollected_round_ = 0;
+}
+
+void TrainState::collect(Round round) {
+  collect();
+  feedback_.settle(feedback_.last_turn(round));
 }
 
 std::span<float> TrainState::open(Round round, GradientSlot& slot) {
@@ -208,8 +208,8 @@ Digest TrainState::apply(const wire::Record& record, std::span<const Blob> mean)
                                               : std::vector<GroupStep>{{.learning_rate = run_.learning_rate}};
   const auto alone = change();
   optimizer_->apply(parameters_, {mean.size(), decoded, record.samples}, round, settings);
+  digest_.changed(place, geometry.length);
   if (hooks_.changed) hooks_.changed(round, false);
-  digest_.reset();
   return digest();
 }
 
@@ -259,46 +259,26 @@ Status TrainState::check_mean(const wire::Record& record, std::span<const Blob> 
 
 Result<Digest> TrainState::apply_missed(const wire::Record& record, std::span<const Blob> mean) {
   TW_CHECK(mean.size() == fragment(record.round).geometry.segments());
-  std::fill(residual_.begin(), residual_.end(), 0.0F);
+  feedback_.drop();
   if (const Status right = check_mean(record, mean); !right) return right.error();
   return take(record, mean);
 }
 
-void TrainState::keep_losses(Round round, std::span<const wire::Contribution> own,
-                             const std::map<std::uint32_t, average::GradientSum>& kept) {
-  if (residual_.empty()) return;
-  const auto& [place, geometry] = fragment(round);
-  const std::span<float> residual = std::span(residual_).subspan(place, geometry.length);
-  const auto sum_of = [&](std::uint32_t slot) -> std::span<const float> {
-    const auto found = kept.find(slot);
-    return found != kept.end() ? found->second.values : *this->slot(round, slot).sum;
-  };
-  const auto keep = [&, geometry = geometry](const wire::Contribution& c) {
-    const bool carrier = c.slot == kCarrier;
-    const average::Encoding encoding =
-        average::encoding_of(run_.codec, run_.dithers(), average::dither_seed(round, c.peer, c.slot));
-    keep_loss(encoding, geometry, {sum_of(c.slot), c.samples, carrier}, residual, hooks_.threads);
-  };
+void TrainState::owe_losses(Round round, std::span<const wire::Contribution> own,
+                            const std::map<std::uint32_t, average::GradientSum>& kept) {
+  if (!feedback_.is_on()) return;
+  std::vector<ErrorFeedback::Counted> counted;
   for (const wire::Contribution& c : own) {
-    if (c.slot == kCarrier) keep(c);
+    const auto found = kept.find(c.slot);
+    if (found != kept.end()) {
+      counted.push_back({c, found->second});
+      continue;
+    }
+    const auto& sum = slot(round, c.slot).sum;
+    TW_CHECK(sum != nullptr);
+    counted.push_back({c, {*sum, sum}});
   }
-  for (const wire::Contribution& c : own) {
-    if (c.slot != kCarrier) keep(c);
-  }
-  losses_kept_until_ = round;
-}
-
-bool TrainState::owe_losses(Round round) {
-  if (residual_.empty() || fragments_.all().size() == 1) return false;
-  if (round <= losses_owed_until_)
-    losses_kept_until_ = round - 1;  // a history that goes on from an earlier record
-  losses_owed_until_ = round;
-  return true;
-}
-
-std::span<const float> TrainState::carried(Round round, std::uint32_t slot) const {
-  if (slot != kCarrier || residual_.empty()) return {};
-  return std::span(residual_).subspan(fragment(round).first, fragment(round).geometry.length);
+  feedback_.owe(round, std::move(counted));
 }
 
 std::vector<std::span<float>> TrainState::parts() {
@@ -350,12 +330,12 @@ Digest TrainState::settle() {
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
   collect();
   const auto alone = change();
-  digest_.reset();
+  digest_.changed();
   TW_TRY(thaw(image, frozen_parts()));
   late_.loaded(image.record);
   moved_on_ = late_.is_applied();
   if (late_.waits()) TW_TRY(check_mean(image.record, late_mean()));
-  std::fill(residual_.begin(), residual_.end(), 0.0F);
+  feedback_.drop();
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);
   return moved_on_ ? late_.before() : image.parameters;

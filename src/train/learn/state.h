@@ -20,6 +20,7 @@
 #include "base/range_set.h"
 #include "base/result.h"
 #include "sync/image.h"
+#include "train/learn/error_feedback.h"
 #include "train/learn/model.h"
 #include "train/learn/optimizer.h"
 #include "train/run/run.h"
@@ -99,8 +100,8 @@ struct StateHooks {
 
 /// Everything a peer trains with: parameters, optimizer, gradient slots. With RunOptions::overlaps() the
 /// state after a record has that record's mean, too, which waits: it is applied when the next round is
-/// called, and so one round late. Compute thread only, except slot(), carried() and bytes() (loop thread) and
-/// functions marked "any thread".
+/// called, and so one round late. Compute thread only, except slot() and bytes() (loop thread), feedback()
+/// and functions marked "any thread".
 class TrainState {
  public:
   /// fragments: of the model's vector. optimizer: null for that of the run. The model outlives this object.
@@ -114,11 +115,14 @@ class TrainState {
   WorkDone work(const swarm::WorkItem& item);
 
   /// Whether a contribution of this round still lacks something: the model has a part of a sum
-  /// (Model::collects), or keep_losses() is owed. Any thread; false follows upon the last write to them.
+  /// (Model::collects), or losses are owed. Any thread; false follows upon the last write to them.
   bool has_uncollected(Round round) const;
 
   /// Has the model add that part to the slot.
   void collect();
+
+  /// The same, with the losses that a contribution of this round lacks.
+  void collect(Round round);
 
   std::span<const float> parameters() const { return parameters_; }
 
@@ -147,15 +151,14 @@ class TrainState {
   /// mean.
   Result<Digest> apply_missed(const wire::Record& record, std::span<const Blob> mean);
 
-  /// Error feedback: `own` are contributions of this process that count in the round that was committed.
-  /// Their rounding error is added to this peer's contribution in kCarrier of a later round. kept: the sums
-  /// of those computed by others. No effect without error feedback.
-  void keep_losses(Round round, std::span<const wire::Contribution> own,
-                   const std::map<std::uint32_t, average::GradientSum>& kept = {});
+  ErrorFeedback& feedback() { return feedback_; }
 
-  /// keep_losses() of this round may come after its take(), and will: true where a later round than the next
-  /// one is the first to need it. Loop thread.
-  bool owe_losses(Round round);
+  const ErrorFeedback& feedback() const { return feedback_; }
+
+  /// The losses of these contributions of this process, which count in the round that was committed, are
+  /// owed. kept: the sums of those computed by others.
+  void owe_losses(Round round, std::span<const wire::Contribution> own,
+                  const std::map<std::uint32_t, average::GradientSum>& kept = {});
 
   sync::StateImage freeze(const wire::Record& record, std::uint64_t chunk_bytes);
 
@@ -181,13 +184,6 @@ class TrainState {
 
   /// After forget_sums(): what the program keeps is of no round any more. Its state is that after this round.
   void begin_anew(Round round);
-
-  static constexpr std::uint32_t kCarrier = 0;
-
-  /// The residual added to a contribution in this slot, of the round's fragment: valid and unchanged until
-  /// keep_losses of that fragment, apply_missed or restore run. Empty in other slots, and where the run has
-  /// no error feedback.
-  std::span<const float> carried(Round round, std::uint32_t slot) const;
 
   /// number: below kLeaseSlots. With overlap, those of a round stay while the next one is computed.
   GradientSlot& slot(Round round, std::uint32_t number) {
@@ -230,16 +226,14 @@ class TrainState {
   static constexpr std::uint64_t kNeverWritten = ~std::uint64_t{0};
   std::atomic<std::uint64_t> written_ = kNeverWritten;  ///< version whose vectors the program has written
   std::vector<float> parameters_;
-  std::optional<Digest> digest_;  ///< of the parameters, where known
+  ParameterDigest digest_;
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
   // both threads look them up; their number is fixed
   std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
   GradientSlot* uncollected_ = nullptr;       ///< the model has a part of its sum
   std::atomic<Round> uncollected_round_ = 0;  ///< of that part; 0: there is none
-  std::atomic<Round> losses_owed_until_ = 0;  ///< the newest round whose keep_losses() comes after its take()
-  std::atomic<Round> losses_kept_until_ = 0;  ///< the newest one whose keep_losses() has run
-  std::vector<float> residual_;               ///< empty: no error feedback
+  ErrorFeedback feedback_;
   LateMean late_;
   std::atomic<bool> moved_on_ = false;
 };

@@ -61,12 +61,15 @@ struct Peer {
     return *state.slot(round, slot).sum;
   }
 
-  std::vector<float> carried(std::uint32_t slot = TrainState::kCarrier) const {
-    const auto values = state.carried(1, slot);
+  std::vector<float> carried(std::uint32_t slot = ErrorFeedback::kCarrier) const {
+    const auto values = state.feedback().carried(1, slot);
     return {values.begin(), values.end()};
   }
 
-  void commit(const std::vector<wire::Contribution>& own, Round round = 1) { state.keep_losses(round, own); }
+  void commit(const std::vector<wire::Contribution>& own, Round round = 1) {
+    state.owe_losses(round, own);
+    state.feedback().settle();
+  }
 
   Tenths model;
   TrainState state;
@@ -524,13 +527,15 @@ TEST(Fragments, have_sums_and_residuals_of_their_length) {
   InTwo peer;
   peer.state.work({.round = 1, .slot = 0, .samples = RangeSet(Range{0, 4})});
   EXPECT_EQ(2U, peer.state.slot(1, 0).sum->size());
-  peer.state.keep_losses(1, std::vector{of_slot(0)});
+  peer.state.owe_losses(1, std::vector{of_slot(0)});
+  peer.state.feedback().settle();
   const auto lost = [&](Round round) {
-    return std::ranges::any_of(peer.state.carried(round, 0), [](float value) { return value != 0; });
+    return std::ranges::any_of(peer.state.feedback().carried(round, 0),
+                               [](float value) { return value != 0; });
   };
   EXPECT_TRUE(lost(3)) << "the next turn of what round 1 averaged";
   EXPECT_FALSE(lost(2));
-  EXPECT_EQ(3U, peer.state.carried(2, 0).size());
+  EXPECT_EQ(3U, peer.state.feedback().carried(2, 0).size());
 }
 
 TEST(Fragments, wait_in_a_state_for_its_joiner) {
@@ -654,34 +659,11 @@ TEST_F(Collects, before_the_parameters_change) {
   EXPECT_EQ(model.kept, 0);
 }
 
-TEST(OwedLosses, hold_back_the_next_contribution_of_their_fragment_alone) {
-  Tenths model;
-  TrainState state(model, options(Codec::int8), average::Fragments({kLength}, 2, 3));
-  ASSERT_TRUE(state.owe_losses(1));
-  EXPECT_FALSE(state.has_uncollected(2));
-  EXPECT_TRUE(state.has_uncollected(3)) << "of the fragment of round 1";
-  ASSERT_TRUE(state.owe_losses(2));
-  EXPECT_TRUE(state.has_uncollected(3)) << "those of round 1 are still owed";
-  state.keep_losses(1, {});
-  EXPECT_FALSE(state.has_uncollected(3));
-  EXPECT_TRUE(state.has_uncollected(4));
-  state.keep_losses(2, {});
-  EXPECT_FALSE(state.has_uncollected(4));
-  ASSERT_TRUE(state.owe_losses(1)) << "in another history";
-  EXPECT_TRUE(state.has_uncollected(3));
-}
-
-TEST(OwedLosses, are_owed_by_nobody_without_error_feedback_or_fragments) {
-  Tenths model;
-  EXPECT_FALSE(TrainState(model, options(Codec::fp32), average::Fragments({kLength}, 2, 3)).owe_losses(1));
-  EXPECT_FALSE(TrainState(model, options(Codec::int8), kGeometry).owe_losses(1));
-}
-
 // For ThreadSanitizer: an update keeps losses while the loop thread looks up the slot of the next lease.
 TEST(TrainState, gives_slots_to_one_thread_while_another_keeps_losses) {
   Peer peer(options(Codec::int8));
-  peer.work(1, TrainState::kCarrier, 0);
-  std::jthread compute([&] { peer.commit({{.peer = {}, .slot = TrainState::kCarrier, .samples = 4}}); });
+  peer.work(1, ErrorFeedback::kCarrier, 0);
+  std::jthread compute([&] { peer.commit({{.peer = {}, .slot = ErrorFeedback::kCarrier, .samples = 4}}); });
   for (std::uint32_t slot = 1; slot < wire::kLeaseSlots; ++slot)
     EXPECT_EQ(peer.state.slot(1, slot).round, 0U);
 }

@@ -42,7 +42,7 @@ class CountingLearner final : public Learner {
 
   bool has_uncollected(Round) const override { return uncollected; }
 
-  void collect(Done<Unit> done) override {
+  void collect(Round, Done<Unit> done) override {
     add("collect", std::move(done), [this] {
       uncollected = false;
       return Unit{};

@@ -231,8 +231,8 @@ bool Worker::collect(Round round, std::function<void()> done) {
   if (!learner_->has_uncollected(round)) return true;
   if (jobs(State::collecting) > 0) return false;
   const Wait what{.kind = Wait::Kind::collecting, .round = round};
-  learner_->collect(
-      queued<Unit>(State::collecting, what, [done = std::move(done)](const Unit&, Duration) { done(); }));
+  const auto collected = [done = std::move(done)](const Unit&, Duration) { done(); };
+  learner_->collect(round, queued<Unit>(State::collecting, what, collected));
   return false;
 }
 
