@@ -23,9 +23,15 @@ inline constexpr std::size_t kMostAddressBytes = 260;  ///< a host name (RFC 103
 
 // ---- what a round can have
 inline constexpr std::uint32_t kLeaseSlots = 48;  ///< slots of a peer that leases go to; each costs a vector
-inline constexpr std::uint32_t kMostSlots = 64;   ///< with those for sums that peers which left handed over
-inline constexpr std::size_t kMostSites = 256;    ///< sites of a plan; each costs a table of owners
-inline constexpr double kMostBytesPerS = 1e12;    ///< no peer or link is faster
+/// With overlap, slots from here on are for leases after the call: their sums are of the parameters after the
+/// late update, and no record has them beside others.
+inline constexpr std::uint32_t kLateSlot = 32;
+
+constexpr bool is_late(std::uint32_t slot) { return slot >= kLateSlot && slot < kLeaseSlots; }
+
+inline constexpr std::uint32_t kMostSlots = 64;  ///< with those for sums that peers which left handed over
+inline constexpr std::size_t kMostSites = 256;   ///< sites of a plan; each costs a table of owners
+inline constexpr double kMostBytesPerS = 1e12;   ///< no peer or link is faster
 inline constexpr std::size_t kMostFailureBytes = 1024;  ///< why samples cannot be computed
 inline constexpr std::size_t kMostSlowPairs = 64;       ///< pairs of a peer, slower than its bandwidth
 

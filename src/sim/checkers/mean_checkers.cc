@@ -60,15 +60,6 @@ bool has_weights(const wire::Record& record) {
                      [](const wire::Contribution& c) { return c.samples > 0; });
 }
 
-/// With overlap: leased after the call, because all sums of the round were lost. The record does not say
-/// which parameters they belong to.
-bool has_moved_on(const wire::Record& record, const Rules& rules) {
-  return rules.overlaps() && !record.last &&
-         std::ranges::any_of(record.contributors, [](const wire::Contribution& c) {
-           return c.slot > 0 && c.slot < wire::kLeaseSlots;
-         });
-}
-
 using Sums = std::vector<std::vector<float>>;
 
 /// The means that follow when each segment of some contributions comes with either sign.
@@ -138,38 +129,71 @@ void ExactMean::on_calm(Instant) {
 }
 
 void ExactMean::on_commit(const Sighting& s) {
-  if (s.record.round > 0 && seen_.insert(s.digest).second) judge(s.record);
+  if (s.record.round > 0 && seen_.insert(s.digest).second) {
+    judge_parent(s.record);
+    judge(s.digest, s.record);
+  }
   residuals_.on_commit(s);
 }
 
-void ExactMean::judge(const wire::Record& record) {
+void ExactMean::judge(const Digest& digest, const wire::Record& record) {
   if (!has_weights(record)) {
     violated(fmt::format("round {}: a contribution has no weight", record.round));
     return;
   }
-  if (has_moved_on(record, rules_)) {
-    if (std::ranges::any_of(record.contributors, [](const wire::Contribution& c) { return c.slot == 0; }))
-      violated(fmt::format("round {}: some contributions are one update older than others", record.round));
+  const auto is_late = [](const wire::Contribution& c) { return wire::is_late(c.slot); };
+  if (!rules_.overlaps() || record.last || std::ranges::none_of(record.contributors, is_late)) {
+    if (!is_explained(record)) unlike(record);
     return;
   }
-  std::vector<std::size_t> doubtful;
+  if (!std::ranges::all_of(record.contributors, is_late))
+    violated(fmt::format("round {}: some contributions are one update older than others", record.round));
+  late_.emplace(digest, record);
+}
+
+// With overlap, a round whose sums were all lost after its call is leased again, to peers that have moved on.
+// Then all contributions are of the parameters that the next record names.
+void ExactMean::judge_parent(const wire::Record& record) {
+  const auto parent = late_.find(record.parent);
+  if (parent == late_.end()) return;
+  wire::Record moved_on = parent->second;
+  moved_on.parameters = record.parameters;
+  if (!is_explained(moved_on)) unlike(moved_on);
+  residuals_.lose(parent->second);
+  late_.erase(parent);
+}
+
+void ExactMean::unlike(const wire::Record& record) {
+  const Digest mean = digest_of_mean(residuals_.honest_mean(record), rules_.geometry(record.round));
+  violated(fmt::format(
+      "round {}: the recorded mean is {}, that of its {} contributions {}{}", record.round,
+      to_string(record.mean), record.contributors.size(), to_string(mean),
+      negated_in(record)->empty() ? "" : ", and none with other signs of who sends them negated"));
+}
+
+// Nothing: somebody lied in another way, and any mean may be right.
+std::optional<std::vector<std::size_t>> ExactMean::negated_in(const wire::Record& record) const {
+  std::vector<std::size_t> negated;
   for (std::size_t i = 0; i < record.contributors.size(); ++i) {
     const auto lie = liars_.of(record.contributors[i].peer, record.round);
-    if (lie && lie != FaultKind::send_negated) return;
-    if (lie) doubtful.push_back(i);
+    if (lie && lie != FaultKind::send_negated) return std::nullopt;
+    if (lie) negated.push_back(i);
   }
+  return negated;
+}
+
+bool ExactMean::is_explained(const wire::Record& record) {
+  const auto negated = negated_in(record);
+  if (!negated) return true;
   const std::vector<Sums> choices = residuals_.honest_sums(record);
   const Digest mean = digest_of_mean(residuals_.honest_mean(record), rules_.geometry(record.round));
-  if (mean == record.mean || !residuals_.knows(record)) return;
+  if (mean == record.mean || !residuals_.knows(record)) return true;
   constexpr std::size_t kMostDoubtful = 8;
-  if (doubtful.size() > kMostDoubtful) return;
+  if (negated->size() > kMostDoubtful) return true;
   const auto with_signs = [&](const Sums& sums) {
-    return SignChoices(record, rules_, sums, doubtful).is_one(record.mean, kMostChoices);
+    return SignChoices(record, rules_, sums, *negated).is_one(record.mean, kMostChoices);
   };
-  if (!doubtful.empty() && std::any_of(choices.begin(), choices.end(), with_signs)) return;
-  violated(fmt::format("round {}: the recorded mean is {}, that of its {} contributions {}{}", record.round,
-                       to_string(record.mean), record.contributors.size(), to_string(mean),
-                       doubtful.empty() ? "" : ", and none with other signs of who sends them negated"));
+  return !negated->empty() && std::any_of(choices.begin(), choices.end(), with_signs);
 }
 
 void OnlySoundInput::on_strike(const Strike& strike) {

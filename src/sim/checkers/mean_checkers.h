@@ -61,13 +61,18 @@ class ExactMean final : public Checker {
   void on_calm(Instant at) override;
 
  private:
-  void judge(const wire::Record& record);
+  void judge(const Digest& digest, const wire::Record& record);
+  void judge_parent(const wire::Record& record);
+  void unlike(const wire::Record& record);
+  std::optional<std::vector<std::size_t>> negated_in(const wire::Record& record) const;
+  bool is_explained(const wire::Record& record);
 
   Rules rules_;
   const Ledger& ledger_;
   Liars liars_;
   Residuals residuals_;
   std::set<Digest> seen_;
+  std::map<Digest, wire::Record> late_;  ///< of contributions that were leased after the call
 };
 
 /// I5: nothing enters a mean that is late, malformed, from an unknown peer, not finite, beyond the norm cap,

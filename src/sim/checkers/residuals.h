@@ -22,6 +22,11 @@ class Residuals {
   void on_commit(const Sighting& sighting);
   void on_applied(const Sighting& sighting);
 
+  /// The sums of this record were not those that it says: what its contributors carry is not known any more.
+  void lose(const wire::Record& record) {
+    for (const wire::Contribution& c : record.contributors) hidden_.insert(c.peer);
+  }
+
   /// False when a peer may have added a residual that is not observed: that of a twin under its id, or of
   /// gradients at parameters in which a bit had flipped. False, too, with more than kMostChoices choices.
   bool knows(const wire::Record& record) const;

@@ -73,15 +73,15 @@ INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("anchors", "bulk", "busy", "copies", "data", "delayed", "disks",
                                          "endings", "forgers", "gone", "hostile", "jumps", "kills",
                                          "long_rounds", "long_vectors", "loss_of_all", "lost_majority",
-                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
-                                         "thin_lines", "uneven"),
+                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites",
+                                         "slow_updates", "spot", "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("anchors", "bulk", "busy", "copies", "data", "delayed", "disks",
                                          "endings", "forgers", "gone", "hostile", "jumps", "kills",
                                          "long_rounds", "long_vectors", "loss_of_all", "lost_majority",
-                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites", "spot",
-                                         "storm", "thin_lines", "uneven"),
+                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites",
+                                         "slow_updates", "spot", "storm", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol, or of a law (tests/histories/found.md).
@@ -97,6 +97,7 @@ TEST(Corpus, of_seeds_that_once_broke_a_law_breaks_none) {
       {"partitions", {252, 398}},
       {"relaunch_few", {133, 348, 2026112500261}},
       {"sites", {306741409012}},
+      {"slow_updates", {561, 3629, 5006}},
       {"thin_lines", {124}},
   };
   for (const auto& [name, of_it] : seeds) {

@@ -18,6 +18,7 @@ PeerSpec PeerSpec::draw(Prng& random, const SiteSpec& site, int number) {
   peer.samples_per_s = site.samples_per_s.draw(random);
   peer.line = {site.up_bytes_per_s.draw(random), site.down_bytes_per_s.draw(random)};
   peer.grain = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(site.grain.draw(random))));
+  if (site.job_s.most > 0) peer.job = from_seconds(site.job_s.draw(random));
   return peer;
 }
 

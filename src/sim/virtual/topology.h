@@ -14,6 +14,7 @@ struct SiteSpec {
   int peers = 8;                     ///< at the beginning
   Between samples_per_s{10, 80};     ///< of one peer
   Between grain = 1;                 ///< microbatches that a peer computes at once
+  Between job_s = 0;                 ///< PeerSpec::job
   Between up_bytes_per_s{1e5, 1e7};  ///< bandwidth of a peer
   Between down_bytes_per_s{1e5, 1e7};
   bool anchors = false;          ///< its peers are anchors
@@ -50,7 +51,7 @@ struct PeerSpec {
   double samples_per_s = 50;
   Capacity line;
   std::uint64_t grain = 1;  ///< microbatches at once
-  Duration job{};           ///< each job of its compute thread takes this on top; 0: as is usual
+  Duration job{};           ///< each job of its compute thread takes this on top; 0: next to nothing
 
   static PeerSpec draw(Prng& random, const SiteSpec& site, int number);
 };

@@ -13,6 +13,9 @@ namespace {
 /// Until a new leader knows who leaves, and has said to whom.
 constexpr Duration kOrders = std::chrono::seconds(2);
 
+/// Jobs of the compute thread from the end of one round to work for the next one, copies included.
+constexpr double kJobsOfAnUpdate = 6;
+
 /// Samples that the run goes on without; empty if there is none.
 std::function<bool(std::uint64_t)> left_out_by(const SyntheticModel& model) {
   if (!model.gone || !model.broken) return model.gone ? model.gone : model.broken;
@@ -68,10 +71,11 @@ Rules rules_of(const WorldOptions& options) {
     rules.prices[site_name(options, static_cast<int>(i))] = {site.usd_per_h, site.egress_usd_per_gb};
   }
   int peers = 0;
-  double grain = 1;
+  double grain = 1, job_s = 0;
   for (const SiteSpec& site : options.sites) {
     peers += site.peers;
     grain = std::max(grain, site.grain.most);
+    job_s = std::max(job_s, site.job_s.most);
     samples_per_s = std::min(samples_per_s, site.samples_per_s.least);
     bytes_per_s = std::min({bytes_per_s, site.up_bytes_per_s.least, site.down_bytes_per_s.least});
   }
@@ -83,8 +87,11 @@ Rules rules_of(const WorldOptions& options) {
   rules.round_trip = from_seconds(2 * latency_s);
   rules.transfer_time = from_seconds(3 * vector_s + 8 * latency_s);
   const double item_s = grain * static_cast<double>(options.run.microbatch) / samples_per_s;
-  rules.handover_time = from_seconds(item_s + vector_s + 20 * latency_s) + kKeptInHand + kOrders;
-  rules.round_time = from_seconds(work_s + 2 * vector_s * std::max(1, peers) + 10 * latency_s);
+  const double items = samples / static_cast<double>(options.run.microbatch) / std::max(1, peers / 2) + 2;
+  rules.handover_time =
+      from_seconds(item_s + vector_s + 20 * latency_s + kJobsOfAnUpdate * job_s) + kKeptInHand + kOrders;
+  rules.round_time = from_seconds(work_s + 2 * vector_s * std::max(1, peers) + 10 * latency_s +
+                                  (items + kJobsOfAnUpdate) * job_s);
   return rules;
 }
 

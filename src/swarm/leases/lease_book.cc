@@ -27,7 +27,7 @@ void LeaseBook::take(Account& account, const wire::Progress& progress) {
 }
 
 void LeaseBook::report(PeerId peer, const wire::Progress& progress) {
-  Account& account = accounts_[peer];
+  Account& account = account_of(peer);
   take(account, progress);
   for (const wire::SlotProgress& told : progress.slots) {
     const auto found = account.slots.find(told.slot);
@@ -54,7 +54,7 @@ void LeaseBook::report(PeerId peer, const wire::Progress& progress) {
 }
 
 bool LeaseBook::adopt(PeerId peer, const wire::Progress& progress) {
-  Account& account = accounts_[peer];
+  Account& account = account_of(peer);
   take(account, progress);
   bool all_count = true;
   for (wire::SlotProgress told : progress.slots) {
@@ -77,7 +77,7 @@ bool LeaseBook::adopt(PeerId peer, const wire::Progress& progress) {
 
 void LeaseBook::begin_with(PeerId peer, const RangeSet& microbatches) {
   TW_CHECK(!accounts_.contains(peer));
-  Account& account = accounts_[peer];
+  Account& account = account_of(peer);
   lease(account, microbatches);
 }
 
@@ -100,13 +100,13 @@ std::vector<LeaseBook::Grant> LeaseBook::ahead(const std::vector<PeerId>& peers,
 void LeaseBook::take_kept(PeerId peer, const wire::Progress& progress) {
   for (const wire::SlotProgress& told : progress.slots) {
     const bool kept = told.slot >= wire::kLeaseSlots && told.slot < wire::kMostSlots && !told.done.empty();
-    if (!kept || accounts_[peer].slots.contains(told.slot)) continue;
+    if (!kept || account_of(peer).slots.contains(told.slot)) continue;
     if (free_.contains(told.done)) {
       free_.remove(told.done);
     } else if (!take_from_giver(peer, told.done)) {
       continue;
     }
-    accounts_[peer].slots[told.slot] = {told.slot, told.done, {}};
+    account_of(peer).slots[told.slot] = {told.slot, told.done, {}};
   }
 }
 
@@ -329,10 +329,16 @@ std::vector<wire::Contribution> LeaseBook::contributions(const std::vector<PeerI
   return all;
 }
 
-void LeaseBook::close_slots() {
+void LeaseBook::close_slots(std::uint32_t next) {
+  first_slot_ = std::max(first_slot_, next);
   for (auto& [peer, account] : accounts_) {
     if (account.slots.contains(account.open)) ++account.open;
+    account.open = std::max(account.open, first_slot_);
   }
+}
+
+LeaseBook::Account& LeaseBook::account_of(PeerId peer) {
+  return accounts_.try_emplace(peer, Account{.open = first_slot_}).first->second;
 }
 
 bool LeaseBook::has_slot(PeerId peer) const {
@@ -366,7 +372,7 @@ bool LeaseBook::holds(PeerId peer) const {
 
 wire::SlotProgress LeaseBook::open_slot(PeerId peer) const {
   const auto found = accounts_.find(peer);
-  if (found == accounts_.end()) return {};
+  if (found == accounts_.end()) return {first_slot_, {}, {}};
   const auto entry = found->second.slots.find(found->second.open);
   return entry == found->second.slots.end() ? wire::SlotProgress{found->second.open, {}, {}} : entry->second;
 }

@@ -108,8 +108,9 @@ class LeaseBook {
   /// out.
   std::vector<wire::Contribution> contributions(const std::vector<PeerId>& order) const;
 
-  /// The sums of all slots are being sent: from now on the leases of each peer go to its next slot.
-  void close_slots();
+  /// The sums of all slots are being sent: from now on the leases of each peer go to its next slot, to none
+  /// before `next`.
+  void close_slots(std::uint32_t next = 0);
 
   /// False once the peer has used all its kLeaseSlots of the round.
   bool has_slot(PeerId peer) const;
@@ -151,6 +152,7 @@ class LeaseBook {
     std::uint64_t held() const;
   };
 
+  Account& account_of(PeerId peer);
   void take(Account& account, const wire::Progress& progress);
   void lease(Account& account, const RangeSet& given);
   bool take_from_giver(PeerId taker, const RangeSet& done);
@@ -161,6 +163,7 @@ class LeaseBook {
   RangeSet free_for(PeerId peer) const;  // what it has not failed at, nor kMostFailed peers
 
   LeaseRules rules_;
+  std::uint32_t first_slot_ = 0;  // for leases to peers that have none
   RangeSet free_;
   std::map<PeerId, wire::Failures> failures_;  // outlast forget()
   PeerId last_failed_;                         // the last one that reported something new

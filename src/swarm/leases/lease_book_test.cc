@@ -183,7 +183,7 @@ TEST(LeaseBook, never_loses_or_doubles_a_microbatch) {
         if (const auto slow = shop.book.worth_recalling(shop.eligible); slow && prng.chance(0.8))
           shop.gives_back(slow->value);
       } else if (prng.chance(0.2)) {
-        shop.book.close_slots();
+        shop.book.close_slots(prng.chance(0.2) ? wire::kLateSlot : 0);
       }
       ASSERT_TRUE(partitions(shop.book, count)) << "seed " << seed << ", step " << i;
       for (const auto& [peer, work] : shop.works) {
@@ -361,6 +361,20 @@ TEST(LeaseBook, counts_as_done_only_what_was_leased) {
   shop.book.report(PeerId{2}, boast);
   EXPECT_TRUE(partitions(shop.book, 10));
   EXPECT_EQ(range(2, 2), shop.book.contributions({PeerId{2}}).at(0).microbatches);
+}
+
+TEST(LeaseBook, shows_by_the_slot_what_was_leased_after_the_call) {
+  Shop shop({12, 4});
+  shop.arrives(1, 100);
+  shop.feed();
+  shop.arrives(2, 100);
+  shop.book.forget(PeerId{1});
+  shop.book.close_slots(wire::kLateSlot);
+  shop.arrives(3, 100);
+  shop.feed();
+  std::vector<std::uint32_t> slots;
+  for (const wire::Contribution& c : shop.book.contributions({PeerId{2}, PeerId{3}})) slots.push_back(c.slot);
+  EXPECT_EQ(slots, std::vector(2, wire::kLateSlot)) << "of a peer without a sum, and of one that came later";
 }
 
 TEST(LeaseBook, gives_nothing_to_one_that_leaves) {

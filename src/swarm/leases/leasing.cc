@@ -29,6 +29,8 @@ bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, wire::Pr
     if (promise == promises.end()) continue;
     slots_stay_open = book_.adopt(peer, promise->second.progress) && slots_stay_open;
   }
+  const auto is_late = [](const wire::Contribution& c) { return wire::is_late(c.slot); };
+  if (overlaps() && std::ranges::any_of(book_.contributions(book_.peers()), is_late)) slots_stay_open = false;
   if (!slots_stay_open) close();
   short_ = (was_called || has_moved_on()) && may_leave_over(peers);
   return short_;
@@ -65,7 +67,7 @@ std::vector<wire::Contribution> Leasing::ahead(const std::vector<PeerId>& peers,
 }
 
 void Leasing::close() {
-  book_.close_slots();
+  book_.close_slots(overlaps() ? wire::kLateSlot : 0);
   closed_ = true;
 }
 
@@ -179,8 +181,13 @@ bool Leasing::may_leave_over(const PeerStatus& peers) const {
 
 bool Leasing::is_complete() const { return book_.nearly_done() && (short_ || !book_.has_free()); }
 
+// Sums of one record are of the same parameters. Those of before the call may be here again after others were
+// leased: they count, and the work of the later ones is left over.
 std::vector<wire::Contribution> Leasing::contributions(const PeerStatus& peers) const {
-  return book_.contributions(peers.workers());
+  std::vector<wire::Contribution> all = book_.contributions(peers.workers());
+  const auto is_late = [](const wire::Contribution& c) { return wire::is_late(c.slot); };
+  if (overlaps() && !std::ranges::all_of(all, is_late)) std::erase_if(all, is_late);
+  return all;
 }
 
 // ---- what is lost
