@@ -102,7 +102,9 @@ struct SwarmCore {
   bool takes_part() const { return part.takes_part() && head(); }
 
   /// With overlap: its part of the round under way is done, and it computes for the next one.
-  bool has_moved_on() const { return came_moved_on || (next_work && !next_work->is_untouched()); }
+  bool has_moved_on() const {
+    return came_moved_on || work.has_moved_on() || (next_work && !next_work->is_untouched());
+  }
 
   /// The batch of the round under way.
   TargetBatch batch() const { return head() ? options.lease.after(*head()) : options.lease; }

@@ -27,8 +27,6 @@ inline constexpr std::uint32_t kLeaseSlots = 48;  ///< slots of a peer that leas
 /// late update, and no record has them beside others.
 inline constexpr std::uint32_t kLateSlot = 32;
 
-constexpr bool is_late(std::uint32_t slot) { return slot >= kLateSlot && slot < kLeaseSlots; }
-
 inline constexpr std::uint32_t kMostSlots = 64;  ///< with those for sums that peers which left handed over
 inline constexpr std::size_t kMostSites = 256;   ///< sites of a plan; each costs a table of owners
 inline constexpr double kMostBytesPerS = 1e12;   ///< no peer or link is faster

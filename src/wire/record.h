@@ -39,6 +39,9 @@ struct Contribution {
   RangeSet microbatches;    ///< numbers within the round
   std::uint32_t group = 0;  ///< those of one group (a site) are added first: average/reduction/reduction.h
 
+  /// With overlap: leased after the call of its round.
+  bool is_late() const { return slot >= kLateSlot && slot < kLeaseSlots; }
+
   static void fields(auto& self, auto&& field) {
     field(self.peer, self.slot, self.samples, self.microbatches, self.group);
   }

@@ -141,12 +141,12 @@ void ExactMean::judge(const Digest& digest, const wire::Record& record) {
     violated(fmt::format("round {}: a contribution has no weight", record.round));
     return;
   }
-  const auto is_late = [](const wire::Contribution& c) { return wire::is_late(c.slot); };
-  if (!rules_.overlaps() || record.last || std::ranges::none_of(record.contributors, is_late)) {
+  if (!rules_.overlaps() || record.last ||
+      std::ranges::none_of(record.contributors, &wire::Contribution::is_late)) {
     if (!is_explained(record)) unlike(record);
     return;
   }
-  if (!std::ranges::all_of(record.contributors, is_late))
+  if (!std::ranges::all_of(record.contributors, &wire::Contribution::is_late))
     violated(fmt::format("round {}: some contributions are one update older than others", record.round));
   late_.emplace(digest, record);
 }

@@ -7,14 +7,14 @@
 #include "average/reduction/reference.h"
 #include "average/reduction/residual.h"
 #include "sim/virtual/trainer.h"
+#include "train/learn/error_feedback.h"
 
 namespace tw::sim {
 namespace {
 
 using wire::Contribution;
 
-/// The slot whose contribution carries the residual (train/learn/state.h).
-constexpr std::uint32_t kCarrier = 0;
+constexpr std::uint32_t kCarrier = train::ErrorFeedback::kCarrier;
 
 void add(std::span<float> values, std::span<const float> more) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += more[i];

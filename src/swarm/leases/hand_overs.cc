@@ -87,6 +87,7 @@ std::optional<wire::HandOver> HandOvers::order(Instant now, const PeerStatus& pe
     order.released = true;
     return order;
   }
+  if (leasing.has_late(peer)) return std::nullopt;  // the slot of a sum that was handed over would not say so
   const bool still_keeps = leaver.to && peers.counts(*leaver.to) && peers.is_steady(*leaver.to);
   if (!still_keeps) leaver.to = custodian(peers, leasing, peer);
   if (!leaver.to) return std::nullopt;

@@ -29,8 +29,8 @@ bool Leasing::take_over(const PeerStatus& peers, const std::map<PeerId, wire::Pr
     if (promise == promises.end()) continue;
     slots_stay_open = book_.adopt(peer, promise->second.progress) && slots_stay_open;
   }
-  const auto is_late = [](const wire::Contribution& c) { return wire::is_late(c.slot); };
-  if (overlaps() && std::ranges::any_of(book_.contributions(book_.peers()), is_late)) slots_stay_open = false;
+  if (std::ranges::any_of(book_.peers(), [this](PeerId peer) { return has_late(peer); }))
+    slots_stay_open = false;
   if (!slots_stay_open) close();
   short_ = (was_called || has_moved_on()) && may_leave_over(peers);
   return short_;
@@ -185,9 +185,14 @@ bool Leasing::is_complete() const { return book_.nearly_done() && (short_ || !bo
 // leased: they count, and the work of the later ones is left over.
 std::vector<wire::Contribution> Leasing::contributions(const PeerStatus& peers) const {
   std::vector<wire::Contribution> all = book_.contributions(peers.workers());
-  const auto is_late = [](const wire::Contribution& c) { return wire::is_late(c.slot); };
-  if (overlaps() && !std::ranges::all_of(all, is_late)) std::erase_if(all, is_late);
+  const auto is_late = &wire::Contribution::is_late;
+  if (overlaps() && !std::ranges::all_of(all, is_late))
+    std::erase_if(all, [](const auto& c) { return c.is_late(); });
   return all;
+}
+
+bool Leasing::has_late(PeerId peer) const {
+  return overlaps() && std::ranges::any_of(book_.contributions({peer}), &wire::Contribution::is_late);
 }
 
 // ---- what is lost

@@ -105,6 +105,9 @@ class Leasing {
   /// True when this peer holds or has done something of this round.
   bool has_any(PeerId peer) const { return book_.has_any(peer); }
 
+  /// With overlap: it has work that was leased after the call.
+  bool has_late(PeerId peer) const;
+
   /// Number of sums that this peer would have to hand over.
   std::size_t sums_of(PeerId peer) const { return book_.sums_of(peer); }
 

@@ -255,5 +255,24 @@ TEST(Leasing, has_another_policy_say_what_a_round_is) {
   for (const wire::Contribution& c : office.leasing.contributions(office.peers)) EXPECT_EQ(8U, c.samples);
 }
 
+TEST(Leasing, counts_sums_of_before_the_call_or_those_of_after_it) {
+  TargetBatch batch{64, 4};
+  batch.overlap = true;
+  const auto has = [](std::uint32_t slot, std::uint64_t first) {
+    wire::Promise promise;
+    promise.progress.round = 7;
+    promise.progress.slots = {{slot, RangeSet(Range{first, 2}), {}}};
+    return promise;
+  };
+  Office late(rules_of(batch)), both(rules_of(batch));
+  late.leasing.take_over(late.peers, {{PeerId{1}, has(wire::kLateSlot, 0)}}, false);
+  EXPECT_EQ(late.samples(), 8U);
+  EXPECT_TRUE(late.leasing.has_moved_on()) << "a former leader had called";
+  EXPECT_TRUE(late.leasing.has_late(PeerId{1}));
+  both.leasing.take_over(both.peers, {{PeerId{1}, has(wire::kLateSlot, 0)}, {PeerId{2}, has(0, 2)}}, false);
+  ASSERT_EQ(both.leasing.contributions(both.peers).size(), 1U);
+  EXPECT_EQ(both.leasing.contributions(both.peers).front().peer, PeerId{2});
+}
+
 }  // namespace
 }  // namespace tw::swarm

@@ -61,6 +61,9 @@ class Work {
   /// False, without effect, when a closed slot would get something new. moved_on: wire::Lease::moved_on.
   bool lease(std::uint32_t slot, const RangeSet& microbatches, bool moved_on = false);
 
+  /// Something was leased after the call.
+  bool has_moved_on() const { return !moved_on_.empty(); }
+
   /// The sum in this slot is being sent to others and must not change any more.
   void close(std::uint32_t slot) { closed_.insert(slot); }
 

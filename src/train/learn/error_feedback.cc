@@ -16,9 +16,13 @@ ErrorFeedback::ErrorFeedback(const RunOptions& run, const average::Fragments& fr
 
 void ErrorFeedback::announce(Round round) {
   if (!is_on()) return;
-  // A history that goes on from an earlier record.
-  if (round <= announced_until_) settled_until_ = round - 1;
-  announced_until_ = round;
+  const std::lock_guard lock(mutex_);
+  unsettled_.insert(round);
+}
+
+bool ErrorFeedback::lacks(Round round) const {
+  const std::lock_guard lock(mutex_);
+  return !unsettled_.empty() && *unsettled_.begin() <= last_turn(round);
 }
 
 void ErrorFeedback::owe(Round round, std::vector<Counted> own) {
@@ -40,6 +44,7 @@ std::optional<ErrorFeedback::Owed> ErrorFeedback::take(Round until) {
 void ErrorFeedback::give_back() {
   {
     const std::lock_guard lock(mutex_);
+    if (in_hand_) unsettled_.erase(*in_hand_);
     in_hand_.reset();
   }
   settled_.notify_all();
@@ -49,7 +54,6 @@ void ErrorFeedback::settle(Round until) {
   while (const std::optional<Owed> next = take(until)) {
     try {
       add(*next);
-      settled_until_ = next->round;
     } catch (...) {
       give_back();  // no other thread waits for ever
       throw;
@@ -63,7 +67,7 @@ void ErrorFeedback::drop() {
   std::unique_lock lock(mutex_);
   settled_.wait(lock, [this] { return !in_hand_; });
   std::ranges::fill(residual_, 0.0F);
-  if (!owed_.empty()) settled_until_ = owed_.back().round;
+  for (const Owed& owed : owed_) unsettled_.erase(owed.round);
   owed_.clear();
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -57,9 +57,7 @@ class ErrorFeedback {
 
   /// A contribution of this round lacks losses of its fragment's last turn. Any thread; false follows upon
   /// the last write to them.
-  bool lacks(Round round) const {
-    return settled_until_ < std::min(announced_until_.load(), last_turn(round));
-  }
+  bool lacks(Round round) const;
 
   /// The last round before this one that averaged its fragment; 0: none.
   Round last_turn(Round round) const;
@@ -85,10 +83,9 @@ class ErrorFeedback {
   const average::Fragments& fragments_;
   const std::size_t threads_;
   std::vector<float> residual_;  ///< empty: no error feedback
-  std::atomic<Round> announced_until_ = 0;
-  std::atomic<Round> settled_until_ = 0;
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;     // of what follows
   std::condition_variable settled_;
+  std::set<Round> unsettled_;     // announced
   std::deque<Owed> owed_;         // in the order of their rounds
   std::optional<Round> in_hand_;  // a thread adds up its losses, outside of the mutex
 };

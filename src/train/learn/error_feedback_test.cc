@@ -71,6 +71,12 @@ TEST_F(Fed, is_told_of_losses_before_they_are_known) {
   EXPECT_FALSE(feedback.lacks(3));
 }
 
+TEST_F(Fed, of_a_joiner_lacks_nothing_of_rounds_before_it_came) {
+  owe(101);
+  EXPECT_FALSE(feedback.lacks(102));
+  EXPECT_TRUE(feedback.lacks(103));
+}
+
 TEST_F(Fed, begins_again_with_a_history_that_goes_on_from_an_earlier_record) {
   owe(1);
   owe(2);
@@ -112,15 +118,17 @@ TEST_F(Fed, is_the_residual_of_average_and_that_of_the_carrier_first) {
 TEST_F(Fed, settles_once_on_several_threads) {
   const average::Fragments large{{1 << 16}, 2, 0};
   ErrorFeedback one(run_in(Codec::int8), large, 1), many(run_in(Codec::int8), large, 1);
-  for (Round round = 1; round <= 20; ++round) {
+  for (Round round = 1; round <= 40; round += 2) {
     for (ErrorFeedback* each : {&one, &many}) {
-      each->announce(round);
-      each->owe(round, own(large, round));
+      for (const Round owed : {round, round + 1}) {
+        each->announce(owed);
+        each->owe(owed, own(large, owed));
+      }
     }
     one.settle();
     std::jthread beside([&] { many.settle(); });
-    many.settle(many.last_turn(round + 1));
-    ASSERT_FALSE(many.lacks(round + 1));
+    many.settle(many.last_turn(round + 2));
+    ASSERT_FALSE(many.lacks(round + 2)) << "nobody has it in hand any more";
   }
   many.settle();
   for (const Round round : {1, 2}) {
