@@ -42,14 +42,14 @@ void lose(const Encoding& encoding, std::span<const float> gradient_sum, const C
     const auto values = std::span(block.values).first(count);
     add_values(gradient_sum, residual, values);
     wanted = values;
+    std::ranges::fill(residual, 0.0F);
   }
   const auto sent = std::span(block.sent).first(count);
   const auto bytes = std::span(block.encoded).first(encoded_bytes(encoding.codec, count));
   const std::uint64_t of_mean = samples_of_mean(encoding.codec, contributed.samples);
   encode(encoding, wanted, static_cast<float>(1.0 / static_cast<double>(of_mean)), bytes);
   decode(encoding.codec, bytes, sent);
-  const auto samples = static_cast<float>(of_mean);
-  contributed.carried ? set_loss(wanted, samples, sent, residual) : add_loss(wanted, samples, sent, residual);
+  add_loss(wanted, static_cast<float>(of_mean), sent, residual);
 }
 
 }  // namespace

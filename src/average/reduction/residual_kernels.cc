@@ -24,14 +24,4 @@ void add_loss(std::span<const float> wanted, float samples, std::span<const floa
   for (std::size_t i = 0; i < residual.size(); ++i) lost[i] += x[i] - samples * y[i];
 }
 
-// 0 + -0 is 0: the same bits as added to a residual of zeros.
-void set_loss(std::span<const float> wanted, float samples, std::span<const float> sent,
-              std::span<float> residual) {
-  TW_CHECK(wanted.size() == residual.size() && sent.size() == residual.size());
-  const float* __restrict x = wanted.data();
-  const float* __restrict y = sent.data();
-  float* __restrict lost = residual.data();
-  for (std::size_t i = 0; i < residual.size(); ++i) lost[i] = 0.0F + (x[i] - samples * y[i]);
-}
-
 }  // namespace tw::average

@@ -14,8 +14,4 @@ void add_values(std::span<const float> a, std::span<const float> b, std::span<fl
 void add_loss(std::span<const float> wanted, float samples, std::span<const float> sent,
               std::span<float> residual);
 
-/// residual = wanted - samples * sent, each operation rounded.
-void set_loss(std::span<const float> wanted, float samples, std::span<const float> sent,
-              std::span<float> residual);
-
 }  // namespace tw::average
