@@ -38,9 +38,11 @@ class Parts:
         from tradewind.model.trained import Trained
 
         self.rounds = rounds
-        self.found = {"averaging": [], "sums to the host": [], "update": [], "parameters back": []}
+        parts = ("averaging", "sums to the host", "update", "parameters back", "on the device")
+        self.found = {part: [] for part in parts}
         self._time(Trained, "contribution", "sums to the host")
         self._time(Trained, "_take", "parameters back")
+        self._time(Trained, "update", "on the device")  # the mean there, and the launches
         run.on_event(self._hear)
 
     def _hear(self, event):
@@ -93,7 +95,8 @@ def measure(mode, arguments):
             progress="off",
         )
         parts = Parts(run, arguments.rounds)
-        opt = run.optimizer(model, inner, batch_size=samples, accumulate=arguments.accumulate)
+        options = {"accumulate": arguments.accumulate, "engine": arguments.engine}
+        opt = run.optimizer(model, inner, batch_size=samples, **options)
         run.start()
     step_s, boundary_s, began = [], [], time.monotonic()
     for at in range((arguments.rounds + 1) * microbatches):
@@ -104,13 +107,15 @@ def measure(mode, arguments):
             loss = model(inputs).float().pow(2).mean()
         local = arguments.run_mode in ("local", "streaming")
         (loss if run or local else loss / microbatches).backward()
-        wait()
+        is_last = at % microbatches == microbatches - 1
+        if is_last:  # a loop of a user waits when the update needs the gradients
+            wait()
         if run:
             before = time.monotonic()
             times = boundary_s if opt.step() else step_s
             times.append(time.monotonic() - before)
             opt.zero_grad()
-        elif local or at % microbatches == microbatches - 1:
+        elif local or is_last:
             opt.step()
             opt.zero_grad()
     wait()
@@ -138,7 +143,8 @@ def parts_of(runs):
         found, of_it = ([run["parts_ms"].get(one, 0) for run in runs] for one in (name, inner))
         return f"{name} {statistics.median(found):.0f} (of it {inner} {statistics.median(of_it):.0f})"
 
-    return ", ".join((part("averaging", "sums to the host"), part("update", "parameters back")))
+    back = "on the device" if any("on the device" in run["parts_ms"] for run in runs) else "parameters back"
+    return ", ".join((part("averaging", "sums to the host"), part("update", back)))
 
 
 def child(mode):
@@ -166,6 +172,7 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--run-mode", default="sync", help="training.mode")
     parser.add_argument("--accumulate", default="auto", help="as in run.optimizer()")
+    parser.add_argument("--engine", default="auto", help="the same; tradewind: updates on the host")
     parser.add_argument("--mode", choices=["bare", "run"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.mode:
@@ -184,7 +191,8 @@ def main():
     limit_ms = 0.3 + 12 * parameters / 10e9 * 1e3
     print(
         f"parameters                {parameters / 1e6:.1f} M, codec {arguments.codec}, {arguments.threads}"
-        f" threads, {arguments.run_mode}, {arguments.microbatches} microbatches a round"
+        f" threads, {arguments.run_mode}, {arguments.microbatches} microbatches a round,"
+        f" engine={arguments.engine}"
     )
     ratio = statistics.median(ratios)
     print(f"bare loop                 {median('bare', 'samples_s'):.2f} samples/s")

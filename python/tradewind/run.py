@@ -71,8 +71,9 @@ class Run:
         scheduler: steps once a round; an object made on `optimizer`, a function of it, or several.
         clip_grad_norm: L2 norm to which the mean gradient of a round is clipped. buffers: running
         statistics (BatchNorm) are averaged ("mean") or each peer's own ("local"). batch_size: samples of a
-        step() where nothing else tells. engine: "auto" lets the engine compute SGD, Adam, AdamW and Lamb,
-        and runs others as they are; "torch" runs all as they are; "tradewind" refuses others. alias: False
+        step() where nothing else tells. engine: "auto" computes SGD, Adam, AdamW and Lamb with the bits of the
+        engine, the first three on the model's device, and runs others as they are; "torch" runs all as they are;
+        "tradewind" refuses others, and has the engine compute on the host. alias: False
         keeps the model's memory apart from the engine's. accumulate: where the gradients of a round are added up:
         "host" (the engine), "device" (where they are; they cross once a round), or "auto" ("host" on the CPU).
         """

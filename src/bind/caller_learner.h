@@ -88,7 +88,7 @@ class CallerLearner final : public train::Learner {
 
   bool has_moved_on() const override { return engine_->has_moved_on(); }
 
-  Digest settle() override { return engine_->settle(); }
+  Digest settle(const wire::Record& anew) override { return engine_->settle(anew); }
 
   void apply(train::Update update, Done<Result<Digest>> done) override {
     engine_->apply(std::move(update), std::move(done));

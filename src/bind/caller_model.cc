@@ -111,39 +111,48 @@ codec::Codec codec_of(std::uint32_t dtype) {
   }
 }
 
-std::uint64_t values_of(const CallerModel& model, std::uint32_t kind) {
-  std::uint64_t values = 0;
-  for (std::size_t g = 0; g < model.groups.size(); ++g) {
-    if (model.groups[g].kind == kind) values += model.rules[g].size;
-  }
-  return values;
+tw_step step_of(const train::RuleStep& step, std::uint32_t kind) {
+  return {.first = step.first,
+          .count = step.count,
+          .kind = kind,
+          .flags = step.nesterov ? std::uint32_t{TW_NESTEROV} : 0,
+          .learning_rate = step.learning_rate,
+          .weight_decay = step.weight_decay,
+          .momentum = step.momentum,
+          .shrink = step.shrink,
+          .beta1 = step.beta1,
+          .one_minus_beta1 = step.one_minus_beta1,
+          .beta2 = step.beta2,
+          .one_minus_beta2 = step.one_minus_beta2,
+          .correction1 = step.correction1,
+          .root_correction2 = step.root_correction2,
+          .epsilon = step.epsilon};
 }
 
-/// Vectors of the program beside an optimizer.
-std::vector<std::vector<float>> vectors(const std::vector<std::uint64_t>& sizes) {
-  std::vector<std::vector<float>> all;
-  for (const std::uint64_t size : sizes) all.emplace_back(size, 0.0F);
-  return all;
+std::uint32_t kind_of(train::OptimizerKind kind) {
+  for (std::uint32_t one = TW_SGD; one <= TW_MOVING; ++one) {
+    if (kind_of(one) == kind) return one;
+  }
+  TW_CHECK(!"a tw_kind");
 }
 
-class WithVectors : public train::Optimizer {
- public:
-  explicit WithVectors(const std::vector<std::uint64_t>& sizes) : vectors_(vectors(sizes)) {}
+/// tw_calls.update, or nothing: then the engine updates.
+train::UpdateElsewhere elsewhere_of(const Callbacks& callbacks) {
+  if (!callbacks.has_update()) return {};
+  return [callbacks](std::uint64_t round, std::span<const float> mean, std::span<const train::RuleStep> of) {
+    std::vector<tw_step> steps;
+    for (const train::RuleStep& step : of) steps.push_back(step_of(step, kind_of(step.kind)));
+    callbacks.update(round, mean, steps);
+  };
+}
 
-  std::vector<std::span<float>> state() override {
-    std::vector<std::span<float>> all;
-    for (std::vector<float>& vector : vectors_) all.emplace_back(vector);
-    return all;
+/// The engine's optimizer, with the program's vectors beside its buffers.
+class WithVectors final : public train::Optimizer {
+ public:
+  WithVectors(std::unique_ptr<train::Optimizer> engine, const std::vector<std::uint64_t>& sizes)
+      : engine_(std::move(engine)) {
+    for (const std::uint64_t size : sizes) vectors_.emplace_back(size, 0.0F);
   }
-
- private:
-  std::vector<std::vector<float>> vectors_;
-};
-
-class EngineOptimizer final : public WithVectors {
- public:
-  EngineOptimizer(const CallerModel& model, std::size_t threads)
-      : WithVectors(model.state_sizes), engine_(make_optimizer(model.rules, model.clip_norm, threads)) {}
 
   using train::Optimizer::apply;
 
@@ -154,61 +163,13 @@ class EngineOptimizer final : public WithVectors {
 
   std::vector<std::span<float>> state() override {
     std::vector<std::span<float>> all = engine_->state();
-    for (const std::span<float> vector : WithVectors::state()) all.push_back(vector);
+    for (std::vector<float>& vector : vectors_) all.emplace_back(vector);
     return all;
   }
 
  private:
   std::unique_ptr<train::Optimizer> engine_;
-};
-
-/// tw_calls.update, with the mean as one vector. Counts and averages are the engine's.
-class OwnOptimizer final : public WithVectors {
- public:
-  OwnOptimizer(const CallerModel& model, const Callbacks& callbacks, std::size_t threads)
-      : WithVectors(model.state_sizes),
-        engine_(make_optimizer(model.rules)),
-        callbacks_(callbacks),
-        clip_norm_(model.clip_norm),
-        counts_(values_of(model, TW_UPDATES)),
-        own_(counts_ + values_of(model, TW_CALLER)),
-        mean_(model.parameters()),
-        threads_(threads_for(mean_.size(), threads)) {}
-
-  using train::Optimizer::apply;
-
-  void apply(std::span<float> parameters, const train::MeanGradient& mean, std::uint64_t step,
-             std::span<const train::GroupStep> groups) override {
-    in_parallel(threads_, mean.parts, [&](std::size_t i) {
-      mean.read(i, [this](std::size_t first, std::span<const float> piece) {
-        std::ranges::copy(piece, mean_.begin() + static_cast<std::ptrdiff_t>(first));
-      });
-    });
-    const std::span<float> own = std::span(mean_).first(own_);
-    clip(own.subspan(counts_));
-    const auto whole = [this](std::size_t, const train::TakePiece& take) { take(0, mean_); };
-    engine_->apply(parameters, {1, whole, mean.samples}, step, groups);
-    callbacks_.update(step, own);
-  }
-
- private:
-  void clip(std::span<float> mean) const {
-    if (clip_norm_ == 0) return;
-    train::SumLanes lanes{};
-    train::add_squares(0, mean, lanes);
-    const double norm = std::sqrt(train::sum_of_lanes(lanes));
-    if (norm <= clip_norm_) return;
-    const auto scale = static_cast<float>(clip_norm_ / (norm + 1e-6));
-    for (float& value : mean) value *= scale;
-  }
-
-  std::unique_ptr<train::Optimizer> engine_;
-  Callbacks callbacks_;
-  double clip_norm_;
-  std::uint64_t counts_;  // the first values: updates of each tensor
-  std::uint64_t own_;     // they, and those that the program itself updates
-  std::vector<float> mean_;
-  std::size_t threads_;
+  std::vector<std::vector<float>> vectors_;
 };
 
 }  // namespace
@@ -219,6 +180,15 @@ std::uint64_t CallerModel::parameters() const {
 
 bool CallerModel::updates_itself() const {
   return std::ranges::any_of(groups, [](const tw_group& group) { return group.kind == TW_CALLER; });
+}
+
+Status check_update(const CallerModel& model, const Callbacks& callbacks) {
+  const auto is_lamb = [](const tw_group& group) { return group.kind == TW_LAMB; };
+  if (model.updates_itself() && !callbacks.has_update())
+    return Error{"an optimizer of the program's own needs tw_calls.update"};
+  if (callbacks.has_update() && std::ranges::any_of(model.groups, is_lamb))
+    return Error{"tw_calls.update: expected none with TW_LAMB, which only the engine computes"};
+  return Unit{};
 }
 
 bool CallerModel::averages() const { return std::ranges::any_of(groups, is_average); }
@@ -392,9 +362,10 @@ std::vector<tw_group> Callbacks::settings(Round round, const std::string& wanted
   return groups;
 }
 
-void Callbacks::update(Round round, std::span<const float> mean) const {
-  TW_CHECK(calls_.update != nullptr);
-  if (calls_.update(calls_.user, round, mean.data(), mean.size()) != 0) throw CallbackFailed();
+void Callbacks::update(Round round, std::span<const float> mean, std::span<const tw_step> steps) const {
+  TW_CHECK(has_update());
+  if (calls_.update(calls_.user, round, mean.data(), mean.size(), steps.data(), steps.size()) != 0)
+    throw CallbackFailed();
 }
 
 void Callbacks::load(Round round, bool restored) const {
@@ -402,8 +373,9 @@ void Callbacks::load(Round round, bool restored) const {
     throw CallbackFailed();
 }
 
-void Callbacks::save() const {
-  if (calls_.save != nullptr && calls_.save(calls_.user) != 0) throw CallbackFailed();
+void Callbacks::save(Saved what) const {
+  const std::uint32_t all = what == Saved::all ? 1 : 0;
+  if (has_save() && calls_.save(calls_.user, all) != 0) throw CallbackFailed();
 }
 
 void Callbacks::contribution(Round round, std::span<float> sum) const {
@@ -417,8 +389,8 @@ void Callbacks::warn(const std::string& line) const {
 
 std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks,
                                                         std::size_t threads) {
-  if (model.updates_itself()) return std::make_unique<OwnOptimizer>(model, callbacks, threads);
-  return std::make_unique<EngineOptimizer>(model, threads);
+  return std::make_unique<WithVectors>(
+      make_optimizer(model.rules, model.clip_norm, threads, elsewhere_of(callbacks)), model.state_sizes);
 }
 
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks, std::size_t threads) {
@@ -434,7 +406,9 @@ train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks,
     return steps;
   };
   hooks.changed = [callbacks](Round round, bool restored) { callbacks.load(round, restored); };
-  if (callbacks.has_save()) hooks.about_to_copy = [callbacks] { callbacks.save(); };
+  if (!callbacks.has_save()) return hooks;
+  hooks.about_to_copy = [callbacks] { callbacks.save(Saved::all); };
+  if (callbacks.has_update()) hooks.about_to_digest = [callbacks] { callbacks.save(Saved::parameters); };
   return hooks;
 }
 

@@ -43,6 +43,9 @@ std::optional<std::size_t> first_not_finite(std::span<const tw_tensor> tensors, 
 void add_tensors(std::span<const tw_tensor> tensors, float weight, std::span<float> sum,
                  std::size_t threads = 1);
 
+/// What a copy is about to be made of: the parameters, or all vectors.
+enum class Saved : std::uint8_t { parameters, all };
+
 /// A callback asked for the end.
 struct CallbackFailed : std::exception {
   const char* what() const noexcept override { return "a callback of the program failed"; }
@@ -56,14 +59,14 @@ class Callbacks {
 
   /// The settings of the update of this round, of which the record has `wanted`; defaults are in `groups`.
   std::vector<tw_group> settings(Round round, const std::string& wanted, std::vector<tw_group> groups) const;
-  void update(Round round, std::span<const float> mean) const;
+  void update(Round round, std::span<const float> mean, std::span<const tw_step> steps) const;
   void load(Round round, bool restored) const;
 
   bool has_update() const { return calls_.update != nullptr; }
 
   bool has_save() const { return calls_.save != nullptr; }
 
-  void save() const;
+  void save(Saved what) const;
 
   bool has_contribution() const { return calls_.contribution != nullptr; }
 
@@ -76,7 +79,11 @@ class Callbacks {
   tw_calls calls_;
 };
 
-/// The optimizer of the engine, or the program's own, with the program's vectors beside its buffers.
+/// Whether tw_calls.update is there where it has to be. The error says where.
+Status check_update(const CallerModel& model, const Callbacks& callbacks);
+
+/// The optimizer of the engine, which has tw_calls.update update, if there is one; with the program's vectors
+/// beside its buffers.
 std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks,
                                                         std::size_t threads);
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <span>
 #include <vector>
 
 namespace tw::bind {
@@ -22,12 +24,21 @@ Result<CallerModel> model_of(const std::vector<tw_group>& groups, const std::vec
                      .tensor_count = sizes.size()});
 }
 
-tw_group trained_by(tw_kind kind) { return {.tensors = 1, .kind = static_cast<std::uint32_t>(kind)}; }
-
-int keep_mean(void* user, std::uint64_t, const float* mean, std::uint64_t count) {
-  static_cast<std::vector<float>*>(user)->assign(mean, mean + count);
-  return 0;
+tw_group trained_by(tw_kind kind) {
+  return {.tensors = 1, .epsilon = 1e-8, .kind = static_cast<std::uint32_t>(kind)};
 }
+
+/// What tw_calls.update was told.
+struct ToldUpdate {
+  std::vector<float> mean;
+  std::vector<tw_step> steps;
+};
+
+constexpr auto kKeep = [](void* user, std::uint64_t, const float* mean, std::uint64_t count,
+                          const tw_step* steps, std::size_t step_count) {
+  *static_cast<ToldUpdate*>(user) = {{mean, mean + count}, {steps, steps + step_count}};
+  return 0;
+};
 
 TEST(CallerModel, averages_buffers_alike_whoever_updates_the_parameters) {
   // Counts of one trained tensor and one of statistics; these; a statistic; a copy.
@@ -35,15 +46,91 @@ TEST(CallerModel, averages_buffers_alike_whoever_updates_the_parameters) {
   for (const tw_kind kind : {TW_SGD, TW_CALLER}) {
     const auto model = model_of({kCounts, trained_by(kind), kStatistics, kCopies}, {2, 2, 1, 1});
     ASSERT_TRUE(model.ok()) << model.error().message;
-    std::vector<float> handed;
-    const tw_calls calls{.user = &handed, .update = keep_mean};
+    ToldUpdate told;
+    const tw_calls calls{.user = &told, .update = kind == TW_CALLER ? +kKeep : nullptr};
     std::vector<float> parameters = {10, 20, 1, 1, 5, 7};
     const auto optimizer = make_caller_optimizer(model.value(), Callbacks(&calls), 1);
     const auto whole = [&](std::size_t, const train::TakePiece& take) { take(0, mean); };
     optimizer->apply(parameters, {1, whole, 24}, 1, 0.0);
     EXPECT_EQ(parameters, (std::vector<float>{11, 23, 1, 1, 5 + 1.75F, 7.25F})) << kind;
-    EXPECT_EQ(handed, kind == TW_SGD ? std::vector<float>() : std::vector<float>({1, 3.0F / 24, 2, -4}));
+    if (kind == TW_SGD) continue;
+    EXPECT_EQ(told.mean, mean);
+    ASSERT_EQ(told.steps.size(), 1U);
+    EXPECT_EQ(told.steps.front().first, 2U);
+    EXPECT_EQ(told.steps.front().count, 2U);
+    EXPECT_EQ(told.steps.front().kind, std::uint32_t{TW_CALLER});
   }
+}
+
+/// The arithmetic of docs/cpp.md: what a program computes that has tw_calls.update.
+struct Elsewhere {
+  std::vector<float> p, m, v;
+};
+
+constexpr auto kUpdate = [](void* user, std::uint64_t, const float* mean, std::uint64_t, const tw_step* steps,
+                            std::size_t step_count) {
+  auto& [p, m, v] = *static_cast<Elsewhere*>(user);
+  for (const tw_step& s : std::span(steps, step_count)) {
+    for (std::size_t i = s.first; i < s.first + s.count; ++i) {
+      float g = mean[i];
+      if (s.kind != TW_ADAMW) g += s.weight_decay * p[i];
+      if (s.kind == TW_SGD) {
+        m[i] = s.momentum * m[i] + g;
+        p[i] -= s.learning_rate * ((s.flags & TW_NESTEROV) != 0 ? g + s.momentum * m[i] : m[i]);
+        continue;
+      }
+      m[i] = s.beta1 * m[i] + s.one_minus_beta1 * g;
+      v[i] = s.beta2 * v[i] + s.one_minus_beta2 * (g * g);
+      const float below = std::sqrt(v[i]) * s.root_correction2 + s.epsilon;
+      p[i] = s.shrink * p[i] - s.learning_rate * ((m[i] * s.correction1) / below);
+    }
+  }
+  return 0;
+};
+
+TEST(CallerModel, has_the_program_update_with_the_bits_of_the_engine) {
+  for (const std::uint32_t kind : {TW_SGD, TW_ADAM, TW_ADAMW}) {
+    tw_group group{.tensors = 2,
+                   .weight_decay = 0.1,
+                   .momentum = 0.9,
+                   .beta1 = 0.8,
+                   .beta2 = 0.95,
+                   .epsilon = 1e-6,
+                   .kind = kind};
+    if (kind == TW_SGD) group.flags = TW_NESTEROV;
+    auto model = model_of({kCounts, group}, {2, 3, 2}).value();
+    model.clip_norm = 2;
+    Elsewhere there{{0, 0, 1, -2, 3, 0.5F, -0.25F}, std::vector<float>(7), std::vector<float>(7)};
+    std::vector<float> here = there.p, counts = there.p;
+    const tw_calls calls{.user = &there, .update = kUpdate}, none{};
+    const auto own = make_caller_optimizer(model, Callbacks(&calls), 1);
+    const auto engine = make_caller_optimizer(model, Callbacks(&none), 1);
+    for (std::uint64_t round = 1; round <= 4; ++round) {
+      const auto of_round = static_cast<float>(round);
+      // The second tensor has no gradient in the second round.
+      const std::vector<float> mean = {1, round == 2 ? 0.0F : 1, 0.3F, of_round, -0.7F, 0.11F, -2 / of_round};
+      const auto in_two = [&](std::size_t part, const train::TakePiece& take) {
+        part == 0 ? take(0, std::span(mean).first(4)) : take(4, std::span(mean).subspan(4));
+      };
+      engine->apply(here, {2, in_two, 8}, round, 0.01);
+      own->apply(counts, {2, in_two, 8}, round, 0.01);
+      for (std::size_t i = 2; i < here.size(); ++i) EXPECT_EQ(there.p[i], here[i]) << kind << ": " << i;
+    }
+    EXPECT_EQ(counts[0], 4);
+    EXPECT_EQ(counts[1], 3);
+  }
+}
+
+TEST(CallerModel, says_where_an_update_of_the_program_is_missing_or_too_much) {
+  const tw_calls with{.update = kKeep}, without{};
+  const auto check = [](tw_kind kind, const tw_calls& calls) {
+    const Status fits = check_update(model_of({trained_by(kind)}, {2}).value(), Callbacks(&calls));
+    return fits ? "" : fits.error().message;
+  };
+  EXPECT_EQ(check(TW_CALLER, with), "");
+  EXPECT_EQ(check(TW_ADAMW, with), "");
+  EXPECT_THAT(check(TW_CALLER, without), HasSubstr("needs tw_calls.update"));
+  EXPECT_THAT(check(TW_LAMB, with), HasSubstr("expected none with TW_LAMB"));
 }
 
 TEST(CallerModel, needs_a_count_for_each_moving_average) {

@@ -222,13 +222,15 @@ int tw_open(const tw_setting* settings, size_t count, const tw_model* model, con
     auto given = read_model(*model);
     if (!given) return misuse(given.error().message);
     const Callbacks callbacks(calls);
-    if (given.value().updates_itself() && !callbacks.has_update())
-      return misuse("an optimizer of the program's own needs tw_calls.update");
+    if (const Status fits = check_update(given.value(), callbacks); !fits)
+      return misuse(fits.error().message);
     auto read = read_settings({settings, count});
     if (!read) return misuse(read.error().message);
     if (read.value().run.is_local() && !callbacks.has_contribution())
       return misuse(fmt::format("training.mode {}: it needs tw_calls.contribution",
                                 train::name_of(read.value().run.mode.kind)));
+    if (read.value().run.mode.fragments_used() > 1 && callbacks.has_update())
+      return misuse("training.fragments: expected 1 with tw_calls.update, which gets the mean of all values");
     if (const Status fits = adapt(read.value(), given.value()); !fits) return misuse(fits.error().message);
     *peer = new tw_peer{std::move(given).value(), callbacks, std::move(read).value()};
     return int{TW_OK};

@@ -30,7 +30,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 12
+#define TW_ABI 13
 
 enum tw_status {
   TW_OK = 0,
@@ -84,14 +84,10 @@ enum tw_flag { TW_NESTEROV = 1 };
 /* Parameters that one rule updates: the next `tensors` of the model; none are allowed, too. */
 typedef struct {
   uint64_t tensors;
-  double learning_rate;
-  double weight_decay;
-  double momentum; /* sgd; moving averages: 0 to 1, 0: the mean over all passes of the run */
-  double beta1;    /* adam, adamw, lamb */
-  double beta2;
-  double epsilon;
-  uint32_t kind;  /* tw_kind */
-  uint32_t flags; /* tw_flag */
+  double learning_rate, weight_decay;
+  double momentum;              /* sgd; moving averages: 0 to 1, 0: the mean over all passes of the run */
+  double beta1, beta2, epsilon; /* adam, adamw, lamb */
+  uint32_t kind, flags;         /* tw_kind, tw_flag */
 } tw_group;
 
 /* The model is one flat vector: all tensors one after the other, in the order of the groups. */
@@ -106,26 +102,35 @@ typedef struct {
   const char* layout; /* any text; peers with another one are refused. docs/cpp.md: lines that name tensors */
 } tw_model;
 
+/* What the values from `first` on take in an update: whole tensors that have a gradient (docs/cpp.md). */
+typedef struct {
+  uint64_t first, count;
+  uint32_t kind, flags;
+  float learning_rate, weight_decay, momentum, shrink;
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, correction1, root_correction2, epsilon;
+} tw_step;
+
 /* Called only inside tw_next, on its thread; warn also inside tw_start and tw_close. Those with a result
  * return 0, or another value to end the peer: tw_next then returns TW_CALLBACK. Null: no callback. */
 typedef struct {
   void* user;
-
   /* Before the update of this round (counted from 1): may change rates and other settings in `groups`.
    * wanted: the tw_gradient.settings of one peer of the round, the same text on all peers; empty: as in the
    * round before. */
   int (*settings)(void* user, uint64_t round, const char* wanted, tw_group* groups, size_t count);
 
-  /* The update of TW_CALLER: changes the parameters (tw_vector 0) with the mean gradient per sample, `count`
-   * values, valid only during the call; those of TW_UPDATES come first. */
-  int (*update)(void* user, uint64_t round, const float* mean, uint64_t count);
+  /* The update where the program has the parameters, on a device for example: by a rule of its own
+   * (TW_CALLER) or with the engine's bits (docs/cpp.md). mean: per sample, clipped, of all `count` values, in
+   * the same memory each time. tw_vector has the result when `save` returns. Null: the engine updates. */
+  int (*update)(void* user, uint64_t round, const float* mean, uint64_t count, const tw_step* steps,
+                size_t n);
 
   /* Parameters and state are those after this round: restored is 0 after an update, 1 when they came from
    * other peers or a checkpoint, and at the beginning. */
   int (*load)(void* user, uint64_t round, int restored);
 
-  /* Parameters and state are about to be copied for others: time to write to the program's own vectors. */
-  int (*save)(void* user);
+  /* Parameters and state are about to be read: time to write to vectors. all 0: the parameters alone. */
+  int (*save)(void* user, uint32_t all);
 
   /* One sentence for the user, once: what was promised does not work (a checkpoint, notices, the budget), or
    * works again. The same texts are events of the phase "warn" (tw_events). Null: they go to stderr. */
@@ -141,10 +146,9 @@ enum tw_dtype { TW_FLOAT32 = 0, TW_FLOAT16 = 1, TW_BFLOAT16 = 2 };
 
 /* Values in host memory, one after the other. */
 typedef struct {
-  const void* data; /* null: zeros */
-  uint64_t count;   /* values */
-  uint32_t dtype;   /* tw_dtype */
-  uint32_t reserved;
+  const void* data;         /* null: zeros */
+  uint64_t count;           /* values */
+  uint32_t dtype, reserved; /* tw_dtype */
 } tw_tensor;
 
 /* Checks all settings, and opens nothing. Everything given is copied. TW_MISUSE names the setting. */
@@ -156,7 +160,6 @@ TW_API int tw_open(const tw_setting* settings, size_t count, const tw_model* mod
 TW_API int tw_start(tw_peer* peer, const tw_tensor* initial, size_t count);
 
 /* ---- work */
-
 typedef struct {
   uint64_t round;   /* of the order, counted from 1 */
   uint64_t samples; /* most samples that may be handed in for it */
@@ -174,7 +177,7 @@ TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int6
 /* Indices of samples leased to this peer beside those of the order in hand, mostly in the order in which they
  * will come: time to load them. *count: room, then the number written. They may still move to others. */
 TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
-/* The part of the vector that this round averages: all of it but with training.fragments. */
+/* The part of the vector that this round averages: all but with training.fragments. */
 TW_API int tw_fragment(tw_peer* peer, uint64_t round, uint64_t* first, uint64_t* count);
 
 typedef struct {
@@ -196,8 +199,8 @@ TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, sinc
 /* For logs: what the program measured of the parameters after this round. name: 64 bytes; value: finite. */
 TW_API int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value);
 
-/* The program is busy (an evaluation): no orders, and others do this peer's part. Null: it is back. On the
- * thread of tw_next it calls `save`: peers that join meanwhile get the state as it is now. */
+/* The program is busy (an evaluation): no orders, others do its part. Null: it is back. On the thread of
+ * tw_next it calls `save`: peers that join meanwhile get the state as it is now. */
 TW_API int tw_busy(tw_peer* peer, const char* why);
 
 /* Waits until all live peers of the run have called it as often, limit_ms at most; TW_TIMEOUT: call it again.
@@ -207,26 +210,23 @@ TW_API int tw_barrier(tw_peer* peer, uint32_t limit_ms);
 
 /* ---- memory */
 typedef struct tw_memory tw_memory;
-/* A vector of the peer: 0 the parameters; then the engine's optimizer buffers, as long as the parameters
- * (sgd: velocity; adam, adamw, lamb: both moments); then those of tw_model.state_sizes. It never moves, and
- * lives until tw_release and tw_close were both called. *count: values. Null: no such vector. */
+/* A vector of the peer: 0 the parameters, in pages of their own as the mean is; then the engine's optimizer
+ * buffers, group after group (sgd: velocity; adam, adamw, lamb: both moments); then those of state_sizes. It
+ * never moves, and lives until tw_release and tw_close were both called. *count: values. Null: none such. */
 TW_API tw_memory* tw_vector(tw_peer* peer, uint32_t which, float** data, uint64_t* count);
 TW_API void tw_release(tw_memory* memory);
 
 /* ---- views; the caller frees texts with tw_free */
-
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
  * complete, notice, interrupted, left, lost, failed), failure, address, watch (address of the page), member,
  * unsaved (why the newest checkpoint that was due could not be written; empty: it was, or none was due), loss
  * (mean over the newest batch that all its peers have told theirs of; null: not known). */
 TW_API char* tw_view(tw_peer* peer);
-
 /* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
 TW_API char* tw_events(tw_peer* peer);
 TW_API void tw_free(char* text);
 
 /* ---- the end */
-
 /* Contributes its work and leaves after the round; at_once: now. tw_next then returns TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
 

@@ -70,7 +70,7 @@ class Program {
         .update = nullptr,
         .load = nullptr,
         .save =
-            [](void* user) {
+            [](void* user, std::uint32_t) {
               ++static_cast<Program*>(user)->saves;
               return 0;
             },

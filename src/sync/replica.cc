@@ -95,7 +95,8 @@ void Replica::catch_up(Instant now, Behind behind, bool settled, const Others& o
 
 std::optional<std::vector<Round>> Replica::differed(Round round) {
   if (differed_.empty() || differed_.back() != round) differed_.push_back(round);
-  std::erase_if(differed_, [round](Round earlier) { return earlier + kWithinRounds <= round; });
+  const Round within = kWithin * options_.digest_every;
+  std::erase_if(differed_, [round, within](Round earlier) { return earlier + within <= round; });
   if (differed_.size() < kMostDifferences) return std::nullopt;
   return differed_;
 }

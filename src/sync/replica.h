@@ -33,6 +33,7 @@ class Replica {
 
   struct Options {
     Fetch::Options fetch;
+    Round digest_every = 1;  ///< rounds between two comparisons of the parameters
     Rarely rarely{};
   };
 
@@ -100,7 +101,7 @@ class Replica {
   std::optional<std::vector<Round>> differed(Round round);
 
   static constexpr std::size_t kMostDifferences = 3;
-  static constexpr Round kWithinRounds = 10;
+  static constexpr Round kWithin = 10;  ///< comparisons of the parameters
 
   /// The last own update is done. Requires State::settling.
   void settled(Instant now, const Others& others);

@@ -320,6 +320,22 @@ void copy_on_device(const Tensor& from, const Tensor& to) {
   if (stream != other) timeline().wait(other, timeline().mark(stream));
 }
 
+// As on a GPU each root is rounded once; a CPU's library of vectors may round twice.
+std::vector<Tensor> square_roots(at::TensorList values) {
+  const Timeline::Pause pause;
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  std::vector<Tensor> roots;
+  for (const Tensor& one : values) {
+    roots.push_back(at::empty_like(one));
+    const double seconds = kKernel + 2 * static_cast<double>(one.nbytes()) / kDeviceRate;
+    timeline().give(current_stream(one.device().index()),
+                    {"sqrt", seconds, false, [from = shadow_of(one), to = shadow_of(roots.back())] {
+                       to.copy_(from.to(at::kDouble).sqrt());
+                     }});
+  }
+  return roots;
+}
+
 Tensor copy_from(const Tensor& self, const Tensor& to, bool non_blocking) {
   const Timeline::Pause pause;
   const at::AutoDispatchBelowADInplaceOrView guard;
@@ -417,14 +433,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage", set_whole_storage);
   m.impl("set_.source_Storage_storage_offset", set_storage);
   m.impl("set_.source_Tensor", set_tensor);
+  m.impl("_foreach_sqrt", square_roots);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar);
   m.impl("record_stream", record_stream);
   // One launch each, as on a GPU; the composite ones would be one for each tensor.
-  for (const char* name :
-       {"_foreach_add_.List", "_foreach_add_.Scalar", "_foreach_mul_.Scalar", "_foreach_zero_",
-        "_foreach_norm.Scalar", "_foreach_copy_", "_foreach_mul_.ScalarList"})
+  for (const char* name : {"_foreach_add_.List", "_foreach_add_.Scalar", "_foreach_sub_.List",
+                           "_foreach_mul.Scalar", "_foreach_mul_.Scalar", "_foreach_zero_",
+                           "_foreach_norm.Scalar", "_foreach_copy_", "_foreach_mul_.ScalarList"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&launch>());
 }
 

@@ -57,6 +57,9 @@ OPTIMIZERS = (
 )
 
 
+ENGINES = 2  # the first ones
+
+
 class Story(NamedTuple):
     model: int
     optimizer: int
@@ -67,6 +70,7 @@ class Story(NamedTuple):
     evaluates: bool  # the loop reads the parameters between two rounds
     side_stream: bool  # the loop has a stream of its own
     missed: int  # rounds that others decide while this peer computes
+    on_the_host: bool  # the engine updates there, if it can
 
     @classmethod
     def of(cls, seed):
@@ -81,6 +85,7 @@ class Story(NamedTuple):
             dice.random() < 0.3,
             dice.random() < 0.3,
             dice.choice((0, 0, 1, 2)),
+            dice.random() < 0.3,
         )
 
 
@@ -96,9 +101,11 @@ def told(story, device, fake_run):
     model = _placed(MODELS[story.model](), device)
     settings = {"mode": story.mode} if story.mode == "local" else {}
     run = fake_run(target_batch_size=STEPS * BATCH, rounds=ROUNDS + story.missed, **settings)
-    accumulate = {} if story.mode == "local" else {"accumulate": story.accumulate}
+    options = {} if story.mode == "local" else {"accumulate": story.accumulate}
     inner = OPTIMIZERS[story.optimizer](model.parameters())
-    opt = run.optimizer(model, inner, batch_size=BATCH, **accumulate)
+    if story.on_the_host and story.mode != "local" and story.optimizer < ENGINES:
+        options["engine"] = "tradewind"
+    opt = run.optimizer(model, inner, batch_size=BATCH, **options)
     found = []
     stream = torch.Stream(device) if story.side_stream and device != "cpu" else None
     if stream is not None:
@@ -116,8 +123,12 @@ def told(story, device, fake_run):
         if stream is not None:
             stream.__exit__(None, None, None)
             torch.accelerator.current_stream().wait_stream(stream)
+    _, saved = fake_run.engines[-1].saved()  # for a joiner or a checkpoint
     run.close()
-    return [*found, *(value.cpu() for value in model.state_dict().values())]
+    vectors = [torch.from_numpy(vector).view(torch.int32) for vector in saved]
+    for state in (inner.state[one] for one in model.parameters()):
+        vectors.extend(value.detach().cpu() for value in state.values() if isinstance(value, torch.Tensor))
+    return [*found, *(value.cpu() for value in model.state_dict().values()), *vectors]
 
 
 def _step(story, model, opt, step, device):

@@ -14,9 +14,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from tradewind import MisuseError
 from tradewind.engine import abi
-from tradewind.engine.peer import Calls, Group, HostTensor, ModelShape, Order, Work
+from tradewind.engine.peer import Calls, Group, HostTensor, ModelShape, Order, Step, Work
 
 AVERAGES = (abi.TW_AVERAGE, abi.TW_MOVING)
+COMPARE_EVERY = 2  # rounds between two comparisons of the parameters
 ENGINE_BUFFERS = {abi.TW_SGD: 1, abi.TW_ADAM: 2, abi.TW_ADAMW: 2, abi.TW_LAMB: 2}
 
 
@@ -65,30 +66,35 @@ def gain_of(momentum: float, before: int, passes: int) -> float:
     return min(63 / 64, 1 - power(1 - momentum, passes)) / momentum
 
 
-def update_group(group: Group, step: Any, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
-    """One update of a range, in place, float32 with double constants as the engine has them.
+def step_of(group: Group, place: slice, count: int) -> Step:
+    """The step of a tensor with so many updates: float32 made of double constants, as the engine has them."""
+    is_adam = group.kind in (abi.TW_ADAM, abi.TW_ADAMW)
+    shrink = 1 - group.learning_rate * group.weight_decay if group.kind == abi.TW_ADAMW else 1.0
+    numbers = [group.learning_rate, group.weight_decay, group.momentum, shrink]
+    numbers += [group.beta1, 1 - group.beta1, group.beta2, 1 - group.beta2]
+    numbers += [1 / (1 - power(group.beta1, count)) if is_adam else 1.0]
+    numbers += [1 / np.sqrt(1 - power(group.beta2, count)) if is_adam else 1.0, group.epsilon]
+    values = place.stop - place.start
+    return Step(place.start, values, group.kind, group.flags, *(float(np.float32(one)) for one in numbers))
 
-    step: of averages, the passes before it and those in it.
-    """
+
+def update_tensor(step: Step, p: np.ndarray, buffers: List[np.ndarray], g: np.ndarray) -> None:
+    """One update of a tensor, in place."""
     f = np.float32
-    if group.kind in AVERAGES:
-        p += f(gain_of(group.momentum, *step)) * g
-    elif group.kind == abi.TW_SGD:
-        d = g + f(group.weight_decay) * p
-        if group.momentum:
-            buffers[0][:] = f(group.momentum) * buffers[0] + d
-            d = d + f(group.momentum) * buffers[0] if group.flags & abi.TW_NESTEROV else buffers[0]
-        p -= f(group.learning_rate) * d
-    else:
-        if group.kind == abi.TW_ADAM:
-            g = g + f(group.weight_decay) * p
-        m, v = buffers
-        m[:] = f(group.beta1) * m + f(1 - group.beta1) * g
-        v[:] = f(group.beta2) * v + f(1 - group.beta2) * (g * g)
-        shrink = 1 - group.learning_rate * group.weight_decay if group.kind == abi.TW_ADAMW else 1.0
-        root = f(1 / np.sqrt(1 - power(group.beta2, step)))
-        direction = (m * f(1 / (1 - power(group.beta1, step)))) / (np.sqrt(v) * root + f(group.epsilon))
-        p[:] = f(shrink) * p - f(group.learning_rate) * direction
+    if step.kind == abi.TW_SGD:
+        d = g + f(step.weight_decay) * p
+        if step.momentum:
+            buffers[0][:] = f(step.momentum) * buffers[0] + d
+            d = d + f(step.momentum) * buffers[0] if step.flags & abi.TW_NESTEROV else buffers[0]
+        p -= f(step.learning_rate) * d
+        return
+    if step.kind == abi.TW_ADAM:
+        g = g + f(step.weight_decay) * p
+    m, v = buffers
+    m[:] = f(step.beta1) * m + f(step.one_minus_beta1) * g
+    v[:] = f(step.beta2) * v + f(step.one_minus_beta2) * (g * g)
+    direction = (m * f(step.correction1)) / (np.sqrt(v) * f(step.root_correction2) + f(step.epsilon))
+    p[:] = f(step.shrink) * p - f(step.learning_rate) * direction
 
 
 class FakeEngine:
@@ -123,6 +129,9 @@ class FakeEngine:
         self.vectors = [np.ctypeslib.as_array(array) for array in self.memory]
         self.buffers = buffers
         self.sum = np.zeros(total, np.float32)
+        self.mean_memory = (ctypes.c_float * total)()
+        self.mean = np.ctypeslib.as_array(self.mean_memory)
+        self.compared = 0
         self.groups: Sequence[Group] = shape.groups
         self.round, self.counted, self.all_samples = 0, 0, 0
         self.barriers = 0
@@ -169,7 +178,7 @@ class FakeEngine:
 
     def saved(self) -> Tuple[int, List[np.ndarray]]:
         """What a joiner gets."""
-        self.calls.save()
+        self.calls.save(True)
         return self.round, [vector.copy() for vector in self.vectors]
 
     def _update(self) -> None:
@@ -198,10 +207,14 @@ class FakeEngine:
                 mean[counts:first] *= np.float32(self.shape.clip_norm / (norm + 1e-6))
         if self.counts_updates:
             self.vectors[0][: trained - 1] += mean[: trained - 1] > 1e-6
-        self._update_groups(mean, samples)
-        if self.groups[1].kind == abi.TW_CALLER:
-            held = (ctypes.c_float * first).from_buffer(mean)
-            self.calls.update(self.round, held)
+        steps = self._update_groups(mean, samples)
+        if self.calls.updates_here:
+            self.mean[:] = mean
+            self.calls.update(self.round, self.mean_memory, steps)
+            self.mean[:] = np.nan  # it is valid only during the call
+        self.compared += 1
+        if self.compared % COMPARE_EVERY == 0:
+            self.calls.save(False)
         self.calls.load(self.round, False)
 
     def _group_buffers(self) -> List[int]:
@@ -219,7 +232,9 @@ class FakeEngine:
         first = 1 + sum(buffers_of(before) for before in self.groups[: list(self.groups).index(group)])
         return self.vectors[first : first + buffers_of(group)]
 
-    def _update_groups(self, mean: np.ndarray, samples: int) -> None:
+    def _update_groups(self, mean: np.ndarray, samples: int) -> List[Step]:
+        """Updates what the program does not. Returns the steps of what it does."""
+        steps: List[Step] = []
         sizes = list(self.shape.tensor_sizes)
         begin, at = sizes[0], 1
         for group in self.groups[1:]:
@@ -230,26 +245,21 @@ class FakeEngine:
                 span = slice(first, first + sizes[number])
                 part = [buffer[first - begin : span.stop - begin] for buffer in buffers]
                 first = span.stop
-                self._update_tensor(group, number - 1, self.vectors[0][span], part, mean[span], samples)
+                if group.kind in AVERAGES:
+                    self._add_mean(group, number - 1, span, mean, samples)
+                elif self.shares[number - 1] > 1e-6:
+                    steps.append(step_of(group, span, int(self.vectors[0][number - 1])))
+                    if not self.calls.updates_here:
+                        update_tensor(steps[-1], self.vectors[0][span], part, mean[span])
             begin, at = end, at + group.tensors
+        return steps
 
-    def _update_tensor(
-        self,
-        group: Group,
-        number: int,
-        p: np.ndarray,
-        buffers: List[np.ndarray],
-        mean: np.ndarray,
-        samples: int,
-    ) -> None:
-        step: Any = (0, 0)
+    def _add_mean(self, group: Group, number: int, span: slice, mean: np.ndarray, samples: int) -> None:
+        passes = (0, 0)
         if group.kind == abi.TW_MOVING:
-            step = (int(self.vectors[0][number]), round(float(self.shares[number]) * samples))
-            self.vectors[0][number] += step[1]
-        elif group.kind != abi.TW_AVERAGE:
-            step = int(self.vectors[0][number])
-        if group.kind in AVERAGES or group.kind != abi.TW_CALLER and self.shares[number] > 1e-6:
-            update_group(group, step, p, buffers, mean)
+            passes = (int(self.vectors[0][number]), round(float(self.shares[number]) * samples))
+            self.vectors[0][number] += passes[1]
+        self.vectors[0][span] += np.float32(gain_of(group.momentum, *passes)) * mean[span]
 
     def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
         assert self.order is not None and count <= self.order.samples

@@ -19,6 +19,7 @@ SCALARS = {
     "int64_t": ctypes.c_int64,
     "size_t": ctypes.c_size_t,
     "double": ctypes.c_double,
+    "float": ctypes.c_float,
     "void": None,
 }
 # Pointers to what Python only passes on.
@@ -53,7 +54,15 @@ def type_and_name(text):
 
 def structs():
     for body, name in re.findall(r"typedef struct \{(.*?)\} (\w+);", header(), re.S):
-        yield name, [field.strip() for field in body.split(";") if field.strip()]
+        yield name, [one for field in body.split(";") if field.strip() for one in each(field.strip())]
+
+
+def each(field):
+    """`float a, b` is two fields."""
+    if "(*" in field:
+        return [field]
+    first, *others = re.split(r",\s*", field)
+    return [first, *(f"{type_and_name(first)[0]} {other}" for other in others)]
 
 
 def callback(field):

@@ -25,6 +25,7 @@ class Library:
         self.texts = []
         self.warnings = []
         self.interrupts = False
+        self.steps = (abi.tw_step * 1)(abi.tw_step(first=1, count=3, kind=abi.TW_ADAM, learning_rate=0.5))
 
     def tw_open(self, pairs, count, shape, calls, handle):
         self.seen["settings"] = [(pairs[at].key, pairs[at].value) for at in range(count)]
@@ -52,9 +53,9 @@ class Library:
         groups = (abi.tw_group * 1)(abi.tw_group(tensors=1, learning_rate=1.0))
         statuses = [
             self.calls.settings(None, 7, b"", groups, 1),
-            self.calls.update(None, 7, ctypes.cast(self.memory, ctypes.c_void_p), 4),
+            self.calls.update(None, 7, ctypes.cast(self.memory, ctypes.c_void_p), 4, self.steps, 1),
             self.calls.load(None, 7, 1),
-            self.calls.save(None),
+            self.calls.save(None, 1),
         ]
         for text in self.warnings:
             self.calls.warn(None, text)
@@ -122,6 +123,7 @@ class Library:
 
 class Recorder:
     contributes = False
+    updates_here = True
 
     def __init__(self):
         self.calls = []
@@ -136,14 +138,15 @@ class Recorder:
         self.seen("settings", round)
         return [Group(1, learning_rate=0.25)]
 
-    def update(self, round, mean):
-        self.seen("update", round, list(mean))
+    def update(self, round, mean, steps):
+        ((first, values, kind, flags, learning_rate, *_),) = steps
+        self.seen("update", round, list(mean), (first, values, kind, flags, learning_rate))
 
     def load(self, round, restored):
         self.seen("load", round, restored)
 
-    def save(self):
-        self.seen("save")
+    def save(self, all):
+        self.seen("save", all)
 
 
 SHAPE = ModelShape((Group(2, learning_rate=0.5),), (3, 1), (6,), 1.5, "layout ä")
@@ -176,7 +179,9 @@ def test_next_runs_the_callbacks_and_gives_the_order(library):
     calls = Recorder()
     peer = Peer([], SHAPE, calls)
     assert peer.next(100) == (abi.TW_GRADIENT, Order(8, 5, 30))
-    assert calls.calls == [("settings", 7), ("update", 7, [1, 2, 3, 4]), ("load", 7, True), ("save",)]
+    step = (1, 3, abi.TW_ADAM, 0, 0.5)
+    update = ("update", 7, [1, 2, 3, 4], step)
+    assert calls.calls == [("settings", 7), update, ("load", 7, True), ("save", True)]
     assert library.seen["rate"] == 0.25
     library.next_status = abi.TW_TIMEOUT
     assert peer.next(100) == (abi.TW_TIMEOUT, None)

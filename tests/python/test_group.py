@@ -22,7 +22,7 @@ def model_of(kind):
 
 
 def optimizer_of(kind, model):
-    if kind == "foreign":
+    if kind in ("foreign", "copied"):
         return torch.optim.NAdam(model.parameters(), lr=1e-2)
     return torch.optim.AdamW(model.parameters(), lr=1e-2)
 
@@ -34,7 +34,11 @@ def rank_main(rank, world, store, kind, results):
     model = DistributedDataParallel(model_of(kind))
     inner = optimizer_of(kind, model)
     opt = run.optimizer(
-        model, inner, scheduler=lambda o: torch.optim.lr_scheduler.StepLR(o, 2, 0.5), batch_size=4
+        model,
+        inner,
+        scheduler=lambda o: torch.optim.lr_scheduler.StepLR(o, 2, 0.5),
+        batch_size=4,
+        alias=kind != "copied",
     )
     inputs, targets = data(8)
     mine = slice(rank * 4, rank * 4 + 4)
@@ -92,7 +96,7 @@ def ranks(tmp_path, kind, world=2, main=rank_main):
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("kind", ["plain", "foreign", "batchnorm"])
+@pytest.mark.parametrize("kind", ["plain", "foreign", "copied", "batchnorm"])
 def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
     first, second = ranks(tmp_path, kind)
     assert first[1] == second[1] == [False, True] * ROUNDS

@@ -12,7 +12,7 @@ import torch
 import tradewind
 from conftest import needs_engine
 from crew import context, crew_of, free_port
-from fake_engine import update_group
+from fake_engine import step_of, update_tensor
 from models import loss_of, mlp, train
 from tradewind.engine import abi
 from tradewind.model.optimizers import group_of
@@ -297,7 +297,8 @@ def reference_of_fit(batches, target):
             continue
         step, counted = step + 1, 0
         for at in range(2):
-            update_group(groups[at], step, flat[at], moments[at], total[at] * np.float32(1 / target))
+            now = step_of(groups[at], slice(0, len(flat[at])), step)
+            update_tensor(now, flat[at], moments[at], total[at] * np.float32(1 / target))
             total[at][:] = 0
             torch.nn.utils.vector_to_parameters(
                 torch.from_numpy(flat[at].copy()), tensors[2 * at : 2 * at + 2]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 12
+TW_ABI = 13
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -81,6 +81,43 @@ class tw_group(ctypes.Structure):
     ]
 
 
+class tw_step(ctypes.Structure):
+    """What consecutive values take in an update."""
+
+    first: int
+    count: int
+    kind: int
+    flags: int
+    learning_rate: float
+    weight_decay: float
+    momentum: float
+    shrink: float
+    beta1: float
+    one_minus_beta1: float
+    beta2: float
+    one_minus_beta2: float
+    correction1: float
+    root_correction2: float
+    epsilon: float
+    _fields_ = [
+        ("first", c_uint64),
+        ("count", c_uint64),
+        ("kind", c_uint32),
+        ("flags", c_uint32),
+        ("learning_rate", c_float),
+        ("weight_decay", c_float),
+        ("momentum", c_float),
+        ("shrink", c_float),
+        ("beta1", c_float),
+        ("one_minus_beta1", c_float),
+        ("beta2", c_float),
+        ("one_minus_beta2", c_float),
+        ("correction1", c_float),
+        ("root_correction2", c_float),
+        ("epsilon", c_float),
+    ]
+
+
 class tw_model(ctypes.Structure):
     """The model that is trained."""
 
@@ -97,9 +134,9 @@ class tw_model(ctypes.Structure):
 
 
 SettingsCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_char_p, POINTER(tw_group), c_size_t)
-UpdateCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
+UpdateCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64, POINTER(tw_step), c_size_t)
 LoadCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_int)
-SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p)
+SaveCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint32)
 WarnCall = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 ContributionCall = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)
 

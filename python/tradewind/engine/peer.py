@@ -60,6 +60,26 @@ class Group(NamedTuple):
     flags: int = 0
 
 
+class Step(NamedTuple):
+    """tw_step: what so many values from `first` on take in an update; whole tensors that have a gradient."""
+
+    first: int
+    values: int
+    kind: int
+    flags: int
+    learning_rate: float
+    weight_decay: float
+    momentum: float
+    shrink: float
+    beta1: float
+    one_minus_beta1: float
+    beta2: float
+    one_minus_beta2: float
+    correction1: float
+    root_correction2: float
+    epsilon: float
+
+
 class ModelShape(NamedTuple):
     """tw_model. Sizes are values; clip_norm 0: no clipping."""
 
@@ -74,20 +94,21 @@ class Calls(Protocol):
     """Callbacks of the engine inside next(), on its thread. An exception ends the peer; next() raises it."""
 
     contributes: bool  # done() gets counts alone, and contribution() is asked for the sum
+    updates_here: bool  # update() is called; else the engine updates its vector
 
     def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
         """The groups for the update of this round; None: as before. wanted: what done() of one peer of the
         round said, the same text on all peers; empty: as in the round before.
         """
 
-    def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
-        """Changes the parameters with the mean gradient, which is valid only during this call."""
+    def update(self, round: int, mean: ctypes.Array[ctypes.c_float], steps: Sequence[Step]) -> None:
+        """Changes the parameters with the mean gradient of the whole vector, which is valid only during this call."""
 
     def load(self, round: int, restored: bool) -> None:
         """Parameters and state are those after this round."""
 
-    def save(self) -> None:
-        """State of the program's own has to be in its vectors now."""
+    def save(self, all: bool) -> None:
+        """Parameters and state that the program keeps have to be in the vectors now. Not all: parameters."""
 
     def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
         """With `contributes`: adds the sum of what done() was told of since the last call, of this round."""
@@ -187,14 +208,16 @@ class Peer:
             for at, group in enumerate(changed or ()):
                 groups[at] = abi.tw_group(*group)
 
-        def update(_: Any, round: int, mean: int, count: int) -> None:
-            calls.update(round, (ctypes.c_float * count).from_address(mean))
+        def update(_: Any, round: int, mean: int, count: int, steps: Any, step_count: int) -> None:
+            fields = [name for name, *_ in abi.tw_step._fields_]
+            given = [Step(*(getattr(steps[at], name) for name in fields)) for at in range(step_count)]
+            calls.update(round, (ctypes.c_float * count).from_address(mean), given)
 
         def load(_: Any, round: int, restored: int) -> None:
             calls.load(round, bool(restored))
 
-        def save(_: Any) -> None:
-            calls.save()
+        def save(_: Any, all: int) -> None:
+            calls.save(bool(all))
 
         def contribution(_: Any, round: int, total: int, count: int) -> None:
             calls.contribution(round, (ctypes.c_float * count).from_address(total))
@@ -205,7 +228,7 @@ class Peer:
         return abi.tw_calls(
             None,
             abi.SettingsCall(self._kept(settings)),
-            abi.UpdateCall(self._kept(update)),
+            abi.UpdateCall(self._kept(update) if calls.updates_here else 0),
             abi.LoadCall(self._kept(load)),
             abi.SaveCall(self._kept(save)),
             abi.WarnCall(self._kept(says)),

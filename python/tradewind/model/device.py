@@ -5,8 +5,9 @@ Only calls that PyTorch has for every accelerator, and those of CUDA before PyTo
 current stream, behind what the program gave it, so no stream waits for another one. The host waits for a stream or an
 event, never for a whole device:
 
-    gradients, parameters -> host    buckets into pinned slots; the host waits for the event of each before it reads
+    gradients -> host                buckets into pinned slots; the host waits for the event of each before it reads
     the engine's vector -> device    the host waits for the copies before the engine may write the vector again
+    the mean -> device               the same, once all of it was given to the stream
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ def synchronize(tensors: Sequence[torch.Tensor]) -> None:
     """Waits for what the current streams of these tensors' devices were given."""
     for device in {tensor.device for tensor in tensors if is_away(tensor)}:
         _stream(device).synchronize()
+
+
+def upload(values: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A copy of host memory on the device, which may come later than the call."""
+    return values.to(device, non_blocking=device.type != "cpu", copy=True)
 
 
 def pin(array: ctypes.Array[ctypes.c_float]) -> None:

@@ -41,6 +41,7 @@ class OuterStep:
     """What the mean change does to the run's parameters: it is added, or a step of SGD with Nesterov momentum."""
 
     is_foreign = False
+    updates_here = False
     state_values = 0
 
     def __init__(self, layout: Layout, kind: str, rate: float, momentum: float) -> None:
@@ -407,6 +408,7 @@ def trained_of(
 ) -> Trained:
     """What the run's mode makes of them. settings: values of the run's, by key."""
     mode = settings["training.mode"]
+    options.in_group = in_group
     if mode not in MODES:
         return Trained(model, optimizer, options)
     if in_group:

@@ -33,10 +33,12 @@ def _share(values: torch.Tensor) -> torch.Tensor:
 
 
 def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
-    """The entry's values in a flat vector, in its shape. Its storage has them alone, so torch.save() of a part of
-    the model writes that part.
+    """The entry's values in a flat vector, in its shape. On the host its storage has them alone, so torch.save() of a
+    part of the model writes that part.
     """
-    part = _share(flat[entry.first : entry.first + entry.values])
+    part = flat[entry.first : entry.first + entry.values]
+    if not is_away(part):
+        part = _share(part)
     if entry.tensor.is_contiguous():
         return torch.as_strided(part, entry.tensor.shape, entry.tensor.stride())
     return part.view(entry.tensor.shape)
@@ -89,6 +91,7 @@ class Bound:
         """The vector gets the tensors' values, also those of a tensor that was given other memory. What float32 rounds is
         rounded in the tensor, too: both have the same values.
         """
+        changed = False
         with torch.no_grad():
             for entry, view, aliased in zip(self._entries, self._views, self._aliased):
                 if aliased and entry.tensor.data_ptr() == view.data_ptr():
@@ -98,7 +101,16 @@ class Bound:
                     entry.tensor.data = view
                 elif not fits_float32(entry.tensor.dtype):
                     entry.tensor.copy_(view)
-        self.mark()
+                else:
+                    continue
+                changed = True
+        if changed:
+            self.mark()
+
+    @property
+    def rounds(self) -> bool:
+        """Whether give() changes a tensor."""
+        return not all(fits_float32(tensor.dtype) for tensor in self._tensors)
 
     def mark(self) -> None:
         """From now on check() sees what others do to the tensors."""

@@ -15,9 +15,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 import torch
 
 from ..engine import abi
-from ..engine.peer import Group
+from ..engine.peer import Group, Step
 from ..errors import MisuseError, UnsupportedError
-from .device import is_away
+from .device import is_away, synchronize
 from .layout import Entry, Layout
 from .memory import view_of
 
@@ -91,6 +91,11 @@ _STATE_KEYS: Dict[int, Tuple[str, ...]] = {
 _NOT_ENGINE = ("maximize", "amsgrad", "differentiable", "decoupled_weight_decay")
 
 
+def kind_of(optimizer: torch.optim.Optimizer) -> Optional[int]:
+    """tw_kind of the engine's rule; None: it has none."""
+    return _KINDS.get(type(optimizer))
+
+
 def why_not(optimizer: torch.optim.Optimizer) -> Optional[str]:
     """Why the engine cannot compute this optimizer; None: it can."""
     kind = _KINDS.get(type(optimizer))
@@ -127,6 +132,7 @@ class EngineRule:
     """
 
     is_foreign = False
+    updates_here = False
     state_values = 0
 
     def __init__(self, optimizer: torch.optim.Optimizer, layout: Layout) -> None:
@@ -164,9 +170,7 @@ class EngineRule:
             mine, begins_there = by_group[number]
             shift = entries[0].first if entries and begins_there else 0
             for number, entry in enumerate(entries, at):
-                self._show(entry._replace(first=entry.first - shift), mine)
-                if self._kind != abi.TW_SGD:
-                    self._optimizer.state[entry.tensor]["step"] = counts[number]
+                self._show(entry._replace(first=entry.first - shift), mine, counts[number])
             at += tensors
 
     def _by_group(self, buffers: Sequence[torch.Tensor]) -> List[Tuple[Sequence[torch.Tensor], bool]]:
@@ -193,18 +197,18 @@ class EngineRule:
         settings = self._layout.groups[number]
         return self._kind != abi.TW_SGD or bool(settings["momentum"])
 
-    def _show(self, entry: Entry, buffers: Sequence[torch.Tensor]) -> None:
+    def _show(self, entry: Entry, buffers: Sequence[torch.Tensor], count: torch.Tensor) -> None:
         state = self._optimizer.state[entry.tensor]
         for key, buffer in zip(_STATE_KEYS[self._kind], buffers):
             if buffer.numel():
                 had, state[key] = state.get(key), view_of(buffer, entry)
                 if had is not None:
                     state[key].copy_(had)
+        if self._kind != abi.TW_SGD:
+            state["step"] = count
 
 
 _ALIGNMENT = 16
-# A smaller share of the samples is none: codecs round.
-LEAST_SHARE = 1e-6
 # Attributes of torch's Optimizer that a step() changes without being state.
 _COUNTERS = ("_step_count", "_opt_called", "_warned_capturable_if_run_uncaptured")
 
@@ -226,6 +230,18 @@ class Slot(NamedTuple):
         """Its values in uint8 [all bytes], as a view in their dtype and shape."""
         span = content[self.first : self.first + self.size]
         return span.view(self.dtype or torch.float64).view(self.shape)
+
+
+class RangesOf:
+    """The places of steps, in their order; places are asked for in theirs."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._left = list(reversed(steps))
+
+    def __contains__(self, place: int) -> bool:
+        while self._left and self._left[-1].first + self._left[-1].values <= place:
+            self._left.pop()
+        return bool(self._left) and self._left[-1].first <= place
 
 
 def refuse_no_optimizer(optimizer: Any) -> None:
@@ -273,6 +289,7 @@ class ForeignRule:
     """The user's own optimizer. Thread: the run's."""
 
     is_foreign = True
+    updates_here = True
     engine_buffers = 0
 
     def __init__(self, optimizer: torch.optim.Optimizer, layout: Layout) -> None:
@@ -301,21 +318,23 @@ class ForeignRule:
         """Groups that say how many tensors they have; the rest is the optimizer's."""
         return tuple(Group(tensors, kind=abi.TW_CALLER) for tensors in self._layout.group_sizes)
 
-    def update(self, mean: torch.Tensor) -> None:
-        """One step() on the mean, float32: shares of the samples that had a gradient, then all values. Gradients in
-        p.grad are as before after it.
+    def update(self, mean: torch.Tensor, steps: Sequence[Step]) -> None:
+        """One step() on the mean, float32 [values of the vector], of the tensors in these steps. It was read when this
+        returns. Gradients in p.grad are as before after it.
         """
         held = [entry.tensor.grad for entry in self._entries]
+        with_gradient = RangesOf(steps)
         try:
-            for entry, share in zip(self._entries, mean[: len(self._entries)].tolist()):
-                if share <= LEAST_SHARE:
+            for entry in self._entries:
+                if entry.first not in with_gradient:
                     entry.tensor.grad = None
                     continue
                 gradient = view_of(mean, entry)
-                # A copy: the optimizer may keep it. It has crossed when the new parameters are back: Bound.give().
+                # A copy: the optimizer may keep it.
                 there, dtype = entry.tensor.device, entry.tensor.dtype
                 entry.tensor.grad = gradient.to(there, dtype, copy=True, non_blocking=is_away(entry.tensor))
             self._optimizer.step()
+            synchronize([entry.tensor for entry in self._entries])
         finally:
             for entry, gradient_before in zip(self._entries, held):
                 entry.tensor.grad = gradient_before

@@ -12,12 +12,13 @@ from typing import Any, ContextManager, Dict, Iterable, List, NamedTuple, Option
 import torch
 
 from ..engine import abi
-from ..engine.peer import Engine, Group, HostTensor, ModelShape
+from ..engine.peer import Engine, Group, HostTensor, ModelShape, Step
 from ..errors import MisuseError, SettingError, UnsupportedError
 from .advice import Watch, say_what_changes
 from .device import Staging, all_finite, host_view, is_away, pin
 from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of, refuse_renorm
 from .memory import Bound, MeanBuffers, flat_tensor, view_of
+from .on_device import DeviceRule, can_update
 from .optimizers import EngineRule, ForeignRule, Lamb, refuse_no_optimizer, why_not
 from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
 from .state import ExtraState
@@ -35,6 +36,7 @@ class Rule(Protocol):
     """What updates the run's parameters: the engine, with these groups, or an optimizer of torch."""
 
     is_foreign: bool
+    updates_here: bool  # by update(), not by the engine
 
     @property
     def state_values(self) -> int: ...
@@ -77,12 +79,17 @@ class TrainedOptions:
         self.engine = engine
         self.alias = alias
         self.accumulate = accumulate
+        self.in_group = False  # all ranks of a node get the parameters from the host
 
     def keeps_gradients(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether they are added where they are, until a round asks for their sum."""
         if self.accumulate == "auto":
             return any(map(is_away, tensors))
         return self.accumulate == "device"
+
+    def updates_on_device(self, optimizer: torch.optim.Optimizer, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether the engine's rule is computed where they are."""
+        return self.engine == "auto" and not self.in_group and can_update(optimizer, tensors)
 
     def means(self, codec: Optional[str]) -> Means:
         """What is averaged beside parameters. Copies of the model are with a codec that keeps them near enough."""
@@ -110,6 +117,7 @@ class Trained:
     """
 
     contributes = False
+    updates_here = False
     steps_here = False  # the loop's own optimizer steps with each gradient
 
     def __init__(self, model: Modules, optimizer: torch.optim.Optimizer, options: TrainedOptions) -> None:
@@ -125,6 +133,7 @@ class Trained:
         self.extra = ExtraState()
         self.begun = Begun(0, 0)
         self._staging = Staging(always=not options.alias)
+        self._mean: Optional[torch.Tensor] = None  # of the engine, once there was one
         self._sums: Optional[DeviceSums] = None  # of gradients that stay where they are
         self._why_foreign = why_not(optimizer)
         if options.engine == "tradewind" and self._why_foreign:
@@ -163,6 +172,7 @@ class Trained:
         say_what_changes(layout)
         count_passes(layout.moving)
         self._rule = self._make_rule(layout)
+        self.updates_here = self._rule.updates_here
         self._schedule = Schedule(layout, self.optimizer, self._schedulers)
         self._sizes = layout.tensor_sizes[1:]
         self._tensors = [entry.tensor for entry in layout.parameters]
@@ -187,6 +197,8 @@ class Trained:
     def _make_rule(self, layout: Layout) -> Rule:
         if self._options.engine == "torch" or self._why_foreign is not None:
             return ForeignRule(self.optimizer, layout)
+        if self._options.updates_on_device(self.optimizer, [entry.tensor for entry in layout.parameters]):
+            return DeviceRule(self.optimizer, layout)
         return EngineRule(self.optimizer, layout)
 
     def _groups(self) -> Tuple[Group, ...]:
@@ -237,20 +249,26 @@ class Trained:
             array = engine.vector(len(vectors))
             if array is None:
                 break
-            if not vectors and any(tensor.device.type == "cuda" for tensor in self._tensors):
-                pin(array)
+            if not vectors:
+                self._memory = self._pinned(array)
             vectors.append(flat_tensor(array))
         sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
         own = len(vectors) - sum(1 for size in sizes if size)
         flat, buffers, kept = vectors[0], vectors[1:own], iter(vectors[own:])
         self._text, self._extra, self._state = (next(kept) if size else torch.empty(0) for size in sizes)
-        self._bound = Bound(self._layout.parameters, flat, self._options.alias)
+        alias = self._options.alias and not isinstance(self._rule, DeviceRule)
+        self._bound = Bound(self._layout.parameters, flat, alias)
         passes = flat[len(self._layout.parameters) : self._layout.counted]
         self._means = MeanBuffers(self._layout.moving, self._layout.buffers, flat, passes)
         counts = Entry("updates", torch.empty(()), 0, 1)
         self._counts = [view_of(flat, counts._replace(first=at)) for at in range(len(self._layout.parameters))]
         if isinstance(self._rule, EngineRule):
             self._rule.attach(buffers, self._counts)
+
+    def _pinned(self, array: ctypes.Array[ctypes.c_float]) -> ctypes.Array[ctypes.c_float]:
+        if any(tensor.device.type == "cuda" for tensor in self._tensors):
+            pin(array)
+        return array
 
     @property
     def flat(self) -> torch.Tensor:
@@ -264,11 +282,20 @@ class Trained:
         self._schedule.follow(wanted, round)
         return self._groups()
 
-    def update(self, round: int, mean: ctypes.Array[ctypes.c_float]) -> None:
-        """One step of a foreign optimizer on the mean without the buffers'. The model has the vector's values after it."""
-        assert isinstance(self._rule, ForeignRule)
-        self._rule.update(torch.frombuffer(mean, dtype=torch.float32))
-        self._bound.give()
+    def update(self, round: int, mean: ctypes.Array[ctypes.c_float], steps: Sequence[Step]) -> None:
+        """The update where the parameters are; save() has them in the vector."""
+        assert isinstance(self._rule, (DeviceRule, ForeignRule))
+        self._rule.update(self._read(mean), steps)
+        if self._rule.is_foreign and self._bound.rounds:
+            self._bound.give()
+        self._bound.mark()
+
+    def _read(self, mean: ctypes.Array[ctypes.c_float]) -> torch.Tensor:
+        """It is in the same memory each time, which lives as long as that of the vectors."""
+        if self._mean is None:
+            mean.owner = self._memory  # type: ignore[attr-defined]
+            self._mean = flat_tensor(self._pinned(mean))
+        return self._mean
 
     def load(self, round: int, restored: bool) -> None:
         """The vectors are those after this round."""
@@ -285,8 +312,10 @@ class Trained:
                     self.extra.after_round()
 
     def _take(self, round: int, restored: bool) -> None:
-        if restored or not self._rule.is_foreign:
+        if restored or not self.updates_here:
             self._bound.take()
+        if restored and isinstance(self._rule, DeviceRule):
+            self._rule.load(self.flat)
         self._means.reset()
 
     def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
@@ -317,8 +346,14 @@ class Trained:
         begun = self._schedule.load(self._text)
         self.begun = self.begun if begun is None else Begun(*begun)
 
-    def save(self) -> None:
-        """Writes the state that the program keeps into its vectors."""
+    def save(self, all: bool) -> None:
+        """Writes parameters and state that the program keeps into the vectors. Not all: parameters."""
+        if isinstance(self._rule, DeviceRule):
+            self._rule.save(self.flat, all)
+        elif self.updates_here:
+            self._bound.give()
+        if not all:
+            return
         self._schedule.save(self._text, self.begun)
         if self._extra.numel():
             self.extra.save(self._extra)
@@ -335,6 +370,8 @@ class Trained:
 
     def share(self) -> None:
         """Brings shared() up to date."""
+        if self.updates_here:
+            self._bound.give()
         self._schedule.save(self._text, self.begun)
 
     def follow(self, updates: int, loads: int, round: int) -> None:

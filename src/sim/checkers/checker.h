@@ -36,6 +36,7 @@ struct Rules {
   bool error_feedback = false;  ///< RunOptions::feeds_back()
   train::Mode mode = train::Mode::sync;
   double norm_cap = 0;            ///< RunOptions::norm_cap; 0: none
+  Round digest_every = 1;         ///< with more, peers do not tell their parameters after each round
   Digest run;                     ///< of the checkpoints
   std::string checkpoint_folder;  ///< on each disk; empty: none are written
   std::string checkpoint_copies;  ///< folder in the store; empty: none are made

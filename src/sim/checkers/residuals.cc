@@ -48,7 +48,8 @@ std::vector<train::SampleSpan> sound_samples(std::vector<train::SampleSpan> span
 std::vector<float> honest_sum(const wire::Record& record, const Contribution& contribution,
                               const Rules& rules) {
   const auto spans = sound_samples(samples_of(record, contribution.microbatches, rules), rules);
-  const Digest parameters = train::is_local(rules.mode) ? SyntheticTrainer::kOwnCopy : record.parameters;
+  const bool blind = train::is_local(rules.mode) || rules.digest_every > 1;
+  const Digest parameters = blind ? SyntheticTrainer::kOwnCopy : record.parameters;
   return reference_contribution(parameters, spans, rules.geometry(record.round).length);
 }
 

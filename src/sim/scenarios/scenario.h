@@ -44,6 +44,7 @@ struct WorkloadSpec {
   Between checkpoint_every = 0;  ///< rounds; 0: none
   double copies = 0;             ///< chance that checkpoints are copied to a store
   Round rounds = 16;
+  Round digest_every = 1;  ///< rounds between two comparisons of the parameters
 };
 
 /// A run in a virtual world, as data. Everything that is not fixed is drawn from the seed.

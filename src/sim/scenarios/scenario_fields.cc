@@ -53,6 +53,7 @@ constexpr NumberBounds kLength{.low = 1, .high = 1e8};
 constexpr NumberBounds kBatch{.low = 1, .high = 65'536};
 constexpr NumberBounds kFragments{.low = 1, .high = 64};
 constexpr NumberBounds kRounds{.low = 5, .high = 1e6};
+constexpr NumberBounds kCompared{.low = 1, .high = 1000};
 constexpr NumberBounds kOften{.low = 1, .high = 1000};
 
 }  // namespace
@@ -180,6 +181,8 @@ constexpr ScenarioField kFields[] = {
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.copies; }, kShare},
     {kWorkload, "rounds", "updates until the run ends",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.rounds; }, kRounds},
+    {kWorkload, "digest_every", "rounds between two comparisons of the parameters (training.digest_every)",
+     [](ScenarioParts& p) -> Place { return &p.scenario.workload.digest_every; }, kCompared},
 
     {kFault, "chance", "that a run has it at all", [](ScenarioParts& p) -> Place { return &p.fault.chance; },
      kShare},

@@ -36,6 +36,7 @@ train::RunOptions draw_run(Prng& random, const Scenario& scenario) {
   run.codec = one_of(work.codecs, random);
   if (run.codec == codec::Codec::int8) run.rounding = one_of(work.roundings, random);
   run.rounds = work.rounds;
+  run.mode.digest_every = work.digest_every;
   run.norm_cap = work.norm_cap;
   run.patience = from_seconds(scenario.patience_s.draw(random));
   run.checkpoint.every = whole(work.checkpoint_every, random);

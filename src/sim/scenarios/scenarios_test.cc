@@ -73,15 +73,15 @@ INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("anchors", "bulk", "busy", "copies", "data", "delayed", "disks",
                                          "endings", "forgers", "gone", "hostile", "jumps", "kills",
                                          "long_rounds", "long_vectors", "loss_of_all", "lost_majority",
-                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites",
-                                         "slow_updates", "spot", "thin_lines", "uneven"),
+                                         "partitions", "pauses", "rare_digests", "relaunch", "relaunch_few",
+                                         "sites", "slow_updates", "spot", "thin_lines", "uneven"),
                          file_name);
 INSTANTIATE_TEST_SUITE_P(Files, Replay,
                          testing::Values("anchors", "bulk", "busy", "copies", "data", "delayed", "disks",
                                          "endings", "forgers", "gone", "hostile", "jumps", "kills",
                                          "long_rounds", "long_vectors", "loss_of_all", "lost_majority",
-                                         "partitions", "pauses", "relaunch", "relaunch_few", "sites",
-                                         "slow_updates", "spot", "storm", "thin_lines", "uneven"),
+                                         "partitions", "pauses", "rare_digests", "relaunch", "relaunch_few",
+                                         "sites", "slow_updates", "spot", "storm", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol, or of a law (tests/histories/found.md).

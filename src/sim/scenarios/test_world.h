@@ -20,6 +20,7 @@ inline WorldOptions small_world(std::vector<SiteSpec> sites, Round rounds) {
   options.run.batch.size = 64;
   options.run.microbatch = 4;
   options.run.rounds = rounds;
+  options.run.mode.digest_every = 1;
   options.run.codec = codec::Codec::fp32;
   options.run.patience = std::chrono::seconds(3);
   options.model.parameters = 256;

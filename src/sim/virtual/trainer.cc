@@ -48,7 +48,7 @@ train::WorkDone SyntheticTrainer::work(std::span<const float> parameters, const 
   if (model_.local) own_.resize(gradient_sum.size());
   const std::span<float> sum = model_.local ? std::span(own_) : gradient_sum;
   for (const Range& range : item.samples.ranges()) {
-    add(range, model_.local ? kOwnCopy : digest_of_parameters(parameters), sum, done);
+    add(range, model_.local || model_.blind ? kOwnCopy : digest_of_parameters(parameters), sum, done);
     if (strikes_) flip(parameters);
   }
   return done;

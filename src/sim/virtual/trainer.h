@@ -15,7 +15,8 @@ namespace tw::sim {
 struct SyntheticModel {
   std::uint64_t parameters = 100;
   std::uint64_t seed = 1;
-  bool local = false;                                  ///< RunOptions::is_local()
+  bool local = false;  ///< RunOptions::is_local()
+  bool blind = false;  ///< gradients do not depend on parameters, since records do not name these
   std::function<bool(std::uint64_t sample)> lacks{};   ///< it cannot be had here; none: all can
   std::function<bool(std::uint64_t sample)> broken{};  ///< everywhere; it is skipped; none: no sample is
   std::function<bool(std::uint64_t sample)> gone{};    ///< the same, once three peers have been asked for it

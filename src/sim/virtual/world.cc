@@ -53,6 +53,7 @@ train::SessionOptions session_options(const WorldOptions& options, const PeerSpe
 SyntheticModel model_of(const WorldOptions& options, const StoreFaults& stores, PeerId self) {
   SyntheticModel model = options.model;
   model.local = options.run.is_local();
+  model.blind = options.run.mode.digest_every > 1;
   if (options.run.has_own_model()) model.seed = mix(model.seed, self.value);
   model.lacks = [&options, &stores, self](std::uint64_t sample) {
     return (options.lacks && options.lacks(self, sample)) || stores.lacks(self, sample);

@@ -53,6 +53,7 @@ Rules rules_of(const WorldOptions& options) {
   rules.error_feedback = options.run.feeds_back();
   rules.mode = options.run.mode.kind;
   rules.norm_cap = options.run.norm_cap;
+  rules.digest_every = options.run.mode.digest_every;
   rules.patience = options.run.patience;
   rules.run = run_digest(options.run, options.model.parameters);
   rules.checkpoint_folder = options.run.checkpoint.folder;

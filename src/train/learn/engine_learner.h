@@ -52,7 +52,7 @@ class EngineLearner final : public Learner {
 
   bool has_moved_on() const override { return state_->has_moved_on(); }
 
-  Digest settle() override { return state_->settle(); }
+  Digest settle(const wire::Record& anew) override { return state_->settle(anew); }
 
   void apply(Update update, Done<Result<Digest>> done) override;
   void freeze(const wire::Record& record, Turn turn, Done<Image> done) override;

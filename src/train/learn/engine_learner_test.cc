@@ -48,6 +48,7 @@ class EngineLearnerTest : public ::testing::Test {
     RunOptions run;
     run.optimizer.kind = OptimizerKind::sgd;
     run.codec = codec::Codec::fp32;
+    run.mode.digest_every = 1;
     return {model, {.run = run, .fragments = kWeights, .chunk_bytes = 64}, compute, beside};
   }
 

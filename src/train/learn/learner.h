@@ -98,9 +98,9 @@ class Learner {
   /// restored.
   virtual bool has_moved_on() const = 0;
 
-  /// With overlap: a new history begins with the parameters as they are now. Result: their digest. Not while
-  /// a job is in the queue.
-  virtual Digest settle() = 0;
+  /// A new history begins after this record with the state as it is. Result: the digest of the parameters.
+  /// Not while an update is in the queue.
+  virtual Digest settle(const wire::Record& anew) = 0;
 
   /// Updates the state with a mean, by one step of the optimizer; with overlap, by that of the mean before.
   /// Result: the digest of the parameters; an error only of a missed round, and then nothing has changed.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/pages.h"
 #include "base/parallel.h"
 #include "train/learn/optimizer_kernels.h"
 
@@ -35,6 +36,12 @@ struct StepValues {
   float rate() const { return static_cast<float>(learning_rate); }
 
   float weight_decay() const { return static_cast<float>(options.weight_decay); }
+
+  /// What decoupled weight decay leaves of a parameter.
+  float shrink() const {
+    const bool decoupled = options.kind == OptimizerKind::adamw;
+    return static_cast<float>(1 - (decoupled ? learning_rate * options.weight_decay : 0));
+  }
 };
 
 StepValues step_values(std::uint64_t step, const OptimizerOptions& options, const GroupStep& group) {
@@ -118,7 +125,7 @@ class Adam : public UpdateRule {
 
   void take(const StepValues& now, std::span<float> parameters, std::size_t first,
             std::span<const float> gradient) override {
-    adam_update({now.moments, now.direction, 1, now.rate()}, now.weight_decay(), parameters,
+    adam_update({now.moments, now.direction, now.shrink(), now.rate()}, now.weight_decay(), parameters,
                 moments_.of(first, gradient.size()), gradient);
   }
 
@@ -135,8 +142,7 @@ class AdamW : public UpdateRule {
 
   void take(const StepValues& now, std::span<float> parameters, std::size_t first,
             std::span<const float> gradient) override {
-    const auto shrink = static_cast<float>(1 - now.learning_rate * now.options.weight_decay);
-    adamw_update({now.moments, now.direction, shrink, now.rate()}, parameters,
+    adamw_update({now.moments, now.direction, now.shrink(), now.rate()}, parameters,
                  moments_.of(first, gradient.size()), gradient);
   }
 
@@ -213,14 +219,55 @@ std::uint64_t sum_of_sizes(const std::vector<std::uint64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
 }
 
+/// A mean gradient in memory, in the parts that it came in.
+class HeldMean {
+ public:
+  /// Reads all of it.
+  void hold(const MeanGradient& mean, std::size_t length, std::size_t threads) {
+    values_.resize(length);
+    parts_.assign(mean.parts, {});
+    in_parallel(threads, mean.parts, [&](std::size_t i) {
+      Range& part = parts_[i];
+      mean.read(i, [&](std::size_t first, std::span<const float> piece) {
+        if (part.size == 0) part.first = first;
+        part.size += piece.size();
+        std::ranges::copy(piece, values_.begin() + static_cast<std::ptrdiff_t>(first));
+      });
+    });
+    samples_ = mean.samples;
+  }
+
+  MeanGradient mean() const {
+    return {parts_.size(),
+            [this](std::size_t part, const TakePiece& take) {
+              const auto [first, size] = parts_[part];
+              if (size > 0) take(first, std::span(values_).subspan(first, size));
+            },
+            samples_};
+  }
+
+  std::span<float> values() { return values_; }
+
+ private:
+  struct Range {
+    std::size_t first = 0, size = 0;
+  };
+
+  PagedFloats values_;
+  std::vector<Range> parts_;
+  std::uint64_t samples_ = 1;
+};
+
 class GroupedOptimizer : public Optimizer {
  public:
-  GroupedOptimizer(const std::vector<ParameterGroup>& groups, double clip_norm, std::size_t threads)
-      : clip_norm_(clip_norm) {
+  GroupedOptimizer(const std::vector<ParameterGroup>& groups, double clip_norm, std::size_t threads,
+                   UpdateElsewhere elsewhere)
+      : clip_norm_(clip_norm), elsewhere_(std::move(elsewhere)) {
     TW_CHECK(clip_norm >= 0);
     for (const ParameterGroup& group : groups) {
       TW_CHECK(group.size == sum_of_sizes(group.tensor_sizes));
       TW_CHECK(group.options.kind != OptimizerKind::updates || groups_.empty());
+      TW_CHECK(group.options.kind != OptimizerKind::lamb || !elsewhere_);
       TW_CHECK(group.options.kind != OptimizerKind::moving_average || !shares_.empty() || group.size == 0);
       groups_.push_back({size_, group.size, group.tensor_sizes, group.options, make_rule(group), {}});
       size_ += group.size;
@@ -231,10 +278,12 @@ class GroupedOptimizer : public Optimizer {
     threads_ = threads_for(size_, threads);
   }
 
-  void apply(std::span<float> parameters, const MeanGradient& mean, std::uint64_t step,
+  void apply(std::span<float> parameters, const MeanGradient& given, std::uint64_t step,
              std::span<const GroupStep> groups) override {
     TW_CHECK(step > 0 && parameters.size() == size_);
     TW_CHECK(groups.size() == 1 || groups.size() == groups_.size());
+    if (elsewhere_) held_.hold(given, size_, threads_);
+    const MeanGradient mean = elsewhere_ ? held_.mean() : given;
     for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].settings = groups[groups.size() == 1 ? 0 : i];
     spans_.clear();
     take_shares(mean);
@@ -247,6 +296,7 @@ class GroupedOptimizer : public Optimizer {
         });
       });
     });
+    if (elsewhere_) return elsewhere_(step, held_.values(), steps());
     in_parallel(threads_, spans_.size(), [&](std::size_t i) {
       const Span& span = spans_[i];
       span.group->rule->finish(span.now, parameters.subspan(span.first, span.size),
@@ -407,8 +457,38 @@ class GroupedOptimizer : public Optimizer {
     return static_cast<float>(clip_norm_ / (norm + 1e-6));
   }
 
-  static void update(const Span& span, std::span<float> parameters, const Part& part) {
+  /// What is left of this update for others.
+  std::vector<RuleStep> steps() const {
+    std::vector<RuleStep> all;
+    for (const Span& span : spans_) {
+      const auto& [rate, options, moments, direction, gain] = span.now;
+      if (averages(options.kind)) continue;
+      all.push_back({.first = span.first,
+                     .count = span.size,
+                     .kind = options.kind,
+                     .nesterov = options.nesterov,
+                     .learning_rate = span.now.rate(),
+                     .weight_decay = span.now.weight_decay(),
+                     .momentum = static_cast<float>(options.momentum),
+                     .shrink = span.now.shrink(),
+                     .beta1 = moments.beta1,
+                     .one_minus_beta1 = moments.one_minus_beta1,
+                     .beta2 = moments.beta2,
+                     .one_minus_beta2 = moments.one_minus_beta2,
+                     .correction1 = direction.correction1,
+                     .root_correction2 = direction.root_correction2,
+                     .epsilon = direction.epsilon});
+    }
+    return all;
+  }
+
+  void update(const Span& span, std::span<float> parameters, const Part& part) {
     const Group& group = *span.group;
+    if (elsewhere_ && !averages(group.options.kind)) {
+      if (!part.scale) return;
+      for (float& value : held_.values().subspan(part.first, part.gradient.size())) value *= *part.scale;
+      return;
+    }
     const std::size_t place = part.first - group.first;
     if (!part.scale || !group.clipped()) return group.rule->take(span.now, parameters, place, part.gradient);
     std::array<float, 2048> scaled;  // stays in the first-level cache
@@ -421,6 +501,8 @@ class GroupedOptimizer : public Optimizer {
   }
 
   double clip_norm_;
+  UpdateElsewhere elsewhere_;
+  HeldMean held_;  // with elsewhere_: of the step under way
   std::size_t threads_ = 1;
   std::uint64_t size_ = 0;
   std::vector<Group> groups_;
@@ -437,8 +519,8 @@ ParameterGroup one_group(const OptimizerOptions& options, std::vector<std::uint6
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm,
-                                          std::size_t threads) {
-  return std::make_unique<GroupedOptimizer>(groups, clip_norm, threads);
+                                          std::size_t threads, UpdateElsewhere elsewhere) {
+  return std::make_unique<GroupedOptimizer>(groups, clip_norm, threads, std::move(elsewhere));
 }
 
 }  // namespace tw::train

@@ -28,7 +28,7 @@ namespace tw::train {
 /// too: their mean is passes per sample, and without any the mean is added as it is. One group at most has
 /// this kind: the first; moving averages need it.
 ///
-/// outside is for parameters that others update.
+/// outside is for parameters that UpdateElsewhere updates by a rule of its own.
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, lamb, average, moving_average, updates, outside };
 
 /// A smaller share of the samples is none: codecs round.
@@ -91,6 +91,29 @@ struct MeanGradient {
   std::uint64_t samples = 1;  ///< it is over so many
 };
 
+/// What consecutive values take in one step of their rule; one tensor or more, whole. In float32, each
+/// operation rounded, with g the values of the mean:
+///
+///     sgd     d = g + weight_decay * p;  momentum 0: p -= learning_rate * d
+///             else u = momentum * u + d;  p -= learning_rate * (nesterov ? d + momentum * u : u)
+///     adam    g += weight_decay * p, and then as adamw
+///     adamw   m = beta1 * m + one_minus_beta1 * g;  v = beta2 * v + one_minus_beta2 * (g * g)
+///             p = shrink * p - learning_rate * ((m * correction1) / (sqrt(v) * root_correction2 + epsilon))
+struct RuleStep {
+  std::uint64_t first = 0;  ///< place in the flat vector
+  std::uint64_t count = 0;
+  OptimizerKind kind = OptimizerKind::adamw;
+  bool nesterov = false;
+  float learning_rate = 0, weight_decay = 0, momentum = 0, shrink = 1;
+  float beta1 = 0, one_minus_beta1 = 0, beta2 = 0, one_minus_beta2 = 0;
+  float correction1 = 1, root_correction2 = 1, epsilon = 0;
+};
+
+/// Makes these steps where the parameters are, with the mean of the whole vector, clipped. The vectors of
+/// state() are then written by whoever copies them.
+using UpdateElsewhere =
+    std::function<void(std::uint64_t step, std::span<const float> mean, std::span<const RuleStep> steps)>;
+
 /// Updates flat parameters in place. The same bits on every machine and on any number of threads: only
 /// + - * / sqrt in a fixed order, no fused multiply-add. Called on the compute thread.
 class Optimizer {
@@ -119,8 +142,9 @@ class Optimizer {
 
 /// clip_norm: largest L2 norm of the mean gradient over all groups but averages; a longer one is
 /// multiplied by clip_norm / (norm + 1e-6), as by torch.nn.utils.clip_grad_norm_. 0: no limit. threads: of a
-/// large update, at most.
+/// large update, at most. elsewhere: the update of all groups but averages, of which none is lamb; with the
+/// same bits, and needed for groups of the kind outside.
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<ParameterGroup>& groups, double clip_norm = 0,
-                                          std::size_t threads = 1);
+                                          std::size_t threads = 1, UpdateElsewhere elsewhere = {});
 
 }  // namespace tw::train

@@ -145,7 +145,7 @@ Digest TrainState::initialise() {
   late_.drop();
   if (hooks_.changed) hooks_.changed(0, true);
   digest_.changed();
-  return digest();
+  return now_ = digest();
 }
 
 // The model has one sum, so what it has goes to its slot before work for another one, or before that slot
@@ -210,6 +210,14 @@ Digest TrainState::apply(const wire::Record& record, std::span<const Blob> mean)
   optimizer_->apply(parameters_, {mean.size(), decoded, record.samples}, round, settings);
   digest_.changed(place, geometry.length);
   if (hooks_.changed) hooks_.changed(round, false);
+  return now_ = digest_after(record);
+}
+
+// All peers have the same record, and so its digest; whose parameters differ is seen when they are compared.
+Digest TrainState::digest_after(const wire::Record& updated) {
+  is_compared_ = run_.compares_parameters(updated);
+  if (!is_compared_) return digest_of(updated);
+  if (hooks_.about_to_digest) hooks_.about_to_digest();
   return digest();
 }
 
@@ -231,7 +239,7 @@ std::vector<Blob> TrainState::late_mean() const {
 }
 
 Digest TrainState::move_on() {
-  const Digest before = digest();
+  const Digest before = now_;
   if (!late_.waits()) return before;
   const Digest parameters = apply(late_.record(), late_mean());
   const auto alone = change();
@@ -299,10 +307,14 @@ void TrainState::write_out() {
   const std::unique_lock alone(still_);
   hooks_.about_to_copy();
   written_ = version_.load();
+  written_digest_ = is_compared_ ? now_ : digest_of_parameters(parameters_, hooks_.threads);
 }
 
 sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes) {
-  write_out();
+  if (hooks_.about_to_copy) {
+    const std::unique_lock alone(still_);
+    hooks_.about_to_copy();
+  }
   write_again();
   return copy(record, chunk_bytes);
 }
@@ -317,14 +329,29 @@ std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, s
                                                    std::uint64_t version) {
   const std::shared_lock with_readers(still_);
   if (version != version_ || !copies_beside()) return std::nullopt;
-  return copy(record, chunk_bytes);
+  sync::StateImage image = copy(record, chunk_bytes);
+  if (!hooks_.about_to_copy || image.parameters == written_digest_) return image;
+  write_again();  // a busy program has other values there, such as averaged ones to evaluate
+  return std::nullopt;
 }
 
-Digest TrainState::settle() {
-  const auto alone = change();
-  late_.drop();
+Digest TrainState::settle(const wire::Record& anew) {
+  std::unique_lock<std::shared_mutex> alone;
+  if (moved_on_) alone = change();
   moved_on_ = false;
-  return digest();
+  late_.loaded(anew);
+  is_compared_ = is_compared_ && compares_after(anew);
+  if (!is_compared_) now_ = stand_in_after(anew);
+  return now_;
+}
+
+// With a mean that waits, the last update was that of the record before.
+bool TrainState::compares_after(const wire::Record& record) const {
+  return late_.waits() ? run_.compares_parameters(record.round - 1) : run_.compares_parameters(record);
+}
+
+Digest TrainState::stand_in_after(const wire::Record& record) const {
+  return late_.waits() ? record.parent : digest_of(record);
 }
 
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
@@ -338,7 +365,9 @@ Result<Digest> TrainState::restore(const sync::StateImage& image) {
   feedback_.drop();
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);
-  return moved_on_ ? late_.before() : image.parameters;
+  is_compared_ = compares_after(image.record);
+  now_ = is_compared_ ? image.parameters : stand_in_after(image.record);
+  return moved_on_ ? late_.before() : now_;
 }
 
 void TrainState::forget_sums() {
@@ -348,6 +377,10 @@ void TrainState::forget_sums() {
 
 void TrainState::begin_anew(Round round) {
   collect();
+  if (hooks_.about_to_copy) {  // the program reads its vectors in changed()
+    const std::unique_lock alone(still_);
+    hooks_.about_to_copy();
+  }
   hooks_.changed(round, true);
 }
 

@@ -17,6 +17,7 @@
 #include "average/fragments.h"
 #include "average/reduction/reduction.h"
 #include "base/digest.h"
+#include "base/pages.h"
 #include "base/range_set.h"
 #include "base/result.h"
 #include "sync/image.h"
@@ -86,8 +87,7 @@ class LateMean {
 
 /// What a program has around the state. Functions are called on the compute thread; each may be empty.
 struct StateHooks {
-  /// For the update of this round, with the settings of its record; empty: RunOptions::learning_rate, for all
-  /// groups.
+  /// For the update of this round, with the settings of its record; empty: RunOptions::learning_rate for all.
   std::function<std::vector<GroupStep>(Round round, const std::string& settings)> settings{};
   /// Parameters and optimizer are those after this round. restored: they come from other peers or a
   /// checkpoint, or are the initial ones.
@@ -95,13 +95,15 @@ struct StateHooks {
   /// They are about to be copied. With this hook, copies are made beside other work only of what write_out()
   /// has written.
   std::function<void()> about_to_copy{};
+  /// The parameters are about to be read. Empty: they are always there.
+  std::function<void()> about_to_digest{};
   std::size_t threads = 1;  ///< at most, for a job over the whole vector; the bits stay the same
 };
 
 /// Everything a peer trains with: parameters, optimizer, gradient slots. With RunOptions::overlaps() the
 /// state after a record has that record's mean, too, which waits: it is applied when the next round is
-/// called, and so one round late. Compute thread only, except slot() and bytes() (loop thread), feedback()
-/// and functions marked "any thread".
+/// called, and so one round late. Digests of parameters are as peers compare them after the last update
+/// (RunOptions::compares_parameters()). Compute thread only, except slot(), bytes() (loop) and feedback().
 class TrainState {
  public:
   /// fragments: of the model's vector. optimizer: null for that of the run. The model outlives this object.
@@ -143,9 +145,9 @@ class TrainState {
   /// move_on() came after the last take(): the state is not that after the last record. Any thread.
   bool has_moved_on() const { return moved_on_; }
 
-  /// A new history begins with the parameters as they are: nothing waits, and nothing was moved on. Returns
-  /// their digest. Any thread, while no other job runs.
-  Digest settle();
+  /// A new history begins after this record with the state as it is. Returns the digest of the parameters.
+  /// Any thread, while no job changes the state.
+  Digest settle(const wire::Record& anew);
 
   /// take() in a round that this peer missed: nothing is carried over. An error when it is not the record's
   /// mean.
@@ -166,7 +168,8 @@ class TrainState {
   std::uint64_t version() const { return version_; }
 
   /// The same beside gradients, which leave the state as it is; an update waits until the
-  /// copy is made. Nothing if the version has changed. Any thread.
+  /// copy is made. Nothing if the version has changed, or the program what it wrote out: then copies wait
+  /// until it is back. Any thread.
   std::optional<sync::StateImage> freeze(const wire::Record& record, std::uint64_t chunk_bytes,
                                          std::uint64_t version);
 
@@ -210,6 +213,9 @@ class TrainState {
   std::span<float> open(Round round, GradientSlot& slot);
   std::unique_lock<std::shared_mutex> change();
   Digest digest();
+  Digest digest_after(const wire::Record& updated);
+  bool compares_after(const wire::Record& record) const;
+  Digest stand_in_after(const wire::Record& record) const;
   std::vector<std::span<float>> frozen_parts();
   Status check_mean(const wire::Record& record, std::span<const Blob> mean) const;
   std::vector<Blob> late_mean() const;
@@ -225,8 +231,11 @@ class TrainState {
   std::atomic<std::uint64_t> version_ = 0;
   static constexpr std::uint64_t kNeverWritten = ~std::uint64_t{0};
   std::atomic<std::uint64_t> written_ = kNeverWritten;  ///< version whose vectors the program has written
-  std::vector<float> parameters_;
+  Digest written_digest_;                               ///< of the parameters then
+  PagedFloats parameters_;
   ParameterDigest digest_;
+  Digest now_;               ///< of the parameters as they are now
+  bool is_compared_ = true;  ///< it is their own, not that of a record
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
   // both threads look them up; their number is fixed

@@ -15,6 +15,7 @@
 #include "average/reduction/reference.h"
 #include "average/reduction/weighted_sum.h"
 #include "base/parallel.h"
+#include "wire/frame.h"
 #include "wire/messages.h"
 
 namespace tw::train {
@@ -48,6 +49,7 @@ RunOptions options(Codec codec) {
   run.batch.size = 8;
   run.microbatch = 4;
   run.codec = codec;
+  run.mode.digest_every = 1;
   return run;
 }
 
@@ -128,6 +130,35 @@ TEST(Freezing, beside_a_busy_program_gives_what_it_has_written_out_since_the_las
   state.write_out();
   state.write_again();
   EXPECT_FALSE(state.copies_beside()) << "the program is back";
+}
+
+TEST(ForgottenSums, leave_the_program_the_parameters_that_it_has) {
+  Tenths model;
+  float mine = 0;  // a program's own parameter, newer than its vector
+  std::vector<float> loaded;
+  TrainState* made = nullptr;
+  TrainState state(model, options(Codec::fp32), kGeometry, nullptr,
+                   {.changed = [&](Round, bool) { loaded.push_back(made ? made->parameters()[0] : 0); },
+                    .about_to_copy = [&] { made->parts().front()[0] = mine; }});
+  state.initialise();
+  made = &state;
+  mine = 7;
+  state.begin_anew(3);
+  EXPECT_EQ(loaded, (std::vector<float>{0, 7}));
+}
+
+TEST(Freezing, beside_a_busy_program_gives_no_other_values_than_those_of_the_run) {
+  Tenths model;
+  TrainState state(model, options(Codec::fp32), kGeometry, nullptr, {.about_to_copy = [] {}});
+  state.initialise();
+  state.write_out();
+  float& value = state.parts().front()[0];
+  value += 1;  // as with averaged ones, to evaluate
+  EXPECT_FALSE(state.freeze({}, 64, state.version()).has_value());
+  EXPECT_FALSE(state.copies_beside()) << "until the program is back";
+  value -= 1;
+  state.write_out();
+  EXPECT_TRUE(state.freeze({}, 64, state.version()).has_value());
 }
 
 TEST(ErrorFeedback, carries_what_rounding_took_into_the_next_round) {
@@ -455,10 +486,99 @@ TEST(LateUpdates, that_were_made_are_settled_when_a_new_history_begins) {
   Peer peer(run), joiner(run);
   peer.state.take(Late::record(1), Late::mean(1, Codec::fp32));
   const Digest parameters = peer.state.move_on();
-  EXPECT_EQ(peer.state.settle(), parameters);
+  wire::Record anew = Late::record(1);
+  anew.restarts = 1;
+  EXPECT_EQ(peer.state.settle(anew), parameters);
   EXPECT_FALSE(peer.state.has_moved_on());
-  EXPECT_EQ(joiner.state.restore(peer.state.freeze(Late::record(1), 64)).value(), parameters);
+  EXPECT_EQ(joiner.state.restore(peer.state.freeze(anew, 64)).value(), parameters);
   EXPECT_FALSE(joiner.state.has_moved_on());
+}
+
+/// Rounds whose parameters are compared each third time.
+RunOptions compared_each_third(Mode mode) {
+  RunOptions run = Late::run(OptimizerKind::sgd, Codec::fp32, mode);
+  run.mode.digest_every = 3;
+  return run;
+}
+
+wire::Record record_after(const wire::Record& before) {
+  wire::Record record = Late::record(before.round + 1);
+  record.parent = digest_of(before);
+  return record;
+}
+
+TEST(ComparedParameters, have_one_digest_on_all_peers_whenever_they_joined) {
+  for (const Mode mode : {Mode::sync, Mode::delayed}) {
+    Peer donor(compared_each_third(mode));
+    wire::Record record = record_after({});
+    Digest here = donor.state.take(record, Late::mean(1, Codec::fp32));
+    for (int i = 2; i <= 9; ++i) {
+      if (mode == Mode::delayed && i % 2 == 0) donor.state.move_on();
+      Peer joiner(compared_each_third(mode));
+      EXPECT_EQ(joiner.state.restore(donor.state.freeze(record, 64)).value(), here) << i;
+      record = record_after(record);
+      here = donor.state.take(record, Late::mean(record.round, Codec::fp32));
+      EXPECT_EQ(joiner.state.take(record, Late::mean(record.round, Codec::fp32)), here) << i;
+      const Round updated = mode == Mode::delayed ? record.round - 1 : record.round;
+      EXPECT_EQ(here == digest_of_parameters(donor.state.parameters()), updated % 3 == 0) << i;
+    }
+  }
+}
+
+TEST(ComparedParameters, show_who_has_others_when_they_are_compared) {
+  Peer one(compared_each_third(Mode::sync)), other(compared_each_third(Mode::sync));
+  other.state.apply(Late::record(1), Late::mean(7, Codec::fp32));
+  wire::Record record;
+  for (Round round = 1; round <= 6; ++round) {
+    record = record_after(record);
+    record.last = round == 5;
+    const Digest mine = one.state.take(record, Late::mean(round, Codec::fp32));
+    const bool alike = mine == other.state.take(record, Late::mean(round, Codec::fp32));
+    EXPECT_EQ(alike, round % 3 != 0 && round != 5) << "round " << round << "; the last one is compared, too";
+  }
+}
+
+/// After so many rounds the peer begins anew, and another one takes its state.
+void expect_one_digest_of_a_new_history(Mode mode, Round rounds, bool moves_on) {
+  Peer peer(compared_each_third(mode)), joiner(compared_each_third(mode));
+  wire::Record record;
+  while (record.round < rounds) {
+    record = record_after(record);
+    peer.state.take(record, Late::mean(record.round, Codec::fp32));
+  }
+  if (moves_on) peer.state.move_on();
+  record.parent = digest_of(record);
+  ++record.restarts;
+  const Digest anew = peer.state.settle(record);
+  EXPECT_EQ(joiner.state.restore(peer.state.freeze(record, 64)).value(), anew) << rounds;
+  for (int i = 0; i < 4; ++i) {
+    record = record_after(record);
+    EXPECT_EQ(joiner.state.take(record, Late::mean(record.round, Codec::fp32)),
+              peer.state.take(record, Late::mean(record.round, Codec::fp32)))
+        << rounds << " and " << i;
+  }
+}
+
+TEST(ComparedParameters, have_one_digest_in_a_history_that_begins_anew) {
+  for (Round rounds = 1; rounds <= 4; ++rounds) {
+    expect_one_digest_of_a_new_history(Mode::sync, rounds, false);
+    expect_one_digest_of_a_new_history(Mode::delayed, rounds, false);
+    expect_one_digest_of_a_new_history(Mode::delayed, rounds, true);
+  }
+}
+
+TEST(ComparedParameters, are_asked_for_when_they_are_compared) {
+  Tenths model;
+  int asked = 0;
+  TrainState state(model, compared_each_third(Mode::sync), kGeometry, nullptr,
+                   {.about_to_digest = [&] { ++asked; }});
+  state.initialise();
+  wire::Record record;
+  for (Round round = 1; round <= 7; ++round) {
+    record = record_after(record);
+    state.take(record, Late::mean(round, Codec::fp32));
+    EXPECT_EQ(asked, static_cast<int>(round / 3));
+  }
 }
 
 TEST(LateUpdates, that_were_made_are_the_state_of_a_run_that_begins_anew) {

@@ -57,7 +57,7 @@ class CountingLearner final : public Learner {
 
   bool has_moved_on() const override { return false; }
 
-  Digest settle() override { return {}; }
+  Digest settle(const wire::Record& /*anew*/) override { return {}; }
 
   void apply(Update update, Done<Result<Digest>> done) override {
     add((update.missed ? "replay " : "apply ") + std::to_string(update.record.round), std::move(done),

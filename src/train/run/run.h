@@ -13,6 +13,7 @@
 #include "swarm/leases/batch_choice.h"
 #include "swarm/shares/division.h"
 #include "train/learn/optimizer.h"
+#include "wire/record.h"
 
 namespace tw::train {
 
@@ -48,6 +49,7 @@ struct ModeOptions {
   OuterOptions outer;  ///< with is_local()
   /// A round averages one of so many parts of the vector, in turn (average/fragments.h); with streaming.
   std::uint64_t fragments = 4;
+  Round digest_every = 10;  ///< rounds from one comparison of the parameters to the next
 
   std::uint64_t fragments_used() const { return kind == Mode::streaming ? fragments : 1; }
 };
@@ -123,6 +125,14 @@ struct RunOptions {
   bool has_own_model() const { return model == kOwn; }
 
   bool overlaps() const { return train::overlaps(mode.kind); }
+
+  /// Whether peers compare the parameters after the update of this round by their own digest; after others
+  /// the digest of its record stands for it, so the parameters need not be read.
+  bool compares_parameters(const wire::Record& updated) const {
+    return updated.last || compares_parameters(updated.round);
+  }
+
+  bool compares_parameters(Round updated) const { return updated % mode.digest_every == 0; }
 
   /// A contribution is what the samples changed in the peer's own copy of the parameters, negated as a
   /// gradient would be, times their number. The optimizer of the run is the outer step.

@@ -14,8 +14,8 @@ namespace tw::train {
 namespace {
 
 // Each part lists only what has an effect, so that a leftover setting keeps nobody out. A key that came later
-// is listed where it is not the default, so that runs keep their names. Doubles are printed with as many
-// digits as tell them apart.
+// is listed where a run is not as it was without it, so that runs keep their names. Doubles are printed with
+// as many digits as tell them apart.
 
 std::string optimizer_text(const OptimizerOptions& o) {
   if (o.kind == OptimizerKind::sgd)
@@ -43,15 +43,16 @@ std::string batch_text(const RunOptions& options) {
 /// What the digest is of.
 std::string settings_text(const RunOptions& options, std::uint64_t parameter_count) {
   return fmt::format(
-      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{} seed={}\n{}\n{}\n",
+      "model={} parameters={}\ndata={}\nbatch={} microbatch={} codec={}{}{}{}{}{}{}{} seed={}\n{}\n{}\n",
       options.model, parameter_count, options.data, batch_text(options), options.microbatch,
       name_of(options.codec),
       options.mode.kind == Mode::sync ? "" : fmt::format(" {}", mode_text(options.mode)),
       options.dithers() ? " stochastic" : "", options.feeds_back() ? " error_feedback" : "",
       options.exact_batches ? " exact_batches" : "",
       options.norm_cap == 0 ? "" : fmt::format(" norm_cap={}", options.norm_cap),
-      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm), options.seed,
-      optimizer_text(options.optimizer), schedule_text(options));
+      options.clip_norm == 0 ? "" : fmt::format(" clip_norm={}", options.clip_norm),
+      options.mode.digest_every == 1 ? "" : fmt::format(" digest_every={}", options.mode.digest_every),
+      options.seed, optimizer_text(options.optimizer), schedule_text(options));
 }
 
 void add_lines(std::string_view text, std::vector<std::string>& facts) {
@@ -68,7 +69,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
            fmt::format("batch={}", batch_text(options)),
            fmt::format("microbatch={}", options.microbatch),
            fmt::format("codec={}", name_of(options.codec)),
-           "mode=" + mode_text(options.mode),
+           fmt::format("mode={} digest_every={}", mode_text(options.mode), options.mode.digest_every),
            fmt::format("rounding={}", options.dithers() ? "stochastic" : "nearest"),
            fmt::format("error_feedback={}", options.feeds_back()),
            fmt::format("exact_batches={}", options.exact_batches),

@@ -77,6 +77,7 @@ TEST(RunDigest, tells_the_momenta_of_sgd_apart_where_there_is_any) {
 TEST(RunDigest, of_a_run_without_keys_that_came_later_stays) {
   RunOptions adamw;
   adamw.model = "mnist-cnn", adamw.data = "idx", adamw.microbatch = 32;
+  adamw.mode.digest_every = 1;  // as it was
   RunOptions sgd = adamw;
   sgd.optimizer.kind = OptimizerKind::sgd;
   EXPECT_EQ(to_string(run_digest(adamw, 10)), "59c5b92052d233832e76b6b797680b87");

@@ -123,6 +123,12 @@ constexpr RunField kFields[] = {
      "largest L2 norm, per sample, of a peer's gradient in a round; what is beyond it enters no round; 0: no "
      "limit",
      [](RunOptions& o) -> Place { return &o.norm_cap; }},
+    {"training",
+     "digest_every",
+     "rounds between two comparisons of the peers' parameters by their digest; means are compared in each "
+     "round. A GPU's parameters cross to the host for it",
+     [](RunOptions& o) -> Place { return &o.mode.digest_every; },
+     {.low = 1, .high = 1000}},
     {"training", "patience",
      "how long a side without a majority of the peers, or a first peer that was started again, waits for "
      "others before it goes on alone",

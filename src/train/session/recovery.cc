@@ -15,6 +15,7 @@ namespace {
 sync::Replica::Options replica_options(const SessionOptions& options, const Worker& worker) {
   const codec::Codec codec = codec_of_mean(options.run.codec);
   sync::Replica::Options replica{.fetch = {.run = run_digest(options.run, worker.size().parameters)},
+                                 .digest_every = options.run.mode.digest_every,
                                  .rarely = options.rarely};
   replica.fetch.state = {worker.size().state_bytes, options.chunk_bytes};
   for (const auto& [first, geometry] : worker.size().fragments.all())
@@ -180,9 +181,8 @@ void Recovery::begin_anew() {
   TW_CHECK(can_begin_anew() && core_.round == 0);
   // The current round has the number of the first round of the new history: drop its sums.
   core_.worker.forget_sums(replica_.tip()->record.round);
-  const sync::Replica::Tip anew{
-      swarm::begun_anew(replica_.tip()->record, {core_.self()}),
-      core_.worker.has_moved_on() ? core_.worker.settle() : replica_.tip()->parameters};
+  const wire::Record record = swarm::begun_anew(replica_.tip()->record, {core_.self()});
+  const sync::Replica::Tip anew{record, core_.worker.settle(record)};
   world::Event event{core_.clock.now(), world::Phase::restore, anew.record.round};
   event.why = "from its own state: no member of the run was reached for " +
               std::to_string(static_cast<int>(to_seconds(core_.options.run.patience))) + " s";
@@ -197,17 +197,8 @@ void Recovery::begin_anew() {
 // ---- giving
 
 void Recovery::serve_images() {
-  const std::optional<wire::Record> wanted = replica_.wants_image();
-  if (!wanted) return;
-  const auto copied = [this, of = *replica_.tip()](const Learner::Image& image) {
-    const Digest right = core_.worker.has_moved_on() ? core_.worker.moved_to() : of.parameters;
-    const bool other = image && right != Digest{} && image->parameters != right;
-    if (!other) return replica_.give(image);
-    // A busy program may have other values in its model meanwhile, such as averaged ones to evaluate.
-    if (replica_.tip()->record != of.record) return replica_.give(nullptr);
-    core_.worker.freeze(of.record, [this](const Learner::Image& later) { replica_.give(later); });
-  };
-  core_.worker.freeze_soon(*wanted, copied);
+  if (const std::optional<wire::Record> wanted = replica_.wants_image())
+    core_.worker.freeze_soon(*wanted, [this](const Learner::Image& image) { replica_.give(image); });
 }
 
 void Recovery::let_chunks_go(Instant lines_are_free_at) {

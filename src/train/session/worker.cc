@@ -75,7 +75,7 @@ void Worker::initialise(std::function<void(const Digest&)> done) {
 void Worker::work(const swarm::WorkItem& item, std::function<void(const WorkDone&)> done) {
   TW_CHECK(!is_computing());
   item_ = item;
-  if (item.moved_on && !moved_to_) move_on();
+  if (item.moved_on && !moves_on_) move_on();
   if (Done* const of_round = done_in(item.round); of_round != nullptr && of_round->since == Instant{})
     of_round->since = surroundings_.clock.now();
   const auto finished = [this, round = item.round, done = std::move(done)](const WorkDone& did,
@@ -109,17 +109,15 @@ void Worker::add(const WorkDone& did, Duration took, Done& done) const {
 }
 
 void Worker::move_on() {
-  moved_to_ = Digest{};
+  moves_on_ = true;
   const Wait what{.kind = Wait::Kind::applying, .round = round_ - std::min<Round>(round_, 1)};
-  learner_->move_on(queued<Digest>(State::moving_on, what, [this](const Digest& parameters, Duration) {
-    if (moved_to_) moved_to_ = parameters;
-  }));
+  learner_->move_on(queued<Digest>(State::moving_on, what, [](const Digest&, Duration) {}));
 }
 
-Digest Worker::settle() {
-  TW_CHECK(queue_.empty());
-  moved_to_.reset();
-  return learner_->settle();
+Digest Worker::settle(const wire::Record& anew) {
+  TW_CHECK(!has_moved_on() || queue_.empty());
+  moves_on_ = false;
+  return learner_->settle(anew);
 }
 
 std::optional<swarm::WorkItem> Worker::take_back() {
@@ -180,7 +178,7 @@ std::optional<swarm::WorkItem> Worker::pause() {
 }
 
 void Worker::apply(Update update, std::function<void(const Digest&, Duration)> done) {
-  moved_to_.reset();
+  moves_on_ = false;
   TW_CHECK(!update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
   const auto finished = [done = std::move(done)](const Result<Digest>& parameters, Duration took) {
@@ -191,7 +189,7 @@ void Worker::apply(Update update, std::function<void(const Digest&, Duration)> d
 }
 
 void Worker::replay(Update update, std::function<void(const Result<Digest>&)> done) {
-  moved_to_.reset();
+  moves_on_ = false;
   TW_CHECK(update.missed);
   const Wait what{.kind = Wait::Kind::applying, .round = update.record.round};
   learner_->apply(std::move(update),
@@ -199,7 +197,7 @@ void Worker::replay(Update update, std::function<void(const Result<Digest>&)> do
 }
 
 void Worker::restore(Learner::Image image, std::function<void(const Result<Digest>&)> done) {
-  moved_to_.reset();
+  moves_on_ = false;
   TW_CHECK(image != nullptr);
   const Wait what{.kind = Wait::Kind::restoring, .round = image->record.round, .total = image->bytes()};
   learner_->restore(std::move(image),

@@ -68,13 +68,10 @@ class Worker {
   bool stands_ready() const;
 
   /// With overlap: the state is, or will be, beyond that after the last record (Learner::move_on).
-  bool has_moved_on() const { return moved_to_ || learner_->has_moved_on(); }
+  bool has_moved_on() const { return moves_on_ || learner_->has_moved_on(); }
 
-  /// Digest of the parameters that it has moved on to; zero: not known.
-  Digest moved_to() const { return moved_to_.value_or(Digest{}); }
-
-  /// Learner::settle. Not while a job is in the queue.
-  Digest settle();
+  /// Learner::settle. Once it has moved on: not while a job is in the queue.
+  Digest settle(const wire::Record& anew);
 
   /// A state of others, or an update that this peer missed, is being applied.
   bool is_taking_over() const { return jobs(State::restoring) + jobs(State::replaying) > 0; }
@@ -171,7 +168,7 @@ class Worker {
   std::optional<Instant> paused_since_;
   Round round_ = 0;
   Done done_, next_done_;
-  std::optional<Digest> moved_to_;  ///< since move_on(); zero until it is known
+  bool moves_on_ = false;  ///< move_on() came since the last update
   double samples_per_s_ = 0;
 };
 
