@@ -10,7 +10,7 @@ VALUES = 64
 
 
 class Calls:
-    contributes = False
+    contributes = updates_here = False
     settings = update = load = save = contribution = lambda *_: None
 
 
