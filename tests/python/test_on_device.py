@@ -174,3 +174,11 @@ def test_lamb_and_the_ranks_of_a_node_stay_on_the_host():
     assert not options.updates_on_device(adamw, [torch.zeros(1)])
     options.in_group = True
     assert not options.updates_on_device(adamw, there)
+
+
+def test_a_device_that_lacks_an_operation_updates_on_the_host(monkeypatch):
+    def lacks(step, values):
+        raise NotImplementedError("no such operation")
+
+    monkeypatch.setitem(on_device._RULES, abi.TW_SGD, lacks)
+    assert not has_the_bits(torch.device("cpu"))
