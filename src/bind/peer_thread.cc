@@ -122,7 +122,6 @@ void PeerThread::invite() {
 }
 
 void PeerThread::run() {
-  host::take_tapped_signals();  // those that a run before this one was too late for
   verdict_.join();
   const Result<std::string> address = peer_->start();
   if (address) {

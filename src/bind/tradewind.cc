@@ -233,6 +233,7 @@ int tw_open(const tw_setting* settings, size_t count, const tw_model* model, con
       return misuse("training.fragments: expected 1 with tw_calls.update, which gets the mean of all values");
     if (const Status fits = adapt(read.value(), given.value()); !fits) return misuse(fits.error().message);
     *peer = new tw_peer{std::move(given).value(), callbacks, std::move(read).value()};
+    tw::host::take_tapped_signals();  // a run before this one was over when they came
     return int{TW_OK};
   });
 }
@@ -430,7 +431,7 @@ int tw_signal(tw_peer* peer, int signal) {
 
 int tw_heed(tw_peer* peer, int signal) {
   return guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (peer == nullptr) return misuse("a null pointer");
     if (!notice_of(signal)) return misuse(not_a_notice(signal));
     tw::host::tap_signal(signal);
     return int{TW_OK};

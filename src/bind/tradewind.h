@@ -231,9 +231,9 @@ TW_API void tw_free(char* text);
 TW_API int tw_leave(tw_peer* peer, int at_once);
 
 /* A signal arrived at the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the
- * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed: the peer
- * learns of this signal by itself, also while the program is inside one long call, and the present handler is
- * called after that (its tw_signal has no effect). A handler that is set later replaces both. */
+ * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed, best
+ * before tw_start: the peer learns of this signal by itself, also in a long call of the program, and the
+ * present handler is called after that (its tw_signal has no effect). A handler set later replaces both. */
 TW_API int tw_signal(tw_peer* peer, int signal);
 TW_API int tw_heed(tw_peer* peer, int signal);
 

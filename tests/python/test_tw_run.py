@@ -87,8 +87,6 @@ def test_the_leader_chooses_the_samples_of_each_round(tmp_path, mode):
     for number in range(1, 30):
         assert commits[number]["next_batch"] == commits[number + 1]["batch"] <= 512
     assert commits[30]["batch"] >= 16, "two peers that compute 8 samples at once"
-    if mode == "sync":  # computing hides what little there is to average here
-        assert len({commit["batch"] for commit in commits.values()}) > 1
     batches = sum(commit["batch"] for commit in commits.values())
     report = json.loads(subprocess.check_output([PROGRAM, "report", "--json", str(tmp_path / "out")]))
     assert report["identical"] and report["samples"] + report["samples_carried"] == batches

@@ -147,10 +147,10 @@ static void print_line(const float* w) {
 static int train(tw_peer* peer, const struct options* o) {
   const tw_tensor initial[2] = {{NULL, kInputs + 1, TW_FLOAT32, 0},
                                 {NULL, o->values - kInputs - 1, TW_FLOAT32, 0}};
-  int status = tw_start(peer, initial, 2);
-  if (status != TW_OK) return status;
   for (const int* number = (const int[]){SIGINT, SIGTERM, SIGUSR1, SIGUSR2, 0}; *number != 0; ++number)
     tw_heed(peer, *number);
+  int status = tw_start(peer, initial, 2);
+  if (status != TW_OK) return status;
   float *parameters = NULL, *const gradient = calloc(o->values, sizeof(float));
   int64_t* const samples = calloc(o->batch, sizeof(int64_t));
   uint64_t values = 0;

@@ -31,12 +31,44 @@ struct ChildStart {
   int output = -1;
 };
 
+/// All signals of this thread, which nothing interrupts meanwhile.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+
+  ~HeldSignals() { let_go(); }
+
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  void let_go() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+/// As exec does it: a handler of this program would swallow what comes to the child before that.
+void forget_handlers() {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+
+    if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(signal, &action, nullptr);
+  }
+  for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_DFL);
+}
+
 /// Between fork and exec: async-signal-safe calls alone, because libraries have threads that are not copied.
 [[noreturn]] void become(const ChildStart& start, char* const* arguments, char* const* environment,
                          pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before the line above
-  for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_DFL);
   setpgid(0, 0);
   if (start.input >= 0) dup2(start.input, STDIN_FILENO);
   dup2(start.output, STDOUT_FILENO);
@@ -77,8 +109,13 @@ Result<pid_t> start_process(ChildStart start) {
   std::vector<std::string> variables = environment_with(start.environment);
   const std::vector<char*> argv = pointers_to(start.words), envp = pointers_to(variables);
   const pid_t parent = getpid();
+  const HeldSignals held;
   const pid_t pid = fork();
-  if (pid == 0) become(start, argv.data(), envp.data(), parent);
+  if (pid == 0) {
+    forget_handlers();
+    held.let_go();
+    become(start, argv.data(), envp.data(), parent);
+  }
   if (pid > 0) return pid;
   return Error{fmt::format("cannot start another process: {}", std::strerror(errno))};
 }

@@ -125,6 +125,9 @@ class Checker {
 
   virtual void on_event(PeerId, const world::Event&) {}  ///< a line of the event log of this peer
 
+  /// A line of the second process under this id. Nothing else is said of that one.
+  virtual void on_twin_event(PeerId, const world::Event&) {}
+
   /// Bytes that this peer's process gave to its links so far, by the site of the receivers; comes before an
   /// event with these numbers.
   virtual void on_traffic(PeerId, const std::map<std::string, std::uint64_t>&) {}

@@ -237,12 +237,16 @@ void CheapPreemption::on_look(const Survivor& survivor) {
   });
 }
 
+// With overlap a peer that misses a decision has leases of the next round.
+void CheapPreemption::note_missed(PeerId writer, const world::Event& event) {
+  if (rules_.overlaps() && event.phase == Phase::restore) missed_.insert({writer, event.round});
+}
+
 void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   // Left out because of what it sent: nothing is taken from it, and that is right.
   const bool judged = event.phase == Phase::lost && event.cause == world::Cause::verdict;
   if (judged && event.peer) gone_.insert(*event.peer);
-  // With overlap a peer that misses a decision has leases of the next round.
-  if (rules_.overlaps() && event.phase == Phase::restore) missed_.insert({writer, event.round});
+  note_missed(writer, event);
   if (event.phase != Phase::reissue || !event.peer) return;
   const PeerId payer = *event.peer;
   const bool noticed = std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {

@@ -82,6 +82,9 @@ class CheapPreemption final : public Checker {
   CheapPreemption(const Rules& rules, const Ledger& ledger) : Checker("I9"), rules_(rules), ledger_(ledger) {}
 
   void on_event(PeerId writer, const world::Event& event) override;
+
+  void on_twin_event(PeerId writer, const world::Event& event) override { note_missed(writer, event); }
+
   void on_strike(const Strike& strike) override;
   void on_calm(Instant at) override;
   void on_look(const Survivor& survivor) override;
@@ -95,6 +98,7 @@ class CheapPreemption final : public Checker {
 
   bool disturbed(Instant at) const;
   void mark_struck_round();
+  void note_missed(PeerId writer, const world::Event& event);
 
   Rules rules_;
   const Ledger& ledger_;

@@ -180,6 +180,19 @@ TEST(I9, accepts_what_is_given_out_again_of_a_victim_and_fires_when_another_pays
             std::string::npos);
 }
 
+TEST(I9, knows_that_one_of_two_processes_of_an_id_missed_a_decision) {
+  Rules rules = kRules;
+  rules.mode = train::Mode::delayed;
+  const auto verdict = [&](Round missed) {
+    Preempted j(rules);
+    j.checker.on_twin_event(kBob, {j.at(1), Phase::restore, missed});
+    j.checker.on_event(kAnn, reissue(2, kBob, 3));
+    return j.story.verdict();
+  };
+  EXPECT_EQ(verdict(2), "");
+  EXPECT_NE(verdict(1), "");
+}
+
 TEST(I9, is_silent_about_the_round_in_which_something_else_struck_however_long_it_takes) {
   Preempted j;
   j.commit(kAnn, j.story.genesis());

@@ -108,6 +108,10 @@ void ExactSamples::on_event(PeerId peer, const world::Event& event) {
       violated(fmt::format("round {}: peer {} skipped sample {}, which is not broken", event.round,
                            peer.value, sample));
   }
+  note_left(event);
+}
+
+void ExactSamples::note_left(const world::Event& event) {
   const bool left = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "next_round"; });
   if (event.phase == world::Phase::reissue && left)
     left_[event.round].add(ranges_in(event.why).value_or(RangeSet{}));

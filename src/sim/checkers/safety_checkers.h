@@ -59,10 +59,14 @@ class ExactSamples final : public Checker {
   ExactSamples(const Rules& rules, const Ledger& ledger) : Checker("I3"), rules_(rules), ledger_(ledger) {}
 
   void on_event(PeerId peer, const world::Event& event) override;
+
+  void on_twin_event(PeerId, const world::Event& event) override { note_left(event); }
+
   void on_commit(const Sighting& sighting) override;
   void on_end(std::span<const Survivor> survivors) override;
 
  private:
+  void note_left(const world::Event& event);
   void judge_batch(const wire::Record& record);
   void judge_skipped(const Sighting& sighting);
 

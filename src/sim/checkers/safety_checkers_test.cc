@@ -176,9 +176,11 @@ TEST(I3, knows_that_the_last_microbatch_may_be_short) {
 }
 
 TEST(I3, wants_what_a_round_leaves_over_at_the_head_of_the_next_one) {
-  const auto judge = [](bool carries, bool last, bool told = true) {
+  enum class Told { nobody, leader, twin };
+  const auto judge = [](bool carries, bool last, Told told = Told::leader) {
     Judged<ExactSamples> j;
-    if (told) j.checker.on_event(kAnn, kLeftToTheNext);
+    if (told == Told::leader) j.checker.on_event(kAnn, kLeftToTheNext);
+    if (told == Told::twin) j.checker.on_twin_event(kAnn, kLeftToTheNext);
     Record one = j.story.next(j.story.genesis(), {1, 1});
     one.contributors.pop_back();
     one.samples = 12;
@@ -192,7 +194,9 @@ TEST(I3, wants_what_a_round_leaves_over_at_the_head_of_the_next_one) {
   EXPECT_EQ(judge(true, false), "");
   EXPECT_NE(judge(false, false).find("should with [12-19], then 20"), std::string::npos);
   EXPECT_NE(judge(true, true).find("instead of all 5"), std::string::npos) << "there is no next one";
-  EXPECT_NE(judge(true, false, false).find("instead of all 5"), std::string::npos) << "nobody was lost";
+  EXPECT_NE(judge(true, false, Told::nobody).find("instead of all 5"), std::string::npos)
+      << "nobody was lost";
+  EXPECT_EQ(judge(true, false, Told::twin), "") << "a second process of its id leads";
 }
 
 TEST(I3, wants_skipped_samples_to_be_broken_and_told_by_their_peer_and_used) {

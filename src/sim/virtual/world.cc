@@ -14,7 +14,6 @@ namespace tw::sim {
 namespace {
 
 constexpr Duration kLookInterval = std::chrono::milliseconds(200);
-const VirtualEvents::Watch kNoTap = [](PeerId, const world::Event&) {};
 constexpr std::uint64_t kMostPeers = 10000;
 
 // Arbitrary order, so that nothing can lean on ids that grow with age; the last digits count.
@@ -114,7 +113,7 @@ struct World::Node {
         compute(process, pace_of(made), mix(world.options_.seed, 2 * id.value)),
         disk(process, Pace{.least = std::chrono::milliseconds(1)},
              mix(world.options_.seed, 2 * id.value + 1)),
-        events(id, world.history_, played == Part::twin ? kNoTap : world.tap_),
+        events(id, world.history_, played == Part::twin ? world.twin_tap_ : world.tap_),
         trainer(model_of(world.options_, world.stores_, id)),
         witness(world, id) {}
 
@@ -148,6 +147,9 @@ World::World(const WorldOptions& options)
       paths_(scheduler_, history_, mix(options.seed, 2)),
       referee_(rules_of(options), options.checkers),
       tap_([this](PeerId peer, const world::Event& event) { on_event(peer, event); }),
+      twin_tap_([this](PeerId peer, const world::Event& event) {
+        referee_.tell([&](Checker& checker) { checker.on_twin_event(peer, event); });
+      }),
       rare_(mix(options.seed, 3)) {
   paths_.network().set_bulk_scale(options.bulk_scale);
   paths_.network().tap([this](const Frame& frame) { referee_.on_sent(frame); });

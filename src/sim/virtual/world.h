@@ -183,7 +183,8 @@ class World {
   PeerPaths paths_;
   Referee referee_;
   VirtualEvents::Watch watch_;
-  VirtualEvents::Watch tap_;  ///< on_event
+  VirtualEvents::Watch tap_;       ///< on_event
+  VirtualEvents::Watch twin_tap_;  ///< Checker::on_twin_event
   RareSites rare_;
   bool calm_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;  ///< every process that ever was, by port number
