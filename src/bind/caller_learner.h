@@ -84,7 +84,7 @@ class CallerLearner final : public train::Learner {
 
   void forget_sums(Round round) override { engine_->forget_sums(round); }
 
-  void move_on(Done<Digest> done) override { engine_->move_on(std::move(done)); }
+  void move_on(Done<Unit> done) override { engine_->move_on(std::move(done)); }
 
   bool has_moved_on() const override { return engine_->has_moved_on(); }
 

@@ -96,6 +96,20 @@ def pieces(placed: Sequence[Placed], most: int) -> Iterator[Placed]:
             yield Entry(entry.name, shaped, entry.first + first * row, count * row), values
 
 
+def buckets(placed: Sequence[Placed], most: int) -> Iterator[List[Placed]]:
+    """Consecutive ones of a device, of so many values at most together; alone where one has more."""
+    bucket: List[Placed] = []
+    values = 0
+    for entry, tensor in placed:
+        if bucket and (values + entry.values > most or tensor.device != bucket[0][1].device):
+            yield bucket
+            bucket, values = [], 0
+        bucket.append((entry, tensor))
+        values += entry.values
+    if bucket:
+        yield bucket
+
+
 class Crossing:
     """Tensors on their way to the host, in buckets: one is read there while the next one crosses."""
 
@@ -108,10 +122,10 @@ class Crossing:
         """All values on the host, float32 in pieces(), valid until the next one is asked for."""
         parts = list(pieces(placed, self.BUCKET))
         yield from (one for one in parts if self._is_there(one[1]))
-        buckets = list(self._buckets([one for one in parts if not self._is_there(one[1])]))
-        self._make_room(buckets)
+        away = list(buckets([one for one in parts if not self._is_there(one[1])], self.BUCKET))
+        self._make_room(away)
         under_way: List[Tuple[List[Placed], Any]] = []
-        for number, bucket in enumerate(buckets):
+        for number, bucket in enumerate(away):
             under_way.append(self._begun(bucket, self._slots[number % 2]))
             if len(under_way) > 1:
                 yield from self._arrived(*under_way.pop(0))
@@ -122,23 +136,11 @@ class Crossing:
     def _is_there(tensor: torch.Tensor) -> bool:
         return is_readable(tensor) and tensor.dtype == torch.float32
 
-    def _make_room(self, buckets: Sequence[Sequence[Placed]]) -> None:
-        most = max((sum(entry.values for entry, _ in bucket) for bucket in buckets), default=0)
+    def _make_room(self, away: Sequence[Sequence[Placed]]) -> None:
+        most = max((sum(entry.values for entry, _ in bucket) for bucket in away), default=0)
         if most and (not self._slots or self._slots[0].numel() < most):
-            pinned = any(is_away(tensor) for bucket in buckets for _, tensor in bucket)
+            pinned = any(is_away(tensor) for bucket in away for _, tensor in bucket)
             self._slots = [torch.empty(most, pin_memory=pinned) for _ in range(2)]
-
-    def _buckets(self, placed: Sequence[Placed]) -> Iterator[List[Placed]]:
-        bucket: List[Placed] = []
-        values = 0
-        for entry, tensor in placed:
-            if bucket and (values + entry.values > self.BUCKET or tensor.device != bucket[0][1].device):
-                yield bucket
-                bucket, values = [], 0
-            bucket.append((entry, tensor))
-            values += entry.values
-        if bucket:
-            yield bucket
 
     @staticmethod
     def _begun(bucket: Sequence[Placed], slot: torch.Tensor) -> Tuple[List[Placed], Any]:

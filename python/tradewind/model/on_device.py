@@ -15,7 +15,7 @@ import torch
 from ..engine import abi
 from ..engine.peer import Step
 from ..errors import warn
-from .device import Placed, is_away, pieces, synchronize, upload
+from .device import Placed, buckets, is_away, pieces, synchronize, upload
 from .layout import Entry, Layout
 from .memory import view_of
 from .optimizers import EngineRule, kind_of
@@ -158,21 +158,10 @@ class _Part:
         if key not in self._buckets:
             if len(self._buckets) == self.MOST_RANGES:  # which parameters have a gradient changes from round to round
                 self._buckets.clear()
-            self._buckets[key] = list(self._cut(*key, most)) if key[0] < key[1] else []
+            first, end = key
+            mine = [(entry, held) for entry, held in zip(self.entries, self.held) if first <= entry.first < end]
+            self._buckets[key] = list(buckets(list(pieces(mine, most)), most))
         return self._buckets[key]
-
-    def _cut(self, first: int, end: int, most: int) -> Iterator[List[Placed]]:
-        mine = [(entry, held) for entry, held in zip(self.entries, self.held) if first <= entry.first < end]
-        bucket: List[Placed] = []
-        values = 0
-        for entry, held in pieces(mine, most):
-            if bucket and values + entry.values > most:
-                yield bucket
-                bucket, values = [], 0
-            bucket.append((entry, held))
-            values += entry.values
-        if bucket:
-            yield bucket
 
     def copies(self) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
         """Parameters of another dtype than the run's values, and those."""

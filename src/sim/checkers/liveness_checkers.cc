@@ -129,6 +129,7 @@ void LeaderIsReplaced::on_event(PeerId peer, const world::Event& event) {
 
 void LeaderIsReplaced::on_strike(const Strike& strike) {
   conditions_.on_strike(strike);
+  has_twin_ = has_twin_ || strike.kind == FaultKind::twin;
   const wire::Record* newest = ledger_.newest();
   const bool led = std::find(strike.victims.begin(), strike.victims.end(), leader_) != strike.victims.end();
   if (led && row_of(strike.kind).ends_process() && newest != nullptr) vacancy_ = {leader_, strike.at, newest};
@@ -141,7 +142,7 @@ void LeaderIsReplaced::on_look(const Survivor& survivor) {
   if (vacancy_ && newest != vacancy_->newest) vacancy_.reset();
   if (!vacancy_) return;
   const Instant since = conditions_.undisturbed_since(vacancy_->since, now);
-  if (since == kNever || now - since <= limit(rules_)) return;
+  if (since == kNever || now - since <= (has_twin_ ? GoesOn::limit(rules_) : limit(rules_))) return;
   violated(fmt::format("peer {} led round {} and died; {:.1f} s later no round was committed; peer {}: {}",
                        vacancy_->leader.value, vacancy_->newest->round + 1, to_seconds(now - since),
                        survivor.peer.value, wait_of(survivor)));

@@ -89,7 +89,8 @@ class JoinersGetIn final : public Checker {
 };
 
 /// L4: after the death of the leader the next round commits without intervention, within the detection limit
-/// and three rounds' time.
+/// and three rounds' time; where two processes have one id, which may have half of its links each, within the
+/// time that L1 allows.
 class LeaderIsReplaced final : public Checker {
  public:
   LeaderIsReplaced(const Rules& rules, const Ledger& ledger)
@@ -114,7 +115,8 @@ class LeaderIsReplaced final : public Checker {
   Rules rules_;
   const Ledger& ledger_;
   Conditions conditions_;
-  PeerId leader_;  ///< the last that took the lead
+  PeerId leader_;          ///< the last that took the lead
+  bool has_twin_ = false;  ///< some id has two processes
   std::optional<Vacancy> vacancy_;
 };
 

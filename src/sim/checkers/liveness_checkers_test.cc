@@ -207,6 +207,18 @@ TEST(L4, fires_when_nobody_takes_the_place_of_a_dead_leader) {
   EXPECT_NE(j.story.verdict().find("peer 11 led round 1 and died"), std::string::npos);
 }
 
+TEST(L4, allows_more_time_where_an_id_has_two_processes) {
+  WithoutLeader j;
+  const double longer_s = to_seconds(GoesOn::limit(timed()));
+  j.checker.on_strike({FaultKind::twin, {kEve}, j.at(1)});
+  j.checker.on_calm(j.at(2));
+  j.checker.on_strike({FaultKind::preempt_0s, {kAnn}, j.at(20)});
+  j.look({kBob, kEve}, 20, 20 + longer_s);
+  EXPECT_EQ(j.story.verdict(), "");
+  j.look({kBob, kEve}, 20 + longer_s, 22 + longer_s);
+  EXPECT_NE(j.story.verdict(), "");
+}
+
 TEST(L4, is_silent_when_the_round_commits_and_while_another_fault_goes_on) {
   WithoutLeader j;
   j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});

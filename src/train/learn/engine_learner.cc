@@ -74,9 +74,12 @@ void EngineLearner::forget_sums(Round round) {
   compute_.submit(task_of<Unit>(run, [](Unit, Duration) {}));
 }
 
-void EngineLearner::move_on(Done<Digest> done) {
-  const auto run = [state = state_] { return state->move_on(); };
-  compute_.submit(task_of<Digest>(run, std::move(done)));
+void EngineLearner::move_on(Done<Unit> done) {
+  const auto run = [state = state_] {
+    state->move_on();
+    return Unit{};
+  };
+  compute_.submit(task_of<Unit>(run, std::move(done)));
 }
 
 // Where updates are late, nobody waits for the losses of a round before this fragment's next turn.

@@ -48,7 +48,7 @@ class EngineLearner final : public Learner {
 
   void collect(Round round, Done<Unit> done) override;
   void forget_sums(Round round) override;
-  void move_on(Done<Digest> done) override;
+  void move_on(Done<Unit> done) override;
 
   bool has_moved_on() const override { return state_->has_moved_on(); }
 

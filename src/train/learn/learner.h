@@ -91,8 +91,8 @@ class Learner {
   /// state is that after this round.
   virtual void forget_sums(Round round) = 0;
 
-  /// With overlap: the update that is late, if there is one. Result: the digest of the parameters.
-  virtual void move_on(Done<Digest> done) = 0;
+  /// With overlap: the update that is late, if there is one.
+  virtual void move_on(Done<Unit> done) = 0;
 
   /// The state is beyond that after its record: move_on() came, or a state that others had moved on was
   /// restored.

@@ -125,6 +125,7 @@ TrainState::TrainState(Model& model, const RunOptions& run, average::Fragments f
       optimizer_(optimizer ? std::move(optimizer)
                            : make_optimizer({one_group(run.optimizer, model.tensor_sizes())}, run.clip_norm)),
       hooks_(std::move(hooks)),
+      digest_(run, parameters_, {hooks_.threads, hooks_.about_to_digest}),
       feedback_(run, fragments_, hooks_.threads),
       late_(run.overlaps() ? encoded_bytes(codec_of_mean(run.codec), fragments_.largest()) : 0) {
   TW_CHECK(fragments_.length() == parameters_.size());
@@ -136,16 +137,13 @@ std::unique_lock<std::shared_mutex> TrainState::change() {
   return alone;
 }
 
-Digest TrainState::digest() { return digest_.of(parameters_, hooks_.threads); }
-
 Digest TrainState::initialise() {
   collect();
   const auto alone = change();
   model_.initial_parameters(parameters_);
   late_.drop();
   if (hooks_.changed) hooks_.changed(0, true);
-  digest_.changed();
-  return now_ = digest();
+  return digest_.begin();
 }
 
 // The model has one sum, so what it has goes to its slot before work for another one, or before that slot
@@ -208,17 +206,8 @@ Digest TrainState::apply(const wire::Record& record, std::span<const Blob> mean)
                                               : std::vector<GroupStep>{{.learning_rate = run_.learning_rate}};
   const auto alone = change();
   optimizer_->apply(parameters_, {mean.size(), decoded, record.samples}, round, settings);
-  digest_.changed(place, geometry.length);
   if (hooks_.changed) hooks_.changed(round, false);
-  return now_ = digest_after(record);
-}
-
-// All peers have the same record, and so its digest; whose parameters differ is seen when they are compared.
-Digest TrainState::digest_after(const wire::Record& updated) {
-  is_compared_ = run_.compares_parameters(updated);
-  if (!is_compared_) return digest_of(updated);
-  if (hooks_.about_to_digest) hooks_.about_to_digest();
-  return digest();
+  return digest_.updated(record, place, geometry.length);
 }
 
 Digest TrainState::take(const wire::Record& record, std::span<const Blob> mean) {
@@ -239,7 +228,7 @@ std::vector<Blob> TrainState::late_mean() const {
 }
 
 Digest TrainState::move_on() {
-  const Digest before = now_;
+  const Digest before = digest_.now();
   if (!late_.waits()) return before;
   const Digest parameters = apply(late_.record(), late_mean());
   const auto alone = change();
@@ -307,7 +296,7 @@ void TrainState::write_out() {
   const std::unique_lock alone(still_);
   hooks_.about_to_copy();
   written_ = version_.load();
-  written_digest_ = is_compared_ ? now_ : digest_of_parameters(parameters_, hooks_.threads);
+  digest_.write_out();
 }
 
 sync::StateImage TrainState::freeze(const wire::Record& record, std::uint64_t chunk_bytes) {
@@ -330,7 +319,7 @@ std::optional<sync::StateImage> TrainState::freeze(const wire::Record& record, s
   const std::shared_lock with_readers(still_);
   if (version != version_ || !copies_beside()) return std::nullopt;
   sync::StateImage image = copy(record, chunk_bytes);
-  if (!hooks_.about_to_copy || image.parameters == written_digest_) return image;
+  if (!hooks_.about_to_copy || digest_.is_written(image.parameters)) return image;
   write_again();  // a busy program has other values there, such as averaged ones to evaluate
   return std::nullopt;
 }
@@ -340,24 +329,13 @@ Digest TrainState::settle(const wire::Record& anew) {
   if (moved_on_) alone = change();
   moved_on_ = false;
   late_.loaded(anew);
-  is_compared_ = is_compared_ && compares_after(anew);
-  if (!is_compared_) now_ = stand_in_after(anew);
-  return now_;
-}
-
-// With a mean that waits, the last update was that of the record before.
-bool TrainState::compares_after(const wire::Record& record) const {
-  return late_.waits() ? run_.compares_parameters(record.round - 1) : run_.compares_parameters(record);
-}
-
-Digest TrainState::stand_in_after(const wire::Record& record) const {
-  return late_.waits() ? record.parent : digest_of(record);
+  return digest_.settle(anew, late_.waits());
 }
 
 Result<Digest> TrainState::restore(const sync::StateImage& image) {
   collect();
   const auto alone = change();
-  digest_.changed();
+  digest_.lost();
   TW_TRY(thaw(image, frozen_parts()));
   late_.loaded(image.record);
   moved_on_ = late_.is_applied();
@@ -365,9 +343,8 @@ Result<Digest> TrainState::restore(const sync::StateImage& image) {
   feedback_.drop();
   forget_sums();  // over other parameters they are worth nothing now
   if (hooks_.changed) hooks_.changed(image.record.round, true);
-  is_compared_ = compares_after(image.record);
-  now_ = is_compared_ ? image.parameters : stand_in_after(image.record);
-  return moved_on_ ? late_.before() : now_;
+  const Digest& now = digest_.restored(image.record, late_.waits(), image.parameters);
+  return moved_on_ ? late_.before() : now;
 }
 
 void TrainState::forget_sums() {

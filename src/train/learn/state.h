@@ -21,6 +21,7 @@
 #include "base/range_set.h"
 #include "base/result.h"
 #include "sync/image.h"
+#include "train/learn/compared_digest.h"
 #include "train/learn/error_feedback.h"
 #include "train/learn/model.h"
 #include "train/learn/optimizer.h"
@@ -212,10 +213,6 @@ class TrainState {
  private:
   std::span<float> open(Round round, GradientSlot& slot);
   std::unique_lock<std::shared_mutex> change();
-  Digest digest();
-  Digest digest_after(const wire::Record& updated);
-  bool compares_after(const wire::Record& record) const;
-  Digest stand_in_after(const wire::Record& record) const;
   std::vector<std::span<float>> frozen_parts();
   Status check_mean(const wire::Record& record, std::span<const Blob> mean) const;
   std::vector<Blob> late_mean() const;
@@ -231,13 +228,10 @@ class TrainState {
   std::atomic<std::uint64_t> version_ = 0;
   static constexpr std::uint64_t kNeverWritten = ~std::uint64_t{0};
   std::atomic<std::uint64_t> written_ = kNeverWritten;  ///< version whose vectors the program has written
-  Digest written_digest_;                               ///< of the parameters then
   PagedFloats parameters_;
-  ParameterDigest digest_;
-  Digest now_;               ///< of the parameters as they are now
-  bool is_compared_ = true;  ///< it is their own, not that of a record
   std::unique_ptr<Optimizer> optimizer_;
   StateHooks hooks_;
+  ComparedDigest digest_;  ///< of the parameters as they are now
   // both threads look them up; their number is fixed
   std::array<std::array<GradientSlot, wire::kLeaseSlots>, 2> slots_;
   GradientSlot* uncollected_ = nullptr;       ///< the model has a part of its sum

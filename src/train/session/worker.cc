@@ -111,7 +111,7 @@ void Worker::add(const WorkDone& did, Duration took, Done& done) const {
 void Worker::move_on() {
   moves_on_ = true;
   const Wait what{.kind = Wait::Kind::applying, .round = round_ - std::min<Round>(round_, 1)};
-  learner_->move_on(queued<Digest>(State::moving_on, what, [](const Digest&, Duration) {}));
+  learner_->move_on(queued<Unit>(State::moving_on, what, [](Unit, Duration) {}));
 }
 
 Digest Worker::settle(const wire::Record& anew) {
