@@ -139,7 +139,7 @@ function fillRow(row, peer, view) {
     null,
     null,
     peer.site || "–",
-    peer.hardware || "–",
+    hardwareOf(peer),
     count(peer.round),
     gone ? "–" : three(peer.samples_per_s),
     count(peer.samples),
@@ -149,6 +149,14 @@ function fillRow(row, peer, view) {
   ];
   texts.forEach((text, i) => text !== null && setText(row.cells_[i], text));
   setAttribute(row.cells_.at(-1), "title", texts.at(-1) || null);
+}
+
+function hardwareOf(peer) {
+  const { hardware, gpu } = peer;
+  if (!gpu || isGone(peer)) return hardware || "–";
+  const busy = gpu.busy == null ? "" : `${Math.round(100 * gpu.busy)} % busy, `;
+  const memory = `${bytes(gpu.memory)} of ${bytes(gpu.memory_total)}`;
+  return `${hardware || "GPU"}: ${busy}${memory}`;
 }
 
 function ageOf(peer, now_s) {

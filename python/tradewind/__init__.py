@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .engine.checkpoint import Checkpoint, load_checkpoint
     from .launch import launch_local
     from .loop.styles import Optimizer, Summary
-    from .model.optimizers import Lamb
+    from .model.lamb import Lamb
     from .run import Run, join
 
 __all__ = [
@@ -59,7 +59,7 @@ __all__ = [
 # without PyTorch.
 _NEEDS_TORCH = {
     "Checkpoint": ".engine.checkpoint",
-    "Lamb": ".model.optimizers",
+    "Lamb": ".model.lamb",
     "Optimizer": ".loop.styles",
     "Run": ".run",
     "Summary": ".loop.styles",

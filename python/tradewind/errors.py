@@ -9,8 +9,9 @@ import operator
 import os
 import sys
 import warnings
+from contextlib import suppress
 from types import FrameType
-from typing import Any, Tuple
+from typing import Any, Mapping, Tuple
 
 NEEDS_TORCH = "needs PyTorch 1.11 or newer, which is not installed: pip install torch"
 NEEDS_NEWER_TORCH = "needs PyTorch 1.11 or newer; {} is installed: pip install --upgrade torch"
@@ -63,6 +64,23 @@ def whole(what: str, value: Any, least: int = 1) -> int:
     if found is None or found < least:
         raise MisuseError(f"{what}={value!r}: expected a whole number from {least}.")
     return found
+
+
+def described(value: Any) -> str:
+    """What an error says that it found: "a dict of 2", "a Tensor of shape [8]", or the value."""
+    kind = type(value).__name__
+    if hasattr(value, "shape"):
+        return f"a {kind} of shape {list(value.shape)}"
+    return f"a {kind} of {len(value)}" if isinstance(value, (Mapping, list, tuple)) else f"{value!r:.80}"
+
+
+def number(what: str, value: Any, meaning: str) -> float:
+    """An argument that is one number of any kind, or a tensor of one element. MisuseError: it is none."""
+    is_tensor = hasattr(value, "numel")
+    if not is_tensor or value.numel() == 1:
+        with suppress(TypeError, ValueError):
+            return float(value.item() if is_tensor else value)
+    raise MisuseError(f"{what} is {described(value)}: expected one number, {meaning}.")
 
 
 _HERE = os.path.dirname(__file__) + os.sep

@@ -17,7 +17,8 @@ from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summar
 from .model.layout import Modules
 from .model.local import trained_of
 from .model.schedule import RoundScheduler, SchedulerLike
-from .model.trained import Begun, Trained, TrainedOptions
+from .model.options import TrainedOptions
+from .model.trained import Begun, Trained
 
 # Of run.fit(), where neither an argument nor a DataLoader says.
 _BATCH_SIZE = 32
@@ -107,22 +108,17 @@ class Run:
         self._before_start("run.extra_state()").extra.add(save, load, after_round)
 
     def state_dict(self) -> Dict[str, Any]:
-        """round, samples, and the optimizer's state_dict(): for torch.save(); the run itself keeps
-        checkpoints.
+        """round, samples, the optimizer's state_dict(), and the state of the schedulers: for torch.save(); the run itself
+        keeps checkpoints.
         """
-        return {
-            "round": self.round,
-            "samples": self.samples,
-            "optimizer": self._life.trained.optimizer.state_dict(),
-        }
+        return {"round": self.round, "samples": self.samples, **self._life.trained.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what state_dict() gave, before the start: the optimizer's state, and the rounds and samples
-        that were done, which count for `rounds`. Peers that join take all of it from the run.
+        """Goes on from what state_dict() gave, before the start: the state of optimizer and schedulers, and the rounds
+        and samples that were done, which count for `rounds`. Peers that join take all of it from the run.
         """
-        trained = self._before_start("run.load_state_dict()")
-        trained.optimizer.load_state_dict(state["optimizer"])
-        trained.begun = Begun(int(state["round"]), int(state["samples"]))
+        begun = Begun(int(state["round"]), int(state["samples"]))
+        self._before_start("run.load_state_dict()").load_state_dict(state, begun)
 
     def _before_start(self, call: str) -> Trained:
         """What is trained. MisuseError: nothing yet, or the run has started."""
@@ -162,7 +158,7 @@ class Run:
 
     def fit(
         self,
-        model: torch.nn.Module,
+        model: Modules,
         loss: BatchLoss,
         dataset: Any,
         optimizer: torch.optim.Optimizer,

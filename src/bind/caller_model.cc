@@ -222,6 +222,12 @@ std::string fault_of_counts(const CallerModel& model) {
                      counted);
 }
 
+/// As the program counts its groups: without that of the counts.
+std::size_t number_of(const std::vector<tw_group>& groups, std::size_t group) {
+  const bool has_counts = groups.front().kind == TW_UPDATES;
+  return has_counts && group > 0 ? group - 1 : group;
+}
+
 // Makes a rule of each group.
 Status read_groups(CallerModel& model) {
   std::size_t next = 0;
@@ -229,10 +235,10 @@ Status read_groups(CallerModel& model) {
   for (std::size_t g = 0; g < model.groups.size(); ++g) {
     const tw_group& group = model.groups[g];
     if (const std::string fault = fault_of(group); !fault.empty())
-      return Error{fmt::format("group {}: {}", g, fault)};
+      return Error{fmt::format("group {}: {}", number_of(model.groups, g), fault)};
     if (group.tensors > model.tensor_sizes.size() - next)
-      return Error{fmt::format("group {}: {} tensors, while {} are left", g, group.tensors,
-                               model.tensor_sizes.size() - next)};
+      return Error{fmt::format("group {}: {} tensors, while {} are left", number_of(model.groups, g),
+                               group.tensors, model.tensor_sizes.size() - next)};
     if (averages && !is_average(group))
       return Error{fmt::format("group {}: groups of running statistics come last", g)};
     averages = is_average(group);
@@ -400,7 +406,8 @@ train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks,
     const std::vector<tw_group> now = callbacks.settings(round, wanted, groups);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (groups[g].momentum == 0 && now[g].momentum != 0)
-        throw std::runtime_error(fmt::format("group {}: momentum cannot begin after the start", g));
+        throw std::runtime_error(
+            fmt::format("group {}: momentum cannot begin after the start", number_of(groups, g)));
       steps.push_back(step_of(now[g], groups[g].momentum != 0));
     }
     return steps;

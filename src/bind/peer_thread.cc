@@ -22,6 +22,7 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(10);
 constexpr std::size_t kMostEvents = 4096;
+constexpr auto kRefreshWithin = std::chrono::seconds(1);
 
 std::optional<double> number_of(const world::Event& event, std::string_view name) {
   for (const auto& [key, value] : event.numbers) {
@@ -141,6 +142,7 @@ void PeerThread::run() {
     say_end();
     const std::string ended = peer_->view().ended;
     const std::lock_guard lock(mutex_);
+    shared_.is_last = true;
     if (failure_.empty() && !ended.empty()) shared_.narrator.say(ended);
   }
   if (address) {
@@ -156,6 +158,11 @@ void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->unsaved().emp
 void PeerThread::look() {
   for (const int signal : host::take_tapped_signals())
     if (const auto notice = notice_of(signal)) peer_->take(*notice);
+  refresh();
+  if (peer_->ending() == train::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+}
+
+void PeerThread::refresh() {
   const bool stands = peer_->ending() == train::Ending::none && !peer_->pass_barrier();
   View view{.session = peer_->view(),
             .self = peer_->options().session.self,
@@ -178,8 +185,9 @@ void PeerThread::look() {
     const std::lock_guard lock(mutex_);
     view.granularity = shared_.view.granularity;
     shared_.view = std::move(view);
+    shared_.seen = shared_.changes;
   }
-  if (peer_->ending() == train::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+  refreshed_.notify_all();
 }
 
 void PeerThread::emit(const world::Event& event) {
@@ -189,6 +197,10 @@ void PeerThread::emit(const world::Event& event) {
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
   if (event.phase == world::Phase::warn) shared_.warnings.push_back(event.why);
   shared_.narrator.take(event);
+  if (event.phase == world::Phase::apply || event.phase == world::Phase::restore) {
+    ++shared_.changes;
+    loop_.post([this] { refresh(); });
+  }
   if (event.phase != world::Phase::commit) return;
   const auto calculation = number_of(event, "calc_s"), communication = number_of(event, "comm_s");
   if (calculation && communication && *communication > 0)
@@ -196,7 +208,9 @@ void PeerThread::emit(const world::Event& event) {
 }
 
 View PeerThread::view() const {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  refreshed_.wait_for(lock, kRefreshWithin,
+                      [this] { return shared_.is_last || shared_.seen == shared_.changes; });
   return shared_.view;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <future>
@@ -73,6 +74,8 @@ class PeerThread final : public world::EventSink {
   const average::Fragments& fragments() const { return state_->fragments(); }
 
   // ---- any thread
+  /// With all that the round changed of which the program has heard. Waits for the loop thread, a second at
+  /// most, and has what was known before where that is busy for longer.
   View view() const;
   /// Lines of JSON, since the last call.
   std::string take_events();
@@ -90,6 +93,9 @@ class PeerThread final : public world::EventSink {
  private:
   struct Shared {
     View view;
+    std::uint64_t changes = 0;             ///< events that change the view
+    std::uint64_t seen = 0;                ///< of them, in the view
+    bool is_last = false;                  ///< no other view comes
     std::deque<monitor::LogEntry> events;  ///< their text is made only for those who ask
     std::vector<std::string> warnings{};
     std::vector<Evaluation> evaluations{};
@@ -101,6 +107,7 @@ class PeerThread final : public world::EventSink {
   void say_end();
   void write_evaluations();
   void look();
+  void refresh();
   void post(std::function<void(peer::Peer&)> call);
 
   Plan plan_;
@@ -118,6 +125,7 @@ class PeerThread final : public world::EventSink {
   bool over_ = false;                ///< the thread has ended, and was joined
   std::atomic<bool> ended_ = false;  ///< it touches nothing any more
   mutable std::mutex mutex_;
+  mutable std::condition_variable refreshed_;
   Shared shared_;  // guarded by mutex_
   std::thread thread_;
 };

@@ -127,6 +127,8 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
   for (const auto& [key, value] : all) {
     if (key == "run_file") {
       file = value;
+    } else if (key == "gpu" || key == "gpu_uuid") {
+      (key == "gpu" ? settings.gpu : settings.gpu_uuid) = value;
     } else if (const auto taken = of_the_program.take(key, value); !taken) {
       return taken.error();
     } else if (taken.value()) {

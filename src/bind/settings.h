@@ -21,11 +21,12 @@ struct Settings {
   std::vector<std::string> warnings{};  ///< for the user
   std::uint64_t grain = 1;    ///< samples that the program computes at once, at the beginning; 0: not known
   std::uint64_t threads = 1;  ///< for sums, updates and digests, at most
+  std::string gpu{}, gpu_uuid{};  ///< peer::Options
 };
 
-/// Keys of the run file, of a peer's links, "run_file", "grain", "threads" and "begun"; what is not given
-/// comes from TRADEWIND_* of the environment, where `tw run` puts its options. The error is one message that
-/// names the key in the program's spelling.
+/// Keys of the run file, of a peer's links, "run_file", "grain", "threads", "begun", "gpu" and "gpu_uuid";
+/// what is not given comes from TRADEWIND_* of the environment, where `tw run` puts its options. The error is
+/// one message that names the key in the program's spelling.
 Result<Settings> read_settings(std::span<const tw_setting> given);
 
 /// Adds what the model says of the run; an error names a setting that does not fit it.

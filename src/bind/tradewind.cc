@@ -175,6 +175,8 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
   links.value().session.averaging.threads = peer.settings.threads;
+  links.value().gpu = peer.settings.gpu;
+  links.value().gpu_uuid = peer.settings.gpu_uuid;
   std::ranges::copy(peer.settings.warnings, std::back_inserter(links.value().warnings));
   tw::host::keep_freed_memory();
   peer::look_at_past(links.value(), peer.model.parameters());

@@ -346,7 +346,8 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
 
 TEST(Tradewind, logs_how_long_the_program_waited_for_data) {
   const host::TemporaryFolder folder;
-  Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "2"}, {"id", "1"}, {"out", folder.path()}});
+  Program program(
+      Pairs{{"listen", "127.0.0.1:0"}, {"grain", "2"}, {"id", "1"}, {"out", folder.path()}, {"gpu", "T4"}});
   ASSERT_EQ(TW_OK, program.open());
   EXPECT_EQ(TW_MISUSE, tw_waited(program.peer, 1)) << "it has not started";
   ASSERT_EQ(TW_OK, program.start(3)) << error();
@@ -363,7 +364,7 @@ TEST(Tradewind, logs_how_long_the_program_waited_for_data) {
   }
   const Result<std::string> log = read_text_file(folder.path() + "/events-1.jsonl");
   ASSERT_TRUE(log.ok());
-  EXPECT_NE(std::string::npos, log.value().find("\"data_s\":")) << log.value();
+  EXPECT_THAT(log.value(), ::testing::AllOf(HasSubstr("\"data_s\":"), HasSubstr(", T4\"")));
   EXPECT_EQ(std::string::npos, log.value().find("\"data_s\":0.0,")) << log.value();
 }
 

@@ -89,6 +89,7 @@ std::string hardware_words(const std::string& processor, const std::vector<launc
   if (used.empty()) return processor;
   const std::string gpus =
       used.size() == 1 ? used.front().name : fmt::format("{} x {}", used.size(), used.front().name);
+  if (used.size() == 1 && processor.ends_with(gpus)) return processor;  // the program said it
   return processor.empty() ? gpus : processor + "; " + gpus;
 }
 

@@ -44,6 +44,8 @@ struct Options {
   std::optional<host::WebOptions> watch;        ///< where the run is shown; nothing: nowhere
   std::string admission;              ///< how others get what lets them in: the end of a line for the user
   std::vector<std::string> warnings;  ///< of these options; the peer says them
+  std::string gpu;                    ///< on which the program computes, in words; empty: none is known
+  std::string gpu_uuid;               ///< the same, as host::GpuMeter takes it; empty: it is another's
 };
 
 /// What the catalogs say that this machine costs, in USD an hour. price: "catalog" or "catalog:TYPE"; site:

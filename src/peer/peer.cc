@@ -10,7 +10,6 @@
 #include "base/result.h"
 #include "host/http.h"
 #include "host/system/allocation.h"
-#include "host/system/cpu_time.h"
 #include "host/system/hardware.h"
 #include "host/system/machine_signs.h"
 #include "spot/sources.h"
@@ -324,16 +323,14 @@ world::Event Peer::completed(world::Event event) {
       event.numbers.emplace_back("budget_usd", *budget.usd);
       if (budget.action == train::BudgetAction::drain) event.numbers.emplace_back("budget_drains", 1);
     }
-    event.texts.emplace_back("hardware", host::hardware_words());
+    const std::string gpu = options_.gpu.empty() ? "" : ", " + options_.gpu;
+    event.texts.emplace_back("hardware", host::hardware_words() + gpu);
   }
   if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
-  event.numbers.emplace_back("cpu_s", host::cpu_seconds());
-  event.numbers.emplace_back("kernel_s", host::kernel_seconds());
-  event.numbers.emplace_back("peak_memory", host::peak_memory_bytes());
+  log_.add_use(event);
   const host::LinkBytes bytes = network_.total();
   event.numbers.emplace_back("bytes_sent", static_cast<double>(bytes.sent));
   event.numbers.emplace_back("bytes_received", static_cast<double>(bytes.received));
-  log_.add_times(event);
   if (event.phase == world::Phase::commit) add_work(view(), event);
   return event;
 }

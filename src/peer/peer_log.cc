@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "host/files_disk.h"
+#include "host/system/cpu_time.h"
 
 namespace tw::peer {
 namespace {
@@ -24,6 +25,7 @@ PeerLog::PeerLog(host::Loop& loop, Warn warn, LogUpload::Failed failed)
     : loop_(loop), warn_(std::move(warn)), failed_(std::move(failed)) {}
 
 Status PeerLog::open(const Options& options) {
+  if (!options.gpu_uuid.empty()) gpu_.emplace(options.gpu_uuid);
   if (options.out.empty()) return Unit{};
   if (Status made = host::DiskFiles().make_folder(options.out); !made) return made;
   const PeerId self = options.session.self;
@@ -46,13 +48,25 @@ void PeerLog::emit(const world::Event& event) {
   if (upload_ && is_saved && event.cause == world::Cause::none) upload_->hurry();
 }
 
-void PeerLog::add_times(world::Event& event) {
+void PeerLog::add_use(world::Event& event) {
+  event.numbers.emplace_back("cpu_s", host::cpu_seconds());
+  event.numbers.emplace_back("kernel_s", host::kernel_seconds());
+  event.numbers.emplace_back("peak_memory", host::peak_memory_bytes());
+  const std::optional<host::GpuUse> gpu = gpu_ ? gpu_->take() : std::nullopt;
+  if (gpu && gpu->busy) event.numbers.emplace_back("gpu_busy", *gpu->busy);
+  if (gpu) event.numbers.emplace_back("gpu_memory", static_cast<double>(gpu->memory));
+  if (gpu) event.numbers.emplace_back("gpu_memory_total", static_cast<double>(gpu->memory_total));
   if (const auto queued_s = queue_time_.seconds(loop_.now()))
     event.numbers.emplace_back("queued_s", *queued_s);
   event.numbers.emplace_back("disk_s", to_seconds(wrote_));
 }
 
 void PeerLog::look() {
+  if (const std::string why = gpu_ ? gpu_->take_failure() : ""; !why.empty())
+    warn_(
+        fmt::format("the use of the GPU is not shown: {}; in a container, NVIDIA_DRIVER_CAPABILITIES needs "
+                    "utility",
+                    why));
   if (log_)
     if (const auto line = watch_.line(log_->trouble())) warn_(*line);
   if (upload_) upload_->look();

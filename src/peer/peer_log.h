@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/loop.h"
+#include "host/system/gpu_meter.h"
 #include "host/system/queue_time.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/logs/log_watch.h"
@@ -27,8 +28,9 @@ class PeerLog {
 
   void emit(const world::Event& event);
 
-  /// What this process spent so far waiting for processors, and writing this log: the loop thread does it.
-  void add_times(world::Event& event);
+  /// What this process used so far: processors, and waiting for them, memory, writing this log, which the
+  /// loop thread does; and its GPU since the last call.
+  void add_use(world::Event& event);
 
   /// Call now and then.
   void look();
@@ -50,6 +52,7 @@ class PeerLog {
   Duration wrote_{};
   bool finished_ = false;
   host::QueueTime queue_time_;
+  std::optional<host::GpuMeter> gpu_;
 };
 
 }  // namespace tw::peer

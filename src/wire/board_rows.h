@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "wire/board_usage.h"
 
 /// The rows of the board of a run (monitor/board/board.h): peers tell each other theirs once a second
 /// (Status) and print them as JSON, both by fields(). Times are seconds since 1970; bytes are those of
@@ -64,24 +65,6 @@ struct BoardWait {
   bool operator==(const BoardWait&) const = default;
 };
 
-/// Resources used by a peer's processes.
-struct BoardUsage {
-  double hours = 0;
-  double cpu_s = 0;
-  std::uint64_t peak_memory = 0;  ///< bytes
-  std::uint64_t bytes_sent = 0, bytes_received = 0;
-
-  static void fields(auto& self, auto&& field) {
-    field("hours", self.hours);
-    field("cpu_s", self.cpu_s);
-    field("peak_memory", self.peak_memory);
-    field("bytes_sent", self.bytes_sent);
-    field("bytes_received", self.bytes_received);
-  }
-
-  bool operator==(const BoardUsage&) const = default;
-};
-
 struct BoardPeer {
   PeerId peer;
   std::string site;      ///< provider:region:zone; empty: not known
@@ -95,6 +78,7 @@ struct BoardPeer {
                 samples = 0;  ///< rounds that it contributed to, and its samples in them; committed
   double samples_per_s = 0;   ///< over its last rounds
   BoardUsage usage;
+  std::optional<BoardGpu> gpu;
   double up_mbit_s = 0, down_mbit_s = 0;  ///< bandwidth that transfers have shown; 0: not known
   std::string digest;                     ///< of its parameters after digest_round
   Round digest_round = 0;
@@ -116,6 +100,7 @@ struct BoardPeer {
     field("samples", self.samples);
     field("samples_per_s", self.samples_per_s);
     field("usage", self.usage);
+    field("gpu", self.gpu);
     field("up_mbit_s", self.up_mbit_s);
     field("down_mbit_s", self.down_mbit_s);
     field("digest", self.digest);

@@ -288,3 +288,44 @@ def test_tensor_data_sets_are_counted(fake_run):
     run, opt, model = begun(fake_run, target_batch_size=20)
     loader = DataLoader(TensorDataset(torch.zeros(20, 4), torch.zeros(20)), batch_size=N, shuffle=True)
     assert steps_of(run, opt, model, run.batches(loader)) == 9 and run.metrics["surplus"] == 0
+
+
+@pytest.mark.parametrize("batch_size", [None, N])
+def test_a_batch_without_samples_is_named_and_can_be_skipped(fake_run, batch_size):
+    empty, full = torch.zeros(0, 4), torch.zeros(N, 4)
+    run, opt, model = begun(fake_run, batch_size)
+    with pytest.raises(MisuseError, match=r"batch has no samples.*run\.skip\(\)"):
+        steps_of(run, opt, model, run.batches([full, empty], distinct=True))
+    run.close()
+    run, opt, model = begun(fake_run, batch_size)
+    seen = []
+    for batch in run.batches([full, empty], distinct=True):
+        seen.append(len(batch))
+        if not seen[-1]:
+            run.skip()
+            continue
+        model(batch).mean().backward()
+        opt.step()
+        opt.zero_grad()
+    assert seen == [N, 0] * 5 + [N] and run.samples == 6 * N
+
+
+def test_a_batch_that_a_collate_fn_left_without_rows_is_one_without_samples(fake_run):
+    def none_from_a_half_on(samples):
+        kept = [sample for sample in samples if sample[0, 0] < N]
+        return torch.stack(kept)[:, 0].repeat(1, 2) if kept else torch.zeros(0, 4)
+
+    run, opt, model = begun(fake_run)
+    batches = run.batches(DataLoader(Rows(2 * N), N, collate_fn=none_from_a_half_on), distinct=True)
+    with pytest.raises(MisuseError, match=r"batch has no samples.*run\.skip\(\)"):
+        steps_of(run, opt, model, batches)
+    assert run.metrics["steps"] == 1
+
+
+def test_a_batch_without_samples_counts_nothing_among_others(fake_run):
+    run, opt, model = begun(fake_run, rounds=1)
+    for at, batch in enumerate(run.batches([torch.zeros(N, 4), torch.zeros(0, 4)], distinct=True)):
+        model(batch).sum().backward()
+        if at % 2:
+            opt.step()
+    assert run.samples == 2 * N and run.metrics["surplus"] == 0

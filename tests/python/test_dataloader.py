@@ -536,7 +536,29 @@ def test_samples_that_collate_fn_leaves_out_are_told_once(fake_run):
         warnings.simplefilter("always")
         batches = trained(fake_run, DataLoader(Numbered(), batch_size=8, collate_fn=only_even))
     assert {len(batch) for batch in batches} == {4}
-    assert [str(one.message)[:43] for one in caught] == ["collate_fn made a batch of 4 of 8 samples. "]
+    assert [str(one.message)[:42] for one in caught] == ["collate_fn made 4 rows of 8 samples, and a"]
+
+
+def in_rows(rows):
+    """Packs all samples into so many rows."""
+
+    def packed(samples):
+        numbers = torch.tensor([sample[1] for sample in samples]).view(rows, -1)
+        return {"input_ids": numbers, "position_ids": numbers % 4}
+
+    return packed
+
+
+def test_samples_that_collate_fn_packs_are_not_called_left_out(fake_run):
+    for rows, said in ((1, 0), (2, 1)):
+        loader = DataLoader(Numbered(), batch_size=8, collate_fn=in_rows(rows))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            shapes = trained(fake_run, loader, lambda batch: tuple(batch["input_ids"].shape))
+        assert set(shapes) == {(rows, 8 // rows)}
+        texts = [str(one.message) for one in caught]
+        assert len(texts) == said
+        assert all("all 8 count as trained. If it left samples out" in text for text in texts)
 
 
 def test_a_batch_that_collate_fn_left_empty_counts_for_nothing(fake_run):

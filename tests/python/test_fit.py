@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Function style on the engine's double."""
 
+import pytest
 import torch
 from models import assert_equal, data, loss_of, mlp
 from torch.utils.data import TensorDataset
+from tradewind import MisuseError
 from tradewind.data.order import span_seed
 from tradewind.loop.styles import Gradients
 
@@ -114,3 +116,51 @@ def test_float16_gradients_that_overflow_are_computed_again_with_a_smaller_scale
     gradients = Half(model, loss_that_overflows, torch.optim.SGD(model.parameters(), lr=0.1), torch.float16)
     gradients.compute(data(), 1)
     assert len(seen) > 1 and all(bool(torch.isfinite(p.grad).all()) for p in model.parameters())
+
+
+def test_fit_takes_several_modules(fake_run):
+    encoder, head = mlp(1), torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(1, 1))
+    sgd = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    seen = []
+
+    def loss_of_both(models, batch):
+        return (models[1](models[0](batch[0])) - batch[1]).pow(2).mean()
+
+    def evaluate(models):
+        seen.append([module.training for one in models for module in one.modules()])
+        return 1.0
+
+    before = head[1].weight.detach().clone()
+    summary = fake_run(target_batch_size=8, rounds=3).fit(
+        [encoder, head], loss_of_both, TensorDataset(*data(8)), sgd, batch_size=8, evaluate=evaluate
+    )
+    assert summary.rounds == 3 and not torch.equal(head[1].weight, before)
+    assert len(seen) == 1 and not any(seen[0]) and encoder.training and head[0].training
+
+
+def test_fit_names_a_model_that_is_none(fake_run):
+    model = mlp()
+    text = r"run\.fit\(\): model is .*expected a torch\.nn\.Module or a list"
+    for wrong in ([model, 3], [], {"net": model}, None):
+        with pytest.raises(MisuseError, match=text):
+            fake_run(target_batch_size=8, rounds=3).fit(wrong, loss, TensorDataset(*data(8)), adamw(model))
+        fake_run.runs[-1].close()
+
+
+@pytest.mark.parametrize(
+    "found, text",
+    [
+        (lambda one: (one, 3), "a tuple of 2"),
+        (lambda one: {"loss": one}, "a dict of 1"),
+        (lambda one: None, "None"),
+        (lambda one: float(one), "[0-9.]+"),
+        (lambda one: one.expand(8), r"a Tensor of shape \[8\]"),
+    ],
+)
+def test_fit_names_a_loss_that_is_no_tensor_of_one_element(fake_run, found, text):
+    def wrong(net, batch):
+        return found(loss(net, batch))
+
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=3)
+    with pytest.raises(MisuseError, match=rf"loss\(model, batch\) returned {text}: expected a tensor of one"):
+        run.fit(model, wrong, TensorDataset(*data(8)), adamw(model), batch_size=8)

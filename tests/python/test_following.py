@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program changes in its model and optimizer, before and during a run: followed, or told by name."""
 
+import contextlib
 import copy
 import io
 import warnings
@@ -579,6 +580,29 @@ def test_settings_that_others_want_are_followed_and_told_once(fake_run):
     assert opt.param_groups[0]["lr"] == 0.0
     opt.param_groups[0]["lr"] = 0.25
     assert not told(others_want)
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_rate_that_is_not_a_number_equals_itself(fake_run, both):
+    model = torch.nn.ModuleList([torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)])
+    groups = [{"params": one.parameters()} for one in model]
+    sgd = torch.optim.SGD(groups, lr=0.5)
+    run, opt = started(fake_run, model, sgd)
+    handed = []
+    done = fake_run.engines[0].done
+    fake_run.engines[0].done = lambda gradients, work: handed.append(work.settings) or done(gradients, work)
+
+    def steps():
+        for group in opt.param_groups if both else opt.param_groups[:1]:
+            group["lr"] = float("nan")
+        for _ in range(2):
+            opt.zero_grad()
+            model[1](model[0](torch.ones(8, 2))).mean().backward()
+            with contextlib.suppress(MisuseError):
+                opt.step()
+
+    assert not [text for text in told(steps) if "lr of group" in text]
+    assert handed[0] == ('{"lr":{"all":NaN}}' if both else '{"lr":[NaN,0.5]}')
 
 
 def test_what_a_loop_sets_travels_in_few_bytes(fake_run):

@@ -27,6 +27,12 @@ def optimizer_of(kind, model):
     return torch.optim.AdamW(model.parameters(), lr=1e-2)
 
 
+def decay(model):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(0.9)
+
+
 def rank_main(rank, world, store, kind, results):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
     settings = resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"})
@@ -38,8 +44,10 @@ def rank_main(rank, world, store, kind, results):
         inner,
         scheduler=lambda o: torch.optim.lr_scheduler.StepLR(o, 2, 0.5),
         batch_size=4,
-        alias=kind != "copied",
+        alias="copied" not in kind,
     )
+    if "decays" in kind:
+        run.extra_state(dict, lambda _: None, after_round=lambda: decay(model))
     inputs, targets = data(8)
     mine = slice(rank * 4, rank * 4 + 4)
     verdicts = []
@@ -96,7 +104,7 @@ def ranks(tmp_path, kind, world=2, main=rank_main):
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("kind", ["plain", "foreign", "copied", "batchnorm"])
+@pytest.mark.parametrize("kind", ["plain", "foreign", "copied", "batchnorm", "decays", "decays copied"])
 def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
     first, second = ranks(tmp_path, kind)
     assert first[1] == second[1] == [False, True] * ROUNDS
@@ -105,7 +113,7 @@ def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
             assert torch.equal(value, second[2][name]), name
     assert first[3:5] == second[3:5] == (1e-2 / 8, ROUNDS)
     assert first[5] and not second[5]
-    if kind != "batchnorm":
+    if kind in ("plain", "foreign", "copied"):
         other = model_of(kind)
         bare = optimizer_of(kind, other)
         train(other, bare, ROUNDS, torch.optim.lr_scheduler.StepLR(bare, 2, 0.5))

@@ -2,6 +2,7 @@
 """The modes local and streaming: the loop's own optimizer steps, and what it changed is averaged."""
 
 import copy
+import warnings
 
 import loops
 import pytest
@@ -304,6 +305,50 @@ def test_one_peer_is_plain_training(mode):
             steps += 1
     assert steps == 200 and run.round == 25
     assert_close(model, plain, rtol=1e-6, atol=1e-6)
+
+
+@needs_engine
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize("mode", ["sync", "delayed", *MODES])
+def test_a_lone_peer_is_the_first_after_each_round_and_keeps_what_is_loaded_after_the_last(mode):
+    model = mlp()
+    run = tradewind.join(mode=mode, rounds=6, target_batch_size=8, insecure=True, progress="off")
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-2), batch_size=8)
+    with run:
+        seen = []
+        while not run.finished:
+            loss_of(model, *data(8)).backward()
+            if opt.step():
+                seen.append((run.is_first, run.peers))
+            opt.zero_grad()
+        best = {name: torch.full_like(value, 7) for name, value in model.state_dict().items()}
+        model.load_state_dict(best)
+    assert seen and set(seen) == {(True, 1)}
+    assert all(torch.equal(value, best[name]) for name, value in model.state_dict().items())
+
+
+@needs_engine
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("changes", [False, True])
+def test_weights_that_after_round_changes_are_told_as_dropped(mode, changes):
+    model = mlp()
+    run = tradewind.join(mode=mode, rounds=6, target_batch_size=8, insecure=True, progress="off")
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-2), batch_size=8)
+
+    def after_round():
+        if changes:
+            model[0].weight.data.fill_(7)
+
+    run.extra_state(dict, lambda _: None, after_round=after_round)
+    with run, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        while not run.finished:
+            loss_of(model, *data(8)).backward()
+            opt.step()
+            opt.zero_grad()
+    told = [str(one.message) for one in caught if "0.weight was changed in after_round=" in str(one.message)]
+    assert len(told) == int(changes)
 
 
 @needs_engine

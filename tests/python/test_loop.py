@@ -601,6 +601,8 @@ def losses_of(model, inputs, targets):
     """name: (loss, whether it is a sum over the batch)."""
     found = model(inputs)
     each = (found - targets).pow(2).squeeze(1)
+    error = found - targets
+    recon, kl = (found - inputs).pow(2).mean(0), found.exp() - found - 1
     mse, bce = torch.nn.functional.mse_loss, torch.nn.functional.binary_cross_entropy_with_logits
     return {
         "functional": (mse(found, targets, reduction="sum"), True),
@@ -614,7 +616,38 @@ def losses_of(model, inputs, targets):
         "several means": (torch.stack([each.mean(), found.mean()]).sum(), False),
         "a sum of one": (each.mean().sum(), False),
         "mean with a penalty": (each.mean() + 0.1 * sum(p.pow(2).sum() for p in model.parameters()), False),
+        "the outputs": (found.sum(), True),
+        "product of one": ((error * error).sum(), True),
+        "flattened": ((found - targets).abs().view(-1).sum(), True),
+        "dimension by dimension": ((found - targets).pow(2).sum(0).sum(), True),
+        "of means of samples": ((inputs * found).pow(2).mean(-1).sum(), True),
+        "square of a product": ((found * 2 - targets).pow(2).sum(), True),
+        "sum and sums of penalties": (mse(found, targets, reduction="sum") + penalty_of(model), True),
+        "mean over the batch, then features": ((found * inputs).pow(2).mean(0).sum(), False),
+        "variational": ((recon + kl.mean(0)).sum(), False),
+        "as many features as samples": ((found * torch.ones(8)).pow(2).mean(0).sum(), False),
+        "weighed": ((each * torch.full((8,), 1 / 8)).sum(), False),
+        "weighed by a softmax": ((each * torch.softmax(-each, 0)).sum(), False),
+        "divided inside": ((each / 8).neg().sum(), False),
+        "of other things than samples": (found.view(2, 4).pow(2).mean(1).sum(), False),
+        "mean and a distance from a start": (each.mean() + distance_of(model), False),
+        "mean and sums of penalties": (each.mean() + penalty_of(model), False),
+        "sum of the mean output": (mse(found.mean(0), targets[0], reduction="sum"), False),
     }
+
+
+def distance_of(model):
+    """L2-SP: a sum over parameters, not over samples."""
+    weight = model[0].weight
+    return torch.nn.functional.mse_loss(weight, 0 * weight.detach(), reduction="sum")
+
+
+def penalty_of(model):
+    flat = torch.cat([one.flatten() for one in model.parameters()])
+    gram = model[0].weight @ model[0].weight.t()
+    mse = torch.nn.functional.mse_loss
+    of_all = mse(flat, torch.zeros_like(flat), reduction="sum")
+    return distance_of(model) + of_all + mse(gram, torch.eye(len(gram)), reduction="sum")
 
 
 @pytest.mark.parametrize("name", losses_of(mlp(), *data(8)))
@@ -630,6 +663,40 @@ def test_a_loss_that_is_a_sum_is_noticed(fake_run, name, told):
             opt.step(loss=loss) if told else opt.step()
     texts = [str(one.message) for one in said if "is a sum over the 8 samples" in str(one.message)]
     assert len(texts) == is_sum, [str(one.message) for one in said]
+
+
+def test_a_sum_is_noticed_where_several_batches_make_a_step(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, batch_size=None)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for at, (inputs, _) in enumerate(run.batches([data(4)] * 4, distinct=True)):
+            loss = model(inputs).pow(2).sum()
+            loss.backward()
+            if at % 2:
+                opt.step()
+    assert sum("is a sum over the 8 samples" in str(one.message) for one in said) == 1
+
+
+def test_a_loss_that_is_no_number_is_named(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model, rounds=2)
+    for wrong, text in (
+        (torch.ones(8), r"a Tensor of shape \[8\]"),
+        ({"loss": torch.ones(())}, "a dict of 1"),
+        ((1.0, 2.0), "a tuple of 2"),
+        ("much", "'much'"),
+        (torch.ones(1, dtype=torch.complex64), "a Tensor of shape"),
+    ):
+        gradient(model)
+        with pytest.raises(MisuseError, match=rf"loss= is {text}.*expected one number.*loss\.mean\(\)"):
+            opt.step(loss=wrong)
+        with pytest.raises(MisuseError, match=rf"step\(\): loss= is {text}"):
+            opt.step(lambda: wrong)
+    for fine in (numpy.float32(1), torch.ones(1, 1), 2):  # the gradient in hand is still there
+        gradient(model)
+        opt.step(loss=fine)
+    assert run.finished and fake_run.engines[0].loss == 1
 
 
 def test_a_barrier_stands_between_steps(fake_run):

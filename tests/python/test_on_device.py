@@ -2,6 +2,7 @@
 """The engine's rules where the parameters are (model/on_device.py): the bits of the engine."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from conftest import needs_engine
 from models import data, loss_of, mlp
 from tradewind.engine import abi
 from tradewind.model import on_device, trained
+from tradewind.model.device import gpu_facts
 from tradewind.model.on_device import DeviceRule, has_the_bits
 
 STEPS, BATCH = 14, 8  # rounds, of which the tenth compares the parameters
@@ -182,3 +184,13 @@ def test_a_device_that_lacks_an_operation_updates_on_the_host(monkeypatch):
 
     monkeypatch.setitem(on_device._RULES, abi.TW_SGD, lacks)
     assert not has_the_bits(torch.device("cpu"))
+
+
+def test_the_engine_hears_which_gpu_it_is(monkeypatch):
+    properties = SimpleNamespace(name="Tesla T4", uuid="0a1b-2c3d")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    monkeypatch.setattr(torch.version, "cuda", "12.4")
+    assert gpu_facts(torch.device("cuda:1")) == [("gpu", "Tesla T4"), ("gpu_uuid", "0a1b-2c3d")]
+    monkeypatch.setattr(torch.version, "cuda", None)  # ROCm has another driver
+    assert gpu_facts(torch.device("cuda:1")) == [("gpu", "Tesla T4")]
+    assert gpu_facts(torch.device("cpu")) == []

@@ -15,7 +15,7 @@ from crew import context, crew_of, free_port
 from fake_engine import step_of, update_tensor
 from models import loss_of, mlp, train
 from tradewind.engine import abi
-from tradewind.model.optimizers import group_of
+from tradewind.model.engine_rules import group_of
 
 pytestmark = [needs_engine, pytest.mark.timeout(100)]
 

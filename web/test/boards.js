@@ -46,6 +46,7 @@ function peerOf(i, { sites, priced, now_s, round }) {
       bytes_sent: 1.1e8 * round,
       bytes_received: 1.1e8 * round,
     },
+    gpu: CARDS[i % CARDS.length].includes(" x ") ? { busy: 0.93, memory: 11.2e9, memory_total: 24e9 } : null,
     digest: "5f2c1e",
     digest_round: round,
     notice: null,

@@ -179,6 +179,7 @@ class Life:
             pairs.append(("begun", str(trained.begun.round)))
         pairs.append(("grain", str((grain or 0) * self.ranks)))
         pairs.append(("threads", str(torch.get_num_threads())))
+        pairs.extend(trained.gpu_facts())
         if node is None:
             return Driver(self._open_engine(pairs, shape, trained), self._tick, trained.wanted)
         if node.rank == 0:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of a started run at each batch and step(): counting samples, handing gradients in. Thread: the one that
-started it.
-"""
+"""The work of a started run at each batch and step(): counting samples, handing gradients in. Thread: the run's."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from ..engine.peer import Order, Work
-from ..errors import MisuseError, warn, whole
+from ..errors import MisuseError, number, warn, whole
 from ..model.advice import Advice, SumLosses
 from ..model.trained import Trained
 from .driver import Driver
@@ -46,7 +44,9 @@ def count_of(batch: Any) -> Union[int, str]:
     """Samples of a batch, if all of its tensors begin with this dimension; else why that is not known."""
     found = list(_parts_of(batch, "the batch"))
     sizes = [part for part in found if isinstance(part, _Size)]
-    sizes = [size for size in sizes if size.sure] or sizes
+    sure = [size for size in sizes if size.sure]
+    if any(size.samples for size in sure) or not any(size.samples for size in sizes):
+        sizes = sure or sizes  # else tensors without rows, beside texts or numbers of each sample
     if not sizes:
         return f"no tensor in the batch tells how many samples it has: {_REMEDY}"
     first = sizes[0]
@@ -90,10 +90,12 @@ def _parts_of_list(value: Any, place: str) -> Iterator[_Found]:
 
 
 def why_fewer(batch: Any, made_of: int) -> Optional[str]:
-    """Of a batch that begins with fewer samples than it was made of; None: it has all, or cannot be counted."""
+    """Of a batch that has fewer rows than it was made of samples; None: it has all, cannot be counted, or is one row,
+    into which a collate_fn packs them.
+    """
     found = count_of(batch)
-    if isinstance(found, int) and found < made_of and made_of not in _second_sizes(batch):
-        return f"collate_fn made a batch of {found} of {made_of} samples"
+    if isinstance(found, int) and found != 1 and found < made_of and made_of not in _second_sizes(batch):
+        return f"collate_fn made {found} rows of {made_of} samples, and all {made_of} count as trained"
     return None
 
 
@@ -175,6 +177,11 @@ class BatchCount:
         """Whether a batch was taken."""
         return bool(self._taken)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether batches were taken that are known to have no samples."""
+        return self.has_any and not any(self._taken)
+
     def _versions(self) -> int:
         gradients = (parameter.grad for parameter in self._parameters)
         return hash(
@@ -206,6 +213,10 @@ class BatchCount:
 Loss = Union[torch.Tensor, float]
 Closure = Callable[[], Loss]
 
+NO_SAMPLES = (
+    "step(): the batch has no samples, its tensors begin with 0, so there is no gradient: call run.skip() in place of"
+    " step() after it, or leave such batches out of the loader."
+)
 NO_BATCH_SIZE = (
     "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
     "run.optimizer(..., batch_size=...)."
@@ -233,6 +244,7 @@ class Loop:
         self.advice = Advice()
         self._seen = 0  # updates and loads when the loop last got the parameters
         self._said_fewer = False
+        self._last = 0  # samples of the last batch; 0: not known
 
     @property
     def finished(self) -> bool:
@@ -285,18 +297,20 @@ class Loop:
     def taken(self, batch: Any, samples: Optional[int]) -> None:
         """The loop gets a batch of a loader of its own. samples: of it, if known."""
         found = count_of(batch) if samples is None else samples
+        self._last = found if isinstance(found, int) else 0
         if self._count.take(found):
             self._void()
 
     def look(self, batch: Any, made_of: int) -> None:
-        """Says once that a collate_fn leaves samples out."""
+        """Says once that a collate_fn may leave samples out."""
+        self._last = made_of
         found = None if self._said_fewer else why_fewer(batch, made_of)
         if found is not None:
             self._said_fewer = True
             own = "" if self._sharded is not None else ", or say step(samples=...)"
             warn(
-                f"{found}. Those that it leaves out count as trained, with the gradient of the others: leave them out"
-                f" of the data set{own}."
+                f"{found}. If it left samples out, they count with the gradient of the others: leave them out of the"
+                f" data set{own}."
             )
 
     def next_indices(self, dataset_size: int, batch_size: int, block: int = 1) -> List[int]:
@@ -417,6 +431,8 @@ class Loop:
         if self._sharded is None:
             if samples is None and self._count.unknown and not self._batch_size:
                 raise MisuseError(self._count.unknown)
+            if samples is None and self._count.is_empty:
+                raise MisuseError(NO_SAMPLES)
             return known_samples(samples, self._count.samples, self._batch_size)
         if self._sharded == 0:
             raise MisuseError(
@@ -437,14 +453,13 @@ class Loop:
                 " their state. Load weights before run.start(), or change them in after_round= of"
                 " run.extra_state(), on every peer alike."
             )
-        self._sum_losses.look(loss, had)
+        self._sum_losses.look(loss, had, self._last)
+        told = _number(loss)
         updates, begun = trained.updates, trained.updates + trained.loads
         if self.driver.order is not None:
             self.counters["staleness"] = self.driver.order.round - 1 - trained.round
         try:
-            verdict = self.driver.done(
-                trained, had, _number(loss), lambda: trained.updates + trained.loads == begun
-            )
+            verdict = self.driver.done(trained, had, told, lambda: trained.updates + trained.loads == begun)
         except MisuseError:
             trained.refuse_infinite()
             raise
@@ -472,9 +487,7 @@ class Loop:
 
 
 def _number(loss: Optional[Loss]) -> float:
-    if loss is None:
-        return math.nan
-    return float(loss.detach() if isinstance(loss, torch.Tensor) else loss)
+    return math.nan if loss is None else number("step(): loss=", loss, "the mean over the batch, such as loss.mean()")
 
 
 def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:

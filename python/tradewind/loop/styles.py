@@ -13,9 +13,9 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
-from ..errors import MisuseError, whole
+from ..errors import MisuseError, described, whole
 from .life import Life
-from .loop import Closure, Loss
+from .loop import Closure, Loss, count_of
 
 SAME_SAMPLES = (
     "run.batches(): the run has {peers} peers, and nothing shows that they train on different samples: use"
@@ -230,8 +230,9 @@ class Batches:
                 empty = False
                 batch, samples = found, self._batch_size
                 if isinstance(found, CountedBatch):
-                    samples, batch = found
-                    life.look(batch, samples)
+                    batch, samples = found.batch, 0 if count_of(found.batch) == 0 else found.samples
+                    if samples:
+                        life.look(batch, samples)
                 if batch is not None:  # collate_fn left all samples out, and the loop goes on to the next batch
                     life.taken(batch, samples)
                 if life.finished:
@@ -258,8 +259,21 @@ class Summary(NamedTuple):
     ended: str
 
 
+def _modules(model: Any) -> List[torch.nn.Module]:
+    """The module, or each of several. MisuseError: something else."""
+    found = list(model) if isinstance(model, (list, tuple)) else [model]
+    if not found or not all(isinstance(one, torch.nn.Module) for one in found):
+        raise MisuseError(
+            f"run.fit(): model is {described(model)}: expected a torch.nn.Module or a list of them, with the parameters"
+            " of the optimizer."
+        )
+    return found
+
+
 class Gradients:
-    """Gradients of batches in p.grad. autocast: dtype of the forward pass; float16 scales the loss."""
+    """Gradients of batches in p.grad. model: a module, or a list of them. autocast: dtype of the forward pass; float16
+    scales the loss.
+    """
 
     def __init__(self, model: Any, loss: BatchLoss, optimizer: Optimizer, autocast: Optional[torch.dtype]) -> None:
         self.model = model
@@ -268,7 +282,7 @@ class Gradients:
         self._autocast = autocast
         self._scale = _FIRST_SCALE if autocast == torch.float16 else 1.0
         self._good_steps = 0
-        self._device = next(model.parameters()).device
+        self._device = next(one for module in _modules(model) for one in module.parameters()).device
 
     def _forward(self) -> ContextManager[Any]:
         if self._autocast is None:
@@ -286,6 +300,11 @@ class Gradients:
             self.optimizer.zero_grad()
             with self._forward():
                 loss = self._loss(self.model, moved)
+            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+                raise MisuseError(
+                    f"run.fit(): loss(model, batch) returned {described(loss)}: expected a tensor of one element, the"
+                    " mean over the batch, such as loss.mean(). Return that alone."
+                )
             (loss * self._scale if self._scale != 1 else loss).backward()  # type: ignore[no-untyped-call]
             if self._autocast != torch.float16 or self._unscale():
                 return loss
@@ -308,8 +327,10 @@ class Gradients:
 
 def evaluated(model: Any, evaluate: Evaluate) -> Any:
     """evaluate(model) in evaluation mode and without gradients; the model trains on after it."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
+    modules = _modules(model)
+    training = [module for one in modules for module in one.modules() if module.training]
+    for one in modules:
+        one.eval()
     try:
         with torch.no_grad():
             return evaluate(model)

@@ -5,7 +5,6 @@ not fit the run, and what a loop does to the model that the run cannot follow.
 
 from __future__ import annotations
 
-import math
 import time
 import zlib
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
@@ -15,39 +14,9 @@ import torch
 from ..engine.host_bytes import bytes_of
 from ..errors import MisuseError, program_frame, warn
 from .layout import Layout, Named, all_modules, is_counter
+from .loss_graph import is_sum
 
-_SUM = 2  # torch's number of reduction="sum"
-_SAME = ("AliasBackward", "CloneBackward", "ToCopyBackward", "ViewBackward", "SqueezeBackward")
-# Several losses in one sum: each may be a mean.
-_SEVERAL = ("StackBackward", "CatBackward")
 _STEPS = 3
-
-
-def _is_sum(node: Any) -> bool:
-    while node is not None and node.name().startswith(_SAME):
-        node = node.next_functions[0][0]
-    if node is None:
-        return False
-    if getattr(node, "_saved_reduction", None) == _SUM:
-        return True
-    inner = [one for one, _ in node.next_functions if one is not None]
-    if node.name().startswith(("AddBackward", "SubBackward")):  # terms, such as a reconstruction and a penalty
-        return any(getattr(one, "_saved_reduction", None) == _SUM for one in inner)
-    if not node.name().startswith("SumBackward0") or not inner:
-        return False
-    if inner[0].name().startswith(_SEVERAL):
-        return False
-    sizes = getattr(node, "_saved_self_sym_sizes", getattr(node, "_saved_self_sizes", None))
-    if sizes is not None and math.prod(sizes) == 1:
-        return _is_sum(inner[0])
-    return True
-
-
-def is_sum(loss: Any) -> bool:
-    """Whether this loss of a batch was summed over it. False where autograd does not tell (divided later,
-    compiled).
-    """
-    return isinstance(loss, torch.Tensor) and loss.numel() == 1 and _is_sum(loss.grad_fn)
 
 
 def _loss_of_program() -> Optional[torch.Tensor]:
@@ -65,13 +34,15 @@ class SumLosses:
     def __init__(self) -> None:
         self._left = _STEPS
 
-    def look(self, loss: Any, samples: int) -> None:
-        """loss: as step() was told; if that is no tensor with a graph, it may stand in the program."""
+    def look(self, loss: Any, samples: int, last: int) -> None:
+        """loss: as step() was told; if that is no tensor with a graph, it may stand in the program. samples: of the
+        step; last: of its last batch, if known.
+        """
         if not self._left or samples < 2:
             return
         self._left -= 1
         told = isinstance(loss, torch.Tensor) and loss.grad_fn is not None
-        if is_sum(loss if told else _loss_of_program()):
+        if is_sum(loss if told else _loss_of_program(), {samples, last} - {0, 1}):
             self._left = 0
             warn(
                 f"the loss is a sum over the {samples} samples of the batch, and a run takes the gradient for"
@@ -221,14 +192,18 @@ class Watch:
             return []
         return [_checksum(getattr(module, leaf, None)) for _, module, leaf in self._buffers]
 
-    def check(self, updates: int, optimizer: torch.optim.Optimizer) -> None:
-        """At each step(); looks at the first one after an update. MisuseError: another parameter has the place of one that is trained."""
-        if updates != self._checked:
-            self._checked = updates
-            self._check_frozen()
-            self._check_buffers()
-            self._check_modules()
-            self._check_groups(optimizer)
+    def check(self, updates: int, optimizer: torch.optim.Optimizer) -> bool:
+        """At each step(); looks, and returns True, at the first one after an update. MisuseError: another parameter has
+        the place of one that is trained.
+        """
+        if updates == self._checked:
+            return False
+        self._checked = updates
+        self._check_frozen()
+        self._check_buffers()
+        self._check_modules()
+        self._check_groups(optimizer)
+        return True
 
     def _check_frozen(self) -> None:
         thawed = [name for name, tensor in self._frozen if tensor.requires_grad]

@@ -63,6 +63,15 @@ def synchronize(tensors: Sequence[torch.Tensor]) -> None:
         _stream(device).synchronize()
 
 
+def gpu_facts(device: torch.device) -> List[Tuple[str, str]]:
+    """Settings that say which GPU the program computes on; none: it is no GPU."""
+    if device.type != "cuda":
+        return []
+    found: Any = torch.cuda.get_device_properties(device)
+    uuid = getattr(found, "uuid", None) if torch.version.cuda else None
+    return [("gpu", str(found.name)), *([] if uuid is None else [("gpu_uuid", str(uuid))])]
+
+
 def upload(values: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A copy of host memory on the device, which may come later than the call."""
     return values.to(device, non_blocking=device.type != "cpu", copy=True)

@@ -24,12 +24,13 @@ import torch
 
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor
-from ..errors import MisuseError, SettingError, UnsupportedError
-from .device import Crossing, Placed, pieces
+from ..errors import MisuseError, SettingError, UnsupportedError, warn
+from .device import Crossing, Placed, is_away, pieces
 from .layout import Entry, Layout, Modules
 from .memory import flat_tensor, view_of
 from .optimizers import refuse_optimizer
-from .trained import Begun, Trained, TrainedOptions
+from .options import TrainedOptions
+from .trained import Begun, Trained
 
 MODES = ("local", "streaming")
 CACHED = 1 << 18  # values (1 MiB): the passes after the first one find them in the processor's cache
@@ -63,6 +64,9 @@ class OuterStep:
     def facts(self) -> List[str]:
         """What peers compare."""
         return [f"outer: rate {self._rate} momentum {self._momentum}"]
+
+    def check(self) -> None:
+        """The loop's optimizer is its own."""
 
 
 class _Change:
@@ -137,6 +141,7 @@ class OwnCopy:
         self._statistics = statistics
         self._of_model = tensors
         self._held: Optional[List[torch.Tensor]] = None  # L, while the model has the run's parameters
+        self._versions: List[int] = []  # of the model's tensors, as it got those
         self._flat = flat
         self._options = options
         self._crossing = Crossing()
@@ -287,6 +292,19 @@ class OwnCopy:
         """The model gets the run's parameters."""
         for entry, tensor in zip(self._entries, self._of_model()):
             tensor.copy_(view_of(self._flat, entry))
+        self._versions = [tensor._version for tensor in self._of_model()]
+
+    def changed(self) -> Optional[str]:
+        """Inside committed(): the name of a parameter that has not the run's values any more. On a device, where torch
+        knows of the change.
+        """
+        for entry, tensor, version in zip(self._entries, self._of_model(), self._versions):
+            if is_away(tensor) and tensor._version != version:
+                return entry.name
+            run = view_of(self._flat, entry).to(tensor.dtype)
+            if not is_away(tensor) and not torch.allclose(tensor.detach(), run, 0, 0, equal_nan=True):
+                return entry.name
+        return None
 
 
 class LocallyTrained(Trained):
@@ -313,6 +331,8 @@ class LocallyTrained(Trained):
         self._settings = settings
         self._copy: Optional[OwnCopy] = None  # until bind()
         self._fresh = False  # a gradient in hand has not been stepped with
+        self._settled = False
+        self._told_of_changes = False
 
     def _make_rule(self, layout: Layout) -> OuterStep:
         refuse_optimizer(self.optimizer)
@@ -349,6 +369,16 @@ class LocallyTrained(Trained):
         if restored:
             self._bound.mark()
 
+    def _keep_changes(self) -> None:
+        """The loop changes its own copy; that of the run has changed by means alone."""
+        name = None if self._told_of_changes or self._copy is None else self._copy.changed()
+        if name is not None:
+            self._told_of_changes = True
+            warn(
+                f"{name} was changed in after_round=: with mode={self._settings['training.mode']} it sees the run's"
+                " parameters, and the change is dropped. Change the loop's own after step()."
+            )
+
     def _load_schedule(self) -> None:
         begun = self._schedule.load(self._text, settings=bool(self._schedulers))
         self.begun = self.begun if begun is None else Begun(*begun)
@@ -363,8 +393,9 @@ class LocallyTrained(Trained):
         return nullcontext() if self._copy is None else self._copy.committed()
 
     def settle(self) -> None:
-        """The run is over: the model has its parameters from now on."""
-        if self._copy is not None:
+        """The run is over: the model has its parameters from now on, until the program changes it."""
+        if self._copy is not None and not self._settled:
+            self._settled = True
             self._copy.load(self.round, True)
 
     # For step().

@@ -107,6 +107,17 @@ class Bound:
         if changed:
             self.mark()
 
+    def keep_changes(self) -> None:
+        """The vector gets what the program changed in the tensors since mark(); other values keep their float32 bits. On
+        a device those changes count that torch knows of.
+        """
+        with torch.no_grad():
+            for entry, view, aliased, version in zip(self._entries, self._views, self._aliased, self._versions):
+                if aliased or is_away(entry.tensor) and entry.tensor._version == version:
+                    continue
+                now = entry.tensor.detach().to("cpu")
+                view.copy_(torch.where(now == view.to(now.dtype), view, now.float()))
+
     @property
     def rounds(self) -> bool:
         """Whether give() changes a tensor."""

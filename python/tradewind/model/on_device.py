@@ -16,9 +16,10 @@ from ..engine import abi
 from ..engine.peer import Step
 from ..errors import warn
 from .device import Placed, buckets, is_away, pieces, synchronize, upload
+from .engine_rules import kind_of
 from .layout import Entry, Layout
 from .memory import view_of
-from .optimizers import EngineRule, kind_of
+from .optimizers import EngineRule
 
 # Rules without a norm of a whole tensor: its sum would have other bits than the engine's.
 KINDS = (abi.TW_SGD, abi.TW_ADAM, abi.TW_ADAMW)
@@ -214,6 +215,13 @@ class DeviceRule(EngineRule):
         parameters = [values for _, values in bucket]
         state = [one[at : at + count] for one in part.state]
         _RULES[step.kind](step, Values(there, state, parameters, _as(there, parameters)))
+
+    @torch.no_grad()
+    def keep_changes(self) -> None:
+        """Of parameters that the program changed the run has those values; others keep their float32 bits."""
+        for part in self._parts:
+            for tensor, held in part.copies():
+                held.copy_(torch.where(tensor == held.to(tensor.dtype), held, tensor.float()))
 
     @torch.no_grad()
     def save(self, flat: torch.Tensor, with_state: bool) -> None:

@@ -18,112 +18,16 @@ from ..engine import abi
 from ..engine.peer import Group, Step
 from ..errors import MisuseError, UnsupportedError
 from .device import is_away, synchronize
+from .engine_rules import KINDS, group_of, why_not
 from .layout import Entry, Layout
 from .memory import view_of
 
-
-class Lamb(torch.optim.Optimizer):
-    """Adam's direction with decoupled weight decay, scaled per tensor by norm(parameter) / norm(update).
-
-    lr, weight_decay >= 0; betas in [0, 1); eps > 0. A tensor of which a norm is zero takes the plain step.
-    run.optimizer() lets the engine compute it; step() is the same formula in torch, for loops without a run.
-    """
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: Tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.01,
-    ) -> None:
-        if lr < 0 or weight_decay < 0 or eps <= 0 or not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(
-                f"Lamb: lr={lr}, betas={betas}, eps={eps}, weight_decay={weight_decay} is out of range."
-            )
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-
-    @torch.no_grad()
-    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
-        """One update with the gradients in p.grad; returns the closure's loss."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._update(parameter, group)
-        return loss
-
-    def _update(self, parameter: torch.Tensor, group: Any) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["step"] = torch.zeros(())
-            state["exp_avg"] = torch.zeros_like(parameter)
-            state["exp_avg_sq"] = torch.zeros_like(parameter)
-        state["step"] += 1
-        step, (beta1, beta2) = state["step"].item(), group["betas"]
-        gradient = parameter.grad
-        assert gradient is not None
-        first = state["exp_avg"].mul_(beta1).add_(gradient, alpha=1 - beta1)
-        second = state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        denominator = (second / (1 - beta2**step)).sqrt_().add_(group["eps"])
-        update = (first / (1 - beta1**step)).div_(denominator).add_(parameter, alpha=group["weight_decay"])
-        norms = float(parameter.norm()), float(update.norm())
-        trust = norms[0] / norms[1] if norms[0] > 0 and norms[1] > 0 else 1.0
-        parameter.add_(update, alpha=-group["lr"] * trust)
-
-
-_KINDS: Dict[type, int] = {
-    torch.optim.SGD: abi.TW_SGD,
-    torch.optim.Adam: abi.TW_ADAM,
-    torch.optim.AdamW: abi.TW_ADAMW,
-    Lamb: abi.TW_LAMB,
-}
 _STATE_KEYS: Dict[int, Tuple[str, ...]] = {
     abi.TW_SGD: ("momentum_buffer",),
     abi.TW_ADAM: ("exp_avg", "exp_avg_sq"),
     abi.TW_ADAMW: ("exp_avg", "exp_avg_sq"),
     abi.TW_LAMB: ("exp_avg", "exp_avg_sq"),
 }
-# Options of torch's optimizers that change the formula in a way that the engine has not.
-_NOT_ENGINE = ("maximize", "amsgrad", "differentiable", "decoupled_weight_decay")
-
-
-def kind_of(optimizer: torch.optim.Optimizer) -> Optional[int]:
-    """tw_kind of the engine's rule; None: it has none."""
-    return _KINDS.get(type(optimizer))
-
-
-def why_not(optimizer: torch.optim.Optimizer) -> Optional[str]:
-    """Why the engine cannot compute this optimizer; None: it can."""
-    kind = _KINDS.get(type(optimizer))
-    if kind is None:
-        return f"{type(optimizer).__name__} is none of SGD, Adam, AdamW, tradewind.Lamb"
-    for group in optimizer.param_groups:
-        for option in _NOT_ENGINE:
-            if group.get(option) and not (option == "decoupled_weight_decay" and kind == abi.TW_ADAMW):
-                return f"{option}={group[option]} is not in the engine"
-        if kind == abi.TW_SGD and group["dampening"] != 0:
-            return f"dampening={group['dampening']} is not in the engine"
-    return None
-
-
-def group_of(kind: int, settings: Dict[str, Any], tensors: int) -> Group:
-    """tw_group of one of the optimizer's param_groups, as it is now."""
-    beta1, beta2 = settings.get("betas", (0.0, 0.0))
-    return Group(
-        tensors=tensors,
-        learning_rate=float(settings["lr"]),
-        weight_decay=float(settings["weight_decay"]),
-        momentum=float(settings.get("momentum", 0.0)),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        epsilon=float(settings.get("eps", 0.0)),
-        kind=kind,
-        flags=abi.TW_NESTEROV if settings.get("nesterov") else 0,
-    )
 
 
 class EngineRule:
@@ -138,7 +42,50 @@ class EngineRule:
     def __init__(self, optimizer: torch.optim.Optimizer, layout: Layout) -> None:
         self._optimizer = optimizer
         self._layout = layout
-        self._kind = _KINDS[type(optimizer)]
+        self._kind = KINDS[type(optimizer)]
+        trained = {id(entry.tensor) for entry in layout.parameters}
+        self._untrained = {id(one) for group in layout.groups for one in group["params"]} - trained
+        self._at_start = self._fixed()
+        self._shown: List[Tuple[Entry, str, torch.Tensor]] = []  # what the optimizer's state has to hold
+
+    def _fixed(self) -> List[Dict[str, Any]]:
+        """What stays as it is of each group."""
+        return [
+            {
+                "parameters": [id(one) for one in group["params"] if id(one) not in self._untrained],
+                "nesterov": bool(group.get("nesterov")),
+                "has momentum": self._kind == abi.TW_SGD and bool(group["momentum"]),
+            }
+            for group in self._layout.groups
+        ]
+
+    def check(self) -> None:
+        """MisuseError: the loop changed what the engine cannot follow."""
+        what = why_not(self._optimizer) or self._changed()
+        if what is not None:
+            raise MisuseError(
+                f"{what}. The engine computes {type(self._optimizer).__name__} as it was at the start: change it before"
+                ' run.start(), or have torch compute it with engine="torch" in run.optimizer().'
+            )
+
+    def _changed(self) -> Optional[str]:
+        for number, (before, now) in enumerate(zip(self._at_start, self._fixed())):
+            mine, had = now["parameters"], before["parameters"]
+            if len(mine) != len(had):
+                return f"group {number} of the optimizer has {len(mine)} parameters now, {len(had)} when the run started"
+            if mine != had:
+                return f"group {number} of the optimizer has other parameters, or another order, than when the run started"
+            if now["nesterov"] != before["nesterov"]:
+                return f"nesterov of group {number} is {now['nesterov']} now"
+            if now["has momentum"] and not before["has momentum"]:
+                return f"momentum of group {number} was 0 when the run started, and is not now"
+        for entry, key, tensor in self._shown:
+            if self._optimizer.state.get(entry.tensor, {}).get(key) is not tensor:
+                return (
+                    f"{key} of {entry.name} in the optimizer's state was removed or replaced by the loop; values that"
+                    " are changed in place count"
+                )
+        return None
 
     @property
     def engine_buffers(self) -> int:
@@ -204,8 +151,10 @@ class EngineRule:
                 had, state[key] = state.get(key), view_of(buffer, entry)
                 if had is not None:
                     state[key].copy_(had)
+                self._shown.append((entry, key, state[key]))
         if self._kind != abi.TW_SGD:
             state["step"] = count
+            self._shown.append((entry, "step", count))
 
 
 _ALIGNMENT = 16
@@ -307,6 +256,9 @@ class ForeignRule:
     def state_values(self) -> int:
         """float32 values that hold the state: its bytes, and one byte of kind for each entry."""
         return (self._size + len(self._slots) + 3) // 4
+
+    def check(self) -> None:
+        """Whatever the loop changes is followed."""
 
     def facts(self) -> Iterator[str]:
         """The layout in lines, for the text that peers compare."""

@@ -93,6 +93,62 @@ def refuse_scheduler(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
             )
 
 
+def saved_schedulers(schedulers: Sequence[Any]) -> List[Dict[str, Any]]:
+    """The name and the plain state of each."""
+    names = [type(one).__name__ for one in schedulers]
+    return [{"name": name, "state": plain_value(one.state_dict(), name)} for name, one in zip(names, schedulers)]
+
+
+def _load(scheduler: Any, plain: Any) -> None:
+    scheduler.load_state_dict(_like(scheduler.state_dict(), plain))
+
+
+class SavedSchedulers:
+    """saved_schedulers() of a run before, and the settings of the optimizer that they moved."""
+
+    def __init__(
+        self, states: Sequence[Dict[str, Any]] = (), optimizer: Optional[torch.optim.Optimizer] = None
+    ) -> None:
+        self._states = states
+        groups = [] if optimizer is None else optimizer.param_groups
+        moved = (*_SCHEDULED, *_OWN)
+        self._groups = [{key: group[key] for key in moved if key in group} for group in groups]
+        self._loaded = 0
+
+    def load(self, schedulers: Sequence[Any], optimizer: torch.optim.Optimizer) -> None:
+        """Those that are new get their state. Making them has moved the optimizer's settings, which go back.
+        MisuseError: they are others.
+        """
+        states = self._states[self._loaded : len(schedulers)]
+        new = schedulers[self._loaded : self._loaded + len(states)]
+        if any(type(one).__name__ != saved["name"] for one, saved in zip(new, states)):
+            self._refuse(schedulers)
+        for one, saved in zip(new, states):
+            _load(one, saved["state"])
+            self._loaded += 1
+        for group, settings in zip(optimizer.param_groups if states else (), self._groups):
+            group.update(settings)
+
+    def _refuse(self, schedulers: Sequence[Any]) -> None:
+        saved = ", ".join(str(one["name"]) for one in self._states)
+        mine = ", ".join(type(one).__name__ for one in schedulers) or "no scheduler"
+        raise MisuseError(
+            f"run.load_state_dict(): the state has {saved}, and this run has {mine}. Give the same to run.optimizer(), or"
+            ' begin another schedule: state["schedulers"] = [].'
+        )
+
+    def refuse_others(self, schedulers: Sequence[Any], rounds: int) -> None:
+        """MisuseError: the run has fewer or more schedulers than the state. rounds: that were done before."""
+        if self._states and len(self._states) != len(schedulers):
+            self._refuse(schedulers)
+        mine = ", ".join(type(one).__name__ for one in schedulers)
+        if rounds and not self._states and any(getattr(one, "last_epoch", None) == 0 for one in schedulers):
+            warn(
+                f"run.load_state_dict(): the state of round {rounds} has no scheduler, so {mine} begins anew. If it has"
+                " to go on, load its own state before run.start()."
+            )
+
+
 def count_step(optimizer: torch.optim.Optimizer) -> None:
     """What torch's schedulers look at to warn of a step() before the optimizer's."""
     counted: Any = optimizer
@@ -175,10 +231,15 @@ def group_facts(
             plain_value(_as_given(group, key, optimizer, scheduled), key) if key in group else None
             for group in groups
         ]
-        if all(value == values[0] for value in values):
+        if all(_are_same(value, values[0]) for value in values):
             yield f"{key}: {values[0]}"
         else:
             yield from (f"{key} of group {at}: {value}" for at, value in enumerate(values))
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two plain values are the same; nan is the same as nan."""
+    return bool(one == other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def difference(agreed: Plain, mine: Plain) -> str:
@@ -186,8 +247,8 @@ def difference(agreed: Plain, mine: Plain) -> str:
     found: Dict[str, Any] = {}
     for key in sorted({key for group in mine for key in group}):
         values = [group.get(key) for group in mine]
-        if values != [group.get(key) for group in agreed]:
-            same = all(value == values[0] for value in values)
+        if not _are_same(values, [group.get(key) for group in agreed]):
+            same = all(_are_same(value, values[0]) for value in values)
             found[key] = {"all": values[0]} if same else values
     return json.dumps(found, separators=(",", ":")) if found else ""
 
@@ -207,7 +268,7 @@ def first_differences(mine: Plain, theirs: Plain) -> Iterator[Tuple[int, str, An
     seen = set()
     for number, (own, other) in enumerate(zip(mine, theirs)):
         for key in sorted(own):
-            if key not in seen and own[key] != other.get(key):
+            if key not in seen and not _are_same(own[key], other.get(key)):
                 seen.add(key)
                 yield number, key, own[key], other.get(key)
 
@@ -282,7 +343,7 @@ class Schedule:
         mine = plain_groups(self._groups)
         settings = applied(self._agreed, wanted)
         wish, asked, self._asked = difference(self._agreed, mine), self._asked, False
-        if not wish or mine == settings:
+        if not wish or _are_same(mine, settings):
             self._wish, self._ignored = "", 0
         elif not wanted and self._ignored < _PATIENCE:
             self._wish, self._ignored = wish, self._ignored + asked
@@ -305,7 +366,7 @@ class Schedule:
     def _set(self, settings: Plain) -> None:
         for group, plain in zip(self._groups, settings):
             for key, value in plain.items():
-                if plain_value(group.get(key), key) != value:
+                if not _are_same(plain_value(group.get(key), key), value):
                     group[key] = _like(group.get(key), value)
 
     def step(self) -> None:
@@ -326,9 +387,7 @@ class Schedule:
         state = {
             "begun": list(begun),
             "groups": self._agreed,
-            "schedulers": [
-                plain_value(scheduler.state_dict(), type(scheduler).__name__) for scheduler in self._schedulers
-            ],
+            "schedulers": [one["state"] for one in saved_schedulers(self._schedulers)],
         }
         return json.dumps(state, sort_keys=True, separators=(",", ":"))
 
@@ -355,7 +414,7 @@ class Schedule:
         if settings:
             self._set(self._agreed)
         for scheduler, plain in zip(self._schedulers, state["schedulers"]):
-            scheduler.load_state_dict(_like(scheduler.state_dict(), plain))
+            _load(scheduler, plain)
         begun: List[int] = state["begun"]
         return begun
 

@@ -4,30 +4,27 @@
 from __future__ import annotations
 
 import ctypes
-import math
-import numbers
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, ContextManager, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import torch
 
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor, ModelShape, Step
-from ..errors import MisuseError, SettingError, UnsupportedError
+from ..errors import MisuseError, UnsupportedError
 from .advice import Watch, say_what_changes
-from .device import Staging, all_finite, host_view, is_away, pin
-from .layout import Entry, Layout, Means, Modules, collect, count_passes, describe, modules_of, refuse_renorm
+from .device import Staging, all_finite, gpu_facts, host_view, pin
+from .engine_rules import why_not
+from .lamb import Lamb
+from .layout import Entry, Layout, Modules, collect, count_passes, describe, modules_of, refuse_renorm
 from .memory import Bound, MeanBuffers, flat_tensor, view_of
-from .on_device import DeviceRule, can_update
-from .optimizers import EngineRule, ForeignRule, Lamb, refuse_no_optimizer, why_not
-from .schedule import Schedule, SchedulerLike, make_schedulers, refuse_scheduler
+from .on_device import DeviceRule
+from .optimizers import EngineRule, ForeignRule, refuse_no_optimizer
+from .options import TrainedOptions
+from .schedule import SavedSchedulers, Schedule, make_schedulers, refuse_scheduler, saved_schedulers
 from .state import ExtraState
 from .sums import DeviceSums
 
-ENGINES = ("auto", "torch", "tradewind")
-BUFFERS = ("mean", "local")
-ACCUMULATES = ("auto", "host", "device")
-_COARSE = ("int8", "int4")
 # Names in the identity of a run, which stay when a class moves.
 _OWN_NAMES: Dict[type, str] = {Lamb: "tradewind._lamb.Lamb"}
 
@@ -48,60 +45,7 @@ class Rule(Protocol):
 
     def facts(self) -> Iterable[str]: ...
 
-
-def _is_above_0(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
-
-
-class TrainedOptions:
-    """Checked options of run.optimizer(); SettingError names a wrong one."""
-
-    def __init__(
-        self,
-        scheduler: SchedulerLike,
-        clip_grad_norm: Optional[float],
-        buffers: str,
-        engine: str,
-        alias: bool,
-        accumulate: str = "auto",
-    ) -> None:
-        if accumulate not in ACCUMULATES:
-            raise SettingError(f"accumulate={accumulate!r}: expected one of {', '.join(ACCUMULATES)}.")
-        if engine not in ENGINES:
-            raise SettingError(f"engine={engine!r}: expected one of {', '.join(ENGINES)}.")
-        if buffers not in BUFFERS:
-            raise SettingError(f"buffers={buffers!r}: expected one of {', '.join(BUFFERS)}.")
-        if clip_grad_norm is not None and not _is_above_0(clip_grad_norm):
-            raise SettingError(f"clip_grad_norm={clip_grad_norm!r}: expected a number above 0.")
-        self.scheduler = scheduler
-        self.clip_norm = clip_grad_norm or 0.0
-        self.mean_buffers = buffers == "mean"
-        self.engine = engine
-        self.alias = alias
-        self.accumulate = accumulate
-        self.in_group = False  # all ranks of a node get the parameters from the host
-
-    def keeps_gradients(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether they are added where they are, until a round asks for their sum."""
-        if self.accumulate == "auto":
-            return any(map(is_away, tensors))
-        return self.accumulate == "device"
-
-    def updates_on_device(self, optimizer: torch.optim.Optimizer, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether the engine's rule is computed where they are."""
-        return self.engine == "auto" and not self.in_group and can_update(optimizer, tensors)
-
-    def means(self, codec: Optional[str]) -> Means:
-        """What is averaged beside parameters. Copies of the model are with a codec that keeps them near enough."""
-        return Means(self.mean_buffers, self.mean_buffers and codec not in _COARSE)
-
-    def refuse_codec(self, codec: Optional[str]) -> None:
-        """SettingError: a codec whose rounding could make a running variance negative."""
-        if self.mean_buffers and codec in _COARSE:
-            raise SettingError(
-                f'running statistics (BatchNorm) cannot be averaged with codec={codec}: say buffers="local"'
-                " in run.optimizer(), or codec=bf16."
-            )
+    def check(self) -> None: ...
 
 
 class Begun(NamedTuple):
@@ -132,6 +76,7 @@ class Trained:
         self._schedulers = make_schedulers(options.scheduler, optimizer)
         self.extra = ExtraState()
         self.begun = Begun(0, 0)
+        self._saved_schedulers = SavedSchedulers()
         self._staging = Staging(always=not options.alias)
         self._mean: Optional[torch.Tensor] = None  # of the engine, once there was one
         self._sums: Optional[DeviceSums] = None  # of gradients that stay where they are
@@ -143,6 +88,18 @@ class Trained:
         """One more; before prepare()."""
         refuse_scheduler(scheduler, self.optimizer)
         self._schedulers.append(scheduler)
+        self._saved_schedulers.load(self._schedulers, self.optimizer)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The optimizer's, and the schedulers'."""
+        return {"optimizer": self.optimizer.state_dict(), "schedulers": saved_schedulers(self._schedulers)}
+
+    def load_state_dict(self, state: Mapping[str, Any], begun: Begun) -> None:
+        """What state_dict() gave, of so many rounds and samples; before prepare()."""
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.begun = begun
+        self._saved_schedulers = SavedSchedulers(state.get("schedulers") or (), self.optimizer)
+        self._saved_schedulers.load(self._schedulers, self.optimizer)
 
     @property
     def layout(self) -> Layout:
@@ -171,6 +128,7 @@ class Trained:
             self._options.refuse_codec(codec)
         say_what_changes(layout)
         count_passes(layout.moving)
+        self._saved_schedulers.refuse_others(self._schedulers, self.begun.round)
         self._rule = self._make_rule(layout)
         self.updates_here = self._rule.updates_here
         self._schedule = Schedule(layout, self.optimizer, self._schedulers)
@@ -226,6 +184,10 @@ class Trained:
         if not isinstance(self._rule, EngineRule):
             facts.extend(self._rule.facts())
         return facts
+
+    def gpu_facts(self) -> List[Tuple[str, str]]:
+        """Settings that name the GPU of the first parameter."""
+        return gpu_facts(self._tensors[0].device) if self._tensors else []
 
     def initial(self) -> Tuple[List[HostTensor], List[Any]]:
         """The model's values now, and what has to live until they are read."""
@@ -310,6 +272,15 @@ class Trained:
             if self.extra.follows_rounds:  # the context copies the model
                 with self.committed():
                     self.extra.after_round()
+                    self._keep_changes()
+
+    def _keep_changes(self) -> None:
+        """after_round() may have changed the model, on every peer alike."""
+        if isinstance(self._rule, DeviceRule):
+            self._rule.keep_changes()
+        elif not self.updates_here:
+            self._bound.keep_changes()
+        self._bound.mark()
 
     def _take(self, round: int, restored: bool) -> None:
         if restored or not self.updates_here:
@@ -385,8 +356,11 @@ class Trained:
         self._means.reset()
         if loaded and self._extra.numel():
             self.extra.load(self._extra)
-        if updated:
+        if updated and self.extra.follows_rounds:
+            shared = self.flat.clone()
             self.extra.after_round()
+            self.flat.copy_(shared)  # it has what that changed already
+            self._bound.take()
 
     # For step().
 
@@ -395,7 +369,8 @@ class Trained:
         changed in place outside of step().
         """
         changed = self._bound.check()
-        self._watch.check(self.updates, self.optimizer)
+        if self._watch.check(self.updates, self.optimizer):
+            self._rule.check()
         if changed is not None:
             self._bound.mark()
         return changed

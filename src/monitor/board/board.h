@@ -16,6 +16,7 @@ namespace tw::monitor {
 
 using PeerState = wire::Doing;
 using wire::BoardEvaluation;
+using wire::BoardGpu;
 using wire::BoardLink;
 using wire::BoardNotice;
 using wire::BoardPeer;

@@ -20,6 +20,7 @@ inline BoardPeer busy_peer() {
       .samples = 3072,
       .samples_per_s = 512.25,
       .usage = {.hours = 0.5, .cpu_s = 900, .peak_memory = 1 << 30, .bytes_sent = 17, .bytes_received = 19},
+      .gpu = BoardGpu{.busy = 0.93, .memory = 12'000'000'000, .memory_total = 16'000'000'000},
       .digest = "00ff",
       .digest_round = 12,
       .notice = BoardNotice{.source = "aws", .kind = "preempt", .told_s = 1001, .deadline_s = 1121},

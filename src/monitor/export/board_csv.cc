@@ -45,17 +45,37 @@ std::string rounds_csv(const Board& board) {
 }
 
 std::string peers_csv(const Board& board) {
-  std::string text = csv_line({"peer", "site", "hardware", "anchor", "state", "since_unix_s", "heard_unix_s",
-                               "round", "rounds", "samples", "samples_per_s", "hours", "cpu_s",
-                               "peak_memory_bytes", "sent_bytes", "received_bytes", "usd_per_h", "ended"});
+  std::string text = csv_line({"peer",          "site",
+                               "hardware",      "anchor",
+                               "state",         "since_unix_s",
+                               "heard_unix_s",  "round",
+                               "rounds",        "samples",
+                               "samples_per_s", "hours",
+                               "cpu_s",         "peak_memory_bytes",
+                               "gpu_busy",      "gpu_memory_bytes",
+                               "sent_bytes",    "received_bytes",
+                               "usd_per_h",     "ended"});
   for (const BoardPeer& peer : board.peers)
-    text +=
-        csv_line({to_string(peer.peer), peer.site, peer.hardware, peer.anchor ? "1" : "0",
-                  std::string(name_of(peer.state)), time_field(peer.since_s), time_field(peer.heard_s),
-                  std::to_string(peer.round), std::to_string(peer.rounds), std::to_string(peer.samples),
-                  csv_number(peer.samples_per_s), csv_number(peer.usage.hours), csv_number(peer.usage.cpu_s),
-                  std::to_string(peer.usage.peak_memory), std::to_string(peer.usage.bytes_sent),
-                  std::to_string(peer.usage.bytes_received), field(peer.usd_per_h), peer.ended});
+    text += csv_line({to_string(peer.peer),
+                      peer.site,
+                      peer.hardware,
+                      peer.anchor ? "1" : "0",
+                      std::string(name_of(peer.state)),
+                      time_field(peer.since_s),
+                      time_field(peer.heard_s),
+                      std::to_string(peer.round),
+                      std::to_string(peer.rounds),
+                      std::to_string(peer.samples),
+                      csv_number(peer.samples_per_s),
+                      csv_number(peer.usage.hours),
+                      csv_number(peer.usage.cpu_s),
+                      std::to_string(peer.usage.peak_memory),
+                      peer.gpu ? field(peer.gpu->busy) : "",
+                      peer.gpu ? std::to_string(peer.gpu->memory) : "",
+                      std::to_string(peer.usage.bytes_sent),
+                      std::to_string(peer.usage.bytes_received),
+                      field(peer.usd_per_h),
+                      peer.ended});
   return text;
 }
 

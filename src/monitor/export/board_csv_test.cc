@@ -41,6 +41,9 @@ TEST(BoardCsv, has_a_line_for_each_peer) {
   CsvRow busy = table.row(0), lost = table.row(1);
   EXPECT_EQ(busy.text("state"), "averaging");
   EXPECT_EQ(busy.number("peak_memory_bytes"), 1 << 30);
+  EXPECT_EQ(busy.number("gpu_busy"), 0.93);
+  EXPECT_EQ(busy.number("gpu_memory_bytes"), 12e9);
+  EXPECT_TRUE(lost.empty("gpu_busy"));
   EXPECT_EQ(busy.number("usd_per_h"), 0.15);
   EXPECT_EQ(busy.count("anchor"), 1);
   EXPECT_EQ(lost.text("state"), "lost");

@@ -38,11 +38,20 @@ bool is_forgotten(const Board& board, const BoardPeer& peer) {
   return has_gone(peer) && board.now_s - peer.since_s > kGoneIsForgotten_s;
 }
 
-void each_peer(const Board& board, const Emit& emit, double (*value)(const BoardPeer&)) {
+/// value(peer): a number, or an optional one.
+template <class Value>
+void each_peer(const Board& board, const Emit& emit, const Value& value) {
   for (const BoardPeer& peer : board.peers) {
-    if (is_forgotten(board, peer)) continue;
-    emit(quoted("peer", peer_name(peer.peer)) + "," + quoted("site", peer.site), value(peer));
+    const std::optional<double> found = value(peer);
+    if (is_forgotten(board, peer) || !found) continue;
+    emit(quoted("peer", peer_name(peer.peer)) + "," + quoted("site", peer.site), *found);
   }
+}
+
+std::optional<double> gpu_busy(const BoardPeer& peer) { return peer.gpu ? peer.gpu->busy : std::nullopt; }
+
+std::optional<double> gpu_bytes(const BoardPeer& peer, std::uint64_t BoardGpu::*bytes) {
+  return peer.gpu ? std::optional(static_cast<double>(*peer.gpu.*bytes)) : std::nullopt;
 }
 
 void each_link(const Board& board, const Emit& emit, double (*value)(const BoardLink&)) {
@@ -207,6 +216,16 @@ constexpr std::array kMetrics = {
     Metric{"tw_peer_memory_peak_bytes", "gauge", "peer, site", "The most memory that the peer had in use",
            [](const Board& b, const Emit& emit) {
              each_peer(b, emit, [](const BoardPeer& peer) { return number(peer.usage.peak_memory); });
+           }},
+    Metric{"tw_peer_gpu_busy_ratio", "gauge", "peer, site", "Share of the time that its GPU was busy",
+           [](const Board& b, const Emit& emit) { each_peer(b, emit, gpu_busy); }},
+    Metric{"tw_peer_gpu_memory_bytes", "gauge", "peer, site", "Memory in use on its GPU, by all",
+           [](const Board& b, const Emit& emit) {
+             each_peer(b, emit, [](const BoardPeer& p) { return gpu_bytes(p, &BoardGpu::memory); });
+           }},
+    Metric{"tw_peer_gpu_memory_total_bytes", "gauge", "peer, site", "Memory of its GPU",
+           [](const Board& b, const Emit& emit) {
+             each_peer(b, emit, [](const BoardPeer& p) { return gpu_bytes(p, &BoardGpu::memory_total); });
            }},
     Metric{"tw_peer_sent_bytes_total", "counter", "peer, site", "Bytes that the peer sent to others",
            [](const Board& b, const Emit& emit) {

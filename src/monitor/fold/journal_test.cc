@@ -291,7 +291,16 @@ TEST(Journal, shows_a_notice_and_that_its_peer_leaves) {
 TEST(Journal, adds_up_what_the_processes_of_a_peer_used) {
   Story story;
   story.add(1, 0, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}, {"hardware", "8 cores"}}});
-  story.add(1, 3600, {.phase = Phase::commit, .round = 1, .numbers = {{"cpu_s", 5}, {"bytes_sent", 100}}});
+  story.add(1, 3600,
+            {.phase = Phase::commit,
+             .round = 1,
+             .numbers = {{"cpu_s", 5},
+                         {"bytes_sent", 100},
+                         {"gpu_busy", 0.75},
+                         {"gpu_memory", 2e9},
+                         {"gpu_memory_total", 8e9}}});
+  const auto gpu = BoardGpu{.busy = 0.75, .memory = 2'000'000'000, .memory_total = 8'000'000'000};
+  EXPECT_EQ(peer_of(board_of(story), 1).gpu, gpu);
   story.add(1, 7200, {.phase = Phase::start, .numbers = {{"usd_per_h", 2}}});
   story.add(1, 9000,
             {.phase = Phase::stop, .round = 1, .numbers = {{"bytes_sent", 10}, {"bytes_received", 7}}});
@@ -301,6 +310,7 @@ TEST(Journal, adds_up_what_the_processes_of_a_peer_used) {
   EXPECT_EQ(peer.usd_per_h, 2.0);
   EXPECT_NEAR(peer.usage.hours, 1.5, 1e-9);
   EXPECT_NEAR(peer.usage.cpu_s, 5, 1e-9);
+  EXPECT_EQ(peer.gpu, std::nullopt) << "that of a process before";
   EXPECT_EQ(peer.usage.bytes_sent, 110U);
   EXPECT_EQ(peer.usage.bytes_received, 7U);
 }

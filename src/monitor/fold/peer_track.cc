@@ -144,6 +144,7 @@ void PeerTrack::take_start(const Seen& seen) {
   standing.stopped_s.reset();
   shown_.notice.reset();
   shown_.wait.reset();
+  shown_.gpu.reset();
   shown_.ended.clear();
   if (std::string site = seen.event().text("site"); !site.empty()) shown_.site = std::move(site);
   if (std::string hardware = seen.event().text("hardware"); !hardware.empty())
@@ -162,6 +163,10 @@ void PeerTrack::take_usage(const Seen& seen) {
   if (const auto cpu_s = finite_in(seen.event(), "cpu_s")) usage.cpu_s = ended_.cpu_s + *cpu_s;
   if (number_in(seen.event(), "peak_memory"))
     usage.peak_memory = std::max(ended_.peak_memory, seen.count("peak_memory"));
+  if (number_in(seen.event(), "gpu_memory_total")) {
+    const std::optional<double> busy = finite_in(seen.event(), "gpu_busy");
+    shown_.gpu = BoardGpu{busy, seen.count("gpu_memory"), seen.count("gpu_memory_total")};
+  }
   if (const auto up = finite_in(seen.event(), "up_mbit_s")) shown_.up_mbit_s = *up;
   if (const auto down = finite_in(seen.event(), "down_mbit_s")) shown_.down_mbit_s = *down;
   take("bytes_sent", ended_.bytes_sent, usage.bytes_sent);

@@ -21,6 +21,7 @@ constexpr std::size_t kStates = 8;
 struct PeerColumns {
   std::size_t id = 4, site = 4, hardware = 8;
   bool wide = false, very_wide = false;
+  bool gpus = false;  ///< some peer's is known
 };
 
 PeerColumns columns_for(const std::vector<const BoardPeer*>& peers, std::size_t width) {
@@ -29,6 +30,7 @@ PeerColumns columns_for(const std::vector<const BoardPeer*>& peers, std::size_t 
     columns.id = std::max(columns.id, peer_name(peer->peer).size());
     columns.site = std::max(columns.site, columns_of(peer->site));
     columns.hardware = std::max(columns.hardware, columns_of(peer->hardware));
+    columns.gpus = columns.gpus || peer->gpu.has_value();
   }
   columns.site = std::min<std::size_t>(columns.site, columns.wide ? 28 : 18);
   columns.hardware = std::min<std::size_t>(columns.hardware, 24);
@@ -69,6 +71,8 @@ std::string wait_text(const BoardWait& wait, double now_s) {
   return fmt::format("waits for peer {}, {}", peer_name(wait.peers.front()), since);
 }
 
+std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
 /// The most urgent note about a peer.
 std::string note_of(const BoardPeer& peer, double now_s) {
   if (is_gone(peer)) {
@@ -90,6 +94,7 @@ TerminalLine title(const PeerColumns& columns) {
   line.number("SAMPLES/S", 9, Paint::title);
   if (columns.wide) line.number("SAMPLES", 13, Paint::title).number("SENT", 9, Paint::title);
   if (columns.very_wide) line.number("RECEIVED", 9, Paint::title).number("MEMORY", 9, Paint::title);
+  if (columns.wide && columns.gpus) line.number("GPU", 5, Paint::title).number("GPU MEM", 9, Paint::title);
   return line.number("$/H", 7, Paint::title).add("NOTE", Paint::title);
 }
 
@@ -104,6 +109,11 @@ TerminalLine row(const BoardPeer& peer, const PeerColumns& columns, double now_s
   if (columns.wide) line.number(grouped(peer.samples), 13).number(bytes(peer.usage.bytes_sent), 9);
   if (columns.very_wide)
     line.number(bytes(peer.usage.bytes_received), 9).number(bytes(peer.usage.peak_memory), 9);
+  if (columns.wide && columns.gpus) {
+    const bool has_gpu = peer.gpu.has_value() && !gone;
+    line.number(has_gpu ? known(peer.gpu->busy, per_cent) : "-", 5);
+    line.number(has_gpu ? bytes(peer.gpu->memory) : "-", 9);
+  }
   line.number(known(peer.usd_per_h, usd_text), 7);
   const bool urgent = peer.notice.has_value() || peer.state == PeerState::lost;
   return line.add(note_of(peer, now_s), urgent ? Paint::caution : Paint::plain);

@@ -65,6 +65,7 @@ Board busy_run() {
       BoardWait{"waiting for peer 2: gradients of leased microbatches", kShownNow - 12, {PeerId{2}}};
   board.peers[1].notice = BoardNotice{"gcp", "preempt", kShownNow - 6, kShownNow + 24};
   board.peers[2].ended = "silent for 2.0 s";
+  board.peers[0].gpu = BoardGpu{.busy = 0.934, .memory = 11'200'000'000, .memory_total = 15'800'000'000};
   board.peers[3].anchor = true;
   board.peers[3].usd_per_h.reset();
   for (Round number = 107; number <= 118; ++number) {

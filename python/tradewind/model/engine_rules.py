@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which optimizers of torch the engine computes, and their settings for it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any, Dict, Optional
+
+import torch
+
+from ..engine import abi
+from ..engine.peer import Group
+from .lamb import Lamb
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+KINDS: Dict[type, int] = {
+    torch.optim.SGD: abi.TW_SGD,
+    torch.optim.Adam: abi.TW_ADAM,
+    torch.optim.AdamW: abi.TW_ADAMW,
+    Lamb: abi.TW_LAMB,
+}
+
+# Options of torch's optimizers that change the formula in a way that the engine has not.
+_NOT_ENGINE = ("maximize", "amsgrad", "differentiable", "decoupled_weight_decay")
+
+
+def kind_of(optimizer: torch.optim.Optimizer) -> Optional[int]:
+    """tw_kind of the engine's rule; None: it has none."""
+    return KINDS.get(type(optimizer))
+
+
+def why_not(optimizer: torch.optim.Optimizer) -> Optional[str]:
+    """Why the engine cannot compute this optimizer; None: it can."""
+    kind = KINDS.get(type(optimizer))
+    if kind is None:
+        return f"{type(optimizer).__name__} is none of SGD, Adam, AdamW, tradewind.Lamb"
+    for group in optimizer.param_groups:
+        for option in _NOT_ENGINE:
+            if group.get(option) and not (option == "decoupled_weight_decay" and kind == abi.TW_ADAMW):
+                return f"{option}={group[option]} is not in the engine"
+        if kind == abi.TW_SGD and group["dampening"] != 0:
+            return f"dampening={group['dampening']} is not in the engine"
+        if kind == abi.TW_SGD and not 0 <= group["momentum"] < 1:
+            return f"momentum={group['momentum']} is not in the engine, which has those from 0 to below 1"
+        if kind != abi.TW_SGD and not group["eps"] > 0:
+            return f"eps={group['eps']} is not in the engine, which has those above 0"
+    return _why_not_its_step(optimizer)
+
+
+def _is_torchs(function: Any) -> bool:
+    code = getattr(function, "__code__", None)  # functools.wraps() copies all but this
+    return code is not None and str(code.co_filename).startswith(_TORCH)
+
+
+def _without_torchs_wrappers(step: Any) -> Any:
+    """torch's schedulers wrap step() of the object, and its profiler that of the class."""
+    step = getattr(step, "__func__", step)
+    while hasattr(step, "__wrapped__") and _is_torchs(step):
+        step = getattr(step.__wrapped__, "__func__", step.__wrapped__)
+    return step
+
+
+def _why_not_its_step(optimizer: torch.optim.Optimizer) -> Optional[str]:
+    for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"):  # PyTorch 2
+        if getattr(optimizer, hooks, None):
+            return "it has hooks of step(), which the engine would not call"
+    its = vars(optimizer).get("step")
+    is_torchs = its is None or _without_torchs_wrappers(its) is _without_torchs_wrappers(type(optimizer).step)
+    return None if is_torchs else "its step() was replaced, which the engine would not call"
+
+
+def group_of(kind: int, settings: Dict[str, Any], tensors: int) -> Group:
+    """tw_group of one of the optimizer's param_groups, as it is now."""
+    beta1, beta2 = settings.get("betas", (0.0, 0.0))
+    return Group(
+        tensors=tensors,
+        learning_rate=float(settings["lr"]),
+        weight_decay=float(settings["weight_decay"]),
+        momentum=float(settings.get("momentum", 0.0)),
+        beta1=float(beta1),
+        beta2=float(beta2),
+        epsilon=float(settings.get("eps", 0.0)),
+        kind=kind,
+        flags=abi.TW_NESTEROV if settings.get("nesterov") else 0,
+    )
