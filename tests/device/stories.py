@@ -71,6 +71,7 @@ class Story(NamedTuple):
     side_stream: bool  # the loop has a stream of its own
     missed: int  # rounds that others decide while this peer computes
     on_the_host: bool  # the engine updates there, if it can
+    clamps: bool  # after_round= changes the weights
 
     @classmethod
     def of(cls, seed):
@@ -85,6 +86,7 @@ class Story(NamedTuple):
             dice.random() < 0.3,
             dice.random() < 0.3,
             dice.choice((0, 0, 1, 2)),
+            dice.random() < 0.3,
             dice.random() < 0.3,
         )
 
@@ -106,6 +108,8 @@ def told(story, device, fake_run):
     if story.on_the_host and story.mode != "local" and story.optimizer < ENGINES:
         options["engine"] = "tradewind"
     opt = run.optimizer(model, inner, batch_size=BATCH, **options)
+    if story.clamps and story.mode != "local":
+        run.extra_state(dict, lambda _: None, after_round=lambda: _clamp(model))
     found = []
     stream = torch.Stream(device) if story.side_stream and device != "cpu" else None
     if stream is not None:
@@ -129,6 +133,12 @@ def told(story, device, fake_run):
     for state in (inner.state[one] for one in model.parameters()):
         vectors.extend(value.detach().cpu() for value in state.values() if isinstance(value, torch.Tensor))
     return [*found, *(value.cpu() for value in model.state_dict().values()), *vectors]
+
+
+@torch.no_grad()
+def _clamp(model):
+    for parameter in model.parameters():
+        parameter.clamp_(-0.2, 0.2)
 
 
 def _step(story, model, opt, step, device):
