@@ -10,7 +10,7 @@ import torch
 
 from .data.samples import Collate, Given, Samples
 from .engine.settings import Settings, resolve
-from .errors import MisuseError, TradewindError, whole
+from .errors import TradewindError, whole
 from .loop.driver import Node
 from .loop.life import Life, OpenEngine
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of

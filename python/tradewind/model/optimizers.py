@@ -10,7 +10,7 @@ checkpoints by that layout; nothing is pickled, so nothing of a peer is executed
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
