@@ -307,13 +307,17 @@ def test_one_peer_is_plain_training(mode):
     assert_close(model, plain, rtol=1e-6, atol=1e-6)
 
 
+def six_rounds_alone(mode):
+    model = mlp()
+    run = tradewind.join(mode=mode, rounds=6, target_batch_size=8, insecure=True, progress="off")
+    return model, run, run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-2), batch_size=8)
+
+
 @needs_engine
 @pytest.mark.timeout(100)
 @pytest.mark.parametrize("mode", ["sync", "delayed", *MODES])
 def test_a_lone_peer_is_the_first_after_each_round_and_keeps_what_is_loaded_after_the_last(mode):
-    model = mlp()
-    run = tradewind.join(mode=mode, rounds=6, target_batch_size=8, insecure=True, progress="off")
-    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-2), batch_size=8)
+    model, run, opt = six_rounds_alone(mode)
     with run:
         seen = []
         while not run.finished:
@@ -332,9 +336,7 @@ def test_a_lone_peer_is_the_first_after_each_round_and_keeps_what_is_loaded_afte
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("changes", [False, True])
 def test_weights_that_after_round_changes_are_told_as_dropped(mode, changes):
-    model = mlp()
-    run = tradewind.join(mode=mode, rounds=6, target_batch_size=8, insecure=True, progress="off")
-    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-2), batch_size=8)
+    model, run, opt = six_rounds_alone(mode)
 
     def after_round():
         if changes:

@@ -218,7 +218,7 @@ class DeviceRule(EngineRule):
 
     @torch.no_grad()
     def keep_changes(self) -> None:
-        """Of parameters that the program changed the run has those values; others keep their float32 bits."""
+        """The run takes the values that the program changed in parameters; other values keep their float32 bits."""
         for part in self._parts:
             for tensor, held in part.copies():
                 held.copy_(torch.where(tensor == held.to(tensor.dtype), held, tensor.float()))
