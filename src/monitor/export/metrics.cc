@@ -219,7 +219,7 @@ constexpr std::array kMetrics = {
            }},
     Metric{"tw_peer_gpu_busy_ratio", "gauge", "peer, site", "Share of the time that its GPU was busy",
            [](const Board& b, const Emit& emit) { each_peer(b, emit, gpu_busy); }},
-    Metric{"tw_peer_gpu_memory_bytes", "gauge", "peer, site", "Memory in use on its GPU, by all",
+    Metric{"tw_peer_gpu_memory_bytes", "gauge", "peer, site", "Memory in use on its GPU by all processes",
            [](const Board& b, const Emit& emit) {
              each_peer(b, emit, [](const BoardPeer& p) { return gpu_bytes(p, &BoardGpu::memory); });
            }},
