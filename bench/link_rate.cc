@@ -34,7 +34,7 @@ Frame frame_of(std::size_t payload) {
 class End final : public world::NetworkEvents {
  public:
   explicit End(std::uint64_t id)
-      : self_{id}, network_(loop_, self_, random_, [](world::Cause, const std::string&) {}, {}) {
+      : self_{id}, network_(loop_, self_, random_, [](event::Cause, const std::string&) {}, {}) {
     network_.greet_with(frame_of(id));
   }
 

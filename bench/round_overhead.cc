@@ -92,11 +92,11 @@ class Notes final : public world::EventSink {
   void emit(const world::Event& event) override {
     if (event.round > kMostRounds) return;
     Moments& round = moments_[event.round];
-    double* at = event.phase == world::Phase::call     ? &round.call
-                 : event.phase == world::Phase::gather ? &round.gather
-                 : event.phase == world::Phase::commit ? &round.commit
-                 : event.phase == world::Phase::apply  ? &round.apply
-                                                       : nullptr;
+    double* at = event.phase() == world::Phase::call     ? &round.call
+                 : event.phase() == world::Phase::gather ? &round.gather
+                 : event.phase() == world::Phase::commit ? &round.commit
+                 : event.phase() == world::Phase::apply  ? &round.apply
+                                                         : nullptr;
     if (at != nullptr && *at == 0) *at = wall_seconds();
   }
 
@@ -118,7 +118,7 @@ bool take_part(int rank, const train::RunOptions& run, bool spin, Board& board) 
   }
   const auto fail = [&](const std::string& what) { fmt::print(stderr, "{}\n", what); };
   host::TcpNetwork network(loop, options.self, random,
-                           [&](world::Cause, const std::string& what) { fail(what); });
+                           [&](event::Cause, const std::string& what) { fail(what); });
   host::ThreadExecutor compute(loop, fail);
   host::ThreadExecutor disk(loop, fail);
   train::Session session({loop, network, files, compute, disk, notes}, options, model);

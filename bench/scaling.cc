@@ -72,9 +72,11 @@ class Latencies {
  public:
   void on_event(const world::Event& event) {
     const double at = to_seconds(event.at - sim::Scheduler::kStart);
-    if (event.phase == world::Phase::gather) complete_[event.round] = at;
-    if (event.phase == world::Phase::commit) committed_[event.round] = at;
-    members_ = event.phase == world::Phase::commit ? event.numbers[2].second : members_;
+    if (event.as<event::Gather>()) complete_[event.round] = at;
+    if (const auto* commit = event.as<event::Commit>()) {
+      committed_[event.round] = at;
+      members_ = static_cast<double>(commit->members);
+    }
   }
 
   std::size_t rounds() const { return committed_.size(); }

@@ -134,7 +134,7 @@ def draw_round():
 ROW = re.compile(r"^\| `([a-z]+)` +\|([^|]*)\|$", re.MULTILINE)
 COLUMNS = {"cli": 2, "measure": 1, "sim": 3, "train": 3, "launch": 5.5, "peer": 4.5, "bind": 4,
            "plan": 0, "average": 2, "sync": 3, "data": 4, "monitor": 5, "spot": 1,
-           "market": 1, "swarm": 3, "host": 6, "codec": 2, "world": 3, "wire": 4, "base": 3}
+           "market": 1, "swarm": 3, "host": 6, "codec": 2, "world": 3, "wire": 4, "event": 3, "base": 3}
 BOX, GAP_X, GAP_Y, LEFT, TOP = (180, 98), 14, 44, 20, 20
 
 

@@ -24,11 +24,11 @@ Narrator Narrator::of(const peer::Options& peer) {
 }
 
 void Narrator::take(const world::Event& event) {
-  if (!options_.on || event.phase == world::Phase::warn) return;  // the program hears warnings itself
+  if (!options_.on || event.phase() == world::Phase::warn) return;  // the program hears warnings itself
   if (!began_) began_ = event.at;
   std::optional<std::string> line = progress_.line_for(event);
   if (!line) return;
-  const bool round = event.phase == world::Phase::commit;
+  const bool round = event.phase() == world::Phase::commit;
   if (round && options_.usd_per_h)
     *line += fmt::format("  ${:.2f}", *options_.usd_per_h * to_seconds(event.at - *began_) / 3600);
   add({printable_line(*line), round});

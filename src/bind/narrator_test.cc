@@ -12,11 +12,11 @@ using world::Event;
 using world::Phase;
 
 Event round_at(Round round, Duration after) {
-  return {.at = Instant{} + 1h + after, .phase = Phase::commit, .round = round};
+  return {.at = Instant{} + 1h + after, .round = round, .fact = event::Commit{}};
 }
 
 Event lost_at(Round round, Duration after) {
-  return {.at = Instant{} + 1h + after, .phase = Phase::lost, .round = round, .peer = PeerId{7}};
+  return {.at = Instant{} + 1h + after, .round = round, .peer = PeerId{7}, .fact = event::Lost{}};
 }
 
 TEST(Narrator, writes_lines_one_after_the_other_where_nobody_can_overwrite_them) {

@@ -24,13 +24,6 @@ constexpr Duration kLookEvery = std::chrono::milliseconds(10);
 constexpr std::size_t kMostEvents = 4096;
 constexpr auto kRefreshWithin = std::chrono::seconds(1);
 
-std::optional<double> number_of(const world::Event& event, std::string_view name) {
-  for (const auto& [key, value] : event.numbers) {
-    if (key == name) return value;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<spot::Signal> notice_of(int signal) {
@@ -191,20 +184,19 @@ void PeerThread::refresh() {
 }
 
 void PeerThread::emit(const world::Event& event) {
-  if (event.phase == world::Phase::accumulate) verdict_.begin();
+  if (event.phase() == world::Phase::accumulate) verdict_.begin();
   const std::lock_guard lock(mutex_);
   shared_.events.push_back({peer_->options().session.self, loop_.unix_nanos(), event});
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
-  if (event.phase == world::Phase::warn) shared_.warnings.push_back(event.why);
+  if (event.phase() == world::Phase::warn) shared_.warnings.push_back(event.why);
   shared_.narrator.take(event);
-  if (event.phase == world::Phase::apply || event.phase == world::Phase::restore) {
+  if (event.phase() == world::Phase::apply || event.phase() == world::Phase::restore) {
     ++shared_.changes;
     loop_.post([this] { refresh(); });
   }
-  if (event.phase != world::Phase::commit) return;
-  const auto calculation = number_of(event, "calc_s"), communication = number_of(event, "comm_s");
-  if (calculation && communication && *communication > 0)
-    shared_.view.granularity = *calculation / *communication;
+  const auto* commit = event.as<event::Commit>();
+  if (commit && commit->calc_s && commit->comm_s.value_or(0) > 0)
+    shared_.view.granularity = *commit->calc_s / *commit->comm_s;
 }
 
 View PeerThread::view() const {
@@ -260,10 +252,8 @@ void PeerThread::write_evaluations() {
   }
   for (const Evaluation& one : told)
     peer_->emit({.at = loop_.now(),
-                 .phase = world::Phase::evaluate,
                  .round = one.round,
-                 .numbers = {{"value", one.value}},
-                 .texts = {{"name", one.name}}});
+                 .fact = event::Evaluate{.name = one.name, .value = one.value}});
 }
 
 void PeerThread::arrive_at_barrier() {

@@ -83,7 +83,7 @@ std::vector<PeerId> writers_of(const Logs& logs) {
 void forget_prices(Logs& logs) {
   for (std::vector<monitor::LogEntry>& log : logs)
     for (monitor::LogEntry& entry : log)
-      std::erase_if(entry.event.numbers, [](const auto& number) { return number.first == "usd_per_h"; });
+      if (auto* start = std::get_if<event::Start>(&entry.event.fact)) start->usd_per_h.reset();
 }
 
 int export_run(const Exports& exports, const Logs& logs, const PeerPrices& prices) {

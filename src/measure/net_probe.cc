@@ -67,7 +67,7 @@ Probe::Probe(ProbeOptions options)
     : options_(std::move(options)),
       self_{random_.next()},
       piece_(frame_of("x", kProbePiece)),
-      network_(loop_, self_, random_, [](world::Cause, const std::string&) {}, {.tls = options_.tls.get()}) {
+      network_(loop_, self_, random_, [](event::Cause, const std::string&) {}, {.tls = options_.tls.get()}) {
   network_.greet_with(frame_of(fmt::format("{} {} {}", kHello, self_.value, to_string(options_.site))));
 }
 

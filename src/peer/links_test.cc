@@ -247,11 +247,9 @@ class LookAtPast : public ReadLinks {
   void SetUp() override {
     ReadLinks::SetUp();
     std::ofstream log(folder_ + "/events-1.jsonl");
-    world::Event start{.at = {}, .phase = world::Phase::start};
-    start.digest = to_string(train::run_digest({}, 7));
+    const world::Event start{.fact = event::Start{.digest = to_string(train::run_digest({}, 7))}};
     log << monitor::to_json_line({PeerId{1}, 0, start}) << '\n'
-        << monitor::to_json_line({PeerId{1}, 0, {.at = {}, .phase = world::Phase::commit, .round = 3}})
-        << '\n';
+        << monitor::to_json_line({PeerId{1}, 0, {.at = {}, .round = 3, .fact = event::Commit{}}}) << '\n';
   }
 };
 

@@ -7,7 +7,7 @@ namespace tw::peer {
 namespace {
 
 /// Each member reports to every other one.
-constexpr double kFewMembers = 8;
+constexpr std::uint64_t kFewMembers = 8;
 constexpr Duration kBetweenUrgent = std::chrono::milliseconds(250);
 
 }  // namespace
@@ -34,10 +34,10 @@ wire::Status LiveJournal::status() {
 }
 
 bool LiveJournal::is_urgent(const world::Event& event) const {
-  if (event.phase != world::Phase::commit) return false;
-  const double members = monitor::number_in(event, "members").value_or(0);
-  const bool is_cheap = members <= kFewMembers && clock_.now() - told_at_ >= kBetweenUrgent;
-  return is_cheap || monitor::number_in(event, "last").value_or(0) != 0;
+  const auto* commit = event.as<event::Commit>();
+  if (commit == nullptr) return false;
+  const bool is_cheap = commit->members <= kFewMembers && clock_.now() - told_at_ >= kBetweenUrgent;
+  return is_cheap || commit->last;
 }
 
 std::optional<monitor::BudgetWord> LiveJournal::budget_word() {

@@ -14,7 +14,6 @@
 #include "host/system/machine_signs.h"
 #include "spot/sources.h"
 #include "train/run/run_facts.h"
-#include "world/event_table.h"
 
 namespace tw::peer {
 namespace {
@@ -35,30 +34,38 @@ constexpr Duration kReturnMemoryEvery = std::chrono::minutes(5);
 /// What a watcher sees is at most so old.
 constexpr Duration kTellEvery = std::chrono::seconds(1);
 
-world::Cause cause_of(spot::NoticeKind kind) {
+event::Cause cause_of(spot::NoticeKind kind) {
   switch (kind) {
     case spot::NoticeKind::preempt:
-      return world::Cause::preempt;
+      return event::Cause::preempt;
     case spot::NoticeKind::at_risk:
-      return world::Cause::at_risk;
+      return event::Cause::at_risk;
     case spot::NoticeKind::maintenance:
-      return world::Cause::maintenance;
+      return event::Cause::maintenance;
     case spot::NoticeKind::freeze:
-      return world::Cause::freeze;
+      return event::Cause::freeze;
   }
-  return world::Cause::none;
+  return event::Cause::none;
 }
 
 /// For monitor/fold/delays.h.
-void add_work(const train::SessionView& view, world::Event& commit) {
-  const wire::Bandwidth& bandwidth = view.bandwidth;
-  commit.numbers.emplace_back("work_s", view.work_s);
-  commit.numbers.emplace_back("data_s", view.data_s);
-  if (bandwidth.up_bytes_per_s > 0) commit.numbers.emplace_back("up_mbit_s", bandwidth.up_bytes_per_s * 8e-6);
-  if (bandwidth.down_bytes_per_s > 0)
-    commit.numbers.emplace_back("down_mbit_s", bandwidth.down_bytes_per_s * 8e-6);
-  for (const wire::PairRate& slow : bandwidth.slow)
-    commit.numbers.emplace_back(fmt::format("{}{}", world::kSlowTo, slow.to.value), slow.bytes_per_s * 8e-6);
+/// What `tw profile` reads. Where the program names its tensors, it does so in the lines of its layout.
+void add_size(const train::ModelSize& size, const std::string& layout, event::Start& start) {
+  start.parameters = size.parameters;
+  start.state_bytes = size.state_bytes;
+  std::istringstream lines(layout);
+  std::uint64_t tensors = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("group ") || line.starts_with("buffer: ")) ++tensors;
+  if (tensors > 0) start.tensors = tensors;
+}
+
+void add_work(const train::SessionView& view, event::Commit& commit) {
+  commit.work_s = view.work_s;
+  commit.data_s = view.data_s;
+  commit.line = train::told(view.bandwidth);
+  for (const wire::PairRate& slow : view.bandwidth.slow)
+    commit.slow.emplace_back(slow.to, slow.bytes_per_s * 8e-6);
 }
 
 }  // namespace
@@ -73,8 +80,8 @@ Peer::Peer(host::Loop& loop, Options options, Front front)
       signals_(spot::signals_of(options_.notices, host::read_machine_signs())),
       live_(options_.session.self, loop_, options_.session.run.budget, front_.decisions),
       network_(loop_, options_.session.self, random_,
-               [this](world::Cause cause, const std::string& what) {
-                 emit({.at = loop_.now(), .phase = world::Phase::refuse, .why = what, .cause = cause});
+               [this](event::Cause cause, const std::string& what) {
+                 emit({.at = loop_.now(), .why = what, .fact = event::Refuse{.cause = cause}});
                },
                {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
       disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }) {}
@@ -147,10 +154,9 @@ Result<std::string> Peer::start() {
 
 void Peer::log_is_not_copied(const std::string& why) {
   emit({.at = loop_.now(),
-        .phase = world::Phase::copy,
         .round = view().round,
         .why = why,
-        .cause = world::Cause::failed});
+        .fact = event::Copy{.cause = event::Cause::failed}});
 }
 
 Status Peer::open_viewer() {
@@ -188,11 +194,9 @@ const spot::Notice* Peer::condemned() const {
 void Peer::heed(const spot::Notice& notice) {
   if (session_->finished()) return;
   const Instant now = loop_.now();
-  world::Event event{.at = now, .phase = world::Phase::notice, .round = view().round, .why = notice.text};
-  event.source = name_of(notice.source);
-  event.cause = cause_of(notice.kind);
-  if (notice.deadline != kNever) event.numbers = {{"deadline_s", to_seconds(notice.deadline - now)}};
-  emit(event);
+  event::Notice told{.cause = cause_of(notice.kind), .source = std::string(name_of(notice.source))};
+  if (notice.deadline != kNever) told.deadline_s = to_seconds(notice.deadline - now);
+  emit({.at = now, .round = view().round, .why = notice.text, .fact = std::move(told)});
   notices_.push_back(notice);
   if (has_started_) act_on(notice);
 }
@@ -232,11 +236,9 @@ void Peer::leave_at_once(train::Ending as) {
 
 void Peer::tell_order(const data::SampleOrder& order) {
   emit({.at = loop_.now(),
-        .phase = world::Phase::log,
         .why = "samples are those of a data set",
-        .numbers = {{"dataset", static_cast<double>(order.dataset_size())},
-                    {"block", static_cast<double>(order.block())}},
-        .texts = {{"seed", std::to_string(order.seed())}}});
+        .fact = event::Log{
+            .seed = std::to_string(order.seed()), .dataset = order.dataset_size(), .block = order.block()}});
 }
 
 void Peer::arrive_at_barrier() {
@@ -252,11 +254,9 @@ bool Peer::pass_barrier() {
   if (!awaited.empty()) {
     if (const auto waited = barrier.news_of_wait(loop_.now()))
       emit({.at = loop_.now(),
-            .phase = world::Phase::wait,
             .round = view().round,
             .why = text_of_barrier(awaited),
-            .numbers = {{"seconds", to_seconds(*waited)}},
-            .peers = awaited});
+            .fact = event::Wait{.peers = awaited, .seconds = to_seconds(*waited)}});
     return false;
   }
   barrier.pass();
@@ -276,16 +276,14 @@ void Peer::farewell() {
   for (const world::Event& refusals : refusals_.rest()) tell(refusals);
   const host::LinkBytes bytes = network_.total();
   emit({.at = loop_.now(),
-        .phase = world::Phase::stop,
         .round = view().round,
         .why = view().ended,
-        .numbers = {{"bytes_sent", static_cast<double>(bytes.sent)},
-                    {"bytes_received", static_cast<double>(bytes.received)}}});
+        .fact = event::Stop{.bytes_sent = bytes.sent, .bytes_received = bytes.received}});
   log_.finish(at_once);
 }
 
 void Peer::emit(const world::Event& event) {
-  if (event.phase != world::Phase::refuse) return tell(event);
+  if (event.phase() != world::Phase::refuse) return tell(event);
   if (const auto first = refusals_.take(event)) tell(*first);
 }
 
@@ -298,40 +296,27 @@ void Peer::tell(const world::Event& event) {
   if (const auto line = troubles_.line_for(event)) warn(*line);
 }
 
-/// What `tw profile` reads. Where the program names its tensors, it does so in the lines of its layout.
-void Peer::add_size(world::Event& event) const {
-  const train::ModelSize& size = session_->size();
-  event.numbers.emplace_back("parameters", static_cast<double>(size.parameters));
-  event.numbers.emplace_back("state_bytes", static_cast<double>(size.state_bytes));
-  std::istringstream lines(options_.session.run.layout);
-  int tensors = 0;
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("group ") || line.starts_with("buffer: ")) ++tensors;
-  if (tensors > 0) event.numbers.emplace_back("tensors", tensors);
+void Peer::complete(event::Start& start) const {
+  start.microbatch = options_.session.run.microbatch;
+  add_size(session_->size(), options_.session.run.layout, start);
+  start.insecure = !options_.tls;
+  const std::string& folder = options_.session.run.checkpoint.folder;
+  start.checkpoints = folder.empty() ? train::CheckpointOptions::kNone : folder;
+  start.usd_per_h = options_.usd_per_h;
+  const train::BudgetOptions& budget = options_.session.run.budget;
+  start.budget_usd = budget.usd;
+  start.budget_drains = budget.usd && budget.action == train::BudgetAction::drain;
+  start.hardware = host::hardware_words() + (options_.gpu.empty() ? "" : ", " + options_.gpu);
 }
 
 /// What averaging a round costs lies between its call and its commit.
 world::Event Peer::completed(world::Event event) {
-  if (event.phase == world::Phase::start) {
-    event.numbers.emplace_back("microbatch", static_cast<double>(options_.session.run.microbatch));
-    add_size(event);
-    if (!options_.tls) event.numbers.emplace_back("insecure", 1);
-    const std::string& folder = options_.session.run.checkpoint.folder;
-    event.texts.emplace_back("checkpoints", folder.empty() ? train::CheckpointOptions::kNone : folder);
-    if (options_.usd_per_h) event.numbers.emplace_back("usd_per_h", *options_.usd_per_h);
-    if (const train::BudgetOptions& budget = options_.session.run.budget; budget.usd) {
-      event.numbers.emplace_back("budget_usd", *budget.usd);
-      if (budget.action == train::BudgetAction::drain) event.numbers.emplace_back("budget_drains", 1);
-    }
-    const std::string gpu = options_.gpu.empty() ? "" : ", " + options_.gpu;
-    event.texts.emplace_back("hardware", host::hardware_words() + gpu);
+  if (auto* start = std::get_if<event::Start>(&event.fact)) complete(*start);
+  if (auto* call = std::get_if<event::Call>(&event.fact)) call->use = log_.use(network_.total());
+  if (auto* commit = std::get_if<event::Commit>(&event.fact)) {
+    commit->use = log_.use(network_.total());
+    add_work(view(), *commit);
   }
-  if (event.phase != world::Phase::call && event.phase != world::Phase::commit) return event;
-  log_.add_use(event);
-  const host::LinkBytes bytes = network_.total();
-  event.numbers.emplace_back("bytes_sent", static_cast<double>(bytes.sent));
-  event.numbers.emplace_back("bytes_received", static_cast<double>(bytes.received));
-  if (event.phase == world::Phase::commit) add_work(view(), event);
   return event;
 }
 
@@ -351,10 +336,9 @@ void Peer::tell_others() {
   session_->tell(live_.status());
   if (const auto word = live_.budget_word()) {
     emit({.at = loop_.now(),
-          .phase = world::Phase::budget,
           .round = view().round,
           .why = word->text,
-          .numbers = {{"usd", word->usd}, {"budget_usd", word->budget_usd}}});
+          .fact = event::Budget{.usd = word->usd, .budget_usd = word->budget_usd}});
     const bool drains = options_.session.run.budget.action == train::BudgetAction::drain;
     if (word->reached && drains) session_->end_run();
   }
@@ -367,7 +351,7 @@ void Peer::return_memory() {
 }
 
 void Peer::warn(const std::string& line) {
-  tell({.at = loop_.now(), .phase = world::Phase::warn, .round = view().round, .why = line});
+  tell({.at = loop_.now(), .round = view().round, .why = line, .fact = event::Warn{}});
 }
 
 }  // namespace tw::peer

@@ -130,7 +130,7 @@ class Peer final : public world::EventSink {
   Status open_viewer();
   void tell(const world::Event& event);  // to the log and the front
   world::Event completed(world::Event event);
-  void add_size(world::Event& event) const;
+  void complete(event::Start& start) const;
   void log_is_not_copied(const std::string& why);
   void at(Instant when, void (Peer::*call)());
   void look();  // now and then

@@ -42,23 +42,29 @@ Status PeerLog::open(const Options& options) {
 void PeerLog::emit(const world::Event& event) {
   const Instant before = loop_.now();
   // A session that was cut short may still have something to say after the end.
-  if (log_ && (!finished_ || event.phase == world::Phase::evaluate)) log_->emit(event);
+  if (log_ && (!finished_ || event.phase() == world::Phase::evaluate)) log_->emit(event);
   wrote_ += loop_.now() - before;
-  const bool is_saved = event.phase == world::Phase::checkpoint || event.phase == world::Phase::copy;
-  if (upload_ && is_saved && event.cause == world::Cause::none) upload_->hurry();
+  const auto* saved = event.as<event::Checkpoint>();
+  const auto* copied = event.as<event::Copy>();
+  const bool is_new =
+      (saved && saved->cause == event::Cause::none) || (copied && copied->cause == event::Cause::none);
+  if (upload_ && is_new) upload_->hurry();
 }
 
-void PeerLog::add_use(world::Event& event) {
-  event.numbers.emplace_back("cpu_s", host::cpu_seconds());
-  event.numbers.emplace_back("kernel_s", host::kernel_seconds());
-  event.numbers.emplace_back("peak_memory", host::peak_memory_bytes());
-  const std::optional<host::GpuUse> gpu = gpu_ ? gpu_->take() : std::nullopt;
-  if (gpu && gpu->busy) event.numbers.emplace_back("gpu_busy", *gpu->busy);
-  if (gpu) event.numbers.emplace_back("gpu_memory", static_cast<double>(gpu->memory));
-  if (gpu) event.numbers.emplace_back("gpu_memory_total", static_cast<double>(gpu->memory_total));
-  if (const auto queued_s = queue_time_.seconds(loop_.now()))
-    event.numbers.emplace_back("queued_s", *queued_s);
-  event.numbers.emplace_back("disk_s", to_seconds(wrote_));
+event::Use PeerLog::use(const host::LinkBytes& links) {
+  event::Use use{.cpu_s = host::cpu_seconds(),
+                 .kernel_s = host::kernel_seconds(),
+                 .peak_memory = static_cast<std::uint64_t>(host::peak_memory_bytes())};
+  if (const std::optional<host::GpuUse> gpu = gpu_ ? gpu_->take() : std::nullopt) {
+    use.gpu_busy = gpu->busy;
+    use.gpu_memory = gpu->memory;
+    use.gpu_memory_total = gpu->memory_total;
+  }
+  use.queued_s = queue_time_.seconds(loop_.now());
+  use.disk_s = to_seconds(wrote_);
+  use.bytes_sent = links.sent;
+  use.bytes_received = links.received;
+  return use;
 }
 
 void PeerLog::look() {

@@ -8,6 +8,7 @@
 #include "host/loop.h"
 #include "host/system/gpu_meter.h"
 #include "host/system/queue_time.h"
+#include "host/tcp/traffic.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/logs/log_watch.h"
 #include "peer/links.h"
@@ -29,8 +30,8 @@ class PeerLog {
   void emit(const world::Event& event);
 
   /// What this process used so far: processors, and waiting for them, memory, writing this log, which the
-  /// loop thread does; and its GPU since the last call.
-  void add_use(world::Event& event);
+  /// loop thread does, and its links; and its GPU since the last call.
+  event::Use use(const host::LinkBytes& links);
 
   /// Call now and then.
   void look();

@@ -12,7 +12,6 @@
 #include "host/executor_thread.h"
 #include "host/identity/authority.h"
 #include "train/learn/test_learner.h"
-#include "world/event_table.h"
 
 namespace tw::peer {
 namespace {
@@ -42,7 +41,7 @@ class SeenEvents final : public world::EventSink {
   void emit(const world::Event& event) override { events.push_back(event); }
 
   bool has(world::Phase phase) const {
-    return std::ranges::any_of(events, [&](const world::Event& event) { return event.phase == phase; });
+    return std::ranges::any_of(events, [&](const world::Event& event) { return event.phase() == phase; });
   }
 
   std::vector<world::Event> events;
@@ -80,7 +79,7 @@ class Process {
   std::vector<std::string> warnings() const {
     std::vector<std::string> lines;
     for (const world::Event& event : shown.events)
-      if (event.phase == world::Phase::warn) lines.push_back(event.why);
+      if (event.phase() == world::Phase::warn) lines.push_back(event.why);
     return lines;
   }
 
@@ -123,12 +122,6 @@ class APeer : public testing::Test {
     return log ? log.value() : std::vector<monitor::LogEntry>{};
   }
 
-  static std::optional<double> number_in(const world::Event& event, const std::string& name) {
-    for (const auto& [key, value] : event.numbers)
-      if (key == name) return value;
-    return std::nullopt;
-  }
-
   std::string folder_;
   host::Loop loop_;
 };
@@ -149,17 +142,16 @@ TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
 
   const auto log = log_of(process);
   ASSERT_EQ(log.size(), process.shown.events.size());
-  for (std::size_t i = 0; i < log.size(); ++i) {
-    EXPECT_EQ(log[i].event.phase, process.shown.events[i].phase) << i;
-    EXPECT_TRUE(world::is_described(log[i].event)) << name_of(log[i].event.phase);
-  }
-  EXPECT_EQ(number_in(log.front().event, "insecure"), std::nullopt);
-  const auto commit =
-      std::ranges::find(log, world::Phase::commit, [](const monitor::LogEntry& e) { return e.event.phase; });
+  for (std::size_t i = 0; i < log.size(); ++i)
+    EXPECT_EQ(log[i].event.phase(), process.shown.events[i].phase()) << i;
+  ASSERT_TRUE(log.front().event.as<event::Start>());
+  EXPECT_FALSE(log.front().event.as<event::Start>()->insecure);
+  const auto commit = std::ranges::find(log, world::Phase::commit,
+                                        [](const monitor::LogEntry& e) { return e.event.phase(); });
   ASSERT_NE(commit, log.end());
-  EXPECT_GT(number_in(commit->event, "cpu_s").value_or(0), 0);
+  EXPECT_GT(use_in(commit->event)->cpu_s.value_or(0), 0);
   const world::Event& stop = log.back().event;
-  EXPECT_EQ(stop.phase, world::Phase::stop);
+  EXPECT_EQ(stop.phase(), world::Phase::stop);
   EXPECT_EQ(stop.round, 3U);
   EXPECT_EQ(stop.why, process.peer.view().ended);
 }
@@ -245,7 +237,7 @@ TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
   EXPECT_THAT(process.warnings()[0], HasSubstr("all of its budget of 20.00 USD"));
   const auto told = std::ranges::find(process.shown.events, world::Phase::budget, &world::Event::phase);
   ASSERT_NE(told, process.shown.events.end());
-  EXPECT_GE(number_in(*told, "usd").value_or(0), 20);
+  EXPECT_GE(told->as<event::Budget>()->usd.value_or(0), 20);
   const monitor::Board board = process.peer.journal().board();
   EXPECT_FALSE(board.complete);
   EXPECT_EQ(board.ended, "its budget is spent");
@@ -268,8 +260,8 @@ TEST_F(APeer, says_in_its_log_that_it_is_without_tls) {
   ASSERT_TRUE(process.peer.start());
   const auto log = log_of(process);
   ASSERT_FALSE(log.empty());
-  EXPECT_EQ(log.front().event.phase, world::Phase::start);
-  EXPECT_EQ(number_in(log.front().event, "insecure"), 1.0);
+  ASSERT_TRUE(log.front().event.as<event::Start>());
+  EXPECT_TRUE(log.front().event.as<event::Start>()->insecure);
 }
 
 TEST_F(APeer, has_all_of_its_log_where_checkpoints_are_copied_to_when_it_ends) {
@@ -285,7 +277,7 @@ TEST_F(APeer, has_all_of_its_log_where_checkpoints_are_copied_to_when_it_ends) {
   ASSERT_TRUE(copies) << copies.error().message;
   ASSERT_EQ(copies.value().size(), 1U);
   EXPECT_EQ(copies.value().front().size(), log_of(process).size());
-  EXPECT_EQ(copies.value().front().back().event.phase, world::Phase::stop);
+  EXPECT_EQ(copies.value().front().back().event.phase(), world::Phase::stop);
   EXPECT_EQ(process.warnings(), std::vector<std::string>());
 }
 
@@ -301,12 +293,12 @@ TEST_F(APeer, goes_on_and_says_once_that_its_log_is_not_copied) {
   process.peer.leave();
   ASSERT_TRUE(process.runs_until_over());
   process.peer.farewell();
-  const auto is_copy = [](const world::Event& event) { return event.phase == world::Phase::copy; };
+  const auto is_copy = [](const world::Event& event) { return event.phase() == world::Phase::copy; };
   EXPECT_EQ(std::ranges::count_if(process.shown.events, is_copy), 1);
   const auto told = std::ranges::find_if(process.shown.events, is_copy);
-  EXPECT_EQ(told->cause, world::Cause::failed);
+  EXPECT_EQ(told->as<event::Copy>()->cause, event::Cause::failed);
   EXPECT_THAT(told->why, HasSubstr("the event log is not copied to " + folder_ + "/away/logs"));
-  EXPECT_EQ(log_of(process).back().event.phase, world::Phase::stop);
+  EXPECT_EQ(log_of(process).back().event.phase(), world::Phase::stop);
   ASSERT_EQ(process.warnings().size(), 2U);
   EXPECT_EQ(process.warnings().front(), told->why);
   EXPECT_THAT(process.warnings().back(), HasSubstr("the end of the event log is not in "));
@@ -358,11 +350,13 @@ TEST_F(APeer, leaves_on_a_notice_and_says_so) {
   EXPECT_EQ(process.peer.ending(), Ending::notice);
   process.peer.farewell();
   const auto log = log_of(process);
-  const auto told = std::ranges::find(log, world::Phase::notice, [](const auto& e) { return e.event.phase; });
+  const auto told =
+      std::ranges::find(log, world::Phase::notice, [](const auto& e) { return e.event.phase(); });
   ASSERT_NE(told, log.end());
-  EXPECT_EQ(told->event.source, "signal");
-  EXPECT_EQ(told->event.cause, world::Cause::preempt);
-  EXPECT_NEAR(number_in(told->event, "deadline_s").value_or(0), 20, 0.1);
+  const event::Notice& notice = *told->event.as<event::Notice>();
+  EXPECT_EQ(notice.source, "signal");
+  EXPECT_EQ(notice.cause, event::Cause::preempt);
+  EXPECT_NEAR(notice.deadline_s.value_or(0), 20, 0.1);
   EXPECT_EQ(told->event.why, "SIGTERM");
 }
 

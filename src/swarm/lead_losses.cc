@@ -69,7 +69,7 @@ void Lead::leave_out(PeerId peer, const std::string& why) {
   if (!status_.counts(peer)) return;
   status_.exclude(peer);
   proposer_.set_here(status_.counted());
-  events_.push_back({now_, world::Phase::lost, head_.round + 1, peer, why});
+  events_.push_back({now_, head_.round + 1, peer, why, event::Lost{}});
   out(peer);
   advance();
 }
@@ -102,10 +102,12 @@ void Lead::give_out_again(PeerId peer) {
 }
 
 void Lead::report_reissue(const RangeSet& microbatches, std::optional<PeerId> lost) {
-  world::Event event{now_, world::Phase::reissue, head_.round + 1, lost, to_string(microbatches)};
-  event.numbers = {{"microbatches", static_cast<double>(microbatches.count())}};
-  if (leasing_.leaves_rest()) event.numbers.emplace_back("next_round", 1);
-  events_.push_back(std::move(event));
+  events_.push_back(
+      {.at = now_,
+       .round = head_.round + 1,
+       .peer = lost,
+       .why = to_string(microbatches),
+       .fact = event::Reissue{.microbatches = microbatches.count(), .next_round = leasing_.leaves_rest()}});
 }
 
 void Lead::on_report(PeerId from, const wire::StallReport& report) {
@@ -126,14 +128,8 @@ void Lead::carry_out(const StragglerPolicy::Verdict& verdict) {
       // Its results are useless, but it is here: it neither contributes to this round nor reduces a share,
       // but gets the mean and votes.
       if (!status_.counts(verdict.peer) || finishes() || resigned() || !status_.refuse(verdict.peer)) return;
-      events_.push_back({now_,
-                         world::Phase::lost,
-                         head_.round + 1,
-                         verdict.peer,
-                         verdict.why,
-                         {},
-                         {},
-                         world::Cause::verdict});
+      events_.push_back(
+          {now_, head_.round + 1, verdict.peer, verdict.why, event::Lost{.cause = event::Cause::verdict}});
       give_out_again(verdict.peer);
       return advance();
     case Sentence::replace: {
@@ -151,9 +147,11 @@ void Lead::relieve(PeerId slow, const RangeSet& moves) {
   TW_CHECK(proposer_.stage() == Stage::proposed);
   wire::Plan plan = *proposer_.plan();
   if (!planning_.relieve(plan, slow, moves, proposer_.voters())) return;
-  world::Event event{now_, world::Phase::wait, head_.round + 1, slow, text_of({Wait::Kind::relief, {slow}})};
-  event.numbers = {{"segments", static_cast<double>(moves.count())}};
-  events_.push_back(std::move(event));
+  events_.push_back({.at = now_,
+                     .round = head_.round + 1,
+                     .peer = slow,
+                     .why = text_of({Wait::Kind::relief, {slow}}),
+                     .fact = event::Wait{.segments = moves.count()}});
   propose(std::move(plan), true);
   stragglers_.relieved(now_);
 }

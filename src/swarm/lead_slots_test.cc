@@ -41,8 +41,8 @@ TEST(LeadSlots, leaves_the_rest_to_the_next_round_when_nobody_has_a_slot_left) {
     EXPECT_TRUE(story.council.leased.empty());
     bool told = false;
     for (const world::Event& event : story.council.lead.take_events()) {
-      told = told || (event.phase == world::Phase::reissue && event.why == to_string(microbatches(2, 14)) &&
-                      event.numbers.back().first == "next_round");
+      const auto* again = event.as<event::Reissue>();
+      told = told || (again && event.why == to_string(microbatches(2, 14)) && again->next_round);
     }
     EXPECT_TRUE(told);
     story.council.vote(2);

@@ -344,7 +344,7 @@ TEST(Lead, gives_out_again_in_the_same_slot_what_one_had_that_is_lost_before_the
   EXPECT_EQ(2U, plan.draft.contributors.size()) << "one slot each";
   const std::vector<world::Event> events = council.lead.take_events();
   ASSERT_FALSE(events.empty());
-  EXPECT_EQ(world::Phase::reissue, events.back().phase);
+  EXPECT_EQ(world::Phase::reissue, events.back().phase());
 }
 
 TEST(Lead, leaves_to_the_next_round_what_one_had_that_is_lost_after_the_call) {

@@ -94,9 +94,7 @@ std::optional<Ballot> Leading::consider() {
   knows_ = core_.membership.roster().version();
   lead_->hold_back_for(core_.membership.held_back_for());
   see_who_is_here();
-  world::Event event{core_.now, world::Phase::lead, head.round + 1};
-  event.numbers = {{"ballot", ballot}};
-  core_.outputs.report(std::move(event));
+  core_.outputs.report({.at = core_.now, .round = head.round + 1, .fact = event::Lead{.ballot = ballot}});
   return ballot;
 }
 
@@ -117,8 +115,8 @@ void Leading::hold_back() {
   const std::vector<PeerId> added = core_.membership.hold_back(core_.now);
   if (!lead_) return;
   for (PeerId peer : added) {
-    core_.outputs.report({core_.now, world::Phase::wait, core_.head()->round + 1, peer,
-                          "no leases go out before it has the state of the run"});
+    core_.outputs.report({core_.now, core_.head()->round + 1, peer,
+                          "no leases go out before it has the state of the run", event::Wait{}});
   }
   lead_->hold_back_for(core_.membership.held_back_for());
 }

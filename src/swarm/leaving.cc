@@ -95,14 +95,15 @@ void Leaving::go_early() {
   const std::vector<wire::SlotProgress> slots = core_.work.progress();
   RangeSet done;
   for (const wire::SlotProgress& slot : slots) done.add(slot.done);
-  world::Event event{core_.now, world::Phase::handover, core_.head()->round + 1, order.to};
-  event.numbers = {
-      {"bytes",
-       static_cast<double>(slots.size() * averaged_in(core_.options, core_.head()->round + 1).sum_bytes)},
-      {"took_s", to_seconds(core_.farewell.since_order(core_.now))},
-      {"samples", static_cast<double>(core_.batch().samples(done))},
-      {"round_left_s", order.round_left_s}};
-  core_.outputs.report(std::move(event));
+  const Round round = core_.head()->round + 1;
+  core_.outputs.report(
+      {.at = core_.now,
+       .round = round,
+       .peer = order.to,
+       .fact = event::Handover{.bytes = slots.size() * averaged_in(core_.options, round).sum_bytes,
+                               .took_s = to_seconds(core_.farewell.since_order(core_.now)),
+                               .samples = core_.batch().samples(done),
+                               .round_left_s = order.round_left_s}});
   core_.part.end();
   core_.outputs.ask_owner(Ended{left + ": peer " + peer_name(order.to) + " has what this one did"});
 }

@@ -25,9 +25,11 @@ void lose(SwarmCore& core, PeerId peer, const std::string& why, Duration silent)
   if (leaves || !core.head() || core.head()->last) return;
   if (!names(core.members(), core.membership.roster().process(peer))) return;
   const Round round = core.head()->round + 1;
-  world::Event event{core.now, world::Phase::lost, round, peer, why};
-  event.numbers = {{"silent_s", to_seconds(silent)}};
-  core.outputs.report(std::move(event));
+  core.outputs.report({.at = core.now,
+                       .round = round,
+                       .peer = peer,
+                       .why = why,
+                       .fact = event::Lost{.silent_s = to_seconds(silent)}});
   const std::optional<PeerId> leads = core.leader();
   if (core.takes_part() && leads && *leads != peer)
     core.send(*leads, wire::StallReport{{round}, peer, wire::StallCause::unreachable});
@@ -50,11 +52,11 @@ void turn_away_squatters(SwarmCore& core, const std::vector<Member>& members) {
 void report_changes(SwarmCore& core, const wire::Record& record) {
   if (record.members == core.members()) return;
   for (const Member& m : record.members) {
-    if (!names(core.members(), m)) core.outputs.report({core.now, world::Phase::join, record.round, m.peer});
+    if (!names(core.members(), m)) core.outputs.report({core.now, record.round, m.peer, "", event::Join{}});
   }
   for (const Member& m : core.members()) {
     if (core.membership.stances().of(m.peer).leaving && !names(record.members, m))
-      core.outputs.report({core.now, world::Phase::leave, record.round, m.peer});
+      core.outputs.report({core.now, record.round, m.peer, "", event::Leave{}});
   }
 }
 

@@ -164,7 +164,7 @@ class Council {
     for (world::Event& event : lead.take_events()) events.push_back(std::move(event));
     std::vector<std::uint64_t> ids;
     for (const world::Event& event : events) {
-      if (event.phase == world::Phase::lost) ids.push_back(event.peer->value);
+      if (event.phase() == world::Phase::lost) ids.push_back(event.peer->value);
     }
     return ids;
   }

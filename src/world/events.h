@@ -6,13 +6,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
+#include <variant>
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "event/process_facts.h"
+#include "event/round_facts.h"
 
 namespace tw::world {
 
+/// The kinds of events; what each tells besides is a struct of its name (world/round_facts.h,
+/// world/process_facts.h).
 enum class Phase {
   accumulate,  ///< the round begins: state is up to date, work is asked for
   probe,       ///< bandwidth was measured before the first averaging
@@ -57,69 +61,57 @@ inline std::string_view name_of(Phase phase) { return kPhaseNames.at(static_cast
 /// A stage of a round: each participating peer passes all of them in this order.
 inline bool is_stage(Phase phase) { return phase <= Phase::apply && phase != Phase::probe; }
 
-/// The kind of event where its phase has several; refusals (Phase::refuse) are counted by cause.
-enum class Cause {
-  none,         ///< none of these
-  silent,       ///< a stranger sent nothing
-  slow,         ///< a stranger took too long to prove that it belongs to the run
-  crowded,      ///< there were too many strangers
-  broken,       ///< a stranger's connection ended before that proof
-  nonsense,     ///< a stranger does not follow the protocol
-  credential,   ///< the two have no valid token in common, or only one side uses TLS
-  version,      ///< another version of the protocol
-  parameters,   ///< another model
-  run,          ///< another run
-  taken,        ///< a peer id that another process has
-  self,         ///< this peer reached itself
-  dial,         ///< a dial failed, or was refused there
-  message,      ///< a peer sent what cannot be read or used
-  own,          ///< an unusable contribution or state of this peer
-  verdict,      ///< lost: nothing that the peer computed enters the round, but it stays and gets the mean
-  checkpoint,   ///< restore: the state is from a checkpoint, not from other peers
-  preempt,      ///< notice: the machine goes at its deadline
-  at_risk,      ///< notice: it may go soon
-  maintenance,  ///< notice: it stops at its deadline
-  freeze,       ///< notice: it stands still for some seconds from its deadline on
-  failed,       ///< checkpoint, copy: it was not made
-  skipped,      ///< checkpoint: this one cannot be read, and an older one is taken
-  sample,       ///< reissue: another peer gets a sample that this one cannot compute; wait: it is over, for
-                ///< samples
-  minority,     ///< commit: decided without a majority of the members
-  anew,         ///< restore: from its own state, for no member of the run was reached
-};
+/// What an event tells, by its phase: in the order of the constants.
+using Fact =
+    std::variant<event::Accumulate, event::Probe, event::Call, event::Scatter, event::Gather, event::Commit,
+                 event::Apply, event::Wait, event::Lead, event::Join, event::Leave, event::Handover,
+                 event::Lost, event::Reissue, event::Restore, event::Checkpoint, event::Refuse, event::Start,
+                 event::Stop, event::Kill, event::Log, event::Notice, event::Copy, event::Traffic,
+                 event::Budget, event::Skip, event::Evaluate, event::Warn>;
 
-/// In the order of the constants.
-inline constexpr std::array<std::string_view, 26> kCauseNames = {
-    "",        "silent",     "slow",       "crowded",  "broken",  "nonsense",    "credential",
-    "version", "parameters", "run",        "taken",    "self",    "dial",        "message",
-    "own",     "verdict",    "checkpoint", "preempt",  "at_risk", "maintenance", "freeze",
-    "failed",  "skipped",    "sample",     "minority", "anew"};
+static_assert(std::variant_size_v<Fact> == kPhaseNames.size());
 
-static_assert(kCauseNames.size() == static_cast<std::size_t>(Cause::anew) + 1);
-
-inline std::string_view name_of(Cause cause) { return kCauseNames.at(static_cast<std::size_t>(cause)); }
+/// A fact of that phase that tells nothing yet.
+inline Fact fact_of(Phase phase) {
+  Fact fact;
+  const auto make = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    ((kIndex == static_cast<std::size_t>(phase) ? void(fact.emplace<kIndex>()) : void()), ...);
+  };
+  make(std::make_index_sequence<std::variant_size_v<Fact>>());
+  return fact;
+}
 
 /// One line of the event log.
 struct Event {
   Instant at{};
-  Phase phase{};
   Round round = 0;
-  std::optional<PeerId> peer{};                           ///< whom it is about, when not the writer itself
-  std::string why{};                                      ///< in words, for people alone
-  std::vector<std::pair<std::string, double>> numbers{};  ///< named measurements, unit last in the name
-  std::string digest{};  ///< of the parameters (apply, restore), the record (commit), the run (start)
-  Cause cause{};
-  std::string source{};         ///< notice: its source (spot::kSources)
-  std::vector<PeerId> peers{};  ///< commit: contributors; wait: peers that are waited for
-  std::vector<std::pair<std::string, std::string>> texts{};  ///< named facts that are no measurements
+  std::optional<PeerId> peer{};  ///< whom it is about, when not the writer itself
+  std::string why{};             ///< in words, for people alone
+  Fact fact{};
 
-  /// The fact of that name; empty where it tells none.
-  std::string text(std::string_view name) const {
-    for (const auto& [known, value] : texts)
-      if (known == name) return value;
-    return {};
+  Phase phase() const { return static_cast<Phase>(fact.index()); }
+
+  /// The fact, if it is of that kind: `event.as<event::Commit>()`.
+  template <class Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&fact);
   }
 };
+
+/// What the process used until now, where the event tells it; else null.
+inline const event::Use* use_in(const Event& event) {
+  if (const auto* call = event.as<event::Call>()) return &call->use;
+  if (const auto* commit = event.as<event::Commit>()) return &commit->use;
+  return nullptr;
+}
+
+/// The same of its bandwidth.
+inline const event::Line* line_in(const Event& event) {
+  if (const auto* probe = event.as<event::Probe>()) return &probe->line;
+  if (const auto* commit = event.as<event::Commit>()) return &commit->line;
+  if (const auto* traffic = event.as<event::Traffic>()) return &traffic->line;
+  return nullptr;
+}
 
 /// Door to the event log. Loop thread only.
 class EventSink {

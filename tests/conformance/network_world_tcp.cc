@@ -20,7 +20,7 @@ class TcpWorld final : public NetworkWorld {
   explicit TcpWorld(std::unique_ptr<host::Tls> tls) : tls_(std::move(tls)) {}
 
   Process start(PeerId self) override {
-    const auto ignore = [](world::Cause, const std::string&) {};
+    const auto ignore = [](event::Cause, const std::string&) {};
     auto& network = networks_.emplace_back(std::make_unique<host::TcpNetwork>(
         loop_, self, random_, ignore, host::TcpOptions{.tls = tls_.get()}));
     return {network.get(), "127.0.0.1:0", [&network] { network.reset(); }};

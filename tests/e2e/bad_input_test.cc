@@ -248,12 +248,13 @@ TEST_F(BadInput, from_the_network_does_not_disturb_a_run) {
   send_raw(address, "GET / HTTP/1.1\r\nHost: peer\r\n\r\n");
   send_raw(address, std::string(100'000, '\xff'));
   send_raw(address, "");
-  const auto refused_for = [&](world::Cause cause) {
+  const auto refused_for = [&](event::Cause cause) {
     return wait_until([&] {
-      return std::ranges::count(events_of(1, world::Phase::refuse), cause, &world::Event::cause) > 0;
+      const auto is_for = [&](const world::Event& e) { return e.as<event::Refuse>()->cause == cause; };
+      return std::ranges::any_of(events_of(1, world::Phase::refuse), is_for);
     });
   };
-  EXPECT_TRUE(refused_for(world::Cause::broken)) << first.output();
+  EXPECT_TRUE(refused_for(event::Cause::broken)) << first.output();
 
   const auto expect_refusal = [&](std::vector<std::string> words, const std::vector<std::string>& parts) {
     words.insert(words.end(), {"run=" + path("run"), "join=" + address});
@@ -263,8 +264,8 @@ TEST_F(BadInput, from_the_network_does_not_disturb_a_run) {
                  {"cannot join " + address, "another run: expected \"seed=", "this peer has",
                   "same model, data, optimizer"});
   expect_refusal({"run_file=" + run, "--values", "20"}, {"cannot join " + address, "parameters"});
-  EXPECT_TRUE(refused_for(world::Cause::run)) << first.output();
-  EXPECT_TRUE(refused_for(world::Cause::parameters)) << first.output();
+  EXPECT_TRUE(refused_for(event::Cause::run)) << first.output();
+  EXPECT_TRUE(refused_for(event::Cause::parameters)) << first.output();
   expect_of_peer({{"run_file=" + run, "run=" + path("run"), "listen=" + address}, 1, {address, "in use"}});
 
   ASSERT_TRUE(wait_for_round(1, last_round(1) + 3)) << "it trains on";

@@ -77,21 +77,22 @@ class Leaving : public ProgramTest {
     ASSERT_EQ(handovers.size(), 1U) << program(leaver).output();
     EXPECT_EQ(handovers[0].round, kLast);
     EXPECT_TRUE(those_that_stay().contains(handovers[0].peer->value));
-    EXPECT_GT(monitor::number_in(handovers[0], "samples").value_or(0), 0);
+    EXPECT_GT(handovers[0].as<event::Handover>()->samples.value_or(0), 0U);
   }
 
   void expect_each_sample_once() {
     for (const std::uint64_t id : those_that_stay()) EXPECT_EQ(program(id).wait(kRound), 0);
-    double samples = 0;
+    std::uint64_t samples = 0;
     for (const world::Event& commit : of_those_that_stay(Phase::commit))
-      samples += monitor::number_in(commit, "samples").value_or(0);
+      samples += commit.as<event::Commit>()->samples;
     EXPECT_EQ(samples, run_.batch) << "that of those that left is in";
     const monitor::Summary end = summary();
     EXPECT_EQ(end.rounds, run_.rounds);
     EXPECT_EQ(end.samples, run_.rounds * run_.batch);
     EXPECT_TRUE(end.identical) << end.difference;
     std::set<std::string> digests;
-    for (const world::Event& apply : of_those_that_stay(Phase::apply)) digests.insert(apply.digest);
+    for (const world::Event& apply : of_those_that_stay(Phase::apply))
+      digests.insert(apply.as<event::Apply>()->digest);
     EXPECT_EQ(digests.size(), 1U);
   }
 

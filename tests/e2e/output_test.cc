@@ -205,8 +205,8 @@ TEST_F(Output, of_a_long_run_stays_within_its_limit_and_keeps_its_beginning) {
   for (const auto& file : std::filesystem::directory_iterator(path("out")))
     if (file.is_regular_file()) bytes += file.file_size();
   EXPECT_LT(bytes, (64U << 10) + 8 * 1000) << "each part ends with the line that fills it";
-  EXPECT_EQ(log_of(1).front().event.phase, world::Phase::start);
-  EXPECT_EQ(log_of(1).back().event.phase, world::Phase::stop);
+  EXPECT_EQ(log_of(1).front().event.phase(), world::Phase::start);
+  EXPECT_EQ(log_of(1).back().event.phase(), world::Phase::stop);
   const monitor::Summary summary = this->summary();
   EXPECT_EQ(summary.samples, 400U * 32);
   EXPECT_EQ(summary.rounds + summary.unlogged_rounds, 400U);

@@ -16,7 +16,7 @@ class Peers : public ProgramTest {
   std::size_t contributions(std::uint64_t id, Round from) const {
     const auto commits = events_of(id, Phase::commit, from);
     return static_cast<std::size_t>(std::count_if(commits.begin(), commits.end(), [](const world::Event& e) {
-      return monitor::number_in(e, "samples").value_or(0) > 0;
+      return e.as<event::Commit>()->samples > 0;
     }));
   }
 
@@ -151,8 +151,8 @@ class Relaunched : public Peers {
   std::vector<world::Event> since_its_start(Phase phase) const {
     std::vector<world::Event> events;
     for (const monitor::LogEntry& entry : log_of(1)) {
-      if (entry.event.phase == Phase::start) events.clear();
-      if (entry.event.phase == phase) events.push_back(entry.event);
+      if (entry.event.phase() == Phase::start) events.clear();
+      if (entry.event.phase() == phase) events.push_back(entry.event);
     }
     return events;
   }
@@ -162,8 +162,9 @@ class Relaunched : public Peers {
   void expect_one_history(Round then, Program& first, Program& second) {
     ASSERT_TRUE(wait_until([&] { return starts() == 2 && !since_its_start(Phase::commit).empty(); }));
     EXPECT_GT(since_its_start(Phase::commit).front().round, then) << first.output();
-    const auto from_others = [](const world::Event& restore) {
-      return !restore.digest.empty() && restore.cause == world::Cause::none;
+    const auto from_others = [](const world::Event& event) {
+      const auto* restored = event.as<event::Restore>();
+      return !restored->digest.empty() && restored->cause == event::Cause::none;
     };
     EXPECT_TRUE(std::ranges::any_of(since_its_start(Phase::restore), from_others)) << first.output();
     EXPECT_TRUE(events_of(2, Phase::restore, then).empty()) << "it gave up a history: " << second.output();
@@ -258,7 +259,7 @@ TEST_F(Relaunched, go_on_from_a_checkpoint_that_nobody_asked_for_when_all_were_k
   EXPECT_EQ(since_its_start(Phase::accumulate).front().round, saved + 1) << first.output();
   const world::Event end = since_its_start(Phase::commit).back();
   EXPECT_EQ(end.round, saved + 4);
-  EXPECT_EQ(monitor::number_in(end, "samples_total"), 256.0 * static_cast<double>(saved + 4));
+  EXPECT_EQ(end.as<event::Commit>()->samples_total, 256 * (saved + 4));
   EXPECT_EQ(newest_round_in(path("out/checkpoints")), saved + 4) << "also that of the complete run";
 }
 

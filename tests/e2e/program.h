@@ -203,7 +203,7 @@ class ProgramTest : public testing::Test {
   std::vector<world::Event> events_of(std::uint64_t id, world::Phase phase, Round from = 0) const {
     std::vector<world::Event> events;
     for (const monitor::LogEntry& entry : log_of(id))
-      if (entry.event.phase == phase && entry.event.round >= from) events.push_back(entry.event);
+      if (entry.event.phase() == phase && entry.event.round >= from) events.push_back(entry.event);
     return events;
   }
 
@@ -215,7 +215,7 @@ class ProgramTest : public testing::Test {
   std::string address_of(std::uint64_t id) const {
     wait_until([&] { return !events_of(id, world::Phase::start).empty(); });
     const auto started = events_of(id, world::Phase::start);
-    return started.empty() ? "" : started.front().text("address");
+    return started.empty() ? "" : started.front().as<event::Start>()->address;
   }
 
   Round last_round(std::uint64_t id) const {

@@ -36,14 +36,14 @@ class Rendezvous : public ProgramTest {
     const auto log = monitor::read_event_log(out_of(id) + "/" + monitor::event_log_name(PeerId{id}));
     if (!log) return events;
     for (const monitor::LogEntry& entry : log.value())
-      if (entry.event.phase == phase) events.push_back(entry.event);
+      if (entry.event.phase() == phase) events.push_back(entry.event);
     return events;
   }
 
   std::string listens_at(std::uint64_t id) const {
     wait_until([&] { return !events_there(id, world::Phase::start).empty(); });
     const auto started = events_there(id, world::Phase::start);
-    return started.empty() ? "" : started.front().text("address");
+    return started.empty() ? "" : started.front().as<event::Start>()->address;
   }
 
   bool takes_part(std::uint64_t id, std::size_t rounds = 2) const {
@@ -55,7 +55,7 @@ class Rendezvous : public ProgramTest {
     return wait_until([&] {
       return std::ranges::all_of(ids, [&](std::uint64_t id) {
         const auto commits = events_there(id, world::Phase::commit);
-        return !commits.empty() && commits.back().peers.size() == ids.size();
+        return !commits.empty() && commits.back().as<event::Commit>()->peers.size() == ids.size();
       });
     });
   }
@@ -66,7 +66,7 @@ class Rendezvous : public ProgramTest {
     std::map<Round, std::vector<std::string>> found;
     for (const std::uint64_t id : ids)
       for (const world::Event& commit : events_there(id, world::Phase::commit))
-        found[commit.round].push_back(commit.digest);
+        found[commit.round].push_back(commit.as<event::Commit>()->digest);
     std::set<std::string> last;
     for (const auto& [round, digests] : found)
       if (digests.size() == ids.size()) last = {digests.begin(), digests.end()};

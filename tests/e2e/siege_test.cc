@@ -75,7 +75,7 @@ TEST_F(SiegeTest, keeps_no_joiner_out_and_no_member_whose_links_broke) {
   end({&first});
   std::size_t refusals = 0;
   for (const world::Event& event : events_of(1, world::Phase::refuse))
-    refusals += event.cause != world::Cause::none;
+    refusals += event.as<event::Refuse>()->cause != event::Cause::none;
   std::cerr << "lines of refusals: " << refusals << "\n";
   const auto events = log_of(1);
   const double took = seconds(events.back().event) - seconds(events.front().event);

@@ -55,8 +55,8 @@ class Up : public ProgramTest {
     const auto log = monitor::read_event_log(state("logs/" + monitor::event_log_name(PeerId{id})));
     if (!log) return 0;
     return static_cast<std::size_t>(std::ranges::count_if(log.value(), [](const monitor::LogEntry& entry) {
-      return entry.event.phase == world::Phase::commit &&
-             monitor::number_in(entry.event, "samples").value_or(0) > 0;
+      const auto* commit = entry.event.as<event::Commit>();
+      return commit && commit->samples > 0;
     }));
   }
 

@@ -15,21 +15,19 @@ namespace {
 /// The share of all rounds that does not count, where it is more than kWarmUpRounds.
 constexpr double kWarmUpShare = 0.1;
 
-double number_of(const world::Event& event, std::string_view name) {
-  return monitor::number_in(event, name).value_or(0);
-}
+double number_of(const event::Count& count) { return static_cast<double>(count.value_or(0)); }
 
 /// Samples/s of the round; nothing where this peer had no part in it.
-std::optional<double> speed_of(const world::Event& commit) {
-  const double samples = number_of(commit, "samples"), seconds = number_of(commit, "calc_s");
+std::optional<double> speed_of(const event::Commit& commit) {
+  const double samples = number_of(commit.samples), seconds = commit.calc_s.value_or(0);
   return samples > 0 && seconds > 0 ? std::optional(samples / seconds) : std::nullopt;
 }
 
-void take_start(const world::Event& start, MeasuredPeer& measured) {
-  measured.parameters = number_of(start, "parameters");
-  measured.tensors = std::max(1.0, number_of(start, "tensors"));
-  measured.state_bytes = number_of(start, "state_bytes");
-  measured.hardware = start.text("hardware");
+void take_start(const event::Start& start, MeasuredPeer& measured) {
+  measured.parameters = number_of(start.parameters);
+  measured.tensors = std::max(1.0, number_of(start.tensors));
+  measured.state_bytes = number_of(start.state_bytes);
+  measured.hardware = start.hardware;
 }
 
 }  // namespace
@@ -39,10 +37,12 @@ Result<MeasuredPeer> measure_peer(const std::vector<monitor::LogEntry>& log) {
   std::vector<double> speeds;
   for (const monitor::LogEntry& entry : log) {
     const world::Event& event = entry.event;
-    if (event.phase == world::Phase::start) take_start(event, measured);
-    measured.peak_memory_bytes = std::max(measured.peak_memory_bytes, number_of(event, "peak_memory"));
-    if (event.phase != world::Phase::commit) continue;
-    if (const auto speed = speed_of(event)) speeds.push_back(*speed);
+    if (const auto* start = event.as<event::Start>()) take_start(*start, measured);
+    if (const event::Use* use = world::use_in(event))
+      measured.peak_memory_bytes = std::max(measured.peak_memory_bytes, number_of(use->peak_memory));
+    const auto* commit = event.as<event::Commit>();
+    if (commit == nullptr) continue;
+    if (const auto speed = speed_of(*commit)) speeds.push_back(*speed);
   }
   const auto all = static_cast<int>(speeds.size());
   measured.warm_up = std::max(kWarmUpRounds, static_cast<int>(kWarmUpShare * all));

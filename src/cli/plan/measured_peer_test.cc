@@ -15,16 +15,15 @@ std::vector<monitor::LogEntry> log_of(const std::vector<double>& seconds) {
   std::vector<monitor::LogEntry> log;
   log.push_back({PeerId{1},
                  0,
-                 {.phase = Phase::start,
-                  .numbers = {{"parameters", 2e6}, {"tensors", 4}, {"state_bytes", 24e6}},
-                  .texts = {{"hardware", "a CPU, 2 cores"}}}});
+                 {.fact = event::Start{
+                      .hardware = "a CPU, 2 cores", .parameters = 2e6, .state_bytes = 24e6, .tensors = 4}}});
   for (const double calc_s : seconds) {
     const double memory = log.size() == 3 ? 9e8 : 5e8;
-    log.push_back({PeerId{1},
-                   0,
-                   {.phase = Phase::commit,
-                    .round = log.size(),
-                    .numbers = {{"samples", 100}, {"calc_s", calc_s}, {"peak_memory", memory}}}});
+    log.push_back(
+        {PeerId{1},
+         0,
+         {.round = log.size(),
+          .fact = event::Commit{.samples = 100, .calc_s = calc_s, .use = {.peak_memory = memory}}}});
   }
   return log;
 }

@@ -20,7 +20,7 @@ constexpr std::string_view kOwnSignal = "SIGTERM";  ///< a notice from the machi
 
 /// The peer whose life an entry begins or ends.
 std::optional<PeerId> subject(const monitor::LogEntry& entry) {
-  switch (entry.event.phase) {
+  switch (entry.event.phase()) {
     case Phase::start:
     case Phase::stop:
       return entry.writer;
@@ -42,8 +42,9 @@ class Lives {
   explicit Lives(double begun_s) : begun_s_(begun_s) {}
 
   void take(const monitor::LogEntry& entry) {
-    const Phase phase = entry.event.phase;
-    if (phase == Phase::notice && entry.event.source != kOwnSignal) told_.insert(entry.writer);
+    const Phase phase = entry.event.phase();
+    const auto* notice = entry.event.as<event::Notice>();
+    if (notice && notice->source != kOwnSignal) told_.insert(entry.writer);
     const auto peer = subject(entry);
     if (!peer) return;
     const bool known = ended_.contains(*peer) || began_s_.contains(*peer);

@@ -62,12 +62,14 @@ int PeerProcess::exit_code() const {
 }
 
 void PeerProcess::emit(const world::Event& event) {
-  const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
-  if (event.phase == world::Phase::notice && goes && !told_at_) {
+  const auto* notice = event.as<event::Notice>();
+  const bool goes =
+      notice && (notice->cause == event::Cause::preempt || notice->cause == event::Cause::maintenance);
+  if (goes && !told_at_) {
     told_at_ = event.at;
     told_by_ = "the notice";
   }
-  if (event.phase == world::Phase::warn) return warn(event.why);
+  if (event.as<event::Warn>()) return warn(event.why);
   if (quiet_) return;
   if (const auto line = progress_.line_for(event)) say(*line);
 }

@@ -16,7 +16,7 @@ monitor::LogEntry entry(double hour, std::uint64_t writer, Phase phase, Round ro
                         std::uint64_t about = 0) {
   monitor::LogEntry made{.writer = PeerId{writer}, .unix_nanos = unix_s(hour) * 1'000'000'000, .event = {}};
   made.event.at = Instant{} + from_seconds(hour * 3600);
-  made.event.phase = phase;
+  made.event.fact = world::fact_of(phase);
   made.event.round = round;
   if (about != 0) made.event.peer = PeerId{about};
   return made;
@@ -24,7 +24,7 @@ monitor::LogEntry entry(double hour, std::uint64_t writer, Phase phase, Round ro
 
 monitor::LogEntry start(double hour, std::uint64_t writer, const std::string& site) {
   monitor::LogEntry made = entry(hour, writer, Phase::start);
-  made.event.texts = {{"site", site}};
+  made.event.fact = event::Start{.site = site};
   return made;
 }
 
@@ -49,7 +49,7 @@ TEST(RunProgress, a_zone_has_no_machine_since_its_last_one_was_lost) {
 
 TEST(RunProgress, a_machine_that_left_by_itself_or_by_sigterm_is_not_taken) {
   monitor::LogEntry notice = entry(2, 2, Phase::notice, 5);
-  notice.event.source = "SIGTERM";
+  notice.event.fact = event::Notice{.source = "SIGTERM"};
   const std::vector<std::vector<monitor::LogEntry>> logs{
       {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(2.1, 1, Phase::leave, 5, 2),
        entry(2.2, 1, Phase::accumulate, 6)},

@@ -177,8 +177,7 @@ TEST(TraceLogs, are_read_as_those_of_a_real_run) {
   const std::string folder = testing::TempDir() + "tw-trace-logs";
   std::filesystem::create_directories(folder);
   TraceLogs logs(folder);
-  const world::Event event{
-      .at = Instant(std::chrono::seconds(1002)), .phase = world::Phase::commit, .round = 3};
+  const world::Event event{.at = Instant(std::chrono::seconds(1002)), .round = 3, .fact = event::Commit{}};
   logs.write(PeerId{1}, event);
   logs.write(PeerId{2}, event);
   logs.write(PeerId{1}, event);

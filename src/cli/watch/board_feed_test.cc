@@ -25,7 +25,7 @@ class LogFeed : public testing::Test {
     constexpr double kRound_s = 300;
     constexpr Round kRounds = 4;
     monitor::Story story;
-    story.add(1, kRound_s, {.phase = Phase::start, .numbers = {{"last_round", 99}}});
+    story.add(1, kRound_s, {.fact = event::Start{.last_round = 99}});
     for (Round round = 1; round <= kRounds; ++round)
       story.round(round, kRound_s * static_cast<double>(round), kRound_s, {1});
     const double end_s = kRound_s * (kRounds + 1) + silent_s;

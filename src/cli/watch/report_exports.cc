@@ -49,7 +49,7 @@ std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monito
     const bool dropped = held.dropped_entries().at(i);
     journal.take(entry, dropped);
     const bool is_new =
-        !dropped && entry.event.phase == world::Phase::commit && entry.event.round >= told + step;
+        !dropped && entry.event.phase() == world::Phase::commit && entry.event.round >= told + step;
     if (!is_new) continue;
     told = entry.event.round;
     text += events.take_before(journal.board(), told);

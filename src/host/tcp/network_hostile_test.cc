@@ -387,7 +387,7 @@ TEST(HostileNetwork, says_nothing_to_a_stranger_that_says_nothing) {
   EXPECT_TRUE(silent.heard().empty());
   silent.finish();
   ASSERT_TRUE(soon(loop, [&] { return !one.garbage.empty(); }));
-  EXPECT_EQ(one.causes, std::vector<world::Cause>{world::Cause::broken});
+  EXPECT_EQ(one.causes, std::vector<event::Cause>{event::Cause::broken});
   EXPECT_NE(one.garbage[0].find("closed without a message"), std::string::npos) << one.garbage[0];
 }
 
@@ -420,7 +420,7 @@ TEST(HostileNetwork, dismisses_strangers_when_descriptors_are_out) {
     const FewDescriptors few(4);
     EXPECT_TRUE(loop.run_until([&] { return one.garbage.size() > 50; }, 2s)) << one.garbage.size();
   }
-  EXPECT_EQ(std::ranges::count(one.causes, world::Cause::crowded), std::ssize(one.causes));
+  EXPECT_EQ(std::ranges::count(one.causes, event::Cause::crowded), std::ssize(one.causes));
   EXPECT_TRUE(link_up(loop, two, one));
 }
 
@@ -452,7 +452,7 @@ TEST(HostileNetwork, closes_who_says_no_hello_in_time) {
   half.say(encode_greeting({StreamKind::control, Verdict::greet, PeerId{9}, 42, {}}));
   half.say(text_frame("9"));
   ASSERT_TRUE(soon(loop, [&] { return silent.ended() && slow.ended() && half.ended(); }));
-  EXPECT_EQ(one.causes, (std::vector<world::Cause>{world::Cause::silent, world::Cause::slow}));
+  EXPECT_EQ(one.causes, (std::vector<event::Cause>{event::Cause::silent, event::Cause::slow}));
   EXPECT_NE(one.garbage[0].find("said nothing within 0.1 s"), std::string::npos) << one.garbage[0];
   EXPECT_NE(one.garbage[1].find("no hello within 0.1 s"), std::string::npos) << one.garbage[1];
   EXPECT_TRUE(one.story.empty());

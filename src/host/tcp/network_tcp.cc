@@ -22,16 +22,16 @@ using namespace std::chrono_literals;
 constexpr auto kDialTime = 10s;  // see dial.h
 
 /// Cause and words of a dismissal by DoorQueue.
-std::pair<world::Cause, std::string> told_as(Doorway::Reason reason, Duration patience) {
+std::pair<event::Cause, std::string> told_as(Doorway::Reason reason, Duration patience) {
   switch (reason) {
     case Doorway::Reason::silent:
-      return {world::Cause::silent,
+      return {event::Cause::silent,
               fmt::format("said nothing within {} s",
                           to_seconds(std::min<Duration>(DoorQueue::kFirstByte, patience)))};
     case Doorway::Reason::slow:
-      return {world::Cause::slow, fmt::format("no hello within {} s", to_seconds(patience))};
+      return {event::Cause::slow, fmt::format("no hello within {} s", to_seconds(patience))};
     case Doorway::Reason::crowded:
-      return {world::Cause::crowded, "too many unauthenticated connections at a time, and it was the oldest"};
+      return {event::Cause::crowded, "too many unauthenticated connections at a time, and it was the oldest"};
   }
   return {};
 }
@@ -116,7 +116,7 @@ void TcpNetwork::settle(Serial departure) {
 
 void TcpNetwork::send(PeerId to, Frame message) {
   if (message.head.size() > wire::kMaxHeadBytes || message.payload.size() > wire::kMaxPayloadBytes) {
-    on_refused_(world::Cause::own,
+    on_refused_(event::Cause::own,
                 fmt::format("a message of {} bytes to peer {} is beyond the limit of a frame: not sent",
                             message.size(), to_string(to)));
     return;
@@ -177,7 +177,7 @@ void TcpNetwork::dismiss(Doorway::Visitor visitor, Doorway::Reason reason) {
 
 void TcpNetwork::turned_away(const std::string& remote, std::optional<Doorway::Reason> reason) {
   const auto why = reason ? told_as(*reason, options_.patience)
-                          : std::pair(world::Cause::broken, std::string("closed without a message"));
+                          : std::pair(event::Cause::broken, std::string("closed without a message"));
   on_refused_(why.first, remote + ": " + why.second);
 }
 
@@ -326,8 +326,8 @@ void TcpNetwork::on_failed(Serial serial) {
     return events_->on_refused(handshake.remote(), {world::DialFailure::Kind::turned_away, handshake.why()});
   const bool nonsense = ending == Handshake::Ending::nonsense;
   if (!nonsense && (refused || handshake.was_admitted())) return;
-  if (nonsense) greeted.cause = world::Cause::nonsense;
-  if (ending == Handshake::Ending::credential) greeted.cause = world::Cause::credential;
+  if (nonsense) greeted.cause = event::Cause::nonsense;
+  if (ending == Handshake::Ending::credential) greeted.cause = event::Cause::credential;
   on_refused_(greeted.cause, handshake.remote() + ": " + handshake.why().words);
 }
 

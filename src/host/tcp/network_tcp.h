@@ -38,7 +38,7 @@ struct TcpOptions {
 class TcpNetwork : public world::Network {
  public:
   /// Why a connection is no link, in a word and in words; for logs.
-  using Refused = std::function<void(world::Cause cause, const std::string& what)>;
+  using Refused = std::function<void(event::Cause cause, const std::string& what)>;
 
   /// on_refused: called for each connection without a valid hello, with the reason.
   TcpNetwork(Loop& loop, PeerId self, world::Random& random, Refused on_refused, TcpOptions options = {});
@@ -76,7 +76,7 @@ class TcpNetwork : public world::Network {
     std::vector<std::string> dialed;  ///< addresses whose dials end with this handshake
     Instant since{};
     std::optional<Doorway::Visitor> visitor{};  ///< a connection that came in
-    world::Cause cause = world::Cause::broken;  ///< if it fails
+    event::Cause cause = event::Cause::broken;  ///< if it fails
   };
 
   struct Departure {

@@ -35,7 +35,7 @@ TEST(TcpNetwork, links_over_ipv6_and_by_name) {
   Party one(loop, 1);
   Party two(loop, 2);
   Party three(loop, 3);
-  TcpNetwork six(loop, PeerId{6}, one.random, [](world::Cause, const std::string&) {});
+  TcpNetwork six(loop, PeerId{6}, one.random, [](event::Cause, const std::string&) {});
   six.greet_with(text_frame("6"));
   const auto address = six.open("[::1]:0", three);
   ASSERT_TRUE(address) << address.error().message;
@@ -49,7 +49,7 @@ TEST(TcpNetwork, tells_an_address_that_others_can_dial_when_it_listens_everywher
   Loop loop;
   Party one(loop, 1);
   Party events(loop, 2);
-  TcpNetwork everywhere(loop, PeerId{3}, one.random, [](world::Cause, const std::string&) {});
+  TcpNetwork everywhere(loop, PeerId{3}, one.random, [](event::Cause, const std::string&) {});
   everywhere.greet_with(text_frame("3"));
   const auto address = everywhere.open("0.0.0.0:0", events);
   ASSERT_TRUE(address);
@@ -141,7 +141,7 @@ TEST(TcpNetwork, says_that_a_name_is_unknown_or_no_address) {
 TEST(TcpNetwork, says_that_an_address_is_in_use) {
   Loop loop;
   Party one(loop, 1);
-  TcpNetwork second(loop, PeerId{2}, one.random, [](world::Cause, const std::string&) {});
+  TcpNetwork second(loop, PeerId{2}, one.random, [](event::Cause, const std::string&) {});
   const auto opened = second.open(one.address, one);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().message,

@@ -36,7 +36,7 @@ struct Party : world::NetworkEvents {
       : self{id},
         network(
             loop, self, random,
-            [this](world::Cause cause, const std::string& what) {
+            [this](event::Cause cause, const std::string& what) {
               causes.push_back(cause);
               garbage.push_back(what);
             },
@@ -95,7 +95,7 @@ struct Party : world::NetworkEvents {
   std::string refusal;  ///< not empty: admit says this
   std::vector<std::string> story;
   std::vector<std::string> garbage;
-  std::vector<world::Cause> causes;                  ///< of the garbage
+  std::vector<event::Cause> causes;                  ///< of the garbage
   std::map<PeerId, std::vector<std::string>> heard;  ///< heads of the messages without a payload
   std::map<PeerId, std::vector<Frame>> bulk;         ///< messages with a payload
   std::size_t bulk_bytes = 0;

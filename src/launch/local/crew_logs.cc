@@ -26,12 +26,12 @@ PeerId CrewLogs::next_id() {
 }
 
 void CrewLogs::note_start(std::size_t number, PeerId id) {
-  log(world::Phase::start, id, script_.round());
+  log(event::Start{}, id, script_.round());
   followed_.insert_or_assign(number, Followed{.id = id, .tail = monitor::EventLogTail(path_of(id))});
 }
 
 void CrewLogs::note_kill(std::size_t number, Round round) {
-  log(world::Phase::kill, followed_.at(number).id, round);
+  log(event::Kill{}, followed_.at(number).id, round);
 }
 
 void CrewLogs::note_end(std::size_t number) {
@@ -48,7 +48,7 @@ Status CrewLogs::follow() {
       return error;
     }
     for (monitor::LogEntry& entry : entries.value()) {
-      if (entry.event.phase == world::Phase::start) followed.address = entry.event.text("address");
+      if (const auto* start = entry.event.as<event::Start>()) followed.address = start->address;
       entry.writer = PeerId{number};
       script_.note(entry);
     }
@@ -64,8 +64,8 @@ std::vector<std::string> CrewLogs::addresses() const {
   return found;
 }
 
-void CrewLogs::log(world::Phase phase, PeerId about, Round round) {
-  log_.emit({.at = clock_->now(), .phase = phase, .round = round, .peer = about});
+void CrewLogs::log(world::Fact fact, PeerId about, Round round) {
+  log_.emit({.at = clock_->now(), .round = round, .peer = about, .fact = std::move(fact)});
 }
 
 }  // namespace tw::launch

@@ -52,7 +52,7 @@ class CrewLogs {
 
   std::string path_of(PeerId id) const { return folder_ + "/" + monitor::event_log_name(id); }
 
-  void log(world::Phase phase, PeerId about, Round round);
+  void log(world::Fact fact, PeerId about, Round round);
 
   std::string folder_;
   world::Clock* clock_;

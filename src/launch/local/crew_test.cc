@@ -214,7 +214,7 @@ struct Begun : Shown {
     const auto log = monitor::read_event_log(out + "/" + monitor::event_log_name(PeerId{}));
     EXPECT_TRUE(log) << log.error().message;
     for (const monitor::LogEntry& entry : log.value())
-      found.push_back(fmt::format("{} {} {}", name_of(entry.event.phase), to_string(*entry.event.peer),
+      found.push_back(fmt::format("{} {} {}", name_of(entry.event.phase()), to_string(*entry.event.peer),
                                   entry.event.round));
     return found;
   }

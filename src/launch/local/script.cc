@@ -63,14 +63,14 @@ std::string to_string(const Stop& stop) {
 
 void Script::note(const monitor::LogEntry& entry) {
   const world::Event& event = entry.event;
-  if (event.phase == world::Phase::accumulate) {
+  if (event.as<event::Accumulate>()) {
     begun_[entry.writer] = {.round = event.round, .at = event.at};
     round_ = std::max(round_, event.round);
-  } else if (event.phase == world::Phase::lead && event.round >= leader_since_) {
+  } else if (event.as<event::Lead>() && event.round >= leader_since_) {
     leader_ = entry.writer;
     leader_since_ = event.round;
-  } else if (event.phase == world::Phase::call) {
-    if (const auto calc_s = monitor::number_in(event, "calc_s")) calc_s_.push_back(*calc_s);
+  } else if (const auto* call = event.as<event::Call>(); call && call->calc_s) {
+    calc_s_.push_back(*call->calc_s);
   }
 }
 

@@ -53,8 +53,8 @@ class ScriptStory : public testing::Test {
  protected:
   void event(std::uint64_t writer, Duration at, Phase phase, Round round, std::optional<double> calc_s = {}) {
     monitor::LogEntry entry{.writer = PeerId{writer}, .unix_nanos = 0, .event = {}};
-    entry.event = {.at = Instant(at), .phase = phase, .round = round};
-    if (calc_s) entry.event.numbers = {{"calc_s", *calc_s}};
+    entry.event = {.at = Instant(at), .round = round, .fact = world::fact_of(phase)};
+    if (calc_s) entry.event.fact = event::Call{.calc_s = calc_s};
     script.note(entry);
   }
 

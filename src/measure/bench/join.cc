@@ -38,11 +38,20 @@ const monitor::LogEntry* find(const std::vector<monitor::LogEntry>& log,
   return found == log.end() ? nullptr : &*found;
 }
 
-bool contributes(const Event& event) {
-  return event.phase == world::Phase::commit && monitor::number_in(event, "samples").value_or(0) > 0;
+template <class Kind>
+bool is(const Event& event) {
+  return event.as<Kind>() != nullptr;
 }
 
-bool has_state(const Event& event) { return event.phase == world::Phase::restore && !event.digest.empty(); }
+bool contributes(const Event& event) {
+  const auto* commit = event.as<event::Commit>();
+  return commit && commit->samples > 0;
+}
+
+bool has_state(const Event& event) {
+  const auto* restored = event.as<event::Restore>();
+  return restored && !restored->digest.empty();
+}
 
 /// The peers of one turn, a process each.
 class Company {
@@ -99,23 +108,24 @@ class Company {
 };
 
 JoinTimes times_of(const std::vector<monitor::LogEntry>& log, Instant begun) {
-  const Event& start = find(log, [](const Event& e) { return e.phase == world::Phase::start; })->event;
-  const Event& asks = find(log, [](const Event& e) { return e.phase == world::Phase::restore; })->event;
-  const Event& restored = find(log, has_state)->event;
+  const Event& start = find(log, is<event::Start>)->event;
+  const Event& asks = find(log, is<event::Restore>)->event;
+  const Event& has = find(log, has_state)->event;
+  const event::Restore& restored = *has.as<event::Restore>();
   JoinTimes times;
   times.start_s = to_seconds(start.at - begun);
   times.link_s = to_seconds(asks.at - start.at);
-  times.offer_s = monitor::number_in(restored, "offer_s").value_or(0);
-  times.transfer_s = monitor::number_in(restored, "transfer_s").value_or(0);
-  times.place_s = monitor::number_in(restored, "took_s").value_or(0) - times.offer_s - times.transfer_s;
-  times.contribute_s = to_seconds(find(log, contributes)->event.at - restored.at);
+  times.offer_s = restored.offer_s.value_or(0);
+  times.transfer_s = restored.transfer_s.value_or(0);
+  times.place_s = restored.took_s.value_or(0) - times.offer_s - times.transfer_s;
+  times.contribute_s = to_seconds(find(log, contributes)->event.at - has.at);
   return times;
 }
 
 double round_seconds(const std::vector<monitor::LogEntry>& log) {
   std::vector<Instant> commits;
   for (const monitor::LogEntry& entry : log)
-    if (entry.event.phase == world::Phase::commit) commits.push_back(entry.event.at);
+    if (entry.event.phase() == world::Phase::commit) commits.push_back(entry.event.at);
   std::vector<double> rounds;
   for (std::size_t i = 1; i < commits.size(); ++i) rounds.push_back(to_seconds(commits[i] - commits[i - 1]));
   return median(rounds);
@@ -131,9 +141,8 @@ Result<Turn> join_turn(const JoinOptions& options) {
   std::string address;
   TW_TRY(company.start(1, ""));
   const Status listens = company.until("peer 1 does not listen", [&] {
-    const monitor::LogEntry* start =
-        find(company.log(1), [](const Event& e) { return e.phase == world::Phase::start; });
-    if (start != nullptr) address = start->event.text("address");
+    const monitor::LogEntry* start = find(company.log(1), is<event::Start>);
+    if (start != nullptr) address = start->event.as<event::Start>()->address;
     return start != nullptr;
   });
   if (!listens) return listens.error();
@@ -141,9 +150,8 @@ Result<Turn> join_turn(const JoinOptions& options) {
     TW_TRY(company.start(id, address));
   }
   const Status trains = company.until("the peers do not train", [&] {
-    return find(company.log(1), [](const Event& e) {
-             return e.phase == world::Phase::commit && e.round == kRoundsBefore;
-           }) != nullptr;
+    return find(company.log(1),
+                [](const Event& e) { return is<event::Commit>(e) && e.round == kRoundsBefore; }) != nullptr;
   });
   if (!trains) return trains.error();
   const double round_s = round_seconds(company.log(1));

@@ -10,17 +10,16 @@ Instant at(double seconds) { return Instant(from_seconds(seconds)); }
 
 /// One round of one peer, whose usage grows while it averages.
 std::vector<monitor::LogEntry> log_of(PeerId peer, double call_s, double gather_s, double commit_s) {
-  const auto entry = [&](double seconds, world::Phase phase,
-                         std::vector<std::pair<std::string, double>> numbers) {
-    return monitor::LogEntry{
-        peer, 0, {.at = at(seconds), .phase = phase, .round = 7, .numbers = std::move(numbers)}};
+  const auto entry = [&](double seconds, world::Fact fact) {
+    return monitor::LogEntry{peer, 0, {.at = at(seconds), .round = 7, .fact = std::move(fact)}};
   };
-  return {
-      entry(call_s, world::Phase::call, {{"cpu_s", 10}, {"kernel_s", 4}, {"bytes_sent", 1000}}),
-      entry(call_s + 0.1, world::Phase::call, {{"cpu_s", 11}, {"bytes_sent", 1500}}),
-      entry(gather_s - 0.25, world::Phase::scatter, {}), entry(gather_s, world::Phase::gather, {}),
-      entry(commit_s, world::Phase::commit,
-            {{"cpu_s", 10.5}, {"kernel_s", 4.25}, {"peak_memory", 1e6 * commit_s}, {"bytes_sent", 3000}})};
+  return {entry(call_s, event::Call{.use = {.cpu_s = 10, .kernel_s = 4, .bytes_sent = 1000}}),
+          entry(call_s + 0.1, event::Call{.use = {.cpu_s = 11, .bytes_sent = 1500}}),
+          entry(gather_s - 0.25, event::Scatter{}), entry(gather_s, event::Gather{}),
+          entry(commit_s, event::Commit{.use = {.cpu_s = 10.5,
+                                                .kernel_s = 4.25,
+                                                .peak_memory = static_cast<std::uint64_t>(1e6 * commit_s),
+                                                .bytes_sent = 3000}})};
 }
 
 PeerLogs two_peers() {
@@ -54,9 +53,9 @@ TEST(FirstCall, is_that_of_whoever_had_the_plan_first) {
 TEST(Leader, is_whoever_said_so_last) {
   PeerLogs logs = two_peers();
   EXPECT_EQ(leader_in(logs), PeerId{1});
-  logs[PeerId{2}].push_back({PeerId{2}, 0, {.at = at(0.5), .phase = world::Phase::lead, .round = 1}});
+  logs[PeerId{2}].push_back({PeerId{2}, 0, {.at = at(0.5), .round = 1, .fact = event::Lead{}}});
   EXPECT_EQ(leader_in(logs), PeerId{2});
-  logs[PeerId{1}].push_back({PeerId{1}, 0, {.at = at(4.0), .phase = world::Phase::lead, .round = 8}});
+  logs[PeerId{1}].push_back({PeerId{1}, 0, {.at = at(4.0), .round = 8, .fact = event::Lead{}}});
   EXPECT_EQ(leader_in(logs), PeerId{1});
 }
 

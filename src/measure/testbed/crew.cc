@@ -31,7 +31,7 @@ std::string name_of(PeerId peer) { return "peer " + to_string(peer); }
 
 std::optional<Instant> when(const std::vector<monitor::LogEntry>& log, world::Phase phase, Round round) {
   for (const monitor::LogEntry& entry : log)
-    if (entry.event.phase == phase && entry.event.round == round) return entry.event.at;
+    if (entry.event.phase() == phase && entry.event.round == round) return entry.event.at;
   return std::nullopt;
 }
 
@@ -148,7 +148,7 @@ Status Crew::start() {
   std::string address;
   const Status listens = until_logged("peer 1 does not listen", [&] {
     for (const monitor::LogEntry& entry : logs_[PeerId{1}])
-      if (entry.event.phase == world::Phase::start) address = entry.event.text("address");
+      if (const auto* start = entry.event.as<event::Start>()) address = start->address;
     return !address.empty();
   });
   if (!listens) return listens;

@@ -2,16 +2,12 @@
 #include "monitor/fold/delays.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 #include "base/median.h"
-#include "world/event_table.h"
 
 namespace tw::monitor {
 namespace {
-
-using world::Phase;
 
 /// A round is closed when one so much later begins to be decided: all that follow the run have told of it.
 constexpr Round kClosedAfter = 2;
@@ -51,14 +47,6 @@ double more_than_others(const std::vector<T>& all, const T& self, Value value) {
   const double more = above_others(all, self, value);
   const bool clearly = more > (kClearly - 1) * (value(self) - more) || more > kClearShare * self.work_s;
   return clearly ? more : 0;
-}
-
-std::optional<PeerId> slow_peer(std::string_view name) {
-  if (!name.starts_with(world::kSlowTo)) return std::nullopt;
-  name.remove_prefix(world::kSlowTo.size());
-  PeerId peer;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), peer.value);
-  return read.ec == std::errc{} ? std::optional(peer) : std::nullopt;
 }
 
 double bound_of(const std::vector<swarm::Participant>& participants) {
@@ -105,51 +93,50 @@ void Delays::Counter::pass(double Grown::*phase, double end_s, std::optional<dou
 double Delays::Suspect::recent_seconds() const { return std::accumulate(recent.begin(), recent.end(), 0.0); }
 
 void Delays::take(const Seen& seen) {
-  const world::Event& event = seen.event();
   Peer& peer = peers_[seen.writer()];
-  switch (event.phase) {
-    case Phase::start:
-      peer = {.hardware = event.text("hardware")};
-      peer.queued = peer.disk = {.last = 0, .seen_s = seen.at_s};
-      break;
-    case Phase::call:
-      if (const auto bound_s = finite_in(event, "bound_s")) open_[event.round].bound_s = *bound_s;
-      if (event.round == std::exchange(peer.called, event.round)) break;  // again: a peer was lost
-      peer.queued.pass(&Grown::computing, seen.at_s, finite_in(event, "queued_s"));
-      peer.disk.pass(&Grown::computing, seen.at_s, finite_in(event, "disk_s"));
-      break;
-    case Phase::commit:
-      take_commit(seen);
-      break;
-    default:
-      break;
+  if (const auto* start = seen.event().as<event::Start>()) {
+    peer = {.hardware = start->hardware};
+    peer.queued = peer.disk = {.last = 0, .seen_s = seen.at_s};
   }
+  if (const auto* call = seen.event().as<event::Call>()) take_call(seen, *call);
+  if (const auto* commit = seen.event().as<event::Commit>()) take_commit(seen, *commit);
 }
 
-void Delays::take_commit(const Seen& seen) {
-  const world::Event& event = seen.event();
+void Delays::take_call(const Seen& seen, const event::Call& call) {
+  const Round round = seen.event().round;
   Peer& peer = peers_[seen.writer()];
-  const auto number = [&](const char* name) { return finite_in(event, name).value_or(0); };
-  peer.queued.pass(&Grown::averaging, seen.at_s, finite_in(event, "queued_s"));
-  peer.disk.pass(&Grown::averaging, seen.at_s, finite_in(event, "disk_s"));
-  const Grown queued = std::exchange(peer.queued.grown, {}), disk = std::exchange(peer.disk.grown, {});
-  peer.bandwidth = {number("up_mbit_s"), number("down_mbit_s"), {}};
-  for (const auto& [name, value] : event.numbers)
-    if (const auto to = slow_peer(name); to && value > 0) peer.bandwidth.slow.push_back({*to, value});
+  if (const auto bound_s = event::finite(call.bound_s)) open_[round].bound_s = *bound_s;
+  if (round == std::exchange(peer.called, round)) return;  // again: a peer was lost
+  peer.queued.pass(&Grown::computing, seen.at_s, event::finite(call.use.queued_s));
+  peer.disk.pass(&Grown::computing, seen.at_s, event::finite(call.use.disk_s));
+}
 
-  while (!open_.empty() && open_.begin()->first + kClosedAfter <= event.round) {
+void Delays::take_commit(const Seen& seen, const event::Commit& commit) {
+  const Round number = seen.event().round;
+  Peer& peer = peers_[seen.writer()];
+  peer.queued.pass(&Grown::averaging, seen.at_s, event::finite(commit.use.queued_s));
+  peer.disk.pass(&Grown::averaging, seen.at_s, event::finite(commit.use.disk_s));
+  const Grown queued = std::exchange(peer.queued.grown, {}), disk = std::exchange(peer.disk.grown, {});
+  peer.bandwidth = {event::finite(commit.line.up_mbit_s).value_or(0),
+                    event::finite(commit.line.down_mbit_s).value_or(0),
+                    {}};
+  for (const auto& [to, mbit_s] : commit.slow)
+    if (mbit_s > 0) peer.bandwidth.slow.push_back({to, mbit_s});
+
+  while (!open_.empty() && open_.begin()->first + kClosedAfter <= number) {
     close(open_.begin()->second);
     open_.erase(open_.begin());
   }
-  Account& account = open_[event.round];
+  Account& account = open_[number];
   if (account.committed_s == 0) account.committed_s = seen.at_s;
-  if (!finite_in(event, "work_s")) return;
+  if (!event::finite(commit.work_s)) return;
+  const auto seconds = [](const event::Measure& told) { return event::finite(told).value_or(0); };
   account.parts.push_back({.peer = seen.writer(),
-                           .samples = number("samples"),
-                           .work_s = number("work_s"),
-                           .data_s = number("data_s"),
-                           .calc_s = number("calc_s"),
-                           .comm_s = std::max(0.0, number("comm_s") - number("hidden_s")),
+                           .samples = static_cast<double>(commit.samples),
+                           .work_s = seconds(commit.work_s),
+                           .data_s = seconds(commit.data_s),
+                           .calc_s = seconds(commit.calc_s),
+                           .comm_s = std::max(0.0, seconds(commit.comm_s) - seconds(commit.hidden_s)),
                            .queued = queued,
                            .disk = disk});
 }

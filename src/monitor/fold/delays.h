@@ -102,7 +102,8 @@ class Delays {
     double recent_seconds() const;
   };
 
-  void take_commit(const Seen& seen);
+  void take_call(const Seen& seen, const event::Call& call);
+  void take_commit(const Seen& seen, const event::Commit& commit);
   void close(const Account& account);
   void add_computing(const Account& account, Costs& costs) const;
   double add_links(const Account& account, Costs& costs) const;

@@ -13,7 +13,8 @@ using Cause = Delay::Cause;
 
 /// What differs at one peer from the others. Rounds of 64 samples a peer, 1 s of work and 0.2 s of averaging.
 struct Odd {
-  double samples = 64, work_s = 1, data_s = 0, late_s = 0;
+  std::uint64_t samples = 64;
+  double work_s = 1, data_s = 0, late_s = 0;
   double queued_computing_s = 0, queued_averaging_s = 0, disk_computing_s = 0, disk_averaging_s = 0;
   double up_mbit_s = 100, down_mbit_s = 100;
   std::optional<PeerId> slow_to{};
@@ -30,10 +31,9 @@ class Fleet {
 
   Board board(Round rounds) {
     for (std::uint64_t peer = 1; peer <= 4; ++peer)
-      story_.add(peer, 0,
-                 {.phase = Phase::start,
-                  .numbers = {{"usd_per_h", 0.25}},
-                  .texts = {{"hardware", peer == 3 ? hardware_of_odd : "8 cores"}}});
+      story_.add(
+          peer, 0,
+          {.fact = event::Start{.hardware = peer == 3 ? hardware_of_odd : "8 cores", .usd_per_h = 0.25}});
     for (Round round = 1; round <= rounds; ++round)
       for (std::uint64_t peer = 1; peer <= 4; ++peer)
         add(peer, round, peer == 3 && from_ <= round && round <= to_ ? odd_ : Odd());
@@ -50,29 +50,25 @@ class Fleet {
   void add(std::uint64_t peer, Round round, const Odd& odd) {
     const double begin = 2.0 * static_cast<double>(round);
     Grown& grown = grown_[peer];
-    story_.add(peer, begin, {.phase = Phase::accumulate, .round = round});
+    story_.add(peer, begin, {.round = round, .fact = event::Accumulate{}});
     grown.queued += odd.queued_computing_s + queued_by_all_s;
     grown.disk += odd.disk_computing_s;
-    world::Event call{.phase = Phase::call, .round = round, .numbers = {{"disk_s", grown.disk}}};
-    if (reads_at_call) call.numbers.emplace_back("queued_s", grown.queued);
-    story_.add(peer, begin + 1, std::move(call));
+    event::Call call{.use = {.disk_s = grown.disk}};
+    if (reads_at_call) call.use.queued_s = grown.queued;
+    story_.add(peer, begin + 1, {.round = round, .fact = std::move(call)});
     grown.queued += odd.queued_averaging_s;
     grown.disk += odd.disk_averaging_s;
-    world::Event commit{.phase = Phase::commit,
-                        .round = round,
-                        .numbers = {{"samples", odd.samples},
-                                    {"samples_total", 256.0 * static_cast<double>(round)},
-                                    {"work_s", odd.work_s},
-                                    {"data_s", odd.data_s + data_by_all_s},
-                                    {"calc_s", 1 + odd.late_s},
-                                    {"comm_s", comm_s - odd.late_s},
-                                    {"hidden_s", hidden_s},
-                                    {"queued_s", grown.queued},
-                                    {"disk_s", grown.disk},
-                                    {"up_mbit_s", odd.up_mbit_s},
-                                    {"down_mbit_s", odd.down_mbit_s}}};
-    if (odd.slow_to) commit.numbers.emplace_back("slow:" + to_string(*odd.slow_to), 5);
-    story_.add(peer, begin + 1.3, std::move(commit));
+    event::Commit commit{.samples = odd.samples,
+                         .samples_total = 256 * round,
+                         .calc_s = 1 + odd.late_s,
+                         .comm_s = comm_s - odd.late_s,
+                         .hidden_s = hidden_s,
+                         .use = {.queued_s = grown.queued, .disk_s = grown.disk},
+                         .work_s = odd.work_s,
+                         .data_s = odd.data_s + data_by_all_s,
+                         .line = {.up_mbit_s = odd.up_mbit_s, .down_mbit_s = odd.down_mbit_s}};
+    if (odd.slow_to) commit.slow = {{*odd.slow_to, 5}};
+    story_.add(peer, begin + 1.3, {.round = round, .fact = std::move(commit)});
   }
 
   struct Grown {
@@ -208,15 +204,14 @@ TEST(Delays, of_pairs_that_hold_nothing_up_are_not_looked_for) {
 
 TEST(Delays, of_the_loader_of_a_lone_peer_are_all_that_it_waits) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .numbers = {{"usd_per_h", 1}}});
+  story.add(1, 0, {.fact = event::Start{.usd_per_h = 1}});
   const Round rounds = 2 * Board::kMostRounds;
   for (Round round = 1; round <= rounds; ++round) {
     const double at = static_cast<double>(round);
-    story.add(1, at, {.phase = Phase::accumulate, .round = round});
-    story.add(1, at + 0.9,
-              {.phase = Phase::commit,
-               .round = round,
-               .numbers = {{"samples", 32}, {"work_s", 1}, {"data_s", 0.5}, {"calc_s", 1}}});
+    story.add(1, at, {.round = round, .fact = event::Accumulate{}});
+    story.add(
+        1, at + 0.9,
+        {.round = round, .fact = event::Commit{.samples = 32, .calc_s = 1, .work_s = 1, .data_s = 0.5}});
   }
   const Board board = journal_of(story.logs()).board();
   ASSERT_EQ(board.rounds.size(), Board::kMostRounds);
@@ -232,13 +227,13 @@ TEST(Delays, are_not_made_by_a_process_that_began_again) {
     for (std::uint64_t peer = 1; peer <= 3; ++peer) {
       const double at = static_cast<double>(round);
       const bool again = peer == 3 && round > 5;  // its counters began at 0
-      if (round == 1 || (peer == 3 && round == 6)) story.add(peer, at, {.phase = Phase::start});
+      if (round == 1 || (peer == 3 && round == 6)) story.add(peer, at, {.fact = event::Start{}});
       const double queued = at + (again ? 0 : 1000);
-      story.add(peer, at + 0.5, {.phase = Phase::call, .round = round, .numbers = {{"queued_s", queued}}});
-      story.add(peer, at + 0.9,
-                {.phase = Phase::commit,
-                 .round = round,
-                 .numbers = {{"samples", 32}, {"work_s", 0.5}, {"calc_s", 0.5}, {"queued_s", queued}}});
+      story.add(peer, at + 0.5, {.round = round, .fact = event::Call{.use = {.queued_s = queued}}});
+      story.add(
+          peer, at + 0.9,
+          {.round = round,
+           .fact = event::Commit{.samples = 32, .calc_s = 0.5, .use = {.queued_s = queued}, .work_s = 0.5}});
     }
   }
   for (const Delay& delay : journal_of(story.logs()).board().delays) EXPECT_LT(delay.seconds, 5);

@@ -7,10 +7,8 @@
 namespace tw::monitor {
 
 void Evaluations::take(const Seen& seen) {
-  if (seen.event().phase != world::Phase::evaluate) return;
-  const auto value = number_in(seen.event(), "value");
-  if (!value) return;
-  keep({seen.event().round, seen.at_s, seen.writer(), seen.event().text("name"), *value});
+  const auto* told = seen.event().as<event::Evaluate>();
+  if (told && told->value) keep({seen.event().round, seen.at_s, seen.writer(), told->name, *told->value});
 }
 
 void Evaluations::take(const wire::Status& status) {

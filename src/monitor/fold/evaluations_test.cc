@@ -17,10 +17,8 @@ constexpr PeerId kOne{1}, kTwo{2};
 class EvaluationsTest : public ::testing::Test {
  protected:
   void tell(PeerId writer, double at_s, Round round, const char* name, double value) {
-    world::Event event{.phase = world::Phase::evaluate, .round = round};
-    event.numbers = {{"value", value}};
-    event.texts = {{"name", name}};
-    const LogEntry entry{.writer = writer, .event = std::move(event)};
+    const LogEntry entry{.writer = writer,
+                         .event = {.round = round, .fact = event::Evaluate{.name = name, .value = value}}};
     evaluations.take({entry, at_s});
   }
 

@@ -61,11 +61,11 @@ void Journal::take_news(const Peers::News& news) {
   if (news.rewound) evaluations_.rewind(*news.rewound);
 }
 
-void Journal::take_start(const Seen& seen) {
-  if (!seen.event().digest.empty()) run_ = seen.event().digest;
-  if (const std::uint64_t rounds = seen.count("last_round"); rounds > 0) last_round_ = rounds;
-  budget_usd_ = number_in(seen.event(), "budget_usd");
-  budget_drains_ = seen.count("budget_drains") != 0;
+void Journal::take_start(const event::Start& start) {
+  if (!start.digest.empty()) run_ = start.digest;
+  if (const std::uint64_t rounds = start.last_round.value_or(0); rounds > 0) last_round_ = rounds;
+  budget_usd_ = start.budget_usd;
+  budget_drains_ = start.budget_drains;
 }
 
 std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
@@ -79,7 +79,7 @@ std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   const Peers::News news = peers_.take(seen);
   take_news(news);
   if (entry.writer == PeerId{}) return news.interruption;
-  if (entry.event.phase == world::Phase::start) take_start(seen);
+  if (const auto* start = entry.event.as<event::Start>()) take_start(*start);
   rounds_.take(seen, from_lost);
   ledger_.take(seen, from_lost);
   own_ledgers_[entry.writer].take(seen, from_lost);

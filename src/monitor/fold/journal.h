@@ -60,7 +60,7 @@ class Journal {
   const Ledger& ledger() const { return ledger_; }
 
  private:
-  void take_start(const Seen& seen);
+  void take_start(const event::Start& start);
   void take_news(const Peers::News& news);
   wire::GonePeers gone_beside(PeerId self) const;
   SampleLedger ledger_of_peer(PeerId peer) const;

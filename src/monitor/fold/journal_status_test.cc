@@ -36,37 +36,27 @@ class Company {
 
 Story story_of_two() {
   Story story;
-  story.add(1, 0.5,
-            {.phase = Phase::start,
-             .numbers = {{"usd_per_h", 2}},
-             .texts = {{"site", "aws:us-east-1:a"}, {"hardware", "8 cores"}}});
-  story.add(2, 0.5,
-            {.phase = Phase::start, .numbers = {{"usd_per_h", 1}}, .texts = {{"site", "gcp:us-west1:b"}}});
+  story.add(1, 0.5, {.fact = event::Start{.site = "aws:us-east-1:a", .hardware = "8 cores", .usd_per_h = 2}});
+  story.add(2, 0.5, {.fact = event::Start{.site = "gcp:us-west1:b", .usd_per_h = 1}});
   story.rounds(1, 4, {1, 2});
   for (const std::uint64_t peer : {1, 2})
-    story.add(peer, 5.5,
-              {.phase = Phase::traffic,
-               .round = 4,
-               .numbers = {{"to:aws:us-east-1:a", 1e9 * static_cast<double>(peer)}}});
+    story.add(
+        peer, 5.5,
+        {.round = 4, .fact = event::Traffic{.to = {{"aws:us-east-1:a", 1e9 * static_cast<double>(peer)}}}});
   return story;
 }
 
 TEST(JournalStatus, of_another_peer_shows_it_as_its_own_log_does) {
   Story story = story_of_two();
   for (const std::uint64_t peer : {1, 2}) story.apply(peer, 5.1, 5, to_string(Digest{5, 7}));
-  story.add(2, 5.2, {.phase = Phase::accumulate, .round = 5});
-  story.add(2, 5.6,
-            {.phase = Phase::notice,
-             .round = 5,
-             .numbers = {{"deadline_s", 30}},
-             .cause = world::Cause::at_risk,
-             .source = "aws"});
+  story.add(2, 5.2, {.round = 5, .fact = event::Accumulate{}});
+  story.add(
+      2, 5.6,
+      {.round = 5, .fact = event::Notice{.cause = event::Cause::at_risk, .source = "aws", .deadline_s = 30}});
   story.add(2, 9.6,
-            {.phase = Phase::wait,
-             .round = 5,
+            {.round = 5,
              .why = "waiting for peer 1: its votes",
-             .numbers = {{"seconds", 4}},
-             .peers = {PeerId{1}}});
+             .fact = event::Wait{.peers = {PeerId{1}}, .seconds = 4}});
   const Board logs = journal_of(story.logs()).board(kEpochS + 10);
   Company company(story);
   company.hear(1, 2, 10);
@@ -106,13 +96,12 @@ TEST(JournalStatus, tells_of_all_rounds_since_the_last_word) {
   for (Round round = 5; round <= 12; ++round) {
     const double t = 5 + 0.25 * static_cast<double>(round - 5);
     for (const std::uint64_t peer : {1, 2}) {
-      story.add(peer, t, {.phase = Phase::accumulate, .round = round});
+      story.add(peer, t, {.round = round, .fact = event::Accumulate{}});
       const double loss = 1 / static_cast<double>(round + peer);
-      story.add(peer, t + 0.2,
-                {.phase = Phase::commit, .round = round, .numbers = {{"samples", 32}, {"loss", loss}}});
+      story.add(peer, t + 0.2, {.round = round, .fact = event::Commit{.samples = 32, .loss = loss}});
     }
   }
-  story.add(2, 6, {.phase = Phase::lost, .round = 9, .peer = PeerId{3}, .why = "silent"});
+  story.add(2, 6, {.round = 9, .peer = PeerId{3}, .why = "silent", .fact = event::Lost{}});
   const Board logs = journal_of(story.logs()).board(kEpochS + 7.5);
   Company company(story);
   company.hear(1, 2, 7.1);
@@ -132,40 +121,37 @@ TEST(JournalStatus, knows_the_loss_of_the_run_by_the_words_of_all_contributors) 
   Story story;
   for (Round round = 1; round <= 3; ++round)
     for (const std::uint64_t peer : {1, 2}) {
-      const double own = peer == 1 ? 24 : 8, total = 32 * static_cast<double>(round);
+      const std::uint64_t own = peer == 1 ? 24 : 8, total = 32 * round;
       const double loss = static_cast<double>(round) + (peer == 1 ? 0.25 : 0.5);
-      story.add(peer, static_cast<double>(round),
-                {.phase = Phase::commit,
-                 .round = round,
-                 .numbers = {{"samples", own}, {"samples_total", total}, {"loss", loss}}});
+      story.add(
+          peer, static_cast<double>(round),
+          {.round = round, .fact = event::Commit{.samples = own, .samples_total = total, .loss = loss}});
     }
   Company company(story);
   EXPECT_EQ(company.of(1).loss(), std::nullopt) << "its own part is not the loss of the run";
   company.hear(1, 2, 3.1);
   EXPECT_EQ(company.of(1).loss(), 3.3125);
-  company.of(1).take({.writer = PeerId{1},
-                      .unix_nanos = kEpochNanos + 4'000'000'000,
-                      .event = {.phase = Phase::commit,
-                                .round = 4,
-                                .numbers = {{"samples", 24}, {"samples_total", 128}, {"loss", 9}}}});
+  company.of(1).take(
+      {.writer = PeerId{1},
+       .unix_nanos = kEpochNanos + 4'000'000'000,
+       .event = {.round = 4, .fact = event::Commit{.samples = 24, .samples_total = 128, .loss = 9}}});
   EXPECT_EQ(company.of(1).loss(), 3.3125) << "of the newest round that all have told of";
 }
 
 TEST(JournalStatus, of_a_run_that_goes_on_after_its_end_is_not_complete) {
   Story story;
-  story.add(1, 1, {.phase = Phase::commit, .round = 1, .numbers = {{"samples", 8}, {"last", 1}}});
+  story.add(1, 1, {.round = 1, .fact = event::Commit{.samples = 8, .last = true}});
   EXPECT_TRUE(journal_of(story.logs()).board().complete);
-  story.add(1, 9, {.phase = Phase::commit, .round = 2, .numbers = {{"samples", 8}}});
+  story.add(1, 9, {.round = 2, .fact = event::Commit{.samples = 8}});
   EXPECT_FALSE(journal_of(story.logs()).board().complete);
 }
 
 TEST(JournalStatus, tells_where_samples_went) {
   Story story = story_of_two();
-  story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
-  story.add(2, 5.2,
-            {.phase = Phase::reissue, .round = 5, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
-  story.add(2, 5.3, {.phase = Phase::skip, .round = 5, .numbers = {{"sample", 77}}});
-  story.add(2, 5.4, {.phase = Phase::handover, .round = 5, .peer = PeerId{1}, .numbers = {{"samples", 16}}});
+  story.add(2, 0.6, {.fact = event::Start{.microbatch = 8}});
+  story.add(2, 5.2, {.round = 5, .peer = PeerId{3}, .fact = event::Reissue{.microbatches = 4}});
+  story.add(2, 5.3, {.round = 5, .fact = event::Skip{.sample = 77}});
+  story.add(2, 5.4, {.round = 5, .peer = PeerId{1}, .fact = event::Handover{.samples = 16}});
   const SampleLedger expected{.committed = 255, .handed_over = 16, .again = 32, .skipped = 1};
   EXPECT_EQ(journal_of(story.logs()).board().ledger, expected);
   Company company(story);
@@ -174,18 +160,17 @@ TEST(JournalStatus, tells_where_samples_went) {
   EXPECT_EQ(company.of(1).board().ledger, expected) << "each word counts once";
 
   Story after;
-  after.add(2, 8, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
-  after.add(2, 9, {.phase = Phase::skip, .round = 6, .numbers = {{"sample", 99}}});
+  after.add(2, 8, {.fact = event::Start{.microbatch = 8}});
+  after.add(2, 9, {.round = 6, .fact = event::Skip{.sample = 99}});
   company.of(1).take(PeerId{2}, journal_of(after.logs()).status(PeerId{2}, kEpochS + 9), kEpochS + 9);
   EXPECT_EQ(company.of(1).board().ledger.skipped, 2U) << "what its next process tells is added";
 }
 
 TEST(JournalStatus, passes_on_the_ledger_of_those_that_are_gone) {
   Story story = story_of_two();
-  story.add(2, 0.6, {.phase = Phase::start, .numbers = {{"microbatch", 8}}});
-  story.add(2, 5.2,
-            {.phase = Phase::reissue, .round = 5, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
-  story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
+  story.add(2, 0.6, {.fact = event::Start{.microbatch = 8}});
+  story.add(2, 5.2, {.round = 5, .peer = PeerId{3}, .fact = event::Reissue{.microbatches = 4}});
+  story.add(2, 5.6, {.round = 4, .why = "left the run", .fact = event::Stop{}});
   Journal late;
   late.take(PeerId{1}, journal_of(story.logs()).status(PeerId{1}, kEpochS + 6), kEpochS + 6);
   EXPECT_EQ(late.board().ledger.again, 32U);
@@ -223,8 +208,8 @@ TEST(JournalStatus, shows_other_parameters_at_once) {
 
 TEST(JournalStatus, brings_back_a_peer_that_was_counted_out) {
   Story story = story_of_two();
-  story.add(1, 5.6, {.phase = Phase::lost, .round = 5, .peer = PeerId{2}, .why = "silent"});
-  story.add(2, 9, {.phase = Phase::accumulate, .round = 7});
+  story.add(1, 5.6, {.round = 5, .peer = PeerId{2}, .why = "silent", .fact = event::Lost{}});
+  story.add(2, 9, {.round = 7, .fact = event::Accumulate{}});
   Company company(story);
   EXPECT_EQ(shown(company.of(1).board(), 2).state, PeerState::lost);
   company.hear(1, 2, 9.5);
@@ -235,7 +220,7 @@ TEST(JournalStatus, brings_back_a_peer_that_was_counted_out) {
 
 TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
   Story story = story_of_two();
-  story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
+  story.add(2, 5.6, {.round = 4, .why = "left the run", .fact = event::Stop{}});
   // Peer 1 has the log of both; peer 3 comes later and hears of it.
   Journal first = journal_of(story.logs());
   Journal late;
@@ -250,7 +235,7 @@ TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
 
 TEST(JournalStatus, does_not_count_itself_among_those_that_are_gone) {
   Story story = story_of_two();
-  story.add(2, 5.6, {.phase = Phase::stop, .round = 4, .why = "left the run"});
+  story.add(2, 5.6, {.round = 4, .why = "left the run", .fact = event::Stop{}});
   const Journal journal = journal_of(story.logs());
   Journal late;
   late.take(PeerId{2}, journal.status(PeerId{2}, kEpochS + 6), kEpochS + 6);
@@ -265,7 +250,7 @@ TEST(JournalStatus, cuts_long_texts_between_characters) {
   Story story;
   std::string why(199, 'x');
   why += "\xc3\xa4\xc3\xa4";
-  story.add(1, 1, {.phase = Phase::wait, .round = 1, .why = why, .numbers = {{"seconds", 1}}});
+  story.add(1, 1, {.round = 1, .why = why, .fact = event::Wait{.seconds = 1}});
   const wire::Status status = journal_of(story.logs()).status(PeerId{1}, kEpochS + 1);
   ASSERT_TRUE(status.peer.wait);
   EXPECT_EQ(status.peer.wait->text, std::string(199, 'x'));

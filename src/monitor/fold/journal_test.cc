@@ -28,44 +28,42 @@ TEST(Journal, of_nothing_knows_nothing) {
 
 TEST(Journal, knows_the_budget_of_the_newest_start) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .numbers = {{"budget_usd", 10}}});
+  story.add(1, 0, {.fact = event::Start{.budget_usd = 10}});
   EXPECT_EQ(board_of(story).money.budget_usd, 10);
-  story.add(2, 1, {.phase = Phase::start, .numbers = {{"budget_usd", 20}}});
+  story.add(2, 1, {.fact = event::Start{.budget_usd = 20}});
   EXPECT_EQ(board_of(story).money.budget_usd, 20) << "it was raised";
 }
 
 TEST(Journal, of_a_bandwidth_that_is_null_knows_the_one_before) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start});
-  story.add(1, 1, {.phase = Phase::traffic, .numbers = {{"up_mbit_s", 80}}});
-  story.add(1, 2, {.phase = Phase::traffic, .numbers = {{"up_mbit_s", std::nan("")}}});
+  story.add(1, 0, {.fact = event::Start{}});
+  story.add(1, 1, {.fact = event::Traffic{.line = {.up_mbit_s = 80}}});
+  story.add(1, 2, {.fact = event::Traffic{.line = {.up_mbit_s = std::nan("")}}});
   EXPECT_EQ(peer_of(board_of(story), 1).up_mbit_s, 80);
 }
 
 TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
-  const auto board_with = [](double budget_usd, double drains) {
+  const auto board_with = [](double budget_usd, bool drains) {
     Story story;
-    story.add(
-        1, 0,
-        {.phase = Phase::start,
-         .numbers = {
-             {"last_round", 9}, {"usd_per_h", 3600}, {"budget_usd", budget_usd}, {"budget_drains", drains}}});
+    story.add(1, 0,
+              {.fact = event::Start{
+                   .last_round = 9, .usd_per_h = 3600, .budget_usd = budget_usd, .budget_drains = drains}});
     story.rounds(1, 4, {1});
-    story.add(1, 5.1, {.phase = Phase::commit, .round = 5, .numbers = {{"samples", 32}, {"last", 1}}});
+    story.add(1, 5.1, {.round = 5, .fact = event::Commit{.samples = 32, .last = true}});
     return board_of(story);
   };
-  const Board spent = board_with(5, 1);
+  const Board spent = board_with(5, true);
   EXPECT_FALSE(spent.complete);
   EXPECT_TRUE(spent.is_over());
   EXPECT_EQ(spent.ended, "its budget is spent");
   EXPECT_EQ(spent.money.left_s, 0);
-  EXPECT_TRUE(board_with(50, 1).complete) << "its last round is decided";
-  EXPECT_TRUE(board_with(5, 0).complete) << "it only warns";
+  EXPECT_TRUE(board_with(50, true).complete) << "its last round is decided";
+  EXPECT_TRUE(board_with(5, false).complete) << "it only warns";
 }
 
 TEST(Journal, of_a_run_that_nobody_goes_on_with_says_since_when_it_is_dead) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 99}, {"usd_per_h", 1}}});
+  story.add(1, 0, {.fact = event::Start{.last_round = 99, .usd_per_h = 1}});
   story.rounds(1, 9, {1, 2});
   const Board lives = board_of(story, 40);
   EXPECT_FALSE(lives.dead_since_s);
@@ -75,18 +73,18 @@ TEST(Journal, of_a_run_that_nobody_goes_on_with_says_since_when_it_is_dead) {
   EXPECT_NEAR(*silent.dead_since_s, kEpoch + 10, 0.1) << "its last line";
   EXPECT_FALSE(silent.money.left_s) << "nothing is left of a run that is dead";
   EXPECT_FALSE(silent.money.forecast);
-  story.add(1, 12, {.phase = Phase::stop, .round = 10});
-  story.add(2, 13, {.phase = Phase::stop, .round = 10});
+  story.add(1, 12, {.round = 10, .fact = event::Stop{}});
+  story.add(2, 13, {.round = 10, .fact = event::Stop{}});
   EXPECT_NEAR(board_of(story, 14).dead_since_s.value_or(0), kEpoch + 13, 0.1) << "all have left";
 }
 
 world::Event wait_of(double seconds) {
-  return {.phase = Phase::wait, .why = "downloads its state", .numbers = {{"seconds", seconds}}};
+  return {.why = "downloads its state", .fact = event::Wait{.seconds = seconds}};
 }
 
 TEST(Journal, is_patient_before_the_usual_round_is_known) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 99}}});
+  story.add(1, 0, {.fact = event::Start{.last_round = 99}});
   story.add(1, 5, wait_of(4));
   EXPECT_FALSE(board_of(story, 70).dead_since_s);
   EXPECT_FALSE(board_of(story, 600).dead_since_s);
@@ -95,27 +93,27 @@ TEST(Journal, is_patient_before_the_usual_round_is_known) {
 
 TEST(Journal, is_patient_with_a_wait_as_its_next_line_comes_late) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 99}}});
+  story.add(1, 0, {.fact = event::Start{.last_round = 99}});
   story.rounds(1, 9, {1, 2});
   story.add(1, 100, wait_of(90));
   EXPECT_FALSE(board_of(story, 300).dead_since_s);
   EXPECT_TRUE(board_of(story, 701).dead_since_s);
   story.add(1, 2000, wait_of(1990));
   EXPECT_FALSE(board_of(story, 3000).dead_since_s) << "after half of what it lasted it is told again";
-  story.add(1, 2000.5, {.phase = Phase::accumulate, .round = 10});
+  story.add(1, 2000.5, {.round = 10, .fact = event::Accumulate{}});
   EXPECT_TRUE(board_of(story, 3000).dead_since_s) << "the wait is over";
 }
 
 TEST(Journal, of_a_run_without_a_last_round_that_all_left_is_over) {
   Story story;
   story.rounds(1, 4, {1, 2});
-  story.add(1, 6, {.phase = Phase::stop, .round = 4});
+  story.add(1, 6, {.round = 4, .fact = event::Stop{}});
   EXPECT_FALSE(board_of(story, 7).is_over()) << "peer 2 goes on";
   Story lost = story;
-  lost.add(1, 5.5, {.phase = Phase::lost, .round = 5, .peer = PeerId{2}});
+  lost.add(1, 5.5, {.round = 5, .peer = PeerId{2}, .fact = event::Lost{}});
   EXPECT_FALSE(board_of(lost, 7).is_over());
   EXPECT_TRUE(board_of(lost, 7).dead_since_s) << "nobody knows whether peer 2 would have gone on";
-  story.add(2, 6, {.phase = Phase::stop, .round = 4});
+  story.add(2, 6, {.round = 4, .fact = event::Stop{}});
   EXPECT_EQ(board_of(story, 7).ended, "all peers have left");
   EXPECT_FALSE(board_of(story, 500).dead_since_s);
 }
@@ -123,8 +121,8 @@ TEST(Journal, of_a_run_without_a_last_round_that_all_left_is_over) {
 TEST(Journal, of_a_run_that_is_over_is_not_dead) {
   Story story;
   story.rounds(1, 4, {1});
-  story.add(1, 5.1, {.phase = Phase::commit, .round = 5, .numbers = {{"samples", 32}, {"last", 1}}});
-  story.add(1, 6, {.phase = Phase::stop, .round = 5});
+  story.add(1, 5.1, {.round = 5, .fact = event::Commit{.samples = 32, .last = true}});
+  story.add(1, 6, {.round = 5, .fact = event::Stop{}});
   EXPECT_FALSE(board_of(story, 500).dead_since_s);
 }
 
@@ -140,7 +138,7 @@ TEST(Journal, keeps_the_lanes_of_as_many_rounds_as_it_is_asked_for) {
 
 TEST(Journal, tells_rounds_peers_and_speed) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .numbers = {{"last_round", 9}}, .digest = "the-run"});
+  story.add(1, 0, {.fact = event::Start{.digest = "the-run", .last_round = 9}});
   story.rounds(1, 4, {1, 2});
   const Board board = board_of(story);
   EXPECT_EQ(board.run, "the-run");
@@ -168,12 +166,12 @@ TEST(Journal, counts_a_sample_that_the_run_goes_on_without_once) {
   Story story;
   story.rounds(1, 2, {1, 2});
   const auto skip = [&](std::uint64_t writer, double t, double sample) {
-    story.add(writer, t, {.phase = Phase::skip, .round = 1, .why = "a", .numbers = {{"sample", sample}}});
+    story.add(writer, t, {.round = 1, .why = "a", .fact = event::Skip{.sample = sample}});
   };
   skip(1, 2, 7);
   skip(2, 2.1, 8);
   skip(2, 2.5, 7);  // its peer handed it over and committed all the same
-  story.add(1, 2.6, {.phase = Phase::skip, .round = 1, .why = "without a number"});
+  story.add(1, 2.6, {.round = 1, .why = "without a number", .fact = event::Skip{}});
   const Board board = board_of(story);
   EXPECT_EQ(board.samples, 128U);
   EXPECT_EQ(board.ledger.skipped, 2U);
@@ -187,15 +185,15 @@ TEST(Journal, keeps_the_loss_of_a_peer_that_died_before_the_others_committed_its
   const auto loss_of_round_2 = [](const std::string& record_of_others) {
     Story story;
     story.rounds(1, 1, {1, 2});
-    const auto commits = [&](std::uint64_t writer, double t, const std::string& record, double samples) {
-      world::Event event{.phase = Phase::commit, .round = 2, .digest = record};
-      event.numbers = {{"samples", samples}, {"samples_total", 128}};
-      if (samples > 0) event.numbers.emplace_back("loss", 0.5);
-      story.add(writer, t, event);
+    const auto commits = [&](std::uint64_t writer, double t, const std::string& record,
+                             std::uint64_t samples) {
+      event::Commit commit{.digest = record, .samples = samples, .samples_total = 128};
+      if (samples > 0) commit.loss = 0.5;
+      story.add(writer, t, {.round = 2, .fact = std::move(commit)});
     };
     commits(1, 2, "aa", 64);
-    story.add(1, 3, {.phase = Phase::start});
-    story.add(1, 3.1, {.phase = Phase::restore, .round = 1, .digest = "state"});
+    story.add(1, 3, {.fact = event::Start{}});
+    story.add(1, 3.1, {.round = 1, .fact = event::Restore{.digest = "state"}});
     commits(2, 3.2, record_of_others, 0);
     return board_of(story).rounds.back().loss;
   };
@@ -205,10 +203,10 @@ TEST(Journal, keeps_the_loss_of_a_peer_that_died_before_the_others_committed_its
 
 TEST(Journal, tells_how_near_averaging_came_to_its_bound) {
   Story story;
-  story.add(1, 1, {.phase = Phase::lead, .round = 1});
-  story.add(1, 2, {.phase = Phase::call, .round = 1, .numbers = {{"calc_s", 1}, {"bound_s", 0.9}}});
-  story.add(2, 2.9, {.phase = Phase::commit, .round = 1, .numbers = {{"comm_s", 0.9}}});
-  story.add(1, 3, {.phase = Phase::commit, .round = 1, .numbers = {{"comm_s", 1}}});
+  story.add(1, 1, {.round = 1, .fact = event::Lead{}});
+  story.add(1, 2, {.round = 1, .fact = event::Call{.calc_s = 1, .bound_s = 0.9}});
+  story.add(2, 2.9, {.round = 1, .fact = event::Commit{.comm_s = 0.9}});
+  story.add(1, 3, {.round = 1, .fact = event::Commit{.comm_s = 1}});
   EXPECT_NEAR(board_of(story).rounds.at(0).bound_share.value_or(0), 0.9, 1e-9) << "by the leader's time";
 }
 
@@ -233,13 +231,12 @@ TEST(Journal, has_lanes_without_overlap_that_show_who_computes_until_when) {
 TEST(Journal, shows_a_lost_peer_with_the_reason_and_who_waits_for_it) {
   Story story;
   story.rounds(1, 3, {1, 2});
-  story.add(1, 4, {.phase = Phase::accumulate, .round = 4});
+  story.add(1, 4, {.round = 4, .fact = event::Accumulate{}});
   story.add(1, 9,
-            {.phase = Phase::wait,
-             .round = 4,
+            {.round = 4,
              .peer = PeerId{2},
              .why = "waiting for peer 2: its votes",
-             .numbers = {{"seconds", 4}}});
+             .fact = event::Wait{.seconds = 4}});
   Board board = board_of(story);
   EXPECT_EQ(peer_of(board, 2).state, PeerState::applying);
   ASSERT_TRUE(peer_of(board, 1).wait);
@@ -247,12 +244,9 @@ TEST(Journal, shows_a_lost_peer_with_the_reason_and_who_waits_for_it) {
   EXPECT_NEAR(peer_of(board, 1).wait->since_s, kEpoch + 5, 1e-5);
   EXPECT_FALSE(peer_of(board_of(story, 16), 1).wait) << "it would have been told once more";
 
-  story.add(
-      1, 10,
-      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "cut off", .numbers = {{"silent_s", 2}}});
-  story.add(1, 10.5, {.phase = Phase::call, .round = 4});
-  story.add(1, 11,
-            {.phase = Phase::commit, .round = 4, .numbers = {{"samples", 32}, {"samples_total", 224}}});
+  story.add(1, 10, {.round = 4, .peer = PeerId{2}, .why = "cut off", .fact = event::Lost{.silent_s = 2}});
+  story.add(1, 10.5, {.round = 4, .fact = event::Call{}});
+  story.add(1, 11, {.round = 4, .fact = event::Commit{.samples = 32, .samples_total = 224}});
   board = board_of(story);
   EXPECT_EQ(peer_of(board, 2).state, PeerState::lost);
   EXPECT_EQ(peer_of(board, 2).ended, "cut off");
@@ -269,20 +263,17 @@ TEST(Journal, shows_a_lost_peer_with_the_reason_and_who_waits_for_it) {
 TEST(Journal, shows_a_notice_and_that_its_peer_leaves) {
   Story story;
   story.rounds(1, 2, {1, 2});
-  story.add(2, 3,
-            {.phase = Phase::notice,
-             .round = 2,
-             .numbers = {{"deadline_s", 30}},
-             .cause = world::Cause::preempt,
-             .source = "aws"});
+  story.add(
+      2, 3,
+      {.round = 2, .fact = event::Notice{.cause = event::Cause::preempt, .source = "aws", .deadline_s = 30}});
   Board board = board_of(story);
   ASSERT_TRUE(peer_of(board, 2).notice);
   EXPECT_NEAR(peer_of(board, 2).notice->deadline_s.value_or(0), kEpoch + 33, 1e-5);
   EXPECT_EQ(peer_of(board, 2).state, PeerState::leaving);
   story.rounds(3, 3, {1, 2});
   EXPECT_EQ(peer_of(board_of(story), 2).state, PeerState::leaving) << "while it works";
-  story.add(1, 4.5, {.phase = Phase::leave, .round = 3, .peer = PeerId{2}});
-  story.add(2, 5, {.phase = Phase::stop, .round = 3, .why = "left the run"});
+  story.add(1, 4.5, {.round = 3, .peer = PeerId{2}, .fact = event::Leave{}});
+  story.add(2, 5, {.round = 3, .why = "left the run", .fact = event::Stop{}});
   board = board_of(story);
   EXPECT_EQ(peer_of(board, 2).state, PeerState::left);
   EXPECT_EQ(peer_of(board, 2).ended, "left the run");
@@ -290,20 +281,18 @@ TEST(Journal, shows_a_notice_and_that_its_peer_leaves) {
 
 TEST(Journal, adds_up_what_the_processes_of_a_peer_used) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}, {"hardware", "8 cores"}}});
+  story.add(1, 0, {.fact = event::Start{.site = "aws:us-east-1:a", .hardware = "8 cores"}});
   story.add(1, 3600,
-            {.phase = Phase::commit,
-             .round = 1,
-             .numbers = {{"cpu_s", 5},
-                         {"bytes_sent", 100},
-                         {"gpu_busy", 0.75},
-                         {"gpu_memory", 2e9},
-                         {"gpu_memory_total", 8e9}}});
+            {.round = 1,
+             .fact = event::Commit{.use = {.cpu_s = 5,
+                                           .gpu_busy = 0.75,
+                                           .gpu_memory = 2e9,
+                                           .gpu_memory_total = 8e9,
+                                           .bytes_sent = 100}}});
   const auto gpu = BoardGpu{.busy = 0.75, .memory = 2'000'000'000, .memory_total = 8'000'000'000};
   EXPECT_EQ(peer_of(board_of(story), 1).gpu, gpu);
-  story.add(1, 7200, {.phase = Phase::start, .numbers = {{"usd_per_h", 2}}});
-  story.add(1, 9000,
-            {.phase = Phase::stop, .round = 1, .numbers = {{"bytes_sent", 10}, {"bytes_received", 7}}});
+  story.add(1, 7200, {.fact = event::Start{.usd_per_h = 2}});
+  story.add(1, 9000, {.round = 1, .fact = event::Stop{.bytes_sent = 10, .bytes_received = 7}});
   const BoardPeer peer = peer_of(board_of(story), 1);
   EXPECT_EQ(peer.site, "aws:us-east-1:a");
   EXPECT_EQ(peer.hardware, "8 cores");
@@ -317,17 +306,14 @@ TEST(Journal, adds_up_what_the_processes_of_a_peer_used) {
 
 TEST(Journal, takes_the_price_of_events_before_that_of_the_caller) {
   Story story;
-  for (const std::uint64_t peer : {1, 2, 3})
-    story.add(peer, 0,
-              {.phase = Phase::start,
-               .numbers =
-                   peer == 3 ? std::vector<std::pair<std::string, double>>{}
-                             : std::vector<std::pair<std::string, double>>{{"usd_per_h",
-                                                                            0.5 * static_cast<double>(peer)}},
-               .texts = {{"site", peer == 1 ? "aws:us-east-1:a" : "gcp:us-west1:b"}}});
+  for (const std::uint64_t peer : {1, 2, 3}) {
+    event::Start start{.site = peer == 1 ? "aws:us-east-1:a" : "gcp:us-west1:b"};
+    if (peer != 3) start.usd_per_h = 0.5 * static_cast<double>(peer);
+    story.add(peer, 0, {.fact = std::move(start)});
+  }
   story.rounds(1, 4, {1, 2, 3});
-  story.add(1, 3600, {.phase = Phase::traffic, .round = 4, .numbers = {{"to:gcp:us-west1:b", 8e9}}});
-  story.add(2, 7200, {.phase = Phase::stop, .round = 4});
+  story.add(1, 3600, {.round = 4, .fact = event::Traffic{.to = {{"gcp:us-west1:b", 8e9}}}});
+  story.add(2, 7200, {.round = 4, .fact = event::Stop{}});
   const Money money =
       journal_of(story.logs(), {.usd_per_h = {{PeerId{1}, 77}, {PeerId{3}, 10}}}).board().money;
   ASSERT_TRUE(money.usd());
@@ -341,12 +327,10 @@ TEST(Journal, is_bounded) {
   Story story;
   for (Round round = 1; round <= Board::kMostRounds + 100; ++round)
     story.add(1, static_cast<double>(round),
-              {.phase = Phase::commit,
-               .round = round,
-               .numbers = {{"samples", 1}, {"samples_total", static_cast<double>(round)}}});
+              {.round = round, .fact = event::Commit{.samples = 1, .samples_total = round}});
   for (std::size_t i = 0; i < Board::kMostInterruptions + 100; ++i)
     story.add(1, 1e5 + static_cast<double>(i),
-              {.phase = Phase::notice, .round = 1, .cause = world::Cause::at_risk, .source = "aws"});
+              {.round = 1, .fact = event::Notice{.cause = event::Cause::at_risk, .source = "aws"}});
   const Board board = board_of(story);
   EXPECT_EQ(board.rounds.size(), Board::kMostRounds);
   EXPECT_EQ(board.rounds.back().round, Board::kMostRounds + 100);

@@ -5,8 +5,7 @@
 
 namespace tw::monitor {
 
-void Ledger::take_reissue(const Seen& seen) {
-  const std::uint64_t microbatches = seen.count("microbatches");
+void Ledger::take_reissue(const Seen& seen, std::uint64_t microbatches) {
   if (!seen.event().peer || microbatches == 0) return;
   std::uint64_t& most = again_[{seen.event().round, *seen.event().peer}];
   most = std::max(most, microbatches);
@@ -15,31 +14,22 @@ void Ledger::take_reissue(const Seen& seen) {
   again_.erase(again_.begin());
 }
 
-void Ledger::take_skip(const Seen& seen) {
-  if (!number_in(seen.event(), "sample")) return;
-  skipped_.insert(seen.count("sample"));
+void Ledger::take_skip(std::uint64_t sample) {
+  skipped_.insert(sample);
   if (skipped_.size() <= kMostOpen) return;
   ++skipped_before_;
   skipped_.erase(skipped_.begin());
 }
 
 void Ledger::take(const Seen& seen, bool from_lost) {
-  switch (seen.event().phase) {
-    case world::Phase::start:
-      if (const std::uint64_t samples = seen.count("microbatch"); samples > 0) microbatch_ = samples;
-      break;
-    case world::Phase::handover:
-      if (seen.event().peer) handed_over_ += seen.count("samples");
-      break;
-    case world::Phase::reissue:
-      if (!from_lost) take_reissue(seen);
-      break;
-    case world::Phase::skip:
-      take_skip(seen);
-      break;
-    default:
-      break;
-  }
+  const world::Event& event = seen.event();
+  if (const auto* start = event.as<event::Start>(); start && start->microbatch.value_or(0) > 0)
+    microbatch_ = *start->microbatch;
+  if (const auto* handover = event.as<event::Handover>(); handover && event.peer)
+    handed_over_ += handover->samples.value_or(0);
+  if (const auto* again = event.as<event::Reissue>(); again && !from_lost)
+    take_reissue(seen, again->microbatches.value_or(0));
+  if (const auto* skip = event.as<event::Skip>(); skip && skip->sample) take_skip(*skip->sample);
 }
 
 std::uint64_t Ledger::again() const {

@@ -34,8 +34,8 @@ class Ledger {
  private:
   static constexpr std::size_t kMostOpen = 4096;  ///< that leaders may report again
 
-  void take_reissue(const Seen& seen);
-  void take_skip(const Seen& seen);
+  void take_reissue(const Seen& seen, std::uint64_t microbatches);
+  void take_skip(std::uint64_t sample);
 
   std::uint64_t microbatch_ = 0;  ///< samples of one; 0: not known
   std::uint64_t handed_over_ = 0;

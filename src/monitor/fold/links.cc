@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "market/tariffs.h"
-#include "world/event_table.h"
 
 namespace tw::monitor {
 namespace {
@@ -52,32 +51,24 @@ void Links::tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_
 
 void Links::take(const Seen& seen) {
   const world::Event& event = seen.event();
-  if (event.phase == world::Phase::start) {
+  if (const auto* start = event.as<event::Start>()) {
     Sender& sender = senders_[seen.writer()];
-    if (const std::string site = event.text("site"); !site.empty()) sender.site = site;
+    if (!start->site.empty()) sender.site = start->site;
     sender.began_s = seen.at_s;
     const auto end = [&](Way& way) { way = {.ended = way.total(), .rated_s = seen.at_s}; };
     for (auto& [to, way] : sender.ways) end(way);
     for (auto& [store, ways] : sender.stores)
       for (Way* way : ways.all()) end(*way);
   }
-  if (event.phase == world::Phase::traffic) tell_of_traffic(senders_[seen.writer()], seen);
+  if (const auto* traffic = event.as<event::Traffic>()) tell_of(senders_[seen.writer()], *traffic, seen.at_s);
 }
 
-void Links::tell_of_traffic(Sender& sender, const Seen& seen) {
-  for (const auto& [name, number] : seen.event().numbers) {
-    if (!(number >= 0 && number < 0x1p53)) continue;
-    const auto count = static_cast<std::uint64_t>(number);
-    const auto after = [&name = name](std::string_view prefix) -> std::optional<std::string> {
-      return name.starts_with(prefix) ? std::optional(name.substr(prefix.size())) : std::nullopt;
-    };
-    if (const auto site = after(world::kSentTo)) tell(sender, sender.ways[*site], count, seen.at_s);
-    for (const auto& [prefix, way] :
-         {std::pair{world::kReadFrom, &StoreWays::bytes}, std::pair{world::kAskedOf, &StoreWays::reads},
-          std::pair{world::kWrittenTo, &StoreWays::written_bytes},
-          std::pair{world::kWrote, &StoreWays::writes}})
-      if (const auto store = after(prefix)) tell(sender, sender.stores[*store].*way, count, seen.at_s);
-  }
+void Links::tell_of(Sender& sender, const event::Traffic& traffic, double at_s) {
+  for (const auto& [site, bytes] : traffic.to) tell(sender, sender.ways[site], bytes, at_s);
+  for (const auto& [counts, way] :
+       {std::pair{&traffic.from, &StoreWays::bytes}, std::pair{&traffic.asked, &StoreWays::reads},
+        std::pair{&traffic.into, &StoreWays::written_bytes}, std::pair{&traffic.wrote, &StoreWays::writes}})
+    for (const auto& [store, count] : *counts) tell(sender, sender.stores[store].*way, count, at_s);
 }
 
 void Links::take(PeerId from, const wire::Status& status, double at_s) {

@@ -100,7 +100,7 @@ class Links {
   Price price_between(const std::string& from, const std::string& to, const std::string& store) const;
 
   static void tell(const Sender& sender, Way& way, std::uint64_t bytes, double at_s);
-  static void tell_of_traffic(Sender& sender, const Seen& seen);
+  static void tell_of(Sender& sender, const event::Traffic& traffic, double at_s);
 
   /// Total bandwidth of the peers of a site, Mbit/s. Nothing: that of one peer is not known, for no transfer
   /// has filled its line yet.

@@ -14,16 +14,16 @@ constexpr const char* kWest = "gcp:us-west1:b";
 class LinkStory {
  public:
   void start(std::uint64_t peer, double t, const char* site) {
-    take(peer, t, {.phase = Phase::start, .texts = {{"site", site}}});
+    take(peer, t, {.fact = event::Start{.site = site}});
   }
 
-  void sent(std::uint64_t peer, double t, const char* to, double bytes) {
-    take(peer, t, {.phase = Phase::traffic, .numbers = {{std::string("to:") + to, bytes}}});
+  void sent(std::uint64_t peer, double t, const char* to, std::uint64_t bytes) {
+    take(peer, t, {.fact = event::Traffic{.to = {{to, bytes}}}});
   }
 
-  void read(std::uint64_t peer, double t, const std::string& store, double bytes, double requests) {
-    take(peer, t,
-         {.phase = Phase::traffic, .numbers = {{"from:" + store, bytes}, {"asked:" + store, requests}}});
+  void read(std::uint64_t peer, double t, const std::string& store, std::uint64_t bytes,
+            std::uint64_t requests) {
+    take(peer, t, {.fact = event::Traffic{.from = {{store, bytes}}, .asked = {{store, requests}}}});
   }
 
   std::vector<BoardLink> board(double now_s) const { return links.board(now_s, peers); }

@@ -7,8 +7,6 @@
 
 namespace tw::monitor {
 
-using world::Phase;
-
 namespace {
 
 /// Rounds this old were told already.
@@ -74,14 +72,14 @@ double Contributions::samples_per_s() const {
 
 void Stages::take(const Seen& seen) {
   const world::Event& event = seen.event();
-  if (event.phase == Phase::accumulate) begun_s_ = called_s_ = seen.at_s;
-  if (event.phase == Phase::call && called_s_ == begun_s_) called_s_ = seen.at_s;
-  if (event.phase == Phase::lead && event.round != led_.back()) led_ = {led_.back(), event.round};
-  if (event.phase == Phase::lost) take_lost(seen);
-  if (event.phase == Phase::commit) take_commit(seen);
+  if (event.as<event::Accumulate>()) begun_s_ = called_s_ = seen.at_s;
+  if (event.as<event::Call>() && called_s_ == begun_s_) called_s_ = seen.at_s;
+  if (event.as<event::Lead>() && event.round != led_.back()) led_ = {led_.back(), event.round};
+  if (event.as<event::Lost>()) take_lost(seen);
+  if (const auto* commit = event.as<event::Commit>()) take_commit(seen, *commit);
 }
 
-void Stages::take_commit(const Seen& seen) {
+void Stages::take_commit(const Seen& seen, const event::Commit& commit) {
   const world::Event& event = seen.event();
   // A round that is committed again, after a return to a checkpoint, is told again.
   while (!rounds_.empty() && rounds_.back().round >= event.round) rounds_.pop_back();
@@ -91,14 +89,14 @@ void Stages::take_commit(const Seen& seen) {
   part.called_s = std::max(called_s_, begun_s_);
   part.committed_s = seen.at_s;
   if (std::ranges::find(led_, event.round) != led_.end()) {
-    part.calc_s = number_in(event, "calc_s");
-    part.comm_s = number_in(event, "comm_s");
+    part.calc_s = commit.calc_s;
+    part.comm_s = commit.comm_s;
   }
-  part.samples = seen.count("samples");
-  part.samples_total = seen.count("samples_total");
+  part.samples = commit.samples;
+  part.samples_total = commit.samples_total;
   if (part.samples > 0) part.contributors = {seen.writer()};
   part.left_out = std::move(left_out_[event.round]);
-  part.loss = number_in(event, "loss");
+  part.loss = commit.loss;
   left_out_.erase(left_out_.begin(), left_out_.upper_bound(event.round));
   if (rounds_.size() > wire::kMostToldRounds) rounds_.pop_front();
 }
@@ -138,7 +136,7 @@ void PeerTrack::gone(PeerState how, const std::string& why, Round round, double 
   shown_.ended = why;
 }
 
-void PeerTrack::take_start(const Seen& seen) {
+void PeerTrack::take_start(const Seen& seen, const event::Start& start) {
   ended_ = shown_.usage;
   leaves_ = false;
   standing.stopped_s.reset();
@@ -146,53 +144,50 @@ void PeerTrack::take_start(const Seen& seen) {
   shown_.wait.reset();
   shown_.gpu.reset();
   shown_.ended.clear();
-  if (std::string site = seen.event().text("site"); !site.empty()) shown_.site = std::move(site);
-  if (std::string hardware = seen.event().text("hardware"); !hardware.empty())
-    shown_.hardware = std::move(hardware);
-  shown_.anchor = seen.count("anchor") != 0;
-  if (const auto price = number_in(seen.event(), "usd_per_h")) shown_.usd_per_h = price;
+  if (!start.site.empty()) shown_.site = start.site;
+  if (!start.hardware.empty()) shown_.hardware = start.hardware;
+  shown_.anchor = start.anchor;
+  if (start.usd_per_h) shown_.usd_per_h = start.usd_per_h;
   doing_ = PeerState::starting;
   lane.enter(doing_, shown_.round, seen.at_s);
 }
 
-void PeerTrack::take_usage(const Seen& seen) {
-  BoardUsage& usage = shown_.usage;
-  const auto take = [&](std::string_view name, std::uint64_t before, std::uint64_t& target) {
-    if (number_in(seen.event(), name)) target = before + seen.count(name);
-  };
-  if (const auto cpu_s = finite_in(seen.event(), "cpu_s")) usage.cpu_s = ended_.cpu_s + *cpu_s;
-  if (number_in(seen.event(), "peak_memory"))
-    usage.peak_memory = std::max(ended_.peak_memory, seen.count("peak_memory"));
-  if (number_in(seen.event(), "gpu_memory_total")) {
-    const std::optional<double> busy = finite_in(seen.event(), "gpu_busy");
-    shown_.gpu = BoardGpu{busy, seen.count("gpu_memory"), seen.count("gpu_memory_total")};
-  }
-  if (const auto up = finite_in(seen.event(), "up_mbit_s")) shown_.up_mbit_s = *up;
-  if (const auto down = finite_in(seen.event(), "down_mbit_s")) shown_.down_mbit_s = *down;
-  take("bytes_sent", ended_.bytes_sent, usage.bytes_sent);
-  take("bytes_received", ended_.bytes_received, usage.bytes_received);
+void PeerTrack::take_bytes(const event::Count& sent, const event::Count& received) {
+  if (sent) shown_.usage.bytes_sent = ended_.bytes_sent + *sent;
+  if (received) shown_.usage.bytes_received = ended_.bytes_received + *received;
 }
 
-void PeerTrack::take_notice(const Seen& seen) {
-  const world::Event& event = seen.event();
-  BoardNotice notice{.source = event.source,
-                     .kind = std::string(name_of(event.cause)),
-                     .told_s = seen.at_s,
-                     .deadline_s = {}};
-  if (const auto left_s = number_in(event, "deadline_s")) notice.deadline_s = seen.at_s + *left_s;
+void PeerTrack::take_use(const event::Use& use) {
+  BoardUsage& usage = shown_.usage;
+  if (const auto cpu_s = event::finite(use.cpu_s)) usage.cpu_s = ended_.cpu_s + *cpu_s;
+  if (use.peak_memory) usage.peak_memory = std::max(ended_.peak_memory, *use.peak_memory);
+  if (use.gpu_memory_total)
+    shown_.gpu = BoardGpu{event::finite(use.gpu_busy), use.gpu_memory.value_or(0), *use.gpu_memory_total};
+  take_bytes(use.bytes_sent, use.bytes_received);
+}
+
+void PeerTrack::take_line(const event::Line& line) {
+  if (const auto up = event::finite(line.up_mbit_s)) shown_.up_mbit_s = *up;
+  if (const auto down = event::finite(line.down_mbit_s)) shown_.down_mbit_s = *down;
+}
+
+void PeerTrack::take_notice(const Seen& seen, const event::Notice& told) {
+  BoardNotice notice{
+      .source = told.source, .kind = std::string(name_of(told.cause)), .told_s = seen.at_s, .deadline_s = {}};
+  if (told.deadline_s) notice.deadline_s = seen.at_s + *told.deadline_s;
   shown_.notice = std::move(notice);
-  const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
+  const bool goes = told.cause == event::Cause::preempt || told.cause == event::Cause::maintenance;
   if (!goes || is_gone()) return;
   leaves_ = true;
   lane.enter(PeerState::leaving, shown_.round, seen.at_s);
 }
 
-void PeerTrack::take_wait(const Seen& seen) {
+void PeerTrack::take_wait(const Seen& seen, const event::Wait& told) {
   constexpr double kTellAgainS = 4;  // train/session/waits.h: after that, or half of what it lasted
   constexpr double kLateS = 2;
   const world::Event& event = seen.event();
-  const double lasted_s = number_in(event, "seconds").value_or(0);
-  BoardWait wait{.text = event.why, .since_s = seen.at_s - lasted_s, .peers = event.peers};
+  const double lasted_s = told.seconds.value_or(0);
+  BoardWait wait{.text = event.why, .since_s = seen.at_s - lasted_s, .peers = told.peers};
   if (wait.peers.empty() && event.peer) wait.peers = {*event.peer};
   shown_.wait = std::move(wait);
   wait_ends_s_ = seen.at_s + std::max(kTellAgainS, lasted_s / 2) + kLateS;
@@ -202,40 +197,40 @@ void PeerTrack::take_wait(const Seen& seen) {
 void PeerTrack::take(const Seen& seen) {
   const world::Event& event = seen.event();
   shown_.heard_s = std::max(shown_.heard_s, seen.at_s);
-  uptime.note(seen.at_s, event.phase == Phase::start, event.phase == Phase::stop);
-  take_usage(seen);
+  uptime.note(seen.at_s, event.as<event::Start>() != nullptr, event.as<event::Stop>() != nullptr);
+  if (const event::Use* use = world::use_in(event)) take_use(*use);
+  if (const event::Line* line = world::line_in(event)) take_line(*line);
   stages.take(seen);
-  switch (event.phase) {
-    case Phase::start:
-      return take_start(seen);
-    case Phase::accumulate:
-      return enter(PeerState::computing, seen);
-    case Phase::call:
-      return enter(PeerState::averaging, seen);
-    case Phase::commit:
-      return enter(PeerState::applying, seen);
-    case Phase::restore:
-      if (event.digest.empty()) return enter(PeerState::fetching, seen);
-      shown_.round = event.round;  // it may have given up a history with more rounds
-      contributions.rewind(event.round);
-      [[fallthrough]];
-    case Phase::apply:
-      shown_.digest = event.digest;
-      shown_.digest_round = event.round;
-      return enter(PeerState::applying, seen);
-    case Phase::notice:
-      return take_notice(seen);
-    case Phase::wait:
-      return take_wait(seen);
-    case Phase::handover:
-      leaves_ = true;
-      return enter(PeerState::leaving, seen);
-    case Phase::stop:
-      standing.stopped_s = seen.at_s;
-      return gone(PeerState::left, event.why, event.round, seen.at_s);
-    default:
-      return;
+  if (const auto* start = event.as<event::Start>()) return take_start(seen, *start);
+  if (event.as<event::Accumulate>()) return enter(PeerState::computing, seen);
+  if (event.as<event::Call>()) return enter(PeerState::averaging, seen);
+  if (event.as<event::Commit>()) return enter(PeerState::applying, seen);
+  if (const auto* restored = event.as<event::Restore>()) return take_restored(seen, *restored);
+  if (const auto* applied = event.as<event::Apply>()) return take_parameters(seen, applied->digest);
+  if (const auto* notice = event.as<event::Notice>()) return take_notice(seen, *notice);
+  if (const auto* wait = event.as<event::Wait>()) return take_wait(seen, *wait);
+  if (event.as<event::Handover>()) {
+    leaves_ = true;
+    return enter(PeerState::leaving, seen);
   }
+  if (const auto* stop = event.as<event::Stop>()) {
+    take_bytes(stop->bytes_sent, stop->bytes_received);
+    standing.stopped_s = seen.at_s;
+    gone(PeerState::left, event.why, event.round, seen.at_s);
+  }
+}
+
+void PeerTrack::take_restored(const Seen& seen, const event::Restore& restored) {
+  if (restored.digest.empty()) return enter(PeerState::fetching, seen);
+  shown_.round = seen.event().round;  // it may have given up a history with more rounds
+  contributions.rewind(seen.event().round);
+  take_parameters(seen, restored.digest);
+}
+
+void PeerTrack::take_parameters(const Seen& seen, const std::string& digest) {
+  shown_.digest = digest;
+  shown_.digest_round = seen.event().round;
+  enter(PeerState::applying, seen);
 }
 
 void PeerTrack::take_stages(const BoardRound& last) {

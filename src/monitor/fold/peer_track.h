@@ -91,7 +91,7 @@ class Stages {
   std::vector<BoardRound> rounds(double now_s) const;
 
  private:
-  void take_commit(const Seen& seen);
+  void take_commit(const Seen& seen, const event::Commit& commit);
   void take_lost(const Seen& seen);
 
   std::deque<BoardRound> rounds_;
@@ -140,10 +140,14 @@ class PeerTrack {
   Standing standing;
 
  private:
-  void take_start(const Seen& seen);
-  void take_usage(const Seen& seen);
-  void take_notice(const Seen& seen);
-  void take_wait(const Seen& seen);
+  void take_start(const Seen& seen, const event::Start& start);
+  void take_use(const event::Use& use);
+  void take_bytes(const event::Count& sent, const event::Count& received);
+  void take_line(const event::Line& line);
+  void take_notice(const Seen& seen, const event::Notice& told);
+  void take_wait(const Seen& seen, const event::Wait& told);
+  void take_restored(const Seen& seen, const event::Restore& restored);
+  void take_parameters(const Seen& seen, const std::string& digest);
   void enter(PeerState state, const Seen& seen);
   void take_stages(const BoardRound& last);
 

@@ -16,11 +16,9 @@ Interruption told(Interruption::Kind kind, const Seen& seen, PeerId peer, std::s
           .detail = std::move(detail)};
 }
 
-std::string words_of_notice(const Seen& seen) {
-  const world::Event& event = seen.event();
-  const auto left_s = number_in(event, "deadline_s");
-  return fmt::format("{}: {}{}", event.source, name_of(event.cause),
-                     left_s ? fmt::format(" in {:.0f} s", *left_s) : "");
+std::string words_of(const event::Notice& notice) {
+  return fmt::format("{}: {}{}", notice.source, name_of(notice.cause),
+                     notice.deadline_s ? fmt::format(" in {:.0f} s", *notice.deadline_s) : "");
 }
 
 }  // namespace
@@ -49,7 +47,7 @@ void Peers::rewind(Round to) {
 }
 
 void Peers::take_driver(const Seen& seen, News& news) {
-  if (!seen.event().peer || seen.event().phase != world::Phase::kill) return;
+  if (!seen.event().peer || !seen.event().as<event::Kill>()) return;
   PeerTrack& peer = track(*seen.event().peer);
   const bool counted = peer.standing.lost_round.has_value();
   peer.standing.killed = true;
@@ -81,9 +79,9 @@ void Peers::take_accumulate(const Seen& seen, News& news) {
   if (!standing.first_round) standing.first_round = round;
 }
 
-void Peers::take_commit(const Seen& seen) {
-  const std::uint64_t samples = seen.count("samples");
-  if (samples > 0) track(seen.writer()).contributions.add(seen.event().round, samples, seen.at_s);
+void Peers::take_commit(const Seen& seen, const event::Commit& commit) {
+  if (commit.samples > 0)
+    track(seen.writer()).contributions.add(seen.event().round, commit.samples, seen.at_s);
 }
 
 /// Peers that have a log tell of it themselves, when they begin to compute; the first word counts.
@@ -108,14 +106,14 @@ void Peers::take_leave(const Seen& seen, News& news) {
   peer.gone(PeerState::left, "left the run", seen.event().round, seen.at_s);
 }
 
-void Peers::take_lost(const Seen& seen, News& news) {
+void Peers::take_lost(const Seen& seen, const event::Lost& lost, News& news) {
   const world::Event& event = seen.event();
   if (!event.peer || is_lost(seen.writer())) return;
   PeerTrack& victim = track(*event.peer);
   if (victim.standing.left || victim.standing.lost_round) return;
   victim.standing.lost_round = event.round;
   news.interruption = told(Interruption::Kind::lost, seen, *event.peer, event.why);
-  const bool stays = event.cause == world::Cause::verdict || victim.standing.stopped_s;
+  const bool stays = lost.cause == event::Cause::verdict || victim.standing.stopped_s;
   if (!stays) victim.gone(PeerState::lost, event.why, event.round, seen.at_s);
 }
 
@@ -144,37 +142,25 @@ Peers::News Peers::take(const Seen& seen) {
     return news;
   }
   const world::Event& event = seen.event();
-  switch (event.phase) {
-    case world::Phase::accumulate:
-      take_accumulate(seen, news);
-      break;
-    case world::Phase::commit:
-      take_commit(seen);
-      break;
-    case world::Phase::restore:
-      track(seen.writer()).standing.resumed =
-          event.cause == world::Cause::checkpoint ? std::optional(event.round) : std::nullopt;
-      break;
-    case world::Phase::join:
-      take_join(seen, news);
-      break;
-    case world::Phase::leave:
-      take_leave(seen, news);
-      break;
-    case world::Phase::lost:
-      take_lost(seen, news);
-      break;
-    case world::Phase::notice:
-      news.interruption = told(Interruption::Kind::notice, seen, seen.writer(), words_of_notice(seen));
-      break;
-    case world::Phase::handover:
-      if (event.peer)
-        news.interruption =
-            told(Interruption::Kind::handed_over, seen, seen.writer(),
-                 fmt::format("{} samples to peer {}", seen.count("samples"), peer_name(*event.peer)));
-      break;
-    default:
-      break;
+  if (event.as<event::Accumulate>()) {
+    take_accumulate(seen, news);
+  } else if (const auto* commit = event.as<event::Commit>()) {
+    take_commit(seen, *commit);
+  } else if (const auto* restored = event.as<event::Restore>()) {
+    const bool resumes = restored->cause == event::Cause::checkpoint;
+    track(seen.writer()).standing.resumed = resumes ? std::optional(event.round) : std::nullopt;
+  } else if (event.as<event::Join>()) {
+    take_join(seen, news);
+  } else if (event.as<event::Leave>()) {
+    take_leave(seen, news);
+  } else if (const auto* lost = event.as<event::Lost>()) {
+    take_lost(seen, *lost, news);
+  } else if (const auto* notice = event.as<event::Notice>()) {
+    news.interruption = told(Interruption::Kind::notice, seen, seen.writer(), words_of(*notice));
+  } else if (const auto* handover = event.as<event::Handover>(); handover && event.peer) {
+    news.interruption =
+        told(Interruption::Kind::handed_over, seen, seen.writer(),
+             fmt::format("{} samples to peer {}", handover->samples.value_or(0), peer_name(*event.peer)));
   }
   track(seen.writer()).take(seen);
   return news;

@@ -45,10 +45,10 @@ class Peers {
 
   void take_driver(const Seen& seen, News& news);
   void take_accumulate(const Seen& seen, News& news);
-  void take_commit(const Seen& seen);
+  void take_commit(const Seen& seen, const event::Commit& commit);
   void take_join(const Seen& seen, News& news);
   void take_leave(const Seen& seen, News& news);
-  void take_lost(const Seen& seen, News& news);
+  void take_lost(const Seen& seen, const event::Lost& lost, News& news);
   void rewind(Round to);
 
   std::size_t lane_rounds_;

@@ -10,8 +10,6 @@
 
 namespace tw::monitor {
 
-using world::Phase;
-
 Rounds::Track& Rounds::track(Round round) {
   Track& found = tracks_[round];
   found.shown.round = round;
@@ -52,11 +50,11 @@ void Rounds::take_up_again(Track& round) {
   if (!round.shown.loss) round.shown.loss = known.shown.loss;
 }
 
-void Rounds::take_commit(const Seen& seen) {
-  const world::Event& event = seen.event();
-  Track& round = track(event.round);
+void Rounds::take_commit(const Seen& seen, const event::Commit& commit) {
+  const Round number = seen.event().round;
+  Track& round = track(number);
   if (round.record.empty()) {
-    round.record = event.digest;
+    round.record = commit.digest;
     take_up_again(round);
   }
   round.committed_by.insert(seen.writer());
@@ -64,21 +62,20 @@ void Rounds::take_commit(const Seen& seen) {
     round.shown.committed_s = seen.at_s;
     if (!round.led) round.leader = seen.writer();
   }
-  last_ = std::max(last_, event.round);
-  if (event.round >= last_) complete_ = seen.count("last") != 0;  // a run that ended may go on later
-  round.shown.samples_total = std::max(round.shown.samples_total, seen.count("samples_total"));
-  round.shown.carried = std::max(round.shown.carried, seen.count("carried"));
+  last_ = std::max(last_, number);
+  if (number >= last_) complete_ = commit.last;  // a run that ended may go on later
+  round.shown.samples_total = std::max(round.shown.samples_total, commit.samples_total);
+  round.shown.carried = std::max(round.shown.carried, commit.carried);
   if (round.leader == seen.writer()) {
-    take_times(round, number_in(event, "calc_s"), number_in(event, "comm_s"));
-    round.hidden_s = finite_in(event, "hidden_s");
+    take_times(round, commit.calc_s, commit.comm_s);
+    round.hidden_s = event::finite(commit.hidden_s);
   }
-  const std::uint64_t samples = seen.count("samples");
-  round.own_samples += samples;
-  if (const auto loss = number_in(event, "loss")) take_loss(round, *loss, samples);
+  round.own_samples += commit.samples;
+  if (commit.loss) take_loss(round, *commit.loss, commit.samples);
   std::vector<PeerId>& contributors = round.shown.contributors;
-  if (!event.peers.empty()) {
-    contributors = event.peers;
-  } else if (samples > 0 && std::ranges::find(contributors, seen.writer()) == contributors.end()) {
+  if (!commit.peers.empty()) {
+    contributors = commit.peers;
+  } else if (commit.samples > 0 && std::ranges::find(contributors, seen.writer()) == contributors.end()) {
     contributors.push_back(seen.writer());
   }
 }
@@ -169,39 +166,34 @@ void Rounds::take_lost(Round round, PeerId peer, const std::string& why) {
   if (std::ranges::find(out, peer, &LeftOut::peer) == out.end()) out.push_back({peer, why});
 }
 
+void Rounds::take_call(const Seen& seen, const event::Call& call) {
+  Track& round = track(seen.event().round);
+  if (!round.shown.called_s) round.shown.called_s = seen.at_s;
+  if (call.bound_s) round.bound_s = call.bound_s;
+  if (round.leader == seen.writer()) take_times(round, call.calc_s, {});
+}
+
 void Rounds::take(const Seen& seen, bool from_lost) {
   const world::Event& event = seen.event();
-  switch (event.phase) {
-    case Phase::accumulate:
-      if (BoardRound& shown = track(event.round).shown; shown.begun_s == 0) shown.begun_s = seen.at_s;
-      break;
-    case Phase::lead: {
-      Track& round = track(event.round);
-      round.leader = seen.writer();
-      round.led = true;
-      break;
-    }
-    case Phase::call:
-      if (BoardRound& shown = track(event.round).shown; !shown.called_s) shown.called_s = seen.at_s;
-      if (const auto bound_s = number_in(event, "bound_s")) track(event.round).bound_s = bound_s;
-      if (Track& round = track(event.round); round.leader == seen.writer())
-        take_times(round, number_in(event, "calc_s"), {});
-      break;
-    case Phase::commit:
-      take_commit(seen);
-      break;
-    case Phase::restore:
-      if (event.digest.empty()) falls_behind(seen.writer());
-      if (event.cause == world::Cause::none && !event.digest.empty()) gives_up(seen.writer(), event.round);
-      [[fallthrough]];
-    case Phase::apply:
-      take_digest(seen.writer(), event.round, event.text("record"), event.digest);
-      break;
-    case Phase::lost:
-      if (event.peer && !from_lost) take_lost(event.round, *event.peer, event.why);
-      break;
-    default:
-      break;
+  if (event.as<event::Accumulate>()) {
+    if (BoardRound& shown = track(event.round).shown; shown.begun_s == 0) shown.begun_s = seen.at_s;
+  } else if (event.as<event::Lead>()) {
+    Track& round = track(event.round);
+    round.leader = seen.writer();
+    round.led = true;
+  } else if (const auto* call = event.as<event::Call>()) {
+    take_call(seen, *call);
+  } else if (const auto* commit = event.as<event::Commit>()) {
+    take_commit(seen, *commit);
+  } else if (const auto* restored = event.as<event::Restore>()) {
+    if (restored->digest.empty()) falls_behind(seen.writer());
+    if (restored->cause == event::Cause::none && !restored->digest.empty())
+      gives_up(seen.writer(), event.round);
+    take_digest(seen.writer(), event.round, restored->record, restored->digest);
+  } else if (const auto* applied = event.as<event::Apply>()) {
+    take_digest(seen.writer(), event.round, applied->record, applied->digest);
+  } else if (event.as<event::Lost>()) {
+    if (event.peer && !from_lost) take_lost(event.round, *event.peer, event.why);
   }
   while (tracks_.size() > most_) {
     begun_s_ = begun_s();

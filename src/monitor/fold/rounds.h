@@ -90,7 +90,8 @@ class Rounds {
   bool is_known(Round round) const { return round > 0 && tracks_.contains(round); }
 
   void take_part(PeerId from, const BoardRound& part);
-  void take_commit(const Seen& seen);
+  void take_call(const Seen& seen, const event::Call& call);
+  void take_commit(const Seen& seen, const event::Commit& commit);
   void take_digest(PeerId peer, Round round, const std::string& record, const std::string& digest);
   void take_told_digest(PeerId peer, Round round, const std::string& digest);
   void falls_behind(PeerId peer);

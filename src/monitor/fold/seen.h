@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 
 #include "base/ids.h"
 #include "monitor/logs/event_log_json.h"
@@ -22,9 +20,6 @@ struct Seen {
   const world::Event& event() const { return entry.event; }
 
   PeerId writer() const { return entry.writer; }
-
-  /// A count of the event; 0 without one.
-  std::uint64_t count(std::string_view name) const;
 };
 
 /// Wall times of events. Within a process they follow its monotonic clock, because the wall clock may be

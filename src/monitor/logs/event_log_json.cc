@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -30,11 +30,6 @@ constexpr Duration kTryAgain = std::chrono::seconds(1);
 /// Limit for one file; a larger one is no event log.
 constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
 
-constexpr std::array<std::string_view, 11> kOwnKeys{"t",   "time",   "peer",  "round",  "phase", "about",
-                                                    "why", "digest", "cause", "source", "peers"};
-
-bool is_own_key(const std::string& key) { return std::ranges::find(kOwnKeys, key) != kOwnKeys.end(); }
-
 std::optional<world::Phase> phase_named(const std::string& name) {
   const auto* const found = std::ranges::find(world::kPhaseNames, name);
   if (found == world::kPhaseNames.end()) return std::nullopt;
@@ -42,10 +37,10 @@ std::optional<world::Phase> phase_named(const std::string& name) {
 }
 
 /// None for one of a later version.
-world::Cause cause_named(const std::string& name) {
-  const auto* const found = std::ranges::find(world::kCauseNames, name);
-  return found != world::kCauseNames.end() ? static_cast<world::Cause>(found - world::kCauseNames.begin())
-                                           : world::Cause::none;
+event::Cause cause_named(const std::string& name) {
+  const auto* const found = std::ranges::find(event::kCauseNames, name);
+  return found != event::kCauseNames.end() ? static_cast<event::Cause>(found - event::kCauseNames.begin())
+                                           : event::Cause::none;
 }
 
 std::optional<std::int64_t> parse_calendar_time(const std::string& text) {
@@ -87,40 +82,147 @@ Result<std::string> text_at(const Json& line, const char* key) {
   return found->get<std::string>();
 }
 
+/// Writes the facts of an event by their names.
+struct FactWriter {
+  Json& line;
+
+  void operator()(std::string_view name, const std::string& text, std::string_view) const {
+    if (!text.empty()) line[std::string(name)] = text;
+  }
+
+  void operator()(std::string_view name, std::uint64_t count, std::string_view) const {
+    line[std::string(name)] = count;
+  }
+
+  void operator()(std::string_view name, double value, std::string_view) const {
+    const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
+    if (whole) {
+      line[std::string(name)] = static_cast<std::int64_t>(value);
+    } else {
+      line[std::string(name)] = value;
+    }
+  }
+
+  template <class Value>
+  void operator()(std::string_view name, const std::optional<Value>& value, std::string_view meaning) const {
+    if (value) (*this)(name, *value, meaning);
+  }
+
+  void operator()(std::string_view name, bool flag, std::string_view) const {
+    if (flag) line[std::string(name)] = 1;
+  }
+
+  void operator()(std::string_view name, event::Cause cause, std::string_view) const {
+    if (cause != event::Cause::none) line[std::string(name)] = name_of(cause);
+  }
+
+  void operator()(std::string_view name, const std::vector<PeerId>& peers, std::string_view) const {
+    for (const PeerId peer : peers) line[std::string(name)].push_back(peer.value);
+  }
+
+  template <class Key, class Value>
+  void operator()(std::string_view prefix, const std::vector<std::pair<Key, Value>>& of,
+                  std::string_view meaning) const {
+    for (const auto& [key, value] : of) (*this)(fmt::format("{}{}", prefix, text_of(key)), value, meaning);
+  }
+
+  static const std::string& text_of(const std::string& key) { return key; }
+
+  static std::string text_of(PeerId peer) { return std::to_string(peer.value); }
+};
+
+/// Reads them again; what the line does not have stays as it is. What it has besides is of a later version.
+struct FactReader {
+  const Json& line;
+  std::optional<Error> wrong{};
+
+  void operator()(std::string_view name, auto& value, std::string_view) {
+    const auto found = line.find(std::string(name));
+    if (found != line.end()) note(name, read(*found, value));
+  }
+
+  template <class Key, class Value>
+  void operator()(std::string_view prefix, std::vector<std::pair<Key, Value>>& of, std::string_view) {
+    for (const auto& [name, json] : line.items()) {
+      if (!name.starts_with(prefix)) continue;
+      auto& [key, value] = of.emplace_back();
+      if (!set(key, name.substr(prefix.size()))) note(name, "named after a peer");
+      note(name, read(json, value));
+    }
+  }
+
+ private:
+  /// expected: empty, if all is well.
+  void note(std::string_view name, std::string_view expected) {
+    if (!expected.empty() && !wrong) wrong = Error{fmt::format("\"{}\" is not {}", name, expected)};
+  }
+
+  static bool set(std::string& key, std::string text) {
+    key = std::move(text);
+    return true;
+  }
+
+  static bool set(PeerId& key, const std::string& text) {
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), key.value);
+    return failed == std::errc{} && end == text.data() + text.size();
+  }
+
+  static std::string_view read(const Json& json, std::string& text) {
+    if (!json.is_string()) return "a text";
+    text = json.get<std::string>();
+    return {};
+  }
+
+  static std::string_view read(const Json& json, double& value) {
+    if (!json.is_number() && !json.is_null()) return "a number";
+    value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+    return {};
+  }
+
+  static std::string_view read(const Json& json, std::uint64_t& count) {
+    const double value = json.is_number() ? json.get<double>() : -1;
+    if (value < 0 || value >= 0x1p64 || value != std::trunc(value)) return "a whole number";
+    count = json.get<std::uint64_t>();
+    return {};
+  }
+
+  template <class Value>
+  static std::string_view read(const Json& json, std::optional<Value>& value) {
+    return read(json, value.emplace());
+  }
+
+  static std::string_view read(const Json& json, bool& flag) {
+    if (!json.is_number()) return "0 or 1";
+    flag = json.get<double>() != 0;
+    return {};
+  }
+
+  static std::string_view read(const Json& json, event::Cause& cause) {
+    if (!json.is_string()) return "a text";
+    cause = cause_named(json.get<std::string>());
+    return {};
+  }
+
+  static std::string_view read(const Json& json, std::vector<PeerId>& peers) {
+    const auto is_id = [](const Json& id) { return id.is_number_unsigned(); };
+    if (!json.is_array() || !std::ranges::all_of(json, is_id)) return "a list of whole numbers";
+    for (const Json& peer : json) peers.push_back(PeerId{peer.get<std::uint64_t>()});
+    return {};
+  }
+};
+
 Status parse_optional_parts(const Json& line, world::Event& event) {
   if (line.contains("about")) {
     TW_TRY(auto about, count_at(line, "about"));
     event.peer = PeerId{about};
   }
-  for (const auto& [key, target] : {std::pair{"why", &event.why}, std::pair{"digest", &event.digest},
-                                    std::pair{"source", &event.source}}) {
-    if (!line.contains(key)) continue;
-    TW_TRY(auto text, text_at(line, key));
-    *target = std::move(text);
+  if (line.contains("why")) {
+    TW_TRY(auto why, text_at(line, "why"));
+    event.why = std::move(why);
   }
-  if (line.contains("cause")) {
-    TW_TRY(auto cause, text_at(line, "cause"));
-    event.cause = cause_named(cause);
-  }
-  if (line.contains("peers")) {
-    const Json& peers = line["peers"];
-    const auto is_id = [](const Json& id) { return id.is_number_unsigned(); };
-    if (!peers.is_array() || !std::ranges::all_of(peers, is_id))
-      return Error{"\"peers\" is not a list of whole numbers"};
-    for (const Json& peer : peers) event.peers.push_back(PeerId{peer.get<std::uint64_t>()});
-  }
-  for (const auto& [key, value] : line.items()) {
-    if (is_own_key(key)) continue;
-    if (value.is_null()) {
-      event.numbers.emplace_back(key, std::numeric_limits<double>::quiet_NaN());
-    } else if (value.is_number()) {
-      event.numbers.emplace_back(key, value.get<double>());
-    } else if (value.is_string()) {
-      event.texts.emplace_back(key, value.get<std::string>());
-    } else {
-      return Error{fmt::format("\"{}\" is neither a number nor a text", key)};
-    }
-  }
+  FactReader reader{line};
+  std::visit([&](auto& fact) { fact.fields(fact, reader); }, event.fact);
+  if (reader.wrong) return *reader.wrong;
   return Unit{};
 }
 
@@ -134,10 +236,8 @@ bool may_pass(std::error_code cause) {
 /// The lines of the parts before this one, as its first line says.
 std::uint64_t lines_before(const std::string& content) {
   const auto first = parse_json_line(content.substr(0, content.find('\n')));
-  if (!first || first.value().event.phase != world::Phase::log) return 0;
-  for (const auto& [name, value] : first.value().event.numbers)
-    if (name == "logged" && value >= 0 && value < 0x1p53) return static_cast<std::uint64_t>(value);
-  return 0;
+  const auto* log = first ? first.value().event.as<event::Log>() : nullptr;
+  return log != nullptr ? log->logged.value_or(0) : 0;
 }
 
 Status parse_lines(const std::string& path, std::string& text, std::uint64_t& lines,
@@ -167,17 +267,6 @@ std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
 
 }  // namespace
 
-std::optional<double> number_in(const world::Event& event, std::string_view name) {
-  for (const auto& [known, value] : event.numbers)
-    if (known == name) return value;
-  return std::nullopt;
-}
-
-std::optional<double> finite_in(const world::Event& event, std::string_view name) {
-  const std::optional<double> number = number_in(event, name);
-  return number && std::isfinite(*number) ? number : std::nullopt;
-}
-
 std::string calendar_time(std::int64_t unix_nanos) {
   const std::int64_t millis = unix_nanos / 1'000'000;
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(millis / 1000)),
@@ -191,25 +280,10 @@ std::string to_json_line(const LogEntry& entry) {
   line["time"] = calendar_time(entry.unix_nanos);
   line["peer"] = entry.writer.value;
   line["round"] = event.round;
-  line["phase"] = name_of(event.phase);
+  line["phase"] = name_of(event.phase());
   if (event.peer) line["about"] = event.peer->value;
   if (!event.why.empty()) line["why"] = event.why;
-  if (!event.digest.empty()) line["digest"] = event.digest;
-  if (event.cause != world::Cause::none) line["cause"] = name_of(event.cause);
-  if (!event.source.empty()) line["source"] = event.source;
-  for (const PeerId peer : event.peers) line["peers"].push_back(peer.value);
-  for (const auto& [name, text] : event.texts) {
-    if (!is_own_key(name)) line[name] = text;
-  }
-  for (const auto& [name, value] : event.numbers) {
-    if (is_own_key(name)) continue;
-    const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
-    if (whole) {
-      line[name] = static_cast<std::int64_t>(value);
-    } else {
-      line[name] = value;
-    }
-  }
+  std::visit([&](const auto& fact) { fact.fields(fact, FactWriter{line}); }, event.fact);
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -231,8 +305,8 @@ Result<LogEntry> parse_json_line(const std::string& text) {
 
   LogEntry entry{.writer = PeerId{writer}, .unix_nanos = *unix_nanos, .event = {}};
   entry.event.at = Instant(from_seconds(at.get<double>()));
-  entry.event.phase = *phase;
   entry.event.round = round;
+  entry.event.fact = world::fact_of(*phase);
   TW_TRY(parse_optional_parts(line, entry.event));
   return entry;
 }
@@ -295,16 +369,16 @@ std::string JsonEventLog::line_of(const world::Event& event) const {
 std::string JsonEventLog::text_of(const world::Event& event, std::uint64_t& lines) const {
   std::string text;
   lines = 1;
-  world::Event about{.at = event.at, .phase = world::Phase::log, .round = event.round};
+  world::Event about{.at = event.at, .round = event.round};
   if (part_ > 1 && file_.size() == 0) {
-    about.numbers = {{"part", static_cast<double>(part_)}, {"logged", static_cast<double>(logged_)}};
+    about.fact = event::Log{.part = part_, .logged = logged_};
     text += line_of(about);
     ++lines;
   }
   if (trouble_ && trouble_->missing > 0) {
     about.why = cause_.message();
-    about.numbers = {{"missing", static_cast<double>(trouble_->missing)},
-                     {"seconds", std::max(0.0, to_seconds(event.at - trouble_->since))}};
+    about.fact = event::Log{.missing = trouble_->missing,
+                            .seconds = std::max(0.0, to_seconds(event.at - trouble_->since))};
     text += line_of(about);
     ++lines;
   }
@@ -313,7 +387,7 @@ std::string JsonEventLog::text_of(const world::Event& event, std::uint64_t& line
 
 void JsonEventLog::emit(const world::Event& event) {
   const Instant now = clock_->now();
-  const bool is_last = event.phase == world::Phase::stop;  // nothing comes later that could try again
+  const bool is_last = event.phase() == world::Phase::stop;  // nothing comes later that could try again
   if (trouble_ && now < tried_ + kTryAgain && !is_last) {
     ++trouble_->missing;
     return;

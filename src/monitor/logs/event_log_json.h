@@ -26,18 +26,12 @@ struct LogEntry {
 };
 
 /// The line without its end: {"t": seconds, "time": RFC 3339, "peer", "round", "phase", and where present
-/// "about", "why", "digest", "cause", "source", "peers", then texts and numbers by their names}. Not-a-number
-/// and infinity are written as null.
+/// "about", "why", then the facts by their names (world/events.h)}. Not-a-number and infinity are written as
+/// null.
 std::string to_json_line(const LogEntry& entry);
 
-/// The inverse. Errors say what is missing or of the wrong kind.
+/// The inverse. Errors say what is missing or of the wrong kind; facts of a later version are left out.
 Result<LogEntry> parse_json_line(const std::string& line);
-
-/// The measurement of that name; not a number where the log has null.
-std::optional<double> number_in(const world::Event& event, std::string_view name);
-
-/// The same, where it is a number.
-std::optional<double> finite_in(const world::Event& event, std::string_view name);
 
 /// "2026-01-31T12:00:00.000Z"
 std::string calendar_time(std::int64_t unix_nanos);

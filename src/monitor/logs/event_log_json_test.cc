@@ -79,7 +79,7 @@ class EventLogFile : public testing::Test {
   void emit_rounds(JsonEventLog& log, Round first, Round last) {
     for (Round round = first; round <= last; ++round) {
       clock_.time = Instant(std::chrono::seconds(round));
-      log.emit({.at = clock_.time, .phase = Phase::commit, .round = round});
+      log.emit({.at = clock_.time, .round = round, .fact = event::Commit{}});
     }
   }
 
@@ -94,44 +94,48 @@ class EventLogFile : public testing::Test {
 };
 
 LogEntry full_entry() {
-  LogEntry entry{.writer = PeerId{7}, .unix_nanos = 1'767'225'600'123'000'000, .event = {}};
-  entry.event = {.at = Instant(1500ms),
-                 .phase = Phase::lost,
-                 .round = 3,
-                 .peer = PeerId{1ULL << 63},
-                 .why = "no \"beat\"",
-                 .numbers = {{"silent_s", 2.25}, {"samples", 96}},
-                 .digest = "00ff",
-                 .cause = world::Cause::taken,
-                 .source = "aws",
-                 .peers = {PeerId{1}, PeerId{1ULL << 63}},
-                 .texts = {{"site", "aws:us-east-1:a"}}};
-  return entry;
+  return {.writer = PeerId{7},
+          .unix_nanos = 1'767'225'600'123'000'000,
+          .event = {.at = Instant(1500ms),
+                    .round = 3,
+                    .peer = PeerId{1ULL << 63},
+                    .why = "no \"beat\"",
+                    .fact = event::Commit{.digest = "00ff",
+                                          .cause = event::Cause::minority,
+                                          .peers = {PeerId{1}, PeerId{1ULL << 63}},
+                                          .parent = "00fe",
+                                          .samples_of = {{PeerId{1}, "0-3"}},
+                                          .samples = 4,
+                                          .samples_total = 96,
+                                          .last = true,
+                                          .loss = 2.25,
+                                          .use = {.peak_memory = 1ULL << 40},
+                                          .slow = {{PeerId{9}, 5}}}}};
 }
 
 TEST(EventLine, has_the_promised_keys_in_reading_order) {
   EXPECT_EQ(
       to_json_line(full_entry()),
-      R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"lost",)"
-      R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","cause":"taken","source":"aws",)"
-      R"("peers":[1,9223372036854775808],"site":"aws:us-east-1:a","silent_s":2.25,"samples":96})");
+      R"({"t":1.5,"time":"2026-01-01T00:00:00.123Z","peer":7,"round":3,"phase":"commit",)"
+      R"("about":9223372036854775808,"why":"no \"beat\"","digest":"00ff","cause":"minority",)"
+      R"("peers":[1,9223372036854775808],"parent":"00fe","samples:1":"0-3","samples":4,"samples_total":96,)"
+      R"("majority_samples":0,"carried":0,"members":0,"last":1,"loss":2.25,"peak_memory":1099511627776,)"
+      R"("slow:9":5})");
 }
 
 TEST(EventLine, leaves_out_what_is_absent) {
-  LogEntry entry{.writer = PeerId{7}, .unix_nanos = 0, .event = {}};
-  entry.event.phase = Phase::scatter;
+  const LogEntry entry{.writer = PeerId{7}, .unix_nanos = 0, .event = {.fact = event::Start{}}};
   EXPECT_EQ(to_json_line(entry),
-            R"({"t":0.0,"time":"1970-01-01T00:00:00.000Z","peer":7,"round":0,"phase":"scatter"})");
+            R"({"t":0.0,"time":"1970-01-01T00:00:00.000Z","peer":7,"round":0,"phase":"start"})");
 }
 
-TEST(EventLine, drops_a_measurement_with_the_name_of_a_key_of_its_own) {
-  LogEntry entry = full_entry();
-  entry.event.numbers = {{"round", 99}};
-  entry.event.texts = {{"phase", "stop"}};
-  const auto again = parse_json_line(to_json_line(entry));
+TEST(EventLine, leaves_out_what_a_later_version_tells_besides) {
+  std::string line = to_json_line(full_entry());
+  const std::string known = line;
+  line.insert(line.size() - 1, R"(,"mood":"fine","list":[1])");
+  const auto again = parse_json_line(line);
   ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ(again.value().event.round, entry.event.round);
-  EXPECT_EQ(again.value().event.phase, entry.event.phase);
+  EXPECT_EQ(to_json_line(again.value()), known);
 }
 
 TEST(EventLine, survives_the_way_to_text_and_back) {
@@ -142,36 +146,39 @@ TEST(EventLine, survives_the_way_to_text_and_back) {
   EXPECT_EQ(after.value().unix_nanos, before.unix_nanos);
   const world::Event& event = after.value().event;
   EXPECT_EQ(event.at, before.event.at);
-  EXPECT_EQ(event.phase, before.event.phase);
   EXPECT_EQ(event.round, before.event.round);
   EXPECT_EQ(event.peer, before.event.peer);
   EXPECT_EQ(event.why, before.event.why);
-  EXPECT_EQ(event.digest, before.event.digest);
-  EXPECT_EQ(event.cause, before.event.cause);
-  EXPECT_EQ(event.source, before.event.source);
-  EXPECT_EQ(event.peers, before.event.peers);
-  EXPECT_EQ(event.texts, before.event.texts);
-  EXPECT_EQ(event.numbers, before.event.numbers);
+  const auto* commit = event.as<event::Commit>();
+  ASSERT_TRUE(commit);
+  EXPECT_EQ(commit->cause, event::Cause::minority);
+  EXPECT_EQ(commit->peers, before.event.as<event::Commit>()->peers);
+  EXPECT_EQ(commit->samples_of, before.event.as<event::Commit>()->samples_of);
+  EXPECT_EQ(commit->slow, before.event.as<event::Commit>()->slow);
+  EXPECT_TRUE(commit->last);
+  EXPECT_EQ(commit->calc_s, std::nullopt);
 }
 
 TEST(EventLine, names_every_phase_and_knows_the_name_again) {
-  for (int phase = 0; phase <= static_cast<int>(Phase::notice); ++phase) {
+  for (std::size_t phase = 0; phase < world::kPhaseNames.size(); ++phase) {
     LogEntry entry = full_entry();
-    entry.event.phase = static_cast<Phase>(phase);
+    entry.event.fact = world::fact_of(static_cast<Phase>(phase));
+    EXPECT_EQ(entry.event.fact.index(), phase);
     const auto again = parse_json_line(to_json_line(entry));
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_EQ(again.value().event.phase, entry.event.phase);
+    EXPECT_EQ(again.value().event.phase(), entry.event.phase());
   }
 }
 
 TEST(EventLine, carries_numbers_that_json_lacks_and_texts_that_are_not_utf8) {
   LogEntry entry = full_entry();
   entry.event.why = "bytes \xff\xfe";
-  entry.event.numbers = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
+  entry.event.fact = event::Commit{.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto again = parse_json_line(to_json_line(entry));
   ASSERT_TRUE(again) << again.error().message;
-  ASSERT_EQ(again.value().event.numbers.size(), 1U);
-  EXPECT_TRUE(std::isnan(again.value().event.numbers[0].second));
+  const event::Measure loss = again.value().event.as<event::Commit>()->loss;
+  ASSERT_TRUE(loss);
+  EXPECT_TRUE(std::isnan(*loss));
 }
 
 TEST(EventLine, says_what_is_wrong_with_a_broken_one) {
@@ -186,10 +193,16 @@ TEST(EventLine, says_what_is_wrong_with_a_broken_one) {
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1.5,"phase":"call"})", "\"round\""},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"dance"})",
        "unknown phase dance"},
-      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","x":[1]})",
-       "\"x\" is neither a number nor a text"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","calc_s":"2"})",
+       "\"calc_s\" is not a number"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","members":-2})",
+       "\"members\" is not a whole number"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"start","site":4})",
+       "\"site\" is not a text"},
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"commit","slow:x":4})",
+       "\"slow:x\" is not named after a peer"},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","why":3})", "\"why\""},
-      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","peers":[-1]})",
+      {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"commit","peers":[-1]})",
        "\"peers\" is not a list"},
   };
   for (const auto& [text, expected] : cases) {
@@ -201,7 +214,7 @@ TEST(EventLine, says_what_is_wrong_with_a_broken_one) {
 }
 
 TEST_F(EventLogFile, holds_what_was_emitted) {
-  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  open().emit({.at = Instant(2s), .round = 4, .fact = event::Commit{}});
   const auto entries = read_event_log(path());
   ASSERT_TRUE(entries) << entries.error().message;
   ASSERT_EQ(entries.value().size(), 1U);
@@ -211,7 +224,7 @@ TEST_F(EventLogFile, holds_what_was_emitted) {
 }
 
 TEST_F(EventLogFile, is_read_up_to_a_line_that_a_killed_writer_left_torn) {
-  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  open().emit({.at = Instant(2s), .round = 4, .fact = event::Commit{}});
   append(R"({"t":3.0,"time":"2026-01-)");
   const auto entries = read_event_log(path());
   ASSERT_TRUE(entries) << entries.error().message;
@@ -219,9 +232,9 @@ TEST_F(EventLogFile, is_read_up_to_a_line_that_a_killed_writer_left_torn) {
 }
 
 TEST_F(EventLogFile, is_continued_after_its_last_whole_line) {
-  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  open().emit({.at = Instant(2s), .round = 4, .fact = event::Commit{}});
   append(R"({"t":3.0,"time":"2026-01-)");
-  open().emit({.at = Instant(5s), .phase = Phase::commit, .round = 5});
+  open().emit({.at = Instant(5s), .round = 5, .fact = event::Commit{}});
   const auto entries = read_event_log(path());
   ASSERT_TRUE(entries) << entries.error().message;
   ASSERT_EQ(entries.value().size(), 2U);
@@ -229,9 +242,9 @@ TEST_F(EventLogFile, is_continued_after_its_last_whole_line) {
 }
 
 TEST_F(EventLogFile, names_file_and_line_of_a_broken_line_that_is_not_the_last) {
-  open().emit({.at = Instant(2s), .phase = Phase::commit, .round = 4});
+  open().emit({.at = Instant(2s), .round = 4, .fact = event::Commit{}});
   append("{\"t\":3.0\n");
-  open().emit({.at = Instant(5s), .phase = Phase::commit, .round = 5});
+  open().emit({.at = Instant(5s), .round = 5, .fact = event::Commit{}});
   const auto entries = read_event_log(path());
   ASSERT_FALSE(entries);
   EXPECT_EQ(entries.error().message, path() + ":2: not a JSON object");
@@ -241,7 +254,7 @@ TEST_F(EventLogFile, is_followed_line_by_line_while_it_grows) {
   EventLogTail tail(path());
   EXPECT_TRUE(tail.poll().value().empty()) << "no such file yet";
   JsonEventLog log = open();
-  log.emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 1});
+  log.emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
   EXPECT_EQ(tail.poll().value().size(), 1U);
   EXPECT_TRUE(tail.poll().value().empty());
 
@@ -256,10 +269,10 @@ TEST_F(EventLogFile, is_followed_line_by_line_while_it_grows) {
 TEST_F(EventLogFile, that_cannot_be_written_is_said_once_and_stops_nobody) {
   auto log = JsonEventLog::open("/dev/full", PeerId{7}, clock_);
   ASSERT_TRUE(log);
-  log.value().emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 1});
+  log.value().emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
   ASSERT_TRUE(log.value().trouble());
   EXPECT_NE(log.value().trouble()->message.find("/dev/full"), std::string::npos);
-  log.value().emit({.at = Instant(1s), .phase = Phase::accumulate, .round = 2});
+  log.value().emit({.at = Instant(1s), .round = 2, .fact = event::Accumulate{}});
 }
 
 TEST_F(EventLogFile, of_a_disk_that_was_full_says_how_many_events_are_missing_and_holds_no_torn_line) {
@@ -280,9 +293,10 @@ TEST_F(EventLogFile, of_a_disk_that_was_full_says_how_many_events_are_missing_an
   const auto all = entries();
   ASSERT_EQ(all.size(), 3U + 1 + 2);
   const world::Event& gap = all[3].event;
-  EXPECT_EQ(gap.phase, Phase::log);
   EXPECT_EQ(gap.why, std::generic_category().message(EFBIG));
-  EXPECT_EQ(gap.numbers, (std::vector<std::pair<std::string, double>>{{"missing", 6}, {"seconds", 6}}));
+  ASSERT_TRUE(gap.as<event::Log>());
+  EXPECT_EQ(gap.as<event::Log>()->missing, 6U);
+  EXPECT_EQ(gap.as<event::Log>()->seconds, 6.0);
   EXPECT_EQ(all[4].event.round, 10U);
 }
 
@@ -293,14 +307,15 @@ TEST_F(EventLogFile, that_cannot_be_written_is_tried_once_a_second_and_for_the_l
     const SmallDisk full(0);
     emit_rounds(log, 2, 2);
   }
-  log.emit({.at = clock_.time, .phase = Phase::commit, .round = 2});
+  log.emit({.at = clock_.time, .round = 2, .fact = event::Commit{}});
   EXPECT_TRUE(log.trouble()) << "within the same second";
-  log.emit({.at = clock_.time, .phase = Phase::stop, .round = 2});
+  log.emit({.at = clock_.time, .round = 2, .fact = event::Stop{}});
   EXPECT_FALSE(log.trouble());
   const auto all = entries();
   ASSERT_EQ(all.size(), 3U);
-  EXPECT_EQ(all[1].event.numbers.front(), std::pair(std::string("missing"), 2.0));
-  EXPECT_EQ(all[2].event.phase, Phase::stop);
+  ASSERT_TRUE(all[1].event.as<event::Log>());
+  EXPECT_EQ(all[1].event.as<event::Log>()->missing, 2U);
+  EXPECT_EQ(all[2].event.phase(), Phase::stop);
 }
 
 TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {
@@ -340,7 +355,7 @@ TEST_F(EventLogFile, goes_on_in_further_files_and_keeps_the_first_and_the_newest
   const auto gaps = missing_events(all);
   ASSERT_EQ(gaps.size(), 1U);
   const auto commits =
-      std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase; });
+      std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase(); });
   const auto removed_heads = parts[1] - 2;  // each removed part began with a line about the log
   EXPECT_EQ(gaps[0].events, 100U - static_cast<std::uint64_t>(commits) + removed_heads);
 }
@@ -353,7 +368,7 @@ TEST_F(EventLogFile, is_continued_in_its_newest_part) {
   }
   EXPECT_GT(log_parts(path()).size(), 3U);
   const auto all = entries();
-  EXPECT_EQ(std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase; }), 40);
+  EXPECT_EQ(std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase(); }), 40);
   EXPECT_TRUE(missing_events(all).empty());
   EXPECT_EQ(read_event_logs(folder_).value().size(), 1U) << "all parts are one log";
 }
@@ -367,7 +382,7 @@ TEST_F(EventLogFile, is_followed_from_part_to_part) {
     const auto seen = tail.poll();
     ASSERT_TRUE(seen) << seen.error().message;
     for (const LogEntry& entry : seen.value()) {
-      if (entry.event.phase != Phase::commit) continue;
+      if (entry.event.phase() != Phase::commit) continue;
       EXPECT_EQ(entry.event.round, next++);
     }
   }
@@ -386,7 +401,7 @@ TEST_F(EventLogFile, of_every_writer_is_found_in_the_folder) {
   for (const PeerId writer : {PeerId{}, PeerId{1}, PeerId{12}}) {
     auto log = JsonEventLog::open(path(event_log_name(writer)), writer, clock_);
     ASSERT_TRUE(log);
-    log.value().emit({.at = Instant(1s), .phase = Phase::start});
+    log.value().emit({.at = Instant(1s), .fact = event::Start{}});
   }
   std::ofstream(path("notes.txt")) << "not ours";
   const auto logs = read_event_logs(folder_);

@@ -26,7 +26,8 @@ class Follow : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder); }
 
   void write(const std::string& path, PeerId peer, world::Phase phase, Round round) {
-    const world::Event event{.at = Instant(std::chrono::seconds(++second)), .phase = phase, .round = round};
+    const world::Event event{
+        .at = Instant(std::chrono::seconds(++second)), .round = round, .fact = world::fact_of(phase)};
     std::ofstream(folder + "/" + path, std::ios::app)
         << to_json_line({peer, kBegin_ns + second * 1'000'000'000LL, event}) << "\n";
   }

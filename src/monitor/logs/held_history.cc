@@ -15,8 +15,9 @@ using world::Phase;
 
 /// The record that a peer stands at from this event on; empty: the event tells none.
 std::string record_in(const world::Event& event) {
-  if (event.phase == Phase::commit) return event.text("parent").empty() ? std::string() : event.digest;
-  if (event.phase == Phase::restore || event.phase == Phase::apply) return event.text("record");
+  if (const auto* commit = event.as<event::Commit>()) return commit->parent.empty() ? "" : commit->digest;
+  if (const auto* restored = event.as<event::Restore>()) return restored->record;
+  if (const auto* applied = event.as<event::Apply>()) return applied->record;
   return {};
 }
 
@@ -45,13 +46,14 @@ HeldHistory::HeldHistory(const std::vector<LogEntry>& entries) : dropped_(entrie
   sum_up_dropped(entries);
 }
 
-HeldHistory::Node& HeldHistory::note(const std::string& record, const LogEntry& entry) {
+HeldHistory::Node& HeldHistory::note(const std::string& record, const LogEntry& entry,
+                                     const std::string& parent) {
   const auto [found, is_new] = nodes_.try_emplace(record);
   Node& node = found->second;
   if (is_new) node.first = entry.event.at;
   node.round = entry.event.round;
   node.last = entry.event.at;
-  if (std::string parent = entry.event.text("parent"); !parent.empty()) node.parent = std::move(parent);
+  if (!parent.empty()) node.parent = parent;
   return node;
 }
 
@@ -60,15 +62,17 @@ void HeldHistory::gather(const std::vector<LogEntry>& entries) {
     const world::Event& event = entry.event;
     const std::string record = record_in(event);
     if (record.empty()) continue;
-    Node& node = note(record, entry);
+    const auto* commit = event.as<event::Commit>();
+    const auto* restored = event.as<event::Restore>();
+    Node& node = note(record, entry, commit ? commit->parent : restored ? restored->parent : "");
     tips_[entry.writer] = record;
-    if (event.phase == Phase::restore && !event.text("parent").empty()) node.begins = true;
-    if (event.phase != Phase::commit) continue;
-    node.own_samples += number_in(event, "samples").value_or(0);
+    if (restored && !restored->parent.empty()) node.begins = true;
+    if (commit == nullptr) continue;
+    node.own_samples += static_cast<double>(commit->samples);
     if (node.commit != nullptr) continue;
     node.commit = &event;
-    node.samples_total = number_in(event, "samples_total").value_or(0);
-    node.majority_samples = number_in(event, "majority_samples").value_or(0);
+    node.samples_total = static_cast<double>(commit->samples_total);
+    node.majority_samples = static_cast<double>(commit->majority_samples);
   }
 }
 
@@ -140,16 +144,16 @@ void HeldHistory::mark(const std::vector<LogEntry>& entries) {
     const std::string record = record_in(event);
     Round& round = decided[entries[i].writer];
     if (!record.empty()) dropped_[i] = is_dropped(record);
-    if (!record.empty()) round = dropped_[i] && event.phase == Phase::commit ? event.round : 0;
-    if (record.empty() && round != 0 && leads_to_commit(event.phase)) dropped_[i] = event.round == round;
+    if (!record.empty()) round = dropped_[i] && event.phase() == Phase::commit ? event.round : 0;
+    if (record.empty() && round != 0 && leads_to_commit(event.phase())) dropped_[i] = event.round == round;
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const world::Event& event = entries[i].event;
     const std::string record = record_in(event);
     Round& round = begun[entries[i].writer];
     if (!record.empty()) round = dropped_[i] ? event.round + 1 : 0;
-    if (event.phase == Phase::start) round = 0;
-    if (record.empty() && round != 0 && leads_to_commit(event.phase))
+    if (event.phase() == Phase::start) round = 0;
+    if (record.empty() && round != 0 && leads_to_commit(event.phase()))
       dropped_[i] = dropped_[i] || event.round == round;
   }
 }
@@ -168,10 +172,11 @@ void HeldHistory::sum_up_dropped(const std::vector<LogEntry>& entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const LogEntry& entry = entries[i];
     const world::Event& event = entry.event;
-    if (event.phase == Phase::accumulate) since[entry.writer] = event.at;
-    if (event.phase != Phase::commit || !dropped_[i]) continue;
-    const Node& node = nodes_.at(event.digest);
-    auto place = places.find(event.digest);
+    if (event.phase() == Phase::accumulate) since[entry.writer] = event.at;
+    const auto* commit = event.as<event::Commit>();
+    if (commit == nullptr || !dropped_[i]) continue;
+    const Node& node = nodes_.at(commit->digest);
+    auto place = places.find(commit->digest);
     if (place == places.end()) {
       const auto before = places.find(node.parent);
       if (before == places.end()) {
@@ -182,7 +187,7 @@ void HeldHistory::sum_up_dropped(const std::vector<LogEntry>& entries) {
         dropped_rounds_.push_back(std::move(begun));
       }
       const std::size_t at = before == places.end() ? dropped_rounds_.size() - 1 : before->second;
-      place = places.emplace(event.digest, at).first;
+      place = places.emplace(commit->digest, at).first;
       DroppedRounds& dropped = dropped_rounds_[at];
       ++dropped.rounds;
       dropped.samples += static_cast<std::uint64_t>(samples_of(node));

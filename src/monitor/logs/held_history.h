@@ -65,7 +65,7 @@ class HeldHistory {
   };
 
   void gather(const std::vector<LogEntry>& entries);
-  Node& note(const std::string& record, const LogEntry& entry);
+  Node& note(const std::string& record, const LogEntry& entry, const std::string& parent);
   std::optional<std::string> find_tip() const;
   End end_of(const std::string& record) const;
   bool goes_before(const End& one, const End& other) const;

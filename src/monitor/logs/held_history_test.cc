@@ -12,7 +12,7 @@
 namespace tw::monitor {
 namespace {
 
-using world::Cause;
+using event::Cause;
 using world::Phase;
 
 /// A run whose events name their records: 64 samples a round, round r from second r on.
@@ -23,9 +23,9 @@ class Forked : public ::testing::Test {
   }
 
   void start(int peer, double t, double usd_per_h = 0) {
-    world::Event event{.at = {}, .phase = Phase::start};
-    if (usd_per_h > 0) event.numbers = {{"usd_per_h", usd_per_h}};
-    add(peer, t, event);
+    event::Start start;
+    if (usd_per_h > 0) start.usd_per_h = usd_per_h;
+    add(peer, t, {.fact = std::move(start)});
   }
 
   /// A history of records NAME1, NAME2, ..., whose first one here follows `parent`.
@@ -39,20 +39,18 @@ class Forked : public ::testing::Test {
     const double t = static_cast<double>(number) + branch.later;
     const std::string record = branch.name + std::to_string(number);
     const std::uint64_t first = 64 * (number - 1);
-    add(peer, t, {.at = {}, .phase = Phase::accumulate, .round = number});
-    world::Event commit{.at = {}, .phase = Phase::commit, .round = number};
-    commit.numbers = {
-        {"samples", 32},
-        {"samples_total", static_cast<double>(64 * number)},
-        {"majority_samples", static_cast<double>(64 * std::min(number, branch.alone_from - 1))}};
-    commit.digest = record;
-    commit.texts = {{"parent", branch.parent},
-                    {"samples:1", std::to_string(first) + "-" + std::to_string(first + 63)}};
-    add(peer, t + 0.9, commit);
-    world::Event apply{.at = {}, .phase = Phase::apply, .round = number};
-    apply.digest = "parameters after " + record;
-    apply.texts = {{"record", record}};
-    add(peer, t + 0.95, apply);
+    add(peer, t, {.at = {}, .round = number, .fact = event::Accumulate{}});
+    add(peer, t + 0.9,
+        {.round = number,
+         .fact = event::Commit{
+             .digest = record,
+             .parent = branch.parent,
+             .samples_of = {{PeerId{1}, std::to_string(first) + "-" + std::to_string(first + 63)}},
+             .samples = 32,
+             .samples_total = 64 * number,
+             .majority_samples = 64 * std::min(number, branch.alone_from - 1)}});
+    add(peer, t + 0.95,
+        {.round = number, .fact = event::Apply{.digest = "parameters after " + record, .record = record}});
   }
 
   void rounds(int peer, Round first, Round last, Branch branch) {
@@ -63,15 +61,12 @@ class Forked : public ::testing::Test {
   }
 
   void restores(int peer, double t, Round number, const std::string& record, const std::string& parent = {}) {
-    add(peer, t, {.phase = Phase::restore, .round = number});
-    world::Event event{.at = {}, .phase = Phase::restore, .round = number};
-    event.digest = "parameters after " + (parent.empty() ? record : parent);
-    event.texts = {{"record", record}};
-    if (!parent.empty()) {
-      event.texts.emplace_back("parent", parent);
-      event.cause = Cause::checkpoint;
-    }
-    add(peer, t + 0.1, event);
+    add(peer, t, {.round = number, .fact = event::Restore{}});
+    event::Restore restored{.digest = "parameters after " + (parent.empty() ? record : parent),
+                            .record = record,
+                            .parent = parent};
+    if (!parent.empty()) restored.cause = Cause::checkpoint;
+    add(peer, t + 0.1, {.round = number, .fact = std::move(restored)});
   }
 
   /// Peers 1 and 2 go on from round 11; peer 3 decides rounds 11 to 40 alone, comes back, and takes round 60.
@@ -114,10 +109,7 @@ TEST_F(Forked, a_late_peer_that_takes_the_first_record_in_the_end_drops_nothing)
 
 TEST_F(Forked, parameters_after_one_record_are_compared) {
   fork();
-  world::Event other{.at = {}, .phase = Phase::apply, .round = 65};
-  other.digest = "others";
-  other.texts = {{"record", "a65"}};
-  story.add(2, 67.5, other);
+  story.add(2, 67.5, {.round = 65, .fact = event::Apply{.digest = "others", .record = "a65"}});
   EXPECT_FALSE(summarize(story.logs()).identical);
   EXPECT_FALSE(journal_of(story.logs()).board().identical.value());
 }

@@ -80,7 +80,7 @@ class LogCopies : public testing::Test {
 
   /// A line of about so many bytes; it names the round.
   static std::string line(Round round, std::size_t bytes = 100) {
-    const world::Event event{.phase = world::Phase::wait, .round = round, .why = std::string(bytes, 'x')};
+    const world::Event event{.round = round, .why = std::string(bytes, 'x'), .fact = event::Wait{}};
     return to_json_line({PeerId{7}, 1'767'225'600'123'000'000, event}) + '\n';
   }
 

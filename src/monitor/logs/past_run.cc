@@ -27,13 +27,12 @@ Evidence shown_by(const std::string& log, const std::string& run) {
   bool of_this_run = false;
   const auto take = [&](const LogEntry& entry) {
     const world::Event& event = entry.event;
-    if (event.phase == world::Phase::start) {
-      of_this_run = event.digest == run;
+    if (const auto* start = event.as<event::Start>()) {
+      of_this_run = start->digest == run;
       if (of_this_run && found.shown == Shown::ended) found.shown = Shown::nothing;
-    } else if (event.phase == world::Phase::commit && of_this_run) {
-      const bool last = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "last"; });
-      found = {last ? Shown::ended : Shown::begun, event.round, entry.unix_nanos};
     }
+    if (const auto* commit = event.as<event::Commit>(); commit && of_this_run)
+      found = {commit->last ? Shown::ended : Shown::begun, event.round, entry.unix_nanos};
   };
   for (const std::uint64_t part : log_parts(log)) {
     const std::string path = log_part_path(log, part);

@@ -29,15 +29,11 @@ class PastRun : public testing::Test {
   }
 
   void starts(std::uint64_t peer, const std::string& run) {
-    world::Event event{.at = {}, .phase = world::Phase::start};
-    event.digest = run;
-    log(peer, event);
+    log(peer, {.fact = event::Start{.digest = run}});
   }
 
   void commits(std::uint64_t peer, Round round, bool last = false) {
-    world::Event event{.at = {}, .phase = world::Phase::commit, .round = round};
-    if (last) event.numbers = {{"last", 1}};
-    log(peer, event);
+    log(peer, {.round = round, .fact = event::Commit{.last = last}});
   }
 
   UnfinishedRun found() const { return unfinished_run(folder_, "aa").value_or(UnfinishedRun{}); }
@@ -60,7 +56,7 @@ TEST_F(PastRun, begun_when_a_log_of_it_holds_a_round) {
 TEST_F(PastRun, is_over_when_a_later_part_of_its_log_holds_the_last_round) {
   starts(2, "aa");
   commits(2, 1);
-  const world::Event last{.at = {}, .phase = world::Phase::commit, .round = 9, .numbers = {{"last", 1}}};
+  const world::Event last{.at = {}, .round = 9, .fact = event::Commit{.last = true}};
   std::ofstream(log_part_path(path(2), 2))
       << to_json_line({PeerId{2}, 1'700'000'000'000'000'000, last}) << '\n';
   EXPECT_FALSE(unfinished_run(folder_, "aa"));

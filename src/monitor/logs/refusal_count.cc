@@ -10,15 +10,16 @@ constexpr std::size_t kMostWords = 400;
 
 world::Event with_count(world::Event event, std::uint64_t count) {
   if (event.why.size() > kMostWords) event.why.resize(kMostWords);
-  event.numbers.emplace_back("count", static_cast<double>(count));
+  std::get<event::Refuse>(event.fact).count = count;
   return event;
 }
 
 }  // namespace
 
 std::optional<world::Event> RefusalCount::take(const world::Event& refusal) {
-  if (refusal.cause == world::Cause::none) return refusal;
-  auto& counted = counted_.at(static_cast<std::size_t>(refusal.cause));
+  const event::Cause cause = std::get<event::Refuse>(refusal.fact).cause;
+  if (cause == event::Cause::none) return refusal;
+  auto& counted = counted_.at(static_cast<std::size_t>(cause));
   if (counted) {
     ++counted->count;
     counted->last = refusal;

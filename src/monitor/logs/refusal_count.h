@@ -37,7 +37,7 @@ class RefusalCount {
     world::Event last;
   };
 
-  std::array<std::optional<Counted>, world::kCauseNames.size()> counted_;
+  std::array<std::optional<Counted>, event::kCauseNames.size()> counted_;
 };
 
 }  // namespace tw::monitor

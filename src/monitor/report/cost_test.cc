@@ -15,7 +15,7 @@ using Log = std::vector<LogEntry>;
 LogEntry at_hour(double hour, std::uint64_t writer, Phase phase) {
   return {.writer = PeerId{writer},
           .unix_nanos = 0,
-          .event = {.at = Instant(from_seconds(hour * 3600)), .phase = phase}};
+          .event = {.at = Instant(from_seconds(hour * 3600)), .fact = world::fact_of(phase)}};
 }
 
 TEST(Cost, hours_last_from_the_start_of_each_process_to_its_stop_or_last_line) {
@@ -40,13 +40,13 @@ std::vector<Log> logs(bool says_microbatch = true) {
   for (const auto& [id, hours] : {std::pair{1U, 10}, {2U, 2}, {3U, 4}}) {
     Log& log = logs.emplace_back(Log{at_hour(0, id, Phase::start), at_hour(hours, id, Phase::stop)});
     if (id != 1) continue;
-    if (says_microbatch) log[0].event.numbers = {{"microbatch", 10}};
+    if (says_microbatch) log[0].event.fact = event::Start{.microbatch = 10};
     LogEntry lost = at_hour(1, id, Phase::lost), reissue = at_hour(1, id, Phase::reissue);
     LogEntry commit = at_hour(2, id, Phase::commit);
     lost.event.peer = reissue.event.peer = PeerId{4};
-    reissue.event.numbers = {{"microbatches", 10}};
+    reissue.event.fact = event::Reissue{.microbatches = 10};
     commit.event.round = 1;
-    commit.event.numbers = {{"samples", 900}, {"samples_total", 900}};
+    commit.event.fact = event::Commit{.samples = 900, .samples_total = 900};
     log.insert(log.begin() + 1, {lost, reissue, commit});
   }
   return logs;
@@ -77,12 +77,11 @@ LogEntry traffic(std::uint64_t writer, world::Event event) {
 }
 
 Summary of_reads(const char* store) {
-  const std::string name = store;
   return summarize(
-      {{traffic(1, {.phase = Phase::start, .texts = {{"site", "aws:us-east-1:a"}}}),
-        traffic(2, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
-        traffic(1, {.phase = Phase::traffic, .numbers = {{"from:" + name, 1e9}, {"asked:" + name, 1000}}}),
-        traffic(2, {.phase = Phase::traffic, .numbers = {{"from:" + name, 2e9}, {"asked:" + name, 2000}}})}});
+      {{traffic(1, {.fact = event::Start{.site = "aws:us-east-1:a"}}),
+        traffic(2, {.fact = event::Start{.site = "gcp:us-central1:b"}}),
+        traffic(1, {.fact = event::Traffic{.from = {{store, 1'000'000'000}}, .asked = {{store, 1000}}}}),
+        traffic(2, {.fact = event::Traffic{.from = {{store, 2'000'000'000}}, .asked = {{store, 2000}}}})}});
 }
 
 TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
@@ -103,10 +102,9 @@ TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
 }
 
 TEST(Cost, of_copies_in_a_store_is_that_of_writes_and_of_what_leaves_the_peers_provider) {
-  const Summary told =
-      summarize({{traffic(1, {.phase = Phase::start, .texts = {{"site", "gcp:us-central1:b"}}}),
-                  traffic(1, {.phase = Phase::traffic,
-                              .numbers = {{"into:s3:us-east-1", 1e9}, {"wrote:s3:us-east-1", 1000}}})}});
+  const Summary told = summarize({{traffic(1, {.fact = event::Start{.site = "gcp:us-central1:b"}}),
+                                   traffic(1, {.fact = event::Traffic{.into = {{"s3:us-east-1", 1e9}},
+                                                                      .wrote = {{"s3:us-east-1", 1000}}}})}});
   const std::vector<StoreUsed> stores = stores_of(told.board.links);
   ASSERT_EQ(stores.size(), 1U);
   const StoreTraffic& written = stores[0].written;

@@ -12,8 +12,6 @@
 namespace tw::monitor {
 namespace {
 
-using world::Phase;
-
 /// Undisturbed rounds on each side that give the usual time of a round.
 constexpr std::size_t kNeighbours = 5;
 
@@ -52,8 +50,8 @@ class Aftermath {
 
   void take_sign_of_life(const LogEntry& entry, const std::optional<Interruption>& came);
   void take_loss(const LogEntry& entry, const std::optional<Interruption>& came);
-  void take_handover(const LogEntry& entry);
-  void take_notice(const LogEntry& entry);
+  void take_handover(const LogEntry& entry, const event::Handover& told);
+  void take_notice(const LogEntry& entry, const event::Notice& told);
   void take_stop(const LogEntry& entry);
 
   std::map<PeerId, Instant> since_;  ///< its launch, or its return after it was lost
@@ -69,7 +67,7 @@ class Aftermath {
 void Aftermath::take_sign_of_life(const LogEntry& entry, const std::optional<Interruption>& came) {
   const world::Event& event = entry.event;
   const bool by_driver = entry.writer == PeerId{};
-  if (by_driver && (event.phase != Phase::start || !event.peer)) return;
+  if (by_driver && (!event.as<event::Start>() || !event.peer)) return;
   since_.try_emplace(by_driver ? *event.peer : entry.writer, event.at);
   if (came && came->kind == Interruption::Kind::joined) {
     const auto since = since_.find(came->peer);
@@ -80,11 +78,12 @@ void Aftermath::take_sign_of_life(const LogEntry& entry, const std::optional<Int
   }
   for (Arrival& arrival : arrivals_) {
     if (arrival.told.peer != entry.writer) continue;
-    if (event.phase == Phase::accumulate && !arrival.accumulates) {
+    if (event.as<event::Accumulate>() && !arrival.accumulates) {
       arrival.accumulates = true;
       arrival.told.round = event.round;
     }
-    const bool contributes = event.phase == Phase::commit && number_in(event, "samples").value_or(0) > 0;
+    const auto* commit = event.as<event::Commit>();
+    const bool contributes = commit && commit->samples > 0;
     if (!arrival.since) arrival.since = event.at;
     if (contributes && !arrival.told.seconds) arrival.told.seconds = to_seconds(event.at - *arrival.since);
   }
@@ -94,14 +93,14 @@ void Aftermath::take_sign_of_life(const LogEntry& entry, const std::optional<Int
 /// need not have the time of silence.
 void Aftermath::take_loss(const LogEntry& entry, const std::optional<Interruption>& came) {
   const world::Event& event = entry.event;
-  const auto silent_s = number_in(event, "silent_s");
+  const auto* lost = event.as<event::Lost>();
+  const event::Measure silent_s = lost ? lost->silent_s : std::nullopt;
   const Instant last_sign = silent_s ? event.at - from_seconds(*silent_s) : event.at;
   if (came) {
-    const bool killed = event.phase == Phase::kill;
     losses_.push_back({*came,
                        event.at,
                        last_sign,
-                       killed ? kNever : event.at,
+                       lost ? event.at : kNever,  // killed
                        {.peer = came->peer,
                         .round = came->round,
                         .detected_s = silent_s,
@@ -126,27 +125,25 @@ void Aftermath::take_loss(const LogEntry& entry, const std::optional<Interruptio
   loss->told.detected_s = to_seconds(loss->detected - loss->begun);
 }
 
-void Aftermath::take_handover(const LogEntry& entry) {
-  const Seen seen{entry};
+void Aftermath::take_handover(const LogEntry& entry, const event::Handover& told) {
   handovers_.push_back({.peer = entry.writer,
                         .round = entry.event.round,
                         .to = *entry.event.peer,
-                        .samples = seen.count("samples"),
-                        .bytes = seen.count("bytes"),
-                        .took_s = number_in(entry.event, "took_s"),
-                        .round_left_s = number_in(entry.event, "round_left_s")});
+                        .samples = told.samples.value_or(0),
+                        .bytes = told.bytes.value_or(0),
+                        .took_s = told.took_s,
+                        .round_left_s = told.round_left_s});
 }
 
-void Aftermath::take_notice(const LogEntry& entry) {
-  const world::Event& event = entry.event;
-  const bool goes = event.cause == world::Cause::preempt || event.cause == world::Cause::maintenance;
-  notices_.push_back({event.at,
+void Aftermath::take_notice(const LogEntry& entry, const event::Notice& told) {
+  const bool goes = told.cause == event::Cause::preempt || told.cause == event::Cause::maintenance;
+  notices_.push_back({entry.event.at,
                       goes,
                       {.peer = entry.writer,
-                       .round = event.round,
-                       .source = event.source,
-                       .kind = std::string(name_of(event.cause)),
-                       .deadline_s = number_in(event, "deadline_s"),
+                       .round = entry.event.round,
+                       .source = told.source,
+                       .kind = std::string(name_of(told.cause)),
+                       .deadline_s = told.deadline_s,
                        .used_s = {}}});
 }
 
@@ -160,14 +157,15 @@ void Aftermath::take(const LogEntry& entry, const std::optional<Interruption>& c
                      bool from_lost) {
   const world::Event& event = entry.event;
   take_sign_of_life(entry, came);
-  const bool disturbs = came && came->kind != Interruption::Kind::notice && event.phase != Phase::handover;
-  if (disturbs || event.phase == Phase::join) disturbed_.insert(event.round);
-  if (event.phase == Phase::stop) take_stop(entry);
-  if (event.phase == Phase::start && number_in(event, "insecure")) insecure_ = true;
-  if (event.phase == Phase::notice) take_notice(entry);
-  if (event.phase == Phase::handover && event.peer) take_handover(entry);
+  const auto* handover = event.as<event::Handover>();
+  const bool disturbs = came && came->kind != Interruption::Kind::notice && !handover;
+  if (disturbs || event.as<event::Join>()) disturbed_.insert(event.round);
+  if (event.as<event::Stop>()) take_stop(entry);
+  if (const auto* start = event.as<event::Start>()) insecure_ |= start->insecure;
+  if (const auto* notice = event.as<event::Notice>()) take_notice(entry, *notice);
+  if (handover && event.peer) take_handover(entry, *handover);
   if (!event.peer || from_lost) return;
-  if (event.phase == Phase::kill || event.phase == Phase::lost) take_loss(entry, came);
+  if (event.as<event::Kill>() || event.as<event::Lost>()) take_loss(entry, came);
   for (Loss& loss : losses_)
     if (loss.told.peer == *event.peer && loss.told.round == event.round)
       loss.told.microbatches_again = journal.ledger().again_of(event.round, *event.peer);

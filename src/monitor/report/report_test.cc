@@ -17,15 +17,12 @@ using world::Phase;
 TEST(Report, counts_notices_with_the_time_that_was_used) {
   Story story;
   story.rounds(1, 3, {1, 2});
-  story.add(2, 2.5,
-            {.phase = Phase::notice,
-             .round = 2,
-             .numbers = {{"deadline_s", 30}},
-             .cause = world::Cause::preempt,
-             .source = "gcp"});
-  story.add(1, 2.75, {.phase = Phase::notice, .round = 2, .cause = world::Cause::at_risk, .source = "aws"});
-  story.add(2, 4, {.phase = Phase::stop, .round = 3});
-  story.add(1, 5, {.phase = Phase::stop, .round = 3});
+  story.add(
+      2, 2.5,
+      {.round = 2, .fact = event::Notice{.cause = event::Cause::preempt, .source = "gcp", .deadline_s = 30}});
+  story.add(1, 2.75, {.round = 2, .fact = event::Notice{.cause = event::Cause::at_risk, .source = "aws"}});
+  story.add(2, 4, {.round = 3, .fact = event::Stop{}});
+  story.add(1, 5, {.round = 3, .fact = event::Stop{}});
   const Summary summary = story.summary();
   const std::vector<GivenNotice> expected = {{PeerId{2}, 2, "gcp", "preempt", 30.0, 1.5},
                                              {PeerId{1}, 2, "aws", "at_risk", {}, {}}};
@@ -40,15 +37,10 @@ TEST(Report, counts_what_leaving_peers_handed_over) {
   Story story;
   story.rounds(1, 3, {1, 2, 3});
   story.add(3, 4.5,
-            {.phase = Phase::handover,
-             .round = 4,
+            {.round = 4,
              .peer = PeerId{1},
-             .numbers = {{"bytes", 2.5e6}, {"took_s", 0.25}, {"samples", 48}, {"round_left_s", 41}}});
-  story.add(2, 4.75,
-            {.phase = Phase::handover,
-             .round = 4,
-             .peer = PeerId{1},
-             .numbers = {{"bytes", 2.5e6}, {"samples", 16}}});
+             .fact = event::Handover{.bytes = 2.5e6, .took_s = 0.25, .samples = 48, .round_left_s = 41}});
+  story.add(2, 4.75, {.round = 4, .peer = PeerId{1}, .fact = event::Handover{.bytes = 2.5e6, .samples = 16}});
   const Summary summary = story.summary();
   const std::vector<HandOver> expected = {{PeerId{3}, 4, PeerId{1}, 48, 2'500'000, 0.25, 41.0},
                                           {PeerId{2}, 4, PeerId{1}, 16, 2'500'000, {}, {}}};
@@ -67,9 +59,8 @@ TEST(Report, counts_what_leaving_peers_handed_over) {
 Story story_of_a_loss() {
   Story story;
   story.rounds(1, 3, {1, 2, 3});
-  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{3}, .why = "silent"});
-  story.add(1, 4.5,
-            {.phase = Phase::reissue, .round = 4, .peer = PeerId{3}, .numbers = {{"microbatches", 5}}});
+  story.add(1, 4.5, {.round = 4, .peer = PeerId{3}, .why = "silent", .fact = event::Lost{}});
+  story.add(1, 4.5, {.round = 4, .peer = PeerId{3}, .fact = event::Reissue{.microbatches = 5}});
   return story;
 }
 
@@ -82,11 +73,10 @@ TEST(Report, counts_what_was_given_out_again_once_in_samples_where_the_logs_say_
             std::string::npos)
       << render(story.summary());
 
-  story.add(2, 0.5, {.phase = Phase::start, .numbers = {{"microbatch", 16}}});
+  story.add(2, 0.5, {.fact = event::Start{.microbatch = 16}});
   // The next leader says the same, and that nobody does the rest of this round.
-  story.add(2, 4.6,
-            {.phase = Phase::reissue, .round = 4, .peer = PeerId{3}, .numbers = {{"microbatches", 4}}});
-  story.add(2, 4.7, {.phase = Phase::reissue, .round = 4, .numbers = {{"microbatches", 40}}});
+  story.add(2, 4.6, {.round = 4, .peer = PeerId{3}, .fact = event::Reissue{.microbatches = 4}});
+  story.add(2, 4.7, {.round = 4, .fact = event::Reissue{.microbatches = 40}});
   const Summary summary = story.summary();
   EXPECT_EQ(summary.microbatches_again, 5U);
   EXPECT_EQ(summary.samples_again, 80U);
@@ -101,8 +91,7 @@ TEST(Report, says_how_many_samples_the_rounds_are_short_of_their_batches_whoever
   story.rounds(1, 2, {1, 2});
   EXPECT_EQ(render(story.summary()).find("carried"), std::string::npos);
   // It contributes nothing to round 2, which began with what round 1 left over.
-  story.add(3, 2.9,
-            {.phase = Phase::commit, .round = 2, .numbers = {{"samples_total", 128}, {"carried", 32}}});
+  story.add(3, 2.9, {.round = 2, .fact = event::Commit{.samples_total = 128, .carried = 32}});
   const Summary summary = story.summary();
   EXPECT_EQ(summary.samples, 128U);
   EXPECT_EQ(summary.samples_carried, 32U);
@@ -112,17 +101,15 @@ TEST(Report, says_how_many_samples_the_rounds_are_short_of_their_batches_whoever
 
 TEST(Report, does_not_believe_the_lost_about_the_work_of_others) {
   Story story = story_of_a_loss();
-  story.add(3, 4.6,
-            {.phase = Phase::reissue, .round = 4, .peer = PeerId{1}, .numbers = {{"microbatches", 99}}});
+  story.add(3, 4.6, {.round = 4, .peer = PeerId{1}, .fact = event::Reissue{.microbatches = 99}});
   EXPECT_EQ(story.summary().microbatches_again, 5U);
 }
 
 TEST(Report, has_the_loss_of_the_newest_batch) {
   Story story;
   story.rounds(1, 4, {1, 2});
-  const auto told = [&](std::uint64_t peer, double samples, double loss) {
-    story.add(peer, 5.5,
-              {.phase = Phase::commit, .round = 5, .numbers = {{"samples", samples}, {"loss", loss}}});
+  const auto told = [&](std::uint64_t peer, std::uint64_t samples, double loss) {
+    story.add(peer, 5.5, {.round = 5, .fact = event::Commit{.samples = samples, .loss = loss}});
   };
   told(1, 32, 2);
   told(2, 96, 1);
@@ -132,8 +119,7 @@ TEST(Report, has_the_loss_of_the_newest_batch) {
 TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   Story story;
   story.rounds(1, 4, {1, 2, 3});
-  story.add(1, 6,
-            {.phase = Phase::stop, .round = 4, .numbers = {{"bytes_sent", 1000}, {"bytes_received", 2000}}});
+  story.add(1, 6, {.round = 4, .fact = event::Stop{.bytes_sent = 1000, .bytes_received = 2000}});
 
   const Summary summary = story.summary();
   EXPECT_EQ(summary.rounds, 4U);
@@ -159,10 +145,10 @@ TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
 
 TEST(Report, says_when_a_peer_went_without_tls) {
   Story story;
-  story.add(1, 0, {.phase = Phase::start});
+  story.add(1, 0, {.fact = event::Start{}});
   EXPECT_FALSE(story.summary().insecure);
   EXPECT_EQ(render(story.summary()).find("--insecure"), std::string::npos);
-  story.add(2, 0, {.phase = Phase::start, .numbers = {{"insecure", 1}}});
+  story.add(2, 0, {.fact = event::Start{.insecure = true}});
   EXPECT_TRUE(story.summary().insecure);
   EXPECT_NE(render(story.summary()).find("--insecure"), std::string::npos);
 }
@@ -177,20 +163,12 @@ TEST(Report, of_nothing_claims_nothing) {
 TEST(Report, measures_detection_from_the_kill_and_extra_time_against_the_rounds_around) {
   Story story;
   story.rounds(1, 5, {1, 2, 3});
-  story.add(3, 6.001, {.phase = Phase::accumulate, .round = 6});
-  story.add(0, 6.5, {.phase = Phase::kill, .round = 6, .peer = PeerId{3}});
+  story.add(3, 6.001, {.round = 6, .fact = event::Accumulate{}});
+  story.add(0, 6.5, {.round = 6, .peer = PeerId{3}, .fact = event::Kill{}});
   story.add(2, 6.75,
-            {.phase = Phase::lost,
-             .round = 6,
-             .peer = PeerId{3},
-             .why = "link closed",
-             .numbers = {{"silent_s", 0.6}}});
+            {.round = 6, .peer = PeerId{3}, .why = "link closed", .fact = event::Lost{.silent_s = 0.6}});
   story.add(1, 6.8,
-            {.phase = Phase::lost,
-             .round = 6,
-             .peer = PeerId{3},
-             .why = "link closed",
-             .numbers = {{"silent_s", 0.7}}});
+            {.round = 6, .peer = PeerId{3}, .why = "link closed", .fact = event::Lost{.silent_s = 0.7}});
   story.round(6, 6, 1.4, {1, 2});
   for (Round number = 7; number <= 10; ++number)
     story.round(number, static_cast<double>(number) + 0.4, 1, {1, 2});
@@ -209,9 +187,7 @@ TEST(Report, measures_detection_from_the_kill_and_extra_time_against_the_rounds_
 TEST(Report, takes_silence_for_detection_when_nobody_logged_the_kill) {
   Story story;
   story.rounds(1, 3, {1, 2});
-  story.add(
-      1, 4.5,
-      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "silent", .numbers = {{"silent_s", 2.0}}});
+  story.add(1, 4.5, {.round = 4, .peer = PeerId{2}, .why = "silent", .fact = event::Lost{.silent_s = 2.0}});
   story.round(4, 4, 2, {1});
   ASSERT_EQ(story.summary().lost.size(), 1U);
   EXPECT_NEAR(story.summary().lost[0].detected_s.value(), 2.0, 1e-9);
@@ -220,7 +196,7 @@ TEST(Report, takes_silence_for_detection_when_nobody_logged_the_kill) {
 TEST(Report, lists_a_kill_that_nobody_noticed) {
   Story story;
   story.rounds(1, 3, {1, 2});
-  story.add(0, 3.9, {.phase = Phase::kill, .round = 3, .peer = PeerId{2}});
+  story.add(0, 3.9, {.round = 3, .peer = PeerId{2}, .fact = event::Kill{}});
   const Summary summary = story.summary();
   ASSERT_EQ(summary.lost.size(), 1U);
   EXPECT_EQ(summary.lost[0].round, 3U);
@@ -230,9 +206,9 @@ TEST(Report, lists_a_kill_that_nobody_noticed) {
 TEST(Report, does_not_believe_the_lost_about_the_others) {
   Story story;
   story.rounds(1, 2, {1, 2, 3});
-  story.add(1, 3.5, {.phase = Phase::lost, .round = 3, .peer = PeerId{3}, .why = "silent"});
-  story.add(3, 3.6, {.phase = Phase::lost, .round = 3, .peer = PeerId{1}, .why = "silent"});
-  story.add(3, 3.6, {.phase = Phase::lost, .round = 3, .peer = PeerId{2}, .why = "silent"});
+  story.add(1, 3.5, {.round = 3, .peer = PeerId{3}, .why = "silent", .fact = event::Lost{}});
+  story.add(3, 3.6, {.round = 3, .peer = PeerId{1}, .why = "silent", .fact = event::Lost{}});
+  story.add(3, 3.6, {.round = 3, .peer = PeerId{2}, .why = "silent", .fact = event::Lost{}});
   story.round(3, 3, 1, {1, 2});
   ASSERT_EQ(story.summary().lost.size(), 1U);
   EXPECT_EQ(story.summary().lost[0].peer, PeerId{3});
@@ -241,18 +217,18 @@ TEST(Report, does_not_believe_the_lost_about_the_others) {
 TEST(Report, takes_no_closing_link_at_the_end_for_a_loss) {
   Story story;
   story.rounds(1, 3, {1, 2});
-  story.add(2, 4.1, {.phase = Phase::stop, .round = 3});
-  story.add(1, 4.2, {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "link closed"});
+  story.add(2, 4.1, {.round = 3, .fact = event::Stop{}});
+  story.add(1, 4.2, {.round = 4, .peer = PeerId{2}, .why = "link closed", .fact = event::Lost{}});
   EXPECT_TRUE(story.summary().lost.empty());
   EXPECT_TRUE(story.summary().identical);
 }
 
 TEST(Report, tells_what_a_join_took_from_launch_to_first_contribution) {
   Story story;
-  story.add(0, 3.5, {.phase = Phase::start, .round = 3, .peer = PeerId{4}});
+  story.add(0, 3.5, {.round = 3, .peer = PeerId{4}, .fact = event::Start{}});
   story.rounds(1, 4, {1, 2});
-  story.add(4, 4.2, {.phase = Phase::start});
-  story.add(4, 4.9, {.phase = Phase::restore, .round = 4, .digest = "digest-4"});
+  story.add(4, 4.2, {.fact = event::Start{}});
+  story.add(4, 4.9, {.round = 4, .fact = event::Restore{.digest = "digest-4"}});
   story.rounds(5, 7, {1, 2, 4});
   const Summary summary = story.summary();
   ASSERT_EQ(summary.joined.size(), 1U);
@@ -265,9 +241,9 @@ TEST(Report, tells_what_a_join_took_from_launch_to_first_contribution) {
 TEST(Report, lists_a_peer_that_came_back_as_lost_and_as_joined) {
   Story story;
   story.rounds(1, 3, {1, 2, 3});
-  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{3}, .why = "silent"});
+  story.add(1, 4.5, {.round = 4, .peer = PeerId{3}, .why = "silent", .fact = event::Lost{}});
   story.rounds(4, 6, {1, 2});
-  story.add(3, 6.5, {.phase = Phase::restore, .round = 6, .digest = "digest-6"});
+  story.add(3, 6.5, {.round = 6, .fact = event::Restore{.digest = "digest-6"}});
   story.rounds(7, 9, {1, 2, 3});
   const Summary summary = story.summary();
   EXPECT_EQ(summary.lost.size(), 1U);
@@ -300,7 +276,7 @@ TEST(Report, counts_a_difference_even_when_its_peer_fetched_the_state_again) {
   Story story;
   story.apply(1, 0.5, 1, "aa");
   story.apply(2, 0.5, 1, "bb");
-  story.add(2, 0.6, {.phase = Phase::restore, .round = 1, .why = "its parameters differ"});
+  story.add(2, 0.6, {.round = 1, .why = "its parameters differ", .fact = event::Restore{}});
   story.rounds(2, 3, {1, 2});
   const Summary summary = story.summary();
   EXPECT_FALSE(summary.identical);
@@ -310,8 +286,8 @@ TEST(Report, counts_a_difference_even_when_its_peer_fetched_the_state_again) {
 TEST(Report, does_not_expect_the_last_round_of_one_who_left) {
   Story story;
   story.rounds(1, 3, {1, 2, 3});
-  story.add(3, 4, {.phase = Phase::leave, .round = 3});
-  story.add(1, 4, {.phase = Phase::leave, .round = 3, .peer = PeerId{3}});
+  story.add(3, 4, {.round = 3, .fact = event::Leave{}});
+  story.add(1, 4, {.round = 3, .peer = PeerId{3}, .fact = event::Leave{}});
   story.rounds(4, 6, {1, 2});
   const Summary summary = story.summary();
   EXPECT_TRUE(summary.identical);
@@ -323,7 +299,7 @@ TEST(Report, finds_the_parameters_identical_even_when_everybody_left) {
   Story story;
   story.rounds(1, 3, {1, 2});
   for (const std::uint64_t peer : {1, 2})
-    story.add(peer, 4, {.phase = Phase::leave, .round = 3, .peer = PeerId{peer}});
+    story.add(peer, 4, {.round = 3, .peer = PeerId{peer}, .fact = event::Leave{}});
   EXPECT_TRUE(story.summary().identical);
   story.apply(2, 4, 3, "other");
   EXPECT_FALSE(story.summary().identical) << "although it said the right thing before";
@@ -332,10 +308,8 @@ TEST(Report, finds_the_parameters_identical_even_when_everybody_left) {
 TEST(Report, takes_the_silence_from_whoever_knows_it) {
   Story story;
   story.rounds(1, 3, {1, 2});
-  story.add(1, 4.5, {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "stalled"});
-  story.add(
-      1, 4.5,
-      {.phase = Phase::lost, .round = 4, .peer = PeerId{2}, .why = "silent", .numbers = {{"silent_s", 0.4}}});
+  story.add(1, 4.5, {.round = 4, .peer = PeerId{2}, .why = "stalled", .fact = event::Lost{}});
+  story.add(1, 4.5, {.round = 4, .peer = PeerId{2}, .why = "silent", .fact = event::Lost{.silent_s = 0.4}});
   story.round(4, 4, 2, {1});
   ASSERT_EQ(story.summary().lost.size(), 1U);
   EXPECT_NEAR(story.summary().lost[0].detected_s.value(), 0.4, 1e-9);
@@ -346,18 +320,14 @@ TEST(Report, counts_rounds_once_that_were_done_again_after_a_checkpoint) {
   before.rounds(1, 5, {1, 2});
   Story after;
   after.add(3, 20,
-            {.phase = Phase::restore,
-             .round = 3,
+            {.round = 3,
              .why = "from checkpoint",
-             .digest = "digest-3",
-             .cause = world::Cause::checkpoint});
+             .fact = event::Restore{.digest = "digest-3", .cause = event::Cause::checkpoint}});
   for (Round number = 4; number <= 6; ++number) {
     const double t = 20 + static_cast<double>(number);
-    after.add(3, t, {.phase = Phase::accumulate, .round = number});
+    after.add(3, t, {.round = number, .fact = event::Accumulate{}});
     after.add(3, t + 1,
-              {.phase = Phase::commit,
-               .round = number,
-               .numbers = {{"samples", 64}, {"samples_total", 64.0 * static_cast<double>(number)}}});
+              {.round = number, .fact = event::Commit{.samples = 64, .samples_total = 64 * number}});
     after.apply(3, t + 1, number, "other-" + std::to_string(number));
   }
   auto logs = before.logs();
@@ -384,14 +354,11 @@ TEST(Report, says_which_events_are_missing_and_takes_no_gap_for_a_difference) {
   Story story;
   story.rounds(1, 4, {1, 2});
   story.rounds(5, 7, {1});
-  story.add(1, 8, {.phase = Phase::stop, .round = 7});
+  story.add(1, 8, {.round = 7, .fact = event::Stop{}});
   story.add(2, 6.5,
-            {.phase = Phase::log,
-             .round = 7,
-             .why = "No space left on device",
-             .numbers = {{"missing", 5}, {"seconds", 1.5}}});
+            {.round = 7, .why = "No space left on device", .fact = event::Log{.missing = 5, .seconds = 1.5}});
   story.apply(2, 9, 8, "digest-8");
-  story.add(2, 9, {.phase = Phase::stop, .round = 8});
+  story.add(2, 9, {.round = 8, .fact = event::Stop{}});
   const Summary summary = story.summary();
   EXPECT_TRUE(summary.identical) << summary.difference;
   ASSERT_EQ(summary.missing.size(), 1U);
@@ -405,7 +372,7 @@ TEST(Report, says_which_events_are_missing_and_takes_no_gap_for_a_difference) {
 TEST(Report, counts_the_events_of_files_that_are_not_there) {
   Story story;
   story.rounds(1, 2, {1});
-  story.add(1, 50, {.phase = Phase::log, .round = 50, .numbers = {{"part", 4}, {"logged", 1000}}});
+  story.add(1, 50, {.round = 50, .fact = event::Log{.part = 4, .logged = 1000}});
   story.rounds(50, 51, {1});
   const Summary summary = story.summary();
   ASSERT_EQ(summary.missing.size(), 1U);
@@ -419,7 +386,7 @@ TEST(Report, says_that_a_log_ends_before_the_others_though_nobody_lost_its_peer)
   Story story;
   story.rounds(1, 3, {1, 2});
   story.rounds(4, 8, {1});
-  story.add(1, 9, {.phase = Phase::stop, .round = 8});
+  story.add(1, 9, {.round = 8, .fact = event::Stop{}});
   const Summary summary = story.summary();
   ASSERT_EQ(summary.missing.size(), 1U);
   EXPECT_EQ(summary.missing[0].peer, PeerId{2});
@@ -433,11 +400,11 @@ TEST(Report, takes_several_logs_of_a_peer_that_came_back_on_another_machine) {
   Story story;
   story.rounds(1, 3, {1, 2});
   story.rounds(4, 6, {1});
-  story.add(2, 6.5, {.phase = Phase::start, .round = 6});
+  story.add(2, 6.5, {.round = 6, .fact = event::Start{}});
   story.rounds(7, 9, {1, 2});
   std::vector<std::vector<LogEntry>> logs = story.logs();
   std::vector<LogEntry>& both = logs.back();
-  const auto start = std::ranges::find(both, Phase::start, [](const LogEntry& e) { return e.event.phase; });
+  const auto start = std::ranges::find(both, Phase::start, [](const LogEntry& e) { return e.event.phase(); });
   const std::vector<LogEntry> second(start, both.end());
   both.erase(start, both.end());
   logs.push_back(second);

@@ -30,22 +30,18 @@ class Story {
     samples_total_ += 32 * peers.size();
     for (const std::uint64_t peer : peers) {
       const double late = peer == peers.front() ? 0 : 0.001;  // the leader knows first
-      add(peer, t + late, {.phase = world::Phase::accumulate, .round = number});
-      if (peer == peers.front()) add(peer, t, {.phase = world::Phase::lead, .round = number});
-      add(peer, t + takes * 0.8 + late,
-          {.phase = world::Phase::call, .round = number, .numbers = {{"calc_s", takes * 0.8}}});
+      add(peer, t + late, {.round = number, .fact = event::Accumulate{}});
+      if (peer == peers.front()) add(peer, t, {.round = number, .fact = event::Lead{}});
+      add(peer, t + takes * 0.8 + late, {.round = number, .fact = event::Call{.calc_s = takes * 0.8}});
       add(peer, t + takes + late,
-          {.phase = world::Phase::commit,
-           .round = number,
-           .numbers = {{"samples", 32},
-                       {"samples_total", static_cast<double>(samples_total_)},
-                       {"comm_s", takes * 0.2}}});
+          {.round = number,
+           .fact = event::Commit{.samples = 32, .samples_total = samples_total_, .comm_s = takes * 0.2}});
       apply(peer, t + takes + late, number, "digest-" + std::to_string(number));
     }
   }
 
   void apply(std::uint64_t peer, double t, Round number, const std::string& digest) {
-    add(peer, t, {.phase = world::Phase::apply, .round = number, .digest = digest});
+    add(peer, t, {.round = number, .fact = event::Apply{.digest = digest}});
   }
 
   /// Rounds [first, last] of a second each; round r begins at second r.

@@ -11,32 +11,26 @@
 #include "base/range_text.h"
 #include "base/result.h"
 #include "base/text/number.h"
-#include "world/event_table.h"
 
 namespace tw::monitor {
 namespace {
 
-/// Nothing: its peer told no samples.
-std::optional<UsedSamples::InRound> samples_in(const world::Event& event) {
-  UsedSamples::InRound samples{.round = event.round, .of = {}};
-  for (const auto& [name, text] : event.texts) {
-    if (!name.starts_with(world::kSamplesOf)) continue;
-    const auto peer = parse_number<std::uint64_t>(std::string_view(name).substr(world::kSamplesOf.size()));
+/// Nothing: they cannot be read.
+std::optional<UsedSamples::InRound> samples_in(Round round, const event::Commit& commit) {
+  UsedSamples::InRound samples{.round = round, .of = {}};
+  for (const auto& [peer, text] : commit.samples_of) {
     const auto ranges = ranges_in(text);
-    if (!peer || !ranges) return std::nullopt;
-    samples.of[PeerId{*peer}] = *ranges;
+    if (!ranges) return std::nullopt;
+    samples.of[peer] = *ranges;
   }
   return samples;
 }
 
-std::optional<UsedSamples::Order> order_in(const world::Event& event) {
-  const auto seed = std::ranges::find(event.texts, "seed", &std::pair<std::string, std::string>::first);
-  const auto dataset = number_in(event, "dataset"), block = number_in(event, "block");
-  if (seed == event.texts.end() || !dataset || !block || *dataset < 1 || *block < 1) return std::nullopt;
-  const auto number = parse_number<std::uint64_t>(seed->second);
-  if (!number) return std::nullopt;
-  return UsedSamples::Order{*number, static_cast<std::uint64_t>(*dataset),
-                            static_cast<std::uint64_t>(*block)};
+std::optional<UsedSamples::Order> order_in(const event::Log& log) {
+  const std::uint64_t dataset = log.dataset.value_or(0), block = log.block.value_or(0);
+  const auto seed = parse_number<std::uint64_t>(log.seed);
+  if (!seed || dataset < 1 || block < 1) return std::nullopt;
+  return UsedSamples::Order{*seed, dataset, block};
 }
 
 Status add_round(UsedSamples::InRound samples, UsedSamples& used) {
@@ -56,13 +50,12 @@ Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries) {
   UsedSamples used;
   for (const LogEntry& entry : entries) {
     const world::Event& event = entry.event;
-    if (event.phase == world::Phase::log && !used.order) used.order = order_in(event);
-    const auto skipped = event.phase == world::Phase::skip ? number_in(event, "sample") : std::nullopt;
-    if (skipped) used.skipped.insert(static_cast<std::uint64_t>(*skipped));
+    if (const auto* log = event.as<event::Log>(); log && !used.order) used.order = order_in(*log);
+    if (const auto* skip = event.as<event::Skip>(); skip && skip->sample) used.skipped.insert(*skip->sample);
   }
   const HeldHistory history(entries);
   for (const world::Event* commit : history.commits()) {
-    auto samples = samples_in(*commit);
+    auto samples = samples_in(commit->round, *commit->as<event::Commit>());
     if (!samples) continue;
     TW_TRY(add_round(std::move(*samples), used));
   }

@@ -10,31 +10,32 @@
 namespace tw::monitor {
 namespace {
 
-using Texts = std::vector<std::pair<std::string, std::string>>;
-
-LogEntry committed(std::uint64_t writer, Round round, const std::string& digest, double samples_total,
-                   Texts texts) {
-  return {.writer = PeerId{writer},
-          .event = {.phase = world::Phase::commit,
-                    .round = round,
-                    .numbers = {{"samples_total", samples_total}},
-                    .digest = digest,
-                    .texts = std::move(texts)}};
+LogEntry committed(std::uint64_t writer, Round round, event::Commit commit) {
+  return {.writer = PeerId{writer}, .event = {.round = round, .fact = std::move(commit)}};
 }
 
 TEST(UsedSamples, follow_the_records_and_count_each_once) {
   std::vector<LogEntry> entries = {
       {.writer = PeerId{1},
-       .event = {.phase = world::Phase::log,
-                 .numbers = {{"dataset", 100}, {"block", 4}},
-                 .texts = {{"seed", "18446744073709551615"}}}},
-      committed(1, 1, "a", 8, {{"parent", "0"}, {"samples:1", "0-3,6"}, {"samples:2", "4-5,7"}}),
-      committed(2, 1, "a", 8, {{"parent", "0"}, {"samples:1", "0-3,6"}, {"samples:2", "4-5,7"}}),
+       .event = {.fact = event::Log{.seed = "18446744073709551615", .dataset = 100, .block = 4}}},
+      committed(1, 1,
+                {.digest = "a",
+                 .parent = "0",
+                 .samples_of = {{PeerId{1}, "0-3,6"}, {PeerId{2}, "4-5,7"}},
+                 .samples_total = 8}),
+      committed(2, 1,
+                {.digest = "a",
+                 .parent = "0",
+                 .samples_of = {{PeerId{1}, "0-3,6"}, {PeerId{2}, "4-5,7"}},
+                 .samples_total = 8}),
       // A branch that a minority left again.
-      committed(2, 2, "minor", 12, {{"parent", "a"}, {"samples:2", "8-11"}}),
-      committed(1, 2, "b", 14, {{"parent", "a"}, {"samples:1", "8-13"}}),
-      committed(1, 3, "c", 20, {{"parent", "b"}, {"samples:1", "16-21"}}),
-      {.writer = PeerId{1}, .event = {.phase = world::Phase::skip, .numbers = {{"sample", 9}}}}};
+      committed(2, 2,
+                {.digest = "minor", .parent = "a", .samples_of = {{PeerId{2}, "8-11"}}, .samples_total = 12}),
+      committed(1, 2,
+                {.digest = "b", .parent = "a", .samples_of = {{PeerId{1}, "8-13"}}, .samples_total = 14}),
+      committed(1, 3,
+                {.digest = "c", .parent = "b", .samples_of = {{PeerId{1}, "16-21"}}, .samples_total = 20}),
+      {.writer = PeerId{1}, .event = {.fact = event::Skip{.sample = 9}}}};
   const auto used = used_samples(entries);
   ASSERT_TRUE(used) << used.error().message;
   EXPECT_EQ(used.value().rounds.size(), 3U);
@@ -50,18 +51,25 @@ TEST(UsedSamples, follow_the_records_and_count_each_once) {
 }
 
 TEST(UsedSamples, refuse_a_sample_that_was_used_before) {
-  const auto used = used_samples({committed(1, 1, "a", 8, {{"parent", "0"}, {"samples:1", "0-7"}}),
-                                  committed(1, 2, "b", 16, {{"parent", "a"}, {"samples:3", "7-14"}})});
+  const auto used = used_samples(
+      {committed(1, 1,
+                 {.digest = "a", .parent = "0", .samples_of = {{PeerId{1}, "0-7"}}, .samples_total = 8}),
+       committed(1, 2,
+                 {.digest = "b", .parent = "a", .samples_of = {{PeerId{3}, "7-14"}}, .samples_total = 16})});
   ASSERT_FALSE(used);
   EXPECT_EQ(used.error().message, "round 2: peer 3 used samples 7-14, of which some were used before");
-  const auto in_one =
-      used_samples({committed(1, 1, "a", 8, {{"parent", "0"}, {"samples:1", "0-7"}, {"samples:2", "3"}})});
+  const auto in_one = used_samples({committed(1, 1,
+                                              {.digest = "a",
+                                               .parent = "0",
+                                               .samples_of = {{PeerId{1}, "0-7"}, {PeerId{2}, "3"}},
+                                               .samples_total = 8})});
   EXPECT_FALSE(in_one);
 }
 
 TEST(UsedSamples, need_logs_that_tell_them) {
   for (const char* ranges : {"", "1-", "5-3", "x", "1,,2"}) {
-    const auto used = used_samples({committed(1, 1, "a", 8, {{"parent", "0"}, {"samples:1", ranges}})});
+    const auto used = used_samples({committed(
+        1, 1, {.digest = "a", .parent = "0", .samples_of = {{PeerId{1}, ranges}}, .samples_total = 8})});
     ASSERT_FALSE(used) << ranges;
     EXPECT_EQ(used.error().message, "no log tells the samples of a round");
   }

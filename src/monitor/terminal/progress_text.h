@@ -23,8 +23,8 @@ class ProgressText {
   std::optional<std::string> line_for(const world::Event& event);
 
  private:
-  std::optional<std::string> round_line(const world::Event& commit);
-  std::optional<std::string> loss_line(const world::Event& lost);
+  std::optional<std::string> round_line(const world::Event& event, const event::Commit& commit);
+  std::optional<std::string> loss_line(const world::Event& event, const event::Lost& lost);
 
   Round rounds_;
   bool begun_ = false;

@@ -9,21 +9,20 @@ namespace {
 using world::Phase;
 using namespace std::chrono_literals;
 
-world::Event commit(Round round, Duration at, double samples_total) {
+world::Event commit(Round round, Duration at, std::uint64_t samples_total) {
   return {.at = Instant(at),
-          .phase = Phase::commit,
           .round = round,
-          .numbers = {{"samples", 128},
-                      {"samples_total", samples_total},
-                      {"members", 4},
-                      {"calc_s", 0.09},
-                      {"comm_s", 0.012},
-                      {"loss", 0.31}}};
+          .fact = event::Commit{.samples = 128,
+                                .samples_total = samples_total,
+                                .members = 4,
+                                .calc_s = 0.09,
+                                .comm_s = 0.012,
+                                .loss = 0.31}};
 }
 
 class Terminal : public testing::Test {
  protected:
-  void SetUp() override { progress.line_for({.at = Instant(1s), .phase = Phase::accumulate, .round = 1}); }
+  void SetUp() override { progress.line_for({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}}); }
 
   std::string show(const world::Event& event) { return progress.line_for(event).value_or("(nothing)"); }
 
@@ -38,53 +37,44 @@ TEST_F(Terminal, shows_rounds_every_two_seconds_with_the_speed_between_the_lines
 }
 
 TEST_F(Terminal, shows_what_the_program_measured_of_which_round) {
-  EXPECT_EQ(show({.phase = Phase::evaluate,
-                  .round = 40,
-                  .numbers = {{"value", 0.9342}},
-                  .texts = {{"name", "accuracy"}}}),
+  EXPECT_EQ(show({.round = 40, .fact = event::Evaluate{.name = "accuracy", .value = 0.9342}}),
             "round 40  evaluated: accuracy 0.9342");
 }
 
 TEST_F(Terminal, shows_losses_at_once_and_each_once) {
   const world::Event lost{.at = Instant(2s),
-                          .phase = Phase::lost,
                           .round = 7,
                           .peer = PeerId{2},
                           .why = "link closed",
-                          .numbers = {{"silent_s", 0.25}}};
+                          .fact = event::Lost{.silent_s = 0.25}};
   EXPECT_EQ(show(lost), "round 7  lost peer 2, silent for 0.25 s: link closed");
   EXPECT_EQ(show(lost), "(nothing)");
 }
 
 TEST_F(Terminal, names_whom_it_waits_for_and_why) {
-  EXPECT_EQ(show({.phase = Phase::wait,
-                  .peer = PeerId{3},
+  EXPECT_EQ(show({.peer = PeerId{3},
                   .why = "waiting for peer 3: its contribution",
-                  .numbers = {{"seconds", 5.2}}}),
+                  .fact = event::Wait{.seconds = 5.2}}),
             "waiting for peer 3: its contribution (5 s)");
   EXPECT_EQ(
-      show({.phase = Phase::wait, .peer = PeerId{3}, .why = "no leases go out before it has the state"}),
+      show({.peer = PeerId{3}, .why = "no leases go out before it has the state", .fact = event::Wait{}}),
       "waiting for peer 3: no leases go out before it has the state");
-  EXPECT_EQ(show({.phase = Phase::wait, .peer = PeerId{3}, .why = "peer 3 is slow"}), "peer 3 is slow");
-  EXPECT_EQ(show({.phase = Phase::wait, .peer = PeerId{3}, .why = "peer 31 is slow"}),
+  EXPECT_EQ(show({.peer = PeerId{3}, .why = "peer 3 is slow", .fact = event::Wait{}}), "peer 3 is slow");
+  EXPECT_EQ(show({.peer = PeerId{3}, .why = "peer 31 is slow", .fact = event::Wait{}}),
             "waiting for peer 3: peer 31 is slow");
 }
 
 TEST_F(Terminal, leaves_out_short_waits_for_samples) {
-  world::Event wait{.phase = Phase::wait,
-                    .why = "waited in this round for data, such as a.tar: 7",
-                    .numbers = {{"seconds", 0.9}},
-                    .cause = world::Cause::sample};
+  world::Event wait{.why = "waited in this round for data, such as a.tar: 7",
+                    .fact = event::Wait{.cause = event::Cause::sample, .seconds = 0.9}};
   EXPECT_EQ(show(wait), "(nothing)");
-  wait.numbers = {{"seconds", 2}};
+  wait.fact = event::Wait{.cause = event::Cause::sample, .seconds = 2};
   EXPECT_EQ(show(wait), "waited in this round for data, such as a.tar: 7 (2 s)");
 }
 
 TEST_F(Terminal, says_how_long_a_transfer_still_takes) {
-  const auto waits = [&](double done, double total) {
-    return show({.phase = Phase::wait,
-                 .why = "the state",
-                 .numbers = {{"seconds", 10}, {"done", done}, {"total", total}}});
+  const auto waits = [&](std::uint64_t done, std::uint64_t total) {
+    return show({.why = "the state", .fact = event::Wait{.seconds = 10, .done = done, .total = total}});
   };
   EXPECT_EQ(waits(1e8, 5e8), "the state (10 s), about 40 s to go");
   EXPECT_EQ(waits(0, 5e8), "the state (10 s)");
@@ -92,62 +82,53 @@ TEST_F(Terminal, says_how_long_a_transfer_still_takes) {
 }
 
 TEST_F(Terminal, says_who_was_turned_away_and_what_came_to_nothing) {
-  EXPECT_EQ(show({.phase = Phase::refuse, .peer = PeerId{3}, .why = "another run"}),
+  EXPECT_EQ(show({.peer = PeerId{3}, .why = "another run", .fact = event::Refuse{}}),
             "turned away peer 3: another run");
-  EXPECT_EQ(show({.phase = Phase::reissue,
-                  .round = 3,
+  EXPECT_EQ(show({.round = 3,
                   .why = "gives a sample to another peer: a.tar: 404",
-                  .cause = world::Cause::sample}),
+                  .fact = event::Reissue{.cause = event::Cause::sample}}),
             "round 3  gives a sample to another peer: a.tar: 404");
-  EXPECT_EQ(show({.phase = Phase::reissue, .round = 3, .why = "1-4", .numbers = {{"microbatches", 4}}}),
-            "(nothing)");
-  EXPECT_EQ(show({.phase = Phase::skip, .round = 3, .why = "a.tar: 000001: no JPEG"}),
+  EXPECT_EQ(show({.round = 3, .why = "1-4", .fact = event::Reissue{.microbatches = 4}}), "(nothing)");
+  EXPECT_EQ(show({.round = 3, .why = "a.tar: 000001: no JPEG", .fact = event::Skip{}}),
             "round 3  goes on without a sample: a.tar: 000001: no JPEG");
-  EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: connection refused"}),
+  EXPECT_EQ(show({.why = "10.0.0.5:7000: connection refused", .fact = event::Refuse{}}),
             "no link: 10.0.0.5:7000: connection refused");
-  EXPECT_EQ(show({.phase = Phase::refuse, .why = "10.0.0.5:7000: silent", .numbers = {{"count", 640}}}),
+  EXPECT_EQ(show({.why = "10.0.0.5:7000: silent", .fact = event::Refuse{.count = 640}}),
             "no link: 10.0.0.5:7000: silent (640 of this kind)");
 }
 
 TEST_F(Terminal, tells_resuming_from_taking_the_state_of_others) {
-  EXPECT_EQ(show({.phase = Phase::restore,
-                  .round = 40,
+  EXPECT_EQ(show({.round = 40,
                   .why = "from checkpoint",
-                  .digest = "00ff",
-                  .cause = world::Cause::checkpoint}),
+                  .fact = event::Restore{.digest = "00ff", .cause = event::Cause::checkpoint}}),
             "resumed from round 40");
-  EXPECT_EQ(show({.phase = Phase::restore, .round = 0, .why = "two rounds behind"}),
+  EXPECT_EQ(show({.round = 0, .why = "two rounds behind", .fact = event::Restore{}}),
             "takes the state of others: two rounds behind");
-  EXPECT_EQ(show({.phase = Phase::restore,
-                  .round = 40,
-                  .why = "from other peers",
-                  .numbers = {{"took_s", 0.5}},
-                  .digest = "00ff"}),
-            "took the state of round 40 from other peers in 0.50 s");
+  EXPECT_EQ(
+      show({.round = 40, .why = "from other peers", .fact = event::Restore{.digest = "00ff", .took_s = 0.5}}),
+      "took the state of round 40 from other peers in 0.50 s");
 }
 
 TEST_F(Terminal, says_warnings_instead_of_the_events_that_they_are_about) {
-  EXPECT_EQ(show({.phase = Phase::warn, .round = 20, .why = "round 20: no checkpoint, training goes on"}),
+  EXPECT_EQ(show({.round = 20, .why = "round 20: no checkpoint, training goes on", .fact = event::Warn{}}),
             "round 20: no checkpoint, training goes on");
-  EXPECT_EQ(
-      show({.phase = Phase::checkpoint, .round = 20, .why = "disk full", .cause = world::Cause::failed}),
-      "(nothing)");
-  EXPECT_EQ(show({.phase = Phase::restore, .round = 40, .digest = "00ff", .cause = world::Cause::anew}),
+  EXPECT_EQ(show({.round = 20, .why = "disk full", .fact = event::Checkpoint{.cause = event::Cause::failed}}),
+            "(nothing)");
+  EXPECT_EQ(show({.round = 40, .fact = event::Restore{.digest = "00ff", .cause = event::Cause::anew}}),
             "(nothing)");
 }
 
 TEST_F(Terminal, says_who_has_the_work_of_a_peer_that_leaves) {
-  EXPECT_EQ(show({.phase = Phase::handover,
-                  .round = 7,
+  EXPECT_EQ(show({.round = 7,
                   .peer = PeerId{1},
-                  .numbers = {{"bytes", 1e8}, {"took_s", 1.9}, {"samples", 512}, {"round_left_s", 41}}}),
+                  .fact = event::Handover{.bytes = 1e8, .took_s = 1.9, .samples = 512, .round_left_s = 41}}),
             "round 7  leaves its work to peer 1: 512 samples in 1.90 s; the round has 41.0 s to go");
 }
 
 TEST_F(Terminal, shows_who_comes_and_goes) {
-  EXPECT_EQ(show({.phase = Phase::join, .round = 12, .peer = PeerId{4}}), "round 12  peer 4 joined");
-  EXPECT_EQ(show({.phase = Phase::leave, .round = 13, .peer = PeerId{4}}), "round 13  peer 4 leaves");
-  EXPECT_EQ(show({.phase = Phase::scatter, .round = 13}), "(nothing)");
+  EXPECT_EQ(show({.round = 12, .peer = PeerId{4}, .fact = event::Join{}}), "round 12  peer 4 joined");
+  EXPECT_EQ(show({.round = 13, .peer = PeerId{4}, .fact = event::Leave{}}), "round 13  peer 4 leaves");
+  EXPECT_EQ(show({.round = 13, .fact = event::Scatter{}}), "(nothing)");
 }
 
 }  // namespace

@@ -10,20 +10,20 @@
 
 namespace tw::monitor {
 
-using world::Cause;
+using event::Cause;
 using world::Event;
-using world::Phase;
 
 constexpr std::size_t kMostRefusals = 64;
 
-std::optional<std::string> Troubles::Writes::line_for(const Event& event, const char* one, const char* many) {
-  if (event.cause == Cause::none) {
+std::optional<std::string> Troubles::Writes::line_for(const Event& event, const auto& written,
+                                                      const char* one, const char* many) {
+  if (written.cause == Cause::none) {
     const std::uint64_t missing = std::exchange(failed, 0);
     why.clear();
     if (missing == 0) return std::nullopt;
     return fmt::format("round {}: {} are written again; {} could not be", event.round, many, missing);
   }
-  const bool was_tried = number_in(event, "took_s").has_value();
+  const bool was_tried = written.took_s.has_value();
   if (was_tried) why = event.why;
   if (failed++ > 0) return std::nullopt;
   if (!was_tried) return event.why;
@@ -31,61 +31,56 @@ std::optional<std::string> Troubles::Writes::line_for(const Event& event, const 
 }
 
 /// A lone peer is the majority of its own last record: only the first of its rounds is marked.
-std::optional<std::string> Troubles::alone_line(const Event& commit) {
-  const double members = number_in(commit, "members").value_or(0);
+std::optional<std::string> Troubles::alone_line(Round round, const event::Commit& commit) {
   if (commit.cause != Cause::minority) {
-    if (members > members_then_) alone_from_.reset();
+    if (commit.members > members_then_) alone_from_.reset();
     return std::nullopt;
   }
   if (alone_from_) return std::nullopt;
-  alone_from_ = commit.round;
-  members_then_ = members;
+  alone_from_ = round;
+  members_then_ = commit.members;
   return fmt::format(
       "round {} was decided without a majority of the members: if the others trained on, this peer gives up "
       "its rounds from then on when it meets them",
-      commit.round);
+      round);
 }
 
-std::optional<std::string> Troubles::restore_line(const Event& restore) {
-  if (restore.cause == Cause::anew)
-    return fmt::format("goes on alone after round {}: {}", restore.round, restore.why);
-  if (restore.cause != Cause::none || restore.digest.empty() || !alone_from_) return std::nullopt;
+std::optional<std::string> Troubles::restore_line(const Event& event, const event::Restore& restored) {
+  if (restored.cause == Cause::anew)
+    return fmt::format("goes on alone after round {}: {}", event.round, event.why);
+  if (restored.cause != Cause::none || restored.digest.empty() || !alone_from_) return std::nullopt;
   return fmt::format(
       "gave up its rounds from {} on, which it had decided without a majority, for the state of the others "
       "after round {}",
-      *std::exchange(alone_from_, std::nullopt), restore.round);
+      *std::exchange(alone_from_, std::nullopt), event.round);
 }
 
 /// A peer with a valid token that trains something else: a mistake of its user, who may look at this peer
 /// alone.
-std::optional<std::string> Troubles::refuse_line(const Event& refusal) {
-  if (refusal.cause == Cause::own) return fmt::format("round {}: {}", refusal.round, refusal.why);
-  const bool differs = refusal.cause == Cause::run || refusal.cause == Cause::parameters;
-  if (!refusal.peer || !differs) return std::nullopt;
-  refused_ = fmt::format("peer {} was refused: {}", peer_name(*refusal.peer), refusal.why);
+std::optional<std::string> Troubles::refuse_line(const Event& event, Cause cause) {
+  if (cause == Cause::own) return fmt::format("round {}: {}", event.round, event.why);
+  const bool differs = cause == Cause::run || cause == Cause::parameters;
+  if (!event.peer || !differs) return std::nullopt;
+  refused_ = fmt::format("peer {} was refused: {}", peer_name(*event.peer), event.why);
   if (refusals_told_.size() >= kMostRefusals || !refusals_told_.insert(refused_).second) return std::nullopt;
   return refused_ + "; its own message says what it has instead";
 }
 
 std::optional<std::string> Troubles::line_for(const Event& event) {
-  switch (event.phase) {
-    case Phase::checkpoint:
-      if (event.cause == Cause::skipped) return "skipped a checkpoint: " + event.why;
-      return checkpoints_.line_for(event, "checkpoint", "checkpoints");
-    case Phase::copy:
-      return copies_.line_for(event, "copy in checkpoint.to", "copies in checkpoint.to");
-    case Phase::commit:
-      refused_.clear();  // nobody waited for that peer; it dials again as long as it is there
-      return alone_line(event);
-    case Phase::restore:
-      return restore_line(event);
-    case Phase::budget:
-      return event.why;
-    case Phase::refuse:
-      return refuse_line(event);
-    default:
-      return std::nullopt;
+  if (const auto* saved = event.as<event::Checkpoint>()) {
+    if (saved->cause == Cause::skipped) return "skipped a checkpoint: " + event.why;
+    return checkpoints_.line_for(event, *saved, "checkpoint", "checkpoints");
   }
+  if (const auto* copied = event.as<event::Copy>())
+    return copies_.line_for(event, *copied, "copy in checkpoint.to", "copies in checkpoint.to");
+  if (const auto* commit = event.as<event::Commit>()) {
+    refused_.clear();  // nobody waited for that peer; it dials again as long as it is there
+    return alone_line(event.round, *commit);
+  }
+  if (const auto* restored = event.as<event::Restore>()) return restore_line(event, *restored);
+  if (event.as<event::Budget>()) return event.why;
+  if (const auto* refusal = event.as<event::Refuse>()) return refuse_line(event, refusal->cause);
+  return std::nullopt;
 }
 
 }  // namespace tw::monitor

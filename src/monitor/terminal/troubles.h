@@ -30,16 +30,17 @@ class Troubles {
     std::uint64_t failed = 0;  ///< since the last success
     std::string why{};         ///< of the last one; empty: it succeeded, or was not even tried
 
-    std::optional<std::string> line_for(const world::Event& event, const char* one, const char* many);
+    std::optional<std::string> line_for(const world::Event& event, const auto& written, const char* one,
+                                        const char* many);
   };
 
-  std::optional<std::string> alone_line(const world::Event& commit);
-  std::optional<std::string> restore_line(const world::Event& restore);
-  std::optional<std::string> refuse_line(const world::Event& refusal);
+  std::optional<std::string> alone_line(Round round, const event::Commit& commit);
+  std::optional<std::string> restore_line(const world::Event& event, const event::Restore& restored);
+  std::optional<std::string> refuse_line(const world::Event& event, event::Cause cause);
 
   Writes checkpoints_, copies_;
   std::optional<Round> alone_from_;  ///< first round that was decided without a majority
-  double members_then_ = 0;
+  std::uint64_t members_then_ = 0;
   std::string refused_;
   std::set<std::string> refusals_told_;  ///< kMostRefusals at most
 };

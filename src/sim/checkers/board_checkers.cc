@@ -9,7 +9,6 @@
 
 #include "monitor/report/report.h"
 #include "wire/limits.h"
-#include "world/event_table.h"
 
 namespace tw::sim {
 namespace {
@@ -30,9 +29,10 @@ monitor::JournalOptions with_prices(const Rules& rules) {
 
 /// As the process around a session completes and logs it; virtual clocks begin in 1970.
 monitor::LogEntry entry_of(const Rules& rules, PeerId peer, world::Event event) {
-  const auto price = rules.prices.find(event.text("site"));
-  if (event.phase == world::Phase::start && price != rules.prices.end())
-    event.numbers.emplace_back("usd_per_h", price->second.usd_per_h);
+  if (auto* start = std::get_if<event::Start>(&event.fact)) {
+    const auto price = rules.prices.find(start->site);
+    if (price != rules.prices.end()) start->usd_per_h = price->second.usd_per_h;
+  }
   return {.writer = peer, .unix_nanos = event.at.time_since_epoch().count(), .event = std::move(event)};
 }
 
@@ -59,17 +59,16 @@ void CostAddsUp::on_traffic(PeerId peer, const std::map<std::string, std::uint64
 void CostAddsUp::on_event(PeerId peer, const world::Event& event) {
   journal_.take(entry_of(rules_, peer, event));
   Meter& meter = meters_[peer];
-  if (event.phase == world::Phase::start) {
+  if (const auto* start = event.as<event::Start>()) {
     add_process(meter);
-    meter = {.site = event.text("site"), .begun = event.at, .last = event.at, .given = {}};
+    meter = {.site = start->site, .begun = event.at, .last = event.at, .given = {}};
   }
   meter.last = std::max(meter.last, event.at);
-  if (event.phase != world::Phase::traffic) return;
-  for (const auto& [name, bytes] : event.numbers) {
-    if (!name.starts_with(world::kSentTo)) continue;
-    const std::string to = name.substr(name.find(':') + 1);
-    const auto truth = static_cast<double>(meter.given[to]);
-    if (!is_close(bytes, truth, kBytesInDoubt))
+  const auto* traffic = event.as<event::Traffic>();
+  if (traffic == nullptr) return;
+  for (const auto& [to, bytes] : traffic->to) {
+    const std::uint64_t truth = meter.given[to];
+    if (!is_close(static_cast<double>(bytes), static_cast<double>(truth), kBytesInDoubt))
       violated(fmt::format("peer {} says that it sent {} bytes to {}, its network was given {}", peer.value,
                            bytes, to, truth));
   }
@@ -127,48 +126,36 @@ void BoardsAgree::note_doubts(PeerId peer, const world::Event& event) {
   const auto told_twice = [&](auto& by, const auto& what) {
     return by.try_emplace(what, peer).first->second != peer || doubts_.lost.contains(peer);
   };
-  switch (event.phase) {
-    case world::Phase::lost:
-      if (!event.peer) return;
-      doubts_.told_of_lost.insert({event.round, peer});
-      if (auto& lost = doubts_.lost_by[{event.round, peer}]; lost.insert(*event.peer).second)
-        if (lost.size() > wire::kMostLeftOut) doubts_.cut.insert(event.round);
-      if (doubts_.lost.contains(peer)) doubts_.of_round.insert(event.round);
-      doubts_.lost.insert(*event.peer);
-      return;
-    case world::Phase::commit:
-      doubts_.committed.insert({event.round, peer});
-      doubts_.records[event.round].insert(event.digest);
-      if (event.cause == world::Cause::minority) doubts_.parted = std::min(doubts_.parted, event.round);
-      return;
-    case world::Phase::restore:
-      if (event.cause == world::Cause::none && !event.digest.empty()) note_given_up(peer, event.round);
-      return;
-    case world::Phase::reissue:
-      if (event.peer) doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
-      return;
-    case world::Phase::skip:
-      doubts_.of_ledger |= told_twice(
-          doubts_.skipped, static_cast<std::uint64_t>(monitor::number_in(event, "sample").value_or(0)));
-      return;
-    default:
-      return;
+  if (event.as<event::Lost>() && event.peer) {
+    doubts_.told_of_lost.insert({event.round, peer});
+    if (auto& lost = doubts_.lost_by[{event.round, peer}]; lost.insert(*event.peer).second)
+      if (lost.size() > wire::kMostLeftOut) doubts_.cut.insert(event.round);
+    if (doubts_.lost.contains(peer)) doubts_.of_round.insert(event.round);
+    doubts_.lost.insert(*event.peer);
+  } else if (const auto* commit = event.as<event::Commit>()) {
+    doubts_.committed.insert({event.round, peer});
+    doubts_.records[event.round].insert(commit->digest);
+    if (commit->cause == event::Cause::minority) doubts_.parted = std::min(doubts_.parted, event.round);
+  } else if (const auto* restored = event.as<event::Restore>()) {
+    if (restored->cause == event::Cause::none && !restored->digest.empty()) note_given_up(peer, event.round);
+  } else if (event.as<event::Reissue>() && event.peer) {
+    doubts_.of_ledger |= told_twice(doubts_.reissued, std::pair(event.round, *event.peer));
+  } else if (const auto* skip = event.as<event::Skip>()) {
+    doubts_.of_ledger |= told_twice(doubts_.skipped, skip->sample.value_or(0));
   }
 }
 
 void BoardsAgree::on_event(PeerId peer, const world::Event& event) {
-  if (!world::is_described(event))
-    violated(fmt::format("peer {} logs what docs/events.md does not list for {}", peer.value,
-                         name_of(event.phase)));
   const monitor::LogEntry entry = entry_of(rules_, peer, event);
   logs_.take(entry);
   monitor::Journal& own = own_.try_emplace(peer, with_prices(rules_)).first->second;
   own.take(entry);
   note_doubts(peer, event);
-  rewound_ |= event.phase == world::Phase::restore && event.cause == world::Cause::checkpoint;
+  if (const auto* restored = event.as<event::Restore>())
+    rewound_ |= restored->cause == event::Cause::checkpoint;
   const double now_s = last_s_[peer] = to_seconds(event.at.time_since_epoch());
   if (++events_ % kEventsPerStatus == 0) return tell(peer, now_s);
-  if (event.phase == world::Phase::commit) live_.take(peer, own.status(peer, now_s), now_s);
+  if (event.phase() == world::Phase::commit) live_.take(peer, own.status(peer, now_s), now_s);
 }
 
 void BoardsAgree::on_end(std::span<const Survivor> survivors) {

@@ -17,7 +17,8 @@ using world::Phase;
 /// Three peers commit round 1 together. Then Eve, which had lost the others, commits a round 1 of her own.
 struct TwoBoards {
   explicit TwoBoards(const std::string& record_of_eve) : checker(kRules) {
-    for (const PeerId peer : {kAnn, kBob, kEve}) checker.on_event(peer, {at(0), Phase::start});
+    for (const PeerId peer : {kAnn, kBob, kEve})
+      checker.on_event(peer, {.at = at(0), .fact = event::Start{}});
     for (const PeerId peer : {kAnn, kBob}) commits(peer, 1, {kAnn, kBob, kEve}, "aa");
     commits(kEve, 20, {kEve}, record_of_eve);
     checker.on_end({});
@@ -26,11 +27,15 @@ struct TwoBoards {
   static Instant at(int seconds) { return Instant{} + std::chrono::seconds(1000 + seconds); }
 
   void commits(PeerId peer, int seconds, std::vector<PeerId> contributors, const std::string& record) {
-    world::Event event{at(seconds), Phase::commit, 1};
-    event.digest = record;
-    event.peers = std::move(contributors);
-    event.numbers = {{"samples", 4}, {"samples_total", 12}, {"members", 3}, {"calc_s", 1}, {"comm_s", 1}};
-    checker.on_event(peer, event);
+    checker.on_event(peer, {.at = at(seconds),
+                            .round = 1,
+                            .fact = event::Commit{.digest = record,
+                                                  .peers = std::move(contributors),
+                                                  .samples = 4,
+                                                  .samples_total = 12,
+                                                  .members = 3,
+                                                  .calc_s = 1,
+                                                  .comm_s = 1}});
   }
 
   bool blames_round() const {
@@ -47,9 +52,8 @@ struct TwoBoards {
 std::string verdict_on_lost(std::uint64_t told, bool one_more) {
   BoardsAgree checker(kRules);
   const auto take = [&](int seconds, Phase phase, Round round, std::optional<PeerId> lost = {}) {
-    world::Event event{Instant{} + std::chrono::seconds(seconds), phase, round};
-    event.peer = lost;
-    event.digest = phase == Phase::commit ? "aa" : "";
+    world::Event event{Instant{} + std::chrono::seconds(seconds), round, lost, "", world::fact_of(phase)};
+    if (auto* commit = std::get_if<event::Commit>(&event.fact)) commit->digest = "aa";
     checker.on_event(kAnn, event);
   };
   take(1000, Phase::start, 0);
@@ -62,19 +66,20 @@ std::string verdict_on_lost(std::uint64_t told, bool one_more) {
 }
 
 TEST(ReportAddsUp, fires_when_samples_are_missing_that_no_round_left_to_the_next) {
-  const auto verdict = [](double samples_total, double carried, bool last = true) {
+  const auto verdict = [](std::uint64_t samples_total, std::uint64_t carried, bool last = true) {
     Judged<ReportAddsUp> j(kRules);
     const wire::Record one = j.story.next(j.story.genesis(), {1, 1});
     wire::Record two = j.story.next(one, {2, 2});
     two.last = last;
     for (const wire::Record& record : {j.story.genesis(), one, two}) j.commit(kAnn, record);
     for (const Round round : {1, 2}) {
-      world::Event event{TwoBoards::at(static_cast<int>(round)), Phase::commit, round};
-      event.digest = to_string(digest_of(round == 1 ? one : two));
-      event.texts = {{"parent", to_string((round == 1 ? one : two).parent)}};
-      event.numbers = {{"samples_total", round == 1 ? 20 : samples_total},
-                       {"carried", round == 1 ? 0 : carried}};
-      j.checker.on_event(kAnn, event);
+      const wire::Record& record = round == 1 ? one : two;
+      j.checker.on_event(kAnn, {.at = TwoBoards::at(static_cast<int>(round)),
+                                .round = round,
+                                .fact = event::Commit{.digest = to_string(digest_of(record)),
+                                                      .parent = to_string(record.parent),
+                                                      .samples_total = round == 1 ? 20 : samples_total,
+                                                      .carried = round == 1 ? 0 : carried}});
     }
     j.checker.on_end({});
     return j.story.verdict();

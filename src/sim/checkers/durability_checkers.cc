@@ -99,11 +99,13 @@ void CheckpointsLast::judge_resumed_by_all(const Sighting& s, const wire::Rank& 
 
 void CheckpointsLast::on_event(PeerId peer, const world::Event& event) {
   judge();
-  if (event.phase == Phase::checkpoint && event.cause == world::Cause::none) {
-    durable_[peer] = ranks_[event.digest];
-  }
-  if (event.phase == Phase::copy && event.cause == world::Cause::none) copied_ = ranks_[event.digest];
-  if (event.phase == Phase::restore && event.cause == world::Cause::checkpoint) resumes_.insert(peer);
+  using event::Cause;
+  const auto* saved = event.as<event::Checkpoint>();
+  const auto* copied = event.as<event::Copy>();
+  const auto* restored = event.as<event::Restore>();
+  if (saved && saved->cause == Cause::none) durable_[peer] = ranks_[saved->digest];
+  if (copied && copied->cause == Cause::none) copied_ = ranks_[copied->digest];
+  if (restored && restored->cause == Cause::checkpoint) resumes_.insert(peer);
 }
 
 void CheckpointsLast::on_strike(const Strike& strike) {
@@ -239,15 +241,15 @@ void CheapPreemption::on_look(const Survivor& survivor) {
 
 // With overlap a peer that misses a decision has leases of the next round.
 void CheapPreemption::note_missed(PeerId writer, const world::Event& event) {
-  if (rules_.overlaps() && event.phase == Phase::restore) missed_.insert({writer, event.round});
+  if (rules_.overlaps() && event.as<event::Restore>()) missed_.insert({writer, event.round});
 }
 
 void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   // Left out because of what it sent: nothing is taken from it, and that is right.
-  const bool judged = event.phase == Phase::lost && event.cause == world::Cause::verdict;
-  if (judged && event.peer) gone_.insert(*event.peer);
+  const auto* lost = event.as<event::Lost>();
+  if (lost && lost->cause == event::Cause::verdict && event.peer) gone_.insert(*event.peer);
   note_missed(writer, event);
-  if (event.phase != Phase::reissue || !event.peer) return;
+  if (!event.as<event::Reissue>() || !event.peer) return;
   const PeerId payer = *event.peer;
   const bool noticed = std::any_of(notices_.begin(), notices_.end(), [&](const Notice& notice) {
     return notice.peer == payer && !notice.disturbed;
@@ -263,19 +265,33 @@ void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
   if (newest != nullptr && event.round <= newest->round) violated(what + ", though the round is decided");
 }
 
+namespace {
+
+/// The digest of what a peer decided or took; empty: it takes the state of others.
+std::optional<std::string> decided(const world::Event& event) {
+  if (const auto* commit = event.as<event::Commit>()) return commit->digest;
+  if (const auto* applied = event.as<event::Apply>()) return applied->digest;
+  if (const auto* restored = event.as<event::Restore>()) return restored->digest;
+  return std::nullopt;
+}
+
+}  // namespace
+
 void LogReplays::on_event(PeerId peer, const world::Event& event) {
   Log& log = logs_[peer];
-  if (event.phase == Phase::start) log = {};
+  if (event.as<event::Start>()) log = {};
   // The record that lets a leaver go is its last word: it applies no more.
-  if (event.phase == Phase::leave && event.peer == peer) log.head = event.round;
-  if (event.phase == Phase::restore && event.digest.empty()) log.catching_up = true;
-  if (event.phase == Phase::accumulate) log.catching_up = false;
-  const bool decides = event.phase == Phase::commit || event.phase == Phase::apply ||
-                       (event.phase == Phase::restore && !event.digest.empty());
-  if (!decides) return;
-  log.unseen.push_back({event.phase, event.round, event.digest});
+  if (event.as<event::Leave>() && event.peer == peer) log.head = event.round;
+  if (event.as<event::Accumulate>()) log.catching_up = false;
+  const std::optional<std::string> digest = decided(event);
+  if (!digest) return;
+  if (digest->empty()) {
+    log.catching_up = true;
+    return;
+  }
+  log.unseen.push_back({event.phase(), event.round, *digest});
   // The updates of a busy program come after the commits of later rounds.
-  log.head = event.phase == Phase::apply ? std::max(log.head, event.round) : event.round;
+  log.head = event.as<event::Apply>() ? std::max(log.head, event.round) : event.round;
 }
 
 void LogReplays::on_commit(const Sighting& s) {

@@ -42,15 +42,15 @@ struct Disk {
     ASSERT_TRUE(store.save(sync::freeze(record, {&part, 1}, 64)).ok());
   }
 
-  void says(Round round, const std::string& why = {}) { tells(Phase::checkpoint, round, why); }
+  void says(Round round, const std::string& why = {}) { tells<event::Checkpoint>(round, why); }
 
-  void copied(Round round, const std::string& why = {}) { tells(Phase::copy, round, why); }
+  void copied(Round round, const std::string& why = {}) { tells<event::Copy>(round, why); }
 
-  void tells(Phase phase, Round round, const std::string& why) {
-    world::Event event{{}, phase, round, {}, why};
-    if (!why.empty()) event.cause = world::Cause::failed;
-    event.digest = to_string(digest_of(round == 1 ? one : two));
-    j.checker.on_event(kAnn, event);
+  template <class Kind>
+  void tells(Round round, const std::string& why) {
+    Kind told{.digest = to_string(digest_of(round == 1 ? one : two))};
+    if (!why.empty()) told.cause = event::Cause::failed;
+    j.checker.on_event(kAnn, {.round = round, .why = why, .fact = std::move(told)});
   }
 
   std::string verdict_of_store() {
@@ -127,9 +127,8 @@ TEST(I7, excuses_a_disk_that_was_damaged_but_never_torn_content) {
 /// Its process ends and comes back, and the run begins anew from this record.
 std::string verdict_when_resumed_from(Disk& disk, const wire::Record& record) {
   disk.j.checker.on_disk(kAnn, disk.files);
-  world::Event resumes{{}, Phase::restore, record.round};
-  resumes.cause = world::Cause::checkpoint;
-  disk.j.checker.on_event(kAnn, resumes);
+  disk.j.checker.on_event(kAnn,
+                          {.round = record.round, .fact = event::Restore{.cause = event::Cause::checkpoint}});
   wire::Record anew = record;
   anew.parent = digest_of(record);
   disk.j.apply(kAnn, anew, Disk::parameters(), true);
@@ -167,7 +166,7 @@ TEST(I7, demands_the_newest_checkpoint_on_any_disk_after_a_loss_of_all) {
 using Preempted = Judged<CheapPreemption>;
 
 world::Event reissue(double at_s, PeerId payer, Round round = 1) {
-  return {Preempted::at(at_s), Phase::reissue, round, payer, "3-4"};
+  return {Preempted::at(at_s), round, payer, "3-4", event::Reissue{}};
 }
 
 TEST(I9, accepts_what_is_given_out_again_of_a_victim_and_fires_when_another_pays) {
@@ -185,7 +184,7 @@ TEST(I9, knows_that_one_of_two_processes_of_an_id_missed_a_decision) {
   rules.mode = train::Mode::delayed;
   const auto verdict = [&](Round missed) {
     Preempted j(rules);
-    j.checker.on_twin_event(kBob, {j.at(1), Phase::restore, missed});
+    j.checker.on_twin_event(kBob, {.at = j.at(1), .round = missed, .fact = event::Restore{}});
     j.checker.on_event(kAnn, reissue(2, kBob, 3));
     return j.story.verdict();
   };
@@ -244,7 +243,7 @@ TEST(I9, excuses_a_leader_that_was_struck_itself_and_a_peer_whose_gradient_was_r
   EXPECT_EQ(struck.story.verdict(), "");
   Preempted refused;
   refused.checker.on_event(
-      kAnn, {{}, Phase::lost, 1, kBob, "its gradient is not finite", {}, {}, world::Cause::verdict});
+      kAnn, {{}, 1, kBob, "its gradient is not finite", event::Lost{.cause = event::Cause::verdict}});
   refused.checker.on_event(kAnn, reissue(2, kBob));
   EXPECT_EQ(refused.story.verdict(), "");
 }
@@ -293,13 +292,21 @@ TEST(I9, is_silent_when_the_victim_of_a_notice_goes_in_time_or_meets_another_fau
 struct Logged {
   Logged() {
     one = story.next(story.genesis(), {1, 1});
-    checker.on_event(kAnn, {{}, Phase::start});
+    checker.on_event(kAnn, {.fact = event::Start{}});
   }
 
   void says(Phase phase, Round round, const Digest& digest) {
-    world::Event event{{}, phase, round};
-    event.digest = to_string(digest);
-    checker.on_event(kAnn, event);
+    world::Fact fact = world::fact_of(phase);
+    for (std::string* told :
+         {member<event::Commit>(fact), member<event::Apply>(fact), member<event::Restore>(fact)})
+      if (told != nullptr) *told = to_string(digest);
+    checker.on_event(kAnn, {.round = round, .fact = std::move(fact)});
+  }
+
+  template <class Kind>
+  static std::string* member(world::Fact& fact) {
+    auto* found = std::get_if<Kind>(&fact);
+    return found ? &found->digest : nullptr;
   }
 
   void ends_at(Round round) {
@@ -327,7 +334,7 @@ TEST(I11, accepts_a_log_that_tells_what_was_done) {
 TEST(I11, begins_anew_with_each_process) {
   Logged l;
   l.says(Phase::commit, 1, digest_of(l.one));  // killed before it could do what it said
-  l.checker.on_event(kAnn, {{}, Phase::start});
+  l.checker.on_event(kAnn, {.fact = event::Start{}});
   l.ends_at(0);
   EXPECT_EQ(l.story.verdict(), "");
 }
@@ -359,13 +366,13 @@ TEST(I11, fires_when_the_log_leads_to_another_round_than_the_peer_shows) {
 
 TEST(I11, knows_that_a_peer_shows_the_head_it_had_while_it_catches_up) {
   Logged l;
-  l.checker.on_event(kAnn, {{}, Phase::restore, 0, {}, "round 1 was decided without this peer"});
+  l.checker.on_event(kAnn, {{}, 0, {}, "round 1 was decided without this peer", event::Restore{}});
   l.says(Phase::restore, 1, {2, 2});
   l.story.apply(kAnn, l.one, {2, 2}, true);
   l.ends_at(0);
   l.ends_at(9);
   EXPECT_EQ(l.story.verdict(), "") << "it may give up a history that is longer";
-  l.checker.on_event(kAnn, {{}, Phase::accumulate, 2});
+  l.checker.on_event(kAnn, {.round = 2, .fact = event::Accumulate{}});
   l.ends_at(0);
   EXPECT_EQ(l.checker.violations().size(), 1U);
 }
@@ -374,7 +381,7 @@ TEST(I11, knows_that_a_leaver_ends_with_the_record_that_lets_it_go) {
   Logged l;
   l.says(Phase::restore, 1, {2, 2});
   l.story.apply(kAnn, l.one, {2, 2}, true);
-  l.checker.on_event(kAnn, {{}, Phase::leave, 2, kAnn});
+  l.checker.on_event(kAnn, {.round = 2, .peer = kAnn, .fact = event::Leave{}});
   l.ends_at(2);
   EXPECT_EQ(l.story.verdict(), "");
 }

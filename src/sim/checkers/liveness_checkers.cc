@@ -96,8 +96,9 @@ Duration JoinersGetIn::limit(const Rules& rules) {
 }
 
 void JoinersGetIn::on_event(PeerId peer, const world::Event& event) {
-  const bool takes_state = event.phase == world::Phase::restore && event.digest.empty();
-  if ((event.phase == world::Phase::start || takes_state) && ledger_.newest() != nullptr)
+  const auto* restored = event.as<event::Restore>();
+  const bool takes_state = restored && restored->digest.empty();
+  if ((event.as<event::Start>() || takes_state) && ledger_.newest() != nullptr)
     outside_.try_emplace(peer, now_);
 }
 
@@ -124,7 +125,7 @@ Duration LeaderIsReplaced::limit(const Rules& rules) {
 }
 
 void LeaderIsReplaced::on_event(PeerId peer, const world::Event& event) {
-  if (event.phase == world::Phase::lead) leader_ = peer;
+  if (event.phase() == world::Phase::lead) leader_ = peer;
 }
 
 void LeaderIsReplaced::on_strike(const Strike& strike) {
@@ -201,9 +202,9 @@ void NobodyIsBlamed::on_strike(const Strike& strike) {
 }
 
 void NobodyIsBlamed::on_event(PeerId peer, const world::Event& event) {
-  if (disturbed_ || event.phase != world::Phase::lost || !event.peer || stopped_.contains(*event.peer))
-    return;
-  if (monitor::number_in(event, "silent_s").value_or(0) <= to_seconds(kSilence)) return;
+  const auto* lost = event.as<event::Lost>();
+  if (disturbed_ || !lost || !event.peer || stopped_.contains(*event.peer)) return;
+  if (lost->silent_s.value_or(0) <= to_seconds(kSilence)) return;
   violated(fmt::format("round {}: peer {} hangs up on peer {}, \"{}\", which runs and can be reached",
                        event.round, peer.value, event.peer->value, event.why));
 }

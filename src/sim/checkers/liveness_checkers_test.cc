@@ -149,7 +149,7 @@ TEST(L2, fires_when_a_joiner_stays_outside_and_says_for_whom_it_waits) {
   const double limit_s = to_seconds(JoinersGetIn::limit(timed()));
   j.commit(kAnn, j.story.genesis());
   j.look({kAnn, kBob}, 10, 10);
-  j.checker.on_event(kEve, {j.at(10), world::Phase::start});
+  j.checker.on_event(kEve, {.at = j.at(10), .fact = event::Start{}});
   j.look({kAnn, kBob, kEve}, 10, 10 + limit_s);
   EXPECT_EQ(j.story.verdict(), "");
   j.look({kAnn, kBob, kEve}, 10 + limit_s, 11 + limit_s);
@@ -163,7 +163,7 @@ TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
   wire::Record one = j.story.next(zero, {1, 1});
   one.members.push_back({kEve, "e"});
   j.commit(kAnn, zero);
-  j.checker.on_event(kEve, {j.at(0), world::Phase::start});
+  j.checker.on_event(kEve, {.at = j.at(0), .fact = event::Start{}});
   j.checker.on_strike({FaultKind::reset, {kEve, kAnn}, j.at(9)});
   j.look({kAnn, kBob, kEve}, 0, 8 + limit_s);
   j.commit(kAnn, one);
@@ -173,11 +173,11 @@ TEST(L2, is_silent_about_a_joiner_that_became_a_member_or_met_a_fault) {
 
 TEST(L2, asks_nothing_of_who_starts_the_run_or_has_failed) {
   Judged<JoinersGetIn> j(timed());
-  j.checker.on_event(kEve, {j.at(0), world::Phase::start});
+  j.checker.on_event(kEve, {.at = j.at(0), .fact = event::Start{}});
   j.commit(kAnn, j.story.genesis());
   j.look({kAnn, kBob, kEve}, 0, 100);
   EXPECT_EQ(j.story.verdict(), "");
-  j.checker.on_event(kEve, {j.at(100), world::Phase::start});
+  j.checker.on_event(kEve, {.at = j.at(100), .fact = event::Start{}});
   Survivor failed{kEve};
   failed.view.failure = "nobody is there";
   failed.now = j.at(101);
@@ -191,7 +191,7 @@ struct WithoutLeader : Judged<LeaderIsReplaced> {
     wire::Record zero = story.genesis();
     zero.members.push_back({kEve, "e"});
     commit(kAnn, zero);
-    checker.on_event(kAnn, {at(0), world::Phase::lead, 1});
+    checker.on_event(kAnn, {.at = at(0), .round = 1, .fact = event::Lead{}});
     look({kAnn, kBob, kEve}, 0, 20);
   }
 
@@ -240,7 +240,7 @@ TEST(L4, does_not_take_the_death_of_somebody_else_for_that_of_the_leader) {
 
 TEST(L4, counts_the_death_of_the_last_that_took_the_lead_and_no_other_strike) {
   WithoutLeader j;
-  j.checker.on_event(kBob, {j.at(20), world::Phase::lead, 1});
+  j.checker.on_event(kBob, {.at = j.at(20), .round = 1, .fact = event::Lead{}});
   j.checker.on_strike({FaultKind::kill, {kAnn}, j.at(20)});
   j.checker.on_strike({FaultKind::reset, {kBob, kEve}, j.at(20)});
   j.look({kBob, kEve}, 20, 60);
@@ -351,16 +351,14 @@ TEST(L3, counts_from_when_a_peer_began_to_wait_for_itself) {
 }
 
 world::Event hung_up(PeerId on, double silent_s) {
-  world::Event event{{}, world::Phase::lost, 3, on, "it does not answer"};
-  event.numbers = {{"silent_s", silent_s}};
-  return event;
+  return {{}, 3, on, "it does not answer", event::Lost{.silent_s = silent_s}};
 }
 
 TEST(L5, fires_when_a_peer_that_was_stopped_hangs_up_on_another) {
   NobodyIsBlamed checker;
   checker.on_strike({FaultKind::stop, {kAnn}, {}, {}});
   checker.on_event(kAnn, hung_up(kBob, 1.5));
-  checker.on_event(kAnn, {{}, world::Phase::lost, 3, kBob, "silent for 2.50 s"});
+  checker.on_event(kAnn, {{}, 3, kBob, "silent for 2.50 s", event::Lost{}});
   checker.on_event(kBob, hung_up(kAnn, 2.5));
   EXPECT_TRUE(checker.violations().empty());
   checker.on_event(kAnn, hung_up(kBob, 2.5));

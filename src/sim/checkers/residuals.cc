@@ -61,8 +61,8 @@ average::WeightedGradient weighted(const wire::Record& record, const Contributio
 }
 
 void Residuals::on_event(PeerId peer, const world::Event& event) {
-  const bool starts = event.phase == world::Phase::start;
-  if (!starts && event.phase != world::Phase::restore) return;
+  const bool starts = event.phase() == world::Phase::start;
+  if (!starts && event.phase() != world::Phase::restore) return;
   const bool is_first_process = starts && !carried_.contains(peer);
   carried_[peer] = Carried{{nothing()}, !is_first_process};
 }

@@ -72,7 +72,7 @@ std::size_t complaints_about(const wire::Record& second, bool bob_begins_again, 
   go_through(j, rounds.zero);
   go_through(j, rounds.one);
   if (bob_begins_again) {
-    j.checker.on_event(kBob, world::Event{{}, world::Phase::restore, 1});
+    j.checker.on_event(kBob, world::Event{.round = 1, .fact = event::Restore{}});
     j.apply(kBob, rounds.one, {1, 7}, true);
   }
   j.commit(kAnn, second);

@@ -100,9 +100,9 @@ void AllOrNone::on_end(std::span<const Survivor> survivors) {
 }
 
 void ExactSamples::on_event(PeerId peer, const world::Event& event) {
-  if (event.phase == world::Phase::start) committed_.erase(peer);
-  if (event.phase == world::Phase::skip) {
-    const auto sample = static_cast<std::uint64_t>(event.numbers.at(0).second);
+  if (event.phase() == world::Phase::start) committed_.erase(peer);
+  if (const auto* skip = event.as<event::Skip>()) {
+    const std::uint64_t sample = skip->sample.value();
     skipped_.insert(sample);
     if (!rules_.broken || !rules_.broken(sample))
       violated(fmt::format("round {}: peer {} skipped sample {}, which is not broken", event.round,
@@ -112,9 +112,8 @@ void ExactSamples::on_event(PeerId peer, const world::Event& event) {
 }
 
 void ExactSamples::note_left(const world::Event& event) {
-  const bool left = std::ranges::any_of(event.numbers, [](const auto& n) { return n.first == "next_round"; });
-  if (event.phase == world::Phase::reissue && left)
-    left_[event.round].add(ranges_in(event.why).value_or(RangeSet{}));
+  const auto* again = event.as<event::Reissue>();
+  if (again && again->next_round) left_[event.round].add(ranges_in(event.why).value_or(RangeSet{}));
 }
 
 /// A process that has taken part since the round before says which of its samples were skipped when it
@@ -243,7 +242,7 @@ void OneHistory::on_commit(const Sighting& s) {
 }
 
 void OneHistory::on_event(PeerId peer, const world::Event& event) {
-  if (event.phase == world::Phase::start) heads_.erase(peer);
+  if (event.phase() == world::Phase::start) heads_.erase(peer);
 }
 
 void OneHistory::on_applied(const Sighting& s) {

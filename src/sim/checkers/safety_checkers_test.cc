@@ -136,8 +136,7 @@ TEST(I2, excuses_a_peer_that_left_from_a_round_which_only_the_dead_knew_to_be_de
   }
 }
 
-const world::Event kLeftToTheNext = {
-    .phase = world::Phase::reissue, .round = 1, .why = "3-4", .numbers = {{"next_round", 1}}};
+const world::Event kLeftToTheNext = {.round = 1, .why = "3-4", .fact = event::Reissue{.next_round = true}};
 
 std::string judge_samples(const Rules& rules, const std::function<void(Record&)>& spoil) {
   Judged<ExactSamples> j(rules);
@@ -205,9 +204,9 @@ TEST(I3, wants_skipped_samples_to_be_broken_and_told_by_their_peer_and_used) {
   const auto judge = [&](std::initializer_list<double> skipped, bool restarts = false) {
     Judged<ExactSamples> j(rules);
     j.commit(kAnn, j.story.genesis());
-    if (restarts) j.checker.on_event(kAnn, {.phase = world::Phase::start});
+    if (restarts) j.checker.on_event(kAnn, {.fact = event::Start{}});
     for (const double sample : skipped)
-      j.checker.on_event(kAnn, {.phase = world::Phase::skip, .round = 1, .numbers = {{"sample", sample}}});
+      j.checker.on_event(kAnn, {.round = 1, .fact = event::Skip{.sample = sample}});
     Record record = j.story.next(j.story.genesis(), {1, 1});
     record.last = true;
     j.commit(kAnn, record);
@@ -305,7 +304,7 @@ TEST(I8, fires_for_a_history_given_up_for_one_that_nobody_had_a_part_in) {
   company.members = {wire::Member{kAnn}, wire::Member{kBob}};
   j.apply(kAnn, company, {2, 2});
   j.apply(kBob, company, {2, 2});
-  j.checker.on_event(kBob, {{}, world::Phase::start});
+  j.checker.on_event(kBob, {.fact = event::Start{}});
   j.apply(kBob, longer, {1, 1}, true);
   EXPECT_EQ(j.story.verdict(), "") << "another process, which found nobody";
   j.apply(kAnn, longer, {1, 1}, true);
@@ -366,7 +365,7 @@ TEST(I8, fires_when_somebody_gives_up_a_history_of_a_majority_for_a_longer_one_o
 TEST(I8, knows_a_process_that_was_started_again_from_one_that_gives_up_its_history) {
   Split split;
   split.j.apply(kAnn, split.together, {2, 2});
-  split.j.checker.on_event(kAnn, {.phase = world::Phase::start});
+  split.j.checker.on_event(kAnn, {.fact = event::Start{}});
   split.j.apply(kAnn, split.alone, {1, 1}, true);
   EXPECT_EQ(split.j.story.verdict(), "");
 }

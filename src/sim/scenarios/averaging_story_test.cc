@@ -128,16 +128,16 @@ class Averaging {
   }
 
   void on_event(PeerId peer, const world::Event& event) {
-    if (event.phase == world::Phase::call && called_at_.try_emplace(event.round, event.at).second) {
+    if (event.phase() == world::Phase::call && called_at_.try_emplace(event.round, event.at).second) {
       for (const Planned& planned : calls_) {
         if (planned.round != event.round) continue;
         world_.scheduler().after(from_seconds(planned.after_s), [this, planned] { planned.call(world_); });
       }
     }
-    if (event.phase == world::Phase::commit && !forgotten_.contains(peer))
+    if (event.phase() == world::Phase::commit && !forgotten_.contains(peer))
       committed_at_[event.round] = event.at;
-    if (event.phase == world::Phase::probe) probes_[peer] = event.round;
-    if (event.phase == world::Phase::lost && event.peer) lost_.insert(*event.peer);
+    if (event.phase() == world::Phase::probe) probes_[peer] = event.round;
+    if (event.phase() == world::Phase::lost && event.peer) lost_.insert(*event.peer);
   }
 
   World world_;

@@ -33,7 +33,8 @@ class BrokenSamples {
   BrokenSamples(std::uint64_t seed, Lacks lacks, std::vector<std::string> checkers = {})
       : lacks_(std::move(lacks)), options_(options(seed, std::move(checkers))), world_(options_) {
     world_.watch([this](PeerId peer, const world::Event& event) {
-      const bool gives = event.phase == world::Phase::reissue && event.cause == world::Cause::sample;
+      const auto* again = event.as<event::Reissue>();
+      const bool gives = again && again->cause == event::Cause::sample;
       if (gives) given_[event.round].insert(peer);
       if (gives && on_given_) std::exchange(on_given_, {})(peer);
     });

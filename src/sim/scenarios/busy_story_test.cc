@@ -28,7 +28,7 @@ class BusyStory {
   explicit BusyStory(int peers) : world_(small_world({{"here", peers, 300, kGbit, kGbit}}, 100'000)) {
     for (int i = 0; i < peers; ++i) add();
     world_.watch([this](PeerId peer, const world::Event& event) {
-      if (event.phase == world::Phase::apply || event.phase == world::Phase::restore) saw_update(peer);
+      if (event.phase() == world::Phase::apply || event.phase() == world::Phase::restore) saw_update(peer);
     });
     run_for(kBusyFrom);
   }

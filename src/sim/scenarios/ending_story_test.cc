@@ -21,9 +21,10 @@ class EndingStory {
       : lasts_(lasts), world_(small_world({{"here", 2, 60, 100 * kMbit, 100 * kMbit}}, kRounds)) {
     for (int i = 0; i < 2; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
     world_.watch([this, away_from](PeerId peer, const world::Event& event) {
-      if (!event.digest.empty() && event.phase != world::Phase::commit && event.round == kRounds)
-        arrived_.insert(peer);  // applied, or restored from the other one
-      if (peer != slow() || event.phase != world::Phase::commit || event.round != away_from) return;
+      const auto* restored = event.as<event::Restore>();
+      const bool has_state = event.as<event::Apply>() || (restored && !restored->digest.empty());
+      if (has_state && event.round == kRounds) arrived_.insert(peer);
+      if (peer != slow() || event.phase() != world::Phase::commit || event.round != away_from) return;
       world_.scheduler().after({}, [this] { world_.send_away(slow(), lasts_, true); });
     });
   }

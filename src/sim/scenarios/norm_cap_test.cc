@@ -33,9 +33,9 @@ Story run(World& world) {
   Story story;
   world.watch([&](PeerId, const world::Event& event) {
     const bool connection = event.why == "connection refused";
-    if (event.phase == world::Phase::refuse && !event.peer && !connection)
+    if (event.phase() == world::Phase::refuse && !event.peer && !connection)
       story.refusals.push_back(event.why);
-    if (event.phase == world::Phase::commit) story.committed = event.round;
+    if (event.phase() == world::Phase::commit) story.committed = event.round;
   });
   for (int i = 0; i < 3; ++i) world.add_peer();
   world.run_until(Scheduler::kStart + 120s);

@@ -68,12 +68,12 @@ class Overlap {
   }
 
   void on_event(const world::Event& event) {
-    if (event.phase == world::Phase::call) called_at_.try_emplace(event.round, event.at);
-    if (event.phase == world::Phase::lost) ++lost_;
-    if (event.phase != world::Phase::commit) return;
+    if (event.phase() == world::Phase::call) called_at_.try_emplace(event.round, event.at);
+    if (event.phase() == world::Phase::lost) ++lost_;
+    const auto* commit = event.as<event::Commit>();
+    if (commit == nullptr) return;
     committed_at_[event.round] = event.at;
-    for (const auto& [name, value] : event.numbers)
-      if (name == "members") fewest_members_ = std::min(fewest_members_, value);
+    fewest_members_ = std::min(fewest_members_, commit->members);
   }
 
   double bytes_per_s_;
@@ -82,7 +82,7 @@ class Overlap {
   World world_;
   std::map<Round, Instant> called_at_, committed_at_;
   int lost_ = 0;
-  double fewest_members_ = 3;
+  std::uint64_t fewest_members_ = 3;
 };
 
 TEST(OverlapStory, keeps_peers_whose_updates_outlast_the_averaging) {
@@ -120,8 +120,8 @@ TEST(OverlapStory, a_peer_that_stood_still_at_the_call_catches_up) {
   std::map<PeerId, Round> reached;
   PeerId stopped{};
   world.watch([&](PeerId peer, const world::Event& event) {
-    if (event.phase == world::Phase::commit) reached[peer] = event.round;
-    if (event.phase != world::Phase::call || event.round != 10 || stopped != PeerId{}) return;
+    if (event.phase() == world::Phase::commit) reached[peer] = event.round;
+    if (event.phase() != world::Phase::call || event.round != 10 || stopped != PeerId{}) return;
     stopped = peer;
     world.scheduler().after(Duration{}, [&] {
       world.referee().struck({FaultKind::stop, {stopped}, world.now()});

@@ -37,12 +37,13 @@ class ReturnStory {
  private:
   void on_event(PeerId peer, const world::Event& event) {
     if (peer != returner()) return;
-    anew_ = anew_ || event.cause == world::Cause::anew;
-    if (!gone_ && event.phase == world::Phase::commit && event.round == 3) {
+    const auto* restored = event.as<event::Restore>();
+    anew_ = anew_ || (restored && restored->cause == event::Cause::anew);
+    if (!gone_ && event.phase() == world::Phase::commit && event.round == 3) {
       gone_ = true;
       world_.scheduler().after({}, [this] { world_.kill(returner(), Death::clean); });
       world_.scheduler().after(500ms, [this] { world_.relaunch(returner()); });
-    } else if (gone_ && !round_ && event.phase == last_) {
+    } else if (gone_ && !round_ && event.phase() == last_) {
       round_ = event.round;
       for (const PeerId other : {peers_[1], peers_[2]})
         world_.scheduler().after(later_, [this, other] { world_.kill(other, Death::clean); });
@@ -95,8 +96,8 @@ TEST(ReturnStory, goes_on_from_the_newest_checkpoint_whichever_disk_holds_it) {
   const PeerId founder = peers.front();
   std::map<PeerId, Round> resumed;
   world.watch([&](PeerId peer, const world::Event& event) {
-    if (event.phase == world::Phase::restore && event.cause == world::Cause::checkpoint)
-      resumed[peer] = event.round;
+    const auto* restored = event.as<event::Restore>();
+    if (restored && restored->cause == event::Cause::checkpoint) resumed[peer] = event.round;
   });
   world.run_until(world.now() + 4s);
   const Round early = world.view(founder).round;

@@ -163,13 +163,13 @@ class ScenarioRun {
     if (injector_.calm()) return;
     const Round calm_rounds = scenario_.times.calm_rounds;
     const bool is_late = calm_rounds > 0 && event.round + calm_rounds >= options_.run.rounds;
-    if (event.phase == world::Phase::commit && is_late) {
+    if (event.phase() == world::Phase::commit && is_late) {
       world_.scheduler().after(Duration{}, [this] { become_calm(); });
     }
     // Watchers must not act: whatever follows is a later call of the scheduler.
     for (std::size_t i = 0; i < armed_.size();) {
       const Fault& fault = armed_[i];
-      if (fault.cue && fault.cue->phase == event.phase && fault.cue->round == event.round) {
+      if (fault.cue && fault.cue->phase == event.phase() && fault.cue->round == event.round) {
         strike_after(fault, author);
         armed_.erase(armed_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {

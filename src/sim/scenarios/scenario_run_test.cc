@@ -72,7 +72,7 @@ TEST(ScenarioRun, tells_what_was_drawn_and_how_often_each_fault_had_an_effect) {
 TEST(ScenarioRun, passes_on_the_event_logs_of_all_peers) {
   std::map<PeerId, int> commits;
   const Watching watching{.on_event = [&](PeerId peer, const world::Event& event) {
-    commits[peer] += event.phase == world::Phase::commit ? 1 : 0;
+    commits[peer] += event.phase() == world::Phase::commit ? 1 : 0;
   }};
   const SimReport report = run_scenario(with({}), 3, watching);
   EXPECT_EQ(commits.size(), 8U);
@@ -86,8 +86,8 @@ TEST(ScenarioRun, no_peer_takes_the_state_that_it_has_again_and_again) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     std::map<std::pair<PeerId, Round>, std::vector<Instant>> taken;
     const Watching watching{.on_event = [&](PeerId peer, const world::Event& event) {
-      if (event.phase == world::Phase::restore && !event.digest.empty())
-        taken[{peer, event.round}].push_back(event.at);
+      const auto* restored = event.as<event::Restore>();
+      if (restored && !restored->digest.empty()) taken[{peer, event.round}].push_back(event.at);
     }};
     (void)run_scenario(scenario, seed, watching);
     for (const auto& [what, times] : taken) {

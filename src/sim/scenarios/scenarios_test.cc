@@ -115,8 +115,8 @@ TEST(Anchors, lead_most_rounds_in_a_crowd_that_comes_and_goes) {
     Watching watching;
     watching.on_event = [&](PeerId peer, const world::Event& event) {
       const bool is_anchor = peer.value % 10000 < 2;
-      if (event.phase == world::Phase::commit && is_anchor) anchored.insert(event.round);
-      if (event.phase == world::Phase::lead && !is_anchor) led_by_others.insert(event.round);
+      if (event.phase() == world::Phase::commit && is_anchor) anchored.insert(event.round);
+      if (event.phase() == world::Phase::lead && !is_anchor) led_by_others.insert(event.round);
     };
     (void)run_scenario(scenario, seed, watching);
     for (const Round round : anchored) ++(led_by_others.contains(round) ? others : anchors);

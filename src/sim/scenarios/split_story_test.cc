@@ -19,7 +19,7 @@ class SplitStory {
       : world_(small_world(
             {{"wide", 3, 60, 100 * kMbit, 100 * kMbit}, {"thin", 1, 400, 2 * kMbit, 2 * kMbit}}, 400)) {
     world_.watch([this](PeerId peer, const world::Event& event) {
-      if (event.phase == world::Phase::restore) restored_.insert(peer);
+      if (event.phase() == world::Phase::restore) restored_.insert(peer);
     });
     for (int i = 0; i < 3; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
     peers_.push_back(world_.add_peer({1, 400, {2 * kMbit, 2 * kMbit}}));

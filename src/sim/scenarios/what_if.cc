@@ -188,12 +188,11 @@ class Course {
   void on_event(PeerId peer, const world::Event& event) {
     // The first event of a peer comes before add_peer returns.
     const auto found = by_peer_.find(peer);
-    if (event.phase == world::Phase::accumulate && found != by_peer_.end() && !found->second->ready)
+    if (event.phase() == world::Phase::accumulate && found != by_peer_.end() && !found->second->ready)
       found->second->ready = world_.now();
-    if (event.phase != world::Phase::commit) return;
-    for (const auto& [name, value] : event.numbers) {
-      if (name == "comm_s") averaging_s_ += value;
-    }
+    const auto* commit = event.as<event::Commit>();
+    if (commit == nullptr) return;
+    averaging_s_ += commit->comm_s.value_or(0);
     if (event.round <= newest_) return;
     newest_ = event.round;
     if (told_) told_(to_seconds(world_.now() - Scheduler::kStart) / to_seconds(what_.length));

@@ -432,9 +432,9 @@ Survivor World::survivor(const Node& seen) const {
 
 void World::on_event(PeerId peer, const world::Event& event) {
   Node& writer = node(peer);
-  if (is_stage(event.phase)) writer.phase = event.phase;
-  if (is_progress(event.phase)) progressed(peer);
-  if (event.phase == world::Phase::traffic) {
+  if (is_stage(event.phase())) writer.phase = event.phase();
+  if (is_progress(event.phase())) progressed(peer);
+  if (event.phase() == world::Phase::traffic) {
     std::map<std::string, std::uint64_t> given;
     for (const auto& other : nodes_) {
       if (other.get() == &writer) continue;

@@ -55,15 +55,15 @@ Core::Core(const Doors& doors, SessionOptions of_session, std::unique_ptr<Learne
       swarm(swarm_options(options, facts, worker), clock.now()),
       departure(calls.ends) {}
 
-void Core::refuse(world::Cause cause, std::optional<PeerId> peer, std::string why) {
-  events.emit(
-      {.phase = world::Phase::refuse, .round = round, .peer = peer, .why = std::move(why), .cause = cause});
+void Core::refuse(event::Cause cause, std::optional<PeerId> peer, std::string why) {
+  events.emit({.round = round, .peer = peer, .why = std::move(why), .fact = event::Refuse{.cause = cause}});
 }
 
-std::vector<std::pair<std::string, std::string>> texts_of_record(const wire::Record& record, bool begins) {
-  std::vector<std::pair<std::string, std::string>> texts = {{"record", to_string(digest_of(record))}};
-  if (begins) texts.emplace_back("parent", to_string(record.parent));
-  return texts;
+event::Line told(const wire::Bandwidth& bandwidth) {
+  event::Line line;
+  if (bandwidth.up_bytes_per_s > 0) line.up_mbit_s = bandwidth.up_bytes_per_s * 8e-6;
+  if (bandwidth.down_bytes_per_s > 0) line.down_mbit_s = bandwidth.down_bytes_per_s * 8e-6;
+  return line;
 }
 
 }  // namespace tw::train

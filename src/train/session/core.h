@@ -38,7 +38,7 @@ struct Core {
   /// The vector as rounds average it.
   const average::Fragments& fragments() const { return worker.size().fragments; }
 
-  void refuse(world::Cause cause, std::optional<PeerId> peer, std::string why);
+  void refuse(event::Cause cause, std::optional<PeerId> peer, std::string why);
 
   CountedTime clock;
   CountedNetwork network;
@@ -55,7 +55,7 @@ struct Core {
   Round round = 0;      ///< under way here; 0: none
 };
 
-/// For the log: after which record a peer has its state. begins: a history begins anew with it.
-std::vector<std::pair<std::string, std::string>> texts_of_record(const wire::Record& record, bool begins);
+/// For the log: the bandwidth of this peer, where it is known.
+event::Line told(const wire::Bandwidth& bandwidth);
 
 }  // namespace tw::train

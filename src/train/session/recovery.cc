@@ -57,7 +57,7 @@ void Recovery::resume(sync::StateImage checkpoint) {
   TW_CHECK(core_.swarm.peer_state() == wire::PeerState::fresh);
   returning_.resume();
   replica_.resume(core_.clock.now());
-  restore(std::move(checkpoint), world::Cause::checkpoint, {});
+  restore(std::move(checkpoint), {.cause = event::Cause::checkpoint});
 }
 
 void Recovery::catch_up(bool differs) {
@@ -87,15 +87,15 @@ bool Recovery::computes_other_bits() {
 
 bool Recovery::go_on_catching_up() {
   for (const sync::BadSource& refusal : replica_.take_refusals()) {
-    core_.refuse(world::Cause::message, refusal.peer, refusal.why);
+    core_.refuse(event::Cause::message, refusal.peer, refusal.why);
   }
   if (!replica_.is_catching_up()) return false;
   settle_when_ready();  // a late update (Worker::move_on) may have ended since
   const Instant now = core_.clock.now();
   sync::Replica::Next next = replica_.next(now, others());
   if (auto* taken = std::get_if<sync::Replica::TakeState>(&next)) {
-    restore(std::move(taken->image), world::Cause::none,
-            {{"offer_s", to_seconds(taken->offer)}, {"transfer_s", to_seconds(taken->transfer)}});
+    restore(std::move(taken->image),
+            {.offer_s = to_seconds(taken->offer), .transfer_s = to_seconds(taken->transfer)});
   } else if (auto* missed = std::get_if<sync::Replica::TakeMean>(&next)) {
     replay(std::move(missed->mean));
   } else if (std::holds_alternative<sync::Replica::GoOn>(next)) {
@@ -109,31 +109,31 @@ bool Recovery::go_on_catching_up() {
   return false;
 }
 
-// from: none, other peers.
-void Recovery::restore(sync::StateImage image, world::Cause from, Numbers parts) {
+void Recovery::restore(sync::StateImage image, const event::Restore& from) {
   const auto shared =
       std::make_shared<const sync::StateImage>(std::move(image));  // owners: the job, and its `done`
-  core_.worker.restore(shared, [this, shared, from,
-                                parts = std::move(parts)](const Result<Digest>& parameters) {
+  core_.worker.restore(shared, [this, shared, from](const Result<Digest>& parameters) {
+    const Round round = shared->record.round;
     if (!parameters.ok()) {
-      core_.events.emit(
-          {.phase = world::Phase::refuse, .round = shared->record.round, .why = parameters.error().message});
+      core_.events.emit({.round = round, .why = parameters.error().message, .fact = event::Refuse{}});
       if (core_.departure.ended()) return;
       if (returning_.stage() == ReturnWait::Stage::resuming)
         return core_.departure.fail(parameters.error().message);
       return replica_.take_again(core_.clock.now(), others());
     }
-    world::Event event{core_.clock.now(), world::Phase::restore, shared->record.round};
-    event.why = from == world::Cause::checkpoint ? "from checkpoint" : "from other peers";
-    event.cause = from;
-    event.digest = to_string(parameters.value());
-    event.numbers = {{"bytes", static_cast<double>(shared->bytes())},
-                     {"took_s", to_seconds(core_.clock.now() - replica_.since())}};
-    event.numbers.insert(event.numbers.end(), parts.begin(), parts.end());
-    event.texts = texts_of_record(shared->record, from == world::Cause::checkpoint);
-    core_.events.emit(event);
+    const bool from_checkpoint = from.cause == event::Cause::checkpoint;
+    event::Restore restored = from;
+    restored.digest = to_string(parameters.value());
+    restored.record = to_string(digest_of(shared->record));
+    if (from_checkpoint) restored.parent = to_string(shared->record.parent);
+    restored.bytes = shared->bytes();
+    restored.took_s = to_seconds(core_.clock.now() - replica_.since());
+    core_.events.emit({.at = core_.clock.now(),
+                       .round = round,
+                       .why = from_checkpoint ? "from checkpoint" : "from other peers",
+                       .fact = std::move(restored)});
     if (core_.observer != nullptr) core_.observer->on_applied(shared->record, parameters.value(), true);
-    if (from == world::Cause::none) checkpoints_.took_state(shared->record);
+    if (!from_checkpoint) checkpoints_.took_state(shared->record);
     go_on_from({shared->record, parameters.value()});
   });
 }
@@ -144,13 +144,13 @@ void Recovery::replay(sync::FetchedMean mean) {
       [this, record = mean.record](const Result<Digest>& parameters) {
         if (!parameters.ok()) {
           core_.events.emit(
-              {.phase = world::Phase::refuse, .round = record.round, .why = parameters.error().message});
+              {.round = record.round, .why = parameters.error().message, .fact = event::Refuse{}});
           return replica_.take_again(core_.clock.now(), others());
         }
-        world::Event event{core_.clock.now(), world::Phase::apply, record.round};
-        event.digest = to_string(parameters.value());
-        event.texts = texts_of_record(record, false);
-        core_.events.emit(event);
+        core_.events.emit({.at = core_.clock.now(),
+                           .round = record.round,
+                           .fact = event::Apply{.digest = to_string(parameters.value()),
+                                                .record = to_string(digest_of(record))}});
         if (core_.observer != nullptr) core_.observer->on_applied(record, parameters.value(), false);
         go_on_from({record, parameters.value()});
       });
@@ -183,13 +183,14 @@ void Recovery::begin_anew() {
   core_.worker.forget_sums(replica_.tip()->record.round);
   const wire::Record record = swarm::begun_anew(replica_.tip()->record, {core_.self()});
   const sync::Replica::Tip anew{record, core_.worker.settle(record)};
-  world::Event event{core_.clock.now(), world::Phase::restore, anew.record.round};
-  event.why = "from its own state: no member of the run was reached for " +
-              std::to_string(static_cast<int>(to_seconds(core_.options.run.patience))) + " s";
-  event.cause = world::Cause::anew;
-  event.digest = to_string(anew.parameters);
-  event.texts = texts_of_record(anew.record, true);
-  core_.events.emit(event);
+  core_.events.emit({.at = core_.clock.now(),
+                     .round = anew.record.round,
+                     .why = "from its own state: no member of the run was reached for " +
+                            std::to_string(static_cast<int>(to_seconds(core_.options.run.patience))) + " s",
+                     .fact = event::Restore{.digest = to_string(anew.parameters),
+                                            .cause = event::Cause::anew,
+                                            .record = to_string(digest_of(anew.record)),
+                                            .parent = to_string(anew.record.parent)}});
   if (core_.observer != nullptr) core_.observer->on_applied(anew.record, anew.parameters, true);
   go_on_from(anew);
 }

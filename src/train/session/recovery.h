@@ -70,10 +70,8 @@ class Recovery {
   void let_chunks_go(Instant lines_are_free_at);
 
  private:
-  using Numbers = std::vector<std::pair<std::string, double>>;
-
   sync::Replica::Others others() const;
-  void restore(sync::StateImage image, world::Cause from, Numbers parts);
+  void restore(sync::StateImage image, const event::Restore& from);
   void replay(sync::FetchedMean mean);
   void go_on_from(const sync::Replica::Tip& tip);
 

@@ -10,44 +10,40 @@
 #include "base/check.h"
 #include "swarm/leases/batch.h"
 #include "wire/frame.h"
-#include "world/event_table.h"
 
 namespace tw::train {
 namespace {
 
-using world::Phase;
 using namespace std::chrono_literals;
 
 /// After this many ballots that count on a contribution beyond the norm cap, the round has too few other
 /// ones.
 constexpr std::size_t kMostBallotsBeyondCap = 3;
 
-/// Which samples of the run the mean has, by contributor, and the record that comes before.
-std::vector<std::pair<std::string, std::string>> samples_in(const wire::Record& record,
-                                                            const RunOptions& run) {
+/// Which samples of the run the mean has, by contributor.
+event::TextsOf samples_in(const wire::Record& record, const RunOptions& run) {
   const swarm::TargetBatch lease = run.target_batch();
   std::map<PeerId, RangeSet> samples;
   for (const wire::Contribution& c : record.contributors)
     if (c.samples > 0) samples[c.peer].add(samples_of(record, c.microbatches, lease));
-  std::vector<std::pair<std::string, std::string>> texts = {{"parent", to_string(record.parent)}};
-  for (const auto& [peer, of_peer] : samples)
-    texts.emplace_back(fmt::format("{}{}", world::kSamplesOf, peer.value), to_string(of_peer));
+  event::TextsOf texts;
+  for (const auto& [peer, of_peer] : samples) texts.emplace_back(peer, to_string(of_peer));
   return texts;
 }
 
-void add_choice(const wire::Record& record, std::vector<std::pair<std::string, double>>& numbers) {
-  if (!record.batch) return;
-  numbers.insert(numbers.end(), {{"batch", static_cast<double>(record.batch->samples)},
-                                 {"next_batch", static_cast<double>(record.batch->next)},
-                                 {"averaging_s", record.batch->averaging_s},
-                                 {"samples_per_s", record.batch->samples_per_s},
-                                 {"at_once", static_cast<double>(record.batch->at_once)}});
+event::Batch choice_in(const wire::Record& record) {
+  if (!record.batch) return {};
+  return {.batch = record.batch->samples,
+          .next_batch = record.batch->next,
+          .averaging_s = record.batch->averaging_s,
+          .samples_per_s = record.batch->samples_per_s,
+          .at_once = record.batch->at_once};
 }
 
-double samples_of_peer(const wire::Record& record, PeerId peer) {
-  double samples = 0;
+std::uint64_t samples_of_peer(const wire::Record& record, PeerId peer) {
+  std::uint64_t samples = 0;
   for (const wire::Contribution& c : record.contributors)
-    if (c.peer == peer) samples += static_cast<double>(c.samples);
+    if (c.peer == peer) samples += c.samples;
   return samples;
 }
 
@@ -86,7 +82,7 @@ std::optional<std::vector<average::Averager::Refused>> Rounds::open() {
   began_at_ = core_.clock.now();
   if (core_.worker.done().since != Instant{}) began_at_ = core_.worker.done().since;
   if (replica.tip() && !is_updating(core_.worker))
-    core_.events.emit({.phase = Phase::accumulate, .round = step_.round});
+    core_.events.emit({.round = step_.round, .fact = event::Accumulate{}});
   std::vector<average::Averager::Refused> refused = averager_.open(core_.clock.now(), step_);
   report_probe();
   return refused;
@@ -115,7 +111,7 @@ bool Rounds::on_message(PeerId from, const wire::Message& message,
     report_probe();
   } else if (const auto* segment = std::get_if<wire::EntrustedSum>(&message)) {
     const Status taken = averager_.custody().on_segment(from, *segment);
-    if (!taken.ok()) core_.refuse(world::Cause::message, from, taken.error().message);
+    if (!taken.ok()) core_.refuse(event::Cause::message, from, taken.error().message);
   } else if (const auto* entrust = std::get_if<wire::Entrust>(&message)) {
     averager_.custody().on_entrust(from, *entrust);
   } else if (const auto* bandwidth_report = std::get_if<wire::BandwidthReport>(&message)) {
@@ -153,12 +149,10 @@ void Rounds::tick() {
 void Rounds::report_traffic(bool at_once) {
   const Instant now = core_.clock.now();
   if (core_.stores) core_.network.asked(core_.stores());
-  auto event = at_once ? core_.network.rest(now, step_.round) : core_.network.due(now, step_.round);
-  if (!event) return;
-  const wire::Bandwidth line = averager_.bandwidth();
-  if (line.up_bytes_per_s > 0) event->numbers.emplace_back("up_mbit_s", line.up_bytes_per_s * 8e-6);
-  if (line.down_bytes_per_s > 0) event->numbers.emplace_back("down_mbit_s", line.down_bytes_per_s * 8e-6);
-  core_.events.emit(*event);
+  auto traffic = at_once ? core_.network.rest(now) : core_.network.due(now);
+  if (!traffic) return;
+  traffic->line = told(averager_.bandwidth());
+  core_.events.emit({.at = now, .round = step_.round, .fact = std::move(*traffic)});
 }
 
 // ---- work
@@ -166,10 +160,7 @@ void Rounds::report_traffic(bool at_once) {
 // Once more after a hand-over that came to nothing: readers count each sample once.
 void Rounds::report_skipped(Round round) {
   for (const data::MissingSample& skipped : core_.worker.done().skipped)
-    core_.events.emit({.phase = Phase::skip,
-                       .round = round,
-                       .why = skipped.why,
-                       .numbers = {{"sample", static_cast<double>(skipped.sample)}}});
+    core_.events.emit({.round = round, .why = skipped.why, .fact = event::Skip{.sample = skipped.sample}});
 }
 
 bool Rounds::start_work() {
@@ -199,10 +190,9 @@ bool Rounds::collect_ahead() {
 // has one.
 void Rounds::cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing) {
   if (core_.worker.done_of(item.round).missing == 1)
-    core_.events.emit({.phase = Phase::reissue,
-                       .round = item.round,
+    core_.events.emit({.round = item.round,
                        .why = "gives a sample to another peer: " + missing.why,
-                       .cause = world::Cause::sample});
+                       .fact = event::Reissue{.cause = event::Cause::sample}});
   core_.swarm.give_back(core_.clock.now(), item,
                         swarm::FailedSample{missing.sample, missing.why, missing.skippable});
 }
@@ -293,15 +283,14 @@ void Rounds::act(const swarm::Reduce& reduce) {
   const Instant now = core_.clock.now();
   averager_.custody().call_off();
   if (!averager_.adopt(now, reduce.plan, began_at_)) return;
-  std::vector<std::pair<std::string, double>> numbers = {
-      {"calc_s", to_seconds(now - began_at_)},
-      {"members", static_cast<double>(reduce.plan->participants.size())},
-      {"contributions", static_cast<double>(reduce.plan->draft.contributors.size())},
-      {"ballot", reduce.plan->ballot},
-      {"version", reduce.plan->version}};
+  event::Call call{.calc_s = to_seconds(now - began_at_),
+                   .members = reduce.plan->participants.size(),
+                   .contributions = reduce.plan->draft.contributors.size(),
+                   .ballot = reduce.plan->ballot,
+                   .version = reduce.plan->version};
   if (const double bound_s = core_.swarm.leading().least_reduce_s(*reduce.plan); bound_s > 0)
-    numbers.emplace_back("bound_s", bound_s);
-  core_.events.emit({.phase = Phase::call, .round = step_.round, .numbers = std::move(numbers)});
+    call.bound_s = bound_s;
+  core_.events.emit({.round = step_.round, .fact = std::move(call)});
   contribute_what_is_done();
 }
 
@@ -313,10 +302,9 @@ void Rounds::begin_to_probe() {
 void Rounds::report_probe() {
   const std::optional<wire::Bandwidth> line = averager_.take_probed();
   if (!line) return;
-  core_.events.emit({.phase = Phase::probe,
-                     .round = step_.round,
-                     .numbers = {{"up_mbit_s", line->up_bytes_per_s * 8e-6},
-                                 {"down_mbit_s", line->down_bytes_per_s * 8e-6}}});
+  core_.events.emit({.round = step_.round,
+                     .fact = event::Probe{.line = {.up_mbit_s = line->up_bytes_per_s * 8e-6,
+                                                   .down_mbit_s = line->down_bytes_per_s * 8e-6}}});
 }
 
 bool Rounds::report_averaging() {
@@ -329,11 +317,10 @@ bool Rounds::report_averaging() {
   const Instant now = core_.clock.now();
   const average::Averager::News news = averager_.take_news(step_);
   const double since_call_s = to_seconds(now - averager_.called_at(step_));
-  const auto report = [&](Phase phase) {
-    core_.events.emit({.phase = phase, .round = step_.round, .numbers = {{"since_call_s", since_call_s}}});
-  };
-  if (news.scattered) report(Phase::scatter);
-  if (news.gathered) report(Phase::gather);
+  if (news.scattered)
+    core_.events.emit({.round = step_.round, .fact = event::Scatter{.since_call_s = since_call_s}});
+  if (news.gathered)
+    core_.events.emit({.round = step_.round, .fact = event::Gather{.since_call_s = since_call_s}});
   if (news.mean) core_.swarm.completed(now, *news.mean);
   return news.scattered || news.gathered || news.mean || !all_unfit.empty();
 }
@@ -350,7 +337,7 @@ void Rounds::own_contribution_is_unfit(const average::Unfit& unfit) {
       step_.round, unfit.norm, core_.options.run.norm_cap);
   if (averager_.ballots_beyond_cap(step_) < kMostBallotsBeyondCap) {
     return core_.events.emit(
-        {.phase = Phase::refuse, .round = step_.round, .why = what + ": the round goes on without it"});
+        {.round = step_.round, .why = what + ": the round goes on without it", .fact = event::Refuse{}});
   }
   core_.departure.fail(
       what +
@@ -411,7 +398,6 @@ Duration Rounds::computed_since(Instant since) const {
 
 void Rounds::report_commit(const wire::Record& record) {
   const Instant now = core_.clock.now();
-  const double own = samples_of_peer(record, core_.options.self);
   // The call comes while the last microbatches are under way: until they are done it is calculation.
   const Instant called_at = averager_.called_at(step_);
   const Instant averaging_since =
@@ -419,41 +405,38 @@ void Rounds::report_commit(const wire::Record& record) {
   // With overlap, the call may have to wait for the averaging of the round before.
   const bool overlaps = core_.options.run.overlaps();
   const Instant worked_until = overlaps ? std::max(began_at_, core_.worker.done().until) : averaging_since;
-  std::vector<std::pair<std::string, double>> numbers = {
-      {"samples", own},
-      {"samples_total", static_cast<double>(record.samples_total())},
-      {"majority_samples", static_cast<double>(record.majority_samples)},
-      {"carried", static_cast<double>((overlaps ? record.left : record.carried).count())},
-      {"members", static_cast<double>(record.members.size())},
-      {"calc_s", to_seconds(worked_until - began_at_)},
-      {"comm_s", to_seconds(now - averaging_since)}};
-  if (overlaps) numbers.emplace_back("hidden_s", to_seconds(computed_since(averaging_since)));
-  if (record.last) numbers.emplace_back("last", 1);
-  add_choice(record, numbers);
-  if (const Worker::Done& done = core_.worker.done(); done.loss_samples > 0)
-    numbers.emplace_back("loss", done.loss_sum / static_cast<double>(done.loss_samples));
-  world::Event event{now, Phase::commit, record.round};
-  if (record.minority) {
-    event.why = "without a majority";
-    event.cause = world::Cause::minority;
-  }
-  event.numbers = std::move(numbers);
-  event.digest = to_string(digest_of(record));
+  event::Commit commit{.digest = to_string(digest_of(record)),
+                       .parent = to_string(record.parent),
+                       .samples_of = samples_in(record, core_.options.run),
+                       .samples = samples_of_peer(record, core_.options.self),
+                       .samples_total = record.samples_total(),
+                       .majority_samples = record.majority_samples,
+                       .carried = (overlaps ? record.left : record.carried).count(),
+                       .members = record.members.size(),
+                       .calc_s = to_seconds(worked_until - began_at_),
+                       .comm_s = to_seconds(now - averaging_since),
+                       .last = record.last,
+                       .batch = choice_in(record)};
+  if (record.minority) commit.cause = event::Cause::minority;
   for (const wire::Contribution& c : record.contributors) {
-    if (c.samples > 0 && std::ranges::find(event.peers, c.peer) == event.peers.end())
-      event.peers.push_back(c.peer);
+    if (c.samples > 0 && std::ranges::find(commit.peers, c.peer) == commit.peers.end())
+      commit.peers.push_back(c.peer);
   }
-  event.texts = samples_in(record, core_.options.run);
-  core_.events.emit(event);
+  if (overlaps) commit.hidden_s = to_seconds(computed_since(averaging_since));
+  if (const Worker::Done& done = core_.worker.done(); done.loss_samples > 0)
+    commit.loss = done.loss_sum / static_cast<double>(done.loss_samples);
+  core_.events.emit({.at = now,
+                     .round = record.round,
+                     .why = record.minority ? "without a majority" : "",
+                     .fact = std::move(commit)});
 }
 
 void Rounds::on_update(const wire::Record& record, const Digest& parameters, Duration took) {
   recovery_.replica().applied(record.round, parameters);
-  world::Event event{core_.clock.now(), Phase::apply, record.round};
-  event.numbers = {{"took_s", to_seconds(took)}};
-  event.digest = to_string(parameters);
-  event.texts = texts_of_record(record, false);
-  core_.events.emit(event);
+  core_.events.emit({.round = record.round,
+                     .fact = event::Apply{.digest = to_string(parameters),
+                                          .record = to_string(digest_of(record)),
+                                          .took_s = to_seconds(took)}});
   if (core_.observer != nullptr) core_.observer->on_applied(record, parameters, false);
   report_presence();  // first, so that what it reports asks for work
   core_.swarm.applied(core_.clock.now(), record.round, parameters);
@@ -461,7 +444,7 @@ void Rounds::on_update(const wire::Record& record, const Digest& parameters, Dur
   if (record.last && !core_.departure.ended()) core_.departure.stand_at(true);
   if (step_.round == record.round + 1) {
     if (core_.worker.done().since == Instant{}) began_at_ = core_.clock.now();
-    core_.events.emit({.phase = Phase::accumulate, .round = step_.round});
+    core_.events.emit({.round = step_.round, .fact = event::Accumulate{}});
   }
   recovery_.settle_when_ready();
 }

@@ -18,32 +18,31 @@ void Saving::after_round(const wire::Record& record) {
   if (first && checkpoints_.is_due(record) && core_.swarm.view().anchors().empty() &&
       checkpoints_.asks_for_anchor())
     core_.events.emit(
-        {.phase = world::Phase::copy,
-         .round = record.round,
+        {.round = record.round,
          .why = "checkpoint.to is set, but no peer is an anchor (tw run --role anchor): nothing is copied",
-         .cause = world::Cause::failed});
+         .fact = event::Copy{.cause = event::Cause::failed}});
   copy(false);
   if (checkpoints_.is_due(record)) save(record);
+}
+
+template <class Kind>
+void Saving::report(const wire::Record& record, const Status& saved, Duration took) {
+  core_.events.emit({.round = record.round,
+                     .why = saved.ok() ? "" : saved.error().message,
+                     .fact = Kind{.digest = saved.ok() ? to_string(digest_of(record)) : "",
+                                  .cause = saved.ok() ? event::Cause::none : event::Cause::failed,
+                                  .took_s = to_seconds(took)}});
 }
 
 void Saving::save(const wire::Record& record) {
   if (record.last) core_.departure.begin_last_job();
   core_.worker.freeze(record, [this, record](const Learner::Image& image) {
     checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
-      report(world::Phase::checkpoint, record, saved, took);
+      report<event::Checkpoint>(record, saved, took);
       copy(record.last);
       if (record.last) core_.departure.finish_last_job();
     });
   });
-}
-
-void Saving::report(world::Phase phase, const wire::Record& record, const Status& saved, Duration took) {
-  core_.events.emit({.phase = phase,
-                     .round = record.round,
-                     .why = saved.ok() ? "" : saved.error().message,
-                     .numbers = {{"took_s", to_seconds(took)}},
-                     .digest = saved.ok() ? to_string(digest_of(record)) : "",
-                     .cause = saved.ok() ? world::Cause::none : world::Cause::failed});
 }
 
 /// awaited: the run ends with it.
@@ -52,9 +51,9 @@ void Saving::copy(bool awaited) {
   if (awaited) core_.departure.begin_last_job();
   checkpoints_.copy(core_.facts.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
     if (!copied.ok()) {
-      report(world::Phase::copy, {.round = core_.round}, copied.error(), took);
+      report<event::Copy>({.round = core_.round}, copied.error(), took);
     } else if (copied.value()) {
-      report(world::Phase::copy, *copied.value(), Unit{}, took);
+      report<event::Copy>(*copied.value(), Unit{}, took);
     }
     if (awaited) core_.departure.finish_last_job();
   });
@@ -78,7 +77,7 @@ bool Saving::saves_before_it_leaves(const std::string& why) {
   if (!is_last_to_leave() || !checkpoints_.lacks(*head)) return false;
   core_.worker.freeze(*head, [this, record = *head, why](const Learner::Image& image) {
     checkpoints_.save(image, [this, record, why](const Status& saved, Duration took) {
-      report(world::Phase::checkpoint, record, saved, took);
+      report<event::Checkpoint>(record, saved, took);
       core_.departure.end(why);
     });
   });

@@ -29,7 +29,8 @@ class Saving {
  private:
   void save(const wire::Record& record);
   void copy(bool awaited);
-  void report(world::Phase phase, const wire::Record& record, const Status& saved, Duration took);
+  template <class Kind>  // event::Checkpoint or event::Copy
+  void report(const wire::Record& record, const Status& saved, Duration took);
   bool is_last_to_leave() const;
 
   Core& core_;

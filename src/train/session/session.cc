@@ -55,13 +55,11 @@ Result<std::string> Session::start() {
 }
 
 void Session::report_start() {
-  world::Event started{.phase = world::Phase::start};
-  started.digest = to_string(core_.facts.digest());
-  started.numbers = {{"last_round", static_cast<double>(core_.options.run.rounds)}};
-  if (core_.options.anchor) started.numbers.emplace_back("anchor", 1);
-  started.texts.emplace_back("address", core_.address);
-  if (!core_.options.site.empty()) started.texts.emplace_back("site", core_.options.site);
-  core_.events.emit(started);
+  core_.events.emit({.fact = event::Start{.digest = to_string(core_.facts.digest()),
+                                          .address = core_.address,
+                                          .site = core_.options.site,
+                                          .last_round = core_.options.run.rounds,
+                                          .anchor = core_.options.anchor}});
 }
 
 // ---- network
@@ -102,14 +100,14 @@ bool Session::is_member(PeerId peer) const {
 
 // On a new link everything is sent again, so a peer whose messages are valid by then can go on.
 void Session::hang_up_on(PeerId from, const std::string& nonsense) {
-  core_.refuse(world::Cause::message, from, nonsense);
+  core_.refuse(event::Cause::message, from, nonsense);
   core_.network.close(from);
   link_is_gone(from, "sent what cannot be read: " + nonsense);
 }
 
 void Session::refuse(const average::Averager::Refused& refused) {
   if (refused.nonsense) return hang_up_on(refused.from, refused.why);
-  core_.refuse(world::Cause::message, refused.from, refused.why);
+  core_.refuse(event::Cause::message, refused.from, refused.why);
 }
 
 void Session::on_message(PeerId from, Frame frame) {
@@ -253,7 +251,7 @@ void Session::act(const swarm::Reduce& reduce) {
 }
 
 void Session::act(const swarm::CatchUp& catch_up) {
-  core_.events.emit({.phase = world::Phase::restore, .round = core_.round, .why = catch_up.why});
+  core_.events.emit({.round = core_.round, .why = catch_up.why, .fact = event::Restore{}});
   if (catch_up.differs && recovery_.computes_other_bits()) return;
   rounds_.abandon();
   recovery_.catch_up(catch_up.differs);

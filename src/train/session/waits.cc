@@ -82,15 +82,14 @@ std::optional<world::Event> Waits::watch(Instant now, Round round, const swarm::
   if (told_after_ != Duration{} && waited < told_after_ + std::max(kNameWaitAfter, told_after_ / 2))
     return std::nullopt;
   told_after_ = waited;
-  world::Event event{now, world::Phase::wait, round};
+  world::Event event{.at = now, .round = round, .why = text_of(wait)};
   if (!wait.peers.empty()) event.peer = wait.peers.front();
-  event.peers = wait.peers;
-  event.why = text_of(wait);
-  event.numbers = {{"seconds", to_seconds(waited)}};
+  event::Wait told{.peers = wait.peers, .seconds = to_seconds(waited)};
   if (wait.total > 0) {
-    event.numbers.emplace_back("done", static_cast<double>(wait.done));
-    event.numbers.emplace_back("total", static_cast<double>(wait.total));
+    told.done = wait.done;
+    told.total = wait.total;
   }
+  event.fact = std::move(told);
   return event;
 }
 

@@ -41,8 +41,10 @@ TEST_F(Telling, names_the_peer_and_the_numbers_of_an_event) {
   ASSERT_TRUE(event);
   EXPECT_EQ(event->peer, PeerId{2});
   EXPECT_EQ(event->why, "waiting for peer 2: segments to be averaged: 3 of 8 are here");
-  EXPECT_EQ(event->numbers,
-            (std::vector<std::pair<std::string, double>>{{"seconds", 5}, {"done", 3}, {"total", 8}}));
+  const event::Wait& wait = *event->as<event::Wait>();
+  EXPECT_EQ(wait.seconds, 5.0);
+  EXPECT_EQ(wait.done, 3U);
+  EXPECT_EQ(wait.total, 8U);
 }
 
 TEST_F(Telling, leaves_out_microbatches_that_take_their_usual_time) {

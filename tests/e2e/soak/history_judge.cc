@@ -9,50 +9,53 @@ namespace tw::soak {
 
 void HistoryJudge::see(const monitor::LogEntry& entry) {
   const world::Event& event = entry.event;
-  if (event.phase == world::Phase::start) writers_[entry.writer] = {};
-  // It takes the state of others: what it decides next need not follow from what it decided last.
-  if (event.phase == world::Phase::restore && event.digest.empty()) {
-    writers_[entry.writer].last = 0;
-    writers_[entry.writer].head.clear();
+  if (event.as<event::Start>()) writers_[entry.writer] = {};
+  if (const auto* restored = event.as<event::Restore>()) {
+    // It takes the state of others: what it decides next need not follow from what it decided last.
+    if (restored->digest.empty()) {
+      writers_[entry.writer].last = 0;
+      writers_[entry.writer].head.clear();
+    } else {
+      see_parameters(entry, restored->digest);
+    }
   }
-  if (event.phase == world::Phase::log && monitor::number_in(event, "missing").value_or(0) > 0) {
+  if (const auto* log = event.as<event::Log>(); log && log->missing.value_or(0) > 0) {
     for (Round round = writers_[entry.writer].last + 1; round <= event.round; ++round)
       unlogged_.insert(round);
   }
-  if (event.phase == world::Phase::commit) see_commit(entry);
-  if ((event.phase == world::Phase::apply || event.phase == world::Phase::restore) && !event.digest.empty())
-    see_parameters(entry);
+  if (const auto* commit = event.as<event::Commit>()) see_commit(entry, *commit);
+  if (const auto* applied = event.as<event::Apply>()) see_parameters(entry, applied->digest);
 }
 
-void HistoryJudge::see_commit(const monitor::LogEntry& entry) {
+void HistoryJudge::see_commit(const monitor::LogEntry& entry, const event::Commit& commit) {
   Writer& writer = writers_[entry.writer];
-  const world::Event& event = entry.event;
-  if (event.round <= writer.last)
+  const Round round = entry.event.round;
+  if (round <= writer.last)
     faults_.push_back(
-        fmt::format("peer {} commits round {} after round {}", entry.writer.value, event.round, writer.last));
-  Written& record = records_[event.digest];
-  record.round = event.round;
-  record.without_majority = event.cause == world::Cause::minority;
-  if (!writer.head.empty() && writer.last + 1 == event.round) record.parent = writer.head;
-  record.totals.insert(monitor::number_in(event, "samples_total").value_or(-1));
-  record.carried = monitor::number_in(event, "carried").value_or(0);
-  record.own_samples[entry.writer] = monitor::number_in(event, "samples").value_or(0);
-  by_round_[event.round].insert(event.digest);
-  writer.last = event.round;
-  writer.head = event.digest;
-  writer.not_applied[event.round] = event.digest;
-  newest_ = event.digest;
+        fmt::format("peer {} commits round {} after round {}", entry.writer.value, round, writer.last));
+  Written& record = records_[commit.digest];
+  record.round = round;
+  record.without_majority = commit.cause == event::Cause::minority;
+  if (!writer.head.empty() && writer.last + 1 == round) record.parent = writer.head;
+  record.totals.insert(static_cast<double>(commit.samples_total));
+  record.carried = static_cast<double>(commit.carried);
+  record.own_samples[entry.writer] = static_cast<double>(commit.samples);
+  by_round_[round].insert(commit.digest);
+  writer.last = round;
+  writer.head = commit.digest;
+  writer.not_applied[round] = commit.digest;
+  newest_ = commit.digest;
 }
 
-void HistoryJudge::see_parameters(const monitor::LogEntry& entry) {
-  const world::Event& event = entry.event;
+void HistoryJudge::see_parameters(const monitor::LogEntry& entry, const std::string& digest) {
+  const Round round = entry.event.round;
   auto& waiting = writers_[entry.writer].not_applied;
-  const auto record = waiting.find(event.round);
+  const auto record = waiting.find(round);
   if (record == waiting.end()) {
-    taken_.push_back({entry.writer, event.round, event.digest});
+    taken_.push_back({entry.writer, round, digest});
     return;
   }
-  records_[record->second].parameters.insert(event.digest);
+  records_[record->second].parameters.insert(digest);
   waiting.erase(record);
 }
 

@@ -63,8 +63,8 @@ class HistoryJudge {
 
   using Lineage = std::vector<std::string>;  ///< digests, the newest first
 
-  void see_commit(const monitor::LogEntry& entry);
-  void see_parameters(const monitor::LogEntry& entry);
+  void see_commit(const monitor::LogEntry& entry, const event::Commit& commit);
+  void see_parameters(const monitor::LogEntry& entry, const std::string& digest);
   std::string parent_of(const Written& record) const;
   Lineage lineage() const;
   void judge_samples(const Lineage& lineage, Findings& findings) const;

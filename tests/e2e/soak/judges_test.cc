@@ -24,34 +24,31 @@ constexpr std::uint64_t kFull = 20;
 
 struct Told {
   std::string digest = "a";
-  double samples = 20;  ///< until and with this round
-  double carried = 0;
-  double own = 4;
-  world::Cause cause = {};
+  std::uint64_t samples = 20;  ///< until and with this round
+  std::uint64_t carried = 0;
+  std::uint64_t own = 4;
+  event::Cause cause = {};
 };
 
-monitor::LogEntry entry(std::uint64_t peer, world::Phase phase, Round round, const Told& told) {
-  monitor::LogEntry entry{.writer = PeerId{peer}};
-  entry.event = {.phase = phase,
-                 .round = round,
-                 .numbers = {{"samples", told.own},
-                             {"samples_total", told.samples},
-                             {"carried", told.carried},
-                             {"members", 2}},
-                 .digest = told.digest,
-                 .cause = told.cause};
-  return entry;
+monitor::LogEntry entry(std::uint64_t peer, Round round, world::Fact fact) {
+  return {.writer = PeerId{peer}, .event = {.round = round, .fact = std::move(fact)}};
 }
 
 monitor::LogEntry commit(std::uint64_t peer, Round round, const Told& told) {
-  return entry(peer, world::Phase::commit, round, told);
+  return entry(peer, round,
+               event::Commit{.digest = told.digest,
+                             .cause = told.cause,
+                             .samples = told.own,
+                             .samples_total = told.samples,
+                             .carried = told.carried,
+                             .members = 2});
 }
 
 TEST(HistoryJudge, is_content_with_one_history_whose_samples_add_up) {
   HistoryJudge judge(kFull);
   for (const std::uint64_t peer : {1, 2}) {
     judge.see(commit(peer, 1, {.samples = 15}));
-    judge.see(entry(peer, world::Phase::apply, 1, {.digest = "of a"}));
+    judge.see(entry(peer, 1, event::Apply{.digest = "of a"}));
     judge.see(commit(peer, 2, {.digest = "b", .samples = 35, .carried = 5}));
   }
   const auto findings = judge.judge();
@@ -69,19 +66,19 @@ TEST(HistoryJudge, sees_two_records_of_a_round_that_no_minority_decided) {
 
 monitor::LogEntry lines_missing(std::uint64_t peer, Round round) {
   monitor::LogEntry entry{.writer = PeerId{peer}};
-  entry.event = {.phase = world::Phase::log, .round = round, .numbers = {{"missing", 41}}};
+  entry.event = {.round = round, .fact = event::Log{.missing = 41}};
   return entry;
 }
 
 TEST(HistoryJudge, passes_over_rounds_that_full_disks_did_not_log_but_judges_their_samples) {
-  for (const double total : {90.0, 101.0}) {
+  for (const std::uint64_t total : {90U, 101U}) {
     HistoryJudge judge(kFull);
     judge.see(commit(1, 1, {}));
     judge.see(lines_missing(1, 5));
     judge.see(commit(1, 5, {.digest = "e", .samples = total}));
     const auto findings = judge.judge();
     EXPECT_EQ(findings.unlogged, 3U);
-    EXPECT_EQ(findings.faults.empty(), total == 90.0) << "five rounds of 20 samples at most";
+    EXPECT_EQ(findings.faults.empty(), total == 90) << "five rounds of 20 samples at most";
   }
 }
 
@@ -96,9 +93,9 @@ TEST(HistoryJudge, sees_different_sums_and_parameters_of_a_round) {
   HistoryJudge judge(kFull);
   judge.see(commit(1, 1, {}));
   judge.see(commit(2, 1, {.samples = 19}));
-  judge.see(entry(1, world::Phase::apply, 1, {.digest = "of a"}));
-  judge.see(entry(2, world::Phase::apply, 1, {.digest = "of another"}));
-  judge.see(entry(3, world::Phase::restore, 1, {.digest = "of none"}));
+  judge.see(entry(1, 1, event::Apply{.digest = "of a"}));
+  judge.see(entry(2, 1, event::Apply{.digest = "of another"}));
+  judge.see(entry(3, 1, event::Restore{.digest = "of none"}));
   EXPECT_THAT(judge.judge().faults,
               AllOf(Contains(HasSubstr("count samples differently")),
                     Contains(HasSubstr("different parameters")), Contains(HasSubstr("peer 3 took other"))));
@@ -127,10 +124,10 @@ TEST(HistoryJudge, sees_samples_that_got_lost_or_were_counted_twice) {
 TEST(HistoryJudge, lets_what_was_decided_without_a_majority_be_given_up_but_nothing_else) {
   HistoryJudge judge(kFull);
   judge.see(commit(1, 1, {}));
-  judge.see(commit(1, 2, {.digest = "x", .samples = 40, .cause = world::Cause::minority}));
+  judge.see(commit(1, 2, {.digest = "x", .samples = 40, .cause = event::Cause::minority}));
   judge.see(commit(1, 3, {.digest = "y", .samples = 60}));
-  judge.see(entry(1, world::Phase::restore, 0, {.digest = ""}));
-  judge.see(entry(1, world::Phase::apply, 3, {.digest = "of y"}));
+  judge.see(entry(1, 0, event::Restore{.digest = ""}));
+  judge.see(entry(1, 3, event::Apply{.digest = "of y"}));
   judge.see(commit(2, 1, {}));
   judge.see(commit(2, 2, {.digest = "b", .samples = 40}));
   judge.see(commit(1, 2, {.digest = "b", .samples = 40}));
@@ -138,7 +135,7 @@ TEST(HistoryJudge, lets_what_was_decided_without_a_majority_be_given_up_but_noth
   EXPECT_EQ(judge.judge().given_up, 2U);
 
   judge.see(commit(3, 1, {}));
-  judge.see(commit(3, 2, {.digest = "x", .samples = 40, .cause = world::Cause::minority}));
+  judge.see(commit(3, 2, {.digest = "x", .samples = 40, .cause = event::Cause::minority}));
   EXPECT_THAT(judge.judge().faults, Contains(HasSubstr("round 2 has another record")))
       << "that of the majority was given up";
 }

@@ -34,11 +34,12 @@ void LineJudge::see(const std::string& speaker, std::string_view line) {
 
 void LineJudge::see(const monitor::LogEntry& entry) {
   const world::Event& event = entry.event;
-  const bool durable = event.phase == world::Phase::checkpoint && event.cause == world::Cause::none;
-  if (is_of_every_round(event.phase) || durable) return;
+  const auto* saved = event.as<event::Checkpoint>();
+  const bool durable = saved && saved->cause == event::Cause::none;
+  if (is_of_every_round(event.phase()) || durable) return;
   const std::string about = event.peer ? fmt::format(" peer {}", event.peer->value) : "";
   ++counts_[{fmt::format("event log of peer {}", entry.writer.value),
-             without_numbers(fmt::format("{}{}: {}", name_of(event.phase), about, event.why))}];
+             without_numbers(fmt::format("{}{}: {}", name_of(event.phase()), about, event.why))}];
 }
 
 std::vector<std::string> LineJudge::repeated(std::size_t most) const {

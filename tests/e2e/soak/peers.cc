@@ -179,11 +179,13 @@ void Peers::read_event_log(std::uint64_t id, Running& peer) {
 void Peers::take_event(const monitor::LogEntry& entry, Running& peer) {
   history_.see(entry);
   lines_.see(entry);
-  const bool behind = entry.event.phase == world::Phase::restore && entry.event.digest.empty();
-  if (entry.event.phase == world::Phase::start || behind) peer.last = 0;
-  if (entry.event.phase != world::Phase::commit) return;
+  const auto* restored = entry.event.as<event::Restore>();
+  const bool behind = restored && restored->digest.empty();
+  if (entry.event.as<event::Start>() || behind) peer.last = 0;
+  const auto* commit = entry.event.as<event::Commit>();
+  if (commit == nullptr) return;
   peer.last = entry.event.round;
-  peer.members = static_cast<std::size_t>(monitor::number_in(entry.event, "members").value_or(0));
+  peer.members = commit->members;
 }
 
 void Peers::read_output(std::uint64_t id, Running& peer) {

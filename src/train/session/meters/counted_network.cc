@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "world/event_table.h"
-
 namespace tw::train {
 namespace {
 
@@ -36,27 +34,25 @@ void CountedNetwork::asked(const world::StoreUses& uses) {
   is_told_ = false;
 }
 
-std::optional<world::Event> CountedNetwork::due(Instant now, Round round) {
+std::optional<event::Traffic> CountedNetwork::due(Instant now) {
   if (told_at_ && now < *told_at_ + kTellTrafficEvery) return std::nullopt;
-  return rest(now, round);
+  return rest(now);
 }
 
-std::optional<world::Event> CountedNetwork::rest(Instant now, Round round) {
+std::optional<event::Traffic> CountedNetwork::rest(Instant now) {
   if (is_told_) return std::nullopt;
   is_told_ = true;
   told_at_ = now;
-  world::Event event{now, world::Phase::traffic, round};
-  for (const auto& [site, bytes] : bytes_)
-    event.numbers.emplace_back(std::string(world::kSentTo) + site, static_cast<double>(bytes));
+  event::Traffic traffic;
+  traffic.to.assign(bytes_.begin(), bytes_.end());
   for (const auto& [store, use] : stores_) {
-    event.numbers.emplace_back(std::string(world::kReadFrom) + store, static_cast<double>(use.bytes));
-    event.numbers.emplace_back(std::string(world::kAskedOf) + store, static_cast<double>(use.reads));
+    traffic.from.emplace_back(store, use.bytes);
+    traffic.asked.emplace_back(store, use.reads);
     if (use.writes == 0) continue;
-    event.numbers.emplace_back(std::string(world::kWrittenTo) + store,
-                               static_cast<double>(use.written_bytes));
-    event.numbers.emplace_back(std::string(world::kWrote) + store, static_cast<double>(use.writes));
+    traffic.into.emplace_back(store, use.written_bytes);
+    traffic.wrote.emplace_back(store, use.writes);
   }
-  return event;
+  return traffic;
 }
 
 }  // namespace tw::train

@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
-#include "world/events.h"
+#include "event/process_facts.h"
 #include "world/network.h"
 #include "world/store.h"
 
@@ -44,11 +44,11 @@ class CountedNetwork final : public world::Network {
   /// A bulk message for it was handed to a link.
   void handed(PeerId to, const Frame& message);
 
-  /// Bytes sent so far, by site, as an event: at most every 10 s, and only after a change.
-  std::optional<world::Event> due(Instant now, Round round);
+  /// Bytes sent so far, by site: at most every 10 s, and only after a change.
+  std::optional<event::Traffic> due(Instant now);
 
   /// The same at once.
-  std::optional<world::Event> rest(Instant now, Round round);
+  std::optional<event::Traffic> rest(Instant now);
 
   /// Further sites count together, without a name.
   static constexpr std::size_t kMostSites = 256;

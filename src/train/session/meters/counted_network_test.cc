@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "world/event_table.h"
-
 namespace tw::train {
 namespace {
 
@@ -30,7 +28,7 @@ Frame message(std::size_t head, std::size_t payload = 0) {
   return {Blob(std::vector<std::byte>(head)), Blob(std::vector<std::byte>(payload))};
 }
 
-using Numbers = std::vector<std::pair<std::string, double>>;
+using event::CountsOf;
 
 TEST(CountedNetwork, counts_what_it_is_given_by_the_site_of_the_receiver) {
   NoNetwork door;
@@ -43,29 +41,27 @@ TEST(CountedNetwork, counts_what_it_is_given_by_the_site_of_the_receiver) {
   network.handed(PeerId{3}, message(7, 100));
   network.send(PeerId{4}, message(1000));
   EXPECT_EQ(door.sent, 3) << "the door decides what becomes of a message without a link";
-  const auto event = network.due(Instant(1s), 3);
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->phase, world::Phase::traffic);
-  EXPECT_EQ(event->round, 3U);
-  EXPECT_EQ(event->numbers, (Numbers{{"to:", 107}, {"to:aws:us-east-1:a", 15}}));
+  const auto traffic = network.due(Instant(1s));
+  ASSERT_TRUE(traffic);
+  EXPECT_EQ(traffic->to, (CountsOf{{"", 107}, {"aws:us-east-1:a", 15}}));
 }
 
 TEST(CountedNetwork, tells_at_most_every_ten_seconds_and_only_of_more) {
   NoNetwork door;
   CountedNetwork network(door);
   network.opened(PeerId{1}, "s");
-  EXPECT_FALSE(network.due(Instant(1s), 1)) << "nothing was sent";
+  EXPECT_FALSE(network.due(Instant(1s))) << "nothing was sent";
   network.send(PeerId{1}, message(10));
-  EXPECT_TRUE(network.due(Instant(2s), 1));
+  EXPECT_TRUE(network.due(Instant(2s)));
   network.send(PeerId{1}, message(10));
-  EXPECT_FALSE(network.due(Instant(11s), 2));
-  EXPECT_TRUE(network.due(Instant(12s), 2));
-  EXPECT_FALSE(network.due(Instant(30s), 2)) << "nothing new";
+  EXPECT_FALSE(network.due(Instant(11s)));
+  EXPECT_TRUE(network.due(Instant(12s)));
+  EXPECT_FALSE(network.due(Instant(30s))) << "nothing new";
   network.send(PeerId{1}, message(10));
-  const auto rest = network.rest(Instant(31s), 3);
+  const auto rest = network.rest(Instant(31s));
   ASSERT_TRUE(rest);
-  EXPECT_EQ(rest->numbers, (Numbers{{"to:s", 30}}));
-  EXPECT_FALSE(network.rest(Instant(31s), 3));
+  EXPECT_EQ(rest->to, (CountsOf{{"s", 30}}));
+  EXPECT_FALSE(network.rest(Instant(31s)));
 }
 
 TEST(CountedNetwork, does_not_count_what_is_sent_without_a_link) {
@@ -77,7 +73,7 @@ TEST(CountedNetwork, does_not_count_what_is_sent_without_a_link) {
   network.opened(PeerId{1}, "s");
   network.close(PeerId{1});
   network.send(PeerId{1}, message(10));
-  EXPECT_FALSE(network.rest(Instant(1s), 1));
+  EXPECT_FALSE(network.rest(Instant(1s)));
 }
 
 TEST(CountedNetwork, knows_so_many_sites) {
@@ -87,29 +83,30 @@ TEST(CountedNetwork, knows_so_many_sites) {
     network.opened(PeerId{i}, "site-" + std::to_string(i));
     network.send(PeerId{i}, message(1));
   }
-  const auto event = network.rest(Instant(1s), 1);
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->numbers.size(), CountedNetwork::kMostSites + 1);
-  EXPECT_EQ(event->numbers.front(), (std::pair<std::string, double>{"to:", 10}));
+  const auto traffic = network.rest(Instant(1s));
+  ASSERT_TRUE(traffic);
+  EXPECT_EQ(traffic->to.size(), CountedNetwork::kMostSites + 1);
+  EXPECT_EQ(traffic->to.front(), (std::pair<std::string, std::uint64_t>{"", 10}));
 }
 
 TEST(CountedNetwork, tells_what_stores_were_asked) {
   NoNetwork door;
   CountedNetwork network(door);
   network.asked({});
-  EXPECT_FALSE(network.due(Instant(1s), 1));
+  EXPECT_FALSE(network.due(Instant(1s)));
   network.asked({{"b2", {.reads = 5, .bytes = 110}}, {"r2", {.reads = 1, .bytes = 1}}});
-  const auto event = network.due(Instant(1s), 1);
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->numbers, (Numbers{{"from:b2", 110}, {"asked:b2", 5}, {"from:r2", 1}, {"asked:r2", 1}}));
-  EXPECT_TRUE(is_described(*event));
+  const auto traffic = network.due(Instant(1s));
+  ASSERT_TRUE(traffic);
+  EXPECT_EQ(traffic->from, (CountsOf{{"b2", 110}, {"r2", 1}}));
+  EXPECT_EQ(traffic->asked, (CountsOf{{"b2", 5}, {"r2", 1}}));
+  EXPECT_EQ(traffic->into, CountsOf{});
   network.asked({{"b2", {.reads = 5, .bytes = 110}}, {"r2", {.reads = 1, .bytes = 1}}});
-  EXPECT_FALSE(network.due(Instant(20s), 1)) << "nothing is new";
+  EXPECT_FALSE(network.due(Instant(20s))) << "nothing is new";
   network.asked({{"b2", {.reads = 5, .bytes = 110, .writes = 4, .written_bytes = 50}}});
-  const auto written = network.due(Instant(40s), 1);
+  const auto written = network.due(Instant(40s));
   ASSERT_TRUE(written);
-  EXPECT_EQ(written->numbers, (Numbers{{"from:b2", 110}, {"asked:b2", 5}, {"into:b2", 50}, {"wrote:b2", 4}}));
-  EXPECT_TRUE(is_described(*written));
+  EXPECT_EQ(written->into, (CountsOf{{"b2", 50}}));
+  EXPECT_EQ(written->wrote, (CountsOf{{"b2", 4}}));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(StampedEvents, leave_with_the_time_of_the_machine) {
   CountedTime counted(clock);
   StampedEvents events(clock, kept);
   clock.time += 1h;
-  events.emit(world::Event{counted.now(), world::Phase::apply, 3});
+  events.emit(world::Event{.at = counted.now(), .round = 3, .fact = event::Apply{}});
   EXPECT_EQ(clock.time, kept.last.at);
   EXPECT_EQ(3U, kept.last.round);
 }

@@ -12,7 +12,7 @@
 namespace tw::train {
 namespace {
 
-using world::Cause;
+using event::Cause;
 using world::Refusal;
 
 Cause cause_of(Refusal::Code code) {

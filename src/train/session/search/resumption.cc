@@ -113,23 +113,20 @@ void Resumption::stand_at_the_end(Round round) {
   if (!core_.options.run.checkpoint.is_usual || core_.options.past == Past::begun)
     return core_.departure.end(complete_text(round, core_.facts.words().end));
   core_.events.emit(
-      {.phase = world::Phase::checkpoint,
-       .round = round,
+      {.round = round,
        .why =
            fmt::format("the run was complete in round {}, and begins again: its checkpoints in {} get names "
                        "that end with .old",
                        round, places_of(core_.options.run.checkpoint)),
-       .cause = world::Cause::skipped});
+       .fact = event::Checkpoint{.cause = event::Cause::skipped}});
   set_checkpoints_aside();
 }
 
 void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
   const wire::Record& record = loaded.image.record;
   for (const std::string& skipped : loaded.skipped) {
-    core_.events.emit({.phase = world::Phase::checkpoint,
-                       .round = record.round,
-                       .why = skipped,
-                       .cause = world::Cause::skipped});
+    core_.events.emit(
+        {.round = record.round, .why = skipped, .fact = event::Checkpoint{.cause = event::Cause::skipped}});
   }
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
   if (!goes_on_after(loaded)) return stand_at_the_end(record.round);
@@ -149,8 +146,7 @@ void Resumption::wait_for_others(std::string found) {
   if (returning.stage() == ReturnWait::Stage::off && core_.options.past == Past::unknown && !found.empty())
     returning.begin(now, core_.options.run.patience, std::move(found));
   if (returning.stage() == ReturnWait::Stage::waiting)
-    core_.events.emit(
-        {.phase = world::Phase::wait, .why = text_of(returning.waiting(now)), .numbers = {{"seconds", 0}}});
+    core_.events.emit({.why = text_of(returning.waiting(now)), .fact = event::Wait{.seconds = 0}});
 }
 
 // ---- what the peers hold that wait together
@@ -204,11 +200,11 @@ void Resumption::answer(PeerId from, const wire::AskCheckpoint& ask) {
 void Resumption::resume(sync::StateImage checkpoint) {
   if (core_.options.run.checkpoint.is_usual && core_.options.past != Past::begun)
     core_.events.emit(
-        {.phase = world::Phase::warn,
-         .round = checkpoint.record.round,
+        {.round = checkpoint.record.round,
          .why = fmt::format(
              "goes on from the checkpoint of round {} in {}; to train again from round 1, start it {}",
-             checkpoint.record.round, places_of(core_.options.run.checkpoint), kAnew)});
+             checkpoint.record.round, places_of(core_.options.run.checkpoint), kAnew),
+         .fact = event::Warn{}});
   recovery_.resume(std::move(checkpoint));
 }
 
