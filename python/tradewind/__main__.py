@@ -55,6 +55,9 @@ def _export(source: str, out: str) -> None:
     writer = _WRITERS.get(os.path.splitext(out)[1])
     if writer is None:
         raise SettingError(f"-o {out}: expected a name that ends with {' or '.join(_WRITERS)}.")
+    folder = os.path.dirname(os.path.abspath(out))
+    if not os.path.isdir(folder):
+        raise SettingError(f"-o {out}: there is no folder {folder}.")
     checkpoint = load_checkpoint(source)
     part = f"{out}.part-{os.getpid()}"
     try:

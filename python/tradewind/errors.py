@@ -66,6 +66,20 @@ def whole(what: str, value: Any, least: int = 1) -> int:
     return found
 
 
+def truth(what: str, value: Any) -> bool:
+    """An argument that is true or false. SettingError: it is neither; a text would count as true."""
+    if isinstance(value, (bool, int)) or type(value).__module__ == "numpy":
+        if value in (0, 1):
+            return bool(value)
+    raise SettingError(f"{what}={value!r}: expected True or False.")
+
+
+def function(what: str, value: Any, of: str) -> None:
+    """MisuseError: the argument is no function of this."""
+    if not callable(value):
+        raise MisuseError(f"{what}={value!r}: expected a function of {of}.")
+
+
 def described(value: Any) -> str:
     """What an error says that it found: "a dict of 2", "a Tensor of shape [8]", or the value."""
     kind = type(value).__name__

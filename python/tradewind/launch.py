@@ -22,8 +22,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from .engine.settings import as_text, resolve
-from .errors import MisuseError, SettingError, TradewindError
+from .engine.settings import as_text, resolve, together
+from .errors import MisuseError, SettingError, TradewindError, function, number
 from .loop.life import active, not_joined
 from .program import free_port, program
 
@@ -69,6 +69,7 @@ def _names_main(pickled: bytes) -> bool:
     return any(str(argument).split(" ")[0] == "__main__" for _, argument, _ in pickletools.genops(pickled))
 
 
+_OF_EACH = ("id", "join", "listen", "run", "token")
 _GRACE_S = 3.0
 _PR_SET_PDEATHSIG = 1
 _BEGUN = b"begun"  # a process has found the function
@@ -108,20 +109,31 @@ def launch_local(
     """
     if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
         raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
+    function("launch_local(): fn", fn, "args")
+    if timeout is not None:
+        timeout = number("launch_local(): timeout", timeout, "the seconds for all")
     context = _context(start)
-    resolve(settings or {})
+    resolve(together({}, settings))
+    _refuse_own(settings or {})
     if start != "fork":
         check_importable(fn, args)
     with _credential() as credential:
         crew = _Crew(context, _wait_for(settings or {}, peers))
         try:
             port = free_port()
-            for number in range(peers):
-                environment = {**credential, **_environment(number, peers, port, settings or {}, out)}
+            for at in range(peers):
+                environment = {**credential, **_environment(at, peers, port, settings or {}, out)}
                 crew.add(fn, args, environment)
             return crew.results(None if timeout is None else time.monotonic() + timeout)
         finally:
             crew.end()
+
+
+def _refuse_own(settings: Mapping[str, Any]) -> None:
+    """SettingError: one that each process has for itself."""
+    for name in _OF_EACH:
+        if settings.get(name) is not None:
+            raise SettingError(f"{name} cannot be set here: launch_local() gives each process one.")
 
 
 def _context(start: str) -> Any:
@@ -156,7 +168,9 @@ def _credential() -> Iterator[Dict[str, str]]:
 
 
 def _wait_for(settings: Mapping[str, Any], peers: int) -> int:
-    found = next((settings[name] for name in settings if name == "wait_for"), None)
+    found = settings.get("wait_for")
+    if found is not None and not str(found).isdigit():
+        raise SettingError(f"wait_for={found!r}: expected a whole number from 1.")
     return peers if found is None else int(found)
 
 

@@ -9,8 +9,8 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional
 import torch
 
 from .data.samples import Collate, Given, Samples
-from .engine.settings import Settings, resolve
-from .errors import TradewindError, whole
+from .engine.settings import Settings, resolve, together
+from .errors import MisuseError, TradewindError, described, function, whole
 from .loop.driver import Node
 from .loop.life import Life, OpenEngine
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
@@ -41,7 +41,7 @@ def join(
     a run is open in this process already.
     """
     node = None if group is None else Node(group)
-    return Run(resolve({"file": file, **dict(settings or {}), **named}), node=node)
+    return Run(resolve(together({"file": file, **named}, settings)), node=node)
 
 
 class Run:
@@ -117,8 +117,14 @@ class Run:
         """Goes on from what state_dict() gave, before the start: the state of optimizer and schedulers, and the rounds
         and samples that were done, which count for `rounds`. Peers that join take all of it from the run.
         """
-        begun = Begun(int(state["round"]), int(state["samples"]))
-        self._before_start("run.load_state_dict()").load_state_dict(state, begun)
+        trained = self._before_start("run.load_state_dict()")
+        missing = {"round", "samples", "optimizer"} - set(state if isinstance(state, Mapping) else ())
+        if missing:
+            raise MisuseError(
+                f"run.load_state_dict() of {described(state)} without {', '.join(sorted(missing))}: expected"
+                " what run.state_dict() gave; the model has a load_state_dict() of its own."
+            )
+        trained.load_state_dict(state, Begun(int(state["round"]), int(state["samples"])))
 
     def _before_start(self, call: str) -> Trained:
         """What is trained. MisuseError: nothing yet, or the run has started."""
@@ -180,11 +186,15 @@ class Run:
         run.optimizer(). Dropout is a function of the samples, so any peer's work can be done again by
         another.
         """
+        function("run.fit(): loss", loss, "the model and a batch")
+        if evaluate is not None:
+            function("run.fit(): evaluate", evaluate, "the model")
+        every = whole("run.fit(): evaluate_every", evaluate_every, 0)
         samples = Samples(dataset, Given(batch_size, collate, workers, _BATCH_SIZE, self._life.seed))
         wrapped = self.optimizer(model, optimizer, batch_size=samples.batch_size, **options)
         self._life.uses(samples)
         gradients = Gradients(model, loss, wrapped, autocast)
-        return fit(self._life, gradients, samples, evaluate, evaluate_every)
+        return fit(self._life, gradients, samples, evaluate, every)
 
     # Its life.
 
@@ -214,6 +224,8 @@ class Run:
         Log, page, report, `tw top` and TensorBoard show it. Numbers, or tensors of one element. After the run's
         end, too, until run.close(). run.fit(), the Trainer of transformers and Lightning say it themselves.
         """
+        if not isinstance(values or {}, Mapping):
+            raise MisuseError(f"run.evaluated({values!r}): expected names, as run.evaluated(accuracy=0.93).")
         self._life.evaluated({**(values or {}), **named})
 
     def barrier(self) -> None:
@@ -232,7 +244,7 @@ class Run:
 
     def leave(self, at_once: bool = False) -> None:
         """This peer hands in what is done and leaves after the round; the loop ends as at the run's end.
-        Any thread.
+        Any thread, after the start.
         """
         self._life.leave(at_once)
 
@@ -258,6 +270,7 @@ class Run:
 
     def on_event(self, listener: Callable[[Dict[str, Any]], None]) -> None:
         """Calls listener(event) inside step() for each event of the log (docs/events.md) from now on."""
+        function("run.on_event(): listener", listener, "an event")
         self._life.listeners.append(listener)
 
     # Its state. Thread: any.

@@ -17,7 +17,7 @@ from torch.utils.data import (
     SubsetRandomSampler,
     TensorDataset,
 )
-from tradewind import MisuseError
+from tradewind import MisuseError, SettingError
 from tradewind.model.advice import about_sizes
 from tradewind.loop.loop import count_of
 
@@ -329,3 +329,9 @@ def test_a_batch_without_samples_counts_nothing_among_others(fake_run):
         if at % 2:
             opt.step()
     assert run.samples == 2 * N and run.metrics["surplus"] == 0
+
+
+def test_distinct_is_true_or_false(fake_run):
+    run, _, _ = begun(fake_run)
+    with pytest.raises(SettingError, match="distinct='no': expected True or False"):
+        run.batches([torch.zeros(N, 4)], distinct="no")

@@ -97,6 +97,9 @@ def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path):
     done = export(tmp_path, "-o", "model.onnx")
     wanted = "tradewind: -o model.onnx: expected a name that ends with .safetensors or .pt.\n"
     assert (done.returncode, done.stderr) == (2, wanted)
+    done = export(tmp_path, "-o", tmp_path / "none" / "model.pt")
+    wanted = f"tradewind: -o {tmp_path}/none/model.pt: there is no folder {tmp_path}/none.\n"
+    assert (done.returncode, done.stderr) == (2, wanted)
 
 
 def test_export_writes_a_file_of_torch_and_says_what_safetensors_needs(tmp_path):

@@ -134,3 +134,23 @@ def test_a_start_that_fails_closes(fake_run, monkeypatch):
         run.start()
     assert fake_run.engines[0].closed and run.finished
     fake_run().close()
+
+
+def test_a_run_that_was_not_joined_cannot_be_left(fake_run):
+    run = fake_run(target_batch_size=8, rounds=4)
+    with pytest.raises(tradewind.MisuseError, match="run.leave.. before the start"):
+        run.leave()
+    with pytest.raises(ValueError, match="of the program"):
+        with run:
+            raise ValueError("of the program")
+    run.leave()
+    assert run.finished
+
+
+def test_a_pause_and_a_listener_of_another_kind_are_named(fake_run):
+    run, _, _ = begun(fake_run)
+    with pytest.raises(tradewind.MisuseError, match=r"run.paused\(5\): expected a text"):
+        with run.paused(5):
+            pass
+    with pytest.raises(tradewind.MisuseError, match="listener=5: expected a function of an event"):
+        run.on_event(5)

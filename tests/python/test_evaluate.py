@@ -59,6 +59,10 @@ def test_what_is_no_number_is_refused_by_name_and_what_is_not_finite_is_said_onc
     run.start()
     with pytest.raises(tradewind.MisuseError, match="accuracy='good'.*expected a number"):
         run.evaluated(accuracy="good")
+    with pytest.raises(tradewind.MisuseError, match=r"run.evaluated\(0.93\): expected names"):
+        run.evaluated(0.93)
+    with pytest.raises(tradewind.MisuseError, match="{5: 0.93}.*expected a text as the name"):
+        run.evaluated({5: 0.93})
     with pytest.warns(tradewind.TradewindWarning, match="'nll' is nan") as said:
         run.evaluated({"nll": float("nan"), "top 5": torch.tensor([0.75])})
         run.evaluated(nll=float("inf"))

@@ -164,3 +164,18 @@ def test_fit_names_a_loss_that_is_no_tensor_of_one_element(fake_run, found, text
     model, run = mlp(), fake_run(target_batch_size=8, rounds=3)
     with pytest.raises(MisuseError, match=rf"loss\(model, batch\) returned {text}: expected a tensor of one"):
         run.fit(model, wrong, TensorDataset(*data(8)), adamw(model), batch_size=8)
+
+
+@pytest.mark.parametrize(
+    "given, text",
+    [
+        ({"loss": 5}, "loss=5: expected a function of the model and a batch"),
+        ({"evaluate": 5}, "evaluate=5: expected a function of the model"),
+        ({"evaluate": len, "evaluate_every": -1}, "evaluate_every=-1: expected a whole number from 0"),
+    ],
+)
+def test_fit_names_arguments_that_are_wrong_before_it_trains(fake_run, given, text):
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=5)
+    with pytest.raises(MisuseError, match=text):
+        run.fit(model, **{"loss": loss, **given}, dataset=TensorDataset(*data(8)), optimizer=adamw(model))
+    assert not run.started

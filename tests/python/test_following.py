@@ -470,6 +470,15 @@ def test_a_peer_that_begins_later_in_the_schedule_has_as_much_room(fake_run):
     assert states[0] == states[1]
 
 
+@pytest.mark.parametrize("state", [{}, mlp().state_dict(), 5, {"round": 1, "samples": 8}])
+def test_a_state_that_is_none_of_a_run_is_named(fake_run, state):
+    model = mlp()
+    run = fake_run(target_batch_size=8, rounds=9)
+    run.optimizer(model, KINDS["engine"](model.parameters()), batch_size=8)
+    with pytest.raises(MisuseError, match="without.* optimizer.*expected what run.state_dict"):
+        run.load_state_dict(state)
+
+
 def test_a_joiner_learns_how_far_the_run_before_was(fake_run):
     model, joiner = mlp(), mlp(seed=2)
     run = fake_run(target_batch_size=8, rounds=9)

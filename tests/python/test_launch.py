@@ -163,6 +163,14 @@ def test_what_is_wrong_is_told_before_a_process_begins(fake_run):
         launch_local(sleeps, 1, start="clone")
     with pytest.raises(SettingError, match='did you mean "rounds"'):
         launch_local(sleeps, 1, settings={"round": 1})
+    with pytest.raises(SettingError, match="join cannot be set here: launch_local"):
+        launch_local(sleeps, 1, settings={"join": "127.0.0.1:5"})
+    with pytest.raises(SettingError, match="wait_for='all': expected a whole number"):
+        launch_local(sleeps, 1, start="fork", settings={"wait_for": "all"})
+    with pytest.raises(MisuseError, match="fn='sleeps': expected a function"):
+        launch_local("sleeps", 1, start="fork")
+    with pytest.raises(MisuseError, match="timeout is 'long': expected one number"):
+        launch_local(sleeps, 1, timeout="long")
     from models import mlp
 
     model = mlp()

@@ -728,6 +728,7 @@ def test_arguments_of_another_kind_are_named(fake_run):
         ((model, adamw(model)), {"scheduler": step_lr}, "StepLR needs more.*step_size"),
         ((model, adamw(model)), {"scheduler": others}, "StepLR was made on another optimizer"),
         ((model, adamw(model)), {"clip_grad_norm": "1"}, "clip_grad_norm='1': expected a number above 0"),
+        ((model, adamw(model)), {"alias": "no"}, "alias='no': expected True or False"),
         ((model, adamw(model)), {"batch_size": 8.0}, "batch_size=8.0: expected a whole number from 1"),
     ):
         with pytest.raises(TradewindError, match=f"(?s){text}"):

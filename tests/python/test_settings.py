@@ -145,3 +145,34 @@ def test_join_says_what_is_unknown_and_opens_nothing():
     run = tradewind.join(rounds=5)
     assert not run.started
     run.close()
+
+
+@pytest.mark.parametrize(
+    "settings,text",
+    [
+        ({"rounds": 6}, "rounds is 5 as an argument and 6 in settings=: leave one of them out"),
+        (["rounds=6"], r"settings=\['rounds=6'\]: expected a dict with names"),
+        ({6: "rounds"}, "expected a dict with names"),
+    ],
+)
+def test_settings_that_do_not_fit_the_arguments_are_named(settings, text):
+    with pytest.raises(SettingError, match=text):
+        tradewind.join(rounds=5, settings=settings)
+    tradewind.join(rounds=5, settings={"rounds": 5, "seed": None}).close()
+
+
+@pytest.mark.parametrize(
+    "variable,text",
+    [
+        ("TRADEWIND_WAITFOR", "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"),
+        ("TRADEWIND_TOKENS", "TRADEWIND_TOKENS is not read: did you mean TRADEWIND_TOKEN?"),
+        ("TRADEWIND_ROUNDS", "TRADEWIND_ROUNDS is not read: did you mean TRADEWIND_SET=training.rounds=5?"),
+    ],
+)
+def test_a_variable_that_is_misspelt_is_named(monkeypatch, variable, text):
+    monkeypatch.setenv("TRADEWIND_SERVICE_HOST", "of Kubernetes")
+    monkeypatch.setenv("TRADEWIND_DATA_OF_MINE", "of the program")
+    monkeypatch.setenv(variable, "5")
+    with pytest.warns(tradewind.TradewindWarning) as said:
+        resolve({})
+    assert [str(one.message) for one in said] == [text]

@@ -258,6 +258,12 @@ def test_an_iterable_data_set_is_refused(fake_run):
             run.shard(source, batch_size=2)
 
 
+def test_the_name_of_a_file_is_no_data_set(fake_run):
+    run, _, _ = begun(fake_run)
+    with pytest.raises(MisuseError, match=r"'train.twi': expected a data set.*tradewind.data.shards\(PATH\)"):
+        run.shard("train.twi", batch_size=2)
+
+
 def test_a_batch_that_is_not_handed_in_is_an_error(fake_run):
     run, opt, model = begun(fake_run)
     with pytest.raises(

@@ -15,7 +15,7 @@ import torch
 from torch.utils.data import Dataset
 
 from ..engine import abi
-from ..errors import DataError, SettingError, warn
+from ..errors import DataError, SettingError, truth, warn
 
 # How long a wait lasts before Python looks whether Ctrl-C came.
 _SLICE_MS = 100
@@ -270,10 +270,30 @@ def _names(fields: Union[str, Sequence[str], None]) -> Optional[Tuple[str, ...]]
         return None
     if isinstance(fields, (str, bytes)):
         raise SettingError(f'fields={fields!r}: expected several names, as ("jpg", "cls") or ["{fields!s}"].')
+    if not isinstance(fields, Sequence) or not all(isinstance(name, str) for name in fields):
+        raise SettingError(
+            f'fields={fields!r}: expected a list of names in the order of a sample, as ["jpg", "cls"].'
+        )
     names = tuple(fields)
     if all(name == KEY for name in names):
         raise SettingError(f"fields={names!r}: expected the name of one field at least, beside {KEY}.")
     return names
+
+
+def _decoding(decode: bool, image: int, channels: int) -> bool:
+    """decode=, which the size and the channels of pictures need."""
+    decodes = truth("decode", decode)
+    for name, value in (("image", image), ("channels", channels)):
+        if value and not decodes:
+            raise SettingError(f"{name}={value!r}: expected with decode=True, or pictures stay bytes.")
+    return decodes
+
+
+def _block(block: int) -> int:
+    try:
+        return operator.index(block)
+    except TypeError:
+        raise SettingError(f"block={block!r}: expected a whole number from 1.") from None
 
 
 def shards(
@@ -305,10 +325,10 @@ def shards(
         Options(
             os.fspath(index),
             _names(fields),
-            bool(decode),
+            _decoding(decode, image, channels),
             image,
             channels,
-            operator.index(block),
+            _block(block),
             threads,
             str(memory),
             None if cache is None else os.fspath(cache),

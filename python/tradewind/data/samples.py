@@ -6,6 +6,7 @@ on each peer.
 from __future__ import annotations
 
 import copy
+import os
 import random
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
@@ -65,6 +66,11 @@ class Samples:
         given.check()
         loader = data if isinstance(data, DataLoader) else None
         dataset: Any = loader.dataset if loader is not None else data
+        if isinstance(dataset, (str, bytes, os.PathLike)):
+            raise MisuseError(
+                f"shard() of {dataset!r}: expected a data set or a DataLoader; that of an index is"
+                " tradewind.data.shards(PATH)."
+            )
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
             raise UnsupportedError(
                 f"shard() of {type(dataset).__name__}, an iterable data set: nobody can take over its"

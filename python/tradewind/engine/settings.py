@@ -5,13 +5,14 @@ environment TRADEWIND_* and the run file say.
 
 from __future__ import annotations
 
+import difflib
 import json
 import numbers
 import os
 from pathlib import PurePath
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..errors import SettingError
+from ..errors import SettingError, warn
 from . import abi
 
 Pairs = Sequence[Tuple[str, str]]
@@ -29,6 +30,9 @@ OWN_KEYS = {
     "training.microbatch": "batch_size of the loader or of run.optimizer()",
     "microbatch": "batch_size of the loader or of run.optimizer()",
 }
+# Variables that no setting has: those of this package, of `tw run` and of its demo.
+_VARIABLES = "RUN SET LIBRARY PROGRAM THREADS PROCESS VERDICT DEMO_RESULTS DEMO_ROUNDS".split()
+_LIKE = 0.8  # as difflib counts; so programs may have variables of their own
 # What the library is told of the loop beside settings.
 _OF_THE_LOOP = ("grain", "begun")
 
@@ -55,6 +59,20 @@ def as_text(key: str, value: Any) -> str:
     raise SettingError(f"{key}={value!r}: expected a text, a number, True or False.")
 
 
+def together(named: Mapping[str, Any], settings: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Arguments of join() with those in its settings=. SettingError: a key has two values, or is no text."""
+    others = {} if settings is None else settings
+    if not isinstance(others, Mapping) or not all(isinstance(name, str) for name in others):
+        raise SettingError(f'settings={settings!r}: expected a dict with names, as {{"rounds": 500}}.')
+    given = {name: value for name, value in named.items() if value is not None}
+    for name, value in others.items():
+        if name in given and value is not None and given[name] != value:
+            raise SettingError(
+                f"{name} is {given[name]!r} as an argument and {value!r} in settings=: leave one of them out."
+            )
+    return {**others, **given}
+
+
 def _pairs_of(name: str, value: Any) -> List[Tuple[str, str]]:
     for own in (name, name.split(".")[0]):
         if own in OWN_KEYS:
@@ -79,6 +97,23 @@ def _of_environment() -> Dict[str, str]:
     """What TRADEWIND_SET says, by key; the library reads it, too."""
     parts = (part.partition("=") for part in os.environ.get("TRADEWIND_SET", "").split(";"))
     return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def _warn_of_variables(settings: Sequence[Mapping[str, str]]) -> None:
+    """Says what a variable that nothing reads was probably to be."""
+    begin = "TRADEWIND_"
+    known = {row["variable"][len(begin) :] for row in settings if row["variable"]} | set(_VARIABLES)
+    keys = {row["key"].split(".")[-1]: row["key"] for row in settings if not row["variable"]}
+    for variable in sorted(os.environ):
+        name = variable[len(begin) :]
+        if not variable.startswith(begin) or name in known:
+            continue
+        like = difflib.get_close_matches(name, known, 1, _LIKE)
+        key = keys.get(name.lower())
+        if key is not None:
+            warn(f"{variable} is not read: did you mean TRADEWIND_SET={key}={os.environ[variable]}?")
+        elif like:
+            warn(f"{variable} is not read: did you mean {begin}{like[0]}?")
 
 
 def _threads(given: Optional[Any], of_set: Optional[str]) -> Optional[int]:
@@ -109,5 +144,7 @@ def resolve(arguments: Mapping[str, Any]) -> Settings:
             raise SettingError(f"there is no setting {name}; docs/python.md lists all settings.")
     threads = _threads(given.pop("threads", None), of_set.get("threads"))
     pairs = [pair for name, value in given.items() for pair in _pairs_of(name, value)]
-    values = {row["key"]: row["value"] for row in rows(pairs)}
+    settings = rows(pairs)
+    _warn_of_variables(settings)
+    values = {row["key"]: row["value"] for row in settings}
     return Settings(tuple(pairs), values, threads)

@@ -198,9 +198,12 @@ class Life:
                 raise EngineError(f"{ended}. To train anew, {anew}.")
 
     def leave(self, at_once: bool = False) -> None:
-        """Hands in what is done and leaves after the round."""
-        if self.loop is not None and not self._closed:
-            self.loop.driver.engine.leave(at_once)
+        """Hands in what is done and leaves after the round. MisuseError: it has not joined."""
+        if self._closed:
+            return
+        if self.loop is None:
+            raise MisuseError("run.leave() before the start: nothing was joined yet; run.close() ends it.")
+        self.loop.driver.engine.leave(at_once)
 
     def finish(self) -> None:
         """Leaves, and waits for it."""
@@ -327,6 +330,8 @@ class Life:
         nothing.
         """
         self.guard()
+        if not isinstance(why, str):
+            raise MisuseError(f"run.paused({why!r}): expected a text that says why.")
         loop = self._going
         if loop is None:
             yield
@@ -349,6 +354,8 @@ class Life:
         if self.loop is None or self._closed:
             raise MisuseError("run.evaluated() goes between run.start(), or the first step, and run.close().")
         for name, value in values.items():
+            if not isinstance(name, str):
+                raise MisuseError(f"run.evaluated({{{name!r}: {value!r}}}): expected a text as the name.")
             try:
                 number = float(value)
             except (TypeError, ValueError):

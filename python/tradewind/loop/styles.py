@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
-from ..errors import MisuseError, described, whole
+from ..errors import MisuseError, described, truth, whole
 from .life import Life
 from .loop import Closure, Loss, count_of
 
@@ -200,7 +200,7 @@ class Batches:
         self._life = life
         self._loader = loader
         self._batch_size = None if batch_size is None else whole("run.batches(): batch_size", batch_size)
-        self._distinct = distinct
+        self._distinct = truth("run.batches(): distinct", distinct)
 
     def _source(self) -> Any:
         """The loader to go through, after the start."""

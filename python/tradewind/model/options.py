@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence
 
 import torch
 
-from ..errors import SettingError
+from ..errors import SettingError, truth
 from .device import is_away
 from .layout import Means
 from .on_device import can_update
@@ -49,7 +49,7 @@ class TrainedOptions:
         self.clip_norm = clip_grad_norm or 0.0
         self.mean_buffers = buffers == "mean"
         self.engine = engine
-        self.alias = alias
+        self.alias = truth("alias", alias)
         self.accumulate = accumulate
         self.in_group = False  # all ranks of a node get the parameters from the host
 
