@@ -159,8 +159,7 @@ std::string StoreTroubles::rest() {
   return std::exchange(rest_, {});
 }
 
-ShardData::ShardData(const DataSettings& settings) : process_(::getpid()) {
-  if (!settings.cache.empty()) stores_.keep_in(settings.cache, settings.cache_bytes);
+ShardData::ShardData() : process_(::getpid()) {
   const std::lock_guard lock(all_data().mutex);
   all_data().open.insert(&stores_);
 }
@@ -172,7 +171,8 @@ ShardData::~ShardData() {
 }
 
 Result<std::unique_ptr<ShardData>> ShardData::open(const DataSettings& settings) {
-  auto data = std::make_unique<ShardData>(settings);
+  auto data = std::make_unique<ShardData>();
+  if (!settings.cache.empty()) TW_TRY(data->stores_.keep_in(settings.cache, settings.cache_bytes));
   TW_TRY(auto reader, data::ShardReader::open(settings.reader, data->stores_));
   data->reader_ = std::move(reader);
   return data;

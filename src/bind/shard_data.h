@@ -53,7 +53,7 @@ class ShardData {
  public:
   static Result<std::unique_ptr<ShardData>> open(const DataSettings& settings);
 
-  explicit ShardData(const DataSettings& settings);
+  ShardData();
   ShardData(const ShardData&) = delete;
   ShardData& operator=(const ShardData&) = delete;
   ~ShardData();

@@ -4,7 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -31,6 +34,43 @@ bool has_scheme(const std::string& name) { return name.find("://") != std::strin
 /// What is listed and written: files of this machine, and s3.
 bool is_in_store_without_folders(const std::string& name) { return has_scheme(name) && !host::is_s3(name); }
 
+/// A tar by its name that tw data index does not take from a folder.
+bool is_other_tar(const std::string& name) {
+  constexpr std::array<std::string_view, 8> kEndings = {".tar",    ".tgz",     ".tar.gz", ".tar.zst",
+                                                        ".tar.xz", ".tar.bz2", ".txz",    ".tbz2"};
+  const std::string small = lower(name);
+  return !name.ends_with(".tar") &&
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return small.ends_with(ending); });
+}
+
+bool has_tars(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".tar") || is_other_tar(name)) return true;
+  }
+  return false;
+}
+
+/// Names of files in a folder, of which only *.tar are taken. Subfolders with tars are named, too; of stores
+/// they are not known.
+void warn_of_other_tars(const std::string& folder, const std::vector<std::string>& names) {
+  std::vector<std::string> others;
+  std::ranges::copy_if(names, std::back_inserter(others), is_other_tar);
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (at->is_directory(gone) && has_tars(at->path()))
+      others.push_back(at->path().filename().string() + "/");
+  }
+  if (others.empty()) return;
+  show_aside(
+      fmt::format("warning: {}: tars at {} are left out, the first of them {}; only files named *.tar in the "
+                  "folder itself "
+                  "are taken",
+                  folder, counted(others.size(), "place"), *std::ranges::min_element(others)));
+}
+
 /// "s3://bucket/folder/": its tar files. Anything else: a name, with braces perhaps. The code of the
 /// complaint is 0 where there is none.
 int add_shards(const std::string& given, std::vector<std::string>& all) {
@@ -41,40 +81,65 @@ int add_shards(const std::string& given, std::vector<std::string>& all) {
                     "such as {}train-{{000000..000127}}.tar",
                     given, given),
         kUsage);
-  if (!has_scheme(given) && given.find_first_of("*?") != std::string::npos && !std::filesystem::exists(given))
+  std::error_code error;
+  const bool is_there = !has_scheme(given) && std::filesystem::exists(given, error);
+  if (!has_scheme(given) && given.find_first_of("*?") != std::string::npos && !is_there)
     return complain(
         fmt::format("{}: * and ? are for the shell (without quotes); or name a folder with / at its "
                     "end for all tar files there",
                     given),
         kUsage);
+  if (is_there && !is_folder) {
+    all.push_back(given);  // braces are a part of its name
+    return kDone;
+  }
   auto names = is_folder ? host::StoreFiles().list(given) : data::expand_braces(given);
   if (!names) return complain(names.error().message, is_folder ? kFailed : kUsage);
   for (const std::string& name : names.value()) {
+    if (name.empty())
+      return complain(fmt::format("SHARD \"{}\": expected a name, found an empty one", given), kUsage);
     if (!is_folder) all.push_back(name);
     if (is_folder && name.ends_with(".tar")) all.push_back(given + name);
   }
+  if (is_folder) warn_of_other_tars(given, names.value());
   return kDone;
+}
+
+/// Why `out` is not replaced by an index; empty: it may be.
+std::string why_kept(const std::filesystem::path& out) {
+  std::error_code error;
+  const auto kind = std::filesystem::status(out, error).type();
+  if (kind == std::filesystem::file_type::not_found) return {};
+  if (kind == std::filesystem::file_type::directory)
+    return fmt::format("it is a folder; name a file in it, such as {}", (out / "train.twi").string());
+  if (kind == std::filesystem::file_type::regular) {
+    std::string begin(data::kIndexMagic.size(), '\0');
+    std::ifstream file(out, std::ios::binary);
+    const bool is_index = file.read(begin.data(), std::ssize(begin)) && begin == data::kIndexMagic;
+    if (is_index || std::filesystem::is_empty(out, error)) return {};
+  }
+  return "it is there and is no index, so it is not replaced; give another name, or remove it first";
 }
 
 /// Before anything is read that takes long.
 int check_out(const std::string& out) {
+  if (out.empty())
+    return complain("-o: expected the name of a file, such as train.twi, found an empty one", kUsage);
   if (is_in_store_without_folders(out))
     return complain(fmt::format("-o {}: expected a path or s3://BUCKET/NAME", out), kUsage);
   const auto folder = std::filesystem::absolute(out).parent_path();
   if (!has_scheme(out) && !std::filesystem::is_directory(folder))
     return complain(fmt::format("-o {}: there is no folder {}", out, folder.string()), kUsage);
+  const std::string why = has_scheme(out) ? "" : why_kept(out);
+  if (!why.empty()) return complain(fmt::format("-o {}: {}", out, why), kUsage);
   return kDone;
 }
 
 /// The complaint is printed; nothing then.
 std::optional<data::ShardIndex> index_at(const std::string& path) {
-  if (has_scheme(path)) {
-    complain(path + ": an index is read from this machine alone; copy it here first", kUsage);
-    return std::nullopt;
-  }
   auto index = data::read_shard_index(path);
   if (index) return std::move(index).value();
-  complain(index.error().message, kFailed);
+  complain(index.error().message, has_scheme(path) ? kUsage : kFailed);
   return std::nullopt;
 }
 
@@ -101,6 +166,9 @@ int index_data(const DataArguments& arguments) {
     if (const int wrong = add_shards(given, shards); wrong != kDone) return wrong;
   if (shards.empty())
     return complain(fmt::format("{}: no tar files", fmt::join(arguments.shards, " ")), kUsage);
+  if (std::ranges::find(shards, arguments.out) != shards.end())
+    return complain(fmt::format("-o {}: it is one of the shards; give the index another name", arguments.out),
+                    kUsage);
   host::Stores stores(warn_of_stores());
   ProgressLine line;
   const std::size_t count = shards.size();

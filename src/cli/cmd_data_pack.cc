@@ -6,7 +6,6 @@
 #include <iostream>
 #include <map>
 #include <optional>
-#include <set>
 #include <sstream>
 
 #include "base/result.h"
@@ -39,30 +38,122 @@ struct Unpacked {
   std::string target{};                                      ///< content of its .cls; empty: none
 };
 
-/// Files of a folder whose names have one key are a sample; those of `classes`, the folder in which they lie.
-Result<std::vector<Unpacked>> samples_of_folder(const std::string& folder, bool classes) {
-  std::map<std::string, Unpacked> samples;
-  std::set<std::string> folders;
+/// Files of a folder that are in no sample: how many, and the first.
+struct LeftFiles {
+  std::uint64_t count = 0;
+  std::string first{};
+
+  void add(const std::string& name) {
+    if (count++ == 0) first = name;
+  }
+
+  /// what: "without an ending".
+  void warn(const std::string& folder, std::string_view what) const {
+    if (count == 0) return;
+    show_aside(fmt::format("warning: {}: {} {} {} left out, the first of them {}", folder,
+                           counted(count, "file"), what, count == 1 ? "is" : "are", first));
+  }
+};
+
+/// Names of all files under a folder, relative to it and sorted; links are followed. The error is also that
+/// of a link to a folder in which it lies.
+Result<std::vector<std::string>> files_under(const std::string& folder) {
+  std::vector<std::string> names;
+  std::vector<fs::path> above{fs::weakly_canonical(folder)};  // the folders in which the iterator is
   std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (!at->is_regular_file()) continue;
-    const std::string name = at->path().lexically_relative(folder).generic_string();
-    const data::MemberName parts = data::split_member(name);
-    if (parts.field.empty()) continue;
-    Unpacked& sample = samples[std::string(parts.key)];
-    sample.key = parts.key;
-    sample.files.emplace_back(parts.field, at->path().string());
-    if (classes) sample.target = name.substr(0, std::min(name.find('/'), name.size()));
-    if (classes) folders.insert(sample.target);
+  constexpr auto kLinks = fs::directory_options::follow_directory_symlink;
+  for (fs::recursive_directory_iterator at(folder, kLinks, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    if (!at->is_directory(gone)) {
+      names.push_back(at->path().lexically_relative(folder).generic_string());
+      continue;
+    }
+    above.resize(static_cast<std::size_t>(at.depth()) + 1);
+    fs::path plain = fs::canonical(at->path(), gone);
+    if (std::ranges::find(above, plain) != above.end())
+      return Error{fmt::format("{}: a link to a folder in which it lies", at->path().string())};
+    above.push_back(std::move(plain));
   }
   if (error) return Error{fmt::format("{}: {}", folder, error.message())};
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Subfolders of a folder, sorted, links followed: the order of torchvision's ImageFolder. Their places are
+/// the numbers of the classes.
+Result<std::vector<std::string>> classes_in(const std::string& folder) {
+  std::vector<std::string> classes;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (at->is_directory(gone)) classes.push_back(at->path().filename().string());
+  }
+  if (error) return Error{fmt::format("{}: {}", folder, error.message())};
+  if (classes.empty())
+    return Error{fmt::format("{}: no folders in it, --classes expects one for each class", folder)};
+  std::ranges::sort(classes);
+  return classes;
+}
+
+void print_classes(const std::vector<std::string>& classes) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, classes.size()); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, classes[i]);
+  if (classes.size() > kShown) text += fmt::format(" and {} more", classes.size() - kShown);
+  print_out("classes: {}\n", text);
+}
+
+/// Files of a folder whose names have one key are a sample; with `has_classes`, the folders in it are
+/// classes.
+Result<std::vector<Unpacked>> samples_of_folder(const std::string& folder, bool has_classes) {
+  std::vector<std::string> classes;
+  if (has_classes) {
+    TW_TRY(classes, classes_in(folder));
+  }
+  TW_TRY(const auto names, files_under(folder));
+  std::map<std::string, Unpacked> samples;
+  LeftFiles unnamed, loose;
+  for (const std::string& name : names) {
+    const data::MemberName parts = data::split_member(name);
+    const std::string path = (fs::path(folder) / name).string();
+    std::error_code gone;
+    if (has_classes && name.find('/') == std::string::npos) {
+      loose.add(name);
+    } else if (parts.field.empty() || !fs::is_regular_file(path, gone)) {
+      unnamed.add(name);
+    } else {
+      Unpacked& sample = samples[std::string(parts.key)];
+      sample.key = parts.key;
+      sample.files.emplace_back(parts.field, path);
+      const auto place = std::ranges::lower_bound(classes, name.substr(0, name.find('/'))) - classes.begin();
+      if (has_classes) sample.target = std::to_string(place);
+    }
+  }
+  loose.warn(folder, "beside the folders of classes");
+  unnamed.warn(folder, "without an ending (such as .jpg), hidden or not plain");
+  if (has_classes) print_classes(classes);
   std::vector<Unpacked> all;
   for (auto& [key, sample] : samples) {
     std::ranges::sort(sample.files);
-    if (classes) sample.target = std::to_string(std::distance(folders.begin(), folders.find(sample.target)));
     all.push_back(std::move(sample));
   }
   return all;
+}
+
+/// A sample has each field once.
+Status check_fields(const Unpacked& sample) {
+  std::map<std::string, std::string> paths;
+  if (!sample.target.empty()) paths["cls"] = "its class (of --classes, or of the list)";
+  for (const auto& [field, path] : sample.files) {
+    const auto [known, is_new] = paths.try_emplace(field, path);
+    if (!is_new)
+      return Error{
+          fmt::format("the field {} comes twice in a sample: by {} and by {}; leave one out, or rename it",
+                      field, known->second, path)};
+  }
+  return Unit{};
 }
 
 /// Fields of a line of a CSV file, as RFC 4180 writes them.
@@ -112,8 +203,9 @@ Result<Unpacked> sample_of_line(const std::string& line, const fs::path& folder)
 Result<std::vector<Unpacked>> samples_of_list(std::istream& lines, const fs::path& folder) {
   std::vector<Unpacked> all;
   std::size_t number = 0;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   for (std::string line; std::getline(lines, line);) {
-    ++number;
+    if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
     if (line.empty() || (number == 1 && csv_fields(line).front() == "path")) continue;
     auto sample = sample_of_line(line, folder);
@@ -124,7 +216,7 @@ Result<std::vector<Unpacked>> samples_of_list(std::istream& lines, const fs::pat
   return all;
 }
 
-Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
+Result<std::vector<Unpacked>> samples_found(const DataArguments& arguments) {
   const std::string& source = arguments.source;
   if (source == "-") return samples_of_list(std::cin, ".");
   if (fs::is_directory(source)) return samples_of_folder(source, arguments.classes);
@@ -132,6 +224,12 @@ Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
   std::istringstream lines(text);
   auto samples = samples_of_list(lines, fs::path(source).parent_path());
   if (!samples) return Error{fmt::format("{}: {}", source, samples.error().message)};
+  return samples;
+}
+
+Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
+  TW_TRY(auto samples, samples_found(arguments));
+  for (const Unpacked& sample : samples) TW_TRY(check_fields(sample));
   return samples;
 }
 
@@ -203,11 +301,25 @@ class Packing {
   std::uint64_t shards_ = 0, bytes_ = 0;
 };
 
+/// What can be seen of the arguments alone; empty: nothing is wrong.
+std::string fault_in(const DataArguments& arguments) {
+  const std::string& out = arguments.out;
+  if (out.find("://") != std::string::npos && !host::is_s3(out))
+    return fmt::format("-o {}: expected a path or s3://BUCKET/NAME", out);
+  if (out.empty() || out.ends_with('/'))
+    return fmt::format("-o \"{}\": expected the begin of the names, such as {}train", out, out);
+  if (arguments.classes && !fs::is_directory(arguments.source))
+    return fmt::format(
+        "--classes: {} is no folder, so its folders cannot be classes; a list has them in its lines: "
+        "PATH,CLASS",
+        arguments.source);
+  return {};
+}
+
 }  // namespace
 
 int pack_data(const DataArguments& arguments) {
-  if (arguments.out.find("://") != std::string::npos && !host::is_s3(arguments.out))
-    return complain(fmt::format("-o {}: expected a path or s3://BUCKET/NAME", arguments.out), kUsage);
+  if (const std::string fault = fault_in(arguments); !fault.empty()) return complain(fault, kUsage);
   const auto shard_bytes = parse_size(arguments.shard_size);
   if (!shard_bytes)
     return complain(fmt::format("--shard-size {}: expected a size such as 256MiB", arguments.shard_size),

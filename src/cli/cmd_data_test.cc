@@ -105,6 +105,92 @@ TEST_F(DataCommands, leave_no_shards_of_an_earlier_pack_beside_new_ones) {
   EXPECT_EQ(packed().size(), 3U);
 }
 
+TEST_F(DataCommands, replace_nothing_but_an_index) {
+  EXPECT_EQ(pack(at("in")), "0 ");
+  const std::string shard = at("train-000000.tar");
+  const auto bytes = std::filesystem::file_size(shard);
+  EXPECT_EQ(told({.shards = {shard}, .out = shard}, "index"),
+            "2 tw: -o " + shard +
+                ": it is there and is no index, so it is not replaced; give another name, or "
+                "remove it first\n");
+  EXPECT_EQ(std::filesystem::file_size(shard), bytes);
+  EXPECT_EQ(
+      told({.shards = {shard}, .out = at("in")}, "index"),
+      "2 tw: -o " + at("in") + ": it is a folder; name a file in it, such as " + at("in/train.twi") + "\n");
+  EXPECT_FALSE(std::filesystem::exists(at("in.part")));
+  for (int times = 0; times < 2; ++times)
+    EXPECT_EQ(told({.shards = {shard}, .out = at("x.twi")}, "index"), "0 ") << "an index is replaced";
+  EXPECT_THAT(told({.shards = {"s3://b/x.tar"}, .out = "s3://b/x.tar"}, "index"),
+              HasSubstr("2 tw: -o s3://b/x.tar: it is one of the shards"));
+  EXPECT_THAT(pack(at("in"), {.out = at("in/")}), HasSubstr("expected the begin of the names, such as "));
+}
+
+TEST_F(DataCommands, take_names_as_they_stand_where_such_a_file_is) {
+  EXPECT_EQ(pack(at("in")), "0 ");
+  std::filesystem::rename(at("train-000000.tar"), at("t{1}.tar"));
+  EXPECT_EQ(told({.shards = {at("t{1}.tar")}, .out = at("x.twi")}, "index"), "0 ");
+  EXPECT_EQ(told({.shards = {""}, .out = at("x.twi")}, "index"),
+            "2 tw: SHARD \"\": expected a name, found an empty one\n");
+  EXPECT_THAT(told({.shards = {at("t{1}.tar")}, .out = ""}, "index"),
+              HasSubstr("2 tw: -o: expected the name"));
+}
+
+TEST_F(DataCommands, name_tars_of_a_folder_that_they_leave_out) {
+  EXPECT_EQ(pack(at("in")), "0 ");
+  for (const char* name : {"b.tar.gz", "c.TAR", "in/d.tar", "e.tgz"}) std::ofstream(at(name)) << "x";
+  EXPECT_EQ(told({.shards = {at("")}, .out = at("x.twi")}, "index"),
+            "0 warning: " + at("") +
+                ": tars at 4 places are left out, the first of them b.tar.gz; only files named "
+                "*.tar in the folder itself are taken\n");
+}
+
+TEST_F(DataCommands, number_the_folders_as_classes) {
+  for (const char* name : {"cat", "dog", "empty", "elsewhere"})
+    std::filesystem::create_directories(at("p/") + name);
+  std::filesystem::rename(at("p/elsewhere"), at("elsewhere"));
+  std::filesystem::create_directory_symlink(at("elsewhere"), at("p/bird"));
+  for (const char* name : {"a.txt", "cat/c.txt", "dog/d.txt", "bird/b.txt", "dog/noext", "dog/.hidden.txt"})
+    std::ofstream(at("p/") + name) << name;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(pack(at("p"), {.classes = true}),
+            "0 warning: " + at("p") +
+                ": 1 file beside the folders of classes is left out, the first of them a.txt\n"
+                "warning: " +
+                at("p") +
+                ": 2 files without an ending (such as .jpg), hidden or not plain are left out, "
+                "the first of them dog/.hidden.txt\n");
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              testing::StartsWith("classes: 0 bird, 1 cat, 2 dog, 3 empty\n"));
+  EXPECT_THAT(packed(), UnorderedElementsAre("0:bird/b.txt", "1:cat/c.txt", "2:dog/d.txt"));
+  std::filesystem::create_directory_symlink(at("p"), at("p/dog/loop"));
+  EXPECT_THAT(pack(at("p"), {.classes = true, .force = true}),
+              HasSubstr("p/dog/loop: a link to a folder in which it lies"));
+  EXPECT_THAT(pack(at("in"), {.classes = true, .force = true}), HasSubstr("in: no folders in it"));
+}
+
+TEST_F(DataCommands, pack_no_field_twice) {
+  std::filesystem::create_directories(at("p/cat"));
+  for (const char* name : {"p/cat/0.png", "p/cat/0.PNG", "p/cat/1.cls"}) std::ofstream(at(name)) << "1";
+  EXPECT_EQ(pack(at("p")), "1 tw: the field png comes twice in a sample: by " + at("p/cat/0.PNG") +
+                               " and by " + at("p/cat/0.png") + "; leave one out, or rename it\n");
+  std::filesystem::remove(at("p/cat/0.PNG"));
+  EXPECT_THAT(
+      pack(at("p"), {.classes = true}),
+      HasSubstr("the field cls comes twice in a sample: by its class (of --classes, or of the list) and by " +
+                at("p/cat/1.cls")));
+  EXPECT_FALSE(std::filesystem::exists(at("train-000000.tar")));
+}
+
+TEST_F(DataCommands, pack_a_list_with_a_byte_order_mark_and_without_classes) {
+  EXPECT_EQ(pack_lines("\xef\xbb\xbfpath,label\na.txt,3\n"), "0 ");
+  EXPECT_THAT(packed(), UnorderedElementsAre("3:a.txt"));
+  EXPECT_EQ(pack_lines("\xef\xbb\xbf"
+                       "a.txt,4\n"),
+            "0 ");
+  EXPECT_THAT(packed(), UnorderedElementsAre("4:a.txt"));
+  EXPECT_THAT(pack(at("in/list.csv"), {.classes = true}), HasSubstr("list.csv is no folder, so its folders"));
+}
+
 TEST_F(DataCommands, say_which_stores_they_read_and_write) {
   EXPECT_THAT(pack(at("in"), {.out = "gs://bucket/train"}),
               HasSubstr("2 tw: -o gs://bucket/train: expected a path or s3://"));

@@ -118,13 +118,15 @@ Result<Array> decode_npy(std::string_view bytes) {
   const std::string& type = head.type;
   const std::string_view kind = std::string_view(type).substr(1);
   const std::string_view values = bytes.substr(head.data);
+  if (type.front() == '>')
+    return Error{fmt::format("an npy file of type {}: byte order big-endian, expected little", type)};
   const auto width = parse_number<std::uint64_t>(kind.substr(std::min<std::size_t>(1, kind.size())));
   std::uint64_t expected = width.value_or(0);
   for (const std::uint64_t size : head.shape) {
     if (size != 0 && expected > values.size() / size) return Error{"an npy file that is cut off"};
     expected *= size;
   }
-  if (expected != values.size() || type.front() == '>')
+  if (expected != values.size())
     return Error{fmt::format("an npy file of type {} and shape [{}] with {} bytes of values", type,
                              fmt::join(head.shape, ", "), values.size())};
   Array array{std::move(head.shape), std::vector<float>{}};

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text/number.h"
 #include "data/shards/decode.h"
 
 namespace tw::data {
@@ -39,6 +42,19 @@ class Numbers {
   bool whole_ = true;
 };
 
+/// The first whole number that an int64 cannot hold; empty: none. The text has numbers and lists alone.
+std::string_view too_large_in(std::string_view json) {
+  constexpr std::string_view kBetween = "[], \t\r\n";
+  for (std::size_t at = json.find_first_not_of(kBetween); at != std::string_view::npos;) {
+    const std::size_t end = std::min(json.find_first_of(kBetween, at), json.size());
+    const std::string_view number = json.substr(at, end - at);
+    const bool whole = number.find_first_of(".eE") == std::string_view::npos;
+    if (whole && !parse_number<std::int64_t>(number)) return number;
+    at = json.find_first_not_of(kBetween, end);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Array> decode_json(std::string_view bytes) {
@@ -46,6 +62,8 @@ Result<Array> decode_json(std::string_view bytes) {
   Numbers numbers;
   if (json.is_discarded() || !numbers.take(json, 0))
     return Error{"expected JSON with one number, or lists of numbers of equal lengths"};
+  if (const std::string_view number = too_large_in(bytes); !number.empty())
+    return Error{fmt::format("expected whole numbers from -2^63 to 2^63 - 1, found {}", number)};
   return std::move(numbers).array();
 }
 

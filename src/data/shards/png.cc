@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -36,7 +37,7 @@ class PngReading {
     png_set_strip_16(png_);  // the high byte
     png_set_strip_alpha(png_);
     const int color = png_get_color_type(png_, info_);
-    if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
+    if (color == PNG_COLOR_TYPE_PALETTE) png_set_packing(png_);  // colors_of() checks the numbers
     if (color == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
     png_set_interlace_handling(png_);
     return true;
@@ -44,6 +45,15 @@ class PngReading {
 
   /// Without its pixels.
   Picture size() const { return {png_get_image_width(png_, info_), png_get_image_height(png_, info_)}; }
+
+  bool has_palette() const { return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE; }
+
+  std::span<const png_color> palette() {
+    png_colorp colors = nullptr;
+    int count = 0;
+    if (png_get_PLTE(png_, info_, &colors, &count) == 0) return {};
+    return {colors, static_cast<std::size_t>(count)};
+  }
 
   bool is_grey() const { return (png_get_color_type(png_, info_) & PNG_COLOR_MASK_COLOR) == 0; }
 
@@ -77,6 +87,19 @@ class PngReading {
   std::string why_ = "libpng cannot be started";
 };
 
+/// The pixels whose numbers in the palette these are. libpng would make those black that it lacks.
+Result<Picture> colors_of(const Picture& numbers, std::span<const png_color> palette) {
+  Picture picture{numbers.width, numbers.height, 3};
+  picture.bytes.reserve(3 * numbers.bytes.size());
+  for (const std::uint8_t number : numbers.bytes) {
+    if (number >= palette.size())
+      return Error{fmt::format("no PNG: a pixel has color {} of a palette of {}", number, palette.size())};
+    const png_color& color = palette[number];
+    picture.bytes.insert(picture.bytes.end(), {color.red, color.green, color.blue});
+  }
+  return picture;
+}
+
 }  // namespace
 
 Result<Array> decode_png(std::string_view bytes, const PictureOptions& options) {
@@ -84,12 +107,15 @@ Result<Array> decode_png(std::string_view bytes, const PictureOptions& options) 
   if (!png.read_head()) return png.error();
   Picture picture = png.size();
   TW_TRY(check_size(picture.width, picture.height));
-  picture.channels = png.is_grey() ? 1 : 3;
+  picture.channels = png.is_grey() || png.has_palette() ? 1 : 3;
   const std::size_t row_bytes = std::size_t{picture.width} * picture.channels;
   picture.bytes.resize(row_bytes * picture.height);
   std::vector<png_bytep> rows(picture.height);
   for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = &picture.bytes[row * row_bytes];
   if (!png.read_pixels(rows)) return png.error();
+  if (png.has_palette()) {
+    TW_TRY(picture, colors_of(picture, png.palette()));
+  }
   const Rectangle part = part_of(picture.width, picture.height, options);
   return tensor_of(with_channels(std::move(picture), options.channels), part, options);
 }

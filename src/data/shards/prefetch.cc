@@ -13,6 +13,8 @@
 #include <set>
 #include <utility>
 
+#include "base/check.h"
+
 namespace tw::data {
 namespace {
 
@@ -139,6 +141,8 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
   }
   auto fields = choose(index.sample(pick.index));
   if (!fields) return finish(pick, {.broken = fields.error().message});
+  if (fields.value().empty())
+    return finish(pick, {.broken = name_of(pick) + ": it has none of the fields that are read"});
   at->second.fields = std::move(fields).value();
   if (needed) {
     wanted.push_front(pick);
@@ -214,6 +218,7 @@ bool Prefetch::State::can_read() {
 }
 
 bool Prefetch::State::joins(const ReadJob& job, const Entry& entry, std::size_t shard) const {
+  TW_CHECK(!entry.fields.empty());
   const auto [first, last] = std::ranges::minmax(entry.fields, {}, &FieldPlace::offset);
   const std::uint64_t end = job.extent.offset + job.extent.length;
   return index.shards()[shard].object == job.extent.object && first.offset >= end &&
@@ -228,6 +233,7 @@ ReadJob Prefetch::State::next_read() {
     if (entry != nullptr) {
       const std::size_t shard = index.sample(pick.index).shard;
       if (!job.samples.empty() && !joins(job, *entry, shard)) break;
+      TW_CHECK(!entry->fields.empty());
       const auto [first, last] = std::ranges::minmax(entry->fields, {}, &FieldPlace::offset);
       const std::uint64_t end = last.offset + last.length;
       if (job.samples.empty())

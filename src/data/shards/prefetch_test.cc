@@ -173,6 +173,15 @@ TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
   EXPECT_EQ(always.reads(), 2U);
 }
 
+TEST_F(Fetching, reads_nothing_of_a_sample_without_fields) {
+  Prefetch prefetch(
+      index_, store_, {}, [](const ShardIndex::Sample&) { return std::vector<FieldPlace>(); },
+      [](const Pick&, const std::vector<std::string_view>&) { return Example{}; });
+  EXPECT_EQ(prefetch.take(picks(7, 1)).error().message,
+            "0.tar: 007: it has none of the fields that are read");
+  EXPECT_EQ(prefetch.reads(), 0U);
+}
+
 TEST_F(Fetching, asks_again_for_what_could_not_be_read_ahead) {
   store_.broken["1.tar"] = "answered with 503";
   Prefetch prefetch = open();

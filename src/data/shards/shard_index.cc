@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -20,8 +21,9 @@
 namespace tw::data {
 namespace {
 
-constexpr std::string_view kMagic = "TWINDEX1";
 constexpr std::size_t kDigestBytes = 16;
+/// What WebDataset writes into a sample beside its fields.
+constexpr std::array<std::string_view, 2> kOfWebDataset = {"__key__", "__url__"};
 constexpr std::uint64_t kMostIndexBytes = 8ULL << 30;
 constexpr std::uint64_t kMostFieldNames = 1000, kMostNameBytes = 8192;
 
@@ -114,6 +116,8 @@ class KeysOfShard {
   std::pair<std::string_view, std::string_view> first_;  // key and member
 };
 
+bool has_url_scheme(const std::string& name) { return name.find("://") != std::string::npos; }
+
 /// Without a signature, which differs between peers.
 std::string file_name(const std::string& object) {
   const std::string shown = world::shown_object(object);
@@ -155,6 +159,10 @@ Status ShardIndex::add(Shard shard, const std::vector<TarMember>& members) {
   for (const TarMember& member : members) {
     const MemberName name = split_member(member.name);
     if (name.key.empty()) continue;
+    if (std::ranges::find(kOfWebDataset, name.field) != kOfWebDataset.end())
+      return Error{
+          fmt::format("{}: {}: the field {} would replace what a program knows the sample by; rename it",
+                      world::shown_object(shard.object), member.name, name.field)};
     if (name.key != open) {
       keys.begin(name.key, member.name);
       samples_.push_back(
@@ -219,7 +227,7 @@ void ShardIndex::encode_samples(std::string& out) const {
 }
 
 std::string ShardIndex::encode() const {
-  std::string out(kMagic);
+  std::string out(kIndexMagic);
   put_number(out, shards_.size());
   for (const Shard& shard : shards_) {
     put_text(out, shard.object);
@@ -232,11 +240,11 @@ std::string ShardIndex::encode() const {
 }
 
 Result<ShardIndex> ShardIndex::decode(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return Error{"not an index of shards (tw data index writes one)"};
-  if (bytes.size() < kMagic.size() + kDigestBytes) return Error{"it is cut off"};
+  if (!bytes.starts_with(kIndexMagic)) return Error{"not an index of shards (tw data index writes one)"};
+  if (bytes.size() < kIndexMagic.size() + kDigestBytes) return Error{"it is cut off"};
   const std::string_view content = bytes.substr(0, bytes.size() - kDigestBytes);
   if (digest_bytes(content) != bytes.substr(content.size())) return Error{"it is cut off or damaged"};
-  Decoding in(content.substr(kMagic.size()));
+  Decoding in(content.substr(kIndexMagic.size()));
   const Error wrong{"its parts do not fit together"};
   ShardIndex index;
   for (std::uint64_t left = in.count(); left > 0 && in.good(); --left) {
@@ -269,12 +277,22 @@ Result<ShardIndex> ShardIndex::decode(std::string_view bytes) {
 }
 
 Result<ShardIndex> read_shard_index(const std::string& path) {
+  if (has_url_scheme(path))
+    return Error{world::shown_object(path) +
+                 ": an index is read from this machine alone; copy it here first"};
   TW_TRY(const auto bytes, read_text_file(path, kMostIndexBytes));
   auto index = ShardIndex::decode(bytes);
   if (!index) return Error{fmt::format("{}: {}", path, index.error().message)};
+  for (const Shard& shard : index.value().shards()) {
+    if (!shard.version.empty()) continue;
+    return Error{fmt::format(
+        "{}: {} has no version, so a read may mix two (the server sent neither ETag nor Last-Modified); make "
+        "the index anew, from a server that sends one",
+        path, world::shown_object(shard.object))};
+  }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   index.value().rename([&](const std::string& object) {
-    return object.find("://") != std::string::npos ? object : (folder / object).lexically_normal().string();
+    return has_url_scheme(object) ? object : (folder / object).lexically_normal().string();
   });
   return index;
 }

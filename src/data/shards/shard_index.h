@@ -13,6 +13,9 @@
 
 namespace tw::data {
 
+/// A .twi file begins with it.
+inline constexpr std::string_view kIndexMagic = "TWINDEX1";
+
 /// One version of a tar of samples.
 struct Shard {
   std::string object;  ///< URL, or path; a relative one is relative to the file of the index
@@ -98,7 +101,8 @@ class ShardIndex {
   std::vector<Row> samples_;
 };
 
-/// Reads a .twi file; shards with relative names are beside it. Errors name the path.
+/// Reads a .twi file; shards with relative names are beside it. Errors name the path; one is a shard without
+/// a version.
 Result<ShardIndex> read_shard_index(const std::string& path);
 
 }  // namespace tw::data

@@ -39,8 +39,16 @@ TEST(TarMembers, of_what_is_no_whole_tar_are_an_error) {
   const std::string tar = test_tar({{"a.txt", "hello"}, {"d.bin", std::string(600, 'd')}});
   EXPECT_THAT(members_of(tar.substr(0, 2000)).error().message,
               HasSubstr("x.tar: d.bin ends at byte 2136, the file has 2000 (cut off?)"));
-  EXPECT_THAT(members_of("\x1f\x8b" + std::string(2000, 'z')).error().message,
-              HasSubstr("x.tar: expected a tar file that is not compressed"));
+  EXPECT_EQ(members_of("\x1f\x8b" + std::string(2000, 'z')).error().message,
+            "x.tar: expected a tar file that is not compressed, found gzip");
+  EXPECT_THAT(members_of("").error().message, HasSubstr("x.tar: expected a tar file (ustar, GNU or pax)"));
+  std::string damaged = tar;
+  damaged[1024 + 148] = '7';
+  EXPECT_THAT(members_of(damaged).error().message,
+              HasSubstr("x.tar: the tar is cut off or damaged near byte 1024: Damaged tar archive"));
+  damaged[148] = '7';
+  EXPECT_EQ(members_of(damaged).error().message,
+            "x.tar: expected a tar file (ustar, GNU or pax); this is none, or its first header is damaged");
 }
 
 TEST(TarMembers, may_be_missing_where_a_tar_does_not_end_as_it_should) {
@@ -71,7 +79,7 @@ TEST(TarMembers, have_the_keys_and_fields_of_WebDataset) {
   EXPECT_EQ(split_member("a.b/README"), (MemberName{}));
   EXPECT_EQ(split_member(".hidden"), (MemberName{}));
   EXPECT_EQ(split_member("./0.Jpg"), (MemberName{"./0", "jpg"}));
-  EXPECT_EQ(split_member("s/0."), (MemberName{"s/0", ""}));
+  EXPECT_EQ(split_member("s/0."), (MemberName{})) << "a field without a name";
   EXPECT_EQ(split_member("__index__/0.jpg"), (MemberName{}));
   EXPECT_EQ(split_member("__0.jpg"), (MemberName{"__0", "jpg"}));
   EXPECT_EQ(split_member("s/._0.jpg"), (MemberName{})) << "not of the sample s/";
@@ -123,6 +131,12 @@ TEST(ShardIndex, refuses_what_makes_no_samples) {
   MemoryStore store;
   store.objects["twice.tar"] = test_tar({{"1.jpg", "a"}, {"1.JPG", "b"}});
   store.objects["none.tar"] = test_tar({{"README", "a"}});
+  store.objects["key.tar"] = test_tar({{"1.jpg", "a"}, {"1.__KEY__", "b"}});
+  store.objects["url.tar"] = test_tar({{"1.__url__", "b"}});
+  EXPECT_EQ(
+      index_shards({"key.tar"}, store, {}).error().message,
+      "key.tar: 1.__KEY__: the field __key__ would replace what a program knows the sample by; rename it");
+  EXPECT_THAT(index_shards({"url.tar"}, store, {}).error().message, HasSubstr("url.tar: 1.__url__"));
   EXPECT_EQ(index_shards({"twice.tar"}, store, {}).error().message,
             "twice.tar: 1.JPG is there twice in one sample");
   EXPECT_THAT(index_shards({"none.tar"}, store, {}).error().message, HasSubstr("none.tar: no samples"));
@@ -151,14 +165,15 @@ TEST(ShardIndex, warns_of_what_it_leaves_out) {
   MemoryStore store;
   put_two_shards(store);
   store.objects["c.tar"] =
-      test_tar({{"4.cls", "4"}, {"s/.DS_Store", "x"}, {"__meta__/x.json", "{}"}}).substr(0, 3072);
+      test_tar({{"4.cls", "4"}, {"s/.DS_Store", "x"}, {"5.", "x"}, {"__meta__/x.json", "{}"}})
+          .substr(0, 4096);
   std::vector<std::string> warnings;
   Indexing how;
   how.warn = [&](const std::string& text) { warnings.push_back(text); };
   EXPECT_EQ(index_shards({"a.tar", "b.tar", "c.tar"}, store, how).value().size(), 4U);
   EXPECT_THAT(warnings,
               ElementsAre("c.tar: it has no end-of-archive block: was it cut off between two members?",
-                          "2 files without a key and a field are left out, the first of them a.tar: README"));
+                          "3 files without a key and a field are left out, the first of them a.tar: README"));
 }
 
 TEST(Braces, stand_for_all_names) {

@@ -78,7 +78,9 @@ ShardReader::ShardReader(ShardIndex index, ReaderOptions options, world::Store& 
           index_, store, {.threads = options_.threads, .memory_bytes = options_.memory_bytes},
           [this](const ShardIndex::Sample& sample) { return choose(sample); },
           [this](const Pick& pick, const auto& bytes) { return decode(pick, bytes); }) {
-  for (const std::string& field : fields_) names_.push_back(numbers_of(field, index_));
+  // The index's own names stand for themselves, also with a semicolon in them.
+  for (std::uint32_t number = 0; number < fields_.size(); ++number)
+    names_.push_back(options_.fields.empty() ? std::vector{number} : numbers_of(fields_[number], index_));
 }
 
 void ShardReader::expect(std::span<const std::uint64_t> samples) { prefetch_.expect(as_picks(samples)); }

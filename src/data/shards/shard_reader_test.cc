@@ -69,6 +69,17 @@ TEST_F(Reading, gives_all_fields_of_a_sample_as_bytes) {
   EXPECT_EQ(samples[0].fields, samples[2].fields);
 }
 
+TEST_F(Reading, takes_the_names_of_the_index_as_they_are) {
+  store_.objects["a.tar"] = test_tar({{"x/0.a;b", "1"}, {"x/1.cls", "7"}, {"x/1.a;b", "2"}});
+  std::ofstream(options_.index, std::ios::binary) << index_shards({"a.tar"}, store_, {}).value().encode();
+  store_.objects[read_shard_index(options_.index).value().shards()[0].object] = store_.objects["a.tar"];
+  const auto reader = open();
+  EXPECT_THAT(reader->fields(), testing::ElementsAre("a;b", "cls"));
+  const auto samples = read(*reader, {0, 1});
+  EXPECT_EQ(bytes_in(samples[0].fields[0]), "1");
+  EXPECT_EQ(bytes_in(samples[1].fields[0]), "2");
+}
+
 TEST_F(Reading, decodes_what_it_can_and_leaves_the_rest_as_it_is) {
   options_.fields = {"cap", "txt;json", "cls"};
   options_.decodes = true;
@@ -107,6 +118,18 @@ TEST_F(Reading, waits_no_longer_than_it_may_and_goes_on_then) {
   store_.holds_back = false;
   store_.answer_all();
   EXPECT_EQ(read(*reader, first)[0].key, "x/0");
+}
+
+TEST_F(Reading, of_an_index_elsewhere_or_of_shards_without_versions_is_refused) {
+  ShardIndex index;
+  ASSERT_TRUE(index.add({"http://host/a.tar", 2048}, {{"0.cls", 512, 1}}));
+  std::ofstream(options_.index, std::ios::binary) << index.encode();
+  EXPECT_THAT(
+      ShardReader::open(options_, store_).error().message,
+      HasSubstr("twi: http://host/a.tar has no version, so a read may mix two (the server sent neither "
+                "ETag nor Last-Modified)"));
+  EXPECT_EQ(read_shard_index("s3://b/x.twi").error().message,
+            "s3://b/x.twi: an index is read from this machine alone; copy it here first");
 }
 
 TEST_F(Reading, of_a_field_that_no_sample_has_names_the_nearest) {

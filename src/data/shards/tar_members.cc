@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/result.h"
 
@@ -47,11 +48,30 @@ struct Reading {
   }
 };
 
-Error wrong(const Reading& reading, archive* archive) {
+/// The kind of a file that is no tar, by its first bytes; empty: unknown.
+std::string_view compression_of(std::string_view bytes) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"\x1f\x8b", "gzip"}, {"BZh", "bzip2"}, {"\xfd\x37zXZ", "xz"}, {"\x28\xb5\x2f\xfd", "zstd"}};
+  for (const auto& [begin, kind] : kKinds)
+    if (bytes.starts_with(begin)) return kind;
+  return {};
+}
+
+/// Why the header at byte `end` cannot be read.
+Error wrong(const Reading& reading, archive* archive, std::uint64_t end) {
   if (!reading.failed.empty()) return Error{reading.failed};
   const char* why = archive_error_string(archive);
-  return Error{fmt::format("{}: expected a tar file that is not compressed: {}", reading.tar,
-                           why != nullptr ? why : "it cannot be read")};
+  if (end > 0)
+    return Error{fmt::format("{}: the tar is cut off or damaged near byte {}: {}", reading.tar,
+                             std::min(end, reading.bytes), why != nullptr ? why : "it cannot be read")};
+  const auto begin = reading.bytes > 0 ? reading.read(0) : std::string_view();
+  const std::string_view kind = begin ? compression_of(begin.value()) : "";
+  if (!kind.empty())
+    return Error{fmt::format("{}: expected a tar file that is not compressed, found {}", reading.tar, kind)};
+  return Error{
+      fmt::format("{}: expected a tar file (ustar, GNU or pax); this is none, or its first header is "
+                  "damaged",
+                  reading.tar)};
 }
 
 bool is_plain_file(archive_entry* entry) {
@@ -121,14 +141,14 @@ Result<TarContents> tar_members(const std::string& tar, std::uint64_t bytes, con
   archive_read_set_callback_data(archive.get(), &reading);
   archive_read_set_read_callback(archive.get(), Reading::next);
   archive_read_set_skip_callback(archive.get(), Reading::skip);
-  if (archive_read_open1(archive.get()) != ARCHIVE_OK) return wrong(reading, archive.get());
+  if (archive_read_open1(archive.get()) != ARCHIVE_OK) return wrong(reading, archive.get(), 0);
   TarContents contents;
   std::uint64_t end = 0;
   while (true) {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(archive.get(), &entry);
     if (code == ARCHIVE_EOF) break;
-    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return wrong(reading, archive.get());
+    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return wrong(reading, archive.get(), end);
     end = end_of(archive.get(), entry);
     TW_TRY(auto member, member_of(reading, archive.get(), entry));
     if (member) contents.members.push_back(*std::move(member));
@@ -142,7 +162,7 @@ MemberName split_member(std::string_view name) {
   const std::size_t slash = name.rfind('/');
   const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
   const std::size_t dot = name.find('.', begin);
-  if (dot == std::string_view::npos || dot == begin || is_meta(name)) return {};
+  if (dot == std::string_view::npos || dot == begin || dot + 1 == name.size() || is_meta(name)) return {};
   std::string field(name.substr(dot + 1));
   std::ranges::transform(field, field.begin(), [](unsigned char c) { return std::tolower(c); });
   return {name.substr(0, dot), field};

@@ -34,9 +34,9 @@ struct TarContents {
 Result<TarContents> tar_members(const std::string& tar, std::uint64_t bytes, const TarBytes& read);
 
 /// The parts of a member's name by the rule of WebDataset, ^((?:.*/|)[^.]+)[.]([^/]*)$. Up to the first dot
-/// after the last slash it is the key of the sample, the rest, in lower case, the field, which may be empty.
-/// The key is empty if the member belongs to no sample: also for __meta__ files, and for hidden files, which
-/// the rule would make samples of their folder.
+/// after the last slash it is the key of the sample, the rest, in lower case, the field. The key is empty if
+/// the member belongs to no sample: also for __meta__ files, for a field without a name, and for hidden
+/// files, which the rule would make samples of their folder.
 struct MemberName {
   std::string_view key;
   std::string field;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/prng.h"
+#include "base/text/number.h"
 #include "host/store/s3_answer.h"
 
 namespace tw::host {
@@ -50,6 +51,22 @@ std::string redirected(const std::string& url, const std::string& location) {
   if (location.empty() || location.find(':') < location.find('/')) return {};
   const std::size_t folder = path.rfind('/');
   return (folder < root ? path + "/" : path.substr(0, folder + 1)) + location;
+}
+
+/// Why no try will help; empty: one may. It names the host, which may be that of an endpoint in the
+/// environment.
+std::string fault_in_url(const std::string& url) {
+  if (std::ranges::any_of(url, [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
+    return "a URL with a space, expected one without (%20 stands for a space)";
+  const std::size_t scheme = url.find("://");
+  const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
+  std::string host = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+  host.erase(0, host.rfind('@') + 1);
+  const std::size_t colon = host.find(':', host.rfind(']') + 1);  // those before it are of an IPv6 address
+  if (host.empty() || colon == 0) return "a URL without a host";
+  const std::string port = colon == std::string::npos ? "" : host.substr(colon + 1);
+  if (port.empty() || parse_number<std::uint16_t>(port)) return {};
+  return fmt::format("{} has the port {}, expected at most 65535", host.substr(0, colon), port);
 }
 
 }  // namespace
@@ -99,6 +116,8 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
   if (is_strong(extent.version)) headers.emplace_back("If-Match", extent.version);
   world::HttpRequest request = request_for(job->place, std::move(headers), doors_.unix_s());
   job->url = request.url;
+  if (const std::string fault = fault_in_url(request.url); !fault.empty())
+    return job->done(Error{fmt::format("{}: {}", world::shown_object(extent.object), fault)});
   request.patience = kRangePatience;
   request.silence = kSilentPatience;
   request.most_bytes = extent.length - job->came.size() + kErrorRoom;
@@ -251,7 +270,13 @@ void HttpStore::look(const std::string& object, Looked done) {
     const auto total = total_in(answer.value().header("content-range").value_or(""));
     if (!total)
       return done(Error{fmt::format("{}: an answer without its size", world::shown_object(object))});
-    done(world::ObjectFacts{*total, version_in(answer.value())});
+    std::string version = version_in(answer.value());
+    if (version.empty())
+      return done(
+          Error{fmt::format("{}: the server sends neither ETag nor Last-Modified, expected one: without "
+                            "them, a read may mix two versions of the object",
+                            world::shown_object(object))});
+    done(world::ObjectFacts{*total, std::move(version)});
   };
   // Not HEAD: a URL that is signed for GET serves nothing else.
   ask(std::make_shared<Job>(Job{{object, 0, 1}, std::move(place).value(), tell}), {});  // owners: SharedJob

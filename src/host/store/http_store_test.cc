@@ -92,6 +92,40 @@ TEST(HttpStore, knows_size_and_version) {
   EXPECT_EQ(look_now(store, "https://host/x.tar").value(), (world::ObjectFacts{1234, "\"one\""}));
 }
 
+TEST(HttpStore, refuses_a_server_that_names_no_version) {
+  ScriptedServer server;
+  HttpStore store = server.store();
+  server.answers = {{world::HttpAnswer{206, "a", {{"Content-Range", "bytes 0-0/1234"}}}}};
+  EXPECT_EQ(
+      look_now(store, "http://host/x?sig=secret").error().message,
+      "http://host/x: the server sends neither ETag nor Last-Modified, expected one: without them, a read "
+      "may mix two versions of the object");
+  server.answers = {{world::HttpAnswer{
+      206, "a", {{"Content-Range", "bytes 0-0/1234"}, {"Last-Modified", "Mon, 01 Jan 2026 00:00:00 GMT"}}}}};
+  EXPECT_EQ(look_now(store, "http://host/x").value().version, "Mon, 01 Jan 2026 00:00:00 GMT");
+}
+
+TEST(HttpStore, refuses_at_once_what_is_no_url) {
+  ScriptedServer server;
+  HttpStore store = server.store();
+  EXPECT_EQ(error_of_reading(store, {"http://host/a b.tar", 0, 4}),
+            "http://host/a b.tar: a URL with a space, expected one without (%20 stands for a space)");
+  EXPECT_EQ(error_of_reading(store, {"https://me:secret@host:99999/x?sig=secret", 0, 4}),
+            "https://host:99999/x: host has the port 99999, expected at most 65535");
+  EXPECT_EQ(error_of_reading(store, {"http://[::1]:x/y", 0, 4}),
+            "http://[::1]:x/y: [::1] has the port x, expected at most 65535");
+  EXPECT_EQ(error_of_reading(store, {"http:///x", 0, 4}), "http:///x: a URL without a host");
+  server.environment = {{"AWS_ENDPOINT_URL", "http://host:99999"}};
+  EXPECT_EQ(error_of_reading(store, {"s3://bucket/x", 0, 4}),
+            "s3://bucket/x: host has the port 99999, expected at most 65535");
+  EXPECT_TRUE(server.asked.empty());
+  for (const std::string url :
+       {"http://host:80/x", "http://[::1]/x", "http://[::1]:80/x", "https://host:/x"}) {
+    server.answers = {{partial_answer("abcd")}};
+    EXPECT_EQ(error_of_reading(store, {url, 0, 4}), "none: abcd") << url;
+  }
+}
+
 TEST(HttpStore, goes_on_where_a_body_broke_off) {
   ScriptedServer server;
   server.answers = {

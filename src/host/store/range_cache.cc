@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -69,10 +70,20 @@ std::vector<KeptFile> files_in(const std::string& folder) {
 
 }  // namespace
 
-RangeCache::RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes)
-    : store_(store), folder_(std::move(folder)), most_bytes_(most_bytes) {
+Status RangeCache::make_folder(const std::string& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);
+  std::filesystem::create_directories(folder, error);
+  if (!error && !std::filesystem::is_directory(folder, error))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (error)
+    return Error{
+        fmt::format("cache={}: expected a folder that can be made and written: {}", folder, error.message())};
+  return Unit{};
+}
+
+RangeCache::RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes,
+                       std::function<void(const std::string&)> troubled)
+    : store_(store), folder_(std::move(folder)), most_bytes_(most_bytes), troubled_(std::move(troubled)) {
   find_files();
 }
 
@@ -128,8 +139,10 @@ void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
   std::error_code error;
+  if (!file) error = std::error_code(errno, std::generic_category());
   if (file) std::filesystem::rename(part, path, error);
   if (!file || error) {
+    tell_failed_write(error.message());
     std::filesystem::remove(part, error);
     return;
   }
@@ -140,6 +153,13 @@ void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
   bytes_ += name.length;
   unseen_ += name.length;
   if (bytes_ > most_bytes_ || unseen_ > most_bytes_ / kLooks) make_room();
+}
+
+void RangeCache::tell_failed_write(const std::string& why) {
+  std::call_once(told_, [&] {
+    if (troubled_)
+      troubled_(fmt::format("cache={}: cannot be written, what is read is not kept: {}", folder_, why));
+  });
 }
 
 // By what is there, which may be more than this process knows of.

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 
+#include "base/result.h"
 #include "world/store.h"
 
 namespace tw::host {
@@ -15,11 +17,16 @@ namespace tw::host {
 /// complete. A range inside a cached one is served from it. Beyond `most_bytes` the least recently used are
 /// removed. Several processes may use one folder: a file that another one removed is read from the store
 /// again, and each may exceed the cap by a sixteenth before it sees the files of the others. A failed write
-/// to the cache is no error. Ranges without a version are not kept. Any thread.
+/// to the cache is no error, only a warning. Ranges without a version are not kept. Any thread.
 class RangeCache final : public world::Store {
  public:
-  /// The store outlives it. Reads the list of files in the folder.
-  RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes);
+  /// Makes the folder where it is missing; the error names it and why it cannot be used.
+  static Status make_folder(const std::string& folder);
+
+  /// The store outlives it. Reads the list of files in the folder, which is there. troubled: of the first
+  /// failed write, in words; empty: nobody is told. Any thread.
+  RangeCache(world::Store& store, std::string folder, std::uint64_t most_bytes,
+             std::function<void(const std::string&)> troubled = {});
 
   void read(const world::Extent& extent, Read done) override;
   void look(const std::string& object, Looked done) override;
@@ -33,17 +40,20 @@ class RangeCache final : public world::Store {
   void find_files();
   Result<std::string> kept(const world::Extent& extent);
   void keep(const world::Extent& extent, const std::string& bytes);
+  void tell_failed_write(const std::string& why);
   void make_room();
 
   world::Store& store_;
   const std::string folder_;
   const std::uint64_t most_bytes_;
+  const std::function<void(const std::string&)> troubled_;
   mutable std::mutex mutex_;
   /// Object and version as a digest, then offset: length. Guarded by mutex_.
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> files_;
   std::uint64_t bytes_ = 0;                // guarded by mutex_
   std::uint64_t unseen_ = 0;               // written since it read the folder; guarded by mutex_
   std::atomic<std::uint64_t> writes_ = 0;  // names of parts
+  std::once_flag told_;
 };
 
 }  // namespace tw::host

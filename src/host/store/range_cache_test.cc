@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "host/store/file_store.h"
+#include "host/store/stores.h"
 #include "host/system/temporary_folder.h"
 
 namespace tw::host {
@@ -99,9 +100,25 @@ TEST_F(CachedRanges, that_were_cut_off_or_taken_away_are_read_again) {
   EXPECT_EQ(store_.reads, 3);
 }
 
-TEST_F(CachedRanges, need_no_folder_that_can_be_written) {
-  RangeCache cache(store_, "/proc/nowhere", 1000);
+TEST_F(CachedRanges, that_cannot_be_written_are_read_and_told_once) {
+  std::vector<std::string> told;
+  RangeCache cache(store_, "/proc/nowhere", 1000, [&](const std::string& text) { told.push_back(text); });
   EXPECT_TRUE(read_now(cache, {"x", 0, 5, "v"}));
+  EXPECT_TRUE(read_now(cache, {"x", 5, 5, "v"}));
+  EXPECT_THAT(told,
+              testing::ElementsAre("cache=/proc/nowhere: cannot be written, what is read is not kept: No "
+                                   "such file or directory"));
+}
+
+TEST_F(CachedRanges, of_a_folder_that_cannot_be_used_are_an_error) {
+  const std::string file = folder_.path() + "/file";
+  std::ofstream(file) << "x";
+  EXPECT_EQ(RangeCache::make_folder(file).error().message,
+            "cache=" + file + ": expected a folder that can be made and written: Not a directory");
+  EXPECT_TRUE(RangeCache::make_folder(folder_.path() + "/new/folder"));
+  Stores stores;
+  EXPECT_THAT(stores.keep_in("/proc/nowhere", 1000).error().message,
+              HasSubstr("cache=/proc/nowhere: expected a folder that can be made and written"));
 }
 
 TEST_F(CachedRanges, come_from_files_by_size_and_time) {

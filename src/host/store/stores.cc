@@ -11,18 +11,21 @@
 namespace tw::host {
 
 Stores::Stores(std::function<void(const std::string&)> troubled)
-    : http_({.exchange = [this](world::HttpRequest request, HttpPool::Tell tell,
+    : troubled_(std::move(troubled)),
+      http_({.exchange = [this](world::HttpRequest request, HttpPool::Tell tell,
                                 Duration later) { pool_.add(std::move(request), std::move(tell), later); },
              .unix_s = now_unix_s,
              .environment = environment_value,
              .aws_files = [] { return role_credentials().files(); },
              .keys_refused = [] { role_credentials().refused(); },
              .seed = static_cast<std::uint64_t>(now_unix_s()),
-             .troubled = std::move(troubled)}),
+             .troubled = troubled_}),
       pool_(HttpStore::kRequestsAtOnce) {}
 
-void Stores::keep_in(const std::string& folder, std::uint64_t most_bytes) {
-  cache_ = std::make_unique<RangeCache>(http_, folder, most_bytes);
+Status Stores::keep_in(const std::string& folder, std::uint64_t most_bytes) {
+  TW_TRY(RangeCache::make_folder(folder));
+  cache_ = std::make_unique<RangeCache>(http_, folder, most_bytes, troubled_);
+  return Unit{};
 }
 
 void Stores::read(const world::Extent& extent, Read done) {

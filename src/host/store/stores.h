@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/result.h"
 #include "host/http.h"
 #include "host/store/file_store.h"
 #include "host/store/http_store.h"
@@ -26,10 +27,12 @@ class Stores final : public world::Store {
 
   world::StoreUses uses() const override { return http_.uses(); }
 
-  /// Objects behind HTTP are kept in a folder (range_cache.h). Before the first read.
-  void keep_in(const std::string& folder, std::uint64_t most_bytes);
+  /// Objects behind HTTP are kept in a folder (range_cache.h). Before the first read. The error names the
+  /// folder and why it cannot be used.
+  Status keep_in(const std::string& folder, std::uint64_t most_bytes);
 
  private:
+  const std::function<void(const std::string&)> troubled_;
   FileStore files_;
   HttpStore http_;
   std::unique_ptr<RangeCache> cache_;
