@@ -9,6 +9,7 @@
 #include "base/text/csv.h"
 #include "base/text/date.h"
 #include "base/text/option.h"
+#include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/plan/own_lives.h"
 #include "cli/terminal/terminal.h"
@@ -199,8 +200,8 @@ int update(const CatalogArguments& arguments) {
                       kFailed);
       continue;
     }
-    print_out("{}/{}/vms.csv: {} offers from {} rows\n", into, cloud, updated.value().offers.size(),
-              updated.value().rows);
+    print_out("{}/{}/vms.csv: {} from {}\n", into, cloud, counted(updated.value().offers.size(), "offer"),
+              counted(static_cast<std::uint64_t>(updated.value().rows), "row"));
     if (cloud != "aws") continue;
     const std::string folder = fmt::format("{}/{}", into, cloud);
     const auto told = update_spot_advisor(arguments.from.empty() ? kPublicSpotAdvisor : from, folder);

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "base/result.h"
 #include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/plan_sources.h"
 #include "cli/plan/price_age.h"
+#include "cli/plan/run_file_notes.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
@@ -89,9 +92,12 @@ int plan_job(const PlanArguments& arguments) {
   if (!known) return complain(known.error().message, kUsage);
   const auto market = market_for(known.value(), job.value(), !arguments.method.empty());
   if (!market) return complain(market.error().message, kUsage);
-  const auto planned = plan_of(arguments, job.value(), known.value());
+  auto planned = plan_of(arguments, job.value(), known.value());
   if (!planned) return complain(arguments.job + ": " + planned.error().message, kFailed);
-  const plan::ModePlan& made = planned.value();
+  plan::ModePlan& made = planned.value();
+  const auto notes = run_file_notes(made.job);
+  if (!notes) return complain(notes.error().message, kUsage);
+  std::ranges::copy(notes.value(), std::back_inserter(made.plan.assumptions));
   if (const Status done = write_files(made.job, made.market, made.plan, arguments.out); !done)
     return complain(done.error().message, kFailed);
   const std::string plan_file = plan_file_in(arguments.out);

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 #include "base/text/text_file.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
 #include "cli/watch/frozen_file.h"
+#include "market/region_name.h"
 #include "plan/input/cluster_yaml.h"
 #include "plan/output/prediction_csv.h"
 #include "plan/output/prediction_json.h"
@@ -35,6 +37,17 @@ int predict_each_mode(const PredictArguments& arguments, const plan::Workload& w
   return kDone;
 }
 
+/// The price of an area counts for all names in it, misspelt ones, too.
+void note_unknown_regions(const std::vector<plan::PeerGroup>& peers, const plan::Prices& prices,
+                          plan::Cost& cost) {
+  std::set<std::string> notes;
+  for (const plan::PeerGroup& group : peers)
+    if (const auto offer = offer_for(group, prices))
+      notes.insert(market::unknown_region_note(group.site, *offer));
+  notes.erase("");
+  cost.assumptions.insert(cost.assumptions.end(), notes.begin(), notes.end());
+}
+
 int predict_cluster(const PredictArguments& arguments) {
   const auto text = read_text_file(arguments.cluster, kMostYamlBytes);
   if (!text) return complain(text.error().message, kUsage);
@@ -61,7 +74,8 @@ int predict_cluster(const PredictArguments& arguments) {
   if (arguments.modes) return predict_each_mode(arguments, workload.value(), cluster.value());
   const auto prediction = predict(workload.value(), peers);
   if (!prediction) return complain(arguments.cluster + ": " + prediction.error().message, kUsage);
-  const plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
+  plan::Cost cost = cost_of(workload.value(), peers, prediction.value(), prices);
+  note_unknown_regions(peers, prices, cost);
   if (!arguments.html.empty()) {
     const Status done =
         write_dated_page(arguments.html, monitor::PageKind::predict, "prediction: " + to_string(peers),

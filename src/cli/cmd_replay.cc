@@ -41,6 +41,7 @@ Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
                   {"--change-over-s", arguments.change_over_s, 0, 1, task.job.change_over_s},
                   {"--spot-usd-h", arguments.spot_usd_h, 0, 1, task.job.spot_usd_h},
                   {"--on-demand-usd-h", arguments.on_demand_usd_h, 0, 1, task.job.on_demand_usd_h},
+                  {"--move-usd", arguments.move_usd, 0, 1, task.job.move_usd},
                   {"--every-h", arguments.every_h, 0.1, 3600, task.every_s}};
 
   for (const auto& [option, text, least, unit, value] : kNumbers) {
@@ -81,6 +82,7 @@ void describe_replay(CLI::App& app, ReplayArguments& arguments) {
   add("--machines", arguments.machines, "number of machines; default: the most of the trace");
   add("--spot-usd-h", arguments.spot_usd_h, "price of a spot machine");
   add("--on-demand-usd-h", arguments.on_demand_usd_h, "price of an on-demand machine");
+  add("--move-usd", arguments.move_usd, "price of a move to another zone: egress of the state");
   add("--every-h", arguments.every_h, "hours between two starts of the job along the trace");
   command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
   command->footer(

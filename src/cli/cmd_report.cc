@@ -13,6 +13,7 @@
 #include "host/store/store_files.h"
 #include "host/system/temporary_folder.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/one_run.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/summary_json.h"
@@ -104,6 +105,8 @@ int report(const ReportArguments& arguments) {
         kUsage);
   auto logs = read_logs(arguments.folder);
   if (!logs) return complain(logs.error().message, kUsage);
+  if (const Status one = monitor::check_one_run(logs.value()); !one)
+    return complain(arguments.folder + ": " + one.error().message, kUsage);
   const auto prices = prices_for(arguments.folder, arguments.plan, writers_of(logs.value()));
   if (!prices) return complain(prices.error().message, kUsage);
   if (!arguments.plan.empty()) forget_prices(logs.value());

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include "base/result.h"
 #include "base/text/option.h"
@@ -96,6 +97,35 @@ std::string unclear(const SimArguments& arguments) {
   return none ? "sim: expected SCENARIO.yaml, --trace-spot FILE or --lifetimes NAME; see tw sim --help" : "";
 }
 
+/// Options that count only beside another one.
+constexpr std::pair<const char*, const char*> kPartners[] = {{"--work-h", "--policy"},
+                                                             {"--deadline-h", "--policy"},
+                                                             {"--on-demand-usd-per-h", "--policy"},
+                                                             {"--trace-id", "--trace-spot"},
+                                                             {"--from", "--trace-spot"},
+                                                             {"--speed", "--trace-spot"},
+                                                             {"--zones", "--lifetimes"},
+                                                             {"--shocks-per-day", "--lifetimes"},
+                                                             {"--shock-share", "--lifetimes"}};
+
+/// Refuses options that nothing would read. After CLI11's excludes() and needs() the help would list all
+/// pairs.
+void check_partners(const CLI::App& command) {
+  const auto is_given = [&](const std::string& name) { return command.get_option(name)->count() > 0; };
+  const std::string scenario = "SCENARIO.yaml", group = command.get_option("--trace-spot")->get_group();
+  for (const std::string source : {"--trace-spot", "--lifetimes"})
+    for (const char* of_scenario : {"--seeds", "--jobs", "--once", "--trace", "--out"})
+      if (is_given(source) && is_given(of_scenario)) throw CLI::ExcludesError(of_scenario, source);
+  if (is_given("--trace-spot") || is_given("--lifetimes")) {
+    for (const auto& [option, partner] : kPartners)
+      if (is_given(option) && !is_given(partner)) throw CLI::RequiresError(option, partner);
+  } else if (is_given(scenario)) {
+    for (const CLI::Option* option : command.get_options())
+      if (option->get_group() == group && option->count() > 0)
+        throw CLI::ExcludesError(option->get_name(), scenario);
+  }
+}
+
 int what_if_of_seed(const SimArguments& arguments) {
   WhatIfArguments what_if = arguments.what_if;
   if (!arguments.seed.empty()) {
@@ -120,6 +150,7 @@ void describe_sim(CLI::App& app, SimArguments& arguments) {
   command->add_option("--out", arguments.out, "with --trace: folder for event logs like those of a real run");
   command->add_option("--html", arguments.html, "FILE: write the what-if results as a page");
   describe_what_if(*command, arguments.what_if);
+  command->parse_complete_callback([command] { check_partners(*command); });
   command->footer(
       "A seed decides everything: it gives the same run on every machine.\n"
       "Exit codes: 0 no law was violated, 1 one was, 2 wrong usage, 130 interrupted (Ctrl-C: prints what\n"

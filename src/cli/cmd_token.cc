@@ -31,6 +31,8 @@ Result<host::Authority::Terms> terms_of(const TokenArguments& arguments) {
   for (const std::string& text : arguments.addresses) {
     auto address = peer::parse_address_option("--address", text);
     if (!address) return address.error();
+    if (host::parse_address(text).value().port == 0)
+      return Error{fmt::format("--address {}: expected a port that others dial, from 1 to 65535", text)};
     if (text.size() > wire::kMostTokenText) return Error{fmt::format("--address {}: too long", text)};
     terms.addresses.push_back(std::move(address).value());
   }

@@ -65,14 +65,18 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   command->add_option("--program", arguments.program, "path of another tw to start; default: this one");
   command->add_option("--grace", arguments.grace, "time that a peer has to leave")->capture_default_str();
   command->add_option("--state", arguments.state, "folder of run states; default: ~/.local/state/tradewind");
-  command->add_flag("--keep", arguments.keep, "stay: restart ended peers, collect logs, follow prices");
+  CLI::Option* keep =
+      command->add_flag("--keep", arguments.keep, "stay: restart ended peers, collect logs, follow prices");
   command->add_flag("--ask", arguments.ask, "with --keep: ask before the plan changes");
   command->add_option("--every", arguments.every, "with --keep: time between two checks")
       ->capture_default_str();
   describe_market(*command, arguments.market);
-  command->add_flag("--check", arguments.check,
-                    "set the machines up and check that the program can run; start nothing");
-  command->add_flag("--dry-run", arguments.dry_run, "print files and commands, without secrets; do nothing");
+  for (const char* of_keep : {"--ask", "--every", "--offers", "--catalog"})
+    command->get_option(of_keep)->needs(keep);
+  CLI::Option* check = command->add_flag(
+      "--check", arguments.check, "set the machines up and check that the program can run; start nothing");
+  command->add_flag("--dry-run", arguments.dry_run, "print files and commands, without secrets; do nothing")
+      ->excludes(check);
   command->footer(
       "A second tw up changes nothing while all peers run, and starts those that do not. With another\n"
       "plan it adds and removes the difference. Tokens go as files of mode 0600, never on a command\n"

@@ -219,6 +219,7 @@ struct ReplayArguments {
   std::string machines;
   std::string spot_usd_h = "0.3";
   std::string on_demand_usd_h = "1";
+  std::string move_usd = "0";
   std::string every_h = "24";
   bool json = false;
 };

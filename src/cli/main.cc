@@ -10,6 +10,7 @@
 #include <new>
 #include <sstream>
 #include <string_view>
+#include <tuple>
 
 #include "base/text/fields.h"
 #include "cli/arguments/completion.h"
@@ -119,9 +120,10 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::string message = name.empty() ? "" : unknown_argument(command);
   if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
-  if (const auto at = message.find(" excludes ");
-      error.get_name() == "ExcludesError" && at != std::string::npos)
-    message.replace(at, std::string_view(" excludes ").size(), " does not go with ");
+  for (const auto& [kind, words, ours] : {std::tuple{"ExcludesError", " excludes ", " does not go with "},
+                                          {"RequiresError", " requires ", " goes with "}})
+    if (const auto at = message.find(words); error.get_name() == kind && at != std::string::npos)
+      message.replace(at, std::string_view(words).size(), ours);
   show_aside(fmt::format("{}\nsee: tw{} --help", message, name));
   return kUsage;
 }

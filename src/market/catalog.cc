@@ -2,15 +2,18 @@
 #include "market/catalog.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <span>
 
 #include "base/check.h"
 #include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/date.h"
+#include "base/text/fields.h"
 #include "market/built_in.h"
 
 namespace tw::market {
@@ -19,6 +22,23 @@ namespace {
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+const std::vector<std::string> kColumns = {
+    "provider",       "region",     "zone",     "failure_domain",   "vm_type",    "gpu",       "gpus",
+    "gpu_memory_gib", "memory_gib", "vcpus",    "network_gbps",     "purchase",   "usd_per_h", "source",
+    "as_of",          "start_up_s", "notice_s", "taken_in_30_days", "quota_class"};
+
+/// A misspelt column would be left out of all offers.
+Status check_columns(const CsvTable& table) {
+  for (const std::string& column : table.columns()) {
+    if (std::ranges::find(kColumns, column) != kColumns.end()) continue;
+    const std::string meant = did_you_mean(column, std::span<const std::string>(kColumns));
+    return Error{
+        fmt::format("{}: unknown column {}{}", table.file(), column,
+                    meant.empty() ? fmt::format("; known here: {}", fmt::join(kColumns, ", ")) : meant)};
+  }
+  return Unit{};
 }
 
 Offer read_offer(CsvRow& row, const CatalogFile& file) {
@@ -86,6 +106,7 @@ Status keep(std::vector<Offer>& offers, std::string Offer::*field, const std::st
 Result<std::vector<Offer>> read_offers(const CatalogFile& file) {
   TW_TRY(const auto table,
          CsvTable::parse(file.name, file.text, {"provider", "region", "gpu", "purchase", "usd_per_h"}));
+  TW_TRY(check_columns(table));
   std::vector<Offer> offers;
   for (std::size_t i = 0; i < table.size(); ++i) {
     CsvRow row = table.row(i);
@@ -96,10 +117,7 @@ Result<std::vector<Offer>> read_offers(const CatalogFile& file) {
 }
 
 std::string write_offers(const std::vector<Offer>& offers) {
-  std::string text =
-      csv_line({"provider", "region", "zone", "failure_domain", "vm_type", "gpu", "gpus", "gpu_memory_gib",
-                "memory_gib", "vcpus", "network_gbps", "purchase", "usd_per_h", "source", "as_of",
-                "start_up_s", "notice_s", "taken_in_30_days", "quota_class"});
+  std::string text = csv_line(kColumns);
   for (const Offer& o : offers) {
     text += csv_line({o.provider, o.region, o.zone, o.failure_domain, o.vm_type, o.gpu, csv_number(o.gpus),
                       csv_number(o.gpu_memory_gib), csv_number(o.memory_gib), csv_number(o.vcpus),

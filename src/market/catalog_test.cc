@@ -192,6 +192,17 @@ TEST(OwnOffers, a_bad_row_is_named) {
             "own.csv:2: T4\\x00: expected text without control characters, in UTF-8");
 }
 
+TEST(OwnOffers, an_unknown_column_is_refused) {
+  const auto message = [](const std::string& column) {
+    const auto offers = read_offers(
+        {"own.csv", "provider,region,gpu,purchase,usd_per_h," + column + "\naws,us-east-1,T4,spot,1,5\n", 0});
+    return offers ? "read" : offers.error().message;
+  };
+  EXPECT_EQ(message("network_gbps"), "read");
+  EXPECT_EQ(message("nework_gbps"), "own.csv: unknown column nework_gbps; did you mean \"network_gbps\"?");
+  EXPECT_THAT(message("colour"), HasSubstr("unknown column colour; known here: provider, region, zone"));
+}
+
 TEST(OwnOffers, sizes_and_prices_beyond_any_machine_are_refused) {
   const auto message = [](const std::string& column, const std::string& value, const std::string& gpu) {
     const auto offers = read_offers({"own.csv",

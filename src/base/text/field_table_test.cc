@@ -88,5 +88,10 @@ TEST(Tree, of_more_levels_or_values_than_a_person_writes_is_refused) {
   EXPECT_EQ(keys_in("a: &a [*a]\n"), "a.yaml:1: expected at most 10000 values in 100 levels");
 }
 
+TEST(Tree, of_a_second_document_is_refused) {
+  EXPECT_EQ(keys_in("---\na: 1\n"), "a=1 ");
+  EXPECT_EQ(keys_in("a: 1\n---\nb: 2\n"), "a.yaml:3: a second document (after ---); expected one");
+}
+
 }  // namespace
 }  // namespace tw

@@ -5,6 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace tw {
 namespace {
@@ -47,7 +48,11 @@ const Tree* Tree::find(std::string_view name) const {
 
 Result<Tree> parse_yaml(const std::string& file, std::string_view text) {
   try {
-    const YAML::Node root = YAML::Load(std::string(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1)
+      return Error{fmt::format("{}:{}: a second document (after ---); expected one", file,
+                               std::max(documents[1].Mark().line, 0) + 1)};
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
     Tree tree;
     tree.line = std::max(root.Mark().line, 0) + 1;
     if (TreeCopy().take(root, tree, 0)) return tree;

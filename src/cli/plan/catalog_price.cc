@@ -16,6 +16,7 @@
 #include "cli/terminal/terminal.h"
 #include "host/system/machine_signs.h"
 #include "market/catalog.h"
+#include "market/region_name.h"
 #include "peer/values.h"
 
 namespace tw::cli {
@@ -84,6 +85,8 @@ Result<double> catalog_price(const std::string& price, const std::string& site, 
   show_aside(fmt::format("price: {} USD/h, {} {} ({}, {})", significant(offer.value().usd_per_h, 4),
                          market::to_string(purchase), offer.value().vm_type, offer.value().source,
                          market::price_age_text(offer.value(), std::time(nullptr))));
+  const std::string note = market::unknown_region_note(place.value(), offer.value());
+  if (!note.empty()) show_aside("price: " + note);
   return offer.value().usd_per_h;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/plan/launch_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -208,6 +209,23 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
   return Unit{};
 }
 
+/// An option that only these engines make use of.
+Status check_engines(const LaunchRequest& request, const std::string& option, const std::string& value,
+                     const std::vector<std::string>& users) {
+  const auto is_used = [&](const std::string& engine) { return request.engines.has(engine); };
+  if (value.empty() || std::ranges::any_of(users, is_used)) return Unit{};
+  return Error{fmt::format("{} {}: goes with --on {}, not with --on {}", option, value,
+                           fmt::join(users, ", "), request.engines.text())};
+}
+
+Status check_program(const UpArguments& arguments, const LaunchRequest& request) {
+  const std::vector<std::string> users = {"local", "ssh", "slurm"};  // others have the tw of their image
+  TW_TRY(check_engines(request, "--program", arguments.program, users));
+  std::error_code error;
+  if (arguments.program.empty() || fs::is_regular_file(arguments.program, error)) return Unit{};
+  return Error{fmt::format("--program {}: no such file; expected the path of a tw", arguments.program)};
+}
+
 /// Others of a run on several engines reach this machine at an address that only its user knows.
 Status check_own_address(const LaunchRequest& request) {
   const std::string key = own_address_key(request.engines);
@@ -242,6 +260,9 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
   TW_TRY(auto with, engine_settings(arguments, request.engines));
   request.with = std::move(with);
   TW_TRY(check_own_address(request));
+  const std::vector<std::string> with_images = {"skypilot", "k8s"};
+  TW_TRY(check_engines(request, "--image", arguments.image, with_images));
+  TW_TRY(check_program(arguments, request));
   request.job_file = beside(request.plan_file, request.plan.job);
   request.run_file = arguments.run_file.empty() ? beside(request.plan_file, request.plan.run)
                                                 : absolute_of(arguments.run_file);
@@ -320,7 +341,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   launch::Deployment& deployment = state.deployment;
   deployment.run = request.name;
   deployment.folder = store.folder();
-  deployment.program = arguments.program.empty() ? launch::own_path() : arguments.program;
+  deployment.program = arguments.program.empty() ? launch::own_path() : absolute_of(arguments.program);
   TW_TRY(set_program(arguments, request, deployment));
   auto settings = settings_of(arguments, request);
   if (!settings) return settings.error();

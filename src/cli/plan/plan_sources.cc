@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/text/text_file.h"
 #include "cli/plan/own_lives.h"
+#include "train/run/run_file_yaml.h"
 
 namespace tw::cli {
 
@@ -26,9 +27,10 @@ Result<plan::Job> read_job_file(const std::string& file) {
   job.value().file = path.string();
   if (job.value().run.empty()) return job;
   job.value().run = (path.parent_path() / job.value().run).lexically_normal().string();
-  // tw up names what is wrong with it.
-  if (const auto run = read_text_file(job.value().run, kMostYamlBytes))
-    take_run_file(job.value(), run.value());
+  // Whether its values fit depends on what the plan chooses (run_file_notes).
+  TW_TRY(train::absolute_paths(job.value().run));
+  TW_TRY(const auto run, read_text_file(job.value().run, kMostYamlBytes));
+  take_run_file(job.value(), run);
   return job;
 }
 

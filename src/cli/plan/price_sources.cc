@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/text/date.h"
+#include "base/text/text.h"
 #include "base/text/text_file.h"
 #include "host/system/calendar.h"
 #include "market/catalog.h"
@@ -111,7 +112,7 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources
                     read.error().message, cloud)};
   market::CatalogOffers& got = read.value();
   TW_TRY(add_interruptions(fs::path(file.path).parent_path(), got.offers));
-  market.sources.push_back(fmt::format("{}: {} offers of {} ago", file.path, got.offers.size(),
+  market.sources.push_back(fmt::format("{}: {} of {} ago", file.path, counted(got.offers.size(), "offer"),
                                        market::age_text(host::now_unix_s() - file.as_of_unix_s)));
   std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));
   std::move(got.left_out.begin(), got.left_out.end(), std::back_inserter(market.left_out));
@@ -122,19 +123,20 @@ Status add_own(const std::string& file, PriceSources& market) {
   TW_TRY(const auto text, read_text("--offers", file));
   const auto offers = market::read_offers({file, text, 0});
   if (!offers) return offers.error();
-  market.sources.push_back(fmt::format("{}: {} offers", file, offers.value().size()));
+  market.sources.push_back(fmt::format("{}: {}", file, counted(offers.value().size(), "offer")));
   market.offers.insert(market.offers.end(), offers.value().begin(), offers.value().end());
   return Unit{};
 }
 
 void add_built_in(PriceSources& market, const std::set<std::string>& clouds) {
-  int added = 0;
+  std::uint64_t added = 0;
   for (const market::Offer& offer : market::built_in_offers()) {
     if (clouds.contains(offer.provider)) continue;
     market.offers.push_back(offer);
     ++added;
   }
-  if (added > 0) market.sources.push_back(fmt::format("built in: {} offers of publications", added));
+  if (added > 0)
+    market.sources.push_back(fmt::format("built in: {} of publications", counted(added, "offer")));
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ Status check(const RunPlan& plan) {
                    static_cast<int>(links.insecure);
   if (ways > 1) return Error{"--token, --run and --insecure: give one of them"};
   if (links.rejoin && links.no_rejoin) return Error{"--rejoin and --no-rejoin: give one of them"};
+  if (links.rejoin && links.anew)
+    return Error{"--rejoin and --anew: the run goes on or begins anew; give one of the two"};
   if (plan.peers + plan.joins > 1 && !links.id.empty())
     return Error{
         fmt::format("--id {}: goes with one process, and there are {}", links.id, plan.peers + plan.joins)};

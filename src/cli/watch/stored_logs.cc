@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "host/files_disk.h"
+#include "host/store/s3_place.h"
 #include "monitor/logs/log_file.h"
 
 namespace tw::cli {
@@ -36,6 +37,7 @@ Status fetch(world::Files& store, const std::string& from, const std::string& to
 }  // namespace
 
 Status fetch_logs(world::Files& store, const std::string& folder, const std::string& to) {
+  if (host::is_s3(folder)) TW_TRY(host::parse_s3(folder));
   std::string from = folder.substr(0, folder.find_last_not_of('/') + 1);
   auto names = names_of_logs(store, from);
   if (names && names.value().empty()) {

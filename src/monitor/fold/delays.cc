@@ -117,8 +117,8 @@ void Delays::take_commit(const Seen& seen, const event::Commit& commit) {
   peer.queued.pass(&Grown::averaging, seen.at_s, event::finite(commit.use.queued_s));
   peer.disk.pass(&Grown::averaging, seen.at_s, event::finite(commit.use.disk_s));
   const Grown queued = std::exchange(peer.queued.grown, {}), disk = std::exchange(peer.disk.grown, {});
-  peer.bandwidth = {event::finite(commit.line.up_mbit_s).value_or(0),
-                    event::finite(commit.line.down_mbit_s).value_or(0),
+  peer.bandwidth = {event::finite(commit.bandwidth.up_mbit_s).value_or(0),
+                    event::finite(commit.bandwidth.down_mbit_s).value_or(0),
                     {}};
   for (const auto& [to, mbit_s] : commit.slow)
     if (mbit_s > 0) peer.bandwidth.slow.push_back({to, mbit_s});

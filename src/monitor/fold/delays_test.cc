@@ -66,7 +66,7 @@ class Fleet {
                          .use = {.queued_s = grown.queued, .disk_s = grown.disk},
                          .work_s = odd.work_s,
                          .data_s = odd.data_s + data_by_all_s,
-                         .line = {.up_mbit_s = odd.up_mbit_s, .down_mbit_s = odd.down_mbit_s}};
+                         .bandwidth = {.up_mbit_s = odd.up_mbit_s, .down_mbit_s = odd.down_mbit_s}};
     if (odd.slow_to) commit.slow = {{*odd.slow_to, 5}};
     story_.add(peer, begin + 1.3, {.round = round, .fact = std::move(commit)});
   }

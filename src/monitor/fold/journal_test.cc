@@ -37,8 +37,8 @@ TEST(Journal, knows_the_budget_of_the_newest_start) {
 TEST(Journal, of_a_bandwidth_that_is_null_knows_the_one_before) {
   Story story;
   story.add(1, 0, {.fact = event::Start{}});
-  story.add(1, 1, {.fact = event::Traffic{.line = {.up_mbit_s = 80}}});
-  story.add(1, 2, {.fact = event::Traffic{.line = {.up_mbit_s = std::nan("")}}});
+  story.add(1, 1, {.fact = event::Traffic{.bandwidth = {.up_mbit_s = 80}}});
+  story.add(1, 2, {.fact = event::Traffic{.bandwidth = {.up_mbit_s = std::nan("")}}});
   EXPECT_EQ(peer_of(board_of(story), 1).up_mbit_s, 80);
 }
 

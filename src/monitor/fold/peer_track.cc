@@ -166,9 +166,9 @@ void PeerTrack::take_use(const event::Use& use) {
   take_bytes(use.bytes_sent, use.bytes_received);
 }
 
-void PeerTrack::take_line(const event::Line& line) {
-  if (const auto up = event::finite(line.up_mbit_s)) shown_.up_mbit_s = *up;
-  if (const auto down = event::finite(line.down_mbit_s)) shown_.down_mbit_s = *down;
+void PeerTrack::take_bandwidth(const event::Bandwidth& bandwidth) {
+  if (const auto up = event::finite(bandwidth.up_mbit_s)) shown_.up_mbit_s = *up;
+  if (const auto down = event::finite(bandwidth.down_mbit_s)) shown_.down_mbit_s = *down;
 }
 
 void PeerTrack::take_notice(const Seen& seen, const event::Notice& told) {
@@ -199,7 +199,7 @@ void PeerTrack::take(const Seen& seen) {
   shown_.heard_s = std::max(shown_.heard_s, seen.at_s);
   uptime.note(seen.at_s, event.as<event::Start>() != nullptr, event.as<event::Stop>() != nullptr);
   if (const event::Use* use = world::use_in(event)) take_use(*use);
-  if (const event::Line* line = world::line_in(event)) take_line(*line);
+  if (const event::Bandwidth* bandwidth = world::bandwidth_in(event)) take_bandwidth(*bandwidth);
   stages.take(seen);
   if (const auto* start = event.as<event::Start>()) return take_start(seen, *start);
   if (event.as<event::Accumulate>()) return enter(PeerState::computing, seen);

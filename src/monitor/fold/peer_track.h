@@ -143,7 +143,7 @@ class PeerTrack {
   void take_start(const Seen& seen, const event::Start& start);
   void take_use(const event::Use& use);
   void take_bytes(const event::Count& sent, const event::Count& received);
-  void take_line(const event::Line& line);
+  void take_bandwidth(const event::Bandwidth& bandwidth);
   void take_notice(const Seen& seen, const event::Notice& told);
   void take_wait(const Seen& seen, const event::Wait& told);
   void take_restored(const Seen& seen, const event::Restore& restored);

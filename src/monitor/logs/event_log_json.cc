@@ -138,13 +138,14 @@ struct FactReader {
 
   void operator()(std::string_view name, auto& value, std::string_view) {
     const auto found = line.find(std::string(name));
-    if (found != line.end()) note(name, read(*found, value));
+    if (found == line.end() || (found->is_null() && !is_measure(value))) return;
+    note(name, read(*found, value));
   }
 
   template <class Key, class Value>
   void operator()(std::string_view prefix, std::vector<std::pair<Key, Value>>& of, std::string_view) {
     for (const auto& [name, json] : line.items()) {
-      if (!name.starts_with(prefix)) continue;
+      if (!name.starts_with(prefix) || (json.is_null() && !std::is_same_v<Value, double>)) continue;
       auto& [key, value] = of.emplace_back();
       if (!set(key, name.substr(prefix.size()))) note(name, "named after a peer");
       note(name, read(json, value));
@@ -152,6 +153,11 @@ struct FactReader {
   }
 
  private:
+  /// A measure may be null: not a number. Another fact that is null is not told.
+  static bool is_measure(const auto& value) {
+    return std::is_same_v<std::decay_t<decltype(value)>, event::Measure>;
+  }
+
   /// expected: empty, if all is well.
   void note(std::string_view name, std::string_view expected) {
     if (!expected.empty() && !wrong) wrong = Error{fmt::format("\"{}\" is not {}", name, expected)};
@@ -181,7 +187,8 @@ struct FactReader {
 
   static std::string_view read(const Json& json, std::uint64_t& count) {
     const double value = json.is_number() ? json.get<double>() : -1;
-    if (value < 0 || value >= 0x1p64 || value != std::trunc(value)) return "a whole number";
+    const bool fits = value >= 0 && value < 0x1p64 && value == std::trunc(value);
+    if (!fits && !json.is_number_unsigned()) return "a whole number";
     count = json.get<std::uint64_t>();
     return {};
   }

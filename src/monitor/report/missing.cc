@@ -3,6 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
 #include "base/peer_name.h"
 #include "base/text/printable.h"
 
@@ -36,6 +41,32 @@ std::vector<MissingEvents> missing_events(const std::vector<LogEntry>& log) {
     seen = *told->logged;
   }
   return gaps;
+}
+
+std::vector<MissingEvents> peers_without_log(const std::vector<std::vector<LogEntry>>& logs) {
+  std::map<PeerId, MissingEvents> silent;
+  std::set<PeerId> writers;
+  for (const std::vector<LogEntry>& log : logs) {
+    for (const LogEntry& entry : log) {
+      writers.insert(entry.writer);
+      const auto* commit = entry.event.as<event::Commit>();
+      if (commit == nullptr) continue;
+      for (const PeerId peer : commit->peers) {
+        MissingEvents& all = silent
+                                 .try_emplace(peer, MissingEvents{.peer = peer,
+                                                                  .from_unix_nanos = entry.unix_nanos,
+                                                                  .to_unix_nanos = entry.unix_nanos,
+                                                                  .why = std::string(kNoLog)})
+                                 .first->second;
+        all.from_unix_nanos = std::min(all.from_unix_nanos, entry.unix_nanos);
+        all.to_unix_nanos = std::max(all.to_unix_nanos, entry.unix_nanos);
+      }
+    }
+  }
+  std::vector<MissingEvents> found;
+  for (auto& [peer, all] : silent)
+    if (!writers.contains(peer)) found.push_back(std::move(all));
+  return found;
 }
 
 std::string to_string(const MissingEvents& missing) {

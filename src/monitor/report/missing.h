@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -25,6 +26,12 @@ struct MissingEvents {
 /// What one log says of its own gaps: lines that could not be written, and files that are not there (removed
 /// when newer ones began, or not copied).
 std::vector<MissingEvents> missing_events(const std::vector<LogEntry>& log);
+
+/// MissingEvents::why of a peer that has no log at all.
+inline constexpr std::string_view kNoLog = "it contributed, and none of these logs is its own";
+
+/// The contributors of committed rounds that have no log, from the first of these rounds to the last.
+std::vector<MissingEvents> peers_without_log(const std::vector<std::vector<LogEntry>>& logs);
 
 /// "peer 3: 214 events between 2026-01-31T12:00:00.000Z and 2026-01-31T12:01:10.000Z (No space left on
 /// device)"

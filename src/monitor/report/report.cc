@@ -430,6 +430,7 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions
   for (const std::vector<LogEntry>& log : logs)
     for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
   add_logs_that_end_early(logs, journal, summary);
+  for (MissingEvents& gap : peers_without_log(logs)) summary.missing.push_back(std::move(gap));
   return summary;
 }
 

@@ -416,6 +416,27 @@ TEST(Report, takes_several_logs_of_a_peer_that_came_back_on_another_machine) {
   EXPECT_NEAR(summary.board.peers[1].usage.hours * 3600, 3 + 3.5, 0.01) << "those of both machines";
 }
 
+TEST(Report, names_contributors_without_a_log) {
+  Story story;
+  story.rounds(1, 1, {1, 2});
+  const auto tell = [&](std::uint64_t peer, double t, Round round) {
+    story.add(
+        peer, t,
+        {.round = round, .fact = event::Commit{.peers = {PeerId{1}, PeerId{2}, PeerId{3}}, .samples = 32}});
+    story.apply(peer, t, round, "equal");
+  };
+  EXPECT_EQ(story.summary().missing.size(), 0U);
+  for (const std::uint64_t peer : {1, 2}) tell(peer, 3, 2), tell(peer, 4, 3);
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.missing.size(), 1U) << render(summary);
+  EXPECT_EQ(summary.missing[0].peer, PeerId{3});
+  EXPECT_EQ(summary.missing[0].to_unix_nanos - summary.missing[0].from_unix_nanos, 1'000'000'000);
+  const std::string text = render(summary);
+  EXPECT_NE(text.find("it contributed, and none of these logs is its own"), std::string::npos) << text;
+  EXPECT_NE(text.find("identical in every round on the peers that have a log here"), std::string::npos)
+      << text;
+}
+
 TEST(Report, shows_no_control_characters_of_a_reason) {
   Summary summary;
   summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = {}, .extra_s = {}, .why = "\x1b[2J\nforged"}};

@@ -119,7 +119,7 @@ std::string render_cost(const Money& money) {
 
 /// Less than this share of the run is not worth a line.
 constexpr double kLeastShare = 0.01;
-constexpr std::size_t kMostDelayLines = 5;
+constexpr std::size_t kMostDelays = 5;
 
 std::string render_delays(const Board& board) {
   if (board.rounds.empty()) return "";
@@ -127,7 +127,7 @@ std::string render_delays(const Board& board) {
   std::vector<Delay> delays = board.delays;
   std::ranges::stable_sort(delays, std::greater(), &Delay::seconds);
   std::string text;
-  for (std::size_t i = 0; i < std::min(delays.size(), kMostDelayLines); ++i) {
+  for (std::size_t i = 0; i < std::min(delays.size(), kMostDelays); ++i) {
     const Delay& delay = delays[i];
     if (run_s <= 0 || delay.seconds < kLeastShare * run_s) break;
     const std::string usd = delay.usd ? fmt::format(", {} USD", usd_number(*delay.usd)) : "";
@@ -158,6 +158,8 @@ std::string render_store(const StoreUsed& used) {
 std::string render_identity(const Summary& summary) {
   if (!summary.difference.empty()) return line("parameters", "DIFFER: " + summary.difference);
   if (!summary.identical) return line("parameters", "none were logged");
+  if (std::ranges::find(summary.missing, kNoLog, &MissingEvents::why) != summary.missing.end())
+    return line("parameters", "identical in every round on the peers that have a log here");
   return line("parameters", "identical on all peers in every round");
 }
 

@@ -77,14 +77,7 @@ std::string handover_line(const Event& event, const event::Handover& handover) {
                      measured(handover.round_left_s, "; the round has {:.1f} s to go"));
 }
 
-/// A wait for samples that is over, and that nobody felt.
-bool is_small(const event::Wait& wait) {
-  constexpr double kFeltS = 1;
-  return wait.cause == event::Cause::sample && wait.seconds.value_or(0) < kFeltS;
-}
-
-std::optional<std::string> wait_line(const Event& event, const event::Wait& wait) {
-  if (is_small(wait)) return std::nullopt;
+std::string wait_line(const Event& event, const event::Wait& wait) {
   return awaited(event) + event.why + measured(wait.seconds, " ({:.0f} s)") + time_left(wait);
 }
 

@@ -64,14 +64,6 @@ TEST_F(Terminal, names_whom_it_waits_for_and_why) {
             "waiting for peer 3: peer 31 is slow");
 }
 
-TEST_F(Terminal, leaves_out_short_waits_for_samples) {
-  world::Event wait{.why = "waited in this round for data, such as a.tar: 7",
-                    .fact = event::Wait{.cause = event::Cause::sample, .seconds = 0.9}};
-  EXPECT_EQ(show(wait), "(nothing)");
-  wait.fact = event::Wait{.cause = event::Cause::sample, .seconds = 2};
-  EXPECT_EQ(show(wait), "waited in this round for data, such as a.tar: 7 (2 s)");
-}
-
 TEST_F(Terminal, says_how_long_a_transfer_still_takes) {
   const auto waits = [&](std::uint64_t done, std::uint64_t total) {
     return show({.why = "the state", .fact = event::Wait{.seconds = 10, .done = done, .total = total}});

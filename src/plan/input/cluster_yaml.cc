@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/input/cluster_yaml.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/result.h"
@@ -11,9 +12,11 @@ namespace tw::plan {
 namespace {
 
 /// `T4@gcp:us: 0.18`: USD per hour of a peer.
-std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& file) {
+std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& file,
+                                      const std::vector<PeerGroup>& peers) {
+  const std::vector<market::Offer> no_others;
   std::vector<market::Offer> offers;
-  for (const auto& [machine, value] : fields.map("usd_per_h")) {
+  for (const auto& [machine, value] : fields.map("usd_per_h", "MACHINE: USD")) {
     const std::string name = "usd_per_h." + machine;
     const auto group = parse_peers("1x" + machine);
     const auto usd = parse_number<double>(value);
@@ -29,6 +32,10 @@ std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& fil
                       .purchase = market::Purchase::owned,
                       .usd_per_h = *usd,
                       .source = file});
+    const auto is_priced = [&](const PeerGroup& one) {
+      return offer_for(one, {.own = {offers.back()}, .offers = no_others}).has_value();
+    };
+    if (std::ranges::none_of(peers, is_priced)) fields.complain(name, "a machine of peers");
   }
   return offers;
 }
@@ -49,7 +56,7 @@ Result<ClusterFile> read_cluster(const std::string& file, std::string_view text)
   take_work(fields, cluster);
   take_peers(fields, cluster);
   cluster.purchases = take_purchases(fields);
-  cluster.own_prices = own_prices(fields, file);
+  cluster.own_prices = own_prices(fields, file, cluster.peers);
   TW_TRY(fields.finish());
   return cluster;
 }

@@ -62,6 +62,11 @@ TEST(ClusterFile, names_what_is_wrong) {
             "c.yaml:4: mode fast: expected sync, delayed, local or streaming");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4: 3}\n"),
             "c.yaml:4: usd_per_h.T4 3: expected a machine such as T4@gcp:us");
+  EXPECT_EQ(cluster_error(fine + "usd_per_h: {A10@gc:us: 0.1}\n"),
+            "c.yaml:4: usd_per_h.A10@gc:us 0.1: expected a machine of peers");
+  EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4@gcp:us-west1: 0.1}\n"), "") << "a region of that area";
+  EXPECT_EQ(cluster_error(fine + "usd_per_h: 0.2\n"),
+            "c.yaml:4: usd_per_h 0.2: expected a map, MACHINE: USD");
   EXPECT_EQ(cluster_error(fine + "peer: 3\ncodek: fp16\n"),
             "c.yaml:5: codek: unknown key; did you mean \"codec\"?\n"
             "c.yaml:4: peer: unknown key; did you mean \"peers\"?");

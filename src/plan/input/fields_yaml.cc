@@ -76,8 +76,9 @@ double YamlFields::number_or(const std::string& name, double other, CsvRange ran
   return other;
 }
 
-std::vector<std::pair<std::string, std::string>> YamlFields::map(const std::string& name) {
-  known_.insert(name);
+std::vector<std::pair<std::string, std::string>> YamlFields::map(const std::string& name,
+                                                                 const std::string& words) {
+  if (!text(name).empty()) complain(name, "a map, " + words);
   std::vector<std::pair<std::string, std::string>> entries;
   for (auto& [key, field] : fields_) {
     if (!key.starts_with(name + ".")) continue;
@@ -98,8 +99,11 @@ void YamlFields::complain(const std::string& name, const std::string& expected) 
 
 Status YamlFields::finish() const {
   std::vector<std::string> problems;
-  for (const auto& [name, field] : fields_)
-    if (!field.used) problems.push_back(unknown(name, field.line));
+  for (const auto& [name, field] : fields_) {
+    // What was asked for and not read is in the way of another one, as the problem says.
+    const bool is_told = problem_ && known_.contains(name);
+    if (!field.used && !is_told) problems.push_back(unknown(name, field.line));
+  }
   // A missing value may be the one with the misspelt name: unknown names come first.
   if (problem_) problems.push_back(problem_->message);
   if (problems.empty()) return Unit{};

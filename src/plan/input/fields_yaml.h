@@ -29,8 +29,9 @@ class YamlFields {
   double number(const std::string& name, CsvRange range = {});
   double number_or(const std::string& name, double other, CsvRange range = {});
 
-  /// The fields of the map `name`: the part after the dot, and the value.
-  std::vector<std::pair<std::string, std::string>> map(const std::string& name);
+  /// The fields of the map `name`: the part after the dot, and the value. words: what they are, such as
+  /// "MACHINE: USD", for the complaint about a value in place of the map.
+  std::vector<std::pair<std::string, std::string>> map(const std::string& name, const std::string& words);
 
   void complain(const std::string& name, const std::string& expected);
 

@@ -86,7 +86,7 @@ void take_limits(YamlFields& fields, Job& job) {
   job.domains_min = static_cast<int>(fields.number_or("domains_min", 1, {.least = 1, .most = 16}));
   job.shocks.per_day = fields.number_or("shocks_per_day", 0, {.least = 0, .most = 100});
   job.shocks.share = fields.number_or("shock_share", job.shocks.share, {.least = 0, .most = 1});
-  for (const auto& [name, value] : fields.map("quotas")) {
+  for (const auto& [name, value] : fields.map("quotas", "NAME: PEERS")) {
     const auto peers = parse_number<double>(value);
     if (!peers || !(*peers >= 0)) fields.complain("quotas." + name, "a number of peers, from 0");
     if (peers) job.quotas[name] = *peers;
@@ -123,7 +123,7 @@ void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {
   inputs.deepvm_buffers =
       fields.number_or("deepvm.buffers", inputs.deepvm_buffers, {.least = 0, .most = 1e3});
   inputs.deepvm_checkpoint_gib = fields.number_or("deepvm.checkpoint_gib", 0, {.least = 1e-6, .most = 1e6});
-  for (const auto& [gpu, value] : fields.map("deepvm.scores")) {
+  for (const auto& [gpu, value] : fields.map("deepvm.scores", "GPU: SCORE")) {
     const auto score = parse_number<double>(value);
     if (!score || !(*score > 0)) fields.complain("deepvm.scores." + gpu, "a number above 0");
     if (score) inputs.deepvm_scores[gpu] = *score;

@@ -60,7 +60,8 @@ TEST(JobFile, work_is_counted_in_tokens_epochs_or_images) {
   EXPECT_NEAR(samples("{tokens: 10e9, sequence: 1024}"), 10e9 / 1024, 1e-6);
   EXPECT_EQ(samples("{images: 50e6}"), 50e6);
   EXPECT_EQ(samples("{epochs: 90, dataset: 1.28e6}"), 90 * 1.28e6);
-  EXPECT_THAT(job_error("work: {tokens: 1e9, sequence: 8}\n"), HasSubstr("samples 1e6: expected one of"));
+  EXPECT_THAT(job_error("work: {tokens: 1e9, sequence: 8}\n"),
+              testing::StartsWith("job.yaml:3: samples 1e6: expected one of"));
   const auto complaint = [](const std::string& work) {
     return read_job("job.yaml", "model: CONV\ntbs: 1\nwork: " + work + "\n").error().message;
   };

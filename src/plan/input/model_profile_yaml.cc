@@ -26,7 +26,7 @@ std::string quoted(const std::string& text) {
 std::map<std::string, MeasuredSpeed> speeds(YamlFields& fields, const std::string& name,
                                             const std::string& file) {
   std::map<std::string, MeasuredSpeed> speeds;
-  for (const auto& [gpu, value] : fields.map(name)) {
+  for (const auto& [gpu, value] : fields.map(name, "GPU: SAMPLES_PER_S")) {
     const auto number = parse_number<double>(value);
     if (!number || !(*number > 0)) fields.complain(name + "." + gpu, "samples per second, above 0");
     const double factor =
@@ -73,7 +73,7 @@ Result<ModelProfile> read_profile(const std::string& file, std::string_view text
   model.cpu_cores = fields.number_or("cpu_cores", 0, {.least = 1, .most = 1e5});
   model.file = file;
   model.command = fields.text("command");
-  for (const auto& [name, words] : fields.map("hardware")) model.hardware[name] = words;
+  for (const auto& [name, words] : fields.map("hardware", "GPU: WORDS")) model.hardware[name] = words;
   model.accumulating = speeds(fields, "accumulating", file);
   model.alone = speeds(fields, "alone", file);
   TW_TRY(fields.finish());

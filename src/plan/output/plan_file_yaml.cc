@@ -108,7 +108,11 @@ class GroupReader {
 Result<PlanFile> read_plan(const std::string& file, std::string_view text) {
   PlanFile read;
   try {
-    const YAML::Node plan = YAML::Load(std::string(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1)
+      return Error{fmt::format("{}:{}: a second document (after ---); expected one PLAN.yaml", file,
+                               std::max(documents[1].Mark().line, 0) + 1)};
+    const YAML::Node plan = documents.empty() ? YAML::Node() : documents.front();
     if (!plan.IsMap() || !plan["peers"] || !plan["peers"].IsSequence() || plan["peers"].size() == 0)
       return Error{fmt::format("{}: no list of peers; expected a PLAN.yaml as `tw plan` writes it", file)};
     for (const auto& entry : plan) {

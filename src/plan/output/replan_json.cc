@@ -46,6 +46,7 @@ std::string to_json(const Replan& replan) {
             {"add", changes_json(replan.add)},
             {"drop", changes_json(replan.drop)},
             {"switch_usd", replan.switch_usd},
+            {"switch_state_usd", replan.switch_state_usd},
             {"switch_h", replan.switch_h},
             {"prices", replan.prices}};
   if (replan.hours_left > 0) {

@@ -37,6 +37,7 @@ std::string to_json_line(const SpotView& view) {
                      {"available", zone.sight.up},
                      {"age_h", zone.sight.age_h},
                      {"spot_usd_h", zone.spot_usd_h},
+                     {"move_usd", zone.move_usd},
                      {"lasts_h", zone.sight.up ? zone.lasts_h() : 0},
                      {"avoid_h", zone.avoid_h()}});
   Json json{{"passed_h", view.passed_h},

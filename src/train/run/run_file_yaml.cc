@@ -121,6 +121,10 @@ class Reading {
           where("training.exact_batches"), name_of(o.mode.kind)));
     check_mode(o);
     check_batch(o);
+    check_rounding(o);
+    if (o.budget.action == BudgetAction::drain && !o.budget.usd)
+      fault(
+          fmt::format("{}: no budget_usd is given; give one, or leave the key out", where("budget_action")));
     if (o.checkpoint.folder != CheckpointOptions::kNone) return;
     for (const std::string_view key : {"checkpoint.to", "checkpoint.every"})
       if (is_given(key))
@@ -154,6 +158,17 @@ class Reading {
     for (const std::string_view key : {"training.outer", "training.outer_rate", "training.outer_momentum"})
       unused(key, o.is_local(), "local or streaming");
     unused("training.fragments", o.mode.kind == Mode::streaming, "streaming");
+  }
+
+  /// Wishes that the codec makes no use of; those for its usual rounding hold with any.
+  void check_rounding(const RunOptions& o) {
+    const auto unused = [&](std::string_view key, std::string_view users) {
+      fault(fmt::format("{}: training.codec is {}; expected {}, or leave the key out", where(key),
+                        name_of(o.codec), users));
+    };
+    if (o.rounding == Rounding::stochastic && !o.dithers()) unused("training.rounding", "int8");
+    if (o.error_feedback == true && o.codec == codec::Codec::fp32)
+      unused("training.error_feedback", "a codec that rounds");
   }
 
   std::string path_;

@@ -59,7 +59,7 @@ training:
   target_batch_size: 1024
   rounds: 7
   seed: 18446744073709551615
-  codec: fp16
+  codec: int8
   error_feedback: true
   exact_batches: true
   rounding: stochastic
@@ -73,7 +73,7 @@ budget_usd: 2.5
   EXPECT_EQ(o.batch.size, 1024U);
   EXPECT_EQ(o.rounds, 7U);
   EXPECT_EQ(o.seed, ~std::uint64_t{0});
-  EXPECT_EQ(o.codec, codec::Codec::fp16);
+  EXPECT_EQ(o.codec, codec::Codec::int8);
   EXPECT_EQ(o.error_feedback, true);
   EXPECT_TRUE(o.exact_batches);
   EXPECT_EQ(o.rounding, Rounding::stochastic);
@@ -159,6 +159,20 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
 TEST_F(RunFile, refuses_what_does_not_fit_together) {
   EXPECT_EQ(complaint("checkpoint: {folder: none, every: 3}"),
             "1: checkpoint.every: checkpoint.folder is none; leave one of the two out");
+}
+
+TEST_F(RunFile, refuses_wishes_without_effect_but_no_defaults) {
+  EXPECT_EQ(complaint("training: {rounding: stochastic, codec: fp16}"),
+            "1: training.rounding: training.codec is fp16; expected int8, or leave the key out");
+  EXPECT_EQ(complaint("training: {error_feedback: true}"),
+            "1: training.error_feedback: training.codec is fp32; expected a codec that rounds, or leave the "
+            "key out");
+  EXPECT_EQ(complaint("budget_action: drain"),
+            "1: budget_action: no budget_usd is given; give one, or leave the key out");
+  for (const char* fine :
+       {"training: {rounding: nearest, error_feedback: false}\nbudget_action: warn",
+        "training: {error_feedback: true, codec: bf16}", "{budget_usd: 1, budget_action: drain}"})
+    EXPECT_EQ(complaint(fine), "none") << fine;
 }
 
 TEST_F(RunFile, refuses_exact_batches_where_updates_are_late) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+
+namespace tw::cli {
+namespace {
+
+/// What is wrong with the options.
+std::string sim_fault(const std::string& words) {
+  CLI::App app;
+  SimArguments arguments;
+  describe_sim(app, arguments);
+  try {
+    app.parse("sim " + words);
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SimOptions, that_nothing_would_read_are_refused) {
+  EXPECT_EQ(sim_fault("storm.yaml --hours 5 --codec int4"), "--hours excludes SCENARIO.yaml");
+  EXPECT_EQ(sim_fault("storm.yaml --usd-per-h 3"), "--usd-per-h excludes SCENARIO.yaml");
+  EXPECT_EQ(sim_fault("--lifetimes gcp-k80 --seeds 1..5"), "--seeds excludes --lifetimes");
+  EXPECT_EQ(sim_fault("--lifetimes gcp-k80 --work-h 3"), "--work-h requires --policy");
+  EXPECT_EQ(sim_fault("--trace-spot a.csv --zones 3"), "--zones requires --lifetimes");
+  for (const char* fine :
+       {"storm.yaml --seeds 1..5 --jobs 2", "--lifetimes gcp-k80 --hours 5 --seed 3 --zones 2",
+        "--trace-spot a.csv --policy live --work-h 3 --deadline-h 4 --usd-per-h 3"})
+    EXPECT_EQ(sim_fault(fine), "") << fine;
+}
+
+}  // namespace
+}  // namespace tw::cli

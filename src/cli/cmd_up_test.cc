@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/arguments/launch_arguments.h"
+
+namespace tw::cli {
+namespace {
+
+/// What is wrong with the options.
+std::string up_fault(const std::string& words) {
+  CLI::App app;
+  UpArguments arguments;
+  describe_up(app, arguments);
+  try {
+    app.parse("up PLAN.yaml --on local " + words);
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(UpOptions, of_keep_and_of_the_check_alone_are_refused_without_it) {
+  EXPECT_EQ(up_fault("--every 2s"), "--every requires --keep");
+  EXPECT_EQ(up_fault("--ask"), "--ask requires --keep");
+  EXPECT_EQ(up_fault("--offers own.csv"), "--offers requires --keep");
+  EXPECT_EQ(up_fault("--catalog built-in"), "--catalog requires --keep");
+  EXPECT_EQ(up_fault("--dry-run --check"), "--check excludes --dry-run");
+  EXPECT_EQ(up_fault("--keep --ask --every 2s --offers own.csv"), "");
+  EXPECT_EQ(up_fault("--keep --dry-run"), "");
+}
+
+}  // namespace
+}  // namespace tw::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan/launch_plan.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace tw::cli {
+namespace {
+
+/// A folder with a plan and a run file.
+class Request : public testing::Test {
+ protected:
+  Request() {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "/run.yaml") << "program: {command: [python3, train.py]}\n";
+    std::ofstream(folder_ + "/PLAN.yaml") << "run: run.yaml\npeers: [{site: \"gcp:us\", gpu: T4, "
+                                             "purchase: spot}]\n";
+    arguments_.plan = folder_ + "/PLAN.yaml";
+    arguments_.on = {"local"};
+  }
+
+  ~Request() override { std::filesystem::remove_all(folder_); }
+
+  std::string fault() const {
+    const auto request = read_request(arguments_);
+    return request ? "" : request.error().message;
+  }
+
+  std::string folder_ = testing::TempDir() + "tw-request-" + std::to_string(getpid());
+  UpArguments arguments_;
+};
+
+TEST_F(Request, with_an_image_that_no_engine_starts_is_refused) {
+  EXPECT_EQ(fault(), "");
+  arguments_.image = "own:1";
+  EXPECT_EQ(fault(), "--image own:1: goes with --on skypilot, k8s, not with --on local");
+  arguments_.on = {"k8s"};
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(Request, with_a_program_that_is_not_there_is_refused) {
+  arguments_.program = folder_ + "/nope";
+  EXPECT_EQ(fault(), "--program " + folder_ + "/nope: no such file; expected the path of a tw");
+  std::ofstream(arguments_.program) << "tw";
+  EXPECT_EQ(fault(), "");
+  arguments_.on = {"k8s"};
+  EXPECT_NE(fault().find("/nope: goes with --on local, ssh, slurm, not with --on k8s"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw::cli
