@@ -16,23 +16,28 @@ namespace {
 constexpr double kDown = 0.4;
 constexpr std::size_t kHoursOld = 3;  ///< bin of a zone that has been available for hours
 
-using UsdBySite = std::map<market::Site, double>;
+/// The fleet in a zone, on the machines that are cheapest there.
+struct Fleet {
+  double usd_h = kInfinity;
+  double machines = 0;
+};
+
+using FleetBySite = std::map<market::Site, Fleet>;
 
 /// Price of the whole fleet where it is cheapest: infinite without such offers.
 double fleet_usd_h(const Candidate& one, double samples_per_s) {
   return one.samples_per_s > 0 ? one.usd_per_h / one.samples_per_s * samples_per_s : kInfinity;
 }
 
-UsdBySite spot_prices(const MarketSpace& market, double samples_per_s) {
-  UsdBySite prices;
+FleetBySite spot_fleets(const MarketSpace& market, double samples_per_s) {
+  FleetBySite fleets;
   for (const Candidate& one : market.candidates) {
-    if (one.offer.purchase != market::Purchase::spot) continue;
     const double usd_h = fleet_usd_h(one, samples_per_s);
-    const auto [known, is_new] = prices.try_emplace(site_of(one.offer), usd_h);
-    known->second = std::min(known->second, usd_h);
+    if (one.offer.purchase != market::Purchase::spot || usd_h == kInfinity) continue;
+    Fleet& best = fleets[site_of(one.offer)];
+    if (usd_h < best.usd_h) best = {usd_h, std::ceil(samples_per_s / one.samples_per_s)};
   }
-  std::erase_if(prices, [](const auto& price) { return price.second == kInfinity; });
-  return prices;
+  return fleets;
 }
 
 double on_demand_usd_h(const MarketSpace& market, double samples_per_s) {
@@ -94,8 +99,8 @@ void note_unanswered(std::vector<ZoneSeen>& zones, const std::vector<ZoneSeen>& 
 
 std::vector<ZoneView> avoided_zones(const MarketSpace& market, const std::vector<ZoneSeen>& seen) {
   std::vector<ZoneView> avoided;
-  for (const auto& [site, usd_h] : spot_prices(market, 1)) {
-    ZoneView zone = zone_of(site, usd_h, seen);
+  for (const auto& [site, fleet] : spot_fleets(market, 1)) {
+    ZoneView zone = zone_of(site, fleet.usd_h, seen);
     const auto met = std::ranges::find(seen, site, &ZoneSeen::site);
     if (met != seen.end()) zone.sight = met->one_more();
     if (zone.avoid_h() > 0) avoided.push_back(std::move(zone));
@@ -105,9 +110,9 @@ std::vector<ZoneView> avoided_zones(const MarketSpace& market, const std::vector
 
 std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<int>& planned,
                                   const std::vector<ZoneSeen>& seen, const FleetNow& now) {
-  const UsdBySite prices = spot_prices(market, now.samples_per_s);
+  const FleetBySite fleets = spot_fleets(market, now.samples_per_s);
   const double on_demand = on_demand_usd_h(market, now.samples_per_s);
-  if (prices.empty() || on_demand == kInfinity || on_demand <= 0 || now.samples_per_s <= 0)
+  if (fleets.empty() || on_demand == kInfinity || on_demand <= 0 || now.samples_per_s <= 0)
     return std::nullopt;
   SpotView view{.work_left_h = now.work_left_h,
                 .time_left_h = now.time_left_h,
@@ -121,7 +126,10 @@ std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<i
   SpotSpells all;
   for (const ZoneSeen& met : seen) all += met.spells;
   view.outlook = hazards_of(all, view.outlook);
-  for (const auto& [site, usd_h] : prices) view.zones.push_back(zone_of(site, usd_h, seen));
+  for (const auto& [site, fleet] : fleets) {
+    view.zones.push_back(zone_of(site, fleet.usd_h, seen));
+    view.zones.back().move_usd = fleet.machines * state_usd(market, now.holders, site);
+  }
   view.together = together(view.zones);
   view.elsewhere[kHoursOld] = 1 - std::pow(kDown, static_cast<double>(view.zones.size() - 1));
   if (now.complete) {

@@ -34,12 +34,13 @@ struct FleetNow {
   double time_left_h = 0;
   double passed_h = 0;
   double change_over_h = 0;
-  double samples_per_s = 0;  ///< of the plan's machines
-  bool complete = true;      ///< no machine of the plan is missing
+  double samples_per_s = 0;             ///< of the plan's machines
+  bool complete = true;                 ///< no machine of the plan is missing
+  std::vector<market::Site> holders{};  ///< sites of its living machines, which have the state
 };
 
-/// Each site with spot offers is a zone; one that the run has not met counts as available. Nothing without
-/// spot offers.
+/// Each site with spot offers is a zone; one that the run has not met counts as available. The fleet moves
+/// at once, and each of its machines fetches the state. Nothing without spot offers.
 std::optional<SpotView> live_view(const MarketSpace& market, const std::vector<int>& planned,
                                   const std::vector<ZoneSeen>& seen, const FleetNow& now);
 

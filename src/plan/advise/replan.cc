@@ -102,6 +102,21 @@ class Replanner {
     return counts;
   }
 
+  /// Sites of machines that have the state: as the run has seen them, else as living() guesses.
+  std::vector<market::Site> holders() const {
+    std::vector<market::Site> sites;
+    for (const ZoneSeen& met : in_.progress.zones)
+      if (met.living > 0) sites.push_back(met.site);
+    const std::vector<int> counts = living();
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const market::Site site = site_of(offer(i));
+      const bool seen = is_spot(i) && std::ranges::find(in_.progress.zones, site, &ZoneSeen::site) !=
+                                          in_.progress.zones.end();
+      if (counts[i] > 0 && !seen) sites.push_back(site);
+    }
+    return sites;
+  }
+
   Averaging round_of(const std::vector<int>& counts) const {
     std::vector<int> peers(market_.space.sites);
     for (std::size_t i = 0; i < counts.size(); ++i) peers[market_.space.choices[i].site] += counts[i];
@@ -186,7 +201,8 @@ class Replanner {
                        .passed_h = in_.progress.elapsed_h,
                        .change_over_h = start_h(),
                        .samples_per_s = now.samples_per_s,
-                       .complete = replan_.missing == 0});
+                       .complete = replan_.missing == 0,
+                       .holders = holders()});
     if (view_ && limited) replan_.policy = LivePolicy().decide(*view_);
   }
 
@@ -324,12 +340,15 @@ class Replanner {
     replan_.proposed = option;
     replan_.proposed.name = "proposed";
     const std::vector<int> here = living();
+    const std::vector<market::Site> from = holders();
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       const Candidate& one = market_.candidates[i];
       const int more = option.counts[i] - counts_[i];
       const int started = option.counts[i] - here[i];
       if (started > 0) {
-        replan_.switch_usd += started * one.usd_per_h * one.start_s / 3600;
+        const double state = started * state_usd(market_, from, site_of(one.offer));
+        replan_.switch_usd += started * one.usd_per_h * one.start_s / 3600 + state;
+        replan_.switch_state_usd += state;
         replan_.switch_h = std::max(replan_.switch_h, one.start_s / 3600);
       }
       if (more == 0) continue;
@@ -451,9 +470,13 @@ std::string to_text(const Replan& replan) {
   if (replan.advice == Advice::done) return text;
   text += line_of(replan.current);
   if (replan.advice != Advice::keep)
-    text += line_of(replan.proposed) + fmt::format("  switching costs {} $ and {} h until all work\n",
-                                                   significant(replan.switch_usd, 3),
-                                                   significant(replan.switch_h, 2));
+    text += line_of(replan.proposed) +
+            fmt::format(
+                "  switching costs {} ${} and {} h until all work\n", significant(replan.switch_usd, 3),
+                replan.switch_state_usd > 0
+                    ? fmt::format(" ({} $ of it to send the state)", significant(replan.switch_state_usd, 3))
+                    : "",
+                significant(replan.switch_h, 2));
   return text;
 }
 

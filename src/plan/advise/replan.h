@@ -88,7 +88,8 @@ struct Replan {
   int missing = 0;                     ///< machines of the plan that are not alive
   Option current;                      ///< the rest of the run with the plan's machines
   Option proposed;                     ///< the rest of the run as advised
-  double switch_usd = 0;               ///< paid while added machines start and join
+  double switch_usd = 0;               ///< paid while added machines start and join, with the egress below
+  double switch_state_usd = 0;         ///< egress of the state that they fetch
   double switch_h = 0;
   std::vector<Change> add, drop;
   std::vector<std::string> prices;  ///< changed prices, and machines that are no longer offered

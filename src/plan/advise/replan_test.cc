@@ -24,6 +24,8 @@ class Underway {
 
   Job& job() { return job_; }
 
+  ModelProfile& model() { return workload_.model; }
+
   std::vector<market::Offer>& offers() { return offers_; }
 
   /// Follows the best plan at this moment.
@@ -252,6 +254,29 @@ TEST(Replan, a_small_saving_is_not_worth_a_change_and_a_large_one_is) {
   EXPECT_THAT(much.value().drop, Not(IsEmpty()));
   EXPECT_LT(much.value().proposed.usd, much.value().current.usd);
   EXPECT_THAT(to_json(much.value()), HasSubstr("\"advice\": \"change\""));
+}
+
+TEST(Replan, the_state_of_a_large_model_costs_egress_where_it_is_sent_to_another_cloud) {
+  const auto moved = [](double state_mb) {
+    Underway run;
+    run.model().state_mb = state_mb;
+    run.follow_best();
+    const auto plan = run.at(10, 0.55, 0).value().current.peers;
+    for (market::Offer& offer : run.offers())
+      for (const PeerGroup& group : plan)
+        if (offer.provider == group.site.provider) offer.usd_per_h *= 6;
+    return run.at(10, 0.55, 0).value();
+  };
+  const Replan small = moved(1);
+  ASSERT_EQ(small.advice, Advice::change) << small.reason;
+  EXPECT_LT(small.switch_state_usd, 0.1);
+  const Replan large = moved(12000);
+  ASSERT_EQ(large.advice, Advice::change) << large.reason;
+  int started = 0;
+  for (const Change& one : large.add) started += one.peers.count;
+  EXPECT_GT(large.switch_state_usd, 0.01 * 12 * started) << to_text(large);
+  EXPECT_THAT(to_text(large), HasSubstr("$ of it to send the state)"));
+  EXPECT_EQ(moved(1e7).advice, Advice::keep) << "10 TB each";
 }
 
 TEST(Replan, machines_that_are_no_longer_offered_are_known_by_their_plan) {

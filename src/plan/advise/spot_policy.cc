@@ -132,7 +132,9 @@ std::optional<std::size_t> best_zone(const SpotView& view) {
     const bool here = view.mode == Mode::spot && view.zone == z;
     // An interruption costs a change-over, too, so a machine that lasts is worth more.
     const double lasts_h = std::max(zone.lasts_h(), 1e-3);
-    const double usd_h = zone.spot_usd_h * (1 + (here ? 1 : 2) * view.change_over_h / lasts_h);
+    const double used_h = std::min(lasts_h, std::max(view.work_left_h, 1e-3));
+    const double usd_h = zone.spot_usd_h * (1 + (here ? 1 : 2) * view.change_over_h / lasts_h) +
+                         (here ? 0 : zone.move_usd / used_h);
     if (!best || usd_h < least_usd_h - 1e-12) {
       best = z;
       least_usd_h = usd_h;
@@ -147,14 +149,16 @@ std::optional<SpotDecision> LivePolicy::move_to_cheaper(const SpotView& view, st
   const ZoneView& there = view.zones[best];
   const double both_last_h = std::min({here.lasts_h(), there.lasts_h(), view.work_left_h});
   const double saved_usd = (here.spot_usd_h - there.spot_usd_h) * both_last_h;
-  const double move_usd = view.change_over_h * there.spot_usd_h;
+  const double move_usd = view.change_over_h * there.spot_usd_h + there.move_usd;
   const double slack_h = view.time_left_h - view.starting_h - view.work_left_h;
   if (saved_usd <= kMovesWorth * move_usd || slack_h < 3 * view.change_over_h) return std::nullopt;
-  return SpotDecision{SpotAction::move, best,
-                      fmt::format("{} costs {:.4g} $/h, {} {:.4g}: {:.3g} $ less while both last {:.3g} h, "
-                                  "for a change-over of {:.3g} $",
-                                  there.name, there.spot_usd_h, here.name, here.spot_usd_h, saved_usd,
-                                  both_last_h, move_usd)};
+  return SpotDecision{
+      SpotAction::move, best,
+      fmt::format(
+          "{} costs {:.4g} $/h, {} {:.4g}: {:.3g} $ less while both last {:.3g} h, "
+          "for a change-over of {:.3g} ${}",
+          there.name, there.spot_usd_h, here.name, here.spot_usd_h, saved_usd, both_last_h, move_usd,
+          there.move_usd > 0 ? fmt::format(", {:.3g} $ of it to send the state", there.move_usd) : "")};
 }
 
 const ExpectedCost& LivePolicy::costs_for(const SpotView& view, double spot_usd_h) {
@@ -183,8 +187,9 @@ SpotDecision LivePolicy::decide(const SpotView& view) {
   std::size_t zone = best.value_or(0);
   if (view.mode == Mode::spot) zone = view.zone;
   const SpotSight market = best || view.mode == Mode::spot ? view.zones[zone].sight : view.together;
-  const auto usd = costs_for(view, view.zones[zone].spot_usd_h)
-                       .usd(view.time_left_h - view.starting_h, view.work_left_h, market, view.mode);
+  auto usd = costs_for(view, view.zones[zone].spot_usd_h)
+                 .usd(view.time_left_h - view.starting_h, view.work_left_h, market, view.mode);
+  if (view.mode != Mode::spot) usd[static_cast<std::size_t>(Mode::spot)] += view.zones[zone].move_usd;
   const std::size_t least = cheapest(usd);
   SpotDecision decision{.zone = zone, .reason = reason_for(view, usd, least, zone)};
   const auto chosen = static_cast<Mode>(least);

@@ -19,6 +19,7 @@ struct ZoneView {
   SpotSight sight;
   double spot_usd_h = 0;
   SpotHazards hazards;
+  double move_usd = 0;  ///< once, for machines that come here from elsewhere: egress of their state
 
   /// Mean time that a machine of the zone lasts from now on, at most a day.
   double lasts_h() const;
@@ -59,8 +60,8 @@ struct SpotDecision {
   std::string reason;  ///< with its numbers
 };
 
-/// The available zone with the least cost an hour of work, start and interruptions included; the present one
-/// counts without a start.
+/// The available zone with the least cost an hour of work, start, interruptions and egress of the state
+/// included; the present one counts without a start.
 std::optional<std::size_t> best_zone(const SpotView& view);
 
 class SpotPolicy {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/check.h"
 
@@ -20,6 +21,7 @@ struct Machine {
   int starting = 0;  ///< ticks until its first work
   int begun = 0;     ///< tick
   double usd = 0;
+  std::optional<std::size_t> state{};  ///< zone of the last spot machine
 };
 
 /// One replay; a step is one tick.
@@ -80,7 +82,7 @@ class Play {
       int excess = running_in(zone) - available[zone];
       for (auto one = machines_.rbegin(); one != machines_.rend() && excess > 0; ++one) {
         if (one->mode != Mode::spot || one->zone != zone) continue;
-        *one = {};
+        *one = {.state = zone};
         ++so_far_.interruptions;
         --excess;
       }
@@ -88,18 +90,32 @@ class Play {
   }
 
   void start(Machine& machine, Mode mode, std::size_t zone) {
-    machine = {mode, zone, mode == Mode::idle ? 0 : ticks_.change_over, now_};
-    so_far_.moves += mode == Mode::spot ? 1 : 0;
+    const bool spot = mode == Mode::spot;
+    const double move_usd = spot ? usd_to(zone, machine) : 0;
+    machine = {.mode = mode,
+               .zone = zone,
+               .starting = mode == Mode::idle ? 0 : ticks_.change_over,
+               .begun = now_,
+               .usd = move_usd,
+               .state = spot ? zone : machine.state};
+    so_far_.moves += spot ? 1 : 0;
+    so_far_.usd += move_usd;
+  }
+
+  double usd_to(std::size_t zone, const Machine& machine) const {
+    return machine.state && *machine.state != zone ? job_.move_usd : 0;
   }
 
   void decide() {
     if (net_) return all_on_demand();
     const std::vector<Machine> before = machines_;
     const int moves_before = so_far_.moves;
+    const double usd_before = so_far_.usd;
     for (Machine& one : machines_) obey(one, policy_.decide(view_of(one)));
     if (turns_back_in_time()) return;
     machines_ = before;
     so_far_.moves = moves_before;
+    so_far_.usd = usd_before;
     net_ = true;
     all_on_demand();
   }
@@ -160,7 +176,8 @@ class Play {
       view.zones.push_back({.name = zones_[z].id,
                             .sight = market_.zone(z, here ? place_of(machine) : running_in(z)),
                             .spot_usd_h = spot_usd_h_[z],
-                            .hazards = market_.hazards(z)});
+                            .hazards = market_.hazards(z),
+                            .move_usd = usd_to(z, machine)});
     }
     view.together = market_.together(running);
     return view;

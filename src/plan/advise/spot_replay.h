@@ -17,6 +17,8 @@ struct DeadlineJob {
   int machines = 1;
   double spot_usd_h = 0;  ///< where a trace has no price of its own
   double on_demand_usd_h = 0;
+  /// For a spot machine in another zone than its own last one: egress of its state. The others are not asked.
+  double move_usd = 0;
 };
 
 /// A machine from its start to its end, in seconds since the job's beginning.
@@ -79,7 +81,8 @@ Replay replay(const DeadlineJob& job, const std::vector<AvailabilityTrace>& zone
               SpotPolicy& policy);
 
 /// Lower bound of the cost of any decisions on the same ticks. With one machine it is the optimum for known
-/// traces (dynamic programming); with more, a bound that ignores the cost of change-overs.
+/// traces (dynamic programming), but for move_usd, which it ignores; with more, a bound that ignores the cost
+/// of change-overs, too.
 double least_usd_in_hindsight(const DeadlineJob& job, const std::vector<AvailabilityTrace>& zones,
                               double from_s);
 

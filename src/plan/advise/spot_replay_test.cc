@@ -103,6 +103,7 @@ TEST(SpotReplay, stays_of_machines_add_up_to_hours_dollars_and_interruptions) {
     std::vector<AvailabilityTrace> zones = {random_trace(random, 3, 60), random_trace(random, 3, 60)};
     DeadlineJob job = job_of(10, 20);
     job.machines = 2;
+    job.move_usd = round % 2 == 0 ? 0.75 : 0;
     for (const std::string_view policy : kPolicies) {
       const Replay run = play(job, zones, 0, policy);
       double usd = 0, spot_h = 0, on_demand_h = 0;
@@ -129,6 +130,7 @@ TEST(SpotReplay, with_several_zones_no_policy_is_late_or_cheaper_than_the_optimu
     Prng random(seed);
     DeadlineJob job = job_of(4 + 8 * random.uniform(), 0);
     job.machines = seed % 3 == 0 ? 3 : 1;
+    job.move_usd = seed % 2 == 0 ? 1.5 : 0;
     job.deadline_s = job.work_s * (1.1 + random.uniform()) + job.change_over_s + 600;
     std::vector<AvailabilityTrace> zones;
     for (int zone = 0; zone < 3; ++zone) zones.push_back(random_trace(random, job.machines, 60));
@@ -148,11 +150,18 @@ TEST(SpotReplay, with_several_zones_no_policy_is_late_or_cheaper_than_the_optimu
 TEST(SpotReplay, a_lost_machine_goes_on_in_another_zone) {
   const AvailabilityTrace first = trace_of({{0, 1}, {4 * kHour, 0}, {100 * kHour, 0}});
   const AvailabilityTrace second = trace_of({{0, 0}, {3 * kHour, 1}, {100 * kHour, 1}});
-  const Replay run = play(job_of(10, 14), {first, second}, 0, "live");
+  DeadlineJob job = job_of(10, 14);
+  const Replay run = play(job, {first, second}, 0, "live");
   EXPECT_EQ(run.interruptions, 1);
   EXPECT_EQ(run.moves, 2);
   EXPECT_EQ(run.on_demand_h, 0);
   EXPECT_NEAR(run.usd, 10 + 2.0 / 6, 1e-9);
+  job.move_usd = 2;
+  EXPECT_NEAR(play(job, {first, second}, 0, "live").usd, run.usd + 2, 1e-9);
+  job.move_usd = 100;
+  const Replay dear = play(job, {first, second}, 0, "live");
+  EXPECT_EQ(dear.moves, 1) << "on-demand costs less than to send the state";
+  EXPECT_GT(dear.on_demand_h, 5);
 }
 
 TEST(SpotReplay, live_moves_to_a_zone_that_has_become_much_cheaper) {
@@ -173,6 +182,25 @@ TEST(SpotReplay, zones_of_a_market_are_seen_at_the_same_time) {
   EXPECT_EQ(CoveredTime({early, late}).length_s, 85 * kHour);
   const SampledZones zones({early, late}, 0, kHour, 2, 1);
   EXPECT_EQ(zones.available, (std::vector<std::vector<int>>{{0, 1}, {0, 1}}));
+}
+
+TEST(SpotReplay, live_moves_to_a_cheaper_zone_unless_the_state_costs_more_to_send_than_that_saves) {
+  AvailabilityTrace dear = trace_of({{0, 1}, {50 * kHour, 1}, {100 * kHour, 1}});
+  dear.id = "dear";
+  for (AvailabilityTrace::Change& change : dear.changes) change.spot_usd_h = 0.5;
+  dear.changes[1].spot_usd_h = 2;
+  AvailabilityTrace cheap = trace_of({{0, 1}, {100 * kHour, 1}});
+  cheap.id = "cheap";
+  for (AvailabilityTrace::Change& change : cheap.changes) change.spot_usd_h = 1;
+  DeadlineJob job = job_of(20, 40);
+  const Replay free = play(job, {dear, cheap}, 40 * kHour, "live");
+  EXPECT_EQ(free.moves, 2) << "begins where it is cheap, and leaves when the price rises";
+  job.move_usd = 1;
+  const Replay priced = play(job, {dear, cheap}, 40 * kHour, "live");
+  EXPECT_EQ(priced.moves, 2);
+  EXPECT_NEAR(priced.usd, free.usd + 1, 1e-9);
+  job.move_usd = 8;
+  EXPECT_EQ(play(job, {dear, cheap}, 40 * kHour, "live").moves, 1);
 }
 
 TEST(SpotReplay, a_change_over_of_a_second_has_ticks_of_a_minute) {
@@ -214,6 +242,11 @@ TEST(Availability, traces_may_take_turns_in_a_file) {
   ASSERT_EQ(traces.value().size(), 2U);
   EXPECT_EQ(traces.value()[0].most(), 3);
   EXPECT_EQ(traces.value()[1].most(), 4);
+}
+
+TEST(Availability, a_file_without_rows_is_named) {
+  EXPECT_EQ(read_availability("empty.csv", "t_seconds,available\n").error().message,
+            "empty.csv: no rows; expected t_seconds,available and what follows");
 }
 
 TEST(Availability, a_malformed_row_is_named) {

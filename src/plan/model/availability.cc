@@ -34,6 +34,7 @@ Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file
     TW_TRY(row.status());
     changes.push_back(change);
   }
+  if (traces.empty()) return Error{file + ": no rows; expected t_seconds,available and what follows"};
   return traces;
 }
 

@@ -6,16 +6,21 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "plan/search/market_limits.h"
 #include "plan/search/site_rounds.h"
 
 namespace tw::plan {
 namespace {
+
+/// Bytes of the state a parameter: fp32 and two moments of the optimizer, where no profile says more.
+constexpr double kStateBytes = 12;
 
 using market::Offer;
 
@@ -160,7 +165,7 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   if (all.empty()) return no_offer(inputs);
   note_names_without_offers(inputs, market.left_out);
   for (const auto& [reason, count] : left_out)
-    market.left_out.push_back(fmt::format("{} offers left out: {}", count, reason));
+    market.left_out.push_back(fmt::format("{} offer{} left out: {}", count, count == 1 ? "" : "s", reason));
 
   market.candidates = without_dearer_twins(std::move(all));
   if (inputs.idle_anchors)
@@ -174,6 +179,9 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
                                     .most = one.samples_per_s > 0 ? most_of(inputs.job, one.offer) : 0,
                                     .domain = place_of(domains, one.offer.failure_domain)});
   market.params_m = inputs.workload.model.params_m;
+  const double state_mb = inputs.workload.model.state_mb;
+  market.state_gb = (state_mb > 0 ? state_mb : kStateBytes * market.params_m) / 1e3;
+  market.tariffs = &inputs.tariffs;
   market.tensors = inputs.workload.model.tensors;
   Space& space = market.space;
   space.sites = market.sites.size();
@@ -192,6 +200,15 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   space.averaging = [rounds](const std::vector<int>& peers) { return rounds->of(peers); };
   space.least = [rounds](const PartialPlan& plan) { return rounds->least(plan); };
   return market;
+}
+
+double state_usd(const MarketSpace& market, const std::vector<market::Site>& holders,
+                 const market::Site& machine) {
+  TW_CHECK(market.tariffs != nullptr);
+  double least = std::numeric_limits<double>::infinity();
+  for (const market::Site& holder : holders)
+    least = std::min(least, market.tariffs->usd(holder, machine, market.state_gb));
+  return holders.empty() ? 0 : least;
 }
 
 std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts) {

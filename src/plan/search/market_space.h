@@ -36,13 +36,15 @@ struct Candidate {
 
 struct MarketSpace {
   Space space;
-  std::vector<Candidate> candidates;  ///< as space.choices
-  std::vector<market::Site> sites;    ///< as space.sites
-  double params_m = 0;                ///< of the model, millions
-  int tensors = 0;                    ///< of the model
-  double samples_a_read = 1;          ///< of the data store
-  std::string data;                   ///< the store that samples are read from, and its prices
-  std::vector<std::string> left_out;  ///< offers that fit but for what is named, with their number
+  std::vector<Candidate> candidates;         ///< as space.choices
+  std::vector<market::Site> sites;           ///< as space.sites
+  double params_m = 0;                       ///< of the model, millions
+  double state_gb = 0;                       ///< that a joining machine fetches
+  const market::Tariffs* tariffs = nullptr;  ///< of the inputs
+  int tensors = 0;                           ///< of the model
+  double samples_a_read = 1;                 ///< of the data store
+  std::string data;                          ///< the store that samples are read from, and its prices
+  std::vector<std::string> left_out;         ///< offers that fit but for what is named, with their number
 };
 
 struct MarketInputs {
@@ -60,6 +62,10 @@ struct MarketInputs {
 
 /// An error names the limit that leaves no offer, and what there is without it. The inputs outlive the space.
 Result<MarketSpace> market_space(const MarketInputs& inputs);
+
+/// USD of egress for the state that one machine fetches from the cheapest of these sites; 0 without any.
+double state_usd(const MarketSpace& market, const std::vector<market::Site>& holders,
+                 const market::Site& machine);
 
 /// The groups of a selection, largest first.
 std::vector<PeerGroup> groups_of(const MarketSpace& market, const std::vector<int>& counts);
