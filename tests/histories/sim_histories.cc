@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the simulator's seeds still have the histories that were frozen (CONTRIBUTING.md); built with the
-// tests, run by ctest. With --freeze it writes the file instead.
+// Whether the simulator's seeds break no law, and still have the histories that were frozen
+// (CONTRIBUTING.md); built with the tests, run by ctest. With --freeze it writes the file instead.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -45,6 +45,7 @@ struct SeedRun {
   std::uint64_t seed = 0;
   Outcome frozen;
   Outcome now;
+  std::string broken;  ///< the report, where a law is broken
 };
 
 std::filesystem::path scenario_file(const std::string& name) {
@@ -65,7 +66,7 @@ void add_range(std::vector<SeedRun>& runs, const std::string& scenario, const st
   char dot = 0, dot_too = 0;
   const bool read = text >> first >> dot >> dot_too >> last && dot == '.' && dot_too == '.' && text.eof();
   if (!read || first > last) throw CLI::ValidationError(range + ": expected seeds as 1..300");
-  for (std::uint64_t seed = first; seed <= last; ++seed) runs.push_back({scenario, seed, {}, {}});
+  for (std::uint64_t seed = first; seed <= last; ++seed) runs.push_back({scenario, seed, {}, {}, {}});
 }
 
 std::vector<SeedRun> runs_to_freeze(const Options& options) {
@@ -106,9 +107,23 @@ void run_all(std::vector<SeedRun>& runs, unsigned jobs) {
         SeedRun& run = runs[place];
         const tw::sim::SimReport report = tw::sim::run_scenario(scenarios.at(run.scenario), run.seed);
         run.now = {to_string(report.history), report.events};
+        if (!report.violations.empty()) run.broken = to_string(report);
       }
     });
   }
+}
+
+/// Prints the seeds that break a law; returns how many.
+std::size_t tell_broken(const std::vector<SeedRun>& runs) {
+  std::size_t all = 0;
+  for (const SeedRun& run : runs) {
+    if (run.broken.empty()) continue;
+    if (++all <= kShown)
+      fmt::print("{}\n  again: tw sim tests/scenarios/{}.yaml --seed {} --trace\n", run.broken, run.scenario,
+                 run.seed);
+  }
+  if (all > 0) fmt::print("{} seeds break a law\n", all);
+  return all;
 }
 
 int freeze(const Options& options) {
@@ -124,7 +139,7 @@ int freeze(const Options& options) {
   file << text << std::flush;
   if (!file) throw CLI::ValidationError(options.file + ": cannot be written");
   fmt::print("{}: {} histories\n", options.file, runs.size());
-  return 0;
+  return tell_broken(runs) == 0 ? 0 : 1;
 }
 
 /// Prints what changed; returns how many seeds.
@@ -157,9 +172,10 @@ int compare(const Options& options) {
     });
   }
   run_all(runs, options.jobs);
+  const std::size_t broken = tell_broken(runs);
   const std::size_t changed = tell_changes(runs);
   fmt::print("{} of {} histories are as they were frozen\n", runs.size() - changed, runs.size());
-  if (changed + missing == 0) return 0;
+  if (changed + missing == 0) return broken == 0 ? 0 : 1;
   fmt::print(
       "A change that only moves code changes none. One that must: say why in its commit, and freeze them "
       "anew with: make histories\n");

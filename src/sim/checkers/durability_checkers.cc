@@ -267,7 +267,7 @@ void CheapPreemption::on_event(PeerId writer, const world::Event& event) {
 
 namespace {
 
-/// The digest of what a peer decided or took; empty: it takes the state of others.
+/// The digest of what a peer decided or took.
 std::optional<std::string> decided(const world::Event& event) {
   if (const auto* commit = event.as<event::Commit>()) return commit->digest;
   if (const auto* applied = event.as<event::Apply>()) return applied->digest;
@@ -283,12 +283,13 @@ void LogReplays::on_event(PeerId peer, const world::Event& event) {
   // The record that lets a leaver go is its last word: it applies no more.
   if (event.as<event::Leave>() && event.peer == peer) log.head = event.round;
   if (event.as<event::Accumulate>()) log.catching_up = false;
-  const std::optional<std::string> digest = decided(event);
-  if (!digest) return;
-  if (digest->empty()) {
+  const auto* restored = event.as<event::Restore>();
+  if (restored && restored->digest.empty()) {
     log.catching_up = true;
     return;
   }
+  const std::optional<std::string> digest = decided(event);
+  if (!digest) return;
   log.unseen.push_back({event.phase(), event.round, *digest});
   // The updates of a busy program come after the commits of later rounds.
   log.head = event.as<event::Apply>() ? std::max(log.head, event.round) : event.round;
