@@ -31,8 +31,7 @@ enum class Cause {
   freeze,       ///< notice: it stands still for some seconds from its deadline on
   failed,       ///< checkpoint, copy: it was not made
   skipped,      ///< checkpoint: this one cannot be read, and an older one is taken
-  sample,       ///< reissue: another peer gets a sample that this one cannot compute; wait: it is over, for
-                ///< samples
+  sample,       ///< reissue: another peer gets a sample that this one cannot compute
   minority,     ///< commit: decided without a majority of the members
   anew,         ///< restore: from its own state, for no member of the run was reached
 };

@@ -59,7 +59,7 @@ struct Use {
 };
 
 /// The bandwidth of a peer, where it is known.
-struct Line {
+struct Bandwidth {
   Measure up_mbit_s, down_mbit_s;
 
   static void fields(auto& self, auto&& field) {

@@ -141,7 +141,7 @@ struct Notice {
 
 struct Traffic {
   CountsOf to, from, asked, into, wrote;
-  Line line;
+  Bandwidth bandwidth;
 
   static void fields(auto& self, auto&& field) {
     field("to:", self.to,
@@ -150,7 +150,7 @@ struct Traffic {
     field("asked:", self.asked, "requests to read from it, failed ones included");
     field("into:", self.into, "bytes written into this store");
     field("wrote:", self.wrote, "requests to write into it or list it");
-    Line::fields(self.line, field);
+    Bandwidth::fields(self.bandwidth, field);
   }
 };
 

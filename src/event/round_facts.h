@@ -17,9 +17,9 @@ struct Accumulate {
 };
 
 struct Probe {
-  Line line;  ///< 0: not long enough to tell
+  Bandwidth bandwidth;  ///< 0: not long enough to tell
 
-  static void fields(auto& self, auto&& field) { Line::fields(self.line, field); }
+  static void fields(auto& self, auto&& field) { Bandwidth::fields(self.bandwidth, field); }
 };
 
 struct Call {
@@ -85,7 +85,7 @@ struct Commit {
   Measure loss;
   Use use;
   Measure work_s, data_s;
-  Line line;
+  Bandwidth bandwidth;
   MeasuresOf slow;
 
   static void fields(auto& self, auto&& field) {
@@ -111,7 +111,7 @@ struct Commit {
     field("data_s", self.data_s,
           "of it, waiting for data, as far as the program says so (`tw_waited`; loops of the Python package "
           "do)");
-    Line::fields(self.line, field);
+    Bandwidth::fields(self.bandwidth, field);
     field("slow:", self.slow,
           "Mbit/s to this peer, where that is less than the bandwidth of both ends allows");
   }
@@ -130,13 +130,11 @@ struct Apply {
 };
 
 struct Wait {
-  Cause cause{};              ///< sample: it is over; or none
   std::vector<PeerId> peers;  ///< awaited ones
   Measure seconds;
   Count segments, done, total;
 
   static void fields(auto& self, auto&& field) {
-    field("cause", self.cause, "`sample`: a wait for samples that is over");
     field("peers", self.peers, "the awaited peers");
     field("seconds", self.seconds, "so far");
     field("segments", self.segments, "that others reduce for a slow peer");

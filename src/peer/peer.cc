@@ -48,7 +48,6 @@ event::Cause cause_of(spot::NoticeKind kind) {
   return event::Cause::none;
 }
 
-/// For monitor/fold/delays.h.
 /// What `tw profile` reads. Where the program names its tensors, it does so in the lines of its layout.
 void add_size(const train::ModelSize& size, const std::string& layout, event::Start& start) {
   start.parameters = size.parameters;
@@ -60,10 +59,11 @@ void add_size(const train::ModelSize& size, const std::string& layout, event::St
   if (tensors > 0) start.tensors = tensors;
 }
 
+/// For monitor/fold/delays.h.
 void add_work(const train::SessionView& view, event::Commit& commit) {
   commit.work_s = view.work_s;
   commit.data_s = view.data_s;
-  commit.line = train::told(view.bandwidth);
+  commit.bandwidth = train::bandwidth_facts(view.bandwidth);
   for (const wire::PairRate& slow : view.bandwidth.slow)
     commit.slow.emplace_back(slow.to, slow.bytes_per_s * 8e-6);
 }

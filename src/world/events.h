@@ -15,8 +15,8 @@
 
 namespace tw::world {
 
-/// The kinds of events; what each tells besides is a struct of its name (world/round_facts.h,
-/// world/process_facts.h).
+/// The kinds of events; what each tells besides is a struct of its name (event/round_facts.h,
+/// event/process_facts.h).
 enum class Phase {
   accumulate,  ///< the round begins: state is up to date, work is asked for
   probe,       ///< bandwidth was measured before the first averaging
@@ -106,10 +106,10 @@ inline const event::Use* use_in(const Event& event) {
 }
 
 /// The same of its bandwidth.
-inline const event::Line* line_in(const Event& event) {
-  if (const auto* probe = event.as<event::Probe>()) return &probe->line;
-  if (const auto* commit = event.as<event::Commit>()) return &commit->line;
-  if (const auto* traffic = event.as<event::Traffic>()) return &traffic->line;
+inline const event::Bandwidth* bandwidth_in(const Event& event) {
+  if (const auto* probe = event.as<event::Probe>()) return &probe->bandwidth;
+  if (const auto* commit = event.as<event::Commit>()) return &commit->bandwidth;
+  if (const auto* traffic = event.as<event::Traffic>()) return &traffic->bandwidth;
   return nullptr;
 }
 

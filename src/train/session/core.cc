@@ -59,11 +59,11 @@ void Core::refuse(event::Cause cause, std::optional<PeerId> peer, std::string wh
   events.emit({.round = round, .peer = peer, .why = std::move(why), .fact = event::Refuse{.cause = cause}});
 }
 
-event::Line told(const wire::Bandwidth& bandwidth) {
-  event::Line line;
-  if (bandwidth.up_bytes_per_s > 0) line.up_mbit_s = bandwidth.up_bytes_per_s * 8e-6;
-  if (bandwidth.down_bytes_per_s > 0) line.down_mbit_s = bandwidth.down_bytes_per_s * 8e-6;
-  return line;
+event::Bandwidth bandwidth_facts(const wire::Bandwidth& bandwidth) {
+  event::Bandwidth facts;
+  if (bandwidth.up_bytes_per_s > 0) facts.up_mbit_s = bandwidth.up_bytes_per_s * 8e-6;
+  if (bandwidth.down_bytes_per_s > 0) facts.down_mbit_s = bandwidth.down_bytes_per_s * 8e-6;
+  return facts;
 }
 
 }  // namespace tw::train

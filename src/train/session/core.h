@@ -56,6 +56,6 @@ struct Core {
 };
 
 /// For the log: the bandwidth of this peer, where it is known.
-event::Line told(const wire::Bandwidth& bandwidth);
+event::Bandwidth bandwidth_facts(const wire::Bandwidth& bandwidth);
 
 }  // namespace tw::train

@@ -151,7 +151,7 @@ void Rounds::report_traffic(bool at_once) {
   if (core_.stores) core_.network.asked(core_.stores());
   auto traffic = at_once ? core_.network.rest(now) : core_.network.due(now);
   if (!traffic) return;
-  traffic->line = told(averager_.bandwidth());
+  traffic->bandwidth = bandwidth_facts(averager_.bandwidth());
   core_.events.emit({.at = now, .round = step_.round, .fact = std::move(*traffic)});
 }
 
@@ -303,8 +303,8 @@ void Rounds::report_probe() {
   const std::optional<wire::Bandwidth> line = averager_.take_probed();
   if (!line) return;
   core_.events.emit({.round = step_.round,
-                     .fact = event::Probe{.line = {.up_mbit_s = line->up_bytes_per_s * 8e-6,
-                                                   .down_mbit_s = line->down_bytes_per_s * 8e-6}}});
+                     .fact = event::Probe{.bandwidth = {.up_mbit_s = line->up_bytes_per_s * 8e-6,
+                                                        .down_mbit_s = line->down_bytes_per_s * 8e-6}}});
 }
 
 bool Rounds::report_averaging() {

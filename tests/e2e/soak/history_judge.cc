@@ -24,7 +24,8 @@ void HistoryJudge::see(const monitor::LogEntry& entry) {
       unlogged_.insert(round);
   }
   if (const auto* commit = event.as<event::Commit>()) see_commit(entry, *commit);
-  if (const auto* applied = event.as<event::Apply>()) see_parameters(entry, applied->digest);
+  if (const auto* applied = event.as<event::Apply>(); applied && !applied->digest.empty())
+    see_parameters(entry, applied->digest);
 }
 
 void HistoryJudge::see_commit(const monitor::LogEntry& entry, const event::Commit& commit) {
