@@ -38,7 +38,7 @@ TEST_F(CatalogTest, fetches_the_newest_schema_that_has_the_cloud_and_lists_its_p
                  {"/v7/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.153,eastus\n"}});
   Program fetched = update(web.address());
   EXPECT_EQ(fetched.wait(), 0) << fetched.output();
-  EXPECT_THAT(fetched.output(), HasSubstr("catalogs/azure/vms.csv: 2 offers from 1 rows"));
+  EXPECT_THAT(fetched.output(), HasSubstr("catalogs/azure/vms.csv: 2 offers from 1 row"));
   Program listed = list();
   EXPECT_EQ(listed.wait(), 0) << listed.output();
   EXPECT_THAT(listed.output(), HasSubstr("0.1530"));
