@@ -66,8 +66,7 @@ void warn_of_other_tars(const std::string& folder, const std::vector<std::string
   if (others.empty()) return;
   show_aside(
       fmt::format("warning: {}: tars at {} are left out, the first of them {}; only files named *.tar in the "
-                  "folder itself "
-                  "are taken",
+                  "folder itself are taken",
                   folder, counted(others.size(), "place"), *std::ranges::min_element(others)));
 }
 

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.h"
+#include "cli/test_options.h"
 
 namespace tw::cli {
 namespace {
 
-/// What is wrong with the options.
-std::string sim_fault(const std::string& words) {
-  CLI::App app;
-  SimArguments arguments;
-  describe_sim(app, arguments);
-  try {
-    app.parse("sim " + words);
-  } catch (const CLI::ParseError& error) {
-    return error.what();
-  }
-  return "";
-}
+std::string sim_fault(const std::string& words) { return fault_in_options(describe_sim, "sim " + words); }
 
 TEST(SimOptions, that_nothing_would_read_are_refused) {
   EXPECT_EQ(sim_fault("storm.yaml --hours 5 --codec int4"), "--hours excludes SCENARIO.yaml");

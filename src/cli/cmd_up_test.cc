@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/arguments/launch_arguments.h"
+#include "cli/test_options.h"
 
 namespace tw::cli {
 namespace {
 
-/// What is wrong with the options.
 std::string up_fault(const std::string& words) {
-  CLI::App app;
-  UpArguments arguments;
-  describe_up(app, arguments);
-  try {
-    app.parse("up PLAN.yaml --on local " + words);
-  } catch (const CLI::ParseError& error) {
-    return error.what();
-  }
-  return "";
+  return fault_in_options(describe_up, "up PLAN.yaml --on local " + words);
 }
 
 TEST(UpOptions, of_keep_and_of_the_check_alone_are_refused_without_it) {
