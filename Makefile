@@ -24,6 +24,8 @@ HISTORY_OTHERS ?= 1..40
 
 FUZZ_SECONDS ?= 60
 TIDY ?= src/|tests/
+# Tests at a time: one more than cores, for those of real processes mostly wait.
+TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 # Interpreters of test-integrations (none: two of different versions on PATH), and options of its pytest.
 PYTHONS ?=
 TESTS ?= -m integrations
@@ -157,7 +159,7 @@ everything: configure
 	@cmake --build $(BUILD) --target all benches mutation_check
 
 test: check everything  ## check, build all there is, benchmarks too, and run all tests
-	@ctest --test-dir $(BUILD) -j2 --output-on-failure
+	@ctest --test-dir $(BUILD) -j$(TEST_JOBS) --output-on-failure
 
 check: setup layers style prose format-check  ## the quick checks: layers, style, prose, format
 	@echo "check: layers, style, prose and format are right"

@@ -185,7 +185,7 @@ function(tw_add_folder folder)
   tw_add_reference_test(${folder} "${reference_tests}")
 endfunction()
 
-# tests/e2e starts the program itself; TW_PROGRAM is its path. Alone on the machine, for it measures time.
+# tests/e2e starts the program itself; TW_PROGRAM is its path.
 function(tw_add_e2e_test)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/e2e/*_test.cc)
   tw_add_program_test(e2e_test "${tests}")
@@ -211,5 +211,5 @@ function(tw_add_program_test name tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE TW_PROGRAM="$<TARGET_FILE:tw>" TW_TOY="$<TARGET_FILE:toy>"
     TW_EXAMPLE_CPP="${PROJECT_BINARY_DIR}/tests/example_cpp")
-  set_tests_properties(${name} PROPERTIES LABELS e2e RUN_SERIAL ON TIMEOUT 900)
+  set_tests_properties(${name} PROPERTIES LABELS e2e TIMEOUT 1800 COST 900 RESOURCE_LOCK processes)
 endfunction()

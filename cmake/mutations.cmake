@@ -56,7 +56,9 @@ function(tw_add_mutation_check)
   add_test(NAME mutation_explorer COMMAND mutation_check --scenario explorer
     --sample ${PROJECT_SOURCE_DIR}/tests/mutations/explored.txt)
   add_test(NAME mutation_sample_can_fail COMMAND mutation_check --only update-twice --seeds 0 --clean-seeds 0)
-  set_tests_properties(mutation_sample mutation_explorer mutation_sample_can_fail PROPERTIES LABELS mutations TIMEOUT 600)
+  set_tests_properties(mutation_sample mutation_explorer mutation_sample_can_fail PROPERTIES LABELS mutations TIMEOUT 1200)
+  # Two processes each (--jobs).
+  set_tests_properties(mutation_sample mutation_explorer PROPERTIES PROCESSORS 2)
   set_tests_properties(mutation_sample_can_fail PROPERTIES WILL_FAIL ON)
 endfunction()
 

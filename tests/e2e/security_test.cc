@@ -79,7 +79,8 @@ TEST_F(Security, says_everywhere_when_it_is_off) {
 
 TEST_F(Security, says_why_nobody_is_found) {
   const std::string run = write_run({.rounds = 100'000}, "rendezvous: " + path("nobody") + "\n");
-  Program port = toy("port", {"run_file=" + run, "run=" + path("run"), "join=127.0.0.1:9"});
+  Program port =
+      toy("port", {"run_file=" + run, "run=" + path("run"), "join=127.0.0.1:9", "out=" + path("out")});
   EXPECT_NE(port.wait(), 0);
   EXPECT_THAT(port.output(),
               AllOf(HasSubstr("cannot connect to 127.0.0.1:9"), HasSubstr("connection refused"),
@@ -89,7 +90,8 @@ TEST_F(Security, says_why_nobody_is_found) {
 
 TEST_F(Security, says_what_to_give_instead_of_bootstrap) {
   const std::string run = write_run({.rounds = 2});
-  Program of_python = toy("python", {"run_file=" + run, "run=" + path("run"), "bootstrap=10.0.0.5"});
+  Program of_python =
+      toy("python", {"run_file=" + run, "run=" + path("run"), "bootstrap=10.0.0.5", "out=" + path("out")});
   Program of_shell = tw({"run", "--bootstrap=10.0.0.5", "--", TW_TOY}, "shell");
   for (Program* program : {&of_python, &of_shell}) {
     EXPECT_NE(program->wait(), 0);

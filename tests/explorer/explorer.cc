@@ -369,21 +369,22 @@ std::vector<World> nightly_worlds() {
 
 std::vector<World> worlds() {
   if (kPeers > 3) return nightly_worlds();
+  // A planted bug is searched for in this order: small ones come first, and what finds a bug soon.
   return {{"a_state_is_taken_anew", {.rounds = 1, .ballots = {3}, .resyncs = 1}},
           {"a_state_is_taken_anew_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .resyncs = 1}},
+          {"a_seat_changes_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 1}},
+          {"two_seats_change_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 2}},
+          {"a_seat_changes_hands_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .hand_overs = 1}},
+          {"a_seat_changes_hands_while_a_plan_is_revised",
+           {.rounds = 1, .ballots = {2}, .revisions = 1, .hand_overs = 1}},
           {"a_plan_is_revised_and_a_state_taken_anew",
            {.rounds = 1, .ballots = {2}, .revisions = 1, .resyncs = 1}},
+          {"a_plan_is_forged", {.rounds = 1, .ballots = {3}, .forgeries = 1}},
           {"a_process_is_replaced", {.rounds = 1, .ballots = {3}, .restarts = 1}},
           {"a_plan_of_two_rounds_is_revised", {.rounds = 2, .ballots = {2, 2}, .revisions = 1}},
           {"two_rounds_of_three_ballots", {.rounds = 2, .ballots = {3, 3}}},
           {"a_plan_is_revised", {.rounds = 1, .ballots = {3}, .revisions = 1}},
-          {"a_process_is_replaced_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .restarts = 1}},
-          {"a_seat_changes_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 1}},
-          {"two_seats_change_hands", {.rounds = 1, .ballots = {3}, .hand_overs = 2}},
-          {"a_seat_changes_hands_while_a_plan_is_revised",
-           {.rounds = 1, .ballots = {2}, .revisions = 1, .hand_overs = 1}},
-          {"a_seat_changes_hands_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .hand_overs = 1}},
-          {"a_plan_is_forged", {.rounds = 1, .ballots = {3}, .forgeries = 1}}};
+          {"a_process_is_replaced_in_two_rounds", {.rounds = 2, .ballots = {2, 2}, .restarts = 1}}};
 }
 
 Findings explore(const Bounds& bounds) { return Exploration(bounds).run(); }
