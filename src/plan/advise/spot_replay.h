@@ -81,8 +81,7 @@ Replay replay(const DeadlineJob& job, const std::vector<AvailabilityTrace>& zone
               SpotPolicy& policy);
 
 /// Lower bound of the cost of any decisions on the same ticks. With one machine it is the optimum for known
-/// traces (dynamic programming), but for move_usd, which it ignores; with more, a bound that ignores the cost
-/// of change-overs, too.
+/// traces (dynamic programming); with more, a bound that ignores the cost of change-overs and moves.
 double least_usd_in_hindsight(const DeadlineJob& job, const std::vector<AvailabilityTrace>& zones,
                               double from_s);
 

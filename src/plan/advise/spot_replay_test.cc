@@ -164,6 +164,21 @@ TEST(SpotReplay, a_lost_machine_goes_on_in_another_zone) {
   EXPECT_GT(dear.on_demand_h, 5);
 }
 
+TEST(SpotReplay, the_optimum_pays_for_its_moves) {
+  const AvailabilityTrace first = trace_of({{0, 1}, {4 * kHour, 0}, {100 * kHour, 0}});
+  const AvailabilityTrace second = trace_of({{0, 0}, {3 * kHour, 1}, {100 * kHour, 1}});
+  DeadlineJob job = job_of(10, 11);
+  const auto least = [&](const std::vector<AvailabilityTrace>& zones) {
+    return least_usd_in_hindsight(job, zones, 0);
+  };
+  const double free = least({first, second});
+  EXPECT_NEAR(free, 10 + 2.0 / 6, 1e-9);
+  job.move_usd = 0.5;
+  EXPECT_NEAR(least({first, second}), free + 0.5, 1e-9);
+  job.move_usd = 100;
+  EXPECT_NEAR(least({first, second}), std::min(least({first}), least({second})), 1e-9) << "it stays";
+}
+
 TEST(SpotReplay, live_moves_to_a_zone_that_has_become_much_cheaper) {
   AvailabilityTrace first = trace_of({{0, 1}, {40 * kHour, 1}, {100 * kHour, 1}});
   AvailabilityTrace second = first;
