@@ -5,7 +5,7 @@
 export const STATES = {
   starting: { word: "starting", shape: "ring", text: "it has a process, but no state of the run yet" },
   computing: { word: "calculating", shape: "disc", text: "it accumulates gradients" },
-  averaging: { word: "averaging", shape: "diamond", text: "from the call to the commit" },
+  averaging: { word: "averaging", shape: "diamond", text: "from the end of its own work to the commit" },
   applying: {
     word: "applying",
     shape: "triangle",

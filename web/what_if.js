@@ -161,7 +161,7 @@ export function whatIfPanel(frozen) {
     if (frozen !== undefined || now_s - view.asked_s < ASK_EVERY_S) return;
     view.asked_s = now_s;
     try {
-      const answer = await fetch(`predict${location.search}`);
+      const answer = await fetch("predict");
       if (answer.ok) view.answers = await answer.json();
     } catch {
       return; // the state of the connection stands at the top of the page

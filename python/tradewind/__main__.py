@@ -50,6 +50,18 @@ _WRITERS: Dict[str, Callable[[Checkpoint, str], None]] = {
 }
 
 
+def _write(writer: Callable[[Checkpoint, str], None], checkpoint: Checkpoint, part: str, out: str) -> None:
+    """TradewindError: the disk is full, for example; torch and safetensors have exceptions of their own for that."""
+    try:
+        writer(checkpoint, part)
+        os.replace(part, out)
+    except TradewindError:
+        raise
+    except Exception as error:
+        why = str(error).partition("\n")[0]
+        raise TradewindError(f"-o {out}: cannot be written: {why}.") from error
+
+
 def _export(source: str, out: str) -> None:
     """Writes beside the name and renames, so that the file is whole or not there."""
     writer = _WRITERS.get(os.path.splitext(out)[1])
@@ -58,11 +70,16 @@ def _export(source: str, out: str) -> None:
     folder = os.path.dirname(os.path.abspath(out))
     if not os.path.isdir(folder):
         raise SettingError(f"-o {out}: there is no folder {folder}.")
-    checkpoint = load_checkpoint(source)
+    if os.path.isdir(out):
+        raise SettingError(f"-o {out}: expected the name of a file, found a folder.")
     part = f"{out}.part-{os.getpid()}"
     try:
-        writer(checkpoint, part)
-        os.replace(part, out)
+        open(part, "wb").close()
+    except OSError as error:
+        raise SettingError(f"-o {out}: cannot be written: {error.strerror}.") from error
+    try:
+        checkpoint = load_checkpoint(source)
+        _write(writer, checkpoint, part, out)
     finally:
         if os.path.exists(part):
             os.remove(part)

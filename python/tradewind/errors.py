@@ -5,11 +5,11 @@ do next. There is one way to warn: warn(), at the line of the program.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import sys
 import warnings
-from contextlib import suppress
 from types import FrameType
 from typing import Any, Mapping, Tuple
 
@@ -92,7 +92,7 @@ def number(what: str, value: Any, meaning: str) -> float:
     """An argument that is one number of any kind, or a tensor of one element. MisuseError: it is none."""
     is_tensor = hasattr(value, "numel")
     if not is_tensor or value.numel() == 1:
-        with suppress(TypeError, ValueError):
+        with contextlib.suppress(TypeError, ValueError):
             return float(value.item() if is_tensor else value)
     raise MisuseError(f"{what} is {described(value)}: expected one number, {meaning}.")
 
@@ -105,10 +105,15 @@ def is_ours(path: str) -> bool:
     return path.startswith(_HERE)
 
 
+def _is_between(path: str) -> bool:
+    """Whether a file is of this package, or of what leaves its contexts."""
+    return is_ours(path) or path == contextlib.__file__
+
+
 def _first_outside() -> Tuple[FrameType, int]:
-    """The innermost frame that is not this package's, and how many frames it is away from the caller's caller."""
+    """The innermost frame that is the program's, and how many frames it is away from the caller's caller."""
     frame, count = sys._getframe(2), 1
-    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
+    while frame.f_back is not None and _is_between(frame.f_code.co_filename):
         frame, count = frame.f_back, count + 1
     return frame, count
 

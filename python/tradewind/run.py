@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any, Callable, ContextManager, Dict, Mapping, Optional
+from contextlib import ContextDecorator, suppress
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 import torch
 
@@ -42,6 +42,22 @@ def join(
     """
     node = None if group is None else Node(group)
     return Run(resolve(together({"file": file, **named}, settings)), node=node)
+
+
+class _Context(ContextDecorator, ContextManager[None]):
+    """A context that may be entered again and again, made of those that may be entered once."""
+
+    def __init__(self, make: Callable[[], ContextManager[None]]) -> None:
+        self._make = make
+        self._entered: List[ContextManager[None]] = []
+
+    def __enter__(self) -> None:
+        context = self._make()
+        context.__enter__()
+        self._entered.append(context)
+
+    def __exit__(self, *error: Any) -> Optional[bool]:
+        return self._entered.pop().__exit__(*error)
 
 
 class Run:
@@ -210,13 +226,13 @@ class Run:
 
         Inside another pause it changes nothing.
         """
-        return self._life.paused(why)
+        return _Context(lambda: self._life.paused(why))
 
     def committed(self) -> ContextManager[None]:
         """A context in which the model has the run's parameters, as in run.paused(). With mode="local" and "streaming"
         it has its own else, until the run is over.
         """
-        return self._life.trained.committed()
+        return _Context(lambda: self._life.trained.committed())
 
     def evaluated(self, values: Optional[Mapping[str, Any]] = None, **named: Any) -> None:
         """What the program measured of the run's parameters, such as accuracy=0.93, on data that it does not train on.

@@ -26,6 +26,8 @@ namespace tw::bind {
 namespace {
 
 constexpr std::size_t kMostTensors = 1 << 20;
+/// Far beyond any machine, so that sums of sizes, also in bytes, stay below 2^64.
+constexpr std::uint64_t kMostValues = 1ULL << 48;
 
 std::optional<train::OptimizerKind> kind_of(std::uint32_t kind) {
   switch (kind) {
@@ -66,7 +68,7 @@ train::OptimizerOptions options_of(const tw_group& group) {
           .weight_decay = group.weight_decay};
 }
 
-/// with_momentum: as it began.
+/// group: one that fault_of accepts. with_momentum: as it began.
 train::GroupStep step_of(const tw_group& group, bool with_momentum) {
   train::GroupStep step{.learning_rate = group.learning_rate};
   if (group.kind == TW_SGD && with_momentum) step.momentum = group.momentum;
@@ -85,6 +87,8 @@ std::string fault_of(const tw_group& group) {
   if (!kind_of(group.kind)) return fmt::format("kind {}: expected a tw_kind", group.kind);
   if (group.kind == TW_MOVING && !(group.momentum >= 0 && group.momentum <= 1))
     return fmt::format("momentum {}: expected a number from 0 to 1", group.momentum);
+  if ((group.flags & ~std::uint32_t{TW_NESTEROV}) != 0)
+    return fmt::format("flags {}: expected a tw_flag or 0", group.flags);
   if (!is_the_engines(group)) return {};
   if (!amount(group.learning_rate))
     return fmt::format("learning rate {}: expected a number of at least 0", group.learning_rate);
@@ -207,6 +211,18 @@ Status check_head(const tw_model& given) {
   return Unit{};
 }
 
+/// what: "tensor" or "state vector".
+Status check_sizes(const char* what, const std::vector<std::uint64_t>& sizes) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] > kMostValues - all)
+      return Error{fmt::format("{} {}: with its {} values the model would have more than {}", what, i,
+                               sizes[i], kMostValues)};
+    all += sizes[i];
+  }
+  return Unit{};
+}
+
 // The first group may count the updates of each tensor of the others; moving averages need that.
 std::string fault_of_counts(const CallerModel& model) {
   std::uint64_t counted = 0;
@@ -264,6 +280,8 @@ Result<CallerModel> read_model(const tw_model& given) {
   model.tensor_sizes.assign(given.tensor_sizes, given.tensor_sizes + given.tensor_count);
   if (given.state_sizes != nullptr)
     model.state_sizes.assign(given.state_sizes, given.state_sizes + given.state_count);
+  TW_TRY(check_sizes("tensor", model.tensor_sizes));
+  TW_TRY(check_sizes("state vector", model.state_sizes));
   TW_TRY(read_groups(model));
   if (model.parameters() == 0) return Error{"the model has no parameters"};
   if (model.updates_itself() && std::ranges::any_of(model.groups, is_the_engines))
@@ -280,6 +298,8 @@ Status check_tensors(const CallerModel& model, std::span<const tw_tensor> tensor
                                model.tensor_sizes[i])};
     if (tensors[i].dtype > TW_BFLOAT16)
       return Error{fmt::format("tensor {}: dtype {}, expected a tw_dtype", i, tensors[i].dtype)};
+    if (tensors[i].reserved != 0)
+      return Error{fmt::format("tensor {}: reserved is {}, expected 0", i, tensors[i].reserved)};
   }
   return Unit{};
 }
@@ -399,18 +419,27 @@ std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model
       make_optimizer(model.rules, model.clip_norm, threads, elsewhere_of(callbacks)), model.state_sizes);
 }
 
+namespace {
+
+/// With the settings that the program gave them for this update. Throws what is wrong with one.
+std::vector<train::GroupStep> steps_of(const std::vector<tw_group>& began, std::vector<tw_group> now) {
+  std::vector<train::GroupStep> steps;
+  for (std::size_t g = 0; g < began.size(); ++g) {
+    now[g].kind = began[g].kind;  // the rule stays
+    const bool begins_momentum = began[g].momentum == 0 && now[g].momentum != 0;
+    const std::string fault = begins_momentum ? "momentum cannot begin after the start" : fault_of(now[g]);
+    if (!fault.empty()) throw std::runtime_error(fmt::format("group {}: {}", number_of(began, g), fault));
+    steps.push_back(step_of(now[g], began[g].momentum != 0));
+  }
+  return steps;
+}
+
+}  // namespace
+
 train::StateHooks hooks_of(const CallerModel& model, const Callbacks& callbacks, std::size_t threads) {
   train::StateHooks hooks{.threads = threads};
   hooks.settings = [groups = model.groups, callbacks](Round round, const std::string& wanted) {
-    std::vector<train::GroupStep> steps;
-    const std::vector<tw_group> now = callbacks.settings(round, wanted, groups);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      if (groups[g].momentum == 0 && now[g].momentum != 0)
-        throw std::runtime_error(
-            fmt::format("group {}: momentum cannot begin after the start", number_of(groups, g)));
-      steps.push_back(step_of(now[g], groups[g].momentum != 0));
-    }
-    return steps;
+    return steps_of(groups, callbacks.settings(round, wanted, groups));
   };
   hooks.changed = [callbacks](Round round, bool restored) { callbacks.load(round, restored); };
   if (!callbacks.has_save()) return hooks;

@@ -133,6 +133,33 @@ TEST(CallerModel, says_where_an_update_of_the_program_is_missing_or_too_much) {
   EXPECT_THAT(check(TW_LAMB, with), HasSubstr("expected none with TW_LAMB"));
 }
 
+TEST(CallerModel, has_no_more_values_than_can_be_counted) {
+  constexpr std::uint64_t kHalf = 1ULL << 63;
+  const std::string more = " values the model would have more than 281474976710656";
+  const tw_group both{.tensors = 2, .kind = TW_SGD};
+  EXPECT_EQ(model_of({both}, {kHalf, kHalf + 4}).error().message,
+            "tensor 0: with its 9223372036854775808" + more);
+  EXPECT_EQ(model_of({both}, {4, 1ULL << 48}).error().message, "tensor 1: with its 281474976710656" + more);
+  EXPECT_TRUE(model_of({both}, {4, (1ULL << 48) - 4}).ok());
+  const std::vector<std::uint64_t> sizes = {4, 4}, states = {8, kHalf};
+  const auto model = read_model({.groups = &both,
+                                 .group_count = 1,
+                                 .tensor_sizes = sizes.data(),
+                                 .tensor_count = 2,
+                                 .state_sizes = states.data(),
+                                 .state_count = 2});
+  EXPECT_EQ(model.error().message, "state vector 1: with its 9223372036854775808" + more);
+}
+
+TEST(CallerModel, takes_no_bits_that_mean_nothing) {
+  tw_group group = trained_by(TW_SGD);
+  group.flags = 0xff;
+  EXPECT_EQ(model_of({group}, {2}).error().message, "group 0: flags 255: expected a tw_flag or 0");
+  const CallerModel model = model_of({trained_by(TW_SGD)}, {2}).value();
+  const tw_tensor odd{.data = nullptr, .count = 2, .dtype = TW_FLOAT32, .reserved = 5};
+  EXPECT_EQ(check_tensors(model, {&odd, 1}).error().message, "tensor 0: reserved is 5, expected 0");
+}
+
 TEST(CallerModel, needs_a_count_for_each_moving_average) {
   EXPECT_THAT(model_of({trained_by(TW_SGD), kStatistics}, {2, 1}).error().message,
               HasSubstr("expected counts of updates (TW_UPDATES)"));

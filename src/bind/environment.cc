@@ -8,9 +8,11 @@
 #include <sstream>
 
 #include "base/result.h"
+#include "base/text/fields.h"
 #include "base/text/text.h"
 #include "peer/link_options.h"
 #include "peer/spelling.h"
+#include "peer/values.h"
 #include "train/run/run_fields.h"
 
 namespace tw::bind {
@@ -24,16 +26,16 @@ std::vector<std::string> parts_of(const std::string& text, char separator) {
   return parts;
 }
 
-/// Flags are written in several ways.
-std::string truth(const std::string& text) {
-  if (text == "1" || text == "yes" || text == "on") return "true";
-  if (text == "0" || text == "no" || text == "off") return "false";
-  return text;
+bool is_flag(const std::string& key) {
+  if (const peer::LinkField* link = peer::find_link_field(key)) return peer::is_flag(*link);
+  const train::RunField* field = train::find_run_field(key);
+  return field != nullptr && train::is_flag(*field);
 }
 
+/// Flags are written in several ways, and are compared by what they say.
 std::string plain(const std::string& key, const std::string& text) {
-  const peer::LinkField* field = peer::find_link_field(key);
-  return field != nullptr && peer::is_flag(*field) ? truth(text) : text;
+  const auto truth = is_flag(key) ? truth_in(text) : std::nullopt;
+  return truth ? (*truth ? "true" : "false") : text;
 }
 
 /// The settings of a program, which grow by those of variables. Flags are true or false.
@@ -59,17 +61,39 @@ class Merged {
                              fmt::join(before, ","), fmt::join(values, ","), variable)};
   }
 
+  void add_default(const std::string& key, const std::string& value) {
+    if (std::ranges::find(pairs_, key, &Pairs::value_type::first) == pairs_.end())
+      pairs_.emplace_back(key, value);
+  }
+
   Pairs take() { return std::move(pairs_); }
 
  private:
+  /// A wrong word of either side stays, so that it is refused.
   Status silence(const std::vector<std::string>& values) {
+    const auto writes = [](const std::string& word) { return word == "auto" || word == "line"; };
     for (auto& [name, value] : pairs_)
-      if (name == "progress" && values.front() == "off") value = "off";
+      if (name == "progress" && writes(value) && !writes(values.front())) value = values.front();
     return Unit{};
   }
 
   Pairs pairs_;
 };
+
+/// KEY=VALUE;KEY=VALUE, with whole keys.
+Result<Pairs> pairs_in_set(const std::string& text) {
+  Pairs pairs;
+  for (const std::string& part : parts_of(text, ';')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos)
+      return Error{fmt::format("TRADEWIND_SET has \"{}\": expected KEY=VALUE;KEY=VALUE", part)};
+    const std::string key = train::whole_run_key(trimmed(part.substr(0, equals)));
+    pairs.emplace_back(key, plain(key, std::string(trimmed(part.substr(equals + 1)))));
+  }
+  const std::string twice = train::given_twice(pairs);
+  if (!twice.empty()) return Error{"TRADEWIND_SET: " + twice};
+  return pairs;
+}
 
 }  // namespace
 
@@ -85,12 +109,11 @@ Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
   }
   if (const std::string gone = peer::variable_of("bootstrap"); !variable(gone).empty())
     return Error{fmt::format("{} {}", gone, peer::replacement_of("bootstrap"))};
-  for (const std::string& part : parts_of(variable("TRADEWIND_SET"), ';')) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos)
-      return Error{fmt::format("TRADEWIND_SET has \"{}\": expected KEY=VALUE;KEY=VALUE", part)};
-    const std::string key = train::whole_run_key(trimmed(part.substr(0, equals)));
-    TW_TRY(all.add("TRADEWIND_SET", key, {std::string(trimmed(part.substr(equals + 1)))}));
+  TW_TRY(const auto set, pairs_in_set(variable("TRADEWIND_SET")));
+  for (const auto& [key, value] : set) TW_TRY(all.add("TRADEWIND_SET", key, {value}));
+  if (const std::string threads = variable("TRADEWIND_THREADS"); !threads.empty()) {
+    TW_TRY(peer::parse_threads_option(peer::spelled(peer::Spelling::python, "threads"), threads));
+    all.add_default("threads", threads);
   }
   return all.take();
 }
@@ -98,7 +121,7 @@ Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
 std::vector<std::string> let_rejoin_win(Pairs& all, const host::Environment& variable) {
   const std::string name = peer::variable_of("rejoin");
   std::vector<std::string> said;
-  if (truth(variable(name)) != "true") return said;
+  if (!truth_in(variable(name)).value_or(false)) return said;
   std::erase_if(all, [&](const std::pair<std::string, std::string>& pair) {
     const bool of_first_start = (pair.first == "anew" || pair.first == "no_rejoin") && pair.second == "true";
     if (of_first_start)

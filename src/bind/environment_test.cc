@@ -41,12 +41,36 @@ TEST(Environment, takes_keys_of_the_run_file_by_their_last_part) {
               HasSubstr("\"rounds\": expected KEY="));
 }
 
+TEST(Environment, refuses_a_key_that_one_variable_has_with_two_values) {
+  for (const char* set : {"rounds=3; rounds=4", "rounds=3;training.rounds=4"})
+    EXPECT_EQ(merged({}, {{"TRADEWIND_SET", set}}).error().message,
+              "TRADEWIND_SET: training.rounds is given twice, 3 and 4");
+  EXPECT_TRUE(merged({}, {{"TRADEWIND_SET", "insecure=1; insecure=yes"}})) << "both say the same";
+}
+
+TEST(Environment, has_the_threads_of_a_program_that_does_not_say_them) {
+  EXPECT_THAT(merged({}, {{"TRADEWIND_THREADS", "3"}}).value(), ElementsAre(Pair("threads", "3")));
+  EXPECT_THAT(merged({{"threads", "2"}}, {{"TRADEWIND_THREADS", "3"}}).value(),
+              ElementsAre(Pair("threads", "2")));
+  for (const char* wrong : {"0", "-1", "100000"})
+    EXPECT_THAT(merged({{"threads", "2"}}, {{"TRADEWIND_THREADS", wrong}}).error().message,
+                HasSubstr(std::string("threads=") + wrong + ": expected a whole number from 1 to 1024"));
+}
+
 TEST(Environment, takes_flags_as_shells_write_them_wherever_they_stand) {
   const auto all = merged({{"insecure", "1"}, {"anew", "no"}},
                           {{"TRADEWIND_INSECURE", "yes"}, {"TRADEWIND_SET", "rejoin=on; site=1"}});
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_THAT(all.value(), ElementsAre(Pair("insecure", "true"), Pair("anew", "false"),
                                        Pair("rejoin", "true"), Pair("site", "1")));
+}
+
+TEST(Environment, compares_flags_of_the_run_file_by_what_they_say) {
+  const auto all = merged({{"training.exact_batches", "true"}},
+                          {{"TRADEWIND_SET", "exact_batches=on; error_feedback=0; seed=1"}});
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_THAT(all.value(), ElementsAre(Pair("training.exact_batches", "true"),
+                                       Pair("training.error_feedback", "false"), Pair("training.seed", "1")));
 }
 
 TEST(Environment, refuses_a_setting_that_the_program_has_with_another_value) {
@@ -64,6 +88,15 @@ TEST(Environment, writes_no_lines_where_either_wants_none) {
   EXPECT_EQ("off", progress("line", "off"));
   EXPECT_EQ("off", progress("off", "line"));
   EXPECT_EQ("auto", progress("auto", "line"));
+}
+
+TEST(Environment, leaves_a_wrong_word_of_progress_for_its_refusal_whatever_the_other_side_says) {
+  const auto progress = [](const std::string& program, const std::string& variable) {
+    return merged({{"progress", program}}, {{"TRADEWIND_PROGRESS", variable}}).value().front().second;
+  };
+  EXPECT_EQ("true", progress("true", "off"));
+  EXPECT_EQ("verbose", progress("verbose", "line"));
+  EXPECT_EQ("verbose", progress("line", "verbose"));
 }
 
 TEST(Environment, a_process_that_is_started_again_goes_on_whatever_its_program_says_of_the_first_start) {

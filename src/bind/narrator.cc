@@ -20,7 +20,8 @@ Narrator Narrator::of(const peer::Options& peer) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const bool on =
       peer.progress == peer::Progress::line || (peer.progress == peer::Progress::automatic && terminal);
-  return Narrator({on, terminal, peer.session.run.rounds, peer.usd_per_h});
+  return Narrator(
+      {on, terminal, peer.session.run.rounds, peer.usd_per_h, peer.progress == peer::Progress::off});
 }
 
 void Narrator::take(const world::Event& event) {
@@ -36,6 +37,10 @@ void Narrator::take(const world::Event& event) {
 
 void Narrator::say(std::string line) {
   if (options_.on) add({printable_line(line), false});
+}
+
+void Narrator::insist(std::string line) {
+  if (!options_.silent) add({printable_line(line), false});
 }
 
 void Narrator::add(Line line) {

@@ -20,6 +20,7 @@ class Narrator {
     bool terminal = false;              ///< the line about the rounds is written in place
     Round rounds = 0;                   ///< of the run; 0: not known
     std::optional<double> usd_per_h{};  ///< price of this machine
+    bool silent = false;                ///< not even what insist() says
   };
 
   explicit Narrator(Options options) : options_(options), progress_(options.rounds) {}
@@ -29,6 +30,9 @@ class Narrator {
 
   void take(const world::Event& event);
   void say(std::string line);
+
+  /// Also where nobody follows the progress: why a program has nothing to do.
+  void insist(std::string line);
 
   /// What is to be written now. last: nothing follows it.
   std::string take_text(bool last = false);

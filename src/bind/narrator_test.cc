@@ -50,5 +50,13 @@ TEST(Narrator, that_is_off_keeps_nothing) {
   EXPECT_EQ(narrator.take_text(true), "");
 }
 
+TEST(Narrator, insists_unless_it_is_to_be_silent) {
+  Narrator off({.on = false}), silent({.on = false, .silent = true});
+  off.insist("the run is complete");
+  silent.insist("the run is complete");
+  EXPECT_EQ(off.take_text(), "the run is complete\n");
+  EXPECT_EQ(silent.take_text(), "");
+}
+
 }  // namespace
 }  // namespace tw::bind

@@ -136,7 +136,9 @@ void PeerThread::run() {
     const std::string ended = peer_->view().ended;
     const std::lock_guard lock(mutex_);
     shared_.is_last = true;
-    if (failure_.empty() && !ended.empty()) shared_.narrator.say(ended);
+    const bool came_late = peer_->ending() == train::Ending::complete && !verdict_.has_begun();
+    if (failure_.empty() && !ended.empty())
+      came_late ? shared_.narrator.insist(ended) : shared_.narrator.say(ended);
   }
   if (address) {
     executor_->stop();
@@ -195,7 +197,7 @@ void PeerThread::emit(const world::Event& event) {
     loop_.post([this] { refresh(); });
   }
   const auto* commit = event.as<event::Commit>();
-  if (commit && commit->calc_s && commit->comm_s.value_or(0) > 0)
+  if (commit && commit->samples > 0 && commit->calc_s && commit->comm_s.value_or(0) > 0)
     shared_.view.granularity = *commit->calc_s / *commit->comm_s;
 }
 

@@ -16,6 +16,7 @@
 #include "bind/environment.h"
 #include "host/system/environment.h"
 #include "peer/spelling.h"
+#include "peer/values.h"
 #include "train/run/run_fields.h"
 #include "train/run/run_file_yaml.h"
 
@@ -36,8 +37,9 @@ Result<Pairs> pairs_of(std::span<const tw_setting> given) {
     const std::string key = train::whole_run_key(setting.key);
     const peer::LinkField* link = peer::find_link_field(key);
     const bool takes_several = link != nullptr && peer::takes_several(*link);
-    if (!takes_several && std::ranges::find(pairs, key, &Pairs::value_type::first) != pairs.end())
-      return Error{fmt::format("{}: given twice", key)};
+    const auto before = std::ranges::find(pairs, key, &Pairs::value_type::first);
+    if (!takes_several && before != pairs.end())
+      return Error{fmt::format("{} is given twice, {} and {}", key, before->second, setting.value)};
     pairs.emplace_back(key, setting.value);
   }
   return pairs;
@@ -66,17 +68,19 @@ struct OfTheProgram {
     const char* key;
     std::uint64_t OfTheProgram::*value;
     std::uint64_t least;
+    std::uint64_t most;
   };
 
-  static constexpr std::array<Field, 3> kFields{{{"grain", &OfTheProgram::grain, 0},
-                                                 {"threads", &OfTheProgram::threads, 1},
-                                                 {"begun", &OfTheProgram::begun, 1}}};
+  static constexpr std::array<Field, 3> kFields{{{"grain", &OfTheProgram::grain, 0, UINT64_MAX},
+                                                 {"threads", &OfTheProgram::threads, 1, peer::kMostThreads},
+                                                 {"begun", &OfTheProgram::begun, 1, UINT64_MAX}}};
 
   /// False: the key is another's.
   Result<bool> take(const std::string& key, const std::string& text) {
     for (const Field& field : kFields) {
       if (key != field.key) continue;
-      TW_TRY(const auto count, parse_count(peer::spelled(kPython, field.key), text, {.least = field.least}));
+      TW_TRY(const auto count, parse_count(peer::spelled(kPython, field.key), text,
+                                           {.least = field.least, .most = field.most}));
       this->*field.value = count;
       return true;
     }
@@ -126,6 +130,7 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
   settings.warnings = let_rejoin_win(all, host::environment_value);
   for (const auto& [key, value] : all) {
     if (key == "run_file") {
+      if (value.empty()) return Error{found_nothing({key, '='}, "the run file; leave it out for none")};
       file = value;
     } else if (key == "gpu" || key == "gpu_uuid") {
       (key == "gpu" ? settings.gpu : settings.gpu_uuid) = value;

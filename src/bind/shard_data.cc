@@ -40,9 +40,9 @@ Status take_size(const tw_setting& setting, std::uint64_t& target) {
 }
 
 Status take_decode(const std::string& value, bool& target) {
-  if (value != "true" && value != "false")
-    return Error{fmt::format("decode={}: expected true or false", value)};
-  target = value == "true";
+  const auto truth = truth_in(value);
+  if (!truth) return Error{fmt::format("decode={}: expected true or false{}", value, meant_truth(value))};
+  target = *truth;
   return Unit{};
 }
 

@@ -15,12 +15,14 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/text/printable.h"
 #include "bind/boundary.h"
 #include "bind/peer_thread.h"
 #include "bind/settings.h"
 #include "data/sample_order.h"
 #include "host/system/allocation.h"
 #include "host/system/signal_tap.h"
+#include "host/system/standard_streams.h"
 #include "host/tcp/fork_guard.h"
 #include "train/run/run_names.h"
 
@@ -63,10 +65,15 @@ int guarded(const Call& call) {
   return without_throwing(call);
 }
 
-/// Why a call of the compute thread cannot be served; empty when it can.
-std::string not_ready(const tw_peer* peer) {
+/// Why a call of any thread cannot be served; empty when it can.
+std::string not_started(const tw_peer* peer) {
   if (peer == nullptr) return "no peer";
-  if (!peer->thread) return "the peer has not been started (tw_start)";
+  return peer->thread ? "" : "the peer has not been started (tw_start)";
+}
+
+/// The same for a call of the compute thread.
+std::string not_ready(const tw_peer* peer) {
+  if (std::string why = not_started(peer); !why.empty()) return why;
   if (peer->compute != std::this_thread::get_id())
     return "called from another thread than the one that started the peer";
   return {};
@@ -171,9 +178,12 @@ std::string not_a_notice(int signal) {
 int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   if (peer.thread) return misuse("the peer has been started already");
   if (const Status fits = check_tensors(peer.model, initial); !fits) return misuse(fits.error().message);
+  if (const auto bad = first_not_finite(initial, peer.work_threads()); bad)
+    return misuse(fmt::format("the initial value of tensor {} is not finite", *bad));
   auto links = peer::read_links(peer.settings.links, peer::Spelling::python);
   if (!links) return misuse(links.error().message);
   links.value().session.run = peer.settings.run;
+  links.value().session.when_complete = train::WhenComplete::takes_end;
   links.value().session.averaging.threads = peer.settings.threads;
   links.value().gpu = peer.settings.gpu;
   links.value().gpu_uuid = peer.settings.gpu_uuid;
@@ -221,6 +231,7 @@ int tw_open(const tw_setting* settings, size_t count, const tw_model* model, con
   return guarded([&] {
     if (model == nullptr || peer == nullptr || (settings == nullptr && count > 0))
       return misuse("a null pointer");
+    tw::host::hold_standard_streams();
     auto given = read_model(*model);
     if (!given) return misuse(given.error().message);
     const Callbacks callbacks(calls);
@@ -335,11 +346,18 @@ int tw_waited(tw_peer* peer, double seconds) {
 
 int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value) {
   return guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
+    const Round rounds = peer->settings.run.rounds;
+    // A run that is complete may have more of them than were asked for now.
+    if (round > rounds && round > peer->thread->view().session.round)
+      return misuse(fmt::format("an evaluation after round {}, while the run has {}", round, rounds));
     const std::string what = name != nullptr ? name : "";
     if (what.empty() || what.size() > kMostNameBytes)
       return misuse(fmt::format("an evaluation with a name of {} bytes, expected 1 to {}", what.size(),
                                 kMostNameBytes));
+    if (!is_printable_line(what))
+      return misuse(fmt::format("an evaluation with the name \"{}\", expected plain text in UTF-8",
+                                printable_line(what)));
     if (!std::isfinite(value))
       return misuse(fmt::format("the evaluation \"{}\" is {}, expected a finite number", what, value));
     peer->thread->tell_evaluation({round, what, value});
@@ -357,7 +375,7 @@ int tw_drop(tw_peer* peer) {
 
 int tw_busy(tw_peer* peer, const char* why) {
   return guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (const std::string missing = not_started(peer); !missing.empty()) return misuse(missing);
     train::TrainState& state = *peer->thread->state();
     if (why == nullptr) state.write_again();
     int done = TW_OK;
@@ -377,8 +395,8 @@ int tw_barrier(tw_peer* peer, uint32_t limit_ms) {
 tw_memory* tw_vector(tw_peer* peer, uint32_t which, float** data, uint64_t* count) {
   tw_memory* memory = nullptr;
   guarded([&] {
-    if (peer == nullptr || !peer->thread || data == nullptr || count == nullptr)
-      return misuse("the peer has not been started (tw_start)");
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
+    if (data == nullptr || count == nullptr) return misuse("a null pointer");
     const std::vector<std::span<float>> parts = peer->thread->state()->parts();
     if (which >= parts.size()) return misuse(fmt::format("vector {}: there are {}", which, parts.size()));
     *data = parts[which].data();
@@ -394,7 +412,7 @@ void tw_release(tw_memory* memory) { delete memory; }
 char* tw_view(tw_peer* peer) {
   char* text = nullptr;
   guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
     text = copy_of(to_json(peer->thread->view()));
     return int{TW_OK};
   });
@@ -404,7 +422,7 @@ char* tw_view(tw_peer* peer) {
 char* tw_events(tw_peer* peer) {
   char* text = nullptr;
   guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
     text = copy_of(peer->thread->take_events());
     return int{TW_OK};
   });
@@ -415,7 +433,7 @@ void tw_free(char* text) { std::free(text); }  // NOLINT: copy_of allocated it
 
 int tw_leave(tw_peer* peer, int at_once) {
   return guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
     peer->thread->leave(at_once != 0);
     return int{TW_OK};
   });
@@ -423,7 +441,7 @@ int tw_leave(tw_peer* peer, int at_once) {
 
 int tw_signal(tw_peer* peer, int signal) {
   return guarded([&] {
-    if (peer == nullptr || !peer->thread) return misuse("the peer has not been started (tw_start)");
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
     const std::optional<spot::Signal> notice = notice_of(signal);
     if (!notice) return misuse(not_a_notice(signal));
     if (!tw::host::is_tapped(signal)) peer->thread->take(*notice);
@@ -433,7 +451,7 @@ int tw_signal(tw_peer* peer, int signal) {
 
 int tw_heed(tw_peer* peer, int signal) {
   return guarded([&] {
-    if (peer == nullptr) return misuse("a null pointer");
+    if (peer == nullptr) return misuse("no peer");
     if (!notice_of(signal)) return misuse(not_a_notice(signal));
     tw::host::tap_signal(signal);
     return int{TW_OK};

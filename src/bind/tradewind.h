@@ -94,7 +94,7 @@ typedef struct {
 typedef struct {
   const tw_group* groups;
   size_t group_count;
-  const uint64_t* tensor_sizes; /* values; as many as all groups have tensors */
+  const uint64_t* tensor_sizes; /* values, 2^48 together; as many as all groups have tensors */
   size_t tensor_count;
   const uint64_t* state_sizes; /* values of each further vector: state of the program's own (tw_vector) */
   size_t state_count;
@@ -114,9 +114,9 @@ typedef struct {
  * return 0, or another value to end the peer: tw_next then returns TW_CALLBACK. Null: no callback. */
 typedef struct {
   void* user;
-  /* Before the update of this round (counted from 1): may change rates and other settings in `groups`.
-   * wanted: the tw_gradient.settings of one peer of the round, the same text on all peers; empty: as in the
-   * round before. */
+  /* Before the update of this round (counted from 1): may change rates and other settings in `groups`; one
+   * that tw_open would refuse ends the peer, without the update. wanted: the tw_gradient.settings of one peer
+   * of the round, the same text on all peers; empty: as in the round before. */
   int (*settings)(void* user, uint64_t round, const char* wanted, tw_group* groups, size_t count);
 
   /* The update where the program has the parameters, on a device for example: by a rule of its own
@@ -148,15 +148,15 @@ enum tw_dtype { TW_FLOAT32 = 0, TW_FLOAT16 = 1, TW_BFLOAT16 = 2 };
 typedef struct {
   const void* data;         /* null: zeros */
   uint64_t count;           /* values */
-  uint32_t dtype, reserved; /* tw_dtype */
+  uint32_t dtype, reserved; /* tw_dtype; 0 */
 } tw_tensor;
 
 /* Checks all settings, and opens nothing. Everything given is copied. TW_MISUSE names the setting. */
 TW_API int tw_open(const tw_setting* settings, size_t count, const tw_model* model, const tw_calls* calls,
                    tw_peer** peer);
 
-/* Listens, and joins or starts the run. initial: as many tensors as the model has, float32 or not: the
- * initial parameters if this peer founds the run. The thread that calls this is the compute thread. */
+/* Listens, and joins or starts the run. initial: as many tensors as the model has, float32 or not, finite:
+ * the initial parameters if this peer founds the run. The thread that calls this is the compute thread. */
 TW_API int tw_start(tw_peer* peer, const tw_tensor* initial, size_t count);
 
 /* ---- work */
@@ -196,7 +196,7 @@ TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 TW_API int tw_drop(tw_peer* peer);                   /* Gives the order back: another peer may get it. */
 TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, since tw_done; adds up. */
 
-/* For logs: what the program measured of the parameters after this round. name: 64 bytes; value: finite. */
+/* For logs: what was measured after this round, 0 to the last. name: 64 bytes, no line end; value: finite. */
 TW_API int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value);
 
 /* The program is busy (an evaluation): no orders, others do its part. Null: it is back. On the thread of

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
 #include "bind/boundary.h"
+#include "host/store/object_place.h"
 #include "host/store/store_files.h"
 #include "sync/checkpoint.h"
 
@@ -26,16 +29,36 @@ struct tw_checkpoint {
 
 namespace {
 
-bool is_file(const std::string& path) { return path.ends_with(".tw") || path.ends_with(".tw.old"); }
+constexpr std::string_view kWanted = "expected a checkpoint (round-NNNNNN-*.tw) or a folder of them";
 
-Result<std::optional<sync::LoadedCheckpoint>> read(std::string path) {
+bool is_in_store(const std::string& path) { return host::is_s3(path) || host::is_gs(path); }
+
+/// A file of this machine may have been renamed. Objects are known by their names, which is one request less.
+bool is_file(const std::string& path) {
+  const bool is_named = path.ends_with(".tw") || path.ends_with(".tw.old");
+  if (is_in_store(path)) return is_named;
+  std::error_code none;
+  return std::filesystem::is_regular_file(path, none) ||
+         (is_named && !std::filesystem::is_directory(path, none));
+}
+
+/// "file:/shared" is a folder of this machine, as in run files. Without a slash at the end, too.
+std::string without_scheme(std::string path) {
+  constexpr std::string_view kFile = "file:", kStore = "s3://";
+  if (path.starts_with("file:/")) path.erase(0, kFile.size());
+  const std::size_t begin = is_in_store(path) ? kStore.size() : 1;
+  while (path.size() > begin && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Result<std::optional<sync::LoadedCheckpoint>> read(const std::string& given) {
   host::StoreFiles files;
+  const std::string path = without_scheme(given);
   if (is_file(path)) {
     auto loaded = sync::read_checkpoint(files, path);
     if (!loaded) return Error{loaded.error().message};  // not lasting: no misuse, even if it is not there
     return std::optional(std::move(loaded).value());
   }
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return sync::read_newest_checkpoint(files, path);
 }
 
@@ -55,10 +78,12 @@ void copy(const sync::StateImage& image, std::span<float> values) {
 int tw_checkpoint_open(const char* path, tw_checkpoint** checkpoint, tw_stored* stored) {
   return without_throwing([&] {
     if (path == nullptr || checkpoint == nullptr || stored == nullptr) return misuse("a null pointer");
+    if (*path == '\0') return misuse(fmt::format("an empty path: {}", kWanted));
     auto found = read(path);
-    if (!found) return found.error().lasting ? misuse(found.error().message) : failed(found.error().message);
-    if (!found.value())
-      return misuse(fmt::format("{}: expected a checkpoint (round-NNNNNN-*.tw) or a folder of them", path));
+    if (!found && found.error().lasting)
+      return misuse(fmt::format("{}; {}, also s3://BUCKET/PREFIX", found.error().message, kWanted));
+    if (!found) return failed(found.error().message);
+    if (!found.value()) return misuse(fmt::format("{}: {}", path, kWanted));
     auto* const made = new tw_checkpoint{std::move(*found.value()), {}, {}};
     const wire::Record& record = made->loaded.image.record;
     made->run = to_string(record.run);

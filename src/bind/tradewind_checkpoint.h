@@ -30,9 +30,9 @@ typedef struct {
   const char* skipped; /* newer files of the folder that cannot be used, each with the reason, one a line */
 } tw_stored;
 
-/* Reads a file, or the newest checkpoint of a folder; s3://BUCKET/KEY is in a store (docs/run_file.md).
- * Every byte is verified. TW_MISUSE: there is none. TW_FAILED: it cannot be used; the text names file
- * and reason. */
+/* Reads a file of any name, also as file:/PATH, or the newest checkpoint of a folder. s3://BUCKET/KEY is in a
+ * store (docs/run_file.md): an object whose name ends with .tw, else a folder. Every byte is verified.
+ * TW_MISUSE: there is none. TW_FAILED: it cannot be used; the text names file and reason. */
 TW_API int tw_checkpoint_open(const char* path, tw_checkpoint** checkpoint, tw_stored* stored);
 
 /* Copies the values of the model, as many as all of tw_model.tensor_sizes, in their order. TW_MISUSE: the

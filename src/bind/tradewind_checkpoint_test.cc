@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// A folder with the checkpoint of a model of three values and an optimizer with two.
 class StoredModel : public testing::Test {
@@ -56,6 +57,32 @@ TEST_F(StoredModel, is_that_of_the_newest_checkpoint_of_a_folder) {
   std::vector<float> values(3);
   ASSERT_EQ(tw_checkpoint_values(checkpoint_, values.data(), values.size()), TW_OK) << tw_last_error();
   EXPECT_THAT(values, ElementsAre(0.5F, 1.5F, 4.0F));
+}
+
+TEST_F(StoredModel, is_in_a_file_of_any_name) {
+  save(3);
+  const std::filesystem::path best = place_.path() + "/best.ckpt";
+  for (const auto& entry : std::filesystem::directory_iterator(folder_))
+    std::filesystem::copy_file(entry.path(), best);
+  for (const std::string& path : {best.string(), "file:" + best.string(), "file:" + folder_}) {
+    ASSERT_EQ(open(path), TW_OK) << tw_last_error();
+    EXPECT_EQ(stored_.round, 3U) << path;
+  }
+  std::filesystem::resize_file(best, 5);
+  EXPECT_EQ(open(best), TW_FAILED);
+  EXPECT_THAT(tw_last_error(), StartsWith(best.string() + ": ")) << "of the file, not of a folder";
+}
+
+TEST_F(StoredModel, is_not_where_no_checkpoint_can_be) {
+  const auto refusal = [this](const std::string& path) {
+    return open(path) == TW_OK ? "none" : std::string(tw_last_error());
+  };
+  EXPECT_EQ(refusal(""), "an empty path: expected a checkpoint (round-NNNNNN-*.tw) or a folder of them");
+  EXPECT_THAT(refusal("file:kept"), HasSubstr("file:kept: No such file or directory; expected a checkpoint"));
+  EXPECT_THAT(refusal("s3://"),
+              StartsWith("s3://: expected s3://BUCKET/KEY with a bucket of 3 to 63 letters"));
+  EXPECT_THAT(refusal("gs://a/b/"),
+              StartsWith("gs://a/b: expected gs://BUCKET/KEY with a bucket of 3 to 63"));
 }
 
 TEST_F(StoredModel, is_refused_with_another_number_of_values) {

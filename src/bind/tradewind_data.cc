@@ -12,6 +12,7 @@
 #include "bind/boundary.h"
 #include "bind/shard_data.h"
 #include "bind/tradewind.h"
+#include "host/system/standard_streams.h"
 
 using namespace tw;
 using namespace tw::bind;
@@ -50,6 +51,7 @@ int tw_data_open(const tw_setting* settings, size_t count, tw_data** data) {
     if (settings == nullptr || data == nullptr) return misuse("a null pointer");
     const auto read = read_data_settings({settings, count});
     if (!read) return misuse(read.error().message);
+    host::hold_standard_streams();
     auto opened = ShardData::open(read.value());
     if (!opened) return misuse(opened.error().message);
     *data = new tw_data{std::move(opened).value()};

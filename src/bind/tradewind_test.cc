@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bind/tradewind.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -61,8 +66,8 @@ class Program {
         .user = this,
         .settings =
             [](void* user, std::uint64_t round, const char* wanted, tw_group* groups, std::size_t) {
-              groups->learning_rate = 0.1;
               auto& program = *static_cast<Program*>(user);
+              groups->learning_rate = round < 3 ? 0.1 : program.later_rate;
               program.rounds.push_back(round);
               program.agreed.emplace_back(wanted);
               return round == program.fails_in ? 1 : 0;
@@ -166,6 +171,7 @@ class Program {
   std::vector<std::uint64_t> rounds;
   std::vector<std::string> agreed;  ///< settings of each round's record
   int saves = 0;                    ///< calls of save
+  double later_rate = 0.1;          ///< from round 3 on
   std::uint64_t fails_in = 0;       ///< round whose settings callback fails; 0: none
   bool keeps = false;               ///< its gradients, until the engine asks for their sum
   std::vector<float> kept{0, 0, 0, 0};
@@ -190,6 +196,28 @@ TEST(Tradewind, trains_a_programs_model_by_the_mean_of_its_gradients) {
   for (int round = 0; round < 5; ++round) expected -= 0.1F * (expected - 1);
   EXPECT_THAT(program.values(), Each(::testing::FloatNear(expected, 1e-5F)));
   EXPECT_THAT(program.view(), HasSubstr("\"round\":5"));
+}
+
+TEST(Tradewind, gives_a_program_whose_run_is_complete_its_parameters_and_ends) {
+  const host::TemporaryFolder folder;
+  Program first(Pairs{{"listen", "127.0.0.1:0"}, {"checkpoint.folder", folder.path()}});
+  ASSERT_EQ(TW_OK, first.start(3)) << error();
+  ASSERT_EQ(TW_FINISHED, first.train(8)) << error();
+  const Pairs again{{"listen", "127.0.0.1:0"}, {"checkpoint.folder", folder.path()}};
+  const Pairs joiner{{"join", "127.0.0.1:1"}, {"checkpoint.folder", folder.path()}};
+  for (const Pairs& settings : {again, joiner}) {
+    Program late(settings);
+    ASSERT_EQ(TW_OK, late.start(7)) << error();
+    EXPECT_EQ(TW_FINISHED, late.train(8)) << error();
+    EXPECT_EQ(late.values(), first.values());
+    EXPECT_EQ(late.samples, 0U);
+    const std::string view = late.view();
+    EXPECT_THAT(view, HasSubstr("\"round\":5"));
+    EXPECT_THAT(view, HasSubstr("\"ending\":\"complete\""));
+    EXPECT_THAT(view,
+                HasSubstr("the run is complete: round 5, checkpoint " + folder.path() + "/round-000005-"));
+    EXPECT_THAT(view, HasSubstr("; raise rounds to go on"));
+  }
 }
 
 TEST(Tradewind, asks_a_program_that_keeps_its_gradients_for_their_sum) {
@@ -378,6 +406,10 @@ TEST(Tradewind, logs_what_the_program_measured_during_the_run_and_after_it) {
   EXPECT_EQ("an evaluation with a name of 0 bytes, expected 1 to 64", error());
   EXPECT_EQ(TW_MISUSE, tw_evaluated(program.peer, 1, "accuracy", std::nan("")));
   EXPECT_EQ("the evaluation \"accuracy\" is nan, expected a finite number", error());
+  EXPECT_EQ(TW_MISUSE, tw_evaluated(program.peer, 1000, "accuracy", 0.5));
+  EXPECT_THAT(error(), HasSubstr("an evaluation after round 1000, while the run has "));
+  EXPECT_EQ(TW_MISUSE, tw_evaluated(program.peer, 1, "acc\xff", 0.5));
+  EXPECT_EQ("an evaluation with the name \"acc\\xff\", expected plain text in UTF-8", error());
   ASSERT_EQ(TW_OK, tw_evaluated(program.peer, 0, "accuracy", 0.125));
   program.train(4);
   ASSERT_EQ(TW_OK, tw_evaluated(program.peer, 3, "accuracy", 0.75));
@@ -417,6 +449,27 @@ TEST(Tradewind, refuses_a_gradient_that_is_not_finite_and_takes_the_next_one) {
   }
   values[3] = std::numeric_limits<float>::max();
   EXPECT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
+}
+
+TEST(Tradewind, gives_the_number_of_a_closed_stdout_to_nothing_of_its_own) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDOUT_FILENO);
+    const bool opened = Program(Pairs{}).open() == TW_OK;
+    _exit(opened && fcntl(STDOUT_FILENO, F_GETFD) >= 0 && write(STDOUT_FILENO, "x", 1) < 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Tradewind, refuses_initial_parameters_that_are_not_finite) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    Program program(Pairs{{"listen", "127.0.0.1:0"}});
+    EXPECT_EQ(TW_MISUSE, program.start(bad));
+    EXPECT_EQ("the initial value of tensor 0 is not finite", error());
+    EXPECT_EQ(TW_OK, program.start(3)) << error();
+  }
 }
 
 TEST(AddTensors, have_the_same_sum_on_any_number_of_threads) {
@@ -478,6 +531,18 @@ TEST(Tradewind, ends_with_a_callback_that_failed) {
   EXPECT_EQ("a callback of the program failed", error());
   EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3));
   EXPECT_EQ(TW_CALLBACK, program.train(8)) << "again and again";
+}
+
+TEST(Tradewind, refuses_a_rate_that_the_program_gives_a_round_before_it_reaches_the_parameters) {
+  for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
+    Program program(Pairs{{"listen", "127.0.0.1:0"}});
+    program.later_rate = wrong;
+    ASSERT_EQ(TW_OK, program.start(3)) << error();
+    EXPECT_EQ(TW_FAILED, program.train(8));
+    EXPECT_EQ(fmt::format("group 0: learning rate {}: expected a number of at least 0", wrong), error());
+    EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3));
+    EXPECT_THAT(program.values(), Each(::testing::FloatNear(1 + 2 * 0.9F * 0.9F, 1e-5F))) << "of two rounds";
+  }
 }
 
 TEST(Tradewind, says_what_is_wrong_with_settings_and_model) {
@@ -556,7 +621,7 @@ TEST(Tradewind, lists_all_settings_with_their_values_and_what_may_stand_there) {
 
 TEST(Tradewind, lists_no_settings_where_one_is_wrong) {
   EXPECT_EQ("", all_settings({{"rounds", "7"}, {"training.rounds", "8"}}));
-  EXPECT_EQ("training.rounds: given twice", error());
+  EXPECT_EQ("training.rounds is given twice, 7 and 8", error());
   EXPECT_EQ("", all_settings({{"roundz", "7"}}));
   EXPECT_EQ("there is no setting roundz; did you mean \"rounds\"?", error());
   EXPECT_EQ("", all_settings({{"rounds", "0"}}));
@@ -590,6 +655,12 @@ TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {
   ASSERT_EQ(TW_OK, program.start(1)) << error();
   EXPECT_EQ(TW_MISUSE, tw_drop(program.peer));
   EXPECT_EQ("no order is in hand (tw_next)", error());
+  for (const auto& call : {+[] { return tw_leave(nullptr, 0); }, +[] { return tw_busy(nullptr, "x"); },
+                           +[] { return tw_signal(nullptr, SIGTERM); }, +[] { return tw_drop(nullptr); },
+                           +[] { return tw_evaluated(nullptr, 1, "x", 0); }}) {
+    EXPECT_EQ(TW_MISUSE, call());
+    EXPECT_EQ("no peer", error());
+  }
   std::thread([&] {
     EXPECT_EQ(TW_MISUSE, tw_next(program.peer, 0, &order));
     EXPECT_EQ("called from another thread than the one that started the peer", error());

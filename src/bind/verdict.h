@@ -19,6 +19,8 @@ class Verdict {
   /// The peer has the state and asks for work.
   void begin();
 
+  bool has_begun() const { return begun_; }
+
   /// unsaved: the last checkpoint is missing.
   void end(train::Ending ending, bool unsaved) { say(word_of(ending, unsaved)); }
 

@@ -29,7 +29,7 @@ struct View {
   Round rounds = 0;                     ///< of the run
   std::uint64_t target_batch_size = 0;  ///< 0: the leader chooses it
   std::optional<double> loss;           ///< of the run: mean of the newest batch, over all its peers
-  std::optional<double> granularity;    ///< computing / communication time of the last round
+  std::optional<double> granularity;    ///< computing / communication time of its last round
 };
 
 std::string to_json(const View& view);

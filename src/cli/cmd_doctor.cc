@@ -19,6 +19,7 @@
 #include "peer/meeting_place.h"
 #include "peer/values.h"
 #include "plan/input/model_profile_yaml.h"
+#include "plan/model/gpu_memory.h"
 #include "swarm/members/rendezvous.h"
 #include "train/run/run_file_yaml.h"
 
@@ -88,8 +89,7 @@ Finding look_at_disk(const std::string& folder, const measure::Needs& needs) {
   const auto disk =
       measure::measure_disk(folder, std::min(needs.state_bytes.value_or(kUsualWritten), kMostWritten));
   if (disk) return judge_disk(folder, disk.value(), needs);
-  return {"disk", measure::Verdict::hurts, "no checkpoint can be written: " + disk.error().message,
-          "make the folder writable, or give --folder and checkpoint.folder another one"};
+  return measure::judge_no_disk(disk.error().message);
 }
 
 /// What a peer does there, under a name that no peer takes for a notice.
@@ -109,6 +109,7 @@ Status try_rendezvous(world::Files& files, const std::string& folder, std::vecto
 }
 
 Finding look_at_rendezvous(const std::string& folder) {
+  const measure::FoldersOnTrial made(folder);
   host::StoreFiles files(peer::MeetingPlace::kEffort);
   std::vector<std::string> names;
   if (const Status works = try_rendezvous(files, folder, names); !works)
@@ -133,7 +134,8 @@ Result<std::string> rendezvous_of(const DoctorArguments& arguments) {
                                                                       : run.checkpoint.rendezvous;
 }
 
-Status check_addresses(const DoctorArguments& arguments) {
+/// token: as given; empty: none.
+Status check_addresses(const DoctorArguments& arguments, const std::string& token) {
   for (const auto& [name, address] :
        {std::pair{"--probe", &arguments.probe}, std::pair{"--listen", &arguments.listen}}) {
     if (address->empty()) continue;
@@ -144,6 +146,11 @@ Status check_addresses(const DoctorArguments& arguments) {
         fmt::format("--listen {}: somebody has to dial it; add --probe HOST:PORT of a machine where "
                     "tw net probe --listen runs",
                     arguments.listen)};
+  if (!arguments.probe.empty() && token.empty() && !arguments.insecure)
+    return Error{fmt::format(
+        "--probe {}: it answers those of its run alone; give the token of the run, too (tw doctor "
+        "@FILE), or --insecure for a probe that runs with it",
+        arguments.probe)};
   return Unit{};
 }
 
@@ -166,7 +173,7 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
   command->footer(
       "One line each: ok, note (not known, or worth a look) or will hurt, with its remedy. All cores are\n"
       "busy for half a second, or twice where that looks bad; a file of the size of a checkpoint, at most\n"
-      "256 MiB, is written and removed.\n"
+      "256 MiB, is written and removed, with the folders that were made for it.\n"
       "Exit codes: 0 nothing will hurt, 1 something will, 2 wrong usage.\n"
       "\n"
       "Examples:\n"
@@ -179,7 +186,7 @@ void describe_doctor(CLI::App& app, DoctorArguments& arguments) {
 int doctor(const DoctorArguments& arguments) {
   const auto given = sort_words(arguments.words);
   if (!given) return complain(given.error().message, kUsage);
-  if (const Status addresses = check_addresses(arguments); !addresses)
+  if (const Status addresses = check_addresses(arguments, given.value().token); !addresses)
     return complain(addresses.error().message, kUsage);
   auto network = open_doctor_network(arguments, given.value().token);
   if (!network) return complain(network.error().message, kUsage);
@@ -189,12 +196,14 @@ int doctor(const DoctorArguments& arguments) {
   if (!rendezvous) return complain(rendezvous.error().message, kUsage);
   measure::Needs needs = needs_of(model.value());
   needs.peers = network.value().peers();
+  if (!given.value().profile.empty()) needs.gpu_gib = plan::gpu_memory_need(model.value()).gib;
 
   Findings findings(arguments.json);
   measure::CpuFacts cpu = measure::measure_cpu();
   if (judge_cpu(cpu).verdict != measure::Verdict::ok) cpu = quieter(cpu, measure::measure_cpu());
   findings.add(judge_cpu(cpu));
   findings.add(judge_memory(measure::measure_memory(), needs));
+  findings.add(judge_gpu(measure::look_for_gpus(), needs));
   findings.add(judge_files(measure::open_file_limit(), needs));
   findings.add(look_at_disk(arguments.folder, needs));
   findings.add(look_at_notices());

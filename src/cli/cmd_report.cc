@@ -11,9 +11,10 @@
 #include "cli/watch/stored_logs.h"
 #include "host/store/s3_place.h"
 #include "host/store/store_files.h"
+#include "host/system/calendar.h"
 #include "host/system/temporary_folder.h"
 #include "monitor/logs/event_log_json.h"
-#include "monitor/logs/one_run.h"
+#include "monitor/logs/newest_run.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/summary_json.h"
@@ -60,12 +61,12 @@ namespace {
 using namespace std::chrono_literals;
 using Logs = std::vector<std::vector<monitor::LogEntry>>;
 
-Result<Logs> read_logs(const std::string& folder) {
-  if (!host::is_s3(folder)) return monitor::read_event_logs(folder);
+Result<monitor::RunLogs> read_logs(const std::string& folder) {
+  if (!host::is_s3(folder)) return monitor::read_newest_run(folder);
   const host::TemporaryFolder here;
   host::StoreFiles store({.attempts = 3, .patience = 1min, .silence = 10s});
   TW_TRY(fetch_logs(store, folder, here.path()));
-  auto logs = monitor::read_event_logs(here.path());
+  auto logs = monitor::read_newest_run(here.path());
   if (logs) return logs;
   std::string message = logs.error().message;
   for (std::size_t at; (at = message.find(here.path())) != std::string::npos;)
@@ -103,15 +104,16 @@ int report(const ReportArguments& arguments) {
         "of "
         "the two",
         kUsage);
-  auto logs = read_logs(arguments.folder);
-  if (!logs) return complain(logs.error().message, kUsage);
-  if (const Status one = monitor::check_one_run(logs.value()); !one)
-    return complain(arguments.folder + ": " + one.error().message, kUsage);
-  const auto prices = prices_for(arguments.folder, arguments.plan, writers_of(logs.value()));
+  auto run = read_logs(arguments.folder);
+  if (!run) return complain(run.error().message, kUsage);
+  if (!run.value().left_out.empty()) warn(arguments.folder + ": " + run.value().left_out);
+  Logs& logs = run.value().logs;
+  const auto prices = prices_for(arguments.folder, arguments.plan, writers_of(logs));
   if (!prices) return complain(prices.error().message, kUsage);
-  if (!arguments.plan.empty()) forget_prices(logs.value());
-  if (arguments.exports.any()) return export_run(arguments.exports, logs.value(), prices.value());
-  const monitor::Summary summary = summarize(logs.value(), {.usd_per_h = prices.value()});
+  if (!arguments.plan.empty()) forget_prices(logs);
+  if (arguments.exports.any()) return export_run(arguments.exports, logs, prices.value());
+  const monitor::Summary summary =
+      summarize(logs, {.usd_per_h = prices.value()}, {.now_s = static_cast<double>(host::now_unix_s())});
   print_out("{}", arguments.json ? to_json(summary) : render(summary));
   return kDone;
 }

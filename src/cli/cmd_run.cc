@@ -10,7 +10,7 @@
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/crew.h"
-#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/newest_run.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/summary_json.h"
@@ -19,14 +19,15 @@ namespace tw::cli {
 
 namespace {
 
-/// The report of a crew that was all of its run, and the exit code.
-int report_on(const std::string& out, int code) {
-  const auto logs = monitor::read_event_logs(out);
-  if (!logs) return complain(logs.error().message, kFailed);
-  const monitor::Summary summary = summarize(logs.value());
+/// The report of a crew that was all of its run, and the exit code. run: its digest.
+int report_on(const std::string& out, const std::string& run, int code) {
+  const auto newest = monitor::read_newest_run(out);
+  if (!newest) return complain(newest.error().message, kFailed);
+  if (newest.value().run != run) return code;  // it came to no round, and the logs are of another one
+  const monitor::Summary summary = summarize(newest.value().logs, {}, {.ended = true});
   if (summary.rounds == 0) return code;
   const Status written = write_summary(out, summary);
-  print_out("\n{}\nevent logs and summary.json: {}\n", render(summary), out);
+  print_out("\n{}\n{}: {}\n", render(summary), written ? "event logs and summary.json" : "event logs", out);
   if (!written) return complain(written.error().message, kFailed);
   if (summary.identical) return code;
   return complain("parameters differ: " + summary.difference, code == kDone ? kFailed : code);
@@ -64,7 +65,7 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       "--wait-for 4 is TRADEWIND_WAIT_FOR=4. There is no rank and no world size: a process that dies is a\n"
       "lost peer, and the others go on. The first process has --listen and --watch; each has its share of\n"
       "the cores in OMP_NUM_THREADS. A second start with the same --out resumes the run from its\n"
-      "checkpoints; --anew begins from round 1.\n"
+      "checkpoints; --anew begins from round 1. Another setting or model makes another run.\n"
       "SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and SIGUSR2 go to all processes: SIGINT lets them leave after the\n"
       "round, the others are notices. 3 s after the second SIGINT, or a SIGTERM a second after the first,\n"
       "they are killed.\n"
@@ -90,8 +91,10 @@ int run_program(const RunArguments& arguments) {
   options.value().say = [](const std::string& line) { warn(line); };
   const std::string out = options.value().out_folder;
   host::Loop clock;
-  const int code = launch::Crew(clock, std::move(options).value()).run();
-  return out.empty() ? code : report_on(out, code);
+  launch::Crew crew(clock, std::move(options).value());
+  const auto code = crew.run();
+  if (!code) return complain(code.error().message, kUsage);
+  return out.empty() ? code.value() : report_on(out, crew.run_digest(), code.value());
 }
 
 }  // namespace tw::cli

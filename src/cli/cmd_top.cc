@@ -191,6 +191,7 @@ int top(const TopArguments& arguments) {
   const auto board = first_board(loop, *feed.value(), stopped);
   if (stopped) return kInterrupted;
   if (!board) return complain(board.error().message, kFailed);
+  if (const std::string note = feed.value()->note(); !note.empty()) warn(note);
   if (arguments.once) {
     const monitor::TerminalView view{.width = width_of_file(), .height = kFileHeight};
     for (const std::string& line : lines(board.value(), view)) print_out("{}\n", line);

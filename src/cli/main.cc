@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "base/text/fields.h"
+#include "cli/arguments/arguments.h"
 #include "cli/arguments/completion.h"
 #include "cli/arguments/data_arguments.h"
 #include "cli/arguments/launch_arguments.h"
@@ -21,6 +22,7 @@
 #include "cli/terminal/terminal.h"
 #include "host/system/allocation.h"
 #include "host/system/early_signals.h"
+#include "host/system/standard_streams.h"
 #include "peer/link_options.h"
 
 namespace tw::cli {
@@ -95,13 +97,18 @@ std::string unknown_argument(const CLI::App& command) {
   std::string_view word = extra.front();
   word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
   if (const auto instead = peer::replacement_of(word.substr(0, word.find('='))); !instead.empty())
-    return fmt::format("tw{}: --{} {}", name_of(command), word, instead);
+    return fmt::format("--{} {}", word, instead);
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   for (const std::string& name : command_names(command)) known.push_back(name);
-  return fmt::format("tw{}: unknown argument {}{}", name_of(command), extra.front(),
-                     did_you_mean(extra.front(), known));
+  return fmt::format("unknown argument {}{}", extra.front(), did_you_mean(extra.front(), known));
+}
+
+/// name: as name_of() has it.
+int refuse_words(const std::string& name, const std::string& complaint) {
+  show_aside(fmt::format("tw{0}: {1}\nsee: tw{0} --help", name, complaint));
+  return kUsage;
 }
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {
@@ -119,13 +126,12 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
     return kUsage;
   }
   std::string message = name.empty() ? "" : unknown_argument(command);
-  if (message.empty()) message = fmt::format("tw{}: {}", name, error.what());
+  if (message.empty()) message = error.what();
   for (const auto& [kind, words, ours] : {std::tuple{"ExcludesError", " excludes ", " does not go with "},
                                           {"RequiresError", " requires ", " goes with "}})
     if (const auto at = message.find(words); error.get_name() == kind && at != std::string::npos)
       message.replace(at, std::string_view(words).size(), ours);
-  show_aside(fmt::format("{}\nsee: tw{} --help", message, name));
-  return kUsage;
+  return refuse_words(name, message);
 }
 
 void describe_completion(CLI::App& app, std::string& shell) {
@@ -214,6 +220,8 @@ int run(int count, char** words) {
   } catch (const CLI::ParseError& error) {
     return explain(app, error);
   }
+  if (const std::string empty = empty_word_in(app); !empty.empty())
+    return refuse_words(name_of(chosen_command(app)), empty);
   return runs.at(app.get_subcommands().front())();
 }
 
@@ -241,7 +249,7 @@ int main(int count, char** words) {
   tw::host::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a closed terminal or socket is an error of the write, not the end
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow (ulimit -f)
-  tw::cli::hold_standard_streams();
+  tw::host::hold_standard_streams();
   try {
     return tw::cli::finish_output(tw::cli::run(count, words));
   } catch (const std::bad_alloc&) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "base/ids.h"
 #include "event/cause.h"
 #include "event/facts.h"
 
@@ -130,6 +128,9 @@ struct Notice {
   Cause cause{};       ///< preempt, at_risk, maintenance, freeze
   std::string source;  ///< spot::kSources
   Measure deadline_s;
+
+  /// The process will end: spot::goes.
+  bool goes() const { return cause == Cause::preempt || cause == Cause::maintenance; }
 
   static void fields(auto& self, auto&& field) {
     field("cause", self.cause, "its kind: `preempt`, `maintenance`, `freeze`, `at_risk`");

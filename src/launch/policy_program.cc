@@ -100,6 +100,17 @@ plan::SpotDecision PolicyProgram::decide(const plan::SpotView& view) {
   return {plan::SpotAction::wait, 0, trouble_->message};
 }
 
+std::string PolicyProgram::its_end() const {
+  siginfo_t end{};
+  const Patience grace(kGrace_ms);
+  // It stays a child to be waited for by the destructor.
+  while (waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == 0 &&
+         grace.left_ms() > 0)
+    poll(nullptr, 0, 1);
+  if (end.si_pid == 0) return "";
+  return fmt::format(" ({} {})", end.si_code == CLD_EXITED ? "exit code" : "signal", end.si_status);
+}
+
 Result<std::string> PolicyProgram::ask(const std::string& line) {
   if (!unread_.empty())
     return Error{"answers before it is asked; expected one line for each line that it reads"};
@@ -125,7 +136,9 @@ Result<std::string> PolicyProgram::ask(const std::string& line) {
     if (polled == 0) return Error{"no answer within 10 s; expected one line for each line that it reads"};
     char bytes[4096];
     const ssize_t got = recv(socket_, bytes, sizeof(bytes), 0);
-    if (got <= 0) return Error{"ended without an answer; expected one line for each line that it reads"};
+    if (got <= 0)
+      return Error{
+          fmt::format("ended without an answer{}; expected one line for each line that it reads", its_end())};
     unread_.append(bytes, static_cast<std::size_t>(got));
     if (unread_.size() > kMostBytes) return Error{"a line of more than 64 KiB; expected one JSON object"};
   }

@@ -35,6 +35,9 @@ class PolicyProgram : public plan::SpotPolicy {
 
   Result<std::string> ask(const std::string& line);
 
+  /// " (exit code 3)" of one that has closed its output, and most likely ended; else empty.
+  std::string its_end() const;
+
   std::string command_;
   int socket_;
   pid_t pid_;

@@ -47,7 +47,9 @@ TEST(PolicyProgram, a_wrong_answer_is_named_with_what_was_expected) {
       std::string::npos);
   EXPECT_NE(trouble_of(R"(read -r l; echo '{"action": "stay", "reason": 3}')").find("expected {\"action\""),
             std::string::npos);
-  EXPECT_NE(trouble_of("exit 3").find("ended without an answer"), std::string::npos);
+  EXPECT_EQ(trouble_of("exit 3"),
+            "exit 3: ended without an answer (exit code 3); expected one line for each line that it reads");
+  EXPECT_NE(trouble_of("kill -9 $$").find("ended without an answer (signal 9)"), std::string::npos);
 }
 
 TEST(PolicyProgram, one_that_does_not_end_is_killed_with_its_children) {

@@ -102,12 +102,15 @@ bool is_flag(const LinkField& field) {
 Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling) {
   const LinkField* field = find_link_field(name);
   if (field == nullptr) return unknown_option(name, spelling);
+  if (value.empty()) return Error{found_nothing(spelled(spelling, name), field->meaning)};
   const Place place = field->place(options);
   if (auto* const* text = std::get_if<std::string*>(&place)) **text = value;
   if (auto* const* list = std::get_if<std::vector<std::string>*>(&place)) (*list)->push_back(value);
   if (auto* const* truth = std::get_if<bool*>(&place)) {
     const auto given = truth_in(value);
-    if (!given) return Error{fmt::format("{}: expected true or false", spelled(spelling, name).with(value))};
+    if (!given)
+      return Error{fmt::format("{}: expected true or false{}", spelled(spelling, name).with(value),
+                               meant_truth(value))};
     **truth = *given;
   }
   return Unit{};

@@ -61,7 +61,7 @@ bool takes_several(const LinkField& field);
 bool is_flag(const LinkField& field);
 
 /// Stores a value: lists append it, others are replaced; flags take true or false. Errors: an unknown name,
-/// with the nearest one; neither true nor false.
+/// with the nearest one; an empty value; neither true nor false.
 Status assign(LinkOptions& options, std::string_view name, const std::string& value, Spelling spelling);
 
 }  // namespace tw::peer

@@ -76,6 +76,20 @@ TEST(LinkOptions, that_are_no_more_name_what_to_give_instead) {
 TEST(LinkOptions, that_are_on_or_off_are_true_or_false) {
   LinkOptions options;
   EXPECT_EQ(set(options, "rejoin", "maybe").error().message, "rejoin=maybe: expected true or false");
+  EXPECT_EQ(set(options, "rejoin", "True").error().message,
+            "rejoin=True: expected true or false; did you mean \"true\"?");
+  EXPECT_TRUE(set(options, "rejoin", "on"));
+  EXPECT_TRUE(options.rejoin);
+}
+
+TEST(LinkOptions, that_are_given_have_a_value) {
+  LinkOptions options;
+  for (const LinkField& field : link_fields())
+    EXPECT_THAT(set(options, field.name, "").error().message,
+                StartsWith(std::string(field.name) + ": found an empty text, expected a value ("));
+  EXPECT_EQ(set(options, "token", "").error().message,
+            "token: found an empty text, expected a value (TOKEN or @FILE, from tw token: admits this peer "
+            "and names peers to join)");
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ class LinkReader {
 
   std::string flag(std::string_view name) const { return spelled_flag(spelling_, name); }
 
-  Status read_self();
+  Status read_self();  ///< first: others look at wait_for
   Status read_log();
   Status read_machine();
   Result<std::optional<wire::Token>> token();  ///< nothing with insecure
@@ -110,11 +110,11 @@ Result<Options> LinkReader::read() {
   TW_TRY(read_self());
   TW_TRY(read_log());
   TW_TRY(read_machine());
+  TW_TRY(read_addresses());
   const auto token = this->token();
   if (!token) return token.error();
   options_.admission = admission();
   TW_TRY(read_past());
-  TW_TRY(read_addresses());
   if (token.value()) TW_TRY(use_token(*token.value()));
   if (!options_.admission.empty()) options_.token = token.value();
   TW_TRY(read_role(token.value()));
@@ -202,12 +202,14 @@ Result<std::optional<wire::Token>> LinkReader::token() {
         fmt::format("{} and a token: TLS is either off or on, for all peers of a run; give one of the two",
                     flag("insecure"))};
   if (given_.insecure) return std::optional<wire::Token>();
-  const bool alone = given_.join.empty() && given_.listen.empty();
-  if (!given && alone) return std::optional(host::token_for_one_run("alone", kAlone_s));
+  const bool names_others = !given_.join.empty() || !given_.listen.empty();
+  const bool waits = options_.session.wait_for > 1;
+  if (!given && !names_others && !waits) return std::optional(host::token_for_one_run("alone", kAlone_s));
   if (!given)
     return Error{fmt::format(
-        "peers show each other a token: give {} or @FILE (from whoever began the run), or {} (from `tw init "
-        "FOLDER`); in a network that you trust with the model and the data, {} does without",
+        "{}peers show each other a token: give {} or @FILE (from whoever began the run), or {} (from `tw "
+        "init FOLDER`); in a network that you trust with the model and the data, {} does without",
+        names_others ? "" : option("wait_for").with(given_.wait_for) + ": nobody could join this peer; ",
         option("token").with("TOKEN"), option("run").with("FOLDER"), flag("insecure"))};
   const auto warn = [this](const std::string& line) { options_.warnings.push_back(line); };
   TW_TRY(auto token, given_.token.empty()

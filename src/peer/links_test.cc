@@ -177,6 +177,10 @@ TEST_F(ReadLinks, name_a_wrong_value_as_it_was_written) {
   expect({.listen = "10.0.0.5", .token = token()},
          "--listen 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000",
          "listen=10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
+  expect({.join = {"7000"}}, "--join 7000: expected HOST:PORT, such as 127.0.0.1:7000",
+         "join=7000: expected HOST:PORT, such as 127.0.0.1:7000");
+  expect({.listen = "127.0.0.1:22x"}, "--listen 127.0.0.1:22x: expected HOST:PORT",
+         "listen=127.0.0.1:22x: expected HOST:PORT");
   expect({.id = "0"}, "--id 0: expected a whole number from 1 to 9007199254740991, for example --id 1",
          "id=0: expected a whole number from 1 to 9007199254740991, for example id=1");
   expect({.wait_for = "10001"},
@@ -185,9 +189,8 @@ TEST_F(ReadLinks, name_a_wrong_value_as_it_was_written) {
   expect({.log_limit = "1"}, "--log-limit 1: expected a size from 64 KiB to 16 GiB, such as 256MiB",
          "log_limit=1: expected a size from 64 KiB to 16 GiB, such as 256MiB");
   const std::string site =
-      ": expected a name of at most 64 letters, digits and signs without spaces, the same on all peers that "
-      "share a local network, such as aws:us-east-1:a";
-  expect({.site = "my rack"}, "--site my rack" + site, "site=my rack" + site);
+      ": not a site; expected PROVIDER:REGION or PROVIDER:REGION:ZONE, such as gcp:us-central1";
+  expect({.site = "aws-us-east-1"}, "--site aws-us-east-1" + site, "site=aws-us-east-1" + site);
 }
 
 TEST_F(ReadLinks, name_two_options_of_which_one_is_too_many) {
@@ -213,6 +216,9 @@ TEST_F(ReadLinks, name_an_option_that_is_missing) {
       "without";
   expect({.join = {"a:1"}}, command_line, python);
   expect({.listen = "127.0.0.1:0"}, command_line, python);
+  const auto waits = [](const std::string& option) { return option + ": nobody could join this peer; "; };
+  expect({.wait_for = "2"}, waits("--wait-for 2") + command_line, waits("wait_for=2") + python);
+  EXPECT_EQ(read({.wait_for = "2", .insecure = true}).session.wait_for, 2U);
   expect({.listen = "none", .token = token()},
          "--listen none: nobody could join a peer that only dials; give it --join HOST:PORT of another",
          "listen=none: nobody could join a peer that only dials; give it join=HOST:PORT of another");

@@ -184,10 +184,7 @@ void Peer::watch_for_notices() {
 
 /// A preemption or maintenance, of those that came.
 const spot::Notice* Peer::condemned() const {
-  const auto goes = [](const spot::Notice& notice) {
-    return notice.kind == spot::NoticeKind::preempt || notice.kind == spot::NoticeKind::maintenance;
-  };
-  const auto found = std::ranges::find_if(notices_, goes);
+  const auto found = std::ranges::find_if(notices_, spot::goes, &spot::Notice::kind);
   return found == notices_.end() ? nullptr : &*found;
 }
 

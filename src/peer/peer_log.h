@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "host/gpu/gpu_meter.h"
 #include "host/loop.h"
-#include "host/system/gpu_meter.h"
 #include "host/system/queue_time.h"
 #include "host/tcp/traffic.h"
 #include "monitor/logs/event_log_json.h"

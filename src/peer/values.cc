@@ -12,9 +12,14 @@
 #include "base/text/number.h"
 #include "base/text/quantity.h"
 #include "host/address.h"
+#include "market/site.h"
 #include "wire/record.h"
 
 namespace tw::peer {
+
+Result<std::uint64_t> parse_threads_option(const OptionName& option, const std::string& text) {
+  return parse_count(option, text, {.least = 1, .most = kMostThreads});
+}
 
 Result<std::string> parse_address_option(const OptionName& option, const std::string& text) {
   if (host::parse_address(text)) return text;
@@ -38,11 +43,13 @@ Result<monitor::LogLimits> parse_log_limit(const OptionName& option, const std::
 }
 
 Result<std::string> parse_site_option(const OptionName& option, const std::string& text) {
+  if (text.empty()) return text;
+  if (const auto site = market::parse_site(text); !site) return Error{option.with(site.error().message)};
   const auto is_fine = [](char c) { return c > ' ' && c < 0x7f; };
   if (text.size() <= wire::kMostSiteBytes && std::ranges::all_of(text, is_fine)) return text;
   return Error{
-      fmt::format("{}: expected a name of at most {} letters, digits and signs without spaces, the same on "
-                  "all peers that share a local network, such as aws:us-east-1:a",
+      fmt::format("{}: expected at most {} letters, digits and signs without spaces, the same on all peers "
+                  "that share a local network, such as aws:us-east-1:a",
                   option.with(text), wire::kMostSiteBytes)};
 }
 

@@ -21,6 +21,15 @@ TEST(AddressOption, that_is_none_shows_a_right_one) {
   EXPECT_EQ(parse_address_option("--join", "node:7000").value(), "node:7000");
 }
 
+TEST(Threads, are_a_number_that_a_machine_may_have) {
+  EXPECT_EQ(parse_threads_option("--threads", "1024").value(), 1024U);
+  for (const std::string text : {"-1", "many", "1e2"})
+    EXPECT_EQ(parse_threads_option("--threads", text).error().message,
+              "--threads " + text + ": expected a whole number from 1 to 1024");
+  EXPECT_EQ(parse_threads_option("--threads", "100000").error().message,
+            "--threads 100000: expected a whole number from 1 to 1024, for example --threads 1024");
+}
+
 TEST(LogLimit, is_a_size_that_all_parts_share) {
   const auto limits = parse_log_limit("--log-limit", "256MiB");
   ASSERT_TRUE(limits);
@@ -32,17 +41,24 @@ TEST(LogLimit, is_a_size_that_all_parts_share) {
             "log_limit=1: expected a size from 64 KiB to 16 GiB, such as 256MiB");
 }
 
-TEST(Site, is_one_word_of_64_bytes_at_most) {
-  for (const std::string& text : {std::string("aws:us-east-1:a"), std::string(), std::string(64, 'x')}) {
+TEST(Site, is_a_place_of_64_bytes_at_most) {
+  for (const std::string& text : {std::string("aws:us-east-1:a"), std::string("onprem:eu"), std::string(),
+                                  "lab:" + std::string(60, 'x')}) {
     const auto site = parse_site_option("--site", text);
     ASSERT_TRUE(site) << text;
     EXPECT_EQ(site.value(), text);
   }
-  for (const std::string& text : {std::string(65, 'x'), std::string("my rack"), std::string("a\nb")})
+  for (const std::string& text :
+       {"lab:" + std::string(61, 'x'), std::string("lab:my rack"), std::string("a:\nb")})
+    EXPECT_EQ(
+        parse_site_option("--site", text).error().message,
+        "--site " + text +
+            ": expected at most 64 letters, digits and signs without spaces, the same on all peers that "
+            "share a local network, such as aws:us-east-1:a");
+  for (const std::string text : {"foo", "aws-us-east-1", "a::", ":eu", "a:b:c:d"})
     EXPECT_EQ(parse_site_option("--site", text).error().message,
               "--site " + text +
-                  ": expected a name of at most 64 letters, digits and signs without spaces, the same on all "
-                  "peers that share a local network, such as aws:us-east-1:a");
+                  ": not a site; expected PROVIDER:REGION or PROVIDER:REGION:ZONE, such as gcp:us-central1");
 }
 
 TEST(NoticesOption, names_a_source_or_a_file) {

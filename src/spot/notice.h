@@ -31,6 +31,11 @@ inline std::string_view name_of(NoticeKind kind) { return kNoticeKinds.at(static
 
 std::optional<NoticeKind> notice_kind_named(std::string_view name);
 
+/// The process on the machine will end.
+constexpr bool goes(NoticeKind kind) {
+  return kind == NoticeKind::preempt || kind == NoticeKind::maintenance;
+}
+
 /// Where a notice comes from.
 enum class Source {
   signal,      ///< SIGTERM, SIGUSR1 or SIGUSR2 from anybody

@@ -269,6 +269,7 @@ Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string&
   TW_TRY(const auto bytes, files.read(path));
   auto loaded = read_bytes(bytes);
   if (!loaded) return Error{fmt::format("{}: {}", path, loaded.error().message)};
+  loaded.value().path = path;
   return loaded;
 }
 
@@ -451,6 +452,7 @@ CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const
   if (name_of(record) != name)
     return {Verdict::broken, fmt::format("it holds the state of {}", stem_of(record)), {}};
   known_[name] = Known(record, loaded.value().writer);
+  loaded.value().path = path_of(name);
   return {Verdict::sound, {}, std::move(loaded).value()};
 }
 

@@ -27,6 +27,7 @@ struct LoadedCheckpoint {
   RunWords words;
   std::string writer;  ///< CheckpointStore::Options::unique of its writer
   Digest origin;       ///< record of the checkpoint from which its history was resumed; zero: none
+  std::string path{};  ///< of its file
   std::vector<std::string> skipped;  ///< files of later rounds that cannot be used, each with the reason
 };
 

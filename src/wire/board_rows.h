@@ -20,7 +20,7 @@ namespace tw::wire {
 enum class Doing : std::uint8_t {
   starting,   ///< it has a process, but no state of the run yet
   computing,  ///< it accumulates gradients
-  averaging,  ///< from the call to the commit
+  averaging,  ///< from the end of its own work to the commit; with overlap: of its work ahead
   applying,   ///< the update, or other work of its own between two rounds
   fetching,   ///< the state of the run, from others or from a checkpoint
   leaving,    ///< it has a notice or was told to leave
@@ -163,7 +163,7 @@ struct BoardRound {
   Round round = 0;
   double begun_s = 0;
   std::optional<double> called_s, committed_s;  ///< nothing: not yet
-  std::optional<double> calc_s, comm_s;         ///< durations, as its leader saw them
+  std::optional<double> calc_s, comm_s;         ///< of the peer with a part in it that was ready last
   std::optional<double> bound_share;            ///< least time of this averaging by bandwidth / comm_s
   std::uint64_t samples = 0;                    ///< in the mean
   std::uint64_t samples_total = 0;              ///< of the run after it; 0: not known

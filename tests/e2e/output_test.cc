@@ -95,6 +95,13 @@ TEST_F(Output, that_nobody_reads_to_its_end_ends_the_program_without_a_word) {
   EXPECT_EQ(content_of(path("pipe.txt")), "");
 }
 
+TEST_F(Output, of_a_program_that_cannot_be_passed_on_is_said_once_at_the_end) {
+  Program local({"run", write_run({.rounds = 2}), "--", TW_TOY, "checkpoint.folder=none"},
+                {.output = "/dev/full", .separate_errors = path("errors.txt")});
+  EXPECT_EQ(local.wait(), 1);
+  EXPECT_EQ(content_of(path("errors.txt")), "tw: cannot write the output: No space left on device\n");
+}
+
 TEST_F(Output, complaints_that_cannot_be_written_change_no_exit_code) {
   for (const char* errors : {"/dev/full", "/proc/self/none"}) {
     Program missing({"report", path("none")}, {.output = path("out.txt"), .separate_errors = errors});

@@ -11,6 +11,7 @@ namespace tw {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Words = std::vector<std::string>;
 
 constexpr Round kRounds = 40;
@@ -156,6 +157,45 @@ TEST_F(Run, goes_on_in_the_same_folder_from_its_checkpoint) {
   report_of({"--peers", "2"}, 25);
   EXPECT_THAT(said_, HasSubstr("goes on from the checkpoint of round 10"));
   EXPECT_EQ(summary_json()["peers"].size(), 4U) << "ids of their own";
+}
+
+TEST_F(Run, with_another_setting_in_the_same_folder_is_shown_alone) {
+  report_of({"--peers", "2"}, 10);
+  EXPECT_THAT(said_, Not(HasSubstr("another one than before")));
+  Program other = start({"--peers", "2"}, {rounds(10), "training.target_batch_size=512"});
+  ASSERT_EQ(other.wait(120s), 0) << other.output();
+  EXPECT_THAT(other.output(),
+              HasSubstr("is another one than before (another setting or model): events-1.jsonl, "
+                        "events-2.jsonl of run "));
+  const auto json = summary_json();
+  EXPECT_EQ(json["samples"], 10 * 512);
+  EXPECT_FALSE(json.contains("dropped"));
+  ASSERT_EQ(json["peers"].size(), 2U);
+  EXPECT_EQ(json["peers"][0]["id"], 3);
+
+  Program report = tw({"report", path("out")}, "report"), top = tw({"top", path("out"), "--once"}, "top");
+  for (Program* program : {&report, &top}) {
+    EXPECT_EQ(program->wait(), 0) << program->output();
+    EXPECT_THAT(program->output(), HasSubstr("left out: events-1.jsonl, events-2.jsonl of run "));
+  }
+  EXPECT_THAT(report.output(), HasSubstr("samples        5120"));
+  EXPECT_THAT(top.output(), HasSubstr("2 peers: 2 left"));
+}
+
+TEST_F(Run, of_a_folder_that_cannot_be_made_says_that_alone) {
+  Program program = tw({"run", "--peers", "2", "--out", path("init.txt"), "--", TW_TOY}, "run");
+  EXPECT_EQ(program.wait(), 2);
+  EXPECT_EQ(program.output(),
+            "tw: --out " + path("init.txt") + ": cannot make this folder: Not a directory\n");
+}
+
+TEST_F(Run, whose_summary_cannot_be_written_does_not_say_that_it_was) {
+  std::filesystem::create_directories(path("out/summary.json"));
+  Program program = start({"--peers", "2"}, {rounds(3)});
+  EXPECT_EQ(program.wait(120s), 1) << program.output();
+  EXPECT_THAT(program.output(), HasSubstr("summary.json: cannot be written"));
+  EXPECT_THAT(program.output(), HasSubstr("\nevent logs: " + path("out")));
+  EXPECT_THAT(program.output(), Not(HasSubstr("event logs and summary.json")));
 }
 
 TEST_F(Run, a_process_that_is_started_again_goes_on_though_its_program_says_anew) {

@@ -11,6 +11,7 @@ import torch
 import tradewind
 from conftest import needs_engine, python_path
 from models import data, loss_of, with_batch_norm
+from tradewind.__main__ import main
 
 pytestmark = needs_engine
 
@@ -44,7 +45,8 @@ def test_the_newest_checkpoint_of_a_folder_is_the_model(tmp_path, dtype):
     for name, values in found.items():
         assert values.dtype == state[name].dtype and torch.equal(values, state[name]), name
     (newest,) = (tmp_path / "ck").glob("round-000003-*.tw")
-    assert torch.equal(tradewind.load_checkpoint(newest)["0.weight"], found["0.weight"])
+    for same in (newest, f"file:{tmp_path}/ck", f"file:{newest}"):
+        assert torch.equal(tradewind.load_checkpoint(same)["0.weight"], found["0.weight"])
 
 
 def test_a_loop_goes_on_with_weights_of_another_run(tmp_path):
@@ -100,6 +102,26 @@ def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path):
     done = export(tmp_path, "-o", tmp_path / "none" / "model.pt")
     wanted = f"tradewind: -o {tmp_path}/none/model.pt: there is no folder {tmp_path}/none.\n"
     assert (done.returncode, done.stderr) == (2, wanted)
+
+
+def test_export_names_what_cannot_be_written(tmp_path, monkeypatch, capsys):
+    (tmp_path / "dir.pt").mkdir()
+    done = export(tmp_path, "-o", tmp_path / "dir.pt")
+    wanted = f"tradewind: -o {tmp_path}/dir.pt: expected the name of a file, found a folder.\n"
+    assert (done.returncode, done.stderr) == (2, wanted)
+    done = export(tmp_path, "-o", "/proc/x.pt")  # no user may write there
+    wanted = "tradewind: -o /proc/x.pt: cannot be written: No such file or directory.\n"
+    assert (done.returncode, done.stderr) == (2, wanted)
+    train(tmp_path / "ck", 1)
+
+    def save(values, path):
+        raise RuntimeError("the disk is full\nframe #0: of C++")  # as torch has it
+
+    monkeypatch.setattr(torch, "save", save)
+    assert main(["export", str(tmp_path / "ck"), "-o", str(tmp_path / "full.pt")]) == 1
+    wanted = f"tradewind: -o {tmp_path}/full.pt: cannot be written: the disk is full.\n"
+    assert capsys.readouterr().err == wanted
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ck", "dir.pt"]
 
 
 def test_export_writes_a_file_of_torch_and_says_what_safetensors_needs(tmp_path):

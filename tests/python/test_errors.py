@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong with real peers, by its text: what was found, and what to do next."""
 
+import re
+
 import pytest
 import troubles
 from conftest import needs_engine
@@ -43,15 +45,20 @@ def test_an_address_in_use():
         )
 
 
-def test_a_run_that_is_complete(tmp_path):
+def test_a_peer_of_a_run_that_is_complete_has_its_parameters(tmp_path):
     folder = {"checkpoint.folder": str(tmp_path), "checkpoint.every": 1}
     with crew_of(target_batch_size=8, rounds=3, **folder) as crew:
-        crew.start(troubles.loop, batch=8).result()
-        assert refusal(crew, found=True) == (
-            "EngineError",
-            "the run is complete: its checkpoint is that of the last round, 3; to go on from there, raise"
-            f" what ended it (rounds=3). To train anew, give another checkpoint.folder than {tmp_path}.",
-        )
+        before = crew.start(troubles.loop, batch=8).result()
+        again = crew.start(troubles.loop, batch=8, found=True).result()
+        late = crew.start(troubles.loop, batch=8, late=True).result(limit_s=90)
+        assert before["round"] == 3 and before["state"] == again["state"] == late["state"]
+        for view in (again["view"], late["view"]):
+            assert (view["round"], view["ending"]) == (3, "complete")
+            assert re.fullmatch(
+                f"the run is complete: round 3, checkpoint {tmp_path}/round-000003-[0-9a-f]{{8}}.tw;"
+                " raise rounds to go on",
+                view["ended"],
+            )
     with crew_of(target_batch_size=8, rounds=5, **folder) as crew:
         assert crew.start(troubles.loop, batch=8).result()["round"] == 5
     with crew_of(target_batch_size=16, rounds=5, **folder) as crew:

@@ -70,6 +70,17 @@ def test_what_is_no_number_is_refused_by_name_and_what_is_not_finite_is_said_onc
     assert fake_run.engines[0].evaluations == [(0, "top 5", 0.75)]
 
 
+def test_log_and_page_do_not_count_the_rounds_of_the_run_before(fake_run):
+    run = fake_run(target_batch_size=8, rounds=5)
+    model = mlp()
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=4)
+    run.start()
+    trained = run._life.trained
+    trained.begun = trained.begun._replace(round=7)
+    run.evaluated(accuracy=0.5)
+    assert run.round == 7 and fake_run.engines[0].evaluations == [(0, "accuracy", 0.5)]
+
+
 FOUND = [(0.5, {"evaluation": 0.5}), ({"a": 1, "b": "text"}, {"a": 1.0}), ("text", {})]
 
 

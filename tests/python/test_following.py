@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program changes in its model and optimizer, before and during a run: followed, or told by name."""
 
-import contextlib
 import copy
 import io
+import math
+import re
 import warnings
 
 import pytest
 import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train, with_batch_norm
-from tradewind import MisuseError, UnsupportedError
+from tradewind import MisuseError, SettingError, UnsupportedError
 from tradewind.data.order import content_of
 
 KINDS = {
@@ -353,7 +354,8 @@ def test_float64_is_told(fake_run):
     model = mlp().double()
     run = fake_run(target_batch_size=8)
     run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
-    assert "0.weight has dtype float64: the run keeps" in told(run.start)[0]
+    (text,) = told(run.start)
+    assert "0.weight has dtype float64: the run keeps" in text and "beyond 3.4e38 become infinite" in text
 
 
 def test_a_running_statistic_of_float64_is_told_too(fake_run):
@@ -498,6 +500,12 @@ def test_a_joiner_learns_how_far_the_run_before_was(fake_run):
 # ---- state of the loop
 
 
+def inside_itself():
+    found = {}
+    found["all"] = [found]
+    return found
+
+
 def ema_of(model):
     return [parameter.detach().clone() for parameter in model.parameters()]
 
@@ -543,7 +551,12 @@ def test_state_of_the_loop_reaches_joiners(fake_run, kind):
 
 
 @pytest.mark.parametrize(
-    "value,text", [({"a": {1, 2}}, r"extra state 0\.a is a set"), ({1: 2}, "keys that are no text")]
+    "value,text",
+    [
+        ({"a": {1, 2}}, r"extra state 0\.a is a set"),
+        ({1: 2}, "keys that are no text"),
+        (inside_itself(), "the extra state contains itself"),
+    ],
 )
 def test_state_that_cannot_travel_is_named(fake_run, value, text):
     model = mlp()
@@ -555,14 +568,24 @@ def test_state_that_cannot_travel_is_named(fake_run, value, text):
 
 
 def test_state_that_grows_is_refused_with_the_remedy(fake_run):
-    model, own = mlp(), {"queue": torch.zeros(10)}
+    model, own = mlp(), {"queue": torch.zeros(10), "pair": (1, torch.zeros(2)), "text": ""}
     run = fake_run()
     run.optimizer(model, KINDS["engine"](model.parameters()), batch_size=8)
     run.extra_state(lambda: own, own.update)
     run.start()
-    own["queue"] = torch.zeros(1000)
-    with pytest.raises(UnsupportedError, match="has grown to .* its full size when the run starts"):
-        fake_run.engines[0].saved()
+    begun = dict(own)
+    others = {
+        "0.queue is float32 (11,) now and was float32 (10,) at the start": ("queue", torch.zeros(11)),
+        "0.queue is int64 (10,) now and was float32 (10,) at": ("queue", torch.zeros(10, dtype=torch.int64)),
+        "0.pair.1 is float32 (3,) now and was float32 (2,) at": ("pair", (1, torch.zeros(3))),
+        "the extra state has grown to": ("text", "x" * 10000),
+    }
+    for text, (key, value) in others.items():
+        own.update({**begun, key: value})
+        with pytest.raises(UnsupportedError, match=re.escape(text) + ".* its full size when the run starts"):
+            fake_run.engines[0].saved()
+    own.update({**begun, "later": None, "text": "x"})  # of the shapes of the start
+    fake_run.engines[0].saved()
     with pytest.raises(MisuseError, match=r"run.extra_state\(\) after the start"):
         run.extra_state(lambda: own, own.update)
 
@@ -592,9 +615,9 @@ def test_settings_that_others_want_are_followed_and_told_once(fake_run):
 
 
 @pytest.mark.parametrize("both", [True, False])
-def test_a_rate_that_is_not_a_number_equals_itself(fake_run, both):
+def test_a_setting_that_is_not_a_number_equals_itself(fake_run, both):
     model = torch.nn.ModuleList([torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)])
-    groups = [{"params": one.parameters()} for one in model]
+    groups = [{"params": one.parameters(), "share": 0.5} for one in model]
     sgd = torch.optim.SGD(groups, lr=0.5)
     run, opt = started(fake_run, model, sgd)
     handed = []
@@ -603,15 +626,94 @@ def test_a_rate_that_is_not_a_number_equals_itself(fake_run, both):
 
     def steps():
         for group in opt.param_groups if both else opt.param_groups[:1]:
-            group["lr"] = float("nan")
+            group["share"] = float("nan")
         for _ in range(2):
             opt.zero_grad()
             model[1](model[0](torch.ones(8, 2))).mean().backward()
-            with contextlib.suppress(MisuseError):
-                opt.step()
+            opt.step()
 
-    assert not [text for text in told(steps) if "lr of group" in text]
-    assert handed[0] == ('{"lr":{"all":NaN}}' if both else '{"lr":[NaN,0.5]}')
+    assert not [text for text in told(steps) if "share of group" in text]
+    assert handed[0] == ('{"share":{"all":NaN}}' if both else '{"share":[NaN,0.5]}')
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.5, momentum=0.5)
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, lr=0.01)
+
+
+AMOUNT = "expected a number of at least 0"
+WRONG = {
+    "nan": (sgd, "lr", math.nan, f"lr of group 0 is nan: {AMOUNT}"),
+    "infinite": (adam, "lr", math.inf, f"lr of group 0 is inf: {AMOUNT}"),
+    "negative": (sgd, "lr", -1.0, f"lr of group 0 is -1.0: {AMOUNT}"),
+    "text": (sgd, "lr", "0.1", f"lr of group 0 is '0.1': {AMOUNT}"),
+    "decay": (adam, "weight_decay", math.nan, f"weight_decay of group 0 is nan: {AMOUNT}"),
+    "betas": (adam, "betas", (2.0, 0.9), "betas of group 0 is .*: expected two numbers from 0 to below 1"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_setting_is_refused_before_it_enters_a_round(fake_run, what):
+    make, key, value, text = WRONG[what]
+    model = mlp()
+    inner = make(model.parameters())
+    run, opt = started(fake_run, model, inner)
+    step(opt, model)
+    handed, right = len(fake_run.engines[0].handed), inner.param_groups[0][key]
+    inner.param_groups[0][key] = value
+    with pytest.raises(MisuseError, match=text):
+        step(opt, model)
+    assert len(fake_run.engines[0].handed) == handed
+    assert all(torch.isfinite(one).all() for one in model.parameters())
+    inner.param_groups[0][key] = right
+    step(opt, model)
+    assert run.round == 2 and all(torch.isfinite(one).all() for one in model.parameters())
+
+
+@pytest.mark.parametrize("engine", ["auto", "torch"])
+def test_a_scheduler_that_computes_a_wrong_rate_is_stopped_before_the_next_update(fake_run, engine):
+    model = mlp()
+    run, opt = started(
+        fake_run,
+        model,
+        sgd(model.parameters()),
+        engine=engine,
+        scheduler=lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda at: math.nan if at == 2 else 1.0),
+    )
+    step(opt, model)
+    step(opt, model)
+    fake_run.engines[0].missed_next = 1  # others go on
+    with pytest.raises(MisuseError, match="lr of group 0 is nan"):
+        fake_run.engines[0].next(0)
+    with pytest.raises(MisuseError, match="lr of group 0 is nan"):
+        step(opt, model)
+    assert all(torch.isfinite(one).all() for one in model.parameters())
+
+
+@pytest.mark.parametrize("wanted", ['{"lr":{"all":NaN}}', '{"lr":[-0.5]}', '{"momentum":{"all":2}}'])
+def test_wrong_settings_in_a_record_are_followed_by_nobody(fake_run, wanted):
+    model, other = mlp(), mlp()
+    run, opt = started(fake_run, model, sgd(model.parameters()))
+    engine = fake_run.engines[0]
+    done = engine.done
+    engine.done = lambda gradients, work: done(gradients, work._replace(settings=wanted))
+    texts = told(lambda: [step(opt, model) for _ in range(3)])
+    assert len(texts) == 1 and "round 1: a peer wants settings that no peer takes" in texts[0]
+    assert "of group 0 is" in texts[0]
+    bare = sgd(other.parameters())
+    for _ in range(3):
+        step(bare, other)
+    assert_close(model, other)
+
+
+def test_a_wrong_rate_is_refused_at_the_start_for_torchs_own_step_too(fake_run):
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=math.inf)
+    with pytest.raises(SettingError, match="lr of group 0 is inf"):
+        started(fake_run, model, optimizer, engine="torch")
 
 
 def test_what_a_loop_sets_travels_in_few_bytes(fake_run):

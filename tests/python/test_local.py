@@ -10,7 +10,7 @@ import torch
 import tradewind
 from conftest import needs_engine
 from crew import crew_of
-from models import assert_close, data, loss_of, mlp
+from models import assert_close, data, loss_of, mlp, with_batch_norm
 from tradewind.model.layout import Entry
 from tradewind.model.local import CopyOptions, OwnCopy
 
@@ -257,6 +257,41 @@ def test_before_the_start_committed_is_the_model_as_it_is(fake_run):
     run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
     with run.committed(), run.paused("looking"):
         assert_close(model, mlp())
+
+
+def to_one(model):
+    with torch.no_grad():
+        model[0].weight.fill_(1.0)
+
+
+def there_and_back(model):
+    before = model[0].weight.detach().clone()
+    to_one(model)
+    model[0].weight.data.copy_(before)
+
+
+def statistics(model):
+    model[1].running_mean.add_(1.0)
+
+
+@pytest.mark.parametrize("change,count", [(to_one, 1), (there_and_back, 0), (statistics, 0)])
+def test_weights_that_are_changed_in_the_runs_parameters_are_told_as_dropped(fake_run, change, count):
+    model = with_batch_norm()
+    run = fake_run(mode="local", target_batch_size=8)
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    run.start()
+    before = copy.deepcopy(model.state_dict())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for context in (run.committed(), run.paused("looking"), run.committed()):
+            with context:
+                change(model)
+    texts = [str(one.message) for one in caught]
+    assert len(texts) == count and all(
+        "0.weight was changed in run.committed() or run.paused(): with mode=local" in text for text in texts
+    )
+    assert all(one.filename == __file__ for one in caught)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
 def test_an_optimizer_that_needs_a_closure_is_refused(fake_run):

@@ -159,6 +159,54 @@ def test_a_loss_that_is_said_reaches_the_log(fake_run):
     assert fake_run.engines[0].handed[0][3] == pytest.approx(float(loss) * 8)
 
 
+def test_a_loss_that_is_not_finite_is_told_once(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    texts = []
+    for loss in (1.0, float("nan"), float("inf"), None):
+        gradient(model)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            opt.step(loss=loss)
+        texts.append([str(one.message) for one in caught])
+    assert texts == [[], texts[1], [], []] and len(texts[1]) == 1
+    assert texts[1][0].startswith("step(loss=nan) in round 2: the loss is not finite, and log, page and run")
+
+
+def test_what_is_no_closure_is_named(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    loss = gradient(model)
+    for value, found in ((loss, r"a Tensor of shape \[\]"), ("x", "'x'")):
+        with pytest.raises(MisuseError, match=f"step.. of {found}: expected a function .*=32, loss=loss"):
+            opt.step(value)
+
+
+def test_a_run_and_what_holds_it_is_not_copied(fake_run):
+    run, opt = started(fake_run, mlp())
+    for held in (run, run.shard([1, 2], batch_size=1), [run]):
+        for copied in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(MisuseError, match="a run cannot be copied or pickled.*run.state_dict"):
+                copied(held)
+
+
+@pytest.mark.parametrize("mode", ["sync", "local"])
+def test_contexts_of_a_run_may_be_entered_again(fake_run, mode):
+    model = mlp()
+    run = fake_run(mode=mode, target_batch_size=8)
+    run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    contexts = run.committed(), run.paused("looking")  # before the start, too
+    for context in contexts:
+        with context:
+            pass
+    run.start()
+    for context in contexts:
+        for _ in range(2):
+            with context, context:
+                assert fake_run.engines[0].why == ("looking" if context is contexts[1] else None)
+            assert fake_run.engines[0].why is None
+
+
 class Scaler:
     """torch's GradScaler, in what it asks of an optimizer (torch 1.13 has none for the CPU)."""
 

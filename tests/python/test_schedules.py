@@ -7,7 +7,7 @@ import pytest
 import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train
 from torch.optim import lr_scheduler
-from tradewind import UnsupportedError
+from tradewind import MisuseError, UnsupportedError
 from tradewind.model.schedule import Settings
 
 MAKERS = {
@@ -118,6 +118,16 @@ def test_what_is_no_scheduler_is_named(fake_run):
     model = mlp()
     with pytest.raises(UnsupportedError, match=r"Halfway has no state_dict\(\)"):
         fake_run().optimizer(model, adam(model), scheduler=Halfway())
+
+
+@pytest.mark.parametrize("made,text", [(None, "None"), ([], "a list of 0")])
+def test_a_function_that_makes_no_scheduler_is_named(fake_run, made, text):
+    model, run = mlp(), fake_run()
+    with pytest.raises(MisuseError, match=f"the scheduler is {text}: expected an object with step"):
+        run.optimizer(model, adam(model), scheduler=lambda optimizer: made)
+    run.optimizer(model, adam(model))
+    with pytest.raises(MisuseError, match=f"the scheduler is {text}: expected an object with step"):
+        run.scheduler(made)
 
 
 def test_schedules_with_special_numbers_travel(fake_run):

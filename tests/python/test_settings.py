@@ -5,7 +5,7 @@ import pytest
 import tradewind
 from conftest import ROOT
 from tradewind import SettingError
-from tradewind.engine.settings import OWN_KEYS, resolve, rows
+from tradewind.engine.settings import OWN_KEYS, TAKE_NONE, resolve, rows
 
 # Variables beside those of the library's table.
 OF_FILES = """\
@@ -13,7 +13,7 @@ OF_FILES = """\
 | `TRADEWIND_SET` | keys of the run file |  | `KEY=VALUE;KEY=VALUE`, as `rounds=5;training.codec=int8` |
 """
 OF_PYTHON = """\
-| `TRADEWIND_THREADS` | `threads` |  | threads of PyTorch, and of the engine's sums, updates and digests |
+| `TRADEWIND_THREADS` | `threads` |  | 1 to 1024 threads: of PyTorch, and of the engine's sums and updates |
 | `TRADEWIND_LIBRARY` | |  | another `libtradewind.so` |
 | `TRADEWIND_PROGRAM` | |  | the `tw` that makes the token of `launch_local`, and runs the demo |
 """
@@ -27,6 +27,17 @@ def test_the_table_of_the_docs_is_that_of_the_library():
             table += f"| `{row['variable']}` | `{row['key']}` | {default} | {row['meaning']} |\n"
     table += OF_PYTHON
     assert table in (ROOT / "docs/python.md").read_text(), f"docs/python.md should have:\n{table}"
+
+
+def test_none_is_an_error_where_it_could_mean_the_word():
+    of_run_files = {row["key"] for row in rows([]) if row["expected"].endswith(" or none")}
+    assert of_run_files | {"folder", "listen", "notices"} == set(TAKE_NONE)
+    for key in TAKE_NONE:
+        with pytest.raises(SettingError, match=f'{key}=None: expected a text; say "none" for none, or leave'):
+            tradewind.join(settings={key: None})
+    with pytest.raises(SettingError, match="notices=None"):
+        tradewind.join(notices=None)
+    tradewind.join(token=None, settings={"checkpoint.folder": "none", "watch": None}).close()
 
 
 def test_keys_that_the_program_decides_are_none_of_the_library():
@@ -68,10 +79,12 @@ def test_options_of_a_peer(tmp_path):
         ({"optimizer.kind": "sgd"}, "optimizer.kind cannot be set here.*run.optimizer"),
         ({"microbatch": 8}, "microbatch cannot be set here.*batch_size"),
         ({"schedule.learning_rate": 1}, "scheduler="),
-        ({"rounds": 3, "training.rounds": 4}, "training.rounds: given twice"),
+        ({"rounds": 3, "training.rounds": 4}, "training.rounds is given twice, 3 and 4"),
         ({"file": "none.yaml"}, "none.yaml"),
         ({"rounds": [3]}, "expected a text, a number"),
-        ({"threads": 0}, "whole number from 1"),
+        ({"threads": 0}, "threads=0: expected a whole number from 1 to 1024"),
+        ({"threads": 1025}, "threads=1025: expected a whole number from 1 to 1024"),
+        ({"threads": "²"}, "threads=²: expected a whole number from 1 to 1024"),
         ({"grain": 2}, "no setting grain; docs/python.md"),
         ({"begun": 2}, "no setting begun; docs/python.md"),
         ({"target_batch_size": "much"}, 'a whole number from 1 to 1000000000 or auto, found "much"'),
@@ -124,6 +137,8 @@ def test_the_environment_stands_for_arguments(monkeypatch, tmp_path):
         ({"threads": 2}, "TRADEWIND_SET", "threads=3", "threads is 2 in the program and 3 in TRADEWIND_SET"),
         ({}, "TRADEWIND_SET", "rounds", "KEY=VALUE"),
         ({}, "TRADEWIND_SET", "grain=4", "no setting grain"),
+        ({}, "TRADEWIND_SET", "threads=100000", "threads=100000: expected a whole number from 1 to 1024"),
+        ({}, "TRADEWIND_THREADS", "100000", "threads=100000: expected a whole number from 1 to 1024"),
     ],
 )
 def test_argument_and_environment_may_not_differ(monkeypatch, arguments, variable, value, text):

@@ -70,7 +70,10 @@ def _fill(checkpoint: Checkpoint, places: List[_Place], flat: torch.Tensor) -> N
 
 
 def _folder_of(path: str) -> str:
-    """The folder with checkpoints in or below a folder of this machine, where runs have one each; others as they are."""
+    """The folder with checkpoints in or below a folder of this machine, also as file:/FOLDER, where runs have one each;
+    others as they are.
+    """
+    path = path[len("file:") :] if path.startswith("file:/") else path
     for below in ("", "*", "*/*") if os.path.isdir(path) else ():
         folders = sorted({str(file.parent) for file in Path(path).glob(os.path.join(below, "round-*.tw"))})
         if len(folders) > 1:
@@ -83,8 +86,8 @@ def _folder_of(path: str) -> str:
 def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
     """The model in a checkpoint: a dict of tensors in host memory, each with its name, shape and dtype.
 
-    path: a file (round-000120-1a2b3c4d.tw), or a folder, of which the newest whole one is taken, also while the run
-    lives: that of the checkpoints, or one above it (out=). Both also as s3://BUCKET/KEY. Every byte is verified. Frozen parameters and buffers that each peer has for
+    path: a file (round-000120-1a2b3c4d.tw, or renamed), or a folder, of which the newest whole one is taken, also while
+    the run lives: that of the checkpoints, or one above it (out=). Both also as s3://BUCKET/KEY. Every byte is verified. Frozen parameters and buffers that each peer has for
     itself are not in it: model.load_state_dict(checkpoint, strict=False). Any thread, any process; needs no run.
 
     SettingError: there is none. EngineError: it cannot be used, or its program did not name its tensors.

@@ -33,6 +33,9 @@ OWN_KEYS = {
 # Variables that no setting has: those of this package, of `tw run` and of its demo.
 _VARIABLES = "RUN SET LIBRARY PROGRAM THREADS PROCESS VERDICT DEMO_RESULTS DEMO_ROUNDS".split()
 _LIKE = 0.8  # as difflib counts; so programs may have variables of their own
+# Keys that take the word "none", by their last part too: None could mean that, or that nothing was given.
+TAKE_NONE = ("checkpoint.folder", "folder", "listen", "notices", "rendezvous")
+_MOST_THREADS = 1024  # far more may never all be there, and the process waits for them for ever
 # What the library is told of the loop beside settings.
 _OF_THE_LOOP = ("grain", "begun")
 
@@ -60,10 +63,15 @@ def as_text(key: str, value: Any) -> str:
 
 
 def together(named: Mapping[str, Any], settings: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    """Arguments of join() with those in its settings=. SettingError: a key has two values, or is no text."""
+    """Arguments of join() with those in its settings=; None: not given. SettingError: a key has two values, is no text,
+    or is None where "none" is a value.
+    """
     others = {} if settings is None else settings
     if not isinstance(others, Mapping) or not all(isinstance(name, str) for name in others):
         raise SettingError(f'settings={settings!r}: expected a dict with names, as {{"rounds": 500}}.')
+    for name, value in (*named.items(), *others.items()):
+        if value is None and name in TAKE_NONE:
+            raise SettingError(f'{name}=None: expected a text; say "none" for none, or leave it out for the default.')
     given = {name: value for name, value in named.items() if value is not None}
     for name, value in others.items():
         if name in given and value is not None and given[name] != value:
@@ -117,7 +125,7 @@ def _warn_of_variables(settings: Sequence[Mapping[str, str]]) -> None:
 
 
 def _threads(given: Optional[Any], of_set: Optional[str]) -> Optional[int]:
-    """SettingError: not a number from 1, or not the same one wherever it is said."""
+    """SettingError: not a number from 1 to _MOST_THREADS, or not the same one wherever it is said."""
     places = {
         "the program": None if given is None else as_text("threads", given),
         "TRADEWIND_THREADS": os.environ.get("TRADEWIND_THREADS"),
@@ -130,8 +138,8 @@ def _threads(given: Optional[Any], of_set: Optional[str]) -> Optional[int]:
     for place, text in said[1:]:
         if text != found:
             raise SettingError(f"threads is {found} in {where} and {text} in {place}: leave one of them out.")
-    if not found.isdigit() or int(found) < 1:
-        raise SettingError(f"threads={found}: expected a whole number from 1.")
+    if not found.isdecimal() or not 1 <= int(found) <= _MOST_THREADS:
+        raise SettingError(f"threads={found}: expected a whole number from 1 to {_MOST_THREADS}.")
     return int(found)
 
 

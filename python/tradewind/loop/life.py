@@ -23,13 +23,11 @@ from ..data.samples import Samples
 from ..engine import abi
 from ..engine.peer import Calls, Engine, ModelShape, Peer
 from ..engine.settings import Settings
-from ..errors import EngineError, MisuseError, UnsupportedError, is_ours, warn
+from ..errors import MisuseError, UnsupportedError, is_ours, warn
 from ..model.trained import Trained
 from .driver import Driver, Node, NodeDriver, NodeVectors
 from .loop import Closure, Loop, Loss, known_samples
 
-# How the engine's word begins for a run that needs no more peers.
-_OVER = ("the run is complete", "the run is over")
 # A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
 _TWICE_S = 1.0
 
@@ -60,6 +58,12 @@ class Life:
         self._pauses = 0  # that are open, one inside another
         if settings.threads:
             torch.set_num_threads(settings.threads)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise MisuseError(
+            "a run cannot be copied or pickled, nor what holds it: keep it out of data sets and modules that go to"
+            " other processes; run.state_dict() can be saved."
+        )
 
     # What it shows.
 
@@ -166,7 +170,6 @@ class Life:
             trained.bind(driver.engine)
             _heed_signals(self, driver.engine)
             self.loop.wait()
-            self._refuse_complete()
             joined(None)
         except BaseException as error:
             self.close()
@@ -187,15 +190,6 @@ class Life:
         else:
             engine = NodeVectors(shape, trained.engine_buffers)
         return NodeDriver(engine, self._tick, node, trained)
-
-    def _refuse_complete(self) -> None:
-        """EngineError: the run was over before this peer had anything of it, so the model is not the run's."""
-        if self.finished and not self.trained.loads:
-            ended = str(self.view.get("ended") or "")
-            if ended.startswith(_OVER):
-                folder = self.settings.values["checkpoint.folder"]
-                anew = f"give another checkpoint.folder than {folder}" if folder else "start it once with anew=True"
-                raise EngineError(f"{ended}. To train anew, {anew}.")
 
     def leave(self, at_once: bool = False) -> None:
         """Hands in what is done and leaves after the round. MisuseError: it has not joined."""
@@ -361,7 +355,8 @@ class Life:
             except (TypeError, ValueError):
                 raise MisuseError(f"run.evaluated({name}={value!r}): expected a number.") from None
             if math.isfinite(number):
-                self.loop.driver.engine.evaluated(self.round, name, number)
+                # The round as log and page count it, which know nothing of the run before.
+                self.loop.driver.engine.evaluated(self.trained.round, name, number)
             elif name not in self._no_numbers:
                 self._no_numbers.add(name)
                 warn(f"the evaluation {name!r} is {number}: neither log nor page can show it.")

@@ -11,8 +11,8 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from ..engine.peer import Order, Work
-from ..errors import MisuseError, number, warn, whole
-from ..model.advice import Advice, SumLosses
+from ..errors import MisuseError, warn, whole
+from ..model.advice import Advice, SumLosses, number_of_loss
 from ..model.trained import Trained
 from .driver import Driver
 
@@ -454,7 +454,7 @@ class Loop:
                 " run.extra_state(), on every peer alike."
             )
         self._sum_losses.look(loss, had, self._last)
-        told = _number(loss)
+        told = number_of_loss(loss)
         updates, begun = trained.updates, trained.updates + trained.loads
         if self.driver.order is not None:
             self.counters["staleness"] = self.driver.order.round - 1 - trained.round
@@ -463,6 +463,8 @@ class Loop:
         except MisuseError:
             trained.refuse_infinite()
             raise
+        if loss is not None and not math.isfinite(told):
+            self.advice.of_no_loss(told, self.round + 1)
         if verdict.added:
             self.counters["surplus"] += verdict.had - verdict.counted
             self.counters["inner_steps"] += trained.steps_here
@@ -484,10 +486,6 @@ class Loop:
         self._count.stepped()
         if self._sharded is not None:
             self._sharded = 0
-
-
-def _number(loss: Optional[Loss]) -> float:
-    return math.nan if loss is None else number("step(): loss=", loss, "the mean over the batch, such as loss.mean()")
 
 
 def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:

@@ -58,6 +58,11 @@ class Optimizer(torch.optim.Optimizer):
         Returns whether a round was applied meanwhile, or with a closure its loss. Does nothing once the run
         is over.
         """
+        if closure is not None and not callable(closure):
+            raise MisuseError(
+                f"step() of {described(closure)}: expected a function that computes the loss; what else it takes has"
+                " names, step(samples=32, loss=loss)."
+            )
         return self._life.step(closure, samples, loss)
 
     def zero_grad(self, *arguments: Any, **named: Any) -> None:

@@ -5,6 +5,7 @@ not fit the run, and what a loop does to the model that the run cannot follow.
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
@@ -12,11 +13,16 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 import torch
 
 from ..engine.host_bytes import bytes_of
-from ..errors import MisuseError, program_frame, warn
+from ..errors import MisuseError, number, program_frame, warn
 from .layout import Layout, Named, all_modules, is_counter
 from .loss_graph import is_sum
 
 _STEPS = 3
+
+
+def number_of_loss(loss: Any) -> float:
+    """What step() was told; NaN: nothing. MisuseError: no number."""
+    return math.nan if loss is None else number("step(): loss=", loss, "the mean over the batch, such as loss.mean()")
 
 
 def _loss_of_program() -> Optional[torch.Tensor]:
@@ -79,12 +85,22 @@ class Advice:
     def __init__(self) -> None:
         self._of_several: List[str] = []
         self._said_sizes = False
+        self._said_no_loss = False
         self._next_look = 0.0
 
     def of_several(self, text: str) -> None:
         """Said once the run has several peers; {peers}: how many."""
         self._of_several.append(text)
         self._next_look = 0.0
+
+    def of_no_loss(self, loss: float, round: int) -> None:
+        """Said once. loss: of a step in this round, not finite, which the engine takes for not known."""
+        if not self._said_no_loss:
+            self._said_no_loss = True
+            warn(
+                f"step(loss={loss}) in round {round}: the loss is not finite, and log, page and run.metrics show none of a"
+                " round with such a step. Look at its batch, or take a lower learning rate."
+            )
 
     def look(self, view: Callable[[], Dict[str, Any]], at_once: int, is_cut: bool) -> None:
         """at_once: samples of a step; 0: not known yet. is_cut: steps are cut to what a round has left."""
@@ -118,7 +134,8 @@ def say_what_changes(layout: Layout) -> None:
     if doubles:
         warn(
             f"{doubles[0]} has dtype float64: the run keeps and averages float32 values of it, so changes below"
-            " 6e-8 of a value are lost. Convert the model with model.float(), or train it without a run."
+            " 6e-8 of a value are lost, and values beyond 3.4e38 become infinite. Convert the model with"
+            " model.float(), or train it without a run."
         )
     copies = [one for one in layout.moving if one.is_copy]
     if copies:

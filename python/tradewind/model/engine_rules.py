@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which optimizers of torch the engine computes, and their settings for it."""
+"""Which optimizers of torch the engine computes, their settings for it, and what settings may be."""
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import torch
 
 from ..engine import abi
 from ..engine.peer import Group
 from .lamb import Lamb
+from .state import scalars
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
@@ -68,6 +71,57 @@ def _why_not_its_step(optimizer: torch.optim.Optimizer) -> Optional[str]:
     its = vars(optimizer).get("step")
     is_torchs = its is None or _without_torchs_wrappers(its) is _without_torchs_wrappers(type(optimizer).step)
     return None if is_torchs else "its step() was replaced, which the engine would not call"
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and 0 <= float(value) < math.inf
+
+
+def _is_share(value: Any) -> bool:
+    return _is_amount(value) and value < 1
+
+
+# Whether a plain value may stand there, and what may.
+_Bound = Tuple[Callable[[Any], bool], str]
+_AMOUNT: _Bound = (_is_amount, "a number of at least 0")
+_ABOVE_0: _Bound = (lambda value: _is_amount(value) and value > 0, "a number above 0")
+_SHARE: _Bound = (_is_share, "a number from 0 to below 1")
+_SHARES: _Bound = (
+    lambda value: isinstance(value, list) and len(value) == 2 and all(map(_is_share, value)),
+    "two numbers from 0 to below 1",
+)
+_AMOUNT_OR_NONE: _Bound = (lambda value: value is None or _is_amount(value), _AMOUNT[1])
+_FINITE: _Bound = (
+    lambda value: all(math.isfinite(one) for _, one in scalars(value) if isinstance(one, float)),
+    "finite numbers",
+)
+
+_OF_MOMENTS = {"lr": _AMOUNT, "weight_decay": _AMOUNT, "betas": _SHARES, "eps": _ABOVE_0}
+_BOUNDS: Dict[Optional[int], Dict[str, _Bound]] = {
+    abi.TW_SGD: {"lr": _AMOUNT, "weight_decay": _AMOUNT, "momentum": _SHARE},
+    abi.TW_ADAM: _OF_MOMENTS,
+    abi.TW_ADAMW: _OF_MOMENTS,
+    abi.TW_LAMB: _OF_MOMENTS,
+    # An optimizer that runs as it is, of whose settings only the names are known.
+    None: {
+        "lr": _AMOUNT_OR_NONE,
+        "weight_decay": _AMOUNT_OR_NONE,
+        "momentum": _FINITE,
+        "betas": _FINITE,
+        "eps": _FINITE,
+    },
+}
+
+
+def fault_of(groups: Sequence[Mapping[str, Any]], kind: Optional[int]) -> Optional[str]:
+    """Names the first setting that would spoil the parameters; None: there is none. groups: plain settings; kind: of the
+    engine's rule, None where torch computes. The engine has the same bounds (caller_model.cc).
+    """
+    for at, group in enumerate(groups):
+        for key, (is_right, expected) in _BOUNDS[kind].items():
+            if key in group and not is_right(group[key]):
+                return f"{key} of group {at} is {group[key]!r}: expected {expected}."
+    return None
 
 
 def group_of(kind: int, settings: Dict[str, Any], tensors: int) -> Group:

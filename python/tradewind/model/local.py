@@ -294,15 +294,17 @@ class OwnCopy:
             tensor.copy_(view_of(self._flat, entry))
         self._versions = [tensor._version for tensor in self._of_model()]
 
-    def changed(self) -> Optional[str]:
+    @torch.no_grad()
+    def changed(self, statistics: bool) -> Optional[str]:
         """Inside committed(): the name of a parameter that has not the run's values any more. On a device, where torch
-        knows of the change.
+        knows of the change. statistics: or of such a running statistic.
         """
         for entry, tensor, version in zip(self._entries, self._of_model(), self._versions):
-            if is_away(tensor) and tensor._version != version:
-                return entry.name
-            run = view_of(self._flat, entry).to(tensor.dtype)
-            if not is_away(tensor) and not torch.allclose(tensor.detach(), run, 0, 0, equal_nan=True):
+            is_left_out = entry.first >= self._statistics and not statistics
+            if is_left_out or is_away(tensor) and tensor._version == version:
+                continue
+            run = view_of(self._flat, entry).to(tensor.device, tensor.dtype)
+            if not torch.equal(tensor, run) and not torch.allclose(tensor, run, 0, 0, equal_nan=True):
                 return entry.name
         return None
 
@@ -371,12 +373,15 @@ class LocallyTrained(Trained):
 
     def _keep_changes(self) -> None:
         """The loop changes its own copy; that of the run has changed by means alone."""
-        name = None if self._told_of_changes or self._copy is None else self._copy.changed()
+        self._tell_of_changes("in after_round=", statistics=True)
+
+    def _tell_of_changes(self, where: str, statistics: bool) -> None:
+        name = None if self._told_of_changes or self._copy is None else self._copy.changed(statistics)
         if name is not None:
             self._told_of_changes = True
             warn(
-                f"{name} was changed in after_round=: with mode={self._settings['training.mode']} it sees the run's"
-                " parameters, and the change is dropped. Change the loop's own after step()."
+                f"{name} was changed {where}: with mode={self._settings['training.mode']} the model has the run's"
+                " parameters there, and the change is dropped. Change the loop's own after step()."
             )
 
     def _load_schedule(self) -> None:
@@ -390,7 +395,14 @@ class LocallyTrained(Trained):
 
     def committed(self) -> ContextManager[None]:
         """A context in which the model has the run's parameters."""
-        return nullcontext() if self._copy is None else self._copy.committed()
+        return nullcontext() if self._copy is None or self._copy.is_held else self._committed(self._copy)
+
+    @contextmanager
+    def _committed(self, copy: OwnCopy) -> Iterator[None]:
+        with copy.committed():
+            yield
+            # A forward pass changes statistics, and is no mistake.
+            self._tell_of_changes("in run.committed() or run.paused()", statistics=False)
 
     def settle(self) -> None:
         """The run is over: the model has its parameters from now on, until the program changes it."""
@@ -405,6 +417,7 @@ class LocallyTrained(Trained):
         if self._copy is not None and self._copy.is_held:
             raise MisuseError("step() inside run.committed() or run.paused(): leave it first.")
         self._watch.check(self.updates, self.optimizer)
+        self._schedule.check()
         return None
 
     def gradients(self, samples: int) -> Tuple[Optional[List[HostTensor]], List[Any]]:

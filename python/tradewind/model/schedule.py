@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 
 import torch
 
-from ..errors import MisuseError, UnsupportedError, warn
+from ..errors import MisuseError, SettingError, UnsupportedError, described, warn
+from .engine_rules import fault_of
 from .layout import Layout
 from .state import LENGTH_BYTES, PAIRS, capacity_for, plain_value, read_text, scalars, write_text
 
@@ -71,10 +72,15 @@ def _made(make: MakeScheduler, optimizer: torch.optim.Optimizer) -> Any:
 
 
 def refuse_scheduler(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
-    """UnsupportedError: one whose step needs what only this peer knows, or that has no state. MisuseError: it is
-    another optimizer's.
+    """UnsupportedError: one whose step needs what only this peer knows, or that has no state. MisuseError: it is none,
+    or another optimizer's.
     """
     name = type(scheduler).__name__
+    if not hasattr(scheduler, "step"):
+        raise MisuseError(
+            f"the scheduler is {described(scheduler)}: expected an object with step(); a function of the optimizer in"
+            " scheduler= has to return it."
+        )
     its = getattr(scheduler, "optimizer", optimizer)
     if getattr(its, "param_groups", None) is not optimizer.param_groups:
         raise MisuseError(
@@ -280,11 +286,18 @@ class Schedule:
     peer of the round decides, and all follow it (difference(), applied()).
     """
 
-    def __init__(self, layout: Layout, optimizer: torch.optim.Optimizer, schedulers: Sequence[Any]) -> None:
+    def __init__(
+        self, layout: Layout, optimizer: torch.optim.Optimizer, schedulers: Sequence[Any], kind: Optional[int] = None
+    ) -> None:
+        """kind: of the rule by which the engine updates; None: torch does. SettingError: a setting spoils parameters."""
         self._groups = layout.groups
         self._optimizer = optimizer
         self._schedulers = tuple(schedulers)
+        self._kind = kind
         self._agreed = plain_groups(self._groups)
+        fault = fault_of(self._agreed, kind)
+        if fault is not None:
+            raise SettingError(fault)
         self._settings = Settings(layout.groups)  # marked when they are those agreed on
         self._told: Set[str] = set()
         self._wish = ""  # of this loop, which the last round's record does not have
@@ -311,8 +324,18 @@ class Schedule:
                 if not _PROGRESS & set(path.split(".")):
                     yield f"{name}.{path}: {value}"
 
+    def check(self) -> None:
+        """MisuseError: a setting is wrong, which the loop or a scheduler made so. It must enter no round."""
+        if not self._settings.are_as_marked:
+            self._refuse(plain_groups(self._groups))
+
+    def _refuse(self, groups: Plain) -> None:
+        fault = fault_of(groups, self._kind)
+        if fault is not None:
+            raise MisuseError(fault)
+
     def wanted(self) -> str:
-        """What the loop wants for the next update, beside the run's settings; empty or _SAME: nothing."""
+        """What the loop wants for the next update, beside the run's settings; empty or _SAME: nothing. After check()."""
         self._asked = True
         same = _SAME if self._moves or self._rounds < _ROUNDS_TO_SEE else ""
         if self._settings.are_as_marked:
@@ -335,7 +358,7 @@ class Schedule:
         """The groups get the settings of this round's update, which one peer wanted. What this loop wants may come
         too late for one round, and is wanted for the next.
         """
-        wanted = "" if wanted == _SAME else wanted
+        wanted = self._accepted(wanted, round)
         self._rounds += 1
         if not wanted and self._settings.are_as_marked:
             self._wish, self._ignored, self._asked = "", 0, False
@@ -356,7 +379,21 @@ class Schedule:
                     " follows the run. Set it by run.round, not by a count of this process, or give the schedule to"
                     " run.optimizer(scheduler=) or run.scheduler().",
                 )
+        self._refuse(settings)
         self._set(settings)
+
+    def _accepted(self, wanted: str, round: int) -> str:
+        """What the record has, or nothing: all peers refuse the same, so they stay alike."""
+        if not wanted or wanted == _SAME:
+            return ""
+        fault = fault_of(applied(self._agreed, wanted), self._kind)
+        if fault is None:
+            return wanted
+        self._tell_once(
+            "refused",
+            f"round {round}: a peer wants settings that no peer takes, and the run goes on without them: {fault}",
+        )
+        return ""
 
     def _tell_once(self, key: str, text: str) -> None:
         if key not in self._told:

@@ -148,6 +148,7 @@ class ExtraState:
     def __init__(self) -> None:
         self._parts: List[Tuple[Save, Load, Optional[AfterRound]]] = []
         self._capacity = 0
+        self._kinds: Dict[str, str] = {}  # dtype and shape of each tensor at the start, by its place
 
     def add(self, save: Save, load: Load, after_round: Optional[AfterRound]) -> None:
         """One more; before prepare()."""
@@ -161,23 +162,41 @@ class ExtraState:
         if not self._parts:
             return []
         outline, tensors = self._now()
-        self._capacity = capacity_for(outline, sum(map(_bytes, tensors)))
-        return list(_facts(json.loads(outline)))
+        self._capacity = capacity_for(_text_of(outline), sum(map(_bytes, tensors)))
+        self._kinds = dict(_kinds(outline))
+        return [f"extra state: {place} {kind}" for place, kind in self._kinds.items()]
 
     @property
     def state_values(self) -> int:
         """float32 values that hold it; 0: there is none."""
         return self._capacity // 4
 
-    def _now(self) -> Tuple[str, List[torch.Tensor]]:
+    def _now(self) -> Tuple[List[Any], List[torch.Tensor]]:
+        values = [save() for save, _, _ in self._parts]
         tensors: List[torch.Tensor] = []
-        values = [_outline(save(), str(at), tensors) for at, (save, _, _) in enumerate(self._parts)]
-        return json.dumps(values, separators=(",", ":")), tensors
+        try:
+            return [_outline(value, str(at), tensors) for at, value in enumerate(values)], tensors
+        except RecursionError:
+            raise UnsupportedError(
+                "the extra state contains itself, or is nested too deeply: expected tensors, numbers, texts, and dicts"
+                " and lists of them."
+            ) from None
+
+    def _refuse_others(self, outline: List[Any]) -> None:
+        """UnsupportedError: a tensor has another dtype or shape than at the start."""
+        for place, kind in _kinds(outline):
+            before = self._kinds.get(place, kind)
+            if kind != before:
+                raise UnsupportedError(
+                    f"extra state {place.replace(_TUPLE + '.', '')} is {kind} now and was {before} at the start: its tensors keep dtype and"
+                    " shape. Let it have its full size when the run starts."
+                )
 
     def save(self, vector: torch.Tensor) -> None:
-        """Writes it to float32 [state_values]."""
+        """Writes it to float32 [state_values]. UnsupportedError: it has outgrown what it was at the start."""
         outline, tensors = self._now()
-        text = outline.encode()
+        self._refuse_others(outline)
+        text = _text_of(outline).encode()
         begin = LENGTH_BYTES + -(-len(text) // _ALIGNMENT) * _ALIGNMENT
         size = begin + sum(map(_bytes, tensors))
         if size > self._capacity:
@@ -214,12 +233,16 @@ class ExtraState:
                 after()
 
 
-def _facts(outline: Any, path: str = "") -> Iterator[str]:
-    """"extra state: 0.ema.weight float32 (4, 4)" of each tensor."""
+def _text_of(outline: List[Any]) -> str:
+    return json.dumps(outline, separators=(",", ":"))
+
+
+def _kinds(outline: Any, path: str = "") -> Iterator[Tuple[str, str]]:
+    """("0.ema.weight", "float32 (4, 4)") of each tensor."""
     if isinstance(outline, dict) and _TENSOR in outline:
         name, shape = outline[_TENSOR]
-        yield f"extra state: {path} {name} {tuple(shape)}"
+        yield path, f"{name} {tuple(shape)}"
     elif isinstance(outline, (dict, list)):
         pairs = outline.items() if isinstance(outline, dict) else enumerate(outline)
         for key, item in pairs:
-            yield from _facts(item, f"{path}.{key}" if path else str(key))
+            yield from _kinds(item, f"{path}.{key}" if path else str(key))

@@ -14,7 +14,7 @@ from ..engine.peer import Engine, Group, HostTensor, ModelShape, Step
 from ..errors import MisuseError, UnsupportedError
 from .advice import Watch, say_what_changes
 from .device import Staging, all_finite, gpu_facts, host_view, pin
-from .engine_rules import why_not
+from .engine_rules import kind_of, why_not
 from .lamb import Lamb
 from .layout import Entry, Layout, Modules, collect, count_passes, describe, modules_of, refuse_renorm
 from .memory import Bound, MeanBuffers, flat_tensor, view_of
@@ -131,7 +131,8 @@ class Trained:
         self._saved_schedulers.refuse_others(self._schedulers, self.begun.round)
         self._rule = self._make_rule(layout)
         self.updates_here = self._rule.updates_here
-        self._schedule = Schedule(layout, self.optimizer, self._schedulers)
+        kind = kind_of(self.optimizer) if isinstance(self._rule, EngineRule) else None
+        self._schedule = Schedule(layout, self.optimizer, self._schedulers, kind)
         self._sizes = layout.tensor_sizes[1:]
         self._tensors = [entry.tensor for entry in layout.parameters]
         if not self.contributes and self._options.keeps_gradients(self._tensors):
@@ -365,12 +366,13 @@ class Trained:
     # For step().
 
     def check(self) -> Optional[str]:
-        """MisuseError: a parameter moved, or a module or the optimizer was changed. Returns the name of a parameter
-        changed in place outside of step().
+        """MisuseError: a parameter moved, a module or the optimizer was changed, or a setting is wrong. Returns the name
+        of a parameter changed in place outside of step().
         """
         changed = self._bound.check()
         if self._watch.check(self.updates, self.optimizer):
             self._rule.check()
+        self._schedule.check()
         if changed is not None:
             self._bound.mark()
         return changed

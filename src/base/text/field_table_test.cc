@@ -40,6 +40,10 @@ TEST(FieldTable, stores_values_in_the_unit_of_the_struct_and_refuses_others) {
             "expected a whole number from 1 to 5, found \"6\"");
   EXPECT_EQ(assigned("rig", "sails", {.words = {"true", "false"}, .is_list = true}, boat),
             "expected true or false, found [true, false]");
+  EXPECT_EQ(assigned("rig", "sails", given_word("False"), boat),
+            "expected true or false, found \"False\"; did you mean \"false\"?");
+  EXPECT_EQ(assigned("rig", "sails", given_word("off"), boat), "");
+  EXPECT_FALSE(boat.sails);
   EXPECT_EQ(boat.masts, 1);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -102,13 +103,16 @@ struct ValueAssignment {
   const NumberUnit& unit;
   const std::string& expected;
 
-  std::string operator()(bool* at) const { return store(truth_in(word()), at); }
+  std::string operator()(bool* at) const { return store_truth(at); }
 
-  std::string operator()(std::optional<bool>* at) const { return store(truth_in(word()), at); }
+  std::string operator()(std::optional<bool>* at) const { return store_truth(at); }
 
   template <std::integral Whole>
   std::string operator()(Whole* at) const {
-    return store(number_in<Whole>(word(), bounds), at);
+    const std::string wrong = store(number_in<Whole>(word(), bounds), at);
+    const bool is_whole = !word().empty() && word().find_first_not_of("0123456789") == std::string::npos;
+    if (wrong.empty() || !is_whole || bounds.high != kInfinity || parse_number<Whole>(word())) return wrong;
+    return wrong + fmt::format("; the largest is {}", std::numeric_limits<Whole>::max());
   }
 
   std::string operator()(double* at) const { return store(number(word()), at); }
@@ -153,6 +157,12 @@ struct ValueAssignment {
   std::optional<double> number(const std::string& text) const {
     const auto number = number_in<double>(text, bounds);
     return number ? std::optional(unit.in_struct(*number)) : std::nullopt;
+  }
+
+  template <class At>
+  std::string store_truth(At* at) const {
+    const std::string wrong = store(truth_in(word()), at);
+    return wrong.empty() ? wrong : wrong + meant_truth(word());
   }
 
   template <class Value, class At>

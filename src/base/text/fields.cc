@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -31,14 +32,19 @@ std::string number_text(const NumberBounds& bounds) {
   return any ? "a number" : "a number" + bounds_text(bounds);
 }
 
-std::string whole_number_text(const NumberBounds& bounds) {
-  const bool any = bounds.low == 0 && bounds.high == kInfinity;
-  return any ? "a whole number" : "a whole number" + bounds_text(bounds);
-}
+std::string whole_number_text(const NumberBounds& bounds) { return "a whole number" + bounds_text(bounds); }
 
 std::optional<bool> truth_in(std::string_view text) {
-  if (text != "true" && text != "false") return std::nullopt;
-  return text == "true";
+  constexpr std::array<std::string_view, 4> kTrue = {"true", "1", "yes", "on"};
+  constexpr std::array<std::string_view, 4> kFalse = {"false", "0", "no", "off"};
+  if (std::ranges::find(kTrue, text) != kTrue.end()) return true;
+  if (std::ranges::find(kFalse, text) != kFalse.end()) return false;
+  return std::nullopt;
+}
+
+std::string meant_truth(std::string_view written) {
+  constexpr std::array<std::string_view, 2> kWords = {"true", "false"};
+  return did_you_mean(written, kWords);
 }
 
 std::string unexpected(const std::string& expected, const std::string& found) {

@@ -40,7 +40,7 @@ struct NumberUnit {
 /// "a number from 0 to 1", "a number above 0", "a number".
 std::string number_text(const NumberBounds& bounds);
 
-/// "a whole number from 1"; "a whole number" if any from 0 is allowed.
+/// "a whole number from 1", "a whole number from 1 to 9".
 std::string whole_number_text(const NumberBounds& bounds);
 
 /// The number that makes up the whole text, if it is within bounds; a floating-point one must be finite.
@@ -51,8 +51,11 @@ std::optional<Number> number_in(std::string_view text, const NumberBounds& bound
   return bounds.hold(static_cast<double>(*number)) ? number : std::nullopt;
 }
 
-/// "true" or "false".
+/// "true", "1", "yes" and "on", or "false", "0", "no" and "off".
 std::optional<bool> truth_in(std::string_view text);
+
+/// The complaint about another text: "; did you mean "true"?" for "True"; else empty.
+std::string meant_truth(std::string_view written);
 
 /// "expected a name, found "x""; "found nothing" where the text is empty.
 std::string unexpected(const std::string& expected, const std::string& found);

@@ -14,7 +14,7 @@ TEST(NumberBounds, are_told_as_they_hold) {
   EXPECT_EQ(number_text({.high = 1, .below_high = true}), "a number from 0 and below 1");
   EXPECT_EQ(number_text({.low = -kInfinity}), "a number");
   EXPECT_EQ(whole_number_text({.low = 1, .high = 1e9}), "a whole number from 1 to 1000000000");
-  EXPECT_EQ(whole_number_text({}), "a whole number");
+  EXPECT_EQ(whole_number_text({}), "a whole number from 0");
 }
 
 TEST(NumberBounds, hold_for_whole_texts_only) {
@@ -25,6 +25,15 @@ TEST(NumberBounds, hold_for_whole_texts_only) {
   EXPECT_FALSE(number_in<double>("inf", {})) << "beyond any bound";
   EXPECT_EQ(number_in<int>("3", {.low = 1, .high = 3}), 3);
   EXPECT_FALSE(number_in<int>("3", {.high = 3, .below_high = true}));
+}
+
+TEST(Truth, is_read_as_shells_and_files_write_it) {
+  for (const char* text : {"true", "1", "yes", "on"}) EXPECT_EQ(truth_in(text), true) << text;
+  for (const char* text : {"false", "0", "no", "off"}) EXPECT_EQ(truth_in(text), false) << text;
+  for (const char* text : {"True", "maybe", "2", ""}) EXPECT_FALSE(truth_in(text)) << text;
+  EXPECT_EQ(meant_truth("TRUE"), "; did you mean \"true\"?");
+  EXPECT_EQ(meant_truth("False"), "; did you mean \"false\"?");
+  EXPECT_EQ(meant_truth("maybe"), "");
 }
 
 TEST(UnknownKey, names_the_nearest_one_and_those_that_belong_here_first) {

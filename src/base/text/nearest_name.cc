@@ -7,6 +7,14 @@
 #include <vector>
 
 namespace tw {
+namespace {
+
+bool is_same_letter(char a, char b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return lower(a) == lower(b);
+}
+
+}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Distances of the first i characters of a to every beginning of b, and the two previous rows.
@@ -16,9 +24,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     before_that = std::exchange(before, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const std::size_t replaced = before[j - 1] + (is_same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
       row[j] = std::min({replaced, before[j] + 1, row[j - 1] + 1});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      const bool swapped =
+          i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) && is_same_letter(a[i - 2], b[j - 1]);
       if (swapped) row[j] = std::min(row[j], before_that[j - 2] + 1);
     }
   }

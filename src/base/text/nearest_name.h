@@ -9,7 +9,7 @@
 namespace tw {
 
 /// Number of insertions, deletions and replacements of one character, and swaps of two neighbours, that turn
-/// a into b; no edit changes what another one did (Damerau 1964).
+/// a into b; no edit changes what another one did (Damerau 1964). "A" and "a" are the same.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// True if a user who wrote `written` may have meant `known`: at most a third of its characters are wrong.

@@ -34,6 +34,7 @@ TEST(NearestName, is_the_nearest_of_those_that_resemble_it) {
   EXPECT_EQ(nearest_name("rounds", known), "");
   EXPECT_EQ(nearest_name("modle", std::vector<std::string>{"mode", "model"}), "model");
   EXPECT_EQ(nearest_name("x", {}), "");
+  EXPECT_EQ(nearest_name("FP16", std::vector<std::string>{"fp32", "fp16"}), "fp16") << "in any case";
 }
 
 }  // namespace

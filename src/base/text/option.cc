@@ -13,6 +13,10 @@ std::string OptionName::with(std::string_view value) const {
   return fmt::format("{}{}{}", name, before_value, value);
 }
 
+std::string found_nothing(const OptionName& option, std::string_view meaning) {
+  return fmt::format("{}: found an empty text, expected a value ({})", option.name, meaning);
+}
+
 Result<std::uint64_t> parse_count(const OptionName& option, const std::string& text, Bounds bounds) {
   const std::string expected = bounds.most == UINT64_MAX
                                    ? fmt::format("a whole number from {} on", bounds.least)

@@ -24,6 +24,9 @@ struct OptionName {
   char before_value = ' ';
 };
 
+/// The complaint about an empty text. meaning: of the option, as its help has it.
+std::string found_nothing(const OptionName& option, std::string_view meaning);
+
 /// Both ends are included.
 struct Bounds {
   std::uint64_t least = 0;

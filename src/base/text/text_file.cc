@@ -28,13 +28,15 @@ Error unreadable(const std::string& path, int cause) {
   return unreadable(path, std::generic_category().message(cause));
 }
 
-Result<std::string> content_of(int file, const std::string& path, std::uint64_t most_bytes) {
+Result<std::string> content_of(int file, const std::string& path, std::uint64_t from,
+                               std::uint64_t most_bytes) {
   struct stat about {};
 
   if (::fstat(file, &about) != 0) return unreadable(path, errno);
   if (!S_ISREG(about.st_mode))
     return unreadable(path, fmt::format("it is {}; expected a regular file", kind_of(about.st_mode)));
-  const auto bytes = static_cast<std::uint64_t>(about.st_size);
+  if (from > 0 && ::lseek(file, static_cast<off_t>(from), SEEK_SET) < 0) return unreadable(path, errno);
+  const auto size = static_cast<std::uint64_t>(about.st_size), bytes = size - std::min(size, from);
   std::string text;
   for (std::size_t have = 0; have <= most_bytes && bytes <= most_bytes;) {
     // Room for one more byte than the file had: the read that fills the text also shows the end.
@@ -53,11 +55,15 @@ Result<std::string> content_of(int file, const std::string& path, std::uint64_t 
 }  // namespace
 
 Result<std::string> read_text_file(const std::string& path, std::uint64_t most_bytes) {
+  return read_text_from(path, 0, most_bytes);
+}
+
+Result<std::string> read_text_from(const std::string& path, std::uint64_t from, std::uint64_t most_bytes) {
   if (path.find('\0') != std::string::npos) return unreadable(path, "a path has no NUL byte");
   // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return unreadable(path, errno);
-  auto text = content_of(file, path, most_bytes);
+  auto text = content_of(file, path, from, most_bytes);
   ::close(file);
   return text;
 }

@@ -41,6 +41,13 @@ TEST_F(TextFile, is_read_as_a_whole) {
   }
 }
 
+TEST_F(TextFile, is_read_from_a_place_on) {
+  EXPECT_EQ(read_text_from(write("12345"), 3, 2).value(), "45");
+  EXPECT_EQ(read_text_from(write("12345"), 5).value(), "");
+  EXPECT_EQ(read_text_from(write("12345"), 9).value(), "") << "it was longer before";
+  EXPECT_FALSE(read_text_from(write("123456"), 3, 2));
+}
+
 TEST_F(TextFile, of_more_bytes_than_allowed_is_refused) {
   EXPECT_EQ(read_text_file(write("12345"), 5).value(), "12345");
   EXPECT_EQ(complaint(write("123456"), 5), folder_ + "/file: cannot be read: it is larger than 5 bytes");

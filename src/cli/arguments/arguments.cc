@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/text/number.h"
+#include "base/text/option.h"
 
 namespace tw::cli {
 
@@ -25,6 +27,17 @@ Result<std::pair<std::uint64_t, std::uint64_t>> parse_seeds(const std::string& t
   if (*last - *first == UINT64_MAX)
     return Error{fmt::format("--seeds {}: {}, fewer than 2^64 of them", text, expected)};
   return std::pair(*first, *last);
+}
+
+std::string empty_word_in(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const auto& words = option->results();
+    if (std::ranges::find(words, std::string()) != words.end())
+      return found_nothing(option->get_name(), option->get_description());
+  }
+  for (const CLI::App* command : app.get_subcommands())
+    if (std::string found = empty_word_in(*command); !found.empty()) return found;
+  return "";
 }
 
 Result<std::pair<std::string, std::string>> parse_setting(const std::string& text) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
 namespace tw::cli {
 namespace {
 
@@ -26,6 +29,30 @@ TEST(SeedRange, that_is_wrong_names_the_value_and_what_was_expected) {
   for (const char* text : {"", "..", "1..", "..3", "1-3", "a..b", "-1..3", "1..3..5"})
     EXPECT_TRUE(says(parse_seeds(text).error().message, "for example --seeds 1..100")) << text;
   EXPECT_TRUE(says(parse_seeds("0..18446744073709551615").error().message, "fewer than 2^64"));
+}
+
+TEST(EmptyWord, is_no_value_of_any_option) {
+  const auto found_in = [](std::vector<std::string> words) {
+    std::string text, file;
+    std::vector<std::string> list;
+    bool flag = false;
+    CLI::App app;
+    CLI::App* command = app.add_subcommand("report", "");
+    command->add_option("LOGS", text, "folder with event logs");
+    command->add_option("--csv", file, "write tables into this folder");
+    command->add_option("--join", list, "HOST:PORT of any peer")->allow_extra_args(false);
+    command->add_flag("--json", flag, "print JSON");
+    std::ranges::reverse(words);
+    app.parse(words);
+    return empty_word_in(app);
+  };
+  EXPECT_EQ(found_in({"report", "logs", "--csv", ""}),
+            "--csv: found an empty text, expected a value (write tables into this folder)");
+  EXPECT_EQ(found_in({"report", ""}), "LOGS: found an empty text, expected a value (folder with event logs)");
+  EXPECT_TRUE(
+      says(found_in({"report", "logs", "--join", "a:1", "--join", ""}), "--join: found an empty text"));
+  EXPECT_EQ(found_in({"report", "logs", "--csv", "tables", "--join", "a:1", "--json"}), "");
+  EXPECT_EQ(found_in({"report"}), "");
 }
 
 TEST(Setting, is_a_key_and_whatever_follows_the_first_equals_sign) {

@@ -63,9 +63,7 @@ int PeerProcess::exit_code() const {
 
 void PeerProcess::emit(const world::Event& event) {
   const auto* notice = event.as<event::Notice>();
-  const bool goes =
-      notice && (notice->cause == event::Cause::preempt || notice->cause == event::Cause::maintenance);
-  if (goes && !told_at_) {
+  if (notice && notice->goes() && !told_at_) {
     told_at_ = event.at;
     told_by_ = "the notice";
   }

@@ -17,11 +17,14 @@
 #include "cli/arguments/arguments.h"
 #include "cli/arguments/link_arguments.h"
 #include "cli/plan/catalog_price.h"
+#include "host/address.h"
 #include "host/identity/authority.h"
 #include "host/system/free_port.h"
 #include "launch/local/child.h"
 #include "peer/spelling.h"
 #include "peer/token_file.h"
+#include "peer/values.h"
+#include "train/run/run_fields.h"
 
 namespace tw::cli {
 namespace {
@@ -69,6 +72,8 @@ Status count_peers(RunPlan& plan) {
 Result<std::vector<Round>> take_rounds(std::vector<std::string>& joins) {
   std::vector<Round> rounds;
   for (const std::string& text : joins) {
+    if (!host::parse_address(text) && text.find_first_not_of("0123456789") != std::string::npos)
+      return Error{fmt::format("--join {}: expected HOST:PORT, or ROUND from 1 on", text)};
     if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) continue;
     TW_TRY(const auto round, parse_count("--join", text, {.least = 1}));
     rounds.push_back(round);
@@ -126,11 +131,15 @@ Result<bool> names_others(const peer::LinkOptions& links) {
 
 /// KEY=VALUE;KEY=VALUE of TRADEWIND_SET.
 Result<std::string> settings_text(const std::vector<std::string>& settings) {
+  std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : settings) {
-    TW_TRY(parse_setting(text));
+    TW_TRY(auto setting, parse_setting(text));
+    pairs.push_back(std::move(setting));
     if (text.find(';') != std::string::npos)
       return Error{fmt::format("--set {}: a value of a program's run cannot hold a ;", text)};
   }
+  const std::string twice = train::given_twice(pairs);
+  if (!twice.empty()) return Error{"--set: " + twice};
   return fmt::format("{}", fmt::join(settings, ";"));
 }
 
@@ -211,6 +220,12 @@ Status make_token(peer::LinkOptions& links, const std::string& folder) {
 Result<RunPlan> plan_run(const RunArguments& arguments) {
   RunPlan plan{.arguments = arguments};
   TW_TRY(count_peers(plan));
+  if (!arguments.threads.empty()) TW_TRY(peer::parse_threads_option("--threads", arguments.threads));
+  TW_TRY(settings_text(arguments.set));
+  if (const std::string& text = arguments.links.wait_for; !text.empty()) {
+    TW_TRY(const auto waits_for, parse_count("--wait-for", text, {.least = 1}));
+    plan.waits_for = waits_for;
+  }
   TW_TRY(const auto restarts, parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000}));
   plan.restarts = restarts;
   TW_TRY(read_script(plan));
@@ -245,6 +260,7 @@ Result<launch::Crew::Options> crew_options(const RunPlan& planned, const std::st
                                 .folder = folder,
                                 .must_join = true,
                                 .begins = plan.begins,
+                                .waits_for = plan.waits_for,
                                 .script = plan.script};
   for (std::uint64_t number = 1; number <= plan.peers; ++number)
     options.environments.push_back(environment_of(number, plan, variables.value(), meeting.value()));

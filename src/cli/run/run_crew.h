@@ -19,8 +19,9 @@ struct RunPlan {
   launch::VisibleGpus gpus{};  ///< one for each process; none: processes see all
   std::uint64_t restarts = 0;
   launch::Script script;
-  std::uint64_t joins = 0;  ///< of the script
-  bool begins = false;      ///< the crew is all of its run, and its peers count from 1
+  std::uint64_t joins = 0;             ///< of the script
+  bool begins = false;                 ///< the crew is all of its run, and its peers count from 1
+  std::uint64_t waits_for = SIZE_MAX;  ///< so many peers, before the run begins; SIZE_MAX: all
 };
 
 /// Every error names the option.

@@ -2,12 +2,12 @@
 #include "cli/run/run_progress.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "base/result.h"
 #include "cli/plan/own_lives.h"
 #include "monitor/fold/journal.h"
+#include "monitor/logs/newest_run.h"
 
 namespace tw::cli {
 namespace {
@@ -99,12 +99,8 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
 }
 
 Result<plan::RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s) {
-  if (std::filesystem::is_regular_file(path)) {
-    TW_TRY(auto log, monitor::read_event_log(path));
-    return progress_of({std::move(log)}, now_unix_s);
-  }
-  TW_TRY(const auto logs, monitor::read_event_logs(path));
-  return progress_of(logs, now_unix_s);
+  TW_TRY(const auto newest, monitor::read_newest_run(path));
+  return progress_of(newest.logs, now_unix_s);
 }
 
 }  // namespace tw::cli

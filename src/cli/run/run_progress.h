@@ -15,7 +15,7 @@ namespace tw::cli {
 plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
                               std::int64_t now_unix_s);
 
-/// The same for a run's folder, or for one log.
+/// The same for the newest run in a folder, or for one log.
 Result<plan::RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s);
 
 }  // namespace tw::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal/terminal.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <system_error>
-#include <utility>
 
 #include "base/text/printable.h"
 #include "cli/commands.h"
@@ -38,9 +36,10 @@ bool is_ready(int file, int wait_ms) {
 bool write_some(int file, std::string_view text, int wait_ms) {
   while (!text.empty() && is_ready(file, wait_ms)) {
     const ssize_t written = ::write(file, text.data(), std::min(text.size(), kAtOnce));
-    if (written < 0 && errno != EINTR) return false;
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
     if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
   }
+  if (!text.empty()) errno = 0;  // nothing is wrong: its reader is slow
   return text.empty();
 }
 
@@ -54,7 +53,10 @@ void print_out_text(std::string_view text) {
 
 void show_news(std::string_view line) {
   std::fflush(stdout);  // results of before come before it
-  write_some(STDOUT_FILENO, printable(line) + '\n', 0);
+  errno = 0;
+  if (write_some(STDOUT_FILENO, printable(line) + '\n', 0)) return;
+  const bool is_read_no_more = errno == EPIPE || errno == EIO;
+  if (errno != 0 && !is_read_no_more) note_cause();
 }
 
 void show_aside(std::string_view line) { write_some(STDERR_FILENO, printable(line) + '\n', kPatience_ms); }
@@ -76,13 +78,6 @@ int finish_output(int code) {
   }
   if (code != kDone) return code;
   return complain("cannot write the output: " + std::generic_category().message(first_cause), kFailed);
-}
-
-void hold_standard_streams() {
-  // Opened for the wrong direction, so that using them fails as it does when they are closed.
-  for (const auto& [stream, flags] : {std::pair{STDIN_FILENO, O_WRONLY}, std::pair{STDOUT_FILENO, O_RDONLY},
-                                      std::pair{STDERR_FILENO, O_RDONLY}})
-    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", flags);  // takes the lowest free number
 }
 
 }  // namespace tw::cli

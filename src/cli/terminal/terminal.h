@@ -20,7 +20,8 @@ void print_out(fmt::format_string<Values...> format, Values&&... values) {
 }
 
 /// A progress line, on stdout; its line end is added. It is dropped instead of waiting for a stopped reader
-/// or a blocked terminal: peers must not wait for either.
+/// or a blocked terminal: peers must not wait for either. finish_output() reports a full disk, not a reader
+/// that went away.
 void show_news(std::string_view line);
 
 /// The same on stderr, for failures and for progress beside results; waits a moment for its reader.
@@ -37,9 +38,5 @@ bool show_frame(std::string_view text);
 /// command failed by itself. If the reader closed the pipe before the end (`| head`), the process ends by
 /// SIGPIPE, silently, as other programs do.
 int finish_output(int code);
-
-/// Keeps files that are opened later from becoming stdin, stdout or stderr if the program was started with
-/// these closed; writing to them stays an error. Call it first.
-void hold_standard_streams();
 
 }  // namespace tw::cli

@@ -24,6 +24,7 @@ namespace tw::cli {
 namespace {
 
 constexpr Duration kFeedPatience = std::chrono::seconds(5);
+constexpr std::string_view kBoardPath = "/board.json";
 constexpr std::size_t kMostWords = 200;  ///< of an answer that is no board
 constexpr std::size_t kMostFeedBytes = std::size_t{64} << 20;
 
@@ -46,6 +47,11 @@ class LogFeed final : public BoardFeed {
   void ask(Done done) override { done(read()); }
 
   std::string name() const override { return "logs in " + arguments_.where; }
+
+  std::string note() const override {
+    const std::string left_out = logs_->left_out();
+    return left_out.empty() ? "" : arguments_.where + ": " + left_out;
+  }
 
  private:
   LogFeed(FeedArguments arguments, host::Loop& loop) : arguments_(std::move(arguments)), loop_(loop) {}
@@ -89,9 +95,10 @@ class PeerFeed final : public BoardFeed {
   PeerFeed(Place place, host::Loop& loop) : place_(std::move(place)), http_(loop) {}
 
   void ask(Done done) override {
-    world::HttpRequest request{.url = place_.root + (place_.all_rounds ? "/board.json?all" : "/board.json"),
-                               .patience = kFeedPatience,
-                               .most_bytes = kMostFeedBytes};
+    world::HttpRequest request{
+        .url = fmt::format("{}{}{}", place_.root, kBoardPath, place_.all_rounds ? "?all" : ""),
+        .patience = kFeedPatience,
+        .most_bytes = kMostFeedBytes};
     request.pin = place_.pin;
     if (!place_.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + place_.token);
     http_.request(std::move(request), [this, done = std::move(done)](Result<world::HttpAnswer> answer) {
@@ -101,6 +108,8 @@ class PeerFeed final : public BoardFeed {
 
   std::string name() const override { return "peer at " + place_.root; }
 
+  std::string note() const override { return ""; }
+
  private:
   Result<monitor::Board> board_in(Result<world::HttpAnswer> answer) const {
     if (!answer) return Error{answer.error().message + hint_on(answer.error().message)};
@@ -109,10 +118,10 @@ class PeerFeed final : public BoardFeed {
                    ": shows the run to holders of its tokens; give --token @FILE, made by: tw "
                    "token FOLDER --role observer"};
     if (answer.value().status != 200)
-      return Error{fmt::format("{}/board.json: answers {}: {}", place_.root, answer.value().status,
+      return Error{fmt::format("{}{}: answers {}: {}", place_.root, kBoardPath, answer.value().status,
                                printable_line(trimmed(first_line(answer.value().body))))};
     auto board = monitor::board_from_json(answer.value().body);
-    if (!board) return Error{fmt::format("{}/board.json: {}", place_.root, board.error().message)};
+    if (!board) return Error{fmt::format("{}{}: {}", place_.root, kBoardPath, board.error().message)};
     return board;
   }
 
@@ -142,6 +151,9 @@ Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, hos
       return Error{
           fmt::format("--pin: is of the certificate at https://ADDRESS, and {} holds logs; leave it out",
                       arguments.where)};
+    if (!arguments.token.empty())
+      return Error{fmt::format("--token: is shown to https://ADDRESS alone, and {} holds logs; leave it out",
+                               arguments.where)};
     return LogFeed::open(arguments, loop);
   }
   PeerFeed::Place place{
@@ -154,6 +166,7 @@ Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, hos
           arguments.where)};
     place.root = "http://" + to_string(address.value());
   }
+  if (place.root.ends_with(kBoardPath)) place.root.resize(place.root.size() - kBoardPath.size());
   while (place.root.ends_with('/')) place.root.pop_back();
   if (!arguments.token.empty()) {
     if (!is_https(place.root))

@@ -24,6 +24,9 @@ class BoardFeed {
 
   /// "logs in tw-out", "peer at 10.0.0.5:8080"
   virtual std::string name() const = 0;
+
+  /// What a user has to know of the board, in a sentence: logs that it leaves out. Empty: nothing.
+  virtual std::string note() const = 0;
 };
 
 struct FeedArguments {

@@ -67,5 +67,50 @@ TEST_F(LogFeed, of_a_dead_run_stands_still) {
   EXPECT_NEAR(board.now_s, now_s() - 5000, 10);
 }
 
+TEST_F(LogFeed, of_a_folder_that_two_runs_used_names_the_logs_that_it_leaves_out) {
+  const auto write = [&](std::uint64_t peer, const std::string& run, std::int64_t at_s) {
+    std::ofstream log(folder_ + "/" + monitor::event_log_name(PeerId{peer}));
+    const auto line = [&](world::Fact fact) {
+      log << monitor::to_json_line(
+                 {PeerId{peer},
+                  monitor::kEpochNanos + at_s * 1'000'000'000,
+                  {.at = Instant(std::chrono::seconds(at_s)), .round = 1, .fact = std::move(fact)}})
+          << "\n";
+    };
+    line(event::Start{.digest = run});
+    line(event::Commit{});
+  };
+  write(1, "aa", 1);
+  auto feed = open_feed({.where = folder_}, loop_);
+  ASSERT_TRUE(feed) << feed.error().message;
+  monitor::Board shown;
+  const auto ask = [&] {
+    feed.value()->ask([&](Result<monitor::Board> board) { shown = std::move(board).value(); });
+    return feed.value()->note();
+  };
+  EXPECT_EQ(ask(), "");
+  write(2, "bb", 60);
+  EXPECT_EQ(ask(),
+            folder_ + ": the logs are of 2 runs; this is the newest, bb; left out: events-1.jsonl of run aa");
+  EXPECT_EQ(shown.run, "bb");
+  EXPECT_EQ(shown.peers.size(), 1U);
+}
+
+TEST_F(LogFeed, shows_no_token) {
+  const auto feed = open_feed({.where = folder_, .token = "@observer"}, loop_);
+  ASSERT_FALSE(feed);
+  EXPECT_EQ(feed.error().message,
+            "--token: is shown to https://ADDRESS alone, and " + folder_ + " holds logs; leave it out");
+}
+
+TEST(PeerFeed, takes_the_address_of_the_board_for_that_of_its_peer) {
+  host::Loop loop;
+  for (const char* where : {"127.0.0.1:8080", "http://127.0.0.1:8080/", "http://127.0.0.1:8080/board.json"}) {
+    const auto feed = open_feed({.where = where}, loop);
+    ASSERT_TRUE(feed) << feed.error().message;
+    EXPECT_EQ(feed.value()->name(), "peer at http://127.0.0.1:8080") << where;
+  }
+}
+
 }  // namespace
 }  // namespace tw::cli

@@ -10,6 +10,11 @@ namespace tw::cli {
 
 Status TensorBoardFile::take(const monitor::Board& board) {
   if (board.rounds.empty()) return Unit{};
+  if (board.run != run_) {
+    run_ = board.run;
+    file_.clear();
+    events_ = {};
+  }
   const bool begins = file_.empty();
   if (begins) {
     std::error_code error;

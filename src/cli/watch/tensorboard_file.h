@@ -10,7 +10,7 @@
 namespace tw::cli {
 
 /// The event file of a running run: a round is appended once its facts are settled. An existing file of the
-/// same run is replaced.
+/// same run is replaced; another run has another file.
 class TensorBoardFile {
  public:
   explicit TensorBoardFile(std::string folder) : folder_(std::move(folder)) {}
@@ -21,6 +21,7 @@ class TensorBoardFile {
  private:
   std::string folder_;
   std::string file_;  ///< empty: no round yet
+  std::string run_;
   monitor::TensorBoardEvents events_;
 };
 

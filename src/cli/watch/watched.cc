@@ -44,6 +44,10 @@ void Watched::take(Result<monitor::Board> board) {
   }
   failed_looks_ = 0;
   board_ = std::move(board).value();
+  if (const std::string note = feed_->note(); note != note_) {
+    if (!note.empty()) warn(note);
+    note_ = note;
+  }
   if (!tensorboard_) return told_.clear();
   const Status written = tensorboard_->take(board_);
   if (!written) return tell(written.error().message);

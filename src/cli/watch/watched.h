@@ -40,6 +40,7 @@ class Watched {
   monitor::Board board_;
   int failed_looks_ = 0;  ///< since the last board
   std::string told_;      ///< the last trouble, in words
+  std::string note_;      ///< that was shown last
   std::unique_ptr<peer::Viewer> viewer_;
   host::Lifeline life_;
 };

@@ -109,11 +109,7 @@ std::string S3Files::shown(const S3Name& name) const {
   return fmt::format("{}{}/{}", place_.root, name.bucket, name.key);
 }
 
-Result<S3Name> S3Files::name_in(const std::string& path) const {
-  if (!path.starts_with(place_.root))
-    return Error{fmt::format("{}: expected {}BUCKET/KEY", path, place_.root)};
-  return parse_s3("s3://" + path.substr(place_.root.size()));
-}
+Result<S3Name> S3Files::name_in(const std::string& path) const { return parse_s3(path, place_.root); }
 
 /// By the classes of the price lists: lists cost as much as writes, and deletions nothing.
 void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {

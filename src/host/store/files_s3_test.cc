@@ -46,6 +46,8 @@ TEST_F(FilesInABucket, are_those_of_google_under_another_name) {
   EXPECT_THAT(text_of(google.read("gs://data/run/a")),
               HasSubstr("gs://data/run/a: GET was answered with 404 NoSuchKey (as key GOOG1"));
   EXPECT_EQ(text_of(google.read("s3://data/run/a")), "s3://data/run/a: expected gs://BUCKET/KEY");
+  EXPECT_THAT(text_of(google.read("gs://a/b")),
+              HasSubstr("gs://a/b: expected gs://BUCKET/KEY with a bucket"));
   variables.erase("GS_SECRET_ACCESS_KEY");
   EXPECT_THAT(gs_place([&](const std::string& name) { return variables[name]; }).error().message,
               HasSubstr("expected both"));

@@ -37,7 +37,7 @@ void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name, const c
 }
 
 Result<ObjectPlace> place_in_gs(const std::string& object, const Environment& environment) {
-  auto name = parse_s3("s3://" + object.substr(kGs.size()));
+  auto name = parse_s3(object, kGs);
   if (!name || name.value().key.empty()) return Error{fmt::format("{}: expected gs://BUCKET/KEY", object)};
   const auto place = gs_place(environment);
   if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};

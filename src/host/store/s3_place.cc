@@ -112,16 +112,16 @@ Status put_at(S3Place& place, std::string endpoint) {
 
 bool is_s3(const std::string& url) { return url.starts_with(kScheme); }
 
-Result<S3Name> parse_s3(const std::string& url) {
-  if (!is_s3(url)) return Error{fmt::format("{}: expected s3://BUCKET/KEY", url)};
-  const std::string rest = url.substr(kScheme.size());
+Result<S3Name> parse_s3(const std::string& url, std::string_view scheme) {
+  if (!url.starts_with(scheme)) return Error{fmt::format("{}: expected {}BUCKET/KEY", url, scheme)};
+  const std::string rest = url.substr(scheme.size());
   const std::size_t slash = rest.find('/');
   S3Name name{rest.substr(0, slash), slash == std::string::npos ? "" : rest.substr(slash + 1)};
   const bool plain = std::ranges::all_of(
       name.bucket, [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; });
   if (name.bucket.size() < 3 || name.bucket.size() > 63 || !plain)
     return Error{fmt::format(
-        "{}: expected s3://BUCKET/KEY with a bucket of 3 to 63 letters, digits, dots and dashes", url)};
+        "{}: expected {}BUCKET/KEY with a bucket of 3 to 63 letters, digits, dots and dashes", url, scheme)};
   while (name.key.starts_with('/')) name.key.erase(0, 1);
   while (name.key.ends_with('/')) name.key.pop_back();
   return name;

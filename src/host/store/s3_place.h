@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "host/store/sigv4.h"
@@ -40,8 +41,8 @@ struct S3Name {
 /// It begins with s3://.
 bool is_s3(const std::string& url);
 
-/// The error names the URL and what was expected.
-Result<S3Name> parse_s3(const std::string& url);
+/// scheme: of the store, which speaks S3. The error names the URL and what was expected.
+Result<S3Name> parse_s3(const std::string& url, std::string_view scheme = "s3://");
 
 struct S3Place {
   std::string root = "s3://";  ///< paths of its objects begin with it

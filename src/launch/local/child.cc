@@ -122,6 +122,18 @@ Result<pid_t> start_process(ChildStart start) {
 
 }  // namespace
 
+ChildSubreaper::ChildSubreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+void ChildSubreaper::reap(const std::function<bool(pid_t)>& own) const {
+  siginfo_t end{};
+  while (waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0 && !own(end.si_pid)) {
+    waitpid(end.si_pid, nullptr, WNOHANG);
+    end = {};
+  }
+}
+
+ChildSubreaper::~ChildSubreaper() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
+
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
 std::string last_words(const std::string& output_path) {
@@ -185,6 +197,14 @@ void Child::send_signal(int signal) const {
 /// Its own group is the child's (become); it may not have got there yet.
 void Child::send_signal_to_all(int signal) const {
   if (!ending_ && kill(-pid_, signal) != 0) kill(pid_, signal);
+}
+
+// While one of them is there, no other group gets the number.
+bool Child::send_signal_to_rest(int signal) {
+  if (!ending_ || pid_ <= 0 || !has_rest_) return false;
+  while (waitpid(-pid_, nullptr, WNOHANG) > 0) continue;
+  has_rest_ = kill(-pid_, signal) == 0;
+  return has_rest_;
 }
 
 std::string Child::take_output() {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +30,20 @@ using Variable = std::pair<std::string, std::string>;
 /// The end of a process's output in this file, for messages.
 std::string last_words(const std::string& output_path);
 
+/// While it lives, a process whose parent has ended becomes a child of this one. So Child can tell what is
+/// left of its group from what has ended there, whatever process 1 of this machine does about it.
+class ChildSubreaper {
+ public:
+  ChildSubreaper();
+
+  /// What came here so and has ended is a zombie no more. own: children that others wait for.
+  void reap(const std::function<bool(pid_t)>& own) const;
+
+  ChildSubreaper(const ChildSubreaper&) = delete;
+  ChildSubreaper& operator=(const ChildSubreaper&) = delete;
+  ~ChildSubreaper();
+};
+
 /// A child process; it ends at the latest with this object, and with this process, even if that is killed.
 /// It has its own process group: signals of the terminal do not reach it.
 class Child {
@@ -49,7 +64,8 @@ class Child {
       : pid_(std::exchange(other.pid_, -1)),
         output_(std::exchange(other.output_, -1)),
         ending_(other.ending_),
-        ended_by_(other.ended_by_) {}
+        ended_by_(other.ended_by_),
+        has_rest_(other.has_rest_) {}
 
   Child(const Child&) = delete;
   Child& operator=(Child&&) = delete;
@@ -59,6 +75,12 @@ class Child {
 
   /// To it and to the processes that it has started, such as the workers of torchrun.
   void send_signal_to_all(int signal) const;
+
+  /// After its end, to those of its processes that are still there; 0: to see whether there are any. False:
+  /// there are none. A process that has made itself another session is none of them.
+  bool send_signal_to_rest(int signal);
+
+  bool is(pid_t process) const { return process == pid_; }
 
   /// What it has written to the pipe since the last call. Does not wait.
   std::string take_output();
@@ -82,6 +104,7 @@ class Child {
   int output_;
   std::optional<int> ending_;
   int ended_by_ = 0;
+  bool has_rest_ = true;  ///< after its end: its group was never found empty, so its number is still its own
 };
 
 }  // namespace tw::launch

@@ -15,19 +15,17 @@ namespace {
 constexpr int kLookEvery_ms = 50;
 /// Well below the time of a round of the smallest models, so that the script is on time.
 constexpr int kFollowScriptEvery_ms = 4;
+/// How long the processes that another one has left behind may take to end.
+constexpr Duration kRestHas = std::chrono::seconds(3);
 
 }  // namespace
 
 Crew::Crew(world::Clock& clock, Options options) : options_(std::move(options)), clock_(clock) {}
 
-int Crew::run() {
+Result<int> Crew::run() {
   if (!options_.out_folder.empty()) {
-    auto logs = CrewLogs::open(options_.out_folder, clock_, std::move(options_.script));
-    if (!logs) {
-      options_.say(logs.error().message);
-      return 1;
-    }
-    logs_.emplace(std::move(logs).value());
+    TW_TRY(auto logs, CrewLogs::open(options_.out_folder, clock_, std::move(options_.script)));
+    logs_.emplace(std::move(logs));
   }
   for (std::vector<Variable>& environment : options_.environments) add(std::move(environment), false);
   while (!std::ranges::all_of(processes_, &Process::ended)) {
@@ -36,8 +34,11 @@ int Crew::run() {
     follow_logs();
     wake_stopped();
     for (Process& process : processes_) reap(process);
+    watch_the_rest();
+    end_those_that_wait();
     end_late_comers();
   }
+  end_the_rest();
   return outcome();
 }
 
@@ -73,9 +74,14 @@ void Crew::wait_for_news() {
   poll(polled.data(), polled.size(), acts ? kFollowScriptEvery_ms : kLookEvery_ms);  // a signal ends it
 }
 
+void Crew::read_logs() {
+  if (const Status read = logs_->follow(); !read) options_.say(read.error().message);
+  if (const std::string news = logs_->take_news(); !news.empty()) options_.say(news);
+}
+
 void Crew::follow_logs() {
   if (!logs_) return;
-  if (const Status read = logs_->follow(); !read) options_.say(read.error().message);
+  read_logs();
   if (!signals_.any()) act(logs_->due());
 }
 
@@ -140,7 +146,11 @@ void Crew::reap(Process& process) {
   const std::optional<int> ending = process.program.ending();
   print_lines(process);
   if (!ending) return;
-  if (logs_) logs_->note_end(process.program.number());
+  if (logs_) {
+    read_logs();  // its last lines
+    logs_->note_end(process.program.number());
+  }
+  process.program.send_signal_to_rest(SIGTERM);
   if (process.program.ended_by() > 0 && starts_again(process, process.program.ended_by())) return;
   process.ended = true;
   judge(process, *ending);
@@ -182,10 +192,11 @@ void Crew::judge(Process& process, int ending) {
         "step()?",
         process.program.number()));
   else if (!told)
-    options_.say(fmt::format("process {} ended with {} {}", process.program.number(),
-                             signal > 0 ? "signal" : "exit code", signal > 0 ? signal : code));
+    options_.say(fmt::format("process {} ended with {} {}{}", process.program.number(),
+                             signal > 0 ? "signal" : "exit code", signal > 0 ? signal : code,
+                             reason_of(code, verdict)));
   count(code, signal > 0);
-  end_those_that_wait(process);
+  if (!has_begun()) missing_ = process.program.number();
 }
 
 /// A failure; one of the program says more than one by a signal.
@@ -200,17 +211,38 @@ bool Crew::has_begun() {
   return begun_;
 }
 
-/// Nobody else can take the place of one that never joined.
-void Crew::end_those_that_wait(const Process& failed) {
+/// Nobody else can take the place of one that never joined. The others may come to wait for it later.
+void Crew::end_those_that_wait() {
   const auto is_waiting = [](const Process& process) {
     return !process.ended && waits(process.program.verdict());
   };
-  if (!options_.begins || signals_.any() || signals_.at_once() || has_begun()) return;
-  if (!std::ranges::any_of(processes_, is_waiting)) return;
-  options_.say(fmt::format("the run has not begun, and waited for process {}: the others are ended, too",
-                           failed.program.number()));
+  if (missing_ == 0 || !options_.begins || signals_.any() || signals_.at_once() || has_begun()) return;
+  const auto left = static_cast<std::size_t>(std::ranges::count(processes_, false, &Process::ended));
+  if (left >= options_.waits_for || !std::ranges::any_of(processes_, is_waiting)) return;
+  options_.say(
+      fmt::format("the run has not begun, and waited for process {}: the others are ended, too", missing_));
   signals_.end_all(clock_.now());
   for (Process& process : processes_) send(process, SIGTERM);
+}
+
+/// A group that is empty is forgotten at once: its number may become another's.
+void Crew::watch_the_rest() {
+  subreaper_.reap([this](pid_t pid) {
+    return std::ranges::any_of(processes_, [pid](const Process& one) { return one.program.is(pid); });
+  });
+  for (Process& process : processes_)
+    if (process.ended) process.program.send_signal_to_rest(0);
+}
+
+/// What a process started is part of its peer: it had SIGTERM when that one ended.
+void Crew::end_the_rest() {
+  const auto stays = [](Process& process) { return process.program.send_signal_to_rest(0); };
+  const Instant until = clock_.now() + kRestHas;
+  while (std::ranges::any_of(processes_, stays) && clock_.now() < until) poll(nullptr, 0, kLookEvery_ms);
+  for (Process& process : processes_)
+    if (process.program.send_signal_to_rest(SIGKILL))
+      options_.say(fmt::format("process {}: what it had started ran on after its end, and is killed",
+                               process.program.number()));
 }
 
 /// Processes that were still on their way into the run when its last peer completed it: nobody is left to let

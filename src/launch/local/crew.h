@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "launch/local/child.h"
 #include "launch/local/crew_logs.h"
 #include "launch/local/crew_process.h"
@@ -29,8 +30,9 @@ class Crew {
     std::function<void(const std::string& line)> say;  ///< called with their events
     std::string folder{};                              ///< for their verdicts; empty: none
     bool must_join = false;  ///< one that ends with 0 and never took part has failed; needs a folder
-    bool begins = false;     ///< it is all of the run: each start gets an id, and it waits for all of them
-    Script script{};         ///< needs `out_folder` unless it is empty
+    bool begins = false;     ///< it is all of the run: each start gets an id, and the run waits for them
+    std::size_t waits_for = SIZE_MAX;  ///< so many of them; SIZE_MAX: all
+    Script script{};                   ///< needs `out_folder` unless it is empty
     /// The environment of one that the script adds, by its number.
     std::function<std::vector<Variable>(std::uint64_t number)> newcomer{};
     std::string out_folder{};  ///< of the event logs of a crew that begins; empty: none are followed
@@ -43,8 +45,11 @@ class Crew {
   /// to its end; one that is started again, or added, and then does not get into the run any more is no
   /// failure. Signals go to all of them (CrewSignals). Returns the exit code: that of the first that failed;
   /// kGoesOn if peers left on a notice and none completed the run; 128 + signal if a signal ended all; 1 if
-  /// the script killed all.
-  int run();
+  /// the script killed all. Error: why its folder cannot take event logs; nothing was started.
+  Result<int> run();
+
+  /// The digest of the run that its processes began, as their event logs say; empty: none does.
+  std::string run_digest() const { return logs_ ? logs_->run() : ""; }
 
  private:
   struct Process {
@@ -60,6 +65,7 @@ class Crew {
   void add(std::vector<Variable> environment, bool later);
   void start(Process& process, std::vector<Variable> more);
   void wait_for_news();
+  void read_logs();
   void follow_logs();
   void act(const Script::Due& due);
   void kill_by_script(Process& process, Round round);
@@ -70,7 +76,9 @@ class Crew {
   bool starts_again(Process& process, int signal);
   void judge(Process& process, int ending);
   void count(int code, bool lost);
-  void end_those_that_wait(const Process& failed);
+  void end_those_that_wait();
+  void watch_the_rest();
+  void end_the_rest();
   void end_late_comers();
   void pass_on_signals();
   void send(Process& process, int signal);
@@ -85,11 +93,13 @@ class Crew {
   std::optional<CrewLogs> logs_;
   std::list<Process> processes_;  ///< in the order of their numbers
   CrewSignals signals_;
+  ChildSubreaper subreaper_;
   std::optional<int> first_failure_;
-  bool begun_ = false;     ///< a peer has taken part in the run
-  int well_ = 0;           ///< ended with 0
-  int left_ = 0;           ///< on a notice
-  std::uint64_t ids_ = 0;  ///< given without logs
+  std::size_t missing_ = 0;  ///< number of a process that failed before the run had begun; 0: none did
+  bool begun_ = false;       ///< a peer has taken part in the run
+  int well_ = 0;             ///< ended with 0
+  int left_ = 0;             ///< on a notice
+  std::uint64_t ids_ = 0;    ///< given without logs
 };
 
 }  // namespace tw::launch

@@ -48,12 +48,26 @@ Status CrewLogs::follow() {
       return error;
     }
     for (monitor::LogEntry& entry : entries.value()) {
-      if (const auto* start = entry.event.as<event::Start>()) followed.address = start->address;
+      if (const auto* start = entry.event.as<event::Start>()) {
+        followed.address = start->address;
+        note_run(start->digest);
+      }
       entry.writer = PeerId{number};
       script_.note(entry);
     }
   }
   return Unit{};
+}
+
+/// Another setting of the program makes another run, which only its peers know.
+void CrewLogs::note_run(const std::string& run) {
+  if (!run_.empty() || run.empty()) return;
+  run_ = run;
+  if (before_.run().empty() || before_.run() == run) return;
+  news_ = fmt::format(
+      "--out {}: this run, {}, is another one than before (another setting or model): {}. tw report, top and "
+      "watch show the newest run alone; another --out keeps them apart",
+      folder_, monitor::short_run(run), before_.others_than(run));
 }
 
 std::vector<std::string> CrewLogs::addresses() const {

@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "launch/local/script.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/newest_run.h"
 #include "world/clock.h"
 
 namespace tw::launch {
@@ -37,6 +39,12 @@ class CrewLogs {
 
   const Script& script() const { return script_; }
 
+  /// The digest of the run that the processes began; empty: none has said it.
+  const std::string& run() const { return run_; }
+
+  /// Once: that the folder has logs of another run than this one. Empty: nothing to say.
+  std::string take_news() { return std::exchange(news_, {}); }
+
   /// Where processes listen that have not ended, of three at most.
   std::vector<std::string> addresses() const;
 
@@ -48,16 +56,23 @@ class CrewLogs {
   };
 
   CrewLogs(std::string folder, world::Clock& clock, Script script, monitor::JsonEventLog log)
-      : folder_(std::move(folder)), clock_(&clock), script_(std::move(script)), log_(std::move(log)) {}
+      : folder_(std::move(folder)),
+        clock_(&clock),
+        script_(std::move(script)),
+        log_(std::move(log)),
+        before_(monitor::runs_in(folder_)) {}
 
   std::string path_of(PeerId id) const { return folder_ + "/" + monitor::event_log_name(id); }
 
   void log(world::Fact fact, PeerId about, Round round);
+  void note_run(const std::string& run);
 
   std::string folder_;
   world::Clock* clock_;
   Script script_;
   monitor::JsonEventLog log_;
+  monitor::NewestRun before_;  ///< of which the folder had logs
+  std::string run_, news_;
   std::map<std::size_t, Followed> followed_;
   std::uint64_t last_id_ = 0;
 };

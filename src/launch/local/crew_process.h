@@ -42,6 +42,11 @@ class CrewProcess {
   /// SIGKILL, SIGSTOP and SIGCONT reach its own processes, too, which are part of the peer.
   void send_signal(int signal) const;
 
+  bool is(pid_t process) const { return child_ && child_->is(process); }
+
+  /// Child::send_signal_to_rest
+  bool send_signal_to_rest(int signal) { return child_ && child_->send_signal_to_rest(signal); }
+
  private:
   std::size_t number_;
   std::vector<Variable> environment_;

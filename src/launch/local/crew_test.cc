@@ -2,11 +2,13 @@
 #include "launch/local/crew.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/text/text_file.h"
 #include "host/loop.h"
@@ -26,11 +28,17 @@ struct Shown {
   host::TemporaryFolder folder;
   host::Loop clock;
   bool begins = false, must_join = false;
+  std::size_t waits_for = SIZE_MAX;
   Script script{};
   std::string out{};  ///< of event logs
 
   int run(const std::string& program, std::vector<std::vector<Variable>> environments,
           std::uint64_t restarts = 0) {
+    return try_run(program, std::move(environments), restarts).value();
+  }
+
+  Result<int> try_run(const std::string& program, std::vector<std::vector<Variable>> environments,
+                      std::uint64_t restarts = 0) {
     Crew crew(clock, {.words = {"sh", "-c", program},
                       .environments = std::move(environments),
                       .restarts = restarts,
@@ -39,6 +47,7 @@ struct Shown {
                       .folder = folder.path(),
                       .must_join = must_join,
                       .begins = begins,
+                      .waits_for = waits_for,
                       .script = script,
                       .newcomer =
                           [](std::uint64_t) {
@@ -99,6 +108,37 @@ TEST(Crew, ends_those_that_wait_for_one_that_failed_before_the_run_began) {
                           "the run has not begun, and waited for process 2: the others are ended, too"));
 }
 
+TEST(Crew, ends_those_that_come_to_wait_for_one_that_had_failed_before) {
+  Shown shown;
+  shown.begins = true;
+  EXPECT_EQ(137, shown.run("test $TRADEWIND_ID = 1 && kill -9 $$; sleep 0.3; echo joining > "
+                           "$TRADEWIND_VERDICT; sleep 60 & wait",
+                           two()));
+  EXPECT_THAT(shown.said,
+              ElementsAre("process 1 ended with signal 9",
+                          "the run has not begun, and waited for process 1: the others are ended, too"));
+}
+
+TEST(Crew, lets_those_wait_that_are_enough_to_begin) {
+  Shown shown;
+  shown.begins = true;
+  shown.waits_for = 1;
+  EXPECT_EQ(0,
+            shown.run("test $TRADEWIND_ID = 1 && kill -9 $$; echo joining > $TRADEWIND_VERDICT; sleep 0.3; "
+                      "echo complete > $TRADEWIND_VERDICT",
+                      two()));
+  EXPECT_THAT(shown.said, ElementsAre("process 1 ended with signal 9"));
+}
+
+TEST(Crew, ends_what_a_process_leaves_behind) {
+  Shown shown;
+  const std::string file = shown.folder.path() + "/pid";
+  EXPECT_EQ(0, shown.run("sleep 60 & echo $! > " + file, {{}}));
+  const std::string pid = read_text_file(file).value();
+  EXPECT_FALSE(read_text_file("/proc/" + pid.substr(0, pid.find('\n')) + "/stat"));
+  EXPECT_TRUE(shown.said.empty());
+}
+
 TEST(Crew, lets_those_go_on_that_began_or_that_never_said_where_they_stand) {
   for (const char* word : {"echo begun > $TRADEWIND_VERDICT;", ""}) {
     Shown shown;
@@ -155,7 +195,7 @@ TEST(Crew, believes_what_a_program_says_of_its_peer) {
                       .out = [](const std::string&) {},
                       .say = [](const std::string&) {},
                       .folder = folder.path()});
-    return crew.run();
+    return crew.run().value();
   };
   EXPECT_EQ(0, code("true"));
   EXPECT_EQ(kGoesOn, code("echo notice > $TRADEWIND_VERDICT"));
@@ -166,6 +206,31 @@ TEST(Crew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
   EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
+}
+
+TEST(Crew, gives_the_reason_of_an_exit_code_where_its_peer_said_it) {
+  const auto said = [](const std::string& script) {
+    Shown shown;
+    shown.run(script, {{}});
+    return fmt::format("{}", fmt::join(shown.said, "; "));
+  };
+  for (const char* end : {"", "; exit 1"})
+    EXPECT_EQ(said(std::string("echo unsaved > $TRADEWIND_VERDICT") + end),
+              "process 1 ended with exit code 1: its last checkpoint is missing");
+  EXPECT_EQ(said("echo lost > $TRADEWIND_VERDICT; exit 1"),
+            "process 1 ended with exit code 2: nothing is left of the run");
+  EXPECT_EQ(said("echo unsaved > $TRADEWIND_VERDICT; exit 4"), "process 1 ended with exit code 4");
+}
+
+TEST(Crew, starts_nothing_where_its_folder_cannot_be_made) {
+  Shown shown;
+  shown.begins = true;
+  shown.out = shown.folder.path() + "/file";
+  std::ofstream(shown.out) << "here";
+  const auto code = shown.try_run("echo here", {{}, {}});
+  ASSERT_FALSE(code);
+  EXPECT_THAT(code.error().message, HasSubstr("--out " + shown.out + ": cannot make this folder"));
+  EXPECT_TRUE(shown.printed.empty() && shown.said.empty());
 }
 
 TEST(Crew, a_program_that_never_took_part_has_failed_where_it_had_to) {
@@ -201,11 +266,16 @@ struct Begun : Shown {
     out = folder.path() + "/out";
   }
 
-  /// A function `round N` of sh, which says that the peer begins a round.
+  /// Functions of sh: `round N` says that the peer begins a round, `run DIGEST` that it starts in this run
+  /// and commits round 1 of it.
   std::string program(const std::string& text) const {
-    return "round() { echo '{\"t\":'$(cut -d' ' -f1 /proc/uptime)',\"time\":\"2026-01-31T12:00:00.000Z\","
-           "\"peer\":'$TRADEWIND_ID',\"round\":'$1',\"phase\":\"accumulate\"}' >> " +
-           out + "/events-$TRADEWIND_ID.jsonl; echo begun > $TRADEWIND_VERDICT; }; " + text;
+    return R"(line() { echo '{"t":'$(cut -d' ' -f1 /proc/uptime)',"time":"2026-01-31T12:00:00.000Z",)"
+           R"("peer":'$TRADEWIND_ID',"round":'$1',"phase":"'$2'"'$3'}' >> )" +
+           out +
+           R"(/events-$TRADEWIND_ID.jsonl; }
+              round() { line $1 accumulate; echo begun > $TRADEWIND_VERDICT; }
+              run() { line 0 start ',"digest":"'$1'"'; line 1 commit; }
+)" + text;
   }
 
   /// Phases of the launcher's log, and whom they are about.
@@ -280,6 +350,21 @@ TEST(Crew, gives_no_id_twice) {
   EXPECT_THAT(second.printed, ElementsAre("[1] 3", "[1] 4"));
 }
 
+TEST(Crew, says_when_its_folder_has_logs_of_another_run) {
+  Begun first{Script()}, again{Script()}, other{Script()};
+  again.out = other.out = first.out;
+  EXPECT_EQ(0, first.run(first.program("run 00aabbccddee"), {{}, {}}));
+  EXPECT_EQ(0, again.run(again.program("run 00aabbccddee"), {{}}));
+  EXPECT_TRUE(first.said.empty() && again.said.empty()) << "it goes on, as from a checkpoint";
+  EXPECT_EQ(0, other.run(other.program("run 1122334455"), {{}, {}}));
+  EXPECT_THAT(
+      other.said,
+      ElementsAre("--out " + first.out +
+                  ": this run, 11223344, is another one than before (another "
+                  "setting or model): events-1.jsonl, events-2.jsonl, events-3.jsonl of run 00aabbcc. "
+                  "tw report, top and watch show the newest run alone; another --out keeps them apart"));
+}
+
 TEST(Crew, says_when_there_is_no_such_program) {
   std::vector<std::string> out;
   host::Loop clock;
@@ -287,7 +372,7 @@ TEST(Crew, says_when_there_is_no_such_program) {
                     .environments = {{}},
                     .out = [&](const std::string& line) { out.push_back(line); },
                     .say = [](const std::string&) {}});
-  EXPECT_EQ(127, crew.run());
+  EXPECT_EQ(127, crew.run().value());
   EXPECT_THAT(out, ElementsAre(HasSubstr("no-such-program-here: cannot be started: No such file")));
 }
 

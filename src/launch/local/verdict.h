@@ -35,4 +35,11 @@ inline int exit_code(int code, std::string_view verdict) {
   return code;
 }
 
+/// Why a peer failed with this exit code, for the end of a message; empty: its program knows.
+inline std::string_view reason_of(int code, std::string_view verdict) {
+  if (verdict == "unsaved" && code == 1) return ": its last checkpoint is missing";
+  if (verdict == "lost" && code == kUsageExit) return ": nothing is left of the run";
+  return "";
+}
+
 }  // namespace tw::launch

@@ -6,11 +6,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/text/columns.h"
 #include "base/text/duration.h"
+#include "base/text/number.h"
 #include "base/text/printable.h"
+#include "base/text/split.h"
 
 namespace tw::measure {
 namespace {
@@ -30,8 +36,8 @@ constexpr std::uint64_t kOtherFiles = 256;
 /// 64 data streams and the control connection of a link.
 constexpr std::uint64_t kFilesOfLink = 65;
 
-/// Vectors of the model's size in a peer besides the parameters and the optimizer's: two gradient slots, the
-/// mean, a frozen copy for a checkpoint or a joiner, segments that others have not taken yet.
+/// Share of a GPU's time or memory that an idle one may show: the desktop, the driver's own.
+constexpr double kIdleGpu = 0.05;
 
 std::string size_of(double bytes) {
   if (bytes >= kGiB) return fmt::format("{:.1f} GiB", bytes / kGiB);
@@ -51,6 +57,54 @@ std::string cpu_remedy(const CpuFacts& cpu) {
   if (cpu.steal > kMostLost)
     return "take a machine type whose cores are not shared (no t3, e2-micro, B series)";
   return "end what else runs here, or take a machine of its own";
+}
+
+std::string words_of(const host::Gpu& gpu) {
+  const auto total = static_cast<double>(gpu.use.memory_total), used = static_cast<double>(gpu.use.memory);
+  std::string text = gpu.name;
+  if (total > 0) text += fmt::format(", {} of {} free", size_of(total - used), size_of(total));
+  if (gpu.use.busy) text += fmt::format(", {} busy", percent(*gpu.use.busy));
+  return text;
+}
+
+/// Those that are alike, together.
+std::string words_of(const std::vector<host::Gpu>& gpus) {
+  std::vector<std::pair<std::string, int>> kinds;
+  for (const host::Gpu& gpu : gpus) {
+    const auto alike = std::ranges::find(kinds, words_of(gpu), &std::pair<std::string, int>::first);
+    if (alike != kinds.end())
+      ++alike->second;
+    else
+      kinds.emplace_back(words_of(gpu), 1);
+  }
+  std::string text;
+  for (const auto& [words, count] : kinds) {
+    if (!text.empty()) text += "; ";
+    text += count == 1 ? words : fmt::format("{} x {}", count, words);
+  }
+  return text;
+}
+
+/// Those of CUDA_VISIBLE_DEVICES, where it is a list of numbers; all, where it names them otherwise.
+std::vector<host::Gpu> visible_ones(const GpuFacts& facts) {
+  if (!facts.visible || facts.visible->starts_with("GPU-") || facts.visible->starts_with("MIG-"))
+    return facts.gpus;
+  std::vector<host::Gpu> gpus;
+  for (const std::string& word : split(*facts.visible, ',')) {
+    const auto number = parse_number<std::size_t>(word);
+    if (!number || *number >= facts.gpus.size()) break;  // CUDA hides those behind it, too
+    gpus.push_back(facts.gpus[*number]);
+  }
+  return gpus;
+}
+
+bool is_used(const host::Gpu& gpu) {
+  return gpu.use.busy.value_or(0) > kIdleGpu ||
+         static_cast<double>(gpu.use.memory) > kIdleGpu * static_cast<double>(gpu.use.memory_total);
+}
+
+double free_gib(const host::Gpu& gpu) {
+  return (static_cast<double>(gpu.use.memory_total) - static_cast<double>(gpu.use.memory)) / kGiB;
 }
 
 }  // namespace
@@ -86,18 +140,58 @@ CpuFacts quieter(const CpuFacts& first, const CpuFacts& second) {
 Finding judge_memory(const MemoryFacts& memory, const Needs& needs) {
   const double of_limit = memory.limit ? static_cast<double>(*memory.limit) - static_cast<double>(memory.used)
                                        : static_cast<double>(memory.total);
-  const double free = std::min(of_limit, static_cast<double>(memory.available));
+  const double of_machine = std::min(of_limit, static_cast<double>(memory.available));
+  const auto mapped = static_cast<double>(memory.mapped_limit.value_or(UINT64_MAX));
+  const double free = std::min(of_machine, mapped);
   Finding finding{.check = "memory"};
   finding.text =
       fmt::format("{} free{}", size_of(free),
                   memory.limit ? ", limit of the cgroup " + size_of(static_cast<double>(*memory.limit)) : "");
+  if (mapped < of_machine) {
+    finding.text += ", limit of a process (ulimit -v) " + size_of(mapped);
+    finding.verdict = Verdict::note;
+    finding.remedy = "ulimit -v unlimited: libraries such as PyTorch map more than they use";
+  }
   if (!needs.memory_bytes) return finding;
   const auto need = static_cast<double>(*needs.memory_bytes);
   finding.text += fmt::format("; a peer takes {}", size_of(need));
-  finding.verdict = by_limits(need / std::max(free, 1.0), 0.7, 1);
-  if (finding.verdict != Verdict::ok)
+  finding.verdict = std::max(finding.verdict, by_limits(need / std::max(free, 1.0), 0.7, 1));
+  if (finding.verdict != Verdict::ok && finding.remedy.empty())
     finding.remedy =
         memory.limit ? "raise the memory limit of the container" : "take a machine with more memory";
+  return finding;
+}
+
+Finding judge_gpu(const GpuFacts& facts, const Needs& needs) {
+  if (facts.gpus.empty() && facts.built_in)
+    return {"gpu", needs.gpu_gib ? Verdict::hurts : Verdict::note,
+            "a card of NVIDIA is built in, and its driver names none: " + facts.failure,
+            "to train on it install NVIDIA's driver; start a container with --gpus all"};
+  if (facts.gpus.empty())
+    return {"gpu", Verdict::ok, "no card of NVIDIA; those of others are not looked at", ""};
+  const std::vector<host::Gpu> gpus = visible_ones(facts);
+  Finding finding{.check = "gpu", .text = words_of(gpus.empty() ? facts.gpus : gpus)};
+  if (gpus.empty()) {
+    finding.verdict = Verdict::note;
+    finding.text += fmt::format("; CUDA_VISIBLE_DEVICES={} hides all", *facts.visible);
+    finding.remedy = "unset CUDA_VISIBLE_DEVICES, to train on them";
+    return finding;
+  }
+  const auto freest = std::ranges::max_element(gpus, {}, free_gib);
+  if (needs.gpu_gib) {
+    finding.text += fmt::format("; the model takes {}", size_of(*needs.gpu_gib * kGiB));
+    if (free_gib(*freest) < *needs.gpu_gib) {
+      finding.verdict = Verdict::hurts;
+      finding.remedy = is_used(*freest)
+                           ? "nvidia-smi shows who uses it: end that, or take a machine of its own"
+                           : "take a GPU with more memory, or a smaller microbatch";
+      return finding;
+    }
+  }
+  if (std::ranges::any_of(gpus, is_used)) {
+    finding.verdict = Verdict::note;
+    finding.remedy = "nvidia-smi shows who uses it; choose a free one with CUDA_VISIBLE_DEVICES";
+  }
   return finding;
 }
 
@@ -153,6 +247,19 @@ Finding judge_disk(const std::string& folder, const DiskFacts& disk, const Needs
                                  size_of(2 * bytes - static_cast<double>(disk.free)));
   }
   return finding;
+}
+
+Finding judge_no_disk(const std::string& failure) {
+  const auto says = [&](std::errc cause) {
+    return failure.find(std::make_error_code(cause).message()) != std::string::npos;
+  };
+  const bool full =
+      says(std::errc::no_space_on_device) || failure.find(std::strerror(EDQUOT)) != std::string::npos;
+  const std::string first = full                              ? "make room there"
+                            : says(std::errc::file_too_large) ? "raise the limit of a file's size (ulimit -f)"
+                                                              : "make the folder writable";
+  return {"disk", Verdict::hurts, "no checkpoint can be written: " + failure,
+          first + ", or give --folder and checkpoint.folder another one"};
 }
 
 Finding judge_token(const std::optional<TokenFacts>& token) {

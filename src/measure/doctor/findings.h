@@ -34,6 +34,7 @@ struct Finding {
 struct Needs {
   std::optional<std::uint64_t> state_bytes;   ///< of one checkpoint
   std::optional<std::uint64_t> memory_bytes;  ///< of a peer
+  std::optional<double> gpu_gib;              ///< of one GPU
   std::optional<std::uint64_t> peers;         ///< of the plan, this one included
 };
 
@@ -42,9 +43,13 @@ Finding judge_cpu(const CpuFacts& cpu);
 /// A second look, where the first one was not ok: other jobs may have been busy for its half second.
 CpuFacts quieter(const CpuFacts& first, const CpuFacts& second);
 Finding judge_memory(const MemoryFacts& memory, const Needs& needs);
+Finding judge_gpu(const GpuFacts& facts, const Needs& needs);
 Finding judge_files(const FileLimit& limit, const Needs& needs);
 Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s);
 Finding judge_disk(const std::string& folder, const DiskFacts& disk, const Needs& needs);
+
+/// Where measure_disk() could write nothing.
+Finding judge_no_disk(const std::string& failure);
 
 struct TokenFacts {
   std::string run, role;

@@ -40,6 +40,64 @@ TEST(Findings, of_memory_compare_with_what_the_model_takes) {
   EXPECT_EQ(judge_memory({.total = 4 * kGB, .available = 4 * kGB}, kLarge).verdict, Verdict::note);
 }
 
+TEST(Findings, of_memory_know_the_limit_of_a_process) {
+  const Finding bare =
+      judge_memory({.total = 16 * kGB, .available = 12 * kGB, .mapped_limit = 300 << 20}, {});
+  EXPECT_EQ(bare.verdict, Verdict::note);
+  EXPECT_EQ(bare.text, "300 MiB free, limit of a process (ulimit -v) 300 MiB");
+  EXPECT_THAT(bare.remedy, HasSubstr("ulimit -v unlimited"));
+  const Finding large =
+      judge_memory({.total = 16 * kGB, .available = 12 * kGB, .mapped_limit = 2 * kGB}, kLarge);
+  EXPECT_EQ(large.verdict, Verdict::hurts);
+  EXPECT_THAT(large.remedy, HasSubstr("ulimit -v unlimited"));
+  EXPECT_EQ(judge_memory({.total = kGB, .available = kGB, .mapped_limit = 4 * kGB}, {}).verdict, Verdict::ok);
+}
+
+TEST(Findings, of_a_disk_that_takes_nothing_name_what_helps) {
+  const auto remedy = [](const char* cause) {
+    return judge_no_disk(std::string("cannot write t1/x: ") + cause).remedy;
+  };
+  EXPECT_THAT(remedy("No space left on device"), HasSubstr("make room there, or give --folder"));
+  EXPECT_THAT(remedy("Disk quota exceeded"), HasSubstr("make room there"));
+  EXPECT_THAT(remedy("File too large"), HasSubstr("ulimit -f"));
+  EXPECT_THAT(remedy("Permission denied"), HasSubstr("make the folder writable"));
+}
+
+constexpr std::uint64_t kCard = 80ULL << 30;
+
+TEST(Findings, of_gpus_name_those_that_others_use) {
+  const host::Gpu idle{"A100", {.busy = 0.0, .memory = 0, .memory_total = kCard}};
+  const host::Gpu used{"A100", {.busy = 0.97, .memory = kCard - (1ULL << 30), .memory_total = kCard}};
+  const Finding all = judge_gpu({.gpus = {idle, idle}}, {});
+  EXPECT_EQ(all.verdict, Verdict::ok);
+  EXPECT_EQ(all.text, "2 x A100, 80.0 GiB of 80.0 GiB free, 0 % busy");
+  const Finding one = judge_gpu({.gpus = {used, idle}}, {});
+  EXPECT_EQ(one.verdict, Verdict::note);
+  EXPECT_THAT(one.text, HasSubstr("A100, 1.0 GiB of 80.0 GiB free, 97 % busy; A100, 80.0 GiB"));
+  EXPECT_THAT(one.remedy, HasSubstr("a free one with CUDA_VISIBLE_DEVICES"));
+  EXPECT_EQ(judge_gpu({.gpus = {used, idle}, .visible = "1"}, {.gpu_gib = 12}).verdict, Verdict::ok);
+  EXPECT_EQ(judge_gpu({.gpus = {used, idle}, .visible = "0"}, {.gpu_gib = 12}).verdict, Verdict::hurts);
+  const Finding none = judge_gpu({.gpus = {used}}, {.gpu_gib = 12});
+  EXPECT_EQ(none.verdict, Verdict::hurts);
+  EXPECT_THAT(none.text, HasSubstr("the model takes 12.0 GiB"));
+  EXPECT_THAT(none.remedy, HasSubstr("nvidia-smi"));
+  EXPECT_THAT(judge_gpu({.gpus = {idle}}, {.gpu_gib = 90}).remedy, HasSubstr("more memory"));
+}
+
+TEST(Findings, of_gpus_tell_a_card_without_a_driver_from_none) {
+  EXPECT_EQ(judge_gpu({.failure = "libnvidia-ml.so.1 cannot be loaded"}, {}).verdict, Verdict::ok);
+  const Finding broken = judge_gpu({.built_in = true, .failure = "Driver Not Loaded"}, {.gpu_gib = 1});
+  EXPECT_EQ(broken.verdict, Verdict::hurts);
+  EXPECT_EQ(judge_gpu({.built_in = true, .failure = "Driver Not Loaded"}, {}).verdict, Verdict::note)
+      << "it may be meant to train on the processor";
+  EXPECT_THAT(broken.text, HasSubstr("Driver Not Loaded"));
+  EXPECT_THAT(broken.remedy, HasSubstr("--gpus all"));
+  const host::Gpu idle{"A100", {.memory = 0, .memory_total = kCard}};
+  const Finding hidden = judge_gpu({.gpus = {idle}, .visible = "-1"}, {});
+  EXPECT_EQ(hidden.verdict, Verdict::note);
+  EXPECT_THAT(hidden.text, HasSubstr("CUDA_VISIBLE_DEVICES=-1 hides all"));
+}
+
 TEST(Findings, of_open_files_ask_for_the_links_of_the_plan) {
   EXPECT_EQ(judge_files({.soft = 1024, .hard = 4096}, {.peers = 9}).verdict, Verdict::ok);
   const Finding few = judge_files({.soft = 1024, .hard = 4096}, {.peers = 33});

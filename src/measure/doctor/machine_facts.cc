@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -139,6 +140,16 @@ void be_busy(unsigned threads) {
     });
 }
 
+/// By the PCI bus; drivers and containers change nothing of it.
+bool has_card_of_nvidia() {
+  std::error_code none;
+  for (const auto& device : std::filesystem::directory_iterator("/sys/bus/pci/devices", none)) {
+    const std::string vendor = text_of(device.path() / "vendor"), kind = text_of(device.path() / "class");
+    if (vendor.starts_with("0x10de") && kind.starts_with("0x03")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 CpuFacts measure_cpu() {
@@ -167,6 +178,9 @@ MemoryFacts measure_memory() {
   auto info = table_of("/proc/meminfo");
   facts.total = static_cast<std::uint64_t>(info["MemTotal:"] * 1024);
   facts.available = static_cast<std::uint64_t>(info["MemAvailable:"] * 1024);
+  rlimit mapped{};
+  if (::getrlimit(RLIMIT_AS, &mapped) == 0 && mapped.rlim_cur != RLIM_INFINITY)
+    facts.mapped_limit = mapped.rlim_cur;
   const auto limit = number_in_file(cgroup_file("memory", "memory.max", "memory.limit_in_bytes"));
   if (!limit || *limit >= static_cast<double>(facts.total)) return facts;  // version 1 says 2^63 for none
   facts.limit = static_cast<std::uint64_t>(*limit);
@@ -188,7 +202,21 @@ ClockFacts ask_clock() {
           .error_s = static_cast<double>(clock.maxerror) * 1e-6};
 }
 
+FoldersOnTrial::FoldersOnTrial(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(path, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  for (; folder.has_relative_path() && !std::filesystem::exists(folder, error); folder = folder.parent_path())
+    missing_.push_back(folder.string());
+}
+
+FoldersOnTrial::~FoldersOnTrial() {
+  for (const std::string& folder : missing_)
+    if (::rmdir(folder.c_str()) != 0) return;  // something stands there that is not the trial's
+}
+
 Result<DiskFacts> measure_disk(const std::string& folder, std::uint64_t bytes) {
+  const FoldersOnTrial made(folder);
   host::DiskFiles disk;
   TW_TRY(disk.make_folder(folder));
   const std::string path = fmt::format("{}/tw-doctor-{}", folder, ::getpid());
@@ -208,6 +236,17 @@ Result<DiskFacts> measure_disk(const std::string& folder, std::uint64_t bytes) {
   DiskFacts facts{.bytes = pieces * piece.size()};
   facts.bytes_per_s = static_cast<double>(facts.bytes) / std::max(took_s, 1e-6);
   if (::statvfs(folder.c_str(), &about) == 0) facts.free = std::uint64_t{about.f_bavail} * about.f_frsize;
+  return facts;
+}
+
+GpuFacts look_for_gpus() {
+  GpuFacts facts{.built_in = has_card_of_nvidia()};
+  auto gpus = host::list_gpus();
+  if (gpus)
+    facts.gpus = std::move(gpus).value();
+  else
+    facts.failure = gpus.error().message;
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) facts.visible = visible;
   return facts;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/gpu/nvml.h"
 
 /// Measurements of the machine that this process runs on. They block, for a second at most, unless they say
 /// otherwise.
@@ -29,6 +30,8 @@ struct MemoryFacts {
   std::uint64_t available = 0;         ///< without swapping
   std::optional<std::uint64_t> limit;  ///< of the cgroup
   std::uint64_t used = 0;              ///< of it
+  /// What this process may map (ulimit -v); nothing: no limit.
+  std::optional<std::uint64_t> mapped_limit;
 };
 
 MemoryFacts measure_memory();
@@ -52,8 +55,32 @@ struct DiskFacts {
   std::uint64_t free = 0;
 };
 
-/// In a file of its own in this folder, which is removed again. Blocks as long as the disk takes.
+/// Folders that a trial makes: those above a path that are not there yet. In the end they are removed again,
+/// as far as they are empty.
+class FoldersOnTrial {
+ public:
+  explicit FoldersOnTrial(const std::string& path);
+  ~FoldersOnTrial();
+  FoldersOnTrial(const FoldersOnTrial&) = delete;
+  FoldersOnTrial& operator=(const FoldersOnTrial&) = delete;
+
+ private:
+  std::vector<std::string> missing_;  ///< the innermost first
+};
+
+/// In a file of its own in this folder, which is removed again, as is a folder that was not there. Blocks as
+/// long as the disk takes.
 Result<DiskFacts> measure_disk(const std::string& folder, std::uint64_t bytes);
+
+struct GpuFacts {
+  bool built_in = false;  ///< a graphics or compute card of NVIDIA is on the PCI bus
+  std::vector<host::Gpu> gpus;
+  std::string failure;                 ///< why the driver names none
+  std::optional<std::string> visible;  ///< CUDA_VISIBLE_DEVICES
+};
+
+/// Blocks for 5 s where the driver hangs.
+GpuFacts look_for_gpus();
 
 /// Numbers of all interfaces that are up, without loopback and link-local ones.
 std::vector<std::string> interface_addresses();

@@ -80,7 +80,7 @@ std::vector<std::pair<PeerId, PeerId>> binding_pairs(const std::vector<swarm::Pa
 
 void Delays::Counter::pass(double Grown::*phase, double end_s, std::optional<double> reading) {
   passed.*phase += std::max(0.0, end_s - seen_s);
-  seen_s = end_s;
+  seen_s = std::max(seen_s, end_s);
   if (!reading) return;
   const double more = last ? std::max(0.0, *reading - *last) : 0;
   const double computing = passed.sum() > 0 ? passed.computing / passed.sum() : 0;
@@ -114,8 +114,12 @@ void Delays::take_call(const Seen& seen, const event::Call& call) {
 void Delays::take_commit(const Seen& seen, const event::Commit& commit) {
   const Round number = seen.event().round;
   Peer& peer = peers_[seen.writer()];
-  peer.queued.pass(&Grown::averaging, seen.at_s, event::finite(commit.use.queued_s));
-  peer.disk.pass(&Grown::averaging, seen.at_s, event::finite(commit.use.disk_s));
+  for (auto [counter, reading] : {std::pair(&peer.queued, event::finite(commit.use.queued_s)),
+                                  std::pair(&peer.disk, event::finite(commit.use.disk_s))}) {
+    if (const auto since_s = only_averaged_since(seen, commit))
+      counter->pass(&Grown::computing, *since_s, std::nullopt);
+    counter->pass(&Grown::averaging, seen.at_s, reading);
+  }
   const Grown queued = std::exchange(peer.queued.grown, {}), disk = std::exchange(peer.disk.grown, {});
   peer.bandwidth = {event::finite(commit.bandwidth.up_mbit_s).value_or(0),
                     event::finite(commit.bandwidth.down_mbit_s).value_or(0),

@@ -189,6 +189,33 @@ TEST(JournalStatus, gives_lanes_to_peers_without_a_log) {
   EXPECT_NEAR(averaging_s, 0.2, 1e-4);
 }
 
+TEST(JournalStatus, has_lanes_and_times_of_peers_without_a_log_by_when_their_own_work_was_done) {
+  Story story;
+  const auto commits = [&](std::uint64_t peer, double calc_s, double hidden_s) {
+    story.add(peer, 1, {.round = 1, .fact = event::Accumulate{}});
+    story.add(peer, 1.01, {.round = 1, .fact = event::Call{}});
+    event::Commit commit{.samples = 32, .samples_total = 64, .calc_s = calc_s, .comm_s = 1 - calc_s};
+    if (hidden_s > 0) commit.hidden_s = hidden_s;
+    story.add(peer, 2, {.round = 1, .fact = std::move(commit)});
+  };
+  commits(1, 0.25, 0);
+  commits(2, 0.75, 0.125);
+  // While the second one worked for round 2, its update waited.
+  story.add(2, 2.5, {.round = 1, .fact = event::Apply{.digest = "a"}});
+  story.add(2, 2.5, {.round = 2, .fact = event::Accumulate{}});
+  story.add(2, 3, {.round = 2, .fact = event::Commit{.samples = 32, .calc_s = 1, .comm_s = 0}});
+  Company company(story);
+  company.hear(1, 2, 3);
+  const Board board = company.of(1).board(kEpochS + 3);
+  EXPECT_EQ(board.rounds.front().calc_s, 0.75);
+  EXPECT_EQ(board.rounds.front().comm_s, 0.25);
+  EXPECT_EQ(company.of(2).status(PeerId{2}, kEpochS + 3).rounds.front().called_s, kEpochS + 1.875);
+  double computing_s = 0;
+  for (const BoardSpan& span : board.spans)
+    if (span.peer == PeerId{2} && span.state == PeerState::computing) computing_s += span.to_s - span.from_s;
+  EXPECT_NEAR(computing_s, 1, 1e-4) << "all of its last round";
+}
+
 TEST(JournalStatus, shows_other_parameters_at_once) {
   Story story;
   story.rounds(1, 2, {1, 2});

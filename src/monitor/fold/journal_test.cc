@@ -205,9 +205,118 @@ TEST(Journal, tells_how_near_averaging_came_to_its_bound) {
   Story story;
   story.add(1, 1, {.round = 1, .fact = event::Lead{}});
   story.add(1, 2, {.round = 1, .fact = event::Call{.calc_s = 1, .bound_s = 0.9}});
-  story.add(2, 2.9, {.round = 1, .fact = event::Commit{.comm_s = 0.9}});
-  story.add(1, 3, {.round = 1, .fact = event::Commit{.comm_s = 1}});
-  EXPECT_NEAR(board_of(story).rounds.at(0).bound_share.value_or(0), 0.9, 1e-9) << "by the leader's time";
+  const auto commits = [&](std::uint64_t writer, double t, double calc_s, double comm_s) {
+    story.add(writer, t,
+              {.round = 1, .fact = event::Commit{.samples = 32, .calc_s = calc_s, .comm_s = comm_s}});
+  };
+  commits(1, 3, 0.5, 1.5);
+  commits(2, 3.1, 1, 1);
+  EXPECT_NEAR(board_of(story).rounds.at(0).bound_share.value_or(0), 0.9, 1e-9)
+      << "by the time of the peer that was ready last";
+}
+
+/// A peer's part in a round of a second. Its call comes at once, as it has one microbatch, of work_s; all
+/// have the others' sums after `ready_s`.
+void part_of_second(Story& story, Round round, std::uint64_t peer, double work_s, double ready_s = 0.9) {
+  const auto t = static_cast<double>(round);
+  story.add(peer, t, {.round = round, .fact = event::Accumulate{}});
+  story.add(peer, t + 0.01, {.round = round, .fact = event::Call{.calc_s = 0.01}});
+  story.add(peer, t + ready_s, {.round = round, .fact = event::Scatter{.since_call_s = ready_s - 0.01}});
+  const double calc_s = std::max(work_s, 0.01);
+  event::Commit commit{.samples_total = 64 * round, .calc_s = calc_s, .comm_s = 0.92 - calc_s};
+  commit.samples = work_s > 0 ? 32 : 0;
+  story.add(peer, t + 0.92, {.round = round, .fact = std::move(commit)});
+  story.apply(peer, t + 0.92, round, "digest");
+}
+
+double seconds_of(const Board& board, std::uint64_t peer, PeerState state) {
+  double sum_s = 0;
+  for (const BoardSpan& span : board.spans)
+    if (span.peer == PeerId{peer} && span.state == state) sum_s += span.to_s - span.from_s;
+  return sum_s;
+}
+
+TEST(Journal, counts_a_peer_as_computing_until_its_own_work_is_done_however_early_the_call_is) {
+  Story story;
+  for (Round round = 1; round <= 8; ++round)
+    for (const std::uint64_t peer : {1, 2}) part_of_second(story, round, peer, 0.9);
+  const Board board = board_of(story);
+  EXPECT_NEAR(seconds_of(board, 1, PeerState::computing), 8 * 0.9, 1e-4);
+  EXPECT_NEAR(seconds_of(board, 1, PeerState::averaging), 8 * 0.02, 1e-4);
+  EXPECT_NEAR(board.speed.granularity.value_or(0), 45, 1e-6);
+  EXPECT_NEAR(board.speed.goodput.value_or(0), 0.91, 0.01) << "0.08 s of each second are idle";
+  story.add(1, 9, {.round = 9, .fact = event::Accumulate{}});
+  story.add(1, 9.01, {.round = 9, .fact = event::Call{}});
+  EXPECT_EQ(peer_of(board_of(story), 1).state, PeerState::computing);
+  story.add(1, 9.9, {.round = 9, .fact = event::Scatter{}});
+  EXPECT_EQ(peer_of(board_of(story), 1).state, PeerState::averaging);
+}
+
+TEST(Journal, takes_the_times_of_a_round_from_the_peer_that_was_ready_last) {
+  Story story;
+  for (Round round = 1; round <= 8; ++round) {
+    part_of_second(story, round, 1, 0.3);
+    part_of_second(story, round, 2, 0.9);
+  }
+  const Board board = board_of(story);
+  EXPECT_NEAR(board.speed.granularity.value_or(0), 45, 1e-6) << "a wait for the work of others is none";
+  EXPECT_NEAR(board.rounds.back().calc_s.value_or(0), 0.9, 1e-9);
+  EXPECT_NEAR(seconds_of(board, 1, PeerState::computing), 8 * 0.3, 1e-4);
+  EXPECT_NEAR(board.speed.goodput.value_or(0), 0.61, 0.01) << "that wait is no work";
+}
+
+TEST(Journal, takes_no_times_from_the_log_of_a_peer_that_had_no_part_in_a_round) {
+  Story story;
+  for (Round round = 1; round <= 8; ++round) part_of_second(story, round, 1, round % 2 == 0 ? 0.9 : 0);
+  const Board board = board_of(story);
+  EXPECT_FALSE(board.rounds.front().calc_s || board.rounds.front().comm_s);
+  EXPECT_NEAR(board.speed.granularity.value_or(0), 45, 1e-6);
+  Story idle;
+  for (Round round = 1; round <= 8; ++round) part_of_second(idle, round, 1, 0);
+  EXPECT_FALSE(board_of(idle).speed.granularity);
+  EXPECT_EQ(board_of(idle).speed.goodput, 0.0);
+}
+
+TEST(Journal, counts_a_peer_as_computing_while_it_works_for_the_next_round) {
+  Story story;
+  for (Round round = 1; round <= 8; ++round) {
+    const auto t = static_cast<double>(round);
+    // The update of the round before waited for the microbatch under way.
+    if (round > 1)
+      story.add(1, t + 0.5, {.round = round - 1, .fact = event::Apply{.digest = "digest", .took_s = 0.1}});
+    story.add(1, t + 0.5, {.round = round, .fact = event::Accumulate{}});
+    story.add(1, t + 0.51, {.round = round, .fact = event::Call{}});
+    story.add(1, t + 0.7, {.round = round, .fact = event::Scatter{}});
+    story.add(
+        1, t + 1,
+        {.round = round,
+         .fact = event::Commit{
+             .samples = 32, .samples_total = 32 * round, .calc_s = 0.7, .comm_s = 0.4, .hidden_s = 0.3}});
+  }
+  const Board board = board_of(story);
+  EXPECT_NEAR(seconds_of(board, 1, PeerState::averaging), 8 * 0.1, 1e-4) << "what nothing hides";
+  EXPECT_NEAR(seconds_of(board, 1, PeerState::applying), 7 * 0.1, 1e-4);
+  EXPECT_NEAR(board.speed.goodput.value_or(0), 0.8, 0.01);
+}
+
+TEST(Journal, shows_a_wait_for_others_after_the_call_as_averaging) {
+  Story story;
+  story.add(1, 1, {.round = 1, .fact = event::Accumulate{}});
+  story.add(1, 2, {.round = 1, .fact = event::Call{}});
+  const auto waits = [&](double t, std::vector<PeerId> peers) {
+    story.add(1, t,
+              {.round = 1, .why = "waiting", .fact = event::Wait{.peers = std::move(peers), .seconds = 4}});
+  };
+  waits(8, {});
+  EXPECT_EQ(peer_of(board_of(story), 1).state, PeerState::computing) << "it waits for itself";
+  waits(14, {PeerId{2}});
+  const Board board = board_of(story);
+  EXPECT_EQ(peer_of(board, 1).state, PeerState::averaging);
+  EXPECT_NEAR(peer_of(board, 1).since_s, kEpoch + 10, 1e-5);
+  story.add(1, 15, {.round = 1, .fact = event::Scatter{}});
+  EXPECT_TRUE(peer_of(board_of(story), 1).wait) << "for the mean";
+  story.add(1, 20, {.round = 1, .fact = event::Commit{.samples = 32, .calc_s = 8, .comm_s = 11}});
+  EXPECT_NEAR(seconds_of(board_of(story), 1, PeerState::averaging), 11, 1e-5);
 }
 
 TEST(Journal, has_lanes_without_overlap_that_show_who_computes_until_when) {
@@ -258,6 +367,18 @@ TEST(Journal, shows_a_lost_peer_with_the_reason_and_who_waits_for_it) {
     return span.peer == PeerId{1} && span.why == "waiting for peer 2: its votes";
   });
   EXPECT_TRUE(waited) << "the lane says whom it waited for";
+}
+
+TEST(Journal, shows_a_peer_that_others_counted_out_and_took_back_as_it_tells) {
+  Story story;
+  story.rounds(1, 4, {1, 2});
+  story.add(2, 5.1, {.round = 5, .fact = event::Accumulate{}});
+  story.add(2, 5.2, {.round = 5, .fact = event::Call{}});
+  story.add(1, 5.3, {.round = 5, .peer = PeerId{2}, .why = "cut off", .fact = event::Lost{}});
+  story.add(1, 5.4, {.round = 6, .peer = PeerId{2}, .fact = event::Join{}});
+  EXPECT_EQ(peer_of(board_of(story), 2).state, PeerState::computing);
+  story.add(2, 5.5, {.round = 5, .fact = event::Scatter{}});
+  EXPECT_EQ(peer_of(board_of(story), 2).state, PeerState::averaging);
 }
 
 TEST(Journal, shows_a_notice_and_that_its_peer_leaves) {

@@ -17,6 +17,12 @@ void Lane::enter(PeerState state, Round round, double at_s) {
   begun_ = true;
 }
 
+void Lane::began_at(double at_s) {
+  if (past_.empty() || past_.back().to_s != open_.from_s) return;
+  open_.from_s = past_.back().to_s = std::max(at_s, past_.back().from_s);
+  if (past_.back().from_s == past_.back().to_s) past_.pop_back();
+}
+
 void Lane::append_to(std::vector<BoardSpan>& spans, Round first, double now_s) const {
   for (const BoardSpan& span : past_)
     if (span.round >= first) spans.push_back(span);

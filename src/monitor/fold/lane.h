@@ -19,10 +19,15 @@ class Lane {
   /// Begins this state. Times do not go back: an earlier one counts as the last one.
   void enter(PeerState state, Round round, double at_s);
 
+  /// The present state began at this time, as is known only now: the one before lasted until then.
+  void began_at(double at_s);
+
   /// The reason of the wait in the open span.
   void wait(const std::string& why) { open_.why = why; }
 
   PeerState state() const { return open_.state; }
+
+  Round round() const { return open_.round; }
 
   double since_s() const { return open_.from_s; }
 

@@ -15,6 +15,9 @@ constexpr double kTellRoundsS = 3;
 /// What a peer told once a second does not hold any more when it has said nothing for so long.
 constexpr double kSilentS = 5;
 
+/// It computes for the next round already. Its update then waits for a microbatch to end.
+bool works_ahead(const event::Commit& commit) { return event::finite(commit.hidden_s).value_or(0) > 0; }
+
 }  // namespace
 
 void Uptime::note(double at_s, bool starts, bool stops) {
@@ -72,9 +75,8 @@ double Contributions::samples_per_s() const {
 
 void Stages::take(const Seen& seen) {
   const world::Event& event = seen.event();
-  if (event.as<event::Accumulate>()) begun_s_ = called_s_ = seen.at_s;
-  if (event.as<event::Call>() && called_s_ == begun_s_) called_s_ = seen.at_s;
-  if (event.as<event::Lead>() && event.round != led_.back()) led_ = {led_.back(), event.round};
+  if (event.as<event::Accumulate>() && std::exchange(begun_, event.round) != event.round)
+    begun_s_ = seen.at_s;
   if (event.as<event::Lost>()) take_lost(seen);
   if (const auto* commit = event.as<event::Commit>()) take_commit(seen, *commit);
 }
@@ -86,17 +88,21 @@ void Stages::take_commit(const Seen& seen, const event::Commit& commit) {
   BoardRound& part = rounds_.emplace_back();
   part.round = event.round;
   part.begun_s = begun_s_;
-  part.called_s = std::max(called_s_, begun_s_);
+  part.called_s = std::max(only_averaged_since(seen, commit).value_or(begun_s_), begun_s_);
   part.committed_s = seen.at_s;
-  if (std::ranges::find(led_, event.round) != led_.end()) {
-    part.calc_s = commit.calc_s;
-    part.comm_s = commit.comm_s;
+  if (commit.samples > 0) {
+    part.calc_s = event::finite(commit.calc_s);
+    part.comm_s = event::finite(commit.comm_s);
   }
   part.samples = commit.samples;
   part.samples_total = commit.samples_total;
   if (part.samples > 0) part.contributors = {seen.writer()};
   part.left_out = std::move(left_out_[event.round]);
   part.loss = commit.loss;
+  if (works_ahead(commit)) {
+    begun_ = event.round + 1;
+    begun_s_ = seen.at_s;
+  }
   left_out_.erase(left_out_.begin(), left_out_.upper_bound(event.round));
   if (rounds_.size() > wire::kMostToldRounds) rounds_.pop_front();
 }
@@ -139,6 +145,7 @@ void PeerTrack::gone(PeerState how, const std::string& why, Round round, double 
 void PeerTrack::take_start(const Seen& seen, const event::Start& start) {
   ended_ = shown_.usage;
   leaves_ = false;
+  called_ = 0;
   standing.stopped_s.reset();
   shown_.notice.reset();
   shown_.wait.reset();
@@ -176,8 +183,7 @@ void PeerTrack::take_notice(const Seen& seen, const event::Notice& told) {
       .source = told.source, .kind = std::string(name_of(told.cause)), .told_s = seen.at_s, .deadline_s = {}};
   if (told.deadline_s) notice.deadline_s = seen.at_s + *told.deadline_s;
   shown_.notice = std::move(notice);
-  const bool goes = told.cause == event::Cause::preempt || told.cause == event::Cause::maintenance;
-  if (!goes || is_gone()) return;
+  if (!told.goes() || is_gone()) return;
   leaves_ = true;
   lane.enter(PeerState::leaving, shown_.round, seen.at_s);
 }
@@ -187,6 +193,9 @@ void PeerTrack::take_wait(const Seen& seen, const event::Wait& told) {
   constexpr double kLateS = 2;
   const world::Event& event = seen.event();
   const double lasted_s = told.seconds.value_or(0);
+  const auto is_other = [&](PeerId peer) { return peer != seen.writer(); };
+  if (called_ == event.round && std::ranges::any_of(told.peers, is_other))
+    begin_averaging(seen.at_s - lasted_s);
   BoardWait wait{.text = event.why, .since_s = seen.at_s - lasted_s, .peers = told.peers};
   if (wait.peers.empty() && event.peer) wait.peers = {*event.peer};
   shown_.wait = std::move(wait);
@@ -203,10 +212,12 @@ void PeerTrack::take(const Seen& seen) {
   stages.take(seen);
   if (const auto* start = event.as<event::Start>()) return take_start(seen, *start);
   if (event.as<event::Accumulate>()) return enter(PeerState::computing, seen);
-  if (event.as<event::Call>()) return enter(PeerState::averaging, seen);
-  if (event.as<event::Commit>()) return enter(PeerState::applying, seen);
+  if (event.as<event::Call>()) return take_call(seen);
+  if (event.as<event::Scatter>()) return begin_averaging(seen.at_s);
+  if (const auto* commit = event.as<event::Commit>()) return take_commit(seen, *commit);
   if (const auto* restored = event.as<event::Restore>()) return take_restored(seen, *restored);
-  if (const auto* applied = event.as<event::Apply>()) return take_parameters(seen, applied->digest);
+  if (const auto* applied = event.as<event::Apply>())
+    return take_parameters(seen, applied->digest, event::finite(applied->took_s).value_or(0));
   if (const auto* notice = event.as<event::Notice>()) return take_notice(seen, *notice);
   if (const auto* wait = event.as<event::Wait>()) return take_wait(seen, *wait);
   if (event.as<event::Handover>()) {
@@ -220,17 +231,49 @@ void PeerTrack::take(const Seen& seen) {
   }
 }
 
+/// Its own last microbatches are under way, mostly. The second one of a round (a peer was lost) changes
+/// nothing.
+void PeerTrack::take_call(const Seen& seen) {
+  if (std::exchange(called_, seen.event().round) == seen.event().round)
+    shown_.wait.reset();
+  else
+    enter(PeerState::computing, seen);
+}
+
+void PeerTrack::take_commit(const Seen& seen, const event::Commit& commit) {
+  if (const auto since_s = only_averaged_since(seen, commit)) averages_since(seen.event().round, *since_s);
+  enter(PeerState::applying, seen);
+  if (!works_ahead(commit)) return;
+  doing_ = PeerState::computing;
+  if (lane.state() == PeerState::applying) lane.enter(doing_, seen.event().round + 1, seen.at_s);
+}
+
+/// As far as is known before the commit.
+void PeerTrack::begin_averaging(double at_s) {
+  if (doing_ != PeerState::computing) return;
+  doing_ = PeerState::averaging;
+  if (lane.state() == PeerState::computing) lane.enter(doing_, shown_.round, at_s);
+}
+
+/// In the round under way, of which it computed until then.
+void PeerTrack::averages_since(Round round, double at_s) {
+  if (lane.round() != round) return;
+  if (lane.state() == PeerState::averaging) lane.began_at(at_s);
+  if (lane.state() == PeerState::computing) lane.enter(PeerState::averaging, round, at_s);
+}
+
 void PeerTrack::take_restored(const Seen& seen, const event::Restore& restored) {
+  called_ = 0;
   if (restored.digest.empty()) return enter(PeerState::fetching, seen);
   shown_.round = seen.event().round;  // it may have given up a history with more rounds
   contributions.rewind(seen.event().round);
-  take_parameters(seen, restored.digest);
+  take_parameters(seen, restored.digest, 0);
 }
 
-void PeerTrack::take_parameters(const Seen& seen, const std::string& digest) {
+void PeerTrack::take_parameters(const Seen& seen, const std::string& digest, double took_s) {
   shown_.digest = digest;
   shown_.digest_round = seen.event().round;
-  enter(PeerState::applying, seen);
+  enter(PeerState::applying, {seen.entry, seen.at_s - took_s});
 }
 
 void PeerTrack::take_stages(const BoardRound& last) {
@@ -240,7 +283,8 @@ void PeerTrack::take_stages(const BoardRound& last) {
     lane.enter(leaves_ ? PeerState::leaving : state, last.round, at_s);
   };
   enter(PeerState::computing, last.begun_s);
-  enter(PeerState::averaging, last.called_s.value_or(last.begun_s));
+  if (lane.state() == PeerState::computing) lane.began_at(last.begun_s);
+  averages_since(last.round, last.called_s.value_or(last.begun_s));
   enter(PeerState::applying, last.committed_s.value_or(last.begun_s));
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -87,7 +86,8 @@ class Stages {
  public:
   void take(const Seen& seen);
 
-  /// Its part of the last rounds, the newest last; their times of calculation and communication if it led.
+  /// Its part of the last rounds, the newest last; their times of calculation and communication where it had
+  /// a part. called_s: since when it only averaged.
   std::vector<BoardRound> rounds(double now_s) const;
 
  private:
@@ -96,8 +96,8 @@ class Stages {
 
   std::deque<BoardRound> rounds_;
   std::map<Round, std::vector<LeftOut>> left_out_;  ///< of rounds that are not committed yet
-  double begun_s_ = 0, called_s_ = 0;
-  std::array<Round, 2> led_{};  ///< the newest rounds that it led: the next one begins before a commit
+  Round begun_ = 0;                                 ///< round that began last
+  double begun_s_ = 0;
 };
 
 /// One peer, from its own events and those of others.
@@ -146,8 +146,12 @@ class PeerTrack {
   void take_bandwidth(const event::Bandwidth& bandwidth);
   void take_notice(const Seen& seen, const event::Notice& told);
   void take_wait(const Seen& seen, const event::Wait& told);
+  void take_call(const Seen& seen);
+  void take_commit(const Seen& seen, const event::Commit& commit);
+  void begin_averaging(double at_s);
+  void averages_since(Round round, double at_s);
   void take_restored(const Seen& seen, const event::Restore& restored);
-  void take_parameters(const Seen& seen, const std::string& digest);
+  void take_parameters(const Seen& seen, const std::string& digest, double took_s);
   void enter(PeerState state, const Seen& seen);
   void take_stages(const BoardRound& last);
 
@@ -156,6 +160,7 @@ class PeerTrack {
   BoardUsage ended_;                        ///< of its earlier processes
   double wait_ends_s_ = 0;                  ///< end of a wait without a further report
   Round told_round_ = 0;                    ///< last round whose stages it reported
+  Round called_ = 0;                        ///< last round whose call it reported
   bool leaves_ = false;
 };
 

@@ -58,18 +58,13 @@ void Rounds::take_commit(const Seen& seen, const event::Commit& commit) {
     take_up_again(round);
   }
   round.committed_by.insert(seen.writer());
-  if (!round.shown.committed_s) {
-    round.shown.committed_s = seen.at_s;
-    if (!round.led) round.leader = seen.writer();
-  }
+  if (!round.shown.committed_s) round.shown.committed_s = seen.at_s;
   last_ = std::max(last_, number);
   if (number >= last_) complete_ = commit.last;  // a run that ended may go on later
   round.shown.samples_total = std::max(round.shown.samples_total, commit.samples_total);
   round.shown.carried = std::max(round.shown.carried, commit.carried);
-  if (round.leader == seen.writer()) {
-    take_times(round, commit.calc_s, commit.comm_s);
-    round.hidden_s = event::finite(commit.hidden_s);
-  }
+  if (commit.samples > 0) take_times(round, event::finite(commit.calc_s), event::finite(commit.comm_s));
+  take_hidden(round, commit);
   round.own_samples += commit.samples;
   if (commit.loss) take_loss(round, *commit.loss, commit.samples);
   std::vector<PeerId>& contributors = round.shown.contributors;
@@ -80,10 +75,18 @@ void Rounds::take_commit(const Seen& seen, const event::Commit& commit) {
   }
 }
 
+void Rounds::take_hidden(Track& round, const event::Commit& commit) {
+  const auto hidden_s = event::finite(commit.hidden_s), comm_s = event::finite(commit.comm_s);
+  if (!hidden_s || !comm_s || (round.hidden && round.hidden->comm_s <= *comm_s)) return;
+  round.hidden = Hidden{*hidden_s, *comm_s};
+}
+
+/// These are the times of a peer with a part in the round. What others call averaging begins with a wait for
+/// the work of the one that is ready last, so that one's times are those of the round.
 void Rounds::take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s) {
-  if (calc_s) round.shown.calc_s = calc_s;
-  if (comm_s) round.shown.comm_s = comm_s;
-  if (round.bound_s && comm_s.value_or(0) > 0) round.shown.bound_share = *round.bound_s / *comm_s;
+  if (!calc_s || !comm_s || (round.shown.comm_s && *round.shown.comm_s <= *comm_s)) return;
+  round.shown.calc_s = calc_s;
+  round.shown.comm_s = comm_s;
 }
 
 void Rounds::take_loss(Track& round, double loss, std::uint64_t samples) {
@@ -141,7 +144,6 @@ void Rounds::take(PeerId from, const wire::Status& status) {
   Track& round = track(last);
   if (round.shown.begun_s == 0) round.shown.begun_s = part.begun_s;
   round.shown.samples_total = std::max(round.shown.samples_total, part.samples_total);
-  take_times(round, part.calc_s, part.comm_s);
 }
 
 void Rounds::take_part(PeerId from, const BoardRound& part) {
@@ -151,6 +153,7 @@ void Rounds::take_part(PeerId from, const BoardRound& part) {
   if (!round.shown.committed_s) round.shown.committed_s = part.committed_s;
   last_ = std::max(last_, part.round);
   for (const LeftOut& out : part.left_out) take_lost(part.round, out.peer, out.why);
+  take_times(round, part.calc_s, part.comm_s);
   if (part.round <= told_[from]) return;
   told_[from] = part.round;
   round.committed_by.insert(from);
@@ -169,18 +172,13 @@ void Rounds::take_lost(Round round, PeerId peer, const std::string& why) {
 void Rounds::take_call(const Seen& seen, const event::Call& call) {
   Track& round = track(seen.event().round);
   if (!round.shown.called_s) round.shown.called_s = seen.at_s;
-  if (call.bound_s) round.bound_s = call.bound_s;
-  if (round.leader == seen.writer()) take_times(round, call.calc_s, {});
+  if (const auto bound_s = event::finite(call.bound_s)) round.bound_s = bound_s;
 }
 
 void Rounds::take(const Seen& seen, bool from_lost) {
   const world::Event& event = seen.event();
   if (event.as<event::Accumulate>()) {
     if (BoardRound& shown = track(event.round).shown; shown.begun_s == 0) shown.begun_s = seen.at_s;
-  } else if (event.as<event::Lead>()) {
-    Track& round = track(event.round);
-    round.leader = seen.writer();
-    round.led = true;
   } else if (const auto* call = event.as<event::Call>()) {
     take_call(seen, *call);
   } else if (const auto* commit = event.as<event::Commit>()) {
@@ -227,6 +225,7 @@ std::vector<BoardRound> Rounds::board() const {
     if (track.shown.begun_s == 0 && !track.shown.committed_s) continue;
     BoardRound& round = rounds.emplace_back(track.shown);
     round.samples = batch_of(track).value_or(track.own_samples);
+    if (track.bound_s && round.comm_s.value_or(0) > 0) round.bound_share = *track.bound_s / *round.comm_s;
     std::ranges::sort(round.contributors);
     std::erase_if(round.left_out, [&](const LeftOut& out) {
       return std::ranges::binary_search(round.contributors, out.peer);
@@ -254,9 +253,9 @@ std::optional<double> Rounds::loss() const {
 std::optional<double> Rounds::hidden(std::size_t rounds) const {
   double hidden_s = 0, comm_s = 0;
   for (auto at = tracks_.rbegin(); at != tracks_.rend() && rounds > 0; ++at, --rounds) {
-    if (!at->second.hidden_s || !at->second.shown.comm_s) continue;
-    hidden_s += *at->second.hidden_s;
-    comm_s += *at->second.shown.comm_s;
+    if (!at->second.hidden) continue;
+    hidden_s += at->second.hidden->hidden_s;
+    comm_s += at->second.hidden->comm_s;
   }
   return comm_s > 0 ? std::optional(std::min(1.0, hidden_s / comm_s)) : std::nullopt;
 }

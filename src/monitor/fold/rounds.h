@@ -44,8 +44,8 @@ class Rounds {
   /// The loss of the newest batch that all its contributors have told theirs of.
   std::optional<double> loss() const;
 
-  /// Share of averaging, over so many last rounds, in which its leader computed. Nothing: none was hidden by
-  /// the mode of the run.
+  /// Share of averaging, over so many last rounds, in which a peer computed. Nothing: none was hidden by the
+  /// mode of the run.
   std::optional<double> hidden(std::size_t rounds) const;
 
   /// Speed, granularity and hidden averaging over the last rounds; goodput is left open.
@@ -66,13 +66,16 @@ class Rounds {
     std::string digest;
   };
 
+  /// Averaging of a peer, and the part of it in which it computed for the next round.
+  struct Hidden {
+    double hidden_s = 0, comm_s = 0;
+  };
+
   struct Track {
     BoardRound shown;
-    std::optional<PeerId> leader;    ///< last peer that reported to lead, else the first to commit
-    bool led = false;                ///< leader is from a lead event
-    std::uint64_t own_samples = 0;   ///< sum of the peers' own reports
-    std::optional<double> bound_s;   ///< as its leader computed
-    std::optional<double> hidden_s;  ///< part of its comm_s
+    std::uint64_t own_samples = 0;  ///< sum of the peers' own reports
+    std::optional<double> bound_s;  ///< as its leader computed
+    std::optional<Hidden> hidden;   ///< of the peer with the least comm_s
     double loss_sum = 0;
     std::uint64_t loss_samples = 0;
     std::map<std::string, Parameters> digests;  ///< of the parameters after it, by record
@@ -97,6 +100,7 @@ class Rounds {
   void falls_behind(PeerId peer);
   void gives_up(PeerId peer, Round after);
   void take_up_again(Track& round);
+  static void take_hidden(Track& round, const event::Commit& commit);
   static void take_times(Track& round, std::optional<double> calc_s, std::optional<double> comm_s);
   void take_loss(Track& round, double loss, std::uint64_t samples);
   void take_lost(Round round, PeerId peer, const std::string& why);

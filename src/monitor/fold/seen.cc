@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/seen.h"
 
+#include <algorithm>
+
 namespace tw::monitor {
+
+std::optional<double> only_averaged_since(const Seen& seen, const event::Commit& commit) {
+  const auto comm_s = event::finite(commit.comm_s);
+  if (!comm_s) return std::nullopt;
+  return seen.at_s - std::max(0.0, *comm_s - event::finite(commit.hidden_s).value_or(0));
+}
 
 double WallClocks::seconds(const LogEntry& entry) {
   const std::int64_t since_start = entry.event.at.time_since_epoch().count();

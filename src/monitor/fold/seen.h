@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "base/ids.h"
 #include "monitor/logs/event_log_json.h"
@@ -21,6 +22,11 @@ struct Seen {
 
   PeerId writer() const { return entry.writer; }
 };
+
+/// Since when the peer of a commit only averaged. The call may come long before: until its own microbatches
+/// of the round are done, and while it works for the next one, a peer computes. Nothing: the event does not
+/// say.
+std::optional<double> only_averaged_since(const Seen& seen, const event::Commit& commit);
 
 /// Wall times of events. Within a process they follow its monotonic clock, because the wall clock may be
 /// changed.

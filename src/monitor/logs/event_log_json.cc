@@ -14,6 +14,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/median.h"
 #include "base/result.h"
@@ -247,17 +248,22 @@ std::uint64_t lines_before(const std::string& content) {
   return log != nullptr ? log->logged.value_or(0) : 0;
 }
 
-Status parse_lines(const std::string& path, std::string& text, std::uint64_t& lines,
+/// Whole lines that were parsed.
+struct Parsed {
+  std::uint64_t bytes = 0, lines = 0;
+};
+
+/// Adds the lines of a text up to the first broken one, which is an error. done: of the text, and before it.
+Status parse_lines(const std::string& path, std::string_view text, Parsed& done,
                    std::vector<LogEntry>& entries) {
   std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    ++lines;
-    auto entry = parse_json_line(text.substr(begin, end - begin));
-    if (!entry) return Error{fmt::format("{}:{}: {}", path, lines, entry.error().message)};
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string_view::npos; begin = end + 1) {
+    auto entry = parse_json_line(std::string(text.substr(begin, end - begin)));
+    if (!entry) return Error{fmt::format("{}:{}: {}", path, done.lines + 1, entry.error().message)};
     entries.push_back(std::move(entry).value());
-    begin = end + 1;
+    done.bytes += end + 1 - begin;
+    ++done.lines;
   }
-  text.erase(0, begin);
   return Unit{};
 }
 
@@ -419,16 +425,14 @@ void JsonEventLog::note_trouble(std::error_code cause, Instant at) {
 }
 
 Result<std::vector<LogEntry>> EventLogTail::poll() {
-  std::vector<LogEntry> entries;
   while (true) {
     // Asked first: once there is a further part, nothing is added to this one.
     const std::optional<std::uint64_t> next = next_part();
-    TW_TRY(take_lines(entries));
-    if (!next) return entries;
+    TW_TRY(take_lines());
+    if (!next) return std::exchange(taken_, {});
     part_ = *next;
-    file_ = std::ifstream();
     rest_.clear();
-    lines_ = 0;
+    bytes_ = lines_ = 0;
   }
 }
 
@@ -441,14 +445,17 @@ std::optional<std::uint64_t> EventLogTail::next_part() const {
   return std::nullopt;
 }
 
-Status EventLogTail::take_lines(std::vector<LogEntry>& entries) {
+/// The file is opened each time: a copy of a log may be replaced by a longer one.
+Status EventLogTail::take_lines() {
   const std::string path = log_part_path(path_, part_);
-  if (!file_.is_open()) file_.open(path, std::ios::binary);
-  if (!file_.is_open()) return Unit{};
-  file_.clear();                  // of the end of the file, where the last call stopped
-  file_.seekg(0, std::ios::cur);  // which the buffer of libc++ remembers too, until it is moved
-  rest_.append(std::istreambuf_iterator<char>(file_), std::istreambuf_iterator<char>());
-  return parse_lines(path, rest_, lines_, entries);
+  if (std::error_code error; !std::filesystem::exists(path, error)) return Unit{};
+  TW_TRY(rest_, read_text_from(path, bytes_, kMostLogBytes));
+  Parsed done{.bytes = 0, .lines = lines_};
+  const Status parsed = parse_lines(path, rest_, done, taken_);
+  rest_.erase(0, done.bytes);
+  bytes_ += done.bytes;
+  lines_ = done.lines;
+  return parsed;
 }
 
 Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
@@ -457,25 +464,27 @@ Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
   std::vector<LogEntry> entries;
   for (const std::uint64_t part : parts) {
     const std::string part_path = log_part_path(path, part);
-    TW_TRY(auto text, read_text_file(part_path, kMostLogBytes));
-    std::uint64_t lines = 0;
-    TW_TRY(parse_lines(part_path, text, lines, entries));
+    TW_TRY(const auto text, read_text_file(part_path, kMostLogBytes));
+    Parsed done;
+    TW_TRY(parse_lines(part_path, text, done, entries));
   }
   return entries;
 }
 
-Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log) {
+Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(folder_or_log, error)) {
-    TW_TRY(auto log, read_event_log(folder_or_log));
-    return std::vector<std::vector<LogEntry>>{std::move(log)};
-  }
+  if (std::filesystem::is_regular_file(folder_or_log, error)) return std::vector<std::string>{folder_or_log};
   std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
   const std::string inner = folder_or_log + "/logs";
   if (std::error_code none; !error && paths.empty() && std::filesystem::is_directory(inner, none))
     paths = logs_in_folder(inner, error);
   if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, error.message())};
   if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder_or_log)};
+  return paths;
+}
+
+Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log) {
+  TW_TRY(const auto paths, find_event_logs(folder_or_log));
   std::vector<std::vector<LogEntry>> logs;
   for (const std::string& path : paths) {
     TW_TRY(auto log, read_event_log(path));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,30 +94,33 @@ class EventLogTail {
  public:
   explicit EventLogTail(std::string path) : path_(std::move(path)) {}
 
-  /// The lines that were completed since the last call; none while there is no such file. Errors: path:line
-  /// and why.
+  /// The lines that were completed since the last call that was no error; none while there is no such file.
+  /// Errors: path:line and why; the path of what is no regular file. The next call tries that line again.
   Result<std::vector<LogEntry>> poll();
 
   /// Text after the last line end: a line being written, or torn because its writer was killed.
   const std::string& rest() const { return rest_; }
 
  private:
-  Status take_lines(std::vector<LogEntry>& entries);
+  Status take_lines();
   std::optional<std::uint64_t> next_part() const;
 
   std::string path_;
   std::uint64_t part_ = 1;
-  std::ifstream file_;
+  std::uint64_t bytes_ = 0, lines_ = 0;  ///< of this part, that were taken
   std::string rest_;
-  std::uint64_t lines_ = 0;
+  std::vector<LogEntry> taken_;  ///< and not handed out
 };
 
 /// A whole log, with all existing parts. A torn last line of a part is left out; any other broken line is an
 /// error that names path:line.
 Result<std::vector<LogEntry>> read_event_log(const std::string& path);
 
-/// All logs of a folder, or of its subfolder "logs" if only that one has logs, a log each; or the one log.
-/// Errors: no such folder, no log in it, a broken line.
+/// The paths of all logs of a folder, or of its subfolder "logs" if only that one has logs; or the one log.
+/// Errors: no such folder, no log in it.
+Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log);
+
+/// These logs, an entry of the list each, of whatever runs. Errors: as above, and a broken line.
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log);
 
 /// All logs on one time line: a log whose wall clock runs apart from its monotonic clock by another amount

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <system_error>
 
@@ -264,6 +265,44 @@ TEST_F(EventLogFile, is_followed_line_by_line_while_it_grows) {
   EXPECT_EQ(tail.rest(), line.substr(0, 20));
   append(line.substr(20) + "\n");
   EXPECT_EQ(tail.poll().value().size(), 1U);
+}
+
+TEST_F(EventLogFile, is_followed_up_to_a_broken_line_which_keeps_its_number) {
+  JsonEventLog log = open();
+  log.emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
+  append("{\"t\":3.0\n");
+  EventLogTail tail(path());
+  for (int again = 0; again < 3; ++again) {
+    const auto polled = tail.poll();
+    ASSERT_FALSE(polled);
+    EXPECT_EQ(polled.error().message, path() + ":2: not a JSON object");
+  }
+  std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 9);
+  append(to_json_line(full_entry()) + "\n");
+  EXPECT_EQ(tail.poll().value().size(), 2U) << "what came before the broken line, too";
+}
+
+TEST_F(EventLogFile, is_followed_where_its_writer_cut_a_torn_line_off) {
+  open().emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
+  append(R"({"t":3.0,"time":"2026-01-)");
+  EventLogTail tail(path());
+  EXPECT_EQ(tail.poll().value().size(), 1U);
+  open().emit({.at = Instant(5s), .round = 5, .fact = event::Commit{}});
+  const auto polled = tail.poll();
+  ASSERT_TRUE(polled) << polled.error().message;
+  EXPECT_EQ(polled.value().size(), 1U);
+}
+
+TEST_F(EventLogFile, that_is_no_file_is_named_by_those_who_follow_it) {
+  std::filesystem::create_directory(path());
+  const auto folder = EventLogTail(path()).poll();
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().message, path() + ": cannot be read: it is a folder; expected a regular file");
+  std::filesystem::remove(path());
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  const auto pipe = EventLogTail(path()).poll();
+  ASSERT_FALSE(pipe);
+  EXPECT_EQ(pipe.error().message, path() + ": cannot be read: it is a pipe; expected a regular file");
 }
 
 TEST_F(EventLogFile, that_cannot_be_written_is_said_once_and_stops_nobody) {

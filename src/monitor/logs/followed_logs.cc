@@ -18,6 +18,13 @@ bool holds_logs(const std::string& folder) {
   return !logs_in_folder(folder, error).empty();
 }
 
+std::set<PeerId> writers_of(const std::vector<LogEntry>& entries) {
+  std::set<PeerId> writers;
+  for (const LogEntry& entry : entries)
+    if (entry.writer != PeerId{}) writers.insert(entry.writer);
+  return writers;
+}
+
 }  // namespace
 
 Result<FollowedLogs> FollowedLogs::open(const std::string& folder, Facts facts) {
@@ -33,23 +40,21 @@ Result<FollowedLogs> FollowedLogs::open(const std::string& folder, Facts facts) 
 
 Status FollowedLogs::poll() {
   TW_TRY(auto fresh, follower_.poll());
-  if (take_writers(fresh)) {
-    // A journal gets the facts of its peers only at its beginning, so all logs are read again.
-    journal_ = Journal(facts_ ? facts_(peers_) : JournalOptions{});
+  if (begins_again(fresh)) {
     follower_ = LogFollower(folder_);
-    return poll();
+    peers_.clear();  // after an error the next call begins again, too
+    TW_TRY(fresh, follower_.poll());
+    run_ = follower_.run();
+    peers_ = writers_of(fresh);
+    journal_ = Journal(facts_ ? facts_({peers_.begin(), peers_.end()}) : JournalOptions{});
   }
   for (const LogEntry& entry : fresh) journal_.take(entry);
   return Unit{};
 }
 
-/// True: there is a new one.
-bool FollowedLogs::take_writers(const std::vector<LogEntry>& entries) {
-  const std::size_t known = peers_.size();
-  for (const LogEntry& entry : entries)
-    if (entry.writer != PeerId{} && std::ranges::find(peers_, entry.writer) == peers_.end())
-      peers_.push_back(entry.writer);
-  return peers_.size() > known;
+/// There is another run, or a new peer: a journal gets the facts of its peers only at its beginning.
+bool FollowedLogs::begins_again(const std::vector<LogEntry>& entries) const {
+  return follower_.run() != run_ || !std::ranges::includes(peers_, writers_of(entries));
 }
 
 }  // namespace tw::monitor

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,11 @@
 
 namespace tw::monitor {
 
-/// The board of the event logs in a folder, while they grow and new ones come. Calls block while they read
-/// new lines.
+/// The board of the newest run in a folder of event logs, while they grow and new ones come. Calls block
+/// while they read new lines.
 class FollowedLogs {
  public:
-  /// Facts about the peers besides their logs; requested again when there are more logs.
+  /// Facts about the peers besides their logs; requested again when there are more peers, or another run.
   using Facts = std::function<JournalOptions(const std::vector<PeerId>& peers)>;
 
   /// The folder, or its subfolder "logs" if only that one has logs; or a single log. Error: there is no such
@@ -31,16 +32,20 @@ class FollowedLogs {
   /// Logs that are followed.
   std::size_t logs() const { return follower_.logs(); }
 
+  /// A sentence that names the logs of older runs; empty: there are none.
+  std::string left_out() const { return follower_.left_out(); }
+
  private:
   FollowedLogs(const std::string& folder, Facts facts)
       : folder_(folder), facts_(std::move(facts)), follower_(folder) {}
 
-  bool take_writers(const std::vector<LogEntry>& entries);
+  bool begins_again(const std::vector<LogEntry>& entries) const;
 
   std::string folder_;
   Facts facts_;
   LogFollower follower_;
-  std::vector<PeerId> peers_;
+  std::string run_;
+  std::set<PeerId> peers_;
   Journal journal_;
 };
 

@@ -26,8 +26,12 @@ class Follow : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder); }
 
   void write(const std::string& path, PeerId peer, world::Phase phase, Round round) {
+    write(path, peer, world::fact_of(phase), round);
+  }
+
+  void write(const std::string& path, PeerId peer, world::Fact fact, Round round) {
     const world::Event event{
-        .at = Instant(std::chrono::seconds(++second)), .round = round, .fact = world::fact_of(phase)};
+        .at = Instant(std::chrono::seconds(++second)), .round = round, .fact = std::move(fact)};
     std::ofstream(folder + "/" + path, std::ios::app)
         << to_json_line({peer, kBegin_ns + second * 1'000'000'000LL, event}) << "\n";
   }
@@ -77,6 +81,45 @@ TEST_F(Follow, gives_the_board_that_a_journal_gives_of_the_whole_logs) {
   const auto whole = read_event_logs(folder);
   ASSERT_TRUE(whole);
   EXPECT_EQ(logs.value().board(0), journal_of(whole.value()).board(0));
+}
+
+TEST_F(Follow, shows_the_newest_run_alone_as_a_report_does) {
+  const auto begin = [&](std::uint64_t peer, const std::string& run, Round round) {
+    const std::string path = event_log_name(PeerId{peer});
+    write(path, PeerId{peer}, event::Start{.digest = run}, 0);
+    write(path, PeerId{peer}, event::Accumulate{}, round);
+  };
+  begin(1, "aa", 9);
+  auto logs = open();
+  ASSERT_TRUE(logs && poll(logs));
+  EXPECT_EQ(logs.value().board(0).run, "aa");
+  EXPECT_EQ(logs.value().left_out(), "");
+  begin(2, "bb", 1);
+  begin(3, "bb", 1);
+  ASSERT_TRUE(poll(logs));
+  EXPECT_EQ(peers(logs), 2U);
+  EXPECT_THAT(asked.back(), ElementsAre(PeerId{2}, PeerId{3}));
+  const auto whole = read_newest_run(folder);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(logs.value().board(0), journal_of(whole.value().logs).board(0));
+  EXPECT_EQ(logs.value().left_out(), whole.value().left_out);
+  EXPECT_THAT(logs.value().left_out(), HasSubstr("left out: events-1.jsonl of run aa"));
+}
+
+TEST_F(Follow, goes_on_with_all_lines_once_a_broken_one_was_mended) {
+  write("events-1.jsonl", PeerId{1}, world::Phase::start, 0);
+  std::ofstream(folder + "/events-2.jsonl") << "{}\n";
+  auto logs = open();
+  ASSERT_TRUE(logs);
+  for (int again = 0; again < 3; ++again) {
+    const Status polled = poll(logs);
+    ASSERT_FALSE(polled);
+    EXPECT_THAT(polled.error().message, HasSubstr("events-2.jsonl:1: "));
+  }
+  std::filesystem::remove(folder + "/events-2.jsonl");
+  write("events-2.jsonl", PeerId{2}, world::Phase::start, 0);
+  ASSERT_TRUE(poll(logs));
+  EXPECT_EQ(peers(logs), 2U);
 }
 
 TEST_F(Follow, finds_the_logs_of_a_folder_of_tw_up) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/result.h"
@@ -46,10 +47,14 @@ void LogFollower::place(Log& log, std::vector<LogEntry>& entries) {
 
 Result<std::vector<LogEntry>> LogFollower::poll() {
   TW_TRY(find_logs());
-  std::vector<LogEntry> all;
   for (auto& [path, log] : logs_) {
     TW_TRY(auto polled, log.tail.poll());
-    std::vector<LogEntry> entries = std::move(polled);
+    std::ranges::move(runs_.note(path, std::move(polled)), std::back_inserter(read_));
+  }
+  std::vector<LogEntry> all;
+  for (NewestRun::Stretch& stretch : std::exchange(read_, {})) {
+    Log& log = logs_.at(stretch.log);
+    std::vector<LogEntry> entries = runs_.kept(std::move(stretch));
     if (entries.empty()) continue;
     place(log, entries);
     std::move(entries.begin(), entries.end(), std::back_inserter(all));

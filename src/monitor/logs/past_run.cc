@@ -21,11 +21,11 @@ struct Evidence {
   std::int64_t unix_nanos = 0;  ///< of its commit
 };
 
-/// What one log shows, with any parts. Unreadable lines are ignored.
+/// What one log shows.
 Evidence shown_by(const std::string& log, const std::string& run) {
   Evidence found;
   bool of_this_run = false;
-  const auto take = [&](const LogEntry& entry) {
+  for_each_start_and_commit(log, [&](const LogEntry& entry) {
     const world::Event& event = entry.event;
     if (const auto* start = event.as<event::Start>()) {
       of_this_run = start->digest == run;
@@ -33,7 +33,13 @@ Evidence shown_by(const std::string& log, const std::string& run) {
     }
     if (const auto* commit = event.as<event::Commit>(); commit && of_this_run)
       found = {commit->last ? Shown::ended : Shown::begun, event.round, entry.unix_nanos};
-  };
+  });
+  return found;
+}
+
+}  // namespace
+
+void for_each_start_and_commit(const std::string& log, const std::function<void(LogEntry)>& take) {
   for (const std::uint64_t part : log_parts(log)) {
     const std::string path = log_part_path(log, part);
     if (std::error_code error; !std::filesystem::is_regular_file(path, error)) continue;
@@ -42,13 +48,10 @@ Evidence shown_by(const std::string& log, const std::string& run) {
       const bool matters =
           line.find("\"start\"") != std::string::npos || line.find("\"commit\"") != std::string::npos;
       if (!matters) continue;
-      if (const auto entry = parse_json_line(line)) take(entry.value());
+      if (auto entry = parse_json_line(line)) take(std::move(entry).value());
     }
   }
-  return found;
 }
-
-}  // namespace
 
 std::optional<UnfinishedRun> unfinished_run(const std::string& folder, const std::string& run) {
   std::error_code error;

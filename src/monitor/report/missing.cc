@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/peer_name.h"
-#include "base/text/printable.h"
 
 namespace tw::monitor {
 
@@ -59,7 +58,7 @@ std::vector<MissingEvents> peers_without_log(const std::vector<std::vector<LogEn
                                                                   .why = std::string(kNoLog)})
                                  .first->second;
         all.from_unix_nanos = std::min(all.from_unix_nanos, entry.unix_nanos);
-        all.to_unix_nanos = std::max(all.to_unix_nanos, entry.unix_nanos);
+        all.to_unix_nanos = std::max(*all.to_unix_nanos, entry.unix_nanos);
       }
     }
   }
@@ -71,9 +70,11 @@ std::vector<MissingEvents> peers_without_log(const std::vector<std::vector<LogEn
 
 std::string to_string(const MissingEvents& missing) {
   const std::string events = missing.events ? fmt::format("{} events", *missing.events) : "events";
-  return fmt::format("peer {}: {} between {} and {} ({})", peer_name(missing.peer), events,
-                     calendar_time(missing.from_unix_nanos), calendar_time(missing.to_unix_nanos),
-                     printable_line(missing.why));
+  const std::string from = calendar_time(missing.from_unix_nanos);
+  const std::string when = missing.to_unix_nanos
+                               ? fmt::format("between {} and {}", from, calendar_time(*missing.to_unix_nanos))
+                               : "after " + from;
+  return fmt::format("peer {}: {} {} ({})", peer_name(missing.peer), events, when, missing.why);
 }
 
 }  // namespace tw::monitor

@@ -17,7 +17,7 @@ struct MissingEvents {
   PeerId peer;
   std::optional<std::uint64_t> events;  ///< nothing: nobody can tell how many
   std::int64_t from_unix_nanos = 0;
-  std::int64_t to_unix_nanos = 0;
+  std::optional<std::int64_t> to_unix_nanos{};  ///< nothing: to the end of the run
   std::string why;
 
   bool operator==(const MissingEvents&) const = default;

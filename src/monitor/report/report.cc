@@ -136,9 +136,8 @@ void Aftermath::take_handover(const LogEntry& entry, const event::Handover& told
 }
 
 void Aftermath::take_notice(const LogEntry& entry, const event::Notice& told) {
-  const bool goes = told.cause == event::Cause::preempt || told.cause == event::Cause::maintenance;
   notices_.push_back({entry.event.at,
-                      goes,
+                      told.goes(),
                       {.peer = entry.writer,
                        .round = entry.event.round,
                        .source = told.source,
@@ -251,9 +250,10 @@ bool goes_on_elsewhere(const std::vector<LogEntry>& log, const std::vector<std::
   });
 }
 
-/// Logs that end while those of other peers go on, without a loss of their writer.
+/// Logs that end without a stop or a loss of their writer, while those of other peers go on; ended: or where
+/// no writer goes on.
 void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const Journal& journal,
-                             Summary& summary) {
+                             bool ended, Summary& summary) {
   const Round last = summary.board.round;
   std::int64_t end_unix_nanos = 0;
   for (const std::vector<LogEntry>& log : logs)
@@ -261,16 +261,19 @@ void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, con
   const auto& peers = journal.peers().all();
   for (const std::vector<LogEntry>& log : logs) {
     const auto peer = log.empty() ? peers.end() : peers.find(log.back().writer);
-    if (peer == peers.end() || log.back().event.round + 1 >= last) continue;
+    if (peer == peers.end()) continue;
+    const Round round = log.back().event.round;
+    const bool others_go_on = round + 1 < last;
     const Standing& standing = peer->second.standing;
+    if (!others_go_on && !ended) continue;
     if (!Peers::stayed(standing, last) || standing.stopped_s || goes_on_elsewhere(log, logs)) continue;
-    summary.missing.push_back(
-        {.peer = peer->first,
-         .events = {},
-         .from_unix_nanos = log.back().unix_nanos,
-         .to_unix_nanos = end_unix_nanos,
-         .why = fmt::format("its log ends in round {} without a stop, other logs go on to round {}",
-                            log.back().event.round, last)});
+    std::string why = fmt::format("its log ends in round {} without a stop", round);
+    if (others_go_on) why += fmt::format(", other logs go on to round {}", last);
+    summary.missing.push_back({.peer = peer->first,
+                               .events = {},
+                               .from_unix_nanos = log.back().unix_nanos,
+                               .to_unix_nanos = others_go_on ? std::optional(end_unix_nanos) : std::nullopt,
+                               .why = std::move(why)});
   }
 }
 
@@ -407,7 +410,7 @@ Summary summary_of(Board board) {
   return summary;
 }
 
-Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {
+Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options, Writers writers) {
   const std::vector<LogEntry> entries = merge(logs);
   const HeldHistory held(entries);
   options.whole = true;
@@ -429,7 +432,8 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions
   for (DroppedRounds& dropped : summary.dropped) price(summary.board.peers, dropped);
   for (const std::vector<LogEntry>& log : logs)
     for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
-  add_logs_that_end_early(logs, journal, summary);
+  writers.ended = writers.ended || (writers.now_s > 0 && journal.board(writers.now_s).dead_since_s);
+  add_logs_that_end_early(logs, journal, writers.ended, summary);
   for (MissingEvents& gap : peers_without_log(logs)) summary.missing.push_back(std::move(gap));
   return summary;
 }

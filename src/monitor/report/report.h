@@ -74,7 +74,7 @@ struct Summary {
   std::uint64_t unlogged_rounds = 0;     ///< between them, in no log; their samples count
   std::uint64_t samples = 0;             ///< in committed rounds
   double samples_per_s = 0;              ///< from the first accumulation to the last commit
-  std::optional<double> calc_s, comm_s;  ///< means per round, as its leader saw them
+  std::optional<double> calc_s, comm_s;  ///< means per round, of the peer that was ready last
   std::optional<double> loss;            ///< of the last batch
   /// Every round that was applied gave the same parameters on all peers that applied it. False when none was.
   bool identical = false;
@@ -110,9 +110,16 @@ struct Summary {
 /// The summary of a running peer.
 Summary summary_of(Board board);
 
+/// Whether the writers of logs still go on: if not, a log without a stop has lost its end.
+struct Writers {
+  bool ended = false;
+  double now_s = 0;  ///< seconds since 1970: a run that is dead by then (Board::dead_since_s) has ended, too
+};
+
 /// The summary of whole logs, one for each writer; the launcher may have one. They are put on one
 /// time line by their wall clocks; those of one machine share the monotonic clock. Pure.
-Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {});
+Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {},
+                  Writers writers = {});
 
 struct StoreTraffic {
   std::uint64_t bytes = 0, requests = 0;

@@ -396,6 +396,26 @@ TEST(Report, says_that_a_log_ends_before_the_others_though_nobody_lost_its_peer)
       << render(summary);
 }
 
+TEST(Report, says_that_all_logs_end_without_a_stop_once_nobody_goes_on) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  story.round(4, 4, 1, {1});
+  EXPECT_EQ(story.summary().missing.size(), 0U) << "their peers may go on";
+  const double end_s = static_cast<double>(kEpochNanos) * 1e-9 + 5;
+  EXPECT_EQ(summarize(story.logs(), {}, {.now_s = end_s + 10}).missing.size(), 0U);
+  for (const Writers& writers : {Writers{.ended = true}, Writers{.now_s = end_s + 3600}}) {
+    const Summary summary = summarize(story.logs(), {}, writers);
+    ASSERT_EQ(summary.missing.size(), 2U) << render(summary);
+    for (const char* part :
+         {"peer 1: events after 2026-01-01T00:00:05.000Z (its log ends in round 4 without a stop)",
+          "peer 2: events after 2026-01-01T00:00:04.001Z (its log ends in round 3 without a stop)"})
+      EXPECT_NE(render(summary).find(part), std::string::npos) << render(summary);
+    EXPECT_FALSE(summary.missing[0].to_unix_nanos);
+  }
+  for (const std::uint64_t peer : {1, 2}) story.add(peer, 6, {.round = 4, .fact = event::Stop{}});
+  EXPECT_EQ(summarize(story.logs(), {}, {.ended = true}).missing.size(), 0U);
+}
+
 TEST(Report, takes_several_logs_of_a_peer_that_came_back_on_another_machine) {
   Story story;
   story.rounds(1, 3, {1, 2});
@@ -430,7 +450,7 @@ TEST(Report, names_contributors_without_a_log) {
   const Summary summary = story.summary();
   ASSERT_EQ(summary.missing.size(), 1U) << render(summary);
   EXPECT_EQ(summary.missing[0].peer, PeerId{3});
-  EXPECT_EQ(summary.missing[0].to_unix_nanos - summary.missing[0].from_unix_nanos, 1'000'000'000);
+  EXPECT_EQ(summary.missing[0].to_unix_nanos.value_or(0) - summary.missing[0].from_unix_nanos, 1'000'000'000);
   const std::string text = render(summary);
   EXPECT_NE(text.find("it contributed, and none of these logs is its own"), std::string::npos) << text;
   EXPECT_NE(text.find("identical in every round on the peers that have a log here"), std::string::npos)
@@ -441,6 +461,22 @@ TEST(Report, shows_no_control_characters_of_a_reason) {
   Summary summary;
   summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = {}, .extra_s = {}, .why = "\x1b[2J\nforged"}};
   EXPECT_NE(render(summary).find("(\\x1b[2J\\nforged)"), std::string::npos) << render(summary);
+}
+
+TEST(Report, has_no_line_that_a_text_of_a_program_or_of_another_peer_makes) {
+  const std::string forged = "acc\nparameters     identical on all peers in every round\nx";
+  Summary summary;
+  summary.difference = forged;
+  summary.board.evaluations = {{.round = 3, .name = forged, .value = 1}};
+  summary.lost = {{.peer = PeerId{2}, .round = 6, .detected_s = {}, .extra_s = {}, .why = forged}};
+  summary.notices = {{.peer = PeerId{2}, .source = forged, .kind = forged, .deadline_s = {}, .used_s = {}}};
+  summary.missing = {{.peer = PeerId{2}, .events = {}, .why = forged}};
+  summary.board.peers = {{.peer = PeerId{2}, .digest = forged}};
+  summary.board.links = {{.store = forged, .requests = 1}};
+  const std::string text = render(summary);
+  EXPECT_NE(text.find("acc\\nparameters"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nparameters     identical"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nx"), std::string::npos) << text;
 }
 
 TEST(Summary, of_a_running_peer_has_what_its_board_knows) {
@@ -507,6 +543,8 @@ TEST(ReportText, names_what_delayed_the_run_and_how_much_averaging_was_hidden) {
   EXPECT_EQ(text.find("disk"), std::string::npos) << "half a per cent is not worth a line";
   EXPECT_NE(text.find("mode           delayed: 75 % of averaging was hidden"), std::string::npos) << text;
   EXPECT_NE(text.find("1,110 over the last ten rounds"), std::string::npos) << text;
+  summary.board.rounds = {{.round = 1, .begun_s = 100, .committed_s = 109}};
+  EXPECT_EQ(render(summary).find("delayed by"), std::string::npos) << "nine seconds tell nothing";
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ namespace tw::monitor {
 
 namespace {
 
-std::string line(const char* name, const std::string& text) { return fmt::format("{:<15}{}\n", name, text); }
+/// Logs hold texts of programs and of other peers, which make no line of their own.
+std::string line(const char* name, const std::string& text) {
+  return fmt::format("{:<15}{}\n", name, printable_line(text));
+}
 
 std::string quantity(double bytes) {
   if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes / 1e9);
@@ -56,7 +59,7 @@ std::string render_loss(const LostPeer& lost) {
   text += lost.detected_s ? fmt::format(", detected after {:.3f} s", *lost.detected_s) : ", nobody noticed";
   if (lost.extra_s) text += fmt::format(", cost {:+.3f} s", *lost.extra_s);
   if (lost.microbatches_again) text += fmt::format(", microbatches again: {}", *lost.microbatches_again);
-  if (!lost.why.empty()) text += fmt::format(" ({})", printable_line(lost.why));
+  if (!lost.why.empty()) text += fmt::format(" ({})", lost.why);
   return line("lost", text);
 }
 
@@ -69,7 +72,7 @@ std::string render_arrival(const JoinedPeer& joined) {
 
 std::string render_notice(const GivenNotice& notice) {
   std::string text = fmt::format("peer {} in round {}: {} by {}", peer_name(notice.peer), notice.round,
-                                 printable_line(notice.kind), printable_line(notice.source));
+                                 notice.kind, notice.source);
   if (notice.deadline_s) text += fmt::format(" in {:.0f} s", *notice.deadline_s);
   if (notice.used_s) text += fmt::format(", out after {:.2f} s", *notice.used_s);
   return line("notice", text);
@@ -117,8 +120,9 @@ std::string render_cost(const Money& money) {
   return text + line("cost", fmt::format("{} USD{}{}", usd_number(*money.usd()), traffic, rest));
 }
 
-/// Less than this share of the run is not worth a line.
+/// Less than this share of the run is not worth a line; nor is what delayed a run that only tries something.
 constexpr double kLeastShare = 0.01;
+constexpr double kShortestRun_s = 10;
 constexpr std::size_t kMostDelays = 5;
 
 std::string render_delays(const Board& board) {
@@ -129,7 +133,7 @@ std::string render_delays(const Board& board) {
   std::string text;
   for (std::size_t i = 0; i < std::min(delays.size(), kMostDelays); ++i) {
     const Delay& delay = delays[i];
-    if (run_s <= 0 || delay.seconds < kLeastShare * run_s) break;
+    if (run_s < kShortestRun_s || delay.seconds < kLeastShare * run_s) break;
     const std::string usd = delay.usd ? fmt::format(", {} USD", usd_number(*delay.usd)) : "";
     text +=
         line("delayed by", fmt::format("{}: {:.3g} s ({:.0f} % of the run{}); {}", what_of(delay),
@@ -145,9 +149,9 @@ std::string price(const std::optional<double>& usd) {
 
 std::string render_store(const char* name, const std::string& store, const StoreTraffic& traffic) {
   if (traffic.requests == 0 && traffic.bytes == 0) return "";
-  return line(name, fmt::format("{}: {} ({}), {} requests ({})", printable_line(store),
-                                quantity(static_cast<double>(traffic.bytes)), price(traffic.usd),
-                                traffic.requests, price(traffic.requests_usd)));
+  return line(
+      name, fmt::format("{}: {} ({}), {} requests ({})", store, quantity(static_cast<double>(traffic.bytes)),
+                        price(traffic.usd), traffic.requests, price(traffic.requests_usd)));
 }
 
 std::string render_store(const StoreUsed& used) {
@@ -209,7 +213,7 @@ std::string render(const Summary& summary) {
                       "received", "final parameters");
   for (const BoardPeer& peer : summary.board.peers)
     text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", peer_name(peer.peer), peer.rounds, peer.samples,
-                        traffic(peer.usage), peer.digest);
+                        traffic(peer.usage), printable_line(peer.digest));
   return text;
 }
 

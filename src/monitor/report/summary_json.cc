@@ -142,7 +142,7 @@ std::string to_json(const Summary& summary) {
       return Json{{"peer", gap.peer.value},
                   {"events", or_null(gap.events)},
                   {"from", calendar_time(gap.from_unix_nanos)},
-                  {"to", calendar_time(gap.to_unix_nanos)},
+                  {"to", gap.to_unix_nanos ? Json(calendar_time(*gap.to_unix_nanos)) : Json()},
                   {"why", gap.why}};
     });
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

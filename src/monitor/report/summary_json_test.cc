@@ -159,6 +159,8 @@ TEST(SummaryJson, says_what_the_logs_lack) {
   for (const char* part :
        {"\"unlogged_rounds\": 5", "\"events\": 214", "\"to\": \"2026-01-01T00:01:00.000Z\""})
     EXPECT_NE(json.find(part), std::string::npos) << part << "\n" << json;
+  summary.missing[0].to_unix_nanos.reset();
+  EXPECT_NE(to_json(summary).find("\"to\": null"), std::string::npos) << "to the end of the run";
 }
 
 TEST(SummaryJson, that_cannot_be_written_names_the_path) {

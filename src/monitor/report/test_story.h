@@ -35,7 +35,10 @@ class Story {
       add(peer, t + takes * 0.8 + late, {.round = number, .fact = event::Call{.calc_s = takes * 0.8}});
       add(peer, t + takes + late,
           {.round = number,
-           .fact = event::Commit{.samples = 32, .samples_total = samples_total_, .comm_s = takes * 0.2}});
+           .fact = event::Commit{.samples = 32,
+                                 .samples_total = samples_total_,
+                                 .calc_s = takes * 0.8,
+                                 .comm_s = takes * 0.2}});
       apply(peer, t + takes + late, number, "digest-" + std::to_string(number));
     }
   }

@@ -8,6 +8,7 @@
 
 #include "base/peer_name.h"
 #include "base/text/duration.h"
+#include "base/text/printable.h"
 #include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
@@ -111,6 +112,11 @@ std::optional<std::string> ProgressText::loss_line(const Event& event, const eve
 }
 
 std::optional<std::string> ProgressText::line_for(const Event& event) {
+  const std::optional<std::string> text = text_for(event);
+  return text ? std::optional(printable_line(*text)) : std::nullopt;
+}
+
+std::optional<std::string> ProgressText::text_for(const Event& event) {
   const std::string round = fmt::format("round {}  ", event.round);
   if (event.as<event::Accumulate>()) begun_ = true;
   if (const auto* commit = event.as<event::Commit>()) return round_line(event, *commit);

@@ -19,10 +19,12 @@ class ProgressText {
   /// rounds: of the run; 0: not known.
   explicit ProgressText(Round rounds = 0) : rounds_(rounds) {}
 
-  /// The line to show, without its end; nothing when this event is none of a person's business now.
+  /// The line to show, without its end; nothing when this event is none of a person's business now. Texts of
+  /// others in it cannot make a line of their own.
   std::optional<std::string> line_for(const world::Event& event);
 
  private:
+  std::optional<std::string> text_for(const world::Event& event);
   std::optional<std::string> round_line(const world::Event& event, const event::Commit& commit);
   std::optional<std::string> loss_line(const world::Event& event, const event::Lost& lost);
 

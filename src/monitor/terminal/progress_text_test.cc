@@ -39,6 +39,8 @@ TEST_F(Terminal, shows_rounds_every_two_seconds_with_the_speed_between_the_lines
 TEST_F(Terminal, shows_what_the_program_measured_of_which_round) {
   EXPECT_EQ(show({.round = 40, .fact = event::Evaluate{.name = "accuracy", .value = 0.9342}}),
             "round 40  evaluated: accuracy 0.9342");
+  EXPECT_EQ(show({.round = 40, .fact = event::Evaluate{.name = "a\nround 41  evaluated: b", .value = 1}}),
+            "round 40  evaluated: a\\nround 41  evaluated: b 1");
 }
 
 TEST_F(Terminal, shows_losses_at_once_and_each_once) {

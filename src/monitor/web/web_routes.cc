@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 
 #include "monitor/board/board_extract.h"
 #include "monitor/board/board_json.h"
@@ -18,6 +21,7 @@ namespace {
 /// A little less than the second between two events.
 constexpr Duration kStaysTrue = std::chrono::milliseconds(900);
 constexpr const char* kJsonType = "application/json";
+constexpr const char* kPlainType = "text/plain; charset=utf-8";
 
 std::string extract_json(const Board& board) { return to_json(extract_of(board)); }
 
@@ -26,6 +30,14 @@ std::string whole_json(const Board& board) { return to_json(board); }
 std::string what_if_json(const Board& board) { return to_json(what_if(board)); }
 
 std::string summary_json(const Board& board) { return to_json(summary_of(board)); }
+
+/// What was expected in place of this query; empty: it is right. Browsers and scrapers add their own ones
+/// elsewhere.
+std::string_view expected_query(const std::string& path, const std::string& query) {
+  if (query.empty()) return "";
+  if (path == "/board.json") return query == "all" ? "" : "?all or nothing";
+  return path == "/predict" ? "nothing" : "";
+}
 
 }  // namespace
 
@@ -46,6 +58,10 @@ const std::string& WebRoutes::text(const std::string& name, Instant now, std::st
 }
 
 WebContent WebRoutes::content(const std::string& path, const std::string& query, Instant now) {
+  if (const std::string_view expected = expected_query(path, query); !expected.empty())
+    return {.status = 400,
+            .type = kPlainType,
+            .body = fmt::format("{}?{}: expected {} after the path\n", path, query, expected)};
   if (path == "/")
     return {.type = "text/html; charset=utf-8",
             .body = std::string(live_page()),
@@ -59,7 +75,7 @@ WebContent WebRoutes::content(const std::string& path, const std::string& query,
   if (path == "/summary.json") return {.type = kJsonType, .body = text(path, now, summary_json)};
   if (path == "/trace.json") return {.type = kJsonType, .body = text(path, now, chrome_trace)};
   return {.status = 404,
-          .type = "text/plain; charset=utf-8",
+          .type = kPlainType,
           .body = fmt::format("{}: no such page; there are /, /events, /board.json, /predict, /metrics, "
                               "/summary.json and /trace.json\n",
                               path)};

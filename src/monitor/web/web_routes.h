@@ -28,7 +28,8 @@ class WebRoutes {
   /// board: as it is now.
   explicit WebRoutes(std::function<Board()> board) : board_(std::move(board)) {}
 
-  /// query: "all" after /board.json asks for all rounds; otherwise it is an extract (extract_of).
+  /// query: "all" after /board.json asks for all rounds; otherwise it is an extract (extract_of). Another one
+  /// is refused (400), but after / and /events.
   WebContent content(const std::string& path, const std::string& query, Instant now);
 
   /// For Server-Sent Events: `event: board`, the id, and the extract as JSON.

@@ -49,6 +49,16 @@ TEST_F(Routes, name_what_there_is_where_a_path_is_wrong) {
   }
 }
 
+TEST_F(Routes, refuse_a_query_that_asks_for_what_is_not_given) {
+  EXPECT_EQ(get("/board.json", "all=1").status, 400);
+  EXPECT_EQ(get("/board.json", "all=1").body, "/board.json?all=1: expected ?all or nothing after the path\n");
+  EXPECT_EQ(get("/predict", "peers=4").body, "/predict?peers=4: expected nothing after the path\n");
+  for (const char* path : {"/metrics", "/summary.json", "/trace.json"})
+    EXPECT_EQ(get(path, "x=1").status, 200) << path << ": scrapers add their own";
+  EXPECT_EQ(get("/", "token=old").status, 200) << "the page itself";
+  EXPECT_EQ(get("/events", "token=old").status, 200);
+}
+
 TEST_F(Routes, answer_what_would_change_as_soon_as_two_rounds_are_measured) {
   board.rounds.clear();
   EXPECT_EQ(get("/predict").body, "null");

@@ -8,7 +8,7 @@ namespace tw::plan {
 namespace {
 
 /// Four hosts, a site each, 1 ms apart, at the rates that iperf3 found on the emulated networks equal4 and
-/// hetero4 (docs/benchmarks.md, the bed).
+/// hetero4 (docs/benchmarks.md).
 struct Bed {
   market::NetworkProfile network;
   std::vector<PeerGroup> peers;

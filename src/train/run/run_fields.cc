@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -219,7 +221,9 @@ struct Assignment : ValueAssignment {
       place.at->reset();
       return "";
     }
-    return (*this)(&place.at->emplace());
+    constexpr std::array<std::string_view, 1> kWords = {kAuto};
+    const std::string wrong = (*this)(&place.at->emplace());
+    return wrong.empty() ? wrong : wrong + did_you_mean(word(), kWords);
   }
 
  private:
@@ -259,6 +263,12 @@ std::string expectation(const RunField& field) {
   return expected_at<Expectation>(field, defaults);
 }
 
+bool is_flag(const RunField& field) {
+  RunOptions scratch;
+  const Place place = field.place(scratch);
+  return std::holds_alternative<bool*>(place) || std::holds_alternative<std::optional<bool>*>(place);
+}
+
 std::string assign(const RunField& field, const GivenValue& given, RunOptions& options) {
   return assign_field<Expectation, Assignment>(field, given, options);
 }
@@ -285,6 +295,16 @@ std::string whole_run_key(std::string_view name) {
   if (find_run_field(name) != nullptr || std::ranges::count(kFields, name, &RunField::name) != 1)
     return std::string(name);
   return key_of(*std::ranges::find(kFields, name, &RunField::name));
+}
+
+std::string given_twice(const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::map<std::string, std::string> seen;
+  for (const auto& [name, value] : settings) {
+    const auto [before, is_new] = seen.emplace(whole_run_key(name), value);
+    if (!is_new && before->second != value)
+      return fmt::format("{} is given twice, {} and {}", before->first, before->second, value);
+  }
+  return {};
 }
 
 bool is_run_section(std::string_view name) {

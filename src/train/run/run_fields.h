@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text/field_table.h"
@@ -24,11 +25,17 @@ const RunField* find_run_field(std::string_view key);
 /// The whole key of a name: "training.rounds" of "rounds", where no other key ends so. Unknown: the name.
 std::string whole_run_key(std::string_view name);
 
+/// What is wrong where one key, by its whole or last name, has two values; empty: nothing.
+std::string given_twice(const std::vector<std::pair<std::string, std::string>>& settings);
+
 /// Whether some keys begin with "name.".
 bool is_run_section(std::string_view name);
 
 /// "a whole number of at least 1".
 std::string expectation(const RunField& field);
+
+/// Whether it is true or false.
+bool is_flag(const RunField& field);
 
 /// Stores a value; returns the complaint about it, or an empty string.
 std::string assign(const RunField& field, const GivenValue& given, RunOptions& options);

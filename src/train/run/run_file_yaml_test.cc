@@ -147,7 +147,15 @@ TEST_F(RunFile, refuses_values_of_another_kind_or_out_of_range) {
             "1: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found "
             "\"1000000000000h\"");
   EXPECT_EQ(training("rounds:"), "1: training.rounds: expected a whole number from 1, found nothing");
-  EXPECT_EQ(training("seed: -1"), "1: training.seed: expected a whole number, found \"-1\"");
+  EXPECT_EQ(training("seed: -1"), "1: training.seed: expected a whole number from 0, found \"-1\"");
+  EXPECT_EQ(training("seed: 18446744073709551616"),
+            "1: training.seed: expected a whole number from 0, found \"18446744073709551616\"; the largest "
+            "is 18446744073709551615");
+  EXPECT_EQ(training("target_batch_size: AUTO"),
+            "1: training.target_batch_size: expected a whole number from 1 to 1000000000 or auto, found "
+            "\"AUTO\"; did you mean \"auto\"?");
+  EXPECT_EQ(training("exact_batches: TRUE"),
+            "1: training.exact_batches: expected true or false, found \"TRUE\"; did you mean \"true\"?");
   EXPECT_EQ(
       training("patience: 20"),
       "1: training.patience: expected a duration such as 20s (ms, s, m or h), at most a year, found \"20\"");

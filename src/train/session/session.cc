@@ -229,7 +229,8 @@ void Session::on_timer() {
   wait_reason_.watch();
   finish_when_done();
   if (!finished() && core_.departure.is_overdue(now)) core_.departure.end("left at the end of its notice");
-  if (!finished()) linking_.tick();
+  if (auto nobody = finished() ? std::nullopt : linking_.found_nobody())
+    resumption_.found_nobody(std::move(nobody->why), nobody->ending);
   if (!finished()) resumption_.tick();
   if (!finished() && linking_.is_alone_for_good() && recovery_.can_begin_anew()) {
     rounds_.abandon();
@@ -262,6 +263,8 @@ void Session::act(const swarm::Ended& ended) {
   const bool has_state =
       recovery_.replica().state() == sync::Replica::State::current && head && head->round > 0;
   if (ended.failed) return core_.departure.fail(ended.why);
+  const bool asked = core_.departure.stage() != Departure::Stage::running;
+  if (!has_state && !asked) return resumption_.came_too_late(ended.why);
   if (!has_state || !saving_.saves_before_it_leaves(ended.why)) core_.departure.end(ended.why);
 }
 
@@ -366,7 +369,8 @@ std::vector<wire::Member> Session::members() const {
 
 SessionView Session::view() const {
   SessionView view;
-  const std::optional<wire::Record>& head = core_.swarm.head();
+  const std::optional<wire::Record>& end = resumption_.end();
+  const std::optional<wire::Record>& head = end ? end : core_.swarm.head();
   if (head) {
     view.round = head->round;
     view.samples = head->samples_total();

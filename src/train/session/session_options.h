@@ -41,6 +41,12 @@ enum class Past {
   over,     ///< no peer of the run can be reached any more
 };
 
+/// What a peer does that finds the checkpoint of a run that is complete.
+enum class WhenComplete {
+  ends,       ///< at once
+  takes_end,  ///< its program gets the parameters first; one that joins looks for it where nobody answers
+};
+
 /// How vectors are averaged, whatever the run says.
 struct AveragingOptions {
   std::uint64_t segment_length = 0;  ///< floats; 0: as is usual (average/reduction/geometry.h)
@@ -67,8 +73,9 @@ struct SessionOptions {
   /// A peer that founds() and has a past waits for the others, up to the patience of the run, before it
   /// resumes or begins alone.
   Past past = Past::unknown;
-  std::string past_found;                  ///< sign that it had begun, for people
-  Round past_rounds = 0;                   ///< that this peer has seen of the run, by its own event log
+  std::string past_found;  ///< sign that it had begun, for people
+  Round past_rounds = 0;   ///< that this peer has seen of the run, by its own event log
+  WhenComplete when_complete = WhenComplete::ends;
   bool anew = false;                       ///< begin the run anew, whatever checkpoints there are
   std::uint64_t chunk_bytes = 512 * 1024;  ///< of state transfer
   std::uint64_t grain = 1;                 ///< microbatches that the engine's own learner does at once

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A wait that lasts longer names its cause (docs/protocol.md).
+/// A wait that lasts longer names its cause (docs/reliability.md).
 constexpr Duration kNameWaitAfter = 4s;
 constexpr int kUnusualTimes = 3;
 

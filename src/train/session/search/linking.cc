@@ -112,9 +112,10 @@ void Linking::on_open(PeerId peer, const wire::Hello& greeting) {
   core_.swarm.on_open(core_.clock.now(), caller, greeting.marks);
 }
 
-void Linking::tick() {
-  if (const std::optional<std::string> why = search_.gives_up(core_.clock.now(), situation()))
-    core_.departure.fail(*why, search_.may_try_again() ? Ending::unreached : Ending::failed);
+std::optional<Linking::FoundNobody> Linking::found_nobody() {
+  std::optional<std::string> why = search_.gives_up(core_.clock.now(), situation());
+  if (!why) return std::nullopt;
+  return FoundNobody{*std::move(why), search_.may_try_again() ? Ending::unreached : Ending::failed};
 }
 
 bool Linking::is_alone() const {

@@ -29,8 +29,13 @@ class Linking {
 
   void on_refused(const std::string& address, const world::DialFailure& failure);
 
-  /// Gives up when no peer has the state for too long.
-  void tick();
+  struct FoundNobody {
+    std::string why;
+    Ending ending;
+  };
+
+  /// To be called with every tick: no peer with the state was reached for too long.
+  std::optional<FoundNobody> found_nobody();
 
   /// To be called with every tick: no other member was linked for the patience of the run.
   bool is_alone_for_good() {

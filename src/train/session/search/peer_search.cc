@@ -74,7 +74,6 @@ Duration PeerSearch::limit() const {
 }
 
 std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& situation) {
-  TW_CHECK(!gave_up_);
   const bool fresh = situation.peer_state == wire::PeerState::fresh && !options_.founds && !situation.linked;
   const bool outside = situation.peer_state == wire::PeerState::syncing || fresh;
   met_the_run_ = met_the_run_ || situation.peer_state == wire::PeerState::syncing;
@@ -87,6 +86,7 @@ std::optional<std::string> PeerSearch::gives_up(Instant now, const Situation& si
   hopeless_since_ = std::min(hopeless_since_, now);
   if (now - hopeless_since_ < limit()) return std::nullopt;
   gave_up_ = true;
+  hopeless_since_ = kNever;
   std::string where = options_.join.empty() ? std::string() : " at " + options_.join.front();
   if (!options_.meets_in.empty()) where += ", nor by way of " + options_.meets_in + ",";
   const std::string what = "nobody who has the state of the run can be reached" + where + " for " +

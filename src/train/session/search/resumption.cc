@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/check.h"
 #include "swarm/ballots/quorum.h"
@@ -12,11 +14,11 @@
 namespace tw::train {
 namespace {
 
-std::string complete_text(Round round, const std::string& end) {
-  return fmt::format(
-      "the run is complete: its checkpoint is that of the last round, {}; to go on from there, "
-      "raise what ended it ({})",
-      round, end);
+/// A budget ends a run before its last round.
+std::string complete_text(const sync::LoadedCheckpoint& loaded, Round rounds) {
+  const Round round = loaded.image.record.round;
+  return fmt::format("the run is complete: round {}, checkpoint {}; raise {} to go on", round, loaded.path,
+                     round < rounds ? "budget_usd" : "rounds");
 }
 
 std::string places_of(const CheckpointOptions& places) {
@@ -34,6 +36,7 @@ Resumption::Resumption(Core& core, Checkpoints& checkpoints, Recovery& recovery)
 // ---- what is left of the run from before this process
 
 void Resumption::tick() {
+  if (stands_at_the_end_) return;
   const Instant now = core_.clock.now();
   ReturnWait& returning = recovery_.returning();
   const bool fresh = core_.swarm.peer_state() == wire::PeerState::fresh;
@@ -107,11 +110,58 @@ bool Resumption::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
          (record.round < core_.options.run.rounds && loaded.words.end != core_.facts.words().end);
 }
 
-/// The checkpoint is that of a run that is complete. Where nobody chose its folder, the same command is a new
-/// run, unless something says that it was started again.
-void Resumption::stand_at_the_end(Round round) {
-  if (!core_.options.run.checkpoint.is_usual || core_.options.past == Past::begun)
-    return core_.departure.end(complete_text(round, core_.facts.words().end));
+/// Where nobody chose the folder, the same command is a new run, unless something says that it was started
+/// again.
+bool Resumption::lies_where_a_run_ends() const {
+  return !core_.options.run.checkpoint.is_usual || core_.options.past == Past::begun;
+}
+
+/// The checkpoint is that of a run that is complete: the program gets its parameters.
+void Resumption::stand_at_the_end(sync::LoadedCheckpoint loaded) {
+  const std::string why = complete_text(loaded, core_.options.run.rounds);
+  if (core_.options.when_complete == WhenComplete::ends) return core_.departure.end(why);
+  stands_at_the_end_ = true;
+  // owners: the job, and its `done`
+  const auto image = std::make_shared<const sync::StateImage>(std::move(loaded.image));
+  core_.worker.restore(image, [this, image, why](const Result<Digest>& parameters) {
+    if (core_.departure.ended()) return;
+    if (!parameters) return core_.departure.fail(parameters.error().message);
+    end_ = image->record;
+    core_.departure.end(why);
+  });
+}
+
+void Resumption::found_nobody(std::string why, Ending ending) {
+  if (stands_at_the_end_) return;
+  const SessionOptions& options = core_.options;
+  const bool looks =
+      options.when_complete == WhenComplete::takes_end && !options.anew && lies_where_a_run_ends();
+  const auto fail = [this, why = std::move(why), ending] { core_.departure.fail(why, ending); };
+  looks ? look_for_the_end(fail) : fail();
+}
+
+void Resumption::came_too_late(const std::string& why) {
+  if (core_.options.when_complete == WhenComplete::ends) return core_.departure.end(why);
+  look_for_the_end([this, why] {
+    const bool leaves = core_.departure.stage() != Departure::Stage::running;
+    leaves ? core_.departure.end(why) : core_.departure.fail(why);
+  });
+}
+
+/// otherwise: called where there is no checkpoint of a complete run.
+void Resumption::look_for_the_end(std::function<void()> otherwise) {
+  if (!checkpoints_.are_kept()) return otherwise();
+  const auto found = [this, state = core_.swarm.peer_state(),
+                      otherwise = std::move(otherwise)](Checkpoints::Loaded& loaded) {
+    if (core_.departure.ended() || core_.swarm.peer_state() != state) return;  // others were found meanwhile
+    const bool is_there = loaded.ok() && loaded.value() && !goes_on_after(*loaded.value());
+    is_there ? stand_at_the_end(std::move(*loaded.value())) : otherwise();
+  };
+  checkpoints_.load(core_.facts.digest(), found);
+}
+
+/// Nobody chose the folder: the same command is a new run.
+void Resumption::begin_again(Round round) {
   core_.events.emit(
       {.round = round,
        .why =
@@ -129,7 +179,8 @@ void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
         {.round = record.round, .why = skipped, .fact = event::Checkpoint{.cause = event::Cause::skipped}});
   }
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
-  if (!goes_on_after(loaded)) return stand_at_the_end(record.round);
+  if (!goes_on_after(loaded))
+    return lies_where_a_run_ends() ? stand_at_the_end(std::move(loaded)) : begin_again(record.round);
   for (const wire::Member& member : record.members)
     if (member.address != core_.address) core_.swarm.membership().roster().learn(member);
   const bool waited =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,11 +27,21 @@ class Resumption {
 
   void tick();
 
+  /// This peer joins, and gives the search up. The run may be over: it ends with that if it has the last
+  /// checkpoint, else it fails so.
+  void found_nobody(std::string why, Ending ending);
+
+  /// The others ended the run, and its state never came here. why: their word.
+  void came_too_late(const std::string& why);
+
   /// False, without effect, for a message that is not about checkpoints.
   bool on_message(PeerId from, const wire::Message& message);
 
   /// The peer that is to resume, told by this one.
   std::optional<PeerId> awaited() const { return held_.awaited(); }
+
+  /// The last record of a run that was complete before this peer came, once its parameters are taken.
+  const std::optional<wire::Record>& end() const { return end_; }
 
  private:
   std::string lost_text() const;
@@ -39,7 +50,10 @@ class Resumption {
   void found_no_checkpoint();
   void take_checkpoint(sync::LoadedCheckpoint loaded);
   bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
-  void stand_at_the_end(Round round);
+  bool lies_where_a_run_ends() const;
+  void look_for_the_end(std::function<void()> otherwise);
+  void stand_at_the_end(sync::LoadedCheckpoint loaded);
+  void begin_again(Round round);
   void wait_for_others(std::string found);
   void ask_for_checkpoints(Instant now);
   bool lets_another_resume(Instant now);
@@ -50,6 +64,8 @@ class Resumption {
   Checkpoints& checkpoints_;
   Recovery& recovery_;
   HeldElsewhere held_;  ///< by the linked peers
+  std::optional<wire::Record> end_;
+  bool stands_at_the_end_ = false;  ///< it takes these parameters
 };
 
 }  // namespace tw::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/system/gpu_meter.h"
+#include "host/gpu/gpu_meter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace tw::host {
+
+/// Opens /dev/null where stdin, stdout or stderr is closed, as launchers and daemons leave them; so no socket
+/// and no log of this process gets its number, and no printf() of the program goes there. Use of such a
+/// stream fails as before. To be called before anything else is opened.
+void hold_standard_streams();
+
+}  // namespace tw::host

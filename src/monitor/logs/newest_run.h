@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "monitor/logs/event_log_json.h"
+
+namespace tw::monitor {
+
+/// The newest of the runs whose event logs lie in one folder: another setting makes another run (run_digest
+/// of train/run/run_facts.h), and users give it the same folder. A run counts once a round of it began after
+/// a start, and the newest one is that of the last such start. Entries of logs that name no run, and of a
+/// start without a round, as of a peer that the others refuse, go with any run. All views of logs choose by
+/// it.
+class NewestRun {
+ public:
+  /// Entries of one log that follow one another and are of one run.
+  struct Stretch {
+    std::string log;  ///< its path
+    std::string run;  ///< empty: its start names none
+    std::vector<LogEntry> entries;
+  };
+
+  /// Takes note of the next entries of a log, and gives them by run. A log may be noted again.
+  std::vector<Stretch> note(const std::string& log, std::vector<LogEntry> entries);
+
+  /// The digest that its starts have; empty: no run is known.
+  const std::string& run() const { return newest_; }
+
+  /// Those entries of a stretch that go with the newest run.
+  std::vector<LogEntry> kept(Stretch stretch) const;
+
+  /// "events-1.jsonl, events-2.jsonl of run 7702799b": the logs of other runs than this one, by their names.
+  std::string others_than(const std::string& run) const;
+
+  /// A sentence that names the logs of older runs; empty: there are none.
+  std::string left_out() const;
+
+ private:
+  struct Run {
+    std::int64_t started_unix_nanos = 0;  ///< its last start that a round followed
+    std::set<std::string> logs;
+  };
+
+  /// The place that a log has been read to.
+  struct Place {
+    std::string run;
+    std::int64_t started_unix_nanos = 0;
+    bool begun = false;  ///< a round followed the last start
+  };
+
+  void begin(const std::string& log, Place& place);
+  bool goes_along(const std::string& run) const;
+  bool is_of_others(PeerId peer) const;
+
+  std::map<std::string, Run> runs_;
+  std::map<std::string, Place> places_;              ///< by log
+  std::map<PeerId, std::set<std::string>> runs_of_;  ///< that a peer started in
+  std::string newest_;
+};
+
+/// The digits of a digest that tell runs apart, as in the names of checkpoint folders.
+std::string short_run(const std::string& run);
+
+/// The logs of one run.
+struct RunLogs {
+  std::string run;
+  std::vector<std::vector<LogEntry>> logs;
+  std::string left_out;  ///< NewestRun::left_out
+};
+
+/// The logs of the newest run in what read_event_logs takes; the same errors.
+Result<RunLogs> read_newest_run(const std::string& folder_or_log);
+
+/// The runs of which the logs in this folder hold committed rounds. Unreadable lines are ignored.
+NewestRun runs_in(const std::string& folder);
+
+}  // namespace tw::monitor
