@@ -244,6 +244,11 @@ Result<RunPlan> plan_run(const RunArguments& arguments) {
   if (has_script && !links.id.empty())
     return Error{fmt::format("--id {}: the peers of a script are numbered from 1; leave it out", links.id)};
   plan.begins = !others && (plan.peers > 1 || has_script);
+  if (plan.begins && !lets_others_in(links) && !links.wait_for.empty() && plan.waits_for > plan.peers)
+    return Error{
+        fmt::format("--wait-for {}: {} peers begin here, and nobody else can join them: raise --peers, or "
+                    "give --token or --run, and --listen",
+                    plan.waits_for, plan.peers)};
   return plan;
 }
 

@@ -34,6 +34,13 @@ TEST(RunPlan, names_what_is_wrong_before_it_starts_a_process) {
             }),
             "--set: training.rounds is given twice, 3 and 4");
   EXPECT_EQ(refused([](RunArguments& given) {
+              given.peers = "2";
+              given.links.wait_for = "3";
+            }),
+            "--wait-for 3: 2 peers begin here, and nobody else can join them: raise --peers, or give --token "
+            "or --run, "
+            "and --listen");
+  EXPECT_EQ(refused([](RunArguments& given) {
               given.set = {"rounds=3", "rounds=3"};
               given.threads = "1024";
               given.links.join = {"node:7000", "[::1]:7000"};
