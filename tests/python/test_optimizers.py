@@ -3,6 +3,7 @@
 
 import copy
 import math
+import pickle
 
 import pytest
 import torch
@@ -303,3 +304,31 @@ def test_a_model_of_float64_has_the_values_that_joiners_get(fake_run):
         loss_of(model, *(values.double() for values in data())).backward()
         opt.step()
     assert all(torch.equal(value, value.float().double()) for value in model.parameters())
+
+
+class Twice(torch.optim.SGD):
+    def first_step(self):
+        """Moves the parameters, as SAM does."""
+
+    def step(self, closure=None):
+        assert closure is not None, "a closure is needed"
+
+
+def test_an_optimizer_of_several_steps_is_refused_by_name(fake_run):
+    model = mlp()
+    run = fake_run()
+    opt = run.optimizer(model, Twice(model.parameters(), lr=0.1), batch_size=8)
+    with pytest.raises(MisuseError, match=r"Twice.first_step\(\) would move the parameters of this peer"):
+        opt.first_step()
+    with pytest.raises(UnsupportedError, match=r"Twice.step\(\) failed.*without arguments.*a closure"):
+        run.start()
+
+
+def test_the_optimizer_of_a_run_is_not_copied(fake_run):
+    model = mlp()
+    run = fake_run()
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    run.start()
+    for call in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(MisuseError, match="copy or save its state_dict"):
+            call(opt)
