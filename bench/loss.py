@@ -20,11 +20,15 @@ sync are taken seed by seed: their median, least and largest are printed.
 streaming averages a quarter of the values each round, in turn: the changes of each quarter since its last
 turn. As in a run, the last round averages one quarter alone.
 
+--joiners: after each quarter of the run a joiner takes the place of one peer, and begins with a fresh
+optimizer, as in a run, or with the moments of the first peer (donor). Ratios are to the same cell without.
+
 measured is no setting of a run. It adds mu times the last step to the mean change, mu being the cosine of the
 last two mean changes, or 0 where that is negative.
 """
 
 import argparse
+import copy
 import json
 import math
 import sys
@@ -47,8 +51,8 @@ STEPS = (8, 32, 128)  # a round
 FRAGMENTS = 4  # of streaming
 
 
-def cell(mode, steps=1, outer="mean"):
-    return {"mode": mode, "steps": steps, "outer": outer}
+def cell(mode, steps=1, outer="mean", joiners="none"):
+    return {"mode": mode, "steps": steps, "outer": outer, "joiners": joiners}
 
 
 CELLS = [
@@ -56,6 +60,13 @@ CELLS = [
     cell("delayed"),
     *(cell("local", steps, outer) for steps in STEPS for outer in ("mean", "nesterov", "measured")),
     *(cell("streaming", steps, outer) for steps in (2, 8, 32) for outer in ("mean", "nesterov")),
+]
+
+CELLS_OF_JOINERS = [
+    cell(mode, steps, "nesterov", joiners)
+    for mode, each in (("local", STEPS), ("streaming", (2, 8)))
+    for steps in each
+    for joiners in ("none", "fresh", "donor")
 ]
 
 
@@ -238,19 +249,19 @@ class Copies:
         return OwnCopy(layout.parameters, len(self._flat), tensors, self._flat, options)
 
     def step(self, batch_of):
-        for number, (trainer, copy) in enumerate(zip(self._trainers, self._copies)):
+        for number, (trainer, own) in enumerate(zip(self._trainers, self._copies)):
             indices = batch_of(number)
             trainer.gradient(indices)
-            copy.begin_step()
+            own.begin_step()
             trainer.step()
-            copy.samples += len(indices)
+            own.samples += len(indices)
 
     def average(self, round_):
         """The end of a round."""
         total = torch.zeros(self._fragment(round_)[1])
-        samples = sum(copy.samples for copy in self._copies)
-        for copy in self._copies:
-            copy.contribute(round_, total)
+        samples = sum(own.samples for own in self._copies)
+        for own in self._copies:
+            own.contribute(round_, total)
         mean = total / samples
         if not self._overlaps:
             self._apply(mean, round_)
@@ -261,8 +272,15 @@ class Copies:
 
     def _apply(self, mean, round_):
         self._outer.update(round_ % self._count, mean)
-        for copy in self._copies:
-            copy.load(round_, False)
+        for own in self._copies:
+            own.load(round_, False)
+
+    def join(self, number, round_, begins):
+        """A joiner takes the place of this peer."""
+        state = copy.deepcopy(self._trainers[0].optimizer.state_dict()["state"]) if begins == "donor" else {}
+        optimizer = self._trainers[number].optimizer
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+        self._copies[number].load(round_, True)
 
     def end(self, round_):
         """The loss of the run's parameters."""
@@ -275,8 +293,10 @@ class Copies:
 def train_apart(task, seed, batches, peers, one):
     """local and streaming."""
     copies = Copies(task, seed, peers, one)
-    round_ = 0
+    round_, quarter = 0, task.steps // 4
     for step in range(task.steps):
+        if step and step % quarter == 0 and one["joiners"] != "none":
+            copies.join(peers - step // quarter, round_, one["joiners"])
         copies.step(lambda peer, step=step: batches.of_peer(step, peer))
         if (step + 1) % one["steps"] == 0:
             round_ += 1
@@ -294,15 +314,16 @@ def train(task, seed, peers, one):
 
 def summary_of(name, one, losses, base):
     ratios = [ours / plain - 1 for ours, plain in zip(losses, base)]
-    scatter = {"to_sync": median(ratios), "least": min(ratios), "largest": max(ratios)}
+    scatter = {"to_base": median(ratios), "least": min(ratios), "largest": max(ratios)}
     return {"task": name, **one, "loss": median(losses), "losses": losses, **scatter}
 
 
 def table_of(cells):
-    lines = ["| task | mode | steps | outer | loss | to sync (scatter) |", "|---|---|---|---|---|---|"]
+    columns = ("task", "mode", "steps", "outer", "joiners", "loss", "to sync, or to none (scatter)")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for one in cells:
-        ratio = f"{one['to_sync']:+.1%} ({one['least']:+.1%} to {one['largest']:+.1%})"
-        words = (one["task"], one["mode"], one["steps"], one["outer"], f"{one['loss']:.4f}", ratio)
+        ratio = f"{one['to_base']:+.1%} ({one['least']:+.1%} to {one['largest']:+.1%})"
+        words = (*(one[key] for key in columns[:5]), f"{one['loss']:.4f}", ratio)
         lines.append(f"| {' | '.join(map(str, words))} |")
     return "\n".join(lines)
 
@@ -310,13 +331,15 @@ def table_of(cells):
 def measure(arguments, name):
     """Summaries of a task's cells."""
     task = TASKS[name]()
-    losses = [[] for _ in CELLS]
+    cells = CELLS_OF_JOINERS if arguments.joiners else CELLS
+    losses = [[] for _ in cells]
     for seed in range(1, arguments.seeds + 1):
-        for one, of_cell in zip(CELLS, losses):
+        for one, of_cell in zip(cells, losses):
             of_cell.append(train(task, seed, arguments.peers, one))
             done = {"task": name, "seed": seed, **one, "loss": of_cell[-1]}
             print(json.dumps(done), file=sys.stderr, flush=True)
-    return [summary_of(name, one, of_cell, losses[0]) for one, of_cell in zip(CELLS, losses)]
+    base = {at: at - at % 3 if arguments.joiners else 0 for at in range(len(cells))}
+    return [summary_of(name, one, losses[at], losses[base[at]]) for at, one in enumerate(cells)]
 
 
 def main():
@@ -325,6 +348,7 @@ def main():
     parser.add_argument("--tasks", nargs="*", choices=TASKS, default=list(TASKS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--peers", type=int, default=4)
+    parser.add_argument("--joiners", action="store_true", help="what joiners cost in local and streaming")
     parser.add_argument("--json", action="store_true", help='{"peers", "cpu_s", "cells": [...]}, not a table')
     arguments = parser.parse_args()
     torch.set_num_threads(1)

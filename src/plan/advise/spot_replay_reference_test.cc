@@ -120,7 +120,7 @@ TEST(PolicyReference, with_one_zone_live_costs_at_most_8_percent_more_than_the_o
   fmt::print("{} traces: live +{:.2f} %, greedy +{:.2f} %, uniform progress +{:.2f} %\n", long_enough,
              live / long_enough, greedy / long_enough, uniform / long_enough);
   EXPECT_EQ(long_enough, 31);
-  EXPECT_LT(live / long_enough, 8.5);
+  EXPECT_LT(live / long_enough, 8);
   EXPECT_LT(live, 0.5 * std::min(greedy, uniform));
 }
 
@@ -131,20 +131,22 @@ std::vector<AvailabilityTrace> campaign(std::string_view name) {
   return zones;
 }
 
-TEST(PolicyReference, with_eight_zones_or_more_live_costs_at_most_5_percent_more_than_the_optimum) {
-  for (const char* name : {"cbl-availability-1n-20230215", "cbl-availability-1n-20221026"}) {
+TEST(PolicyReference, with_six_zones_or_more_live_costs_at_most_5_percent_more_than_the_optimum) {
+  for (const char* name : {"cbl-availability-1n-20230215-us-east", "cbl-availability-1n-20230215",
+                           "cbl-availability-1n-20221026"}) {
     const std::vector<AvailabilityTrace> zones = campaign(name);
-    ASSERT_GE(zones.size(), 8U);
+    ASSERT_GE(zones.size(), 6U);
     const DeadlineJob job = job_on(zones.front(), {48, 64});
-    double live = 0, least = 0;
-    for (double from_s = 0; from_s + job.deadline_s <= zones.front().length_s(); from_s += 72 * kHour) {
+    double live = 0;
+    int starts = 0;
+    for (double from_s = 0; from_s + job.deadline_s <= zones.front().length_s(); from_s += 24 * kHour) {
       const Replay run = play(job, zones, from_s, kLive);
       EXPECT_FALSE(run.late) << name << " from " << from_s;
-      live += run.usd;
-      least += least_usd_in_hindsight(job, zones, from_s);
+      live += run.usd / least_usd_in_hindsight(job, zones, from_s);
+      ++starts;
     }
-    fmt::print("{}: {} zones, live +{:.2f} %\n", name, zones.size(), 100 * (live / least - 1));
-    EXPECT_LT(live / least, 1.05) << name;
+    fmt::print("{}: {} zones, live +{:.2f} %\n", name, zones.size(), 100 * (live / starts - 1));
+    EXPECT_LT(live / starts, 1.05) << name;
   }
 }
 

@@ -12,7 +12,7 @@
 namespace tw::plan {
 namespace {
 
-constexpr double kPrior_h = 80.0 / 60;
+constexpr double kPrior_h = 4;
 constexpr double kGuessedUp_h = 3;
 constexpr double kGuessedDown_h = 2;
 

@@ -47,7 +47,7 @@ struct SpotHazards {
   const SpotRates& of(bool is_up) const { return is_up ? lost_per_h : found_per_h; }
 };
 
-/// What was seen, and a prior that counts as much as 80 minutes in each bin.
+/// What was seen, and a prior that counts as much as 4 hours in each bin.
 SpotHazards hazards_of(const SpotSpells& seen, const SpotHazards& prior);
 
 /// Rates of a prior where nothing at all was seen: one end in 3 h up, and in 2 h down.

@@ -39,9 +39,9 @@ TEST(SpotHazards, an_old_state_lasts_longer_where_its_rates_fall) {
   EXPECT_LT(mean_time_left_h(falling, 1, 24), mean_time_left_h(falling, 14, 24));
 }
 
-TEST(SpotHazards, the_prior_counts_as_80_minutes) {
+TEST(SpotHazards, the_prior_counts_as_4_hours) {
   SpotSpells seen;
-  seen.up[2] = {.hours = 80.0 / 60, .ends = 4};
+  seen.up[2] = {.hours = 4, .ends = 12};
   SpotHazards prior = guessed_hazards();
   EXPECT_NEAR(hazards_of(seen, prior).lost_per_h[2], (3 + prior.lost_per_h[2]) / 2, 1e-9);
   EXPECT_NEAR(hazards_of(seen, prior).lost_per_h[3], prior.lost_per_h[3], 1e-9);
