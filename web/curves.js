@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loss, samples/s and dollars over the time of the run. uPlot draws, this page decimates.
+// Loss, samples/s, dollars and prices over the time of the run. uPlot draws, this page decimates.
 
 import { cssColour, h, onWidth, panel, setText } from "./dom.js";
 import { keptIndices } from "./decimate.js";
 import { digits, elapsed, plural, si, three, usd } from "./format.js";
-import { evaluated, evaluationsOf, increasing, marksOf, seriesOf } from "./rounds.js";
+import { evaluated, evaluationsOf, increasing, marksOf, pricesOf, seriesOf } from "./rounds.js";
 import { roundStep } from "./ticks.js";
 
 const HEIGHT = 176;
@@ -41,6 +41,16 @@ const CURVES = [
 
 const MOST_EVALUATIONS = 6;
 
+const PRICES = {
+  key: "prices",
+  name: "A machine's price by zone",
+  tick: usd,
+  zero: true,
+  steps: true,
+  empty: "",
+};
+const COLOURS_OF_SITES = ["--computing", "--averaging", "--leaving", "--applying", "--lost", "--fetching"];
+
 const evaluationCurve = (name, number) => ({
   key: "evaluation",
   id: `evaluation-${number}`,
@@ -61,6 +71,8 @@ export function curvesPanel() {
     parts.map((one) => one.element),
   );
   part.body.append(all);
+  const prices = curve(PRICES);
+  all.append(prices.element);
   const setEvaluations = (board, marks) => {
     for (const name of evaluated(board).slice(0, MOST_EVALUATIONS)) {
       if (!evaluations.has(name)) {
@@ -81,10 +93,36 @@ export function curvesPanel() {
         n ? `${plural(board.round, "round")}${marks.length ? "; ✕ a peer was lost, ▴ one joined" : ""}` : "",
       );
       parts.forEach((one, i) => one.set(series, marks, emptyWords(CURVES[i], board)));
+      setPrices(prices, pricesOf(board), marks);
       setEvaluations(board, marks);
     },
-    restyle: () => [...parts, ...evaluations.values()].forEach((one) => one.restyle()),
+    restyle: () => [...parts, prices, ...evaluations.values()].forEach((one) => one.restyle()),
   };
+}
+
+/// Nothing where all machines have one price in one zone: the answers say it.
+function setPrices(shown, { at, sites }, marks) {
+  const known = new Set(sites.flatMap((site) => site.usd_per_h.filter((price) => price != null)));
+  shown.element.hidden = sites.length < 2 && known.size < 2;
+  if (shown.element.hidden) return;
+  const lines = sites.slice(0, COLOURS_OF_SITES.length);
+  const words = (i) => {
+    const there = lines.filter((site) => site.machines[i]);
+    return there.map((site) => `${site.machines[i]} x ${usd(site.usd_per_h[i])} ${site.name}`).join(", ");
+  };
+  // Each value stays until just before the next one.
+  const JUST = 1e-6;
+  const steps = (values) => values.flatMap((value, i) => (i > 0 ? [values[i - 1], value] : [value]));
+  shown.draw({
+    data: [
+      steps(at).map((x, i) => (i % 2 ? at[(i + 1) / 2] - JUST : x)),
+      ...lines.map((site) => steps(site.usd_per_h)),
+    ],
+    lines: lines.map((site, i) => ({ name: site.name, colour: COLOURS_OF_SITES[i] })),
+    words: (i) => words(i >> 1),
+    last: sites.length > lines.length ? `${lines.length} of ${sites.length} zones` : "$ an hour",
+    marks,
+  });
 }
 
 const emptyWords = (what, board) =>
@@ -94,14 +132,16 @@ function curve(what) {
   const read = h("b");
   const plot = h("div", { class: "plot", role: "img", "aria-label": `${what.name} over time` });
   const empty = h("p", { class: "empty" }, what.empty);
+  const key = h("div", { class: "key" });
   plot.append(empty);
   const element = h(
     "figure",
     { class: "curve", id: `curve-${what.id ?? what.key}` },
     h("figcaption", {}, h("span", {}, what.name), read),
     plot,
+    key,
   );
-  const view = { chart: null, width: 0, data: null, rounds: [], marks: [], last: "" };
+  const view = { chart: null, width: 0, data: null, lines: [], words: () => "", marks: [], last: "" };
 
   const build = () => {
     view.chart?.destroy();
@@ -112,9 +152,21 @@ function curve(what) {
     if (view.chart) view.chart.setSize({ width, height: HEIGHT });
     else build();
   });
+  /// data: seconds, then the values of each line: {name, colour}. words(i): what stands there.
+  const draw = ({ data, lines, words, last, marks }) => {
+    const names = (of) => of.map((line) => line.name).join();
+    const others = names(lines) !== names(view.lines);
+    Object.assign(view, { data, lines, words, last, marks });
+    empty.hidden = true;
+    if (lines.length > 1 && others) key.replaceChildren(...lines.map(keyOf));
+    if (view.chart && !others) view.chart.setData(data);
+    else build();
+    if (view.chart && view.chart.cursor.idx == null) setText(read, last);
+  };
   return {
     element,
     restyle: build,
+    draw,
     set(series, marks, words) {
       setText(empty, words);
       const known = series[what.key].map((y, i) => (y == null ? -1 : i)).filter((i) => i >= 0);
@@ -122,17 +174,23 @@ function curve(what) {
         known.map((i) => series[what.key][i]),
         POINTS,
       ).map((k) => known[k]);
-      empty.hidden = kept.length > 0;
-      view.marks = marks;
       if (!kept.length) return;
-      view.rounds = kept.map((i) => series.round[i]);
-      view.data = [kept.map((i) => series.at[i]), kept.map((i) => series[what.key][i])];
-      view.last = what.value(view.data[1].at(-1));
-      if (view.chart) view.chart.setData(view.data);
-      else build();
-      if (view.chart && view.chart.cursor.idx == null) setText(read, view.last);
+      const values = kept.map((i) => series[what.key][i]);
+      draw({
+        data: [kept.map((i) => series.at[i]), values],
+        lines: [{ name: what.name, colour: what.colour }],
+        words: (i) => `round ${series.round[kept[i]]}: ${what.value(values[i])}`,
+        last: what.value(values.at(-1)),
+        marks,
+      });
     },
   };
+}
+
+function keyOf(line) {
+  const mark = h("i", {});
+  mark.style.background = `var(${line.colour})`;
+  return h("span", {}, mark, line.name);
 }
 
 function options(what, view, read) {
@@ -142,6 +200,11 @@ function options(what, view, read) {
     ticks: { show: false },
     font: `11px ${getComputedStyle(document.body).fontFamily}`,
   };
+  const lineOf = (line) => ({
+    stroke: cssColour(line.colour),
+    width: what.steps ? 2.4 : 1.6,
+    points: { show: !what.steps && view.data[0].length < 40, size: 4, fill: cssColour(line.colour) },
+  });
   return {
     width: view.width,
     height: HEIGHT,
@@ -163,25 +226,13 @@ function options(what, view, read) {
       },
       { ...axis, size: 52, gap: 4, space: 32, values: (chart, splits) => splits.map(what.tick) },
     ],
-    series: [
-      {},
-      {
-        stroke: cssColour(what.colour),
-        width: 1.6,
-        points: { show: view.data[0].length < 40, size: 4, fill: cssColour(what.colour) },
-      },
-    ],
+    series: [{}, ...view.lines.map(lineOf)],
     hooks: {
       draw: [(chart) => drawMarks(chart, view.marks)],
       setCursor: [
         (chart) => {
           const i = chart.cursor.idx;
-          setText(
-            read,
-            i == null || view.data[1][i] == null
-              ? view.last
-              : `round ${view.rounds[i]}: ${what.value(view.data[1][i])}`,
-          );
+          setText(read, (i != null && view.words(i)) || view.last);
         },
       ],
     },

@@ -1,9 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Series by round, for the curves.
+// Series over the time of the run, for the curves.
+
+import { isGone } from "./states.js";
 
 /// Seconds from the beginning of the first round in the board; 0: there is none.
 export function beginOf(board) {
   return board.rounds.length ? board.rounds[0].begun_s : 0;
+}
+
+/// Times of machines that have a price: {site, from, to (seconds since 1970), usd_per_h}.
+function pricedLives(board) {
+  return board.peers
+    .filter((peer) => peer.usd_per_h > 0)
+    .map((peer) => {
+      const to = isGone(peer) ? peer.since_s : board.now_s;
+      return { site: peer.site, from: to - 3600 * peer.usage.hours, to, usd_per_h: peer.usd_per_h };
+    });
+}
+
+/// Where machines ran, and their price: {at, sites}. at: when one came or went, seconds from the beginning of the first
+/// round. sites, the one with most machine hours first: {name, machines, usd_per_h}, lists of values from then on;
+/// usd_per_h: mean of its machines, null: it has none.
+export function pricesOf(board) {
+  const begin = beginOf(board) || board.now_s;
+  const lives = pricedLives(board)
+    .filter((life) => life.to > begin)
+    .map((life) => ({ ...life, from: Math.max(life.from, begin) }));
+  const times = lives.length ? lives.flatMap((life) => [life.from, life.to]).concat(board.now_s) : [];
+  const at = [...new Set(times)].sort((a, b) => a - b);
+  const bySite = new Map();
+  for (const life of lives) {
+    const name = life.site || "site not known";
+    bySite.set(name, [...(bySite.get(name) ?? []), life]);
+  }
+  const hours = (of) => of.reduce((sum, life) => sum + life.to - life.from, 0);
+  const sites = [...bySite].sort((a, b) => hours(b[1]) - hours(a[1]));
+  return {
+    at: at.map((time) => time - begin),
+    sites: sites.map(([name, of]) => {
+      // At the last of these times, those that are there.
+      const there = at.map((time, i) =>
+        of.filter((life) => life.from <= time && (time < life.to || (i === at.length - 1 && life.to === time))),
+      );
+      return {
+        name,
+        machines: there.map((some) => some.length),
+        usd_per_h: there.map((some) =>
+          some.length ? some.reduce((sum, life) => sum + life.usd_per_h, 0) / some.length : null,
+        ),
+      };
+    }),
+  };
 }
 
 /// Dollars from the beginning up to each of these seconds (since 1970): machines by price and time, from their
@@ -11,14 +58,12 @@ export function beginOf(board) {
 export function usdAt(board, times, samples) {
   const { usd, machines_usd } = board.money;
   if (usd == null || !times.length) return null;
-  const lives = board.peers
-    .filter((peer) => peer.usd_per_h > 0)
-    .map((peer) => {
-      const to = peer.state === "left" || peer.state === "lost" ? peer.since_s : board.now_s;
-      return { from: to - 3600 * peer.usage.hours, to, usd_per_s: peer.usd_per_h / 3600 };
-    });
+  const lives = pricedLives(board);
   const machines = (at) =>
-    lives.reduce((sum, life) => sum + life.usd_per_s * Math.max(0, Math.min(at, life.to) - life.from), 0);
+    lives.reduce(
+      (sum, life) => sum + (life.usd_per_h / 3600) * Math.max(0, Math.min(at, life.to) - life.from),
+      0,
+    );
   const whole = machines(board.now_s);
   const done = samples.reduce((sum, n) => sum + n, 0);
   let so_far = 0;

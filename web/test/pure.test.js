@@ -26,7 +26,7 @@ import { placeLabels } from "../labels.js";
 import { found, hit, layOut, moved, nameOf } from "../lane_layout.js";
 import { placeOf } from "../places.js";
 import { equalEarth, toPicture } from "../projection.js";
-import { evaluated, evaluationsOf, increasing, marksOf, seriesOf } from "../rounds.js";
+import { evaluated, evaluationsOf, increasing, marksOf, pricesOf, seriesOf } from "../rounds.js";
 import { Silence } from "../silence.js";
 import { scaleOf } from "../ticks.js";
 import { worstWait } from "../waits.js";
@@ -221,6 +221,36 @@ test("the course of cost ends at what the board says and never falls", () => {
     );
   }
   assert.ok(seriesOf(BOARDS.no_price()).usd.every((x) => x === null));
+});
+
+test("prices by zone have a step where a machine comes or goes", () => {
+  const life = (peer, site, usd_per_h, from, to) => ({
+    peer,
+    site,
+    usd_per_h,
+    state: to < 100 ? "lost" : "computing",
+    since_s: to,
+    usage: { hours: (to - from) / 3600 },
+  });
+  const board = {
+    now_s: 100,
+    rounds: [{ round: 1, begun_s: 10 }],
+    peers: [
+      life(1, "aws:a", 1, 0, 40),
+      life(2, "aws:a", 2, 20, 100),
+      life(3, "gcp:b", 3, 40, 60),
+      life(4, "gcp:b", 5, 2, 8), // gone before the first round
+      { ...life(5, "gcp:b", null, 0, 100), usd_per_h: null },
+    ],
+  };
+  assert.deepEqual(pricesOf(board), {
+    at: [0, 10, 30, 50, 90],
+    sites: [
+      { name: "aws:a", machines: [1, 2, 1, 1, 1], usd_per_h: [1, 1.5, 2, 2, 2] },
+      { name: "gcp:b", machines: [0, 0, 1, 0, 0], usd_per_h: [null, null, 3, null, null] },
+    ],
+  });
+  assert.deepEqual(pricesOf(BOARDS.no_price()), { at: [], sites: [] });
 });
 
 test("old rounds that were thinned out change neither speed nor cost", () => {
