@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -19,6 +20,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 # Beside other work on all cores its threads wait for each other, and a step takes seconds instead of
 # milliseconds.
 PRELOADED = ["one_thread", "torch", "numpy", "tradewind"]
+# The first optimizer of PyTorch 2 loads it, which takes seconds.
+PRELOADED += ["torch._dynamo"] if importlib.metadata.version("torch") >= "2" else []
 PRELOADED += ["models", "loops", "troubles", "sleepers", "evaluators"]
 
 

@@ -439,8 +439,8 @@ def locally(report: Report, pause_s: float = 0.0, seed: int = 1) -> Any:
         steps += 1
         own = [parameter.detach().clone() for parameter in model.parameters()]
         with run.committed():
-            differences = [float((mine - one).abs().max()) for mine, one in zip(own, model.parameters())]
-        apart = max(apart, *differences)
+            differences = [(mine - one.detach()).abs().max() for mine, one in zip(own, model.parameters())]
+        apart = max(apart, *map(float, differences))
         time.sleep(pause_s)
     with torch.no_grad():
         ended = float(loss_of(model, *held_out))
