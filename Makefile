@@ -29,6 +29,8 @@ TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 # Interpreters of test-integrations (none: two of different versions on PATH), and options of its pytest.
 PYTHONS ?=
 TESTS ?= -m integrations
+# Tests of real engines mostly wait, so two files of them run at a time (where pytest-xdist is installed).
+ENGINE_TESTS ?= $$(/usr/bin/python3 -c 'import xdist; print("-n 2 --dist loadfile")' 2>/dev/null)
 # How long make soak takes, and the file to watch.
 MINUTES ?= 30
 SOAK_OUT ?= soak.txt
@@ -83,7 +85,7 @@ test-engines: program  ## tw up on real engines (Slurm, sshd in namespaces); ins
 	$(if $(SKIP_SETUP),,@tools/setup.sh packages-engines.txt || true)
 	@cmake --build $(BUILD) --target tw-wan toy python
 	@TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan \
-		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300 $(wildcard tests/engines/*_test.py)
+		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300 $(ENGINE_TESTS) $(wildcard tests/engines/*_test.py)
 
 # The first time it builds Kubernetes, in ~/.cache/tradewind/kubernetes: minutes, and 3 GB while it does.
 test-kubernetes: program  ## tw up on a real Kubernetes of one node, built from Debian's source; as root

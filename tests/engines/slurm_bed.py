@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Slurm of four virtual nodes on this machine: root without systemd, own key, nothing under /etc."""
+import fcntl
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -40,10 +42,14 @@ PartitionName=ondemand Nodes=n[1-4] PriorityTier=10 PreemptMode=OFF MaxTime=INFI
 
 
 class SlurmBed:
-    """up() and down(); between them, the commands of Slurm work with `environment`."""
+    """up() and down(); between them, the commands of Slurm work with `environment`.
+
+    A machine has one at a time: jobs of two meet, and neither gets all of its nodes.
+    """
 
     def __init__(self, folder):
         self.folder = Path(folder)
+        self.turn = None
         self.environment = dict(os.environ, SLURM_CONF=str(self.folder / "slurm.conf"),
                                 PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
@@ -52,6 +58,8 @@ class SlurmBed:
                               timeout=60).stdout
 
     def up(self):
+        self.turn = open(Path(tempfile.gettempdir()) / f"tradewind-slurm-bed-{os.getuid()}", "w")
+        fcntl.flock(self.turn, fcntl.LOCK_EX)
         munge = self.folder / "munge"
         for name in ("state", "munge"):
             (self.folder / name).mkdir(parents=True)
@@ -87,3 +95,4 @@ class SlurmBed:
                 os.kill(int(file.read_text()), signal.SIGTERM)
             except (ValueError, ProcessLookupError):
                 pass
+        self.turn.close()
