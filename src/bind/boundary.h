@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bind/tradewind.h"
+#include "host/system/thrown.h"
 
 /// What every function of the C interface does with its errors and texts.
 namespace tw::bind {
@@ -29,7 +30,7 @@ int without_throwing(const Call& call) {
   } catch (const std::bad_alloc&) {
     return failed("out of memory");
   } catch (const std::exception& thrown) {
-    return failed(thrown.what());
+    return failed(host::words_of(thrown));
   } catch (...) {
     return failed("exception of an unknown type");
   }

@@ -5,10 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/text/fields.h"
+#include "base/text/nearest_name.h"
 #include "base/text/text.h"
 #include "peer/link_options.h"
 #include "peer/spelling.h"
@@ -17,6 +20,12 @@
 
 namespace tw::bind {
 namespace {
+
+constexpr std::string_view kPrefix = "TRADEWIND_";
+/// Variables that are no option of a peer: read here, by `tw run` and its processes, by the Python package
+/// and its demo.
+constexpr const char* kOtherVariables[] = {"RUN",     "SET",     "THREADS",      "VERDICT",    "PROCESS",
+                                           "LIBRARY", "PROGRAM", "DEMO_RESULTS", "DEMO_ROUNDS"};
 
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -95,6 +104,25 @@ Result<Pairs> pairs_in_set(const std::string& text) {
   return pairs;
 }
 
+/// The key of the run file with this last part, in any case; empty: there is none.
+std::string key_like(const std::string& written) {
+  std::string name;
+  for (const unsigned char c : written) name += static_cast<char>(std::tolower(c));
+  for (const FieldRow& row : train::run_rows({}))
+    if (row.key == name || row.key.ends_with("." + name)) return row.key;
+  return "";
+}
+
+/// The name of which this is a misspelling: one letter is wrong, not the first; in a short name two are
+/// swapped. Other programs have TRADEWIND_SIZE or TRADEWIND_REGION for themselves.
+std::string misspelt(const std::string& written, const std::vector<std::string>& known) {
+  constexpr std::size_t kShort = 4;
+  const std::string meant = nearest_name(written, known);
+  if (meant.empty() || meant.front() != written.front() || edit_distance(written, meant) > 1) return "";
+  const bool swapped = std::ranges::is_permutation(written, meant);
+  return written.size() > kShort || swapped ? meant : "";
+}
+
 }  // namespace
 
 Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
@@ -116,6 +144,28 @@ Result<Pairs> with_environment(Pairs given, const host::Environment& variable) {
     all.add_default("threads", threads);
   }
   return all.take();
+}
+
+std::vector<std::string> misspelt_variables(const std::vector<std::string>& names,
+                                            const host::Environment& variable) {
+  std::vector<std::string> known(std::begin(kOtherVariables), std::end(kOtherVariables));
+  for (const peer::LinkField& field : peer::link_fields())
+    known.push_back(peer::variable_of(field.name).substr(kPrefix.size()));
+  std::vector<std::string> said;
+  for (const std::string& name : names) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string written = name.substr(kPrefix.size());
+    if (std::ranges::find(known, written) != known.end()) continue;
+    const std::string setting = key_like(written), meant = misspelt(written, known);
+    if (!setting.empty()) {
+      said.push_back(
+          fmt::format("{} is not read: did you mean TRADEWIND_SET={}={}?", name, setting, variable(name)));
+    } else if (!meant.empty()) {
+      said.push_back(fmt::format("{} is not read: did you mean {}{}?", name, kPrefix, meant));
+    }
+  }
+  std::ranges::sort(said);
+  return said;
 }
 
 std::vector<std::string> let_rejoin_win(Pairs& all, const host::Environment& variable) {

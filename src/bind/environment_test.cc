@@ -99,6 +99,19 @@ TEST(Environment, leaves_a_wrong_word_of_progress_for_its_refusal_whatever_the_o
   EXPECT_EQ("verbose", progress("line", "verbose"));
 }
 
+TEST(Environment, names_a_variable_that_is_misspelt) {
+  const auto value = [](const std::string&) { return std::string("5"); };
+  EXPECT_THAT(misspelt_variables({"TRADEWIND_WAITFOR", "PATH", "TRADEWIND_JION", "TRADEWIND_ROUNDS"}, value),
+              ElementsAre("TRADEWIND_JION is not read: did you mean TRADEWIND_JOIN?",
+                          "TRADEWIND_ROUNDS is not read: did you mean TRADEWIND_SET=training.rounds=5?",
+                          "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"));
+  for (const char* fine :
+       {"TRADEWIND_JOIN", "TRADEWIND_RUN_FOLDER", "TRADEWIND_LIBRARY", "TRADEWIND_THREADS",
+        "TRADEWIND_SERVICE_HOST", "TRADEWIND_PORT", "TRADEWIND_REGION", "TRADEWIND_SIZE", "TRADEWIND_BATCH",
+        "TRADEWIND_UID", "TRADEWIND_NEW", "TRADEWIND_", "TRADEWIND_DATA_OF_MINE", "JION"})
+    EXPECT_TRUE(misspelt_variables({fine}, value).empty()) << fine;
+}
+
 TEST(Environment, a_process_that_is_started_again_goes_on_whatever_its_program_says_of_the_first_start) {
   const auto rejoin = [](const char* value) {
     return [value](const std::string& name) {

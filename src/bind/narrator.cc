@@ -43,6 +43,8 @@ void Narrator::insist(std::string line) {
   if (!options_.silent) add({printable_line(line), false});
 }
 
+void Narrator::announce(std::string line) { add({printable_line(line), false}); }
+
 void Narrator::add(Line line) {
   const bool replaces = options_.terminal && line.round && !lines_.empty() && lines_.back().round;
   if (replaces) lines_.pop_back();

@@ -34,6 +34,9 @@ class Narrator {
   /// Also where nobody follows the progress: why a program has nothing to do.
   void insist(std::string line);
 
+  /// Also where all else is off: an address that was asked for, and is known from nowhere else.
+  void announce(std::string line);
+
   /// What is to be written now. last: nothing follows it.
   std::string take_text(bool last = false);
 

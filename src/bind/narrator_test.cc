@@ -58,5 +58,11 @@ TEST(Narrator, insists_unless_it_is_to_be_silent) {
   EXPECT_EQ(silent.take_text(), "");
 }
 
+TEST(Narrator, announces_an_address_whatever_is_off) {
+  Narrator silent({.on = false, .silent = true});
+  silent.announce("watch: http://127.0.0.1:8080/");
+  EXPECT_EQ(silent.take_text(), "watch: http://127.0.0.1:8080/\n");
+}
+
 }  // namespace
 }  // namespace tw::bind

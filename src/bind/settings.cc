@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,6 +129,8 @@ Result<Settings> read_settings(std::span<const tw_setting> given) {
   TW_TRY(auto pairs, pairs_of(given));
   TW_TRY(auto all, with_environment(std::move(pairs), host::environment_value));
   settings.warnings = let_rejoin_win(all, host::environment_value);
+  std::ranges::move(misspelt_variables(host::environment_names(), host::environment_value),
+                    std::back_inserter(settings.warnings));
   for (const auto& [key, value] : all) {
     if (key == "run_file") {
       if (value.empty()) return Error{found_nothing({key, '='}, "the run file; leave it out for none")};

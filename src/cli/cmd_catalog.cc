@@ -167,6 +167,9 @@ Result<std::size_t> update_spot_advisor(const std::string& from, const std::stri
   if (answer.status == kNotThere) return std::size_t{0};
   if (answer.status != kFound) return Error{fmt::format("{}: the server answers {}", url, answer.status)};
   TW_TRY(const auto advisor, market::SpotAdvisor::read(url, answer.body));
+  if (advisor.size() == 0)
+    return Error{
+        fmt::format("{}: expected interruptions of machines, found none; the file stays as it was", url)};
   TW_TRY(put(folder, market::kSpotAdvisorFile, answer.body));
   return advisor.size();
 }
@@ -178,6 +181,9 @@ Result<market::CatalogOffers> update_one(const std::string& cloud, const std::st
   auto offers =
       market::read_skypilot(cloud, {{fmt::format("{} of {}", cloud, from), text, host::now_unix_s()}});
   if (!offers) return offers.error();
+  if (offers.value().offers.empty())
+    return Error{fmt::format("{}: expected a table of prices for {}, found no offer in {}", from, cloud,
+                             counted(static_cast<std::uint64_t>(offers.value().rows), "row"))};
   TW_TRY(put(into + "/" + cloud, "vms.csv", text));
   TW_TRY(put(into + "/" + cloud, kAsOfFile, date_text(host::now_unix_s()) + "\n"));
   return offers;

@@ -52,34 +52,47 @@ bool has_tars(const std::filesystem::path& folder) {
   return false;
 }
 
-/// Names of files in a folder, of which only *.tar are taken. Subfolders with tars are named, too; of stores
-/// they are not known.
-void warn_of_other_tars(const std::string& folder, const std::vector<std::string>& names) {
+/// In a folder, only files named *.tar are taken. Subfolders with tars are named, too; in a store, where
+/// nobody looks into them, all.
+void warn_of_others(const std::string& folder, const host::StoreFiles::Content& content) {
   std::vector<std::string> others;
-  std::ranges::copy_if(names, std::back_inserter(others), is_other_tar);
+  std::ranges::copy_if(content.files, std::back_inserter(others), is_other_tar);
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
     if (at->is_directory(gone) && has_tars(at->path()))
       others.push_back(at->path().filename().string() + "/");
   }
-  if (others.empty()) return;
-  show_aside(
-      fmt::format("warning: {}: tars at {} are left out, the first of them {}; only files named *.tar in the "
-                  "folder itself are taken",
-                  folder, counted(others.size(), "place"), *std::ranges::min_element(others)));
+  constexpr std::string_view kTaken = "only files named *.tar in the folder itself are taken";
+  if (!others.empty())
+    show_aside(fmt::format("warning: {}: tars at {} are left out, the first of them {}; {}", folder,
+                           counted(others.size(), "place"), *std::ranges::min_element(others), kTaken));
+  const std::size_t inner = content.folders.size();
+  if (inner > 0)
+    show_aside(fmt::format("warning: {}: {} {} left out, the first of them {}; {}", folder,
+                           counted(inner, "subfolder"), inner == 1 ? "is" : "are", content.folders.front(),
+                           kTaken));
+}
+
+int add_folder(const std::string& folder, std::vector<std::string>& all) {
+  if (is_in_store_without_folders(folder))
+    return complain(
+        fmt::format("{}: folders of this machine and of s3 are listed, no others; name the shards, "
+                    "such as {}train-{{000000..000127}}.tar",
+                    folder, folder),
+        kUsage);
+  const auto content = host::StoreFiles().content(folder);
+  if (!content) return complain(content.error().message, kFailed);
+  for (const std::string& name : content.value().files)
+    if (name.ends_with(".tar")) all.push_back(folder + name);
+  warn_of_others(folder, content.value());
+  return kDone;
 }
 
 /// "s3://bucket/folder/": its tar files. Anything else: a name, with braces perhaps. The code of the
 /// complaint is 0 where there is none.
 int add_shards(const std::string& given, std::vector<std::string>& all) {
-  const bool is_folder = given.ends_with('/');
-  if (is_folder && is_in_store_without_folders(given))
-    return complain(
-        fmt::format("{}: folders of this machine and of s3 are listed, no others; name the shards, "
-                    "such as {}train-{{000000..000127}}.tar",
-                    given, given),
-        kUsage);
+  if (given.ends_with('/')) return add_folder(given, all);
   std::error_code error;
   const bool is_there = !has_scheme(given) && std::filesystem::exists(given, error);
   if (!has_scheme(given) && given.find_first_of("*?") != std::string::npos && !is_there)
@@ -88,19 +101,17 @@ int add_shards(const std::string& given, std::vector<std::string>& all) {
                     "end for all tar files there",
                     given),
         kUsage);
-  if (is_there && !is_folder) {
+  if (is_there) {
     all.push_back(given);  // braces are a part of its name
     return kDone;
   }
-  auto names = is_folder ? host::StoreFiles().list(given) : data::expand_braces(given);
-  if (!names) return complain(names.error().message, is_folder ? kFailed : kUsage);
+  const auto names = data::expand_braces(given);
+  if (!names) return complain(names.error().message, kUsage);
   for (const std::string& name : names.value()) {
     if (name.empty())
       return complain(fmt::format("SHARD \"{}\": expected a name, found an empty one", given), kUsage);
-    if (!is_folder) all.push_back(name);
-    if (is_folder && name.ends_with(".tar")) all.push_back(given + name);
+    all.push_back(name);
   }
-  if (is_folder) warn_of_other_tars(given, names.value());
   return kDone;
 }
 
@@ -124,8 +135,7 @@ std::string why_kept(const std::filesystem::path& out) {
 int check_out(const std::string& out) {
   if (out.empty())
     return complain("-o: expected the name of a file, such as train.twi, found an empty one", kUsage);
-  if (is_in_store_without_folders(out))
-    return complain(fmt::format("-o {}: expected a path or s3://BUCKET/NAME", out), kUsage);
+  if (const std::string fault = fault_in_out(out); !fault.empty()) return complain(fault, kUsage);
   const auto folder = std::filesystem::absolute(out).parent_path();
   if (!has_scheme(out) && !std::filesystem::is_directory(folder))
     return complain(fmt::format("-o {}: there is no folder {}", out, folder.string()), kUsage);
@@ -232,6 +242,14 @@ int verify_data(const DataArguments& arguments) {
 }
 
 }  // namespace
+
+std::string fault_in_out(const std::string& out) {
+  if (!has_scheme(out)) return {};
+  const auto name = host::parse_s3(out);
+  if (host::is_s3(out) && !name) return fmt::format("-o {}", name.error().message);
+  if (name && !name.value().key.empty() && !name.value().key.ends_with('/')) return {};
+  return fmt::format("-o {}: expected a path or s3://BUCKET/NAME", out);
+}
 
 void describe_data(CLI::App& app, DataArguments& arguments) {
   CLI::App* data = app.add_subcommand("data", "Index, list, verify and pack shards of samples");

@@ -21,7 +21,6 @@
 #include "data/sample_order.h"
 #include "data/shards/tar_members.h"
 #include "data/shards/tar_writer.h"
-#include "host/store/s3_place.h"
 #include "host/store/store_files.h"
 
 namespace tw::cli {
@@ -304,8 +303,7 @@ class Packing {
 /// What can be seen of the arguments alone; empty: nothing is wrong.
 std::string fault_in(const DataArguments& arguments) {
   const std::string& out = arguments.out;
-  if (out.find("://") != std::string::npos && !host::is_s3(out))
-    return fmt::format("-o {}: expected a path or s3://BUCKET/NAME", out);
+  if (std::string fault = fault_in_out(out); !fault.empty()) return fault;
   if (out.empty() || out.ends_with('/'))
     return fmt::format("-o \"{}\": expected the begin of the names, such as {}train", out, out);
   if (arguments.classes && !fs::is_directory(arguments.source))

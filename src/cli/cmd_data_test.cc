@@ -5,18 +5,53 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <thread>
 
+#include "base/check.h"
 #include "cli/arguments/data_arguments.h"
 #include "cli/commands.h"
 #include "data/shards/shard_index.h"
+#include "host/loop.h"
+#include "host/web/server.h"
 
 namespace tw::cli {
 namespace {
 
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
+
+/// An S3 server that answers every request with one list, and the environment that leads there.
+class BucketOnTheWeb {
+ public:
+  explicit BucketOnTheWeb(std::string list) {
+    auto opened = host::WebServer::open(
+        loop_, {.address = "127.0.0.1:0"},
+        [list = std::move(list)](const host::WebRequest&) { return host::WebAnswer{.body = list}; });
+    TW_CHECK(opened);
+    server_ = std::move(opened).value();
+    thread_ = std::thread([this] { loop_.run(); });
+    setenv("AWS_ENDPOINT_URL", server_->url().c_str(), 1);
+    setenv("AWS_ACCESS_KEY_ID", "key", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  }
+
+  BucketOnTheWeb(const BucketOnTheWeb&) = delete;
+  BucketOnTheWeb& operator=(const BucketOnTheWeb&) = delete;
+
+  ~BucketOnTheWeb() {
+    for (const char* name : {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"})
+      unsetenv(name);
+    loop_.post([this] { loop_.stop(); });
+    thread_.join();
+  }
+
+ private:
+  host::Loop loop_;
+  std::unique_ptr<host::WebServer> server_;
+  std::thread thread_;
+};
 
 /// A folder of its own, with three files of samples.
 class DataCommands : public testing::Test {
@@ -120,8 +155,8 @@ TEST_F(DataCommands, replace_nothing_but_an_index) {
   EXPECT_FALSE(std::filesystem::exists(at("in.part")));
   for (int times = 0; times < 2; ++times)
     EXPECT_EQ(told({.shards = {shard}, .out = at("x.twi")}, "index"), "0 ") << "an index is replaced";
-  EXPECT_THAT(told({.shards = {"s3://b/x.tar"}, .out = "s3://b/x.tar"}, "index"),
-              HasSubstr("2 tw: -o s3://b/x.tar: it is one of the shards"));
+  EXPECT_THAT(told({.shards = {"s3://bkt/x.tar"}, .out = "s3://bkt/x.tar"}, "index"),
+              HasSubstr("2 tw: -o s3://bkt/x.tar: it is one of the shards"));
   EXPECT_THAT(pack(at("in"), {.out = at("in/")}), HasSubstr("expected the begin of the names, such as "));
 }
 
@@ -142,6 +177,16 @@ TEST_F(DataCommands, name_tars_of_a_folder_that_they_leave_out) {
             "0 warning: " + at("") +
                 ": tars at 4 places are left out, the first of them b.tar.gz; only files named "
                 "*.tar in the folder itself are taken\n");
+}
+
+TEST_F(DataCommands, name_subfolders_of_a_store_that_they_leave_out) {
+  const BucketOnTheWeb bucket(
+      "<Prefix>sub/</Prefix><CommonPrefixes><Prefix>sub/b/</Prefix></CommonPrefixes>"
+      "<CommonPrefixes><Prefix>sub/a/</Prefix></CommonPrefixes><Key>sub/x.txt</Key>");
+  EXPECT_EQ(
+      told({.shards = {"s3://bkt/sub/"}, .out = at("x.twi")}, "index"),
+      "2 warning: s3://bkt/sub/: 2 subfolders are left out, the first of them a/; only files named *.tar "
+      "in the folder itself are taken\ntw: s3://bkt/sub/: no tar files\n");
 }
 
 TEST_F(DataCommands, number_the_folders_as_classes) {
@@ -194,6 +239,13 @@ TEST_F(DataCommands, pack_a_list_with_a_byte_order_mark_and_without_classes) {
 TEST_F(DataCommands, say_which_stores_they_read_and_write) {
   EXPECT_THAT(pack(at("in"), {.out = "gs://bucket/train"}),
               HasSubstr("2 tw: -o gs://bucket/train: expected a path or s3://"));
+  for (const std::string out : {"s3://bucket", "s3://bucket/", "s3://bucket/folder/"}) {
+    const std::string wrong = "2 tw: -o " + out + ": expected a path or s3://BUCKET/NAME\n";
+    EXPECT_EQ(pack(at("in"), {.out = out}), wrong);
+    EXPECT_EQ(told({.shards = {at("in/")}, .out = out}, "index"), wrong);
+  }
+  EXPECT_THAT(pack(at("in"), {.out = "s3://b/x"}),
+              HasSubstr("2 tw: -o s3://b/x: expected s3://BUCKET/KEY with a"));
   EXPECT_THAT(told({.shards = {"gs://b/folder/"}, .out = at("x.twi")}, "index"),
               HasSubstr("2 tw: gs://b/folder/: folders of this machine and of s3 are listed, no others"));
   EXPECT_THAT(told({.shards = {at("*.tar")}, .out = at("x.twi")}, "index"),

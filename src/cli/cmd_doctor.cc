@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <optional>
 
 #include "base/result.h"
@@ -36,8 +35,7 @@ class Findings {
   void add(Finding finding) {
     all_.push_back(std::move(finding));
     if (json_) return;
-    print_out_text(measure::render({all_.back()}));
-    std::fflush(stdout);
+    print_out_now(measure::render({all_.back()}));
   }
 
   int finish() const {

@@ -130,7 +130,9 @@ int list_runs(const StatusArguments& arguments) {
   }
   if (runs.empty()) print_out("no run in {}: tw up starts one\n", folder);
   for (const std::string& run : runs)
-    print_out("{:<24}{}\n", run, launch::is_stopped(folder, run) ? "stopped by tw down" : "tw status " + run);
+    print_out(
+        "{:<24}{}\n", run,
+        launch::is_stopped(folder, run) ? "stopped by tw down" : command_for("status", run, arguments.state));
   return kDone;
 }
 

@@ -116,6 +116,8 @@ void check_partners(const CLI::App& command) {
   for (const std::string source : {"--trace-spot", "--lifetimes"})
     for (const char* of_scenario : {"--seeds", "--jobs", "--once", "--trace", "--out"})
       if (is_given(source) && is_given(of_scenario)) throw CLI::ExcludesError(of_scenario, source);
+  if (is_given("--model-mb") && is_given("--parameters-m"))
+    throw CLI::ExcludesError("--model-mb", "--parameters-m");
   if (is_given("--trace-spot") || is_given("--lifetimes")) {
     for (const auto& [option, partner] : kPartners)
       if (is_given(option) && !is_given(partner)) throw CLI::RequiresError(option, partner);

@@ -34,7 +34,7 @@ int up_once(const UpArguments& arguments, const LaunchRequest& request, const la
   if (launched.started.empty() && launched.stopped.empty()) print_out("nothing to change\n");
   if (!launched.started.empty() && !request.has_checkpoints)
     print_out("checkpoint.folder is none: once no peer lives, the run is lost\n");
-  print_out("run {}: tw status {}\n", request.name, request.name);
+  print_out("run {}: {}\n", request.name, command_for("status", request.name, arguments.state));
   return kDone;
 }
 

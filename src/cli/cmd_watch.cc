@@ -76,7 +76,7 @@ void describe_watch(CLI::App& app, WatchArguments& arguments) {
       "Ends with Ctrl-C. Shows, and changes nothing. Pages: /, /events, /board.json, /predict, /metrics,\n"
       "/summary.json, /trace.json (docs/watch.md). The token admits browsers on other machines, and is sent\n"
       "to ADDRESS where that is https://.\n"
-      "Exit codes: 0 ended by Ctrl-C, 2 wrong usage, no such logs, or --listen cannot be bound.\n"
+      "Exit codes: 0 ended by Ctrl-C, 2 wrong usage, no such logs or --plan, or --listen cannot be bound.\n"
       "\n"
       "Examples:\n"
       "  tw watch tw-out --open\n"

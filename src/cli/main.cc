@@ -23,6 +23,7 @@
 #include "host/system/allocation.h"
 #include "host/system/early_signals.h"
 #include "host/system/standard_streams.h"
+#include "host/system/thrown.h"
 #include "peer/link_options.h"
 
 namespace tw::cli {
@@ -255,6 +256,6 @@ int main(int count, char** words) {
   } catch (const std::bad_alloc&) {
     return tw::cli::complain("not enough memory on this machine", tw::cli::kFailed);
   } catch (const std::exception& error) {
-    return tw::cli::complain(error.what(), tw::cli::kFailed);
+    return tw::cli::complain(tw::host::words_of(error), tw::cli::kFailed);
   }
 }

@@ -40,6 +40,30 @@ constexpr std::string_view kFile = "file://";
 constexpr std::size_t kMostHeaders = 100;
 constexpr int kWholeStatus = 200, kPartStatus = 206;
 
+/// No further try will help.
+bool is_lasting(CURLcode code) {
+  return std::ranges::any_of(
+      std::array{CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLE_PEER_FAILED_VERIFICATION,
+                 CURLE_SSL_CACERT_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH},
+      [code](CURLcode lasting) { return code == lasting; });
+}
+
+std::string remedy_for(CURLcode code) {
+  if (code == CURLE_PEER_FAILED_VERIFICATION)
+    return "; SSL_CERT_FILE (for s3 also AWS_CA_BUNDLE) names a file of authorities to trust";
+  if (code == CURLE_SSL_CACERT_BADFILE)
+    return "; expected SSL_CERT_FILE (for s3 also AWS_CA_BUNDLE) to name a file of certificates (PEM)";
+  return {};
+}
+
+/// What no proxy is asked for: this machine, the metadata service, and what the user excepts.
+std::string direct_hosts() {
+  std::string hosts = environment_value("no_proxy");
+  if (hosts.empty()) hosts = environment_value("NO_PROXY");
+  if (hosts == "*") return hosts;
+  return "localhost,127.0.0.0/8,::1,169.254.169.254,metadata.google.internal," + hosts;
+}
+
 /// One exchange with a server. Where it lies in memory, libcurl finds it again: it does not move.
 class Exchange {
  public:
@@ -61,7 +85,6 @@ class Exchange {
   static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user);
   static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* user);
   void set_message();
-  bool asks_for_metadata() const;
   bool asks_for_range() const;
   bool fell_silent(CURLcode code) const;
   int status() const;  ///< 0: no answer yet
@@ -103,15 +126,16 @@ CURL* Exchange::prepare(bool follows_redirects) {
   curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
   // A library of the system knows the system's file, unless the user names another.
   const bool has_its_own = curl_version_info(CURLVERSION_NOW)->cainfo != nullptr;
-  const bool is_named = !environment_value("SSL_CERT_FILE").empty();
-  if (const std::string authorities = authority_file(); !authorities.empty() && (is_named || !has_its_own))
+  const bool is_named = !request_.authorities.empty() || !environment_value("SSL_CERT_FILE").empty();
+  const std::string authorities = request_.authorities.empty() ? authority_file() : request_.authorities;
+  if (!authorities.empty() && (is_named || !has_its_own))
     curl_easy_setopt(curl, CURLOPT_CAINFO, authorities.c_str());
   if (!request_.pin.empty()) {
     curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, request_.pin.c_str());
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
   }
-  if (asks_for_metadata()) curl_easy_setopt(curl, CURLOPT_PROXY, "");
+  curl_easy_setopt(curl, CURLOPT_NOPROXY, direct_hosts().c_str());
   set_message();
   return curl;
 }
@@ -131,11 +155,6 @@ void Exchange::set_message() {
     add("Expect:");  // no answer is awaited before a long body
   }
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers_.get());
-}
-
-bool Exchange::asks_for_metadata() const {
-  return std::ranges::any_of(std::array{"http://169.254.169.254/", "http://metadata.google.internal/"},
-                             [this](const char* root) { return request_.url.starts_with(root); });
 }
 
 std::size_t Exchange::take_body(char* data, std::size_t size, std::size_t count, void* user) {
@@ -163,7 +182,9 @@ Result<HttpAnswer> Exchange::result(CURLcode code) const {
   if (code == CURLE_WRITE_ERROR)
     return Error{fmt::format("more than the {} bytes that are taken", request_.most_bytes)};
   if (fell_silent(code)) return Error{fmt::format("no byte came for {:g} s", to_seconds(request_.silence))};
-  if (code != CURLE_OK) return Error{why_[0] != 0 ? why_.data() : curl_easy_strerror(code)};
+  if (code != CURLE_OK)
+    return Error{(why_[0] != 0 ? why_.data() : curl_easy_strerror(code)) + remedy_for(code),
+                 is_lasting(code)};
   HttpAnswer answer = answer_;
   answer.status = status();
   return answer;

@@ -30,7 +30,7 @@ std::string authority_file(const Environment& environment = environment_value);
 Result<world::HttpAnswer> http_get(const std::string& url, const HttpLimits& limits = {});
 
 /// One exchange; blocks. Redirects are not followed. An error does not name the address, which may hold a
-/// signature.
+/// signature. Error::lasting: no further try will help, as with a certificate that is not trusted.
 Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 
 /// Exchanges on one thread of its own, over connections that stay open; begun from any thread. Redirects are
@@ -38,7 +38,7 @@ Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
 class HttpPool {
  public:
   /// What an exchange came to, and what of a 206 had come when it broke off: status 0 where nothing had.
-  /// Called on the thread of the pool. An error does not name the address, which may hold a signature.
+  /// Called on the thread of the pool. Errors are those of http_exchange().
   using Tell = std::function<void(Result<world::HttpAnswer> answer, world::HttpAnswer partial)>;
 
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
@@ -58,8 +58,8 @@ class HttpPool {
   std::unique_ptr<Worker> worker_;
 };
 
-/// The Http door over libcurl: one thread, from the first request on. No proxy is used for the metadata
-/// service (169.254.169.254, metadata.google.internal). The loop outlives it.
+/// The Http door over libcurl: one thread, from the first request on. No proxy is used for this machine and
+/// the metadata service (169.254.169.254, metadata.google.internal). The loop outlives it.
 class CurlHttp final : public world::Http {
  public:
   explicit CurlHttp(Loop& loop);

@@ -8,6 +8,7 @@
 #include <array>
 #include <asio.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -195,6 +196,37 @@ TEST_F(HttpDoor, names_an_address_where_nobody_is) {
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().message, HasSubstr("http://127.0.0.1:1/x: "));
   EXPECT_FALSE(answer_to({.url = "gopher://127.0.0.1:1/x"}));
+}
+
+TEST_F(HttpDoor, names_the_variable_of_a_file_of_authorities_that_is_none) {
+  const auto answer = answer_to({.url = "https" + server.url("/x").substr(4), .authorities = "/none.pem"});
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("/none.pem; expected SSL_CERT_FILE"));
+}
+
+TEST_F(HttpDoor, goes_through_a_proxy_but_not_to_this_machine) {
+  const std::string elsewhere = "http://192.0.2.1/x", ok = "HTTP/1.1 200 OK\r\nContent-Length: ";
+  server.answers[elsewhere] = ok + "5\r\n\r\nproxy";
+  server.answers["/here"] = ok + "4\r\n\r\nhere";
+  setenv("http_proxy", server.url("").c_str(), 1);
+  const auto proxied = answer_to({.url = elsewhere}), direct = answer_to({.url = server.url("/here")});
+  setenv("no_proxy", "192.0.2.1", 1);
+  const auto excepted = answer_to({.url = elsewhere, .patience = 50ms});
+  unsetenv("no_proxy");
+  unsetenv("http_proxy");
+  ASSERT_TRUE(proxied && direct);
+  EXPECT_EQ(proxied.value().body, "proxy");
+  EXPECT_EQ(direct.value().body, "here");
+  EXPECT_FALSE(excepted) << "nobody has this address";
+}
+
+TEST(HttpPool, says_what_no_further_try_will_help) {
+  const auto error = [](const std::string& url) {
+    const auto answer = http_exchange({.url = url});
+    return answer ? Error{"none"} : answer.error();
+  };
+  EXPECT_TRUE(error("ftp://127.0.0.1:1/x").lasting);
+  EXPECT_FALSE(error("http://127.0.0.1:1/x").lasting) << "its server may be back";
 }
 
 TEST_F(HttpDoor, reads_files_and_waits_for_no_pipe) {

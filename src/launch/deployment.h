@@ -45,6 +45,7 @@ struct PeerJob {
 struct UserProgram {
   std::vector<std::string> command;        ///< not empty; as the user wrote it: no shell reads its words
   std::vector<std::string> files;          ///< below `program/` of the run's folder, in order
+  std::vector<std::string> folders{};      ///< the same, of those that are empty
   std::uint64_t bytes = 0;                 ///< of all files
   std::vector<std::string> setup;          ///< lines of sh
   std::string setup_key;                   ///< changes with the lines and the files that they name

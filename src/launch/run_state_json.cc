@@ -52,13 +52,15 @@ PeerJob peer_in(const Json& json) {
 }
 
 Json user_json(const UserProgram& user) {
-  return {{"command", user.command}, {"files", user.files},         {"bytes", user.bytes},
-          {"setup", user.setup},     {"setup_key", user.setup_key}, {"env", user.env}};
+  return {{"command", user.command}, {"files", user.files}, {"folders", user.folders},
+          {"bytes", user.bytes},     {"setup", user.setup}, {"setup_key", user.setup_key},
+          {"env", user.env}};
 }
 
 UserProgram user_in(const Json& json) {
   return {.command = json.at("command").get<std::vector<std::string>>(),
           .files = json.at("files").get<std::vector<std::string>>(),
+          .folders = json.value("folders", std::vector<std::string>()),
           .bytes = json.at("bytes").get<std::uint64_t>(),
           .setup = json.at("setup").get<std::vector<std::string>>(),
           .setup_key = json.at("setup_key").get<std::string>(),

@@ -27,6 +27,7 @@ RunState some_state() {
   state.deployment.token.clear();
   state.deployment.anchor_token.clear();
   state.deployment.on = {{"partition", "spot"}};
+  state.deployment.user.folders = {"out"};
   state.deployment.peers[1].restart = 2;
   state.deployment.peers[1].alternatives = {state.deployment.peers[0].machine};
   return state;

@@ -40,9 +40,18 @@ bool is_litter(const fs::path& path) {
   return name == "__pycache__" || name == ".git" || name == ".venv";
 }
 
+/// Why an entry of a folder that is no file is not copied.
+std::string why_left_out(const fs::directory_entry& entry) {
+  std::error_code error;
+  if (!entry.is_symlink(error)) return "neither a file nor a folder";
+  const std::string target = fs::read_symlink(entry.path(), error).string();
+  if (entry.is_directory(error)) return fmt::format("a link to the folder {}", target);
+  return fmt::format("a link to {}, which is not there", target);
+}
+
 class Search {
  public:
-  explicit Search(std::string folder) : folder_(std::move(folder)) {}
+  explicit Search(const ProgramWish& wish) : folder_(wish.folder), warn_(wish.warn) {}
 
   Status add(const std::string& written) {
     const fs::path path = fs::path(written).lexically_normal();
@@ -56,28 +65,64 @@ class Search {
     const fs::path there = fs::path(folder_) / relative;
     if (fs::is_regular_file(there, error)) return take(relative);
     if (!fs::is_directory(there, error)) return wrong(fmt::format("no such file or folder in {}", folder_));
+    return take_folder(written == "." ? fs::path() : relative, written);
+  }
+
+  const std::set<std::string>& files() const { return files_; }
+
+  /// The folders without a file or folder that is copied.
+  std::vector<std::string> empty_folders() const {
+    std::vector<std::string> empty;
+    for (const std::string& folder : folders_)
+      if (!has_below(files_, folder) && !has_below(folders_, folder)) empty.push_back(folder);
+    return empty;
+  }
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  static bool has_below(const std::set<std::string>& paths, const std::string& folder) {
+    const auto next = paths.lower_bound(folder + "/");
+    return next != paths.end() && next->starts_with(folder + "/");
+  }
+
+  Status take_folder(const fs::path& folder, const std::string& written) {
+    std::error_code error;
+    const fs::path there = fs::path(folder_) / folder;
+    if (!folder.empty()) folders_.insert(folder.string());
     for (auto entry = fs::recursive_directory_iterator(there, error); entry != fs::end(entry);
          entry.increment(error)) {
-      if (error) return wrong(error.message());
-      if (is_litter(entry->path())) entry.disable_recursion_pending();
-      if (!entry->is_regular_file(error)) continue;
-      if (const Status taken =
-              take((written == "." ? fs::path() : relative) / entry->path().lexically_relative(there));
-          !taken)
+      if (error) return Error{fmt::format("program.files: {}: {}", written, error.message())};
+      if (is_litter(entry->path())) {
+        entry.disable_recursion_pending();
+        continue;
+      }
+      if (const Status taken = take(*entry, folder / entry->path().lexically_relative(there)); !taken)
         return taken;
     }
     return Unit{};
   }
 
-  const std::set<std::string>& files() const { return files_; }
+  Status take(const fs::directory_entry& entry, const fs::path& relative) {
+    std::error_code error;
+    if (entry.is_regular_file(error)) return take(relative);
+    if (!entry.is_directory(error) || entry.is_symlink(error)) {
+      warn_(fmt::format("program.files: {}: {}; machines will lack it", relative.string(),
+                        why_left_out(entry)));
+      return Unit{};
+    }
+    if (!is_plain_name(relative.string())) return wrong_name(relative);
+    folders_.insert(relative.string());
+    return Unit{};
+  }
 
-  std::uint64_t bytes() const { return bytes_; }
+  static Error wrong_name(const fs::path& relative) {
+    return Error{fmt::format("program.files: {}: a name without control characters and \\ is expected",
+                             relative.string())};
+  }
 
- private:
   Status take(const fs::path& relative) {
-    if (!is_plain_name(relative.string()))
-      return Error{fmt::format("program.files: {}: a name without control characters and \\ is expected",
-                               relative.string())};
+    if (!is_plain_name(relative.string())) return wrong_name(relative);
     if (!files_.insert(relative.string()).second) return Unit{};
     std::error_code error;
     bytes_ += fs::file_size(fs::path(folder_) / relative, error);
@@ -87,7 +132,8 @@ class Search {
   }
 
   std::string folder_;
-  std::set<std::string> files_;
+  std::function<void(const std::string&)> warn_;
+  std::set<std::string> files_, folders_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -134,10 +180,11 @@ Result<std::string> key_of(const std::vector<std::string>& setup, const std::vec
 }  // namespace
 
 Result<UserProgram> user_program(const ProgramWish& wish, bool in_image) {
-  Search search(wish.folder);
+  Search search(wish);
   for (const std::string& file : wish.files) TW_TRY(search.add(file));
   UserProgram program{.command = wish.command,
                       .files = {search.files().begin(), search.files().end()},
+                      .folders = search.empty_folders(),
                       .bytes = search.bytes(),
                       .setup = wish.setup,
                       .env = wish.env};

@@ -15,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 /// A run file's folder, and the folder of the run.
 class Programs : public testing::Test {
@@ -37,9 +38,13 @@ class Programs : public testing::Test {
     std::ofstream(path) << text;
   }
 
-  UserProgram found(const std::vector<std::string>& files, const std::vector<std::string>& setup = {}) const {
-    auto program = user_program(
-        {.folder = from(), .command = {"python3", "train.py"}, .files = files, .setup = setup}, false);
+  UserProgram found(const std::vector<std::string>& files, const std::vector<std::string>& setup = {}) {
+    auto program = user_program({.folder = from(),
+                                 .command = {"python3", "train.py"},
+                                 .files = files,
+                                 .setup = setup,
+                                 .warn = [&](const std::string& line) { warnings_.push_back(line); }},
+                                false);
     EXPECT_TRUE(program.ok()) << program.error().message;
     return program.value();
   }
@@ -51,12 +56,36 @@ class Programs : public testing::Test {
   }
 
   host::TemporaryFolder folder_;
+  std::vector<std::string> warnings_;
 };
 
 TEST_F(Programs, a_folder_stands_for_its_files_without_what_tools_leave_there) {
   EXPECT_THAT(found({"train.py", "src/"}).files, ElementsAre("src/model.py", "train.py"));
   EXPECT_EQ(found({"."}).files.size(), 3U);
   EXPECT_EQ(found({"train.py"}).bytes, 12U);
+}
+
+TEST_F(Programs, empty_folders_are_folders_of_the_program) {
+  for (const char* folder : {"out", "src/logs/a", "src/logs/.git/refs", "src/cache/__pycache__"})
+    std::filesystem::create_directories(from() + "/" + folder);
+  EXPECT_THAT(found({"train.py", "src", "out/"}).folders, ElementsAre("out", "src/cache", "src/logs/a"));
+  EXPECT_THAT(found({"."}).folders, ElementsAre("out", "src/cache", "src/logs/a"));
+  EXPECT_EQ(found({"."}).files.size(), 3U);
+  EXPECT_THAT(warnings_, ElementsAre());
+}
+
+TEST_F(Programs, links_that_cannot_be_copied_are_named) {
+  std::filesystem::create_symlink("model.py", from() + "/src/link.py");
+  EXPECT_THAT(found({"train.py", "src"}).files, ElementsAre("src/link.py", "src/model.py", "train.py"));
+  EXPECT_THAT(warnings_, ElementsAre());
+  std::filesystem::create_symlink("nowhere", from() + "/src/dangling");
+  std::filesystem::create_symlink("../bin", from() + "/src/bin");
+  write("bin/tool", "");
+  EXPECT_THAT(found({"train.py", "src"}).folders, ElementsAre());
+  EXPECT_THAT(warnings_,
+              UnorderedElementsAre(
+                  "program.files: src/dangling: a link to nowhere, which is not there; machines will lack it",
+                  "program.files: src/bin: a link to the folder ../bin; machines will lack it"));
 }
 
 TEST_F(Programs, a_file_that_machines_would_lack_is_named) {

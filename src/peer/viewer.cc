@@ -16,7 +16,7 @@ constexpr Duration kBetweenBoards = std::chrono::seconds(1);
 }  // namespace
 
 Result<std::unique_ptr<Viewer>> Viewer::open(host::Loop& loop, host::WebOptions options,
-                                             std::function<monitor::Board()> board) {
+                                             std::function<Result<monitor::Board>()> board) {
   std::unique_ptr<Viewer> viewer(new Viewer(loop, std::move(board)));
   auto server = host::WebServer::open(
       loop, std::move(options),
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Viewer>> Viewer::open(host::Loop& loop, host::WebOptions 
   return viewer;
 }
 
-Viewer::Viewer(host::Loop& loop, std::function<monitor::Board()> board)
+Viewer::Viewer(host::Loop& loop, std::function<Result<monitor::Board>()> board)
     : loop_(loop), routes_(std::move(board)), began_unix_s_(host::now_unix_s()) {}
 
 std::string Viewer::how_to_watch() const {

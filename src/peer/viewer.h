@@ -18,10 +18,10 @@ namespace tw::peer {
 /// Loop thread; the loop outlives it.
 class Viewer {
  public:
-  /// board: the run as it is now; called on the loop thread, once a second at most, and not without viewers.
-  /// Errors of WebServer::open.
+  /// board: the run as it is now, or why it is not known; called on the loop thread, once a second at most,
+  /// and not without viewers. Errors of WebServer::open.
   static Result<std::unique_ptr<Viewer>> open(host::Loop& loop, host::WebOptions options,
-                                              std::function<monitor::Board()> board);
+                                              std::function<Result<monitor::Board>()> board);
 
   Viewer(const Viewer&) = delete;
   Viewer& operator=(const Viewer&) = delete;
@@ -33,7 +33,7 @@ class Viewer {
   std::string how_to_watch() const;
 
  private:
-  Viewer(host::Loop& loop, std::function<monitor::Board()> board);
+  Viewer(host::Loop& loop, std::function<Result<monitor::Board>()> board);
 
   host::WebAnswer answer(const host::WebRequest& request);
   void publish();

@@ -28,6 +28,7 @@ struct HttpRequest {
   /// "sha256//BASE64" of the server's public key, which then identifies it without an authority. Empty: an
   /// authority that this machine trusts identifies it.
   std::string pin{};
+  std::string authorities{};  ///< a file of those that may identify the server; empty: this machine's
 
   bool operator==(const HttpRequest&) const = default;
 };

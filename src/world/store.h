@@ -25,6 +25,7 @@ struct Extent {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  ///< not 0
   std::string version{};     ///< the object must still have this version; empty: any version
+  bool anew = false;         ///< from the store, whatever a cache has
 
   bool operator==(const Extent&) const = default;
 };

@@ -101,6 +101,18 @@ TEST_F(CatalogTest, a_malformed_table_is_named_and_the_one_of_before_stays) {
   EXPECT_THAT(listed.output(), HasSubstr("0.1530"));
 }
 
+TEST_F(CatalogTest, a_table_without_an_offer_takes_the_place_of_none) {
+  WebFolder web({{"/v8/azure/vms.csv", std::string(kHeader) + "NC4as,T4,1,4,0.526,0.153,eastus\n"}});
+  EXPECT_EQ(update(web.address()).wait(), 0);
+  web.put("/v8/azure/vms.csv", kHeader);  // cut there
+  Program failed = update(web.address());
+  EXPECT_EQ(failed.wait(), 1);
+  EXPECT_THAT(failed.output(), HasSubstr("found no offer in 0 rows; the catalog of azure stays as it was"));
+  Program listed = list();
+  EXPECT_EQ(listed.wait(), 0);
+  EXPECT_THAT(listed.output(), HasSubstr("0.1530"));
+}
+
 TEST_F(CatalogTest, says_what_went_wrong_on_the_way) {
   std::string gone;
   {

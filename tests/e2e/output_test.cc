@@ -48,6 +48,10 @@ TEST_F(Output, that_cannot_be_written_is_no_success) {
     const std::string errors = content_of(path("errors.txt"));
     EXPECT_EQ(count_of("tw: cannot write the output: No space left on device\n", errors), 1U) << errors;
   }
+  Program doctor({"doctor", "--folder", path("checkpoints")},  // says no more than that this machine hurts
+                 {.output = "/dev/full", .separate_errors = path("errors.txt")});
+  EXPECT_EQ(doctor.wait(), 1);
+  EXPECT_EQ(count_of("Input/output error", content_of(path("errors.txt"))), 0U);
   EXPECT_EQ(shell(R"("$@" >&-)", {"catalog", "list"}, "closed.txt"), 1);
   EXPECT_THAT(content_of(path("closed.txt")), HasSubstr("cannot write the output: Bad file descriptor"));
 }

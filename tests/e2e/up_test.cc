@@ -80,7 +80,7 @@ TEST_F(Up, starts_a_plan_once_brings_back_what_was_lost_and_follows_another_plan
   EXPECT_THAT(command({"up", path("PLAN.yaml"), "--on", "local", "--name", "words", "--grace", "10s", "--set",
                        "training.seed=77"},
                       2),
-              HasSubstr("--set training.seed=77: run words goes on without it; tw down words first"));
+              HasSubstr("--set training.seed=77: run words goes on without it; tw down words --state "));
   for (const std::uint64_t id : {1000, 2000, 3000}) ASSERT_TRUE(contributes(id)) << id;
   EXPECT_EQ(status()["usd_per_h"], 1);
 

@@ -26,6 +26,9 @@ void describe_data(CLI::App& app, DataArguments& arguments);
 /// command: "index", "ls", "verify" or "pack".
 int run_data(const DataArguments& arguments, const std::string& command);
 
+/// Why -o is no path and no object of a store that is written; empty: it is one.
+std::string fault_in_out(const std::string& out);
+
 /// tw data pack
 int pack_data(const DataArguments& arguments);
 

@@ -14,6 +14,7 @@
 #include "base/text/option.h"
 #include "base/text/text_file.h"
 #include "cli/arguments/arguments.h"
+#include "cli/commands.h"
 #include "cli/plan/price_sources.h"
 #include "host/system/free_port.h"
 #include "host/system/own_folder.h"
@@ -171,17 +172,20 @@ Status pack_program(launch::Deployment& deployment) {
   return Unit{};
 }
 
-/// The values that the run file leaves to the environment of this command.
-Status fill_variables(std::map<std::string, std::string>& variables) {
-  for (auto& [name, value] : variables) {
-    if (!value.empty()) continue;
+/// With the values that the run file leaves to the environment of this command.
+Result<std::map<std::string, std::string>> filled(
+    const std::map<std::string, std::optional<std::string>>& variables) {
+  std::map<std::string, std::string> all;
+  for (const auto& [name, value] : variables) {
     const char* const own = std::getenv(name.c_str());
-    if (own == nullptr)
+    if (!value && own == nullptr)
       return Error{
-          fmt::format("program.env: {} has no value: write one, or export {} before tw up", name, name)};
-    value = own;
+          fmt::format("program.env: {} has no value: write one (\"\" for an empty one), or export {} "
+                      "before tw up",
+                      name, name)};
+    all[name] = value ? *value : own;
   }
-  return Unit{};
+  return all;
 }
 
 /// Sets the user's program, its image, and the run file that peers read.
@@ -190,14 +194,15 @@ Status set_program(const UpArguments& arguments, const LaunchRequest& request,
   TW_TRY(const auto text, read_text("--run-file", request.run_file));
   TW_TRY(auto rest, train::without_program(request.run_file, text));
   deployment.run_file = std::move(rest);
-  train::ProgramOptions program = request.program;
+  const train::ProgramOptions& program = request.program;
   deployment.image = arguments.image.empty() ? program.image : arguments.image;
-  if (const Status filled = fill_variables(program.env); !filled) return filled;
+  TW_TRY(auto env, filled(program.env));
   const launch::ProgramWish wish{.folder = fs::path(request.run_file).parent_path().string(),
                                  .command = program.command,
                                  .files = program.files,
                                  .setup = program.setup,
-                                 .env = program.env};
+                                 .env = std::move(env),
+                                 .warn = warn};
   const auto starts_containers = [](const std::string& engine) {
     return engine == "k8s" || engine == "skypilot";
   };

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace tw::cli {
 namespace {
@@ -39,6 +41,29 @@ TEST_F(Request, with_an_image_that_no_engine_starts_is_refused) {
   EXPECT_EQ(fault(), "--image own:1: goes with --on skypilot, k8s, not with --on local");
   arguments_.on = {"k8s"};
   EXPECT_EQ(fault(), "");
+}
+
+TEST_F(Request, takes_an_empty_value_of_a_variable_as_a_value) {
+  const auto user = [&](const std::string& variables) -> Result<launch::UserProgram> {
+    std::ofstream(folder_ + "/run.yaml") << "program: {command: [sh], env: {" << variables << "}}\n";
+    const auto request = read_request(arguments_);
+    if (!request) return request.error();
+    const auto store = launch::RunStore::open_or_make(folder_ + "/runs", request.value().name);
+    if (!store) return store.error();
+    const auto state = wanted_state(arguments_, request.value(), store.value());
+    if (!state) return state.error();
+    return state.value().deployment.user;
+  };
+  const auto given = user("EMPTY: \"\", PATH: , OWN: x");
+  ASSERT_TRUE(given.ok()) << given.error().message;
+  const std::map<std::string, std::string> expected = {
+      {"EMPTY", ""}, {"OWN", "x"}, {"PATH", std::getenv("PATH")}};
+  EXPECT_EQ(given.value().env, expected);
+  EXPECT_NE(user("NOWHERE_EXPORTED: ")
+                .error()
+                .message.find("program.env: NOWHERE_EXPORTED has no value: write one (\"\" for an empty "
+                              "one), or export NOWHERE_EXPORTED"),
+            std::string::npos);
 }
 
 TEST_F(Request, with_a_program_that_is_not_there_is_refused) {

@@ -39,7 +39,7 @@ class Keeper {
 
   int run() {
     loop_.on_signal([this](int) {
-      show_news("no longer watching; the peers go on: tw status " + run_);
+      show_news("no longer watching; the peers go on: " + command_for("status", run_, arguments_.state));
       loop_.stop();
     });
     show_news(

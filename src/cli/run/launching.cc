@@ -61,7 +61,7 @@ void show_plan(const launch::Engine& engine, const launch::Deployment& wanted, c
 }
 
 /// A peer stays with its engine; engines of others may change.
-Status check_engine(const LaunchRequest& request, const launch::RunStore& store) {
+Status check_engine(const LaunchRequest& request, const launch::RunStore& store, const std::string& state) {
   const std::vector<launch::PeerJob>& peers = store.state().deployment.peers;
   if (peers.empty()) return request.engines.check(request.plan.peers);
   TW_TRY(const auto before, launch::EngineChoice::parse({store.state().engine}));
@@ -70,14 +70,15 @@ Status check_engine(const LaunchRequest& request, const launch::RunStore& store)
     return request.engines.engine_of(peer) == before.engine_of(peer);
   };
   if (std::ranges::all_of(peers, stays)) return Unit{};
-  return Error{fmt::format("--on {}: this run is on {}; --name makes another run, tw down {} ends this one",
-                           on, store.state().engine, store.state().deployment.run)};
+  return Error{fmt::format("--on {}: this run is on {}; --name makes another run, {} ends this one", on,
+                           store.state().engine, command_for("down", store.state().deployment.run, state))};
 }
 
 /// A run that goes on turns away peers with another run file.
-Status check_run_file(const launch::Deployment& runs, const launch::Deployment& wanted) {
+Status check_run_file(const launch::Deployment& runs, const launch::Deployment& wanted,
+                      const std::string& state) {
   if (!wanted.begun) return Unit{};
-  const std::string remedy = fmt::format("tw down {} first, or leave it as it was", wanted.run);
+  const std::string remedy = command_for("down", wanted.run, state) + " first, or leave it as it was";
   if (runs.run_file != wanted.run_file)
     return Error{fmt::format("run {} goes on with another run file ({}/run.yaml); {}", wanted.run,
                              runs.folder, remedy)};
@@ -193,7 +194,7 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
                     launch::RunStore& store) {
   const auto refuse = [](const Error& error) { return Launched{.trouble = error.message, .refused = true}; };
   const auto fail = [](const Error& error) { return Launched{.trouble = error.message}; };
-  if (const Status fits = check_engine(request, store); !fits) return refuse(fits.error());
+  if (const Status fits = check_engine(request, store, arguments.state); !fits) return refuse(fits.error());
   auto state = wanted_state(arguments, request, store);
   if (!state) return refuse(state.error());
   launch::Deployment& wanted = state.value().deployment;
@@ -201,13 +202,13 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
   const auto steps = steps_for(engine, store, wanted);
   if (!steps) return fail(steps.error());
   if (steps.value().complete) return {.complete = true};
-  if (const Status same = check_run_file(store.state().deployment, wanted); !same)
+  if (const Status same = check_run_file(store.state().deployment, wanted, arguments.state); !same)
     return refuse(same.error());
   if (arguments.check && wanted.begun)
     return refuse(Error{fmt::format(
-        "--check: peers of run {0} live, and use the program in {1}/program; tw down {0} first, or check "
-        "under another --name",
-        wanted.run, wanted.folder)});
+        "--check: peers of run {} live, and use the program in {}/program; {} first, or check under another "
+        "--name",
+        wanted.run, wanted.folder, command_for("down", wanted.run, arguments.state))});
   if (arguments.check) return check_machines(request, engine, state.value(), store);
   if (arguments.dry_run) {
     show_plan(engine, wanted, steps.value());

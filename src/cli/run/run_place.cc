@@ -43,6 +43,11 @@ std::string runs_folder(const std::string& given) {
   return std::filesystem::absolute(folder).lexically_normal().string();
 }
 
+std::string command_for(std::string_view command, const std::string& run, const std::string& state) {
+  return fmt::format("tw {} {}{}", command, run,
+                     state.empty() ? "" : " --state " + launch::shell_word(state));
+}
+
 Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, bool make) {
   if (make && !std::filesystem::exists(key_folder + "/ca.key")) {
     const host::Authority authority = host::Authority::create(run);

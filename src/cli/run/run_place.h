@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/engine.h"
@@ -14,6 +15,9 @@ namespace tw::cli {
 /// Folder of the states of all runs: the given one, else $XDG_STATE_HOME/tradewind or
 /// ~/.local/state/tradewind. Absolute.
 std::string runs_folder(const std::string& given);
+
+/// "tw status NAME", with --state where it was given. command: "status".
+std::string command_for(std::string_view command, const std::string& run, const std::string& state);
 
 /// Tokens of a launched run. They are made by the run's own key, in the folder of its state or in that of
 /// `tw init`.

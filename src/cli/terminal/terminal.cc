@@ -27,6 +27,12 @@ void note_cause() {
   if (first_cause == 0) first_cause = errno == 0 ? EIO : errno;
 }
 
+/// A buffer that cannot be written is lost to the next flush: only this one knows the cause.
+void flush_out() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_cause();
+}
+
 bool is_ready(int file, int wait_ms) {
   pollfd ready{.fd = file, .events = POLLOUT, .revents = 0};
   return ::poll(&ready, 1, wait_ms) == 1;
@@ -51,8 +57,13 @@ void print_out_text(std::string_view text) {
   if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size()) note_cause();
 }
 
+void print_out_now(std::string_view text) {
+  print_out_text(text);
+  flush_out();
+}
+
 void show_news(std::string_view line) {
-  std::fflush(stdout);  // results of before come before it
+  flush_out();  // results of before come before it
   errno = 0;
   if (write_some(STDOUT_FILENO, printable(line) + '\n', 0)) return;
   const bool is_read_no_more = errno == EPIPE || errno == EIO;
@@ -64,13 +75,12 @@ void show_aside(std::string_view line) { write_some(STDERR_FILENO, printable(lin
 void show_raw(std::string_view text) { write_some(STDERR_FILENO, text, 0); }
 
 bool show_frame(std::string_view text) {
-  std::fflush(stdout);
+  flush_out();
   return write_some(STDOUT_FILENO, text, kPatience_ms);
 }
 
 int finish_output(int code) {
-  errno = 0;
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_cause();
+  flush_out();
   if (first_cause == 0) return code;
   if (first_cause == EPIPE && code == kDone) {
     std::signal(SIGPIPE, SIG_DFL);

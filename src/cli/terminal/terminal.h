@@ -14,6 +14,9 @@ namespace tw::cli {
 /// A result, on stdout. finish_output() reports failed writes.
 void print_out_text(std::string_view text);
 
+/// The same, handed to the system at once.
+void print_out_now(std::string_view text);
+
 template <class... Values>
 void print_out(fmt::format_string<Values...> format, Values&&... values) {
   print_out_text(fmt::format(format, std::forward<Values>(values)...));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -35,6 +36,7 @@ std::string first_line(const std::string& text) {
 class LogFeed final : public BoardFeed {
  public:
   static Result<std::unique_ptr<BoardFeed>> open(const FeedArguments& arguments, host::Loop& loop) {
+    if (!arguments.plan.empty()) TW_TRY(prices_for(arguments.where, arguments.plan, {}));
     std::unique_ptr<LogFeed> feed(new LogFeed(arguments, loop));
     auto logs = monitor::FollowedLogs::open(
         arguments.where,
@@ -140,6 +142,23 @@ class PeerFeed final : public BoardFeed {
   host::CurlHttp http_;
 };
 
+/// What a peer prints: the digest of the key in base64. Empty: none is given.
+Status check_pin(const std::string& pin, const std::string& root) {
+  if (pin.empty()) return Unit{};
+  if (!is_https(root))
+    return Error{fmt::format("--pin: is of the certificate at https://, and {} is not; leave it out", root)};
+  constexpr std::string_view kKind = "sha256//";
+  constexpr std::size_t kDigits = 43;
+  const auto is_digit = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '/'; };
+  const std::string_view digits =
+      std::string_view(pin).substr(pin.starts_with(kKind) ? kKind.size() : pin.size());
+  const bool right = digits.size() == kDigits + 1 && digits.ends_with('=') &&
+                     std::ranges::all_of(digits.substr(0, kDigits), is_digit);
+  if (right) return Unit{};
+  return Error{fmt::format(
+      "--pin {}: expected sha256// and 44 characters, as its peer prints it below its line watch:", pin)};
+}
+
 bool is_url(const std::string& text) { return text.starts_with("http://") || is_https(text); }
 
 }  // namespace
@@ -166,8 +185,12 @@ Result<std::unique_ptr<BoardFeed>> open_feed(const FeedArguments& arguments, hos
           arguments.where)};
     place.root = "http://" + to_string(address.value());
   }
+  if (!arguments.plan.empty())
+    return Error{fmt::format("--plan: prices event logs; the peer at {} knows its own prices; leave it out",
+                             arguments.where)};
   if (place.root.ends_with(kBoardPath)) place.root.resize(place.root.size() - kBoardPath.size());
   while (place.root.ends_with('/')) place.root.pop_back();
+  TW_TRY(check_pin(arguments.pin, place.root));
   if (!arguments.token.empty()) {
     if (!is_https(place.root))
       return Error{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/watch/board_feed.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -101,6 +101,33 @@ TEST_F(LogFeed, shows_no_token) {
   ASSERT_FALSE(feed);
   EXPECT_EQ(feed.error().message,
             "--token: is shown to https://ADDRESS alone, and " + folder_ + " holds logs; leave it out");
+}
+
+TEST_F(LogFeed, with_a_plan_that_cannot_be_read_does_not_begin) {
+  const std::string plan = folder_ + "/nothing.yaml";
+  EXPECT_EQ(open_feed({.where = folder_, .plan = plan}, loop_).error().message,
+            plan + ": cannot be read: No such file or directory");
+  EXPECT_EQ(open_feed({.where = "127.0.0.1:8080", .plan = plan}, loop_).error().message,
+            "--plan: prices event logs; the peer at 127.0.0.1:8080 knows its own prices; leave it out");
+  EXPECT_THAT(open_feed({.where = "nowhere", .plan = plan}, loop_).error().message,
+              testing::HasSubstr("nowhere: expected a folder of event logs"));
+}
+
+TEST(PeerFeed, knows_a_pin_by_its_form) {
+  host::Loop loop;
+  const auto complaint = [&](const std::string& where, const std::string& pin) {
+    const auto feed = open_feed({.where = where, .pin = pin}, loop);
+    return feed ? "" : feed.error().message;
+  };
+  const std::string pin = "sha256//" + std::string(43, 'a') + "=";
+  EXPECT_EQ(complaint("https://10.0.0.5:8443", pin), "");
+  for (const std::string& wrong :
+       {std::string("nonsense"), std::string("sha256//"), pin + "a", pin.substr(8)})
+    EXPECT_EQ(complaint("https://10.0.0.5:8443", wrong),
+              "--pin " + wrong +
+                  ": expected sha256// and 44 characters, as its peer prints it below its line watch:");
+  EXPECT_EQ(complaint("10.0.0.5:8443", pin),
+            "--pin: is of the certificate at https://, and http://10.0.0.5:8443 is not; leave it out");
 }
 
 TEST(PeerFeed, takes_the_address_of_the_board_for_that_of_its_peer) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/watch/watched.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
 #include "base/result.h"
+#include "base/text/duration.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
 #include "peer/token_file.h"
@@ -16,14 +19,23 @@ namespace {
 constexpr Duration kBetweenBoardsShown = std::chrono::seconds(1);
 /// Peers that were just started have no logs yet: that is no trouble.
 constexpr int kPatientLooks = 5;
+/// The least time without news after which a run counts as dead (docs/watch.md).
+constexpr Duration kBoardStays = std::chrono::minutes(1);
 
 }  // namespace
+
+Result<monitor::Board> board_to_show(const std::optional<monitor::Board>& last, const std::string& trouble,
+                                     Duration age) {
+  if (!last) return Error{trouble};
+  if (trouble.empty() || age < kBoardStays || last->is_over()) return *last;
+  return Error{fmt::format("{}; the last board is {} old", trouble, duration_text(to_seconds(age)))};
+}
 
 Result<std::unique_ptr<Watched>> Watched::open(host::Loop& loop, std::unique_ptr<BoardFeed> feed,
                                                host::WebOptions web,
                                                std::optional<TensorBoardFile> tensorboard) {
   std::unique_ptr<Watched> watched(new Watched(loop, std::move(feed), std::move(tensorboard)));
-  auto viewer = peer::Viewer::open(loop, std::move(web), [self = watched.get()] { return self->board_; });
+  auto viewer = peer::Viewer::open(loop, std::move(web), [self = watched.get()] { return self->shown(); });
   if (!viewer) return viewer.error();
   watched->viewer_ = std::move(viewer).value();
   watched->look();
@@ -38,20 +50,27 @@ void Watched::look() {
 }
 
 void Watched::take(Result<monitor::Board> board) {
+  why_no_board_ = board ? "" : board.error().message;
   if (!board) {
-    if (++failed_looks_ == kPatientLooks) tell(board.error().message + "; trying again every second");
+    if (++failed_looks_ == kPatientLooks) tell(why_no_board_ + "; trying again every second");
     return;
   }
   failed_looks_ = 0;
   board_ = std::move(board).value();
+  came_at_ = loop_.now();
   if (const std::string note = feed_->note(); note != note_) {
     if (!note.empty()) warn(note);
     note_ = note;
   }
   if (!tensorboard_) return told_.clear();
-  const Status written = tensorboard_->take(board_);
+  const Status written = tensorboard_->take(*board_);
   if (!written) return tell(written.error().message);
   told_.clear();
+}
+
+Result<monitor::Board> Watched::shown() const {
+  if (!board_ && why_no_board_.empty()) return Error{feed_->name() + ": no answer yet"};
+  return board_to_show(board_, why_no_board_, loop_.now() - came_at_);
 }
 
 void Watched::tell(const std::string& trouble) {

@@ -15,6 +15,12 @@
 
 namespace tw::cli {
 
+/// What viewers get. trouble: why the newest look brought no board; empty: it brought one. Through a minute
+/// of trouble the last board stays; after that its numbers would pass for those of now, unless the run is
+/// over.
+Result<monitor::Board> board_to_show(const std::optional<monitor::Board>& last, const std::string& trouble,
+                                     Duration age);
+
 /// A run that is read once a second, for any number of viewers: browsers, Prometheus, TensorBoard. Loop
 /// thread; the loop outlives it.
 class Watched {
@@ -32,15 +38,18 @@ class Watched {
 
   void look();
   void take(Result<monitor::Board> board);
+  Result<monitor::Board> shown() const;
   void tell(const std::string& trouble);
 
   host::Loop& loop_;
   std::unique_ptr<BoardFeed> feed_;
   std::optional<TensorBoardFile> tensorboard_;
-  monitor::Board board_;
-  int failed_looks_ = 0;  ///< since the last board
-  std::string told_;      ///< the last trouble, in words
-  std::string note_;      ///< that was shown last
+  std::optional<monitor::Board> board_;
+  Instant came_at_{};         ///< the board
+  int failed_looks_ = 0;      ///< since the last board
+  std::string told_;          ///< the last trouble, in words
+  std::string why_no_board_;  ///< of the last look
+  std::string note_;          ///< that was shown last
   std::unique_ptr<peer::Viewer> viewer_;
   host::Lifeline life_;
 };

@@ -35,6 +35,18 @@ std::string quoted_begin(std::string_view text) {
   return fmt::format("\"{}\"{}", text.substr(0, kShown), text.size() > kShown ? "..." : "");
 }
 
+/// Numbers with blanks between them.
+Result<Array> decode_text(std::string_view bytes) {
+  std::string list = "[";
+  for (const char c : without_blanks(bytes)) {
+    const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!blank || list.back() != ',') list += blank ? ',' : c;
+  }
+  auto numbers = decode_json(list + "]");
+  if (numbers || numbers.error().lasting) return numbers;
+  return Error{fmt::format("expected numbers, found {}", quoted_begin(bytes))};
+}
+
 Result<Array> decode_class(std::string_view bytes) {
   const auto number = parse_number<std::int64_t>(without_blanks(bytes));
   if (!number) return Error{fmt::format("expected a whole number, found {}", quoted_begin(bytes))};
@@ -95,6 +107,13 @@ std::vector<To> converted(std::string_view bytes) {
   return values;
 }
 
+Result<std::vector<float>> narrowed(std::string_view bytes) {
+  const std::vector<double> wide = converted<double, double>(bytes);
+  const auto beyond = std::ranges::find_if_not(wide, fits_float32);
+  if (beyond != wide.end()) return Error{beyond_float32(fmt::to_string(*beyond))};
+  return std::vector<float>(wide.begin(), wide.end());
+}
+
 float half_value(std::uint16_t half) {
   const int exponent = half >> 10U & 0x1f;
   const auto fraction = static_cast<float>(half & 0x3ffU);
@@ -130,10 +149,12 @@ Result<Array> decode_npy(std::string_view bytes) {
     return Error{fmt::format("an npy file of type {} and shape [{}] with {} bytes of values", type,
                              fmt::join(head.shape, ", "), values.size())};
   Array array{std::move(head.shape), std::vector<float>{}};
+  if (kind == "f8") {
+    TW_TRY(array.values, narrowed(values));
+    return array;
+  }
   if (kind == "f4")
     array.values = converted<float, float>(values);
-  else if (kind == "f8")
-    array.values = converted<double, float>(values);
   else if (kind == "f2")
     array.values = halves(values);
   else if (kind == "u1" || kind == "b1")
@@ -161,22 +182,18 @@ bool is_decoded(std::string_view field) {
   return std::ranges::find(kDecoded, kind_of(field)) != kDecoded.end();
 }
 
+bool may_hold_anything(std::string_view field) {
+  const std::string_view kind = kind_of(field);
+  return kind == "txt" || kind == "json";
+}
+
 Result<Array> decode_field(std::string_view field, std::string_view bytes, const PictureOptions& picture) {
   const std::string_view kind = kind_of(field);
   if (kind == "jpg" || kind == "jpeg" || kind == "png") return decode_picture(bytes, picture);
   if (kind == "npy") return decode_npy(bytes);
   if (kind == "cls" || kind == "id" || kind == "index") return decode_class(bytes);
   if (kind == "json") return decode_json(bytes);
-  if (kind == "txt") {
-    std::string list = "[";
-    for (const char c : without_blanks(bytes)) {
-      const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-      if (!blank || list.back() != ',') list += blank ? ',' : c;
-    }
-    auto numbers = decode_json(list + "]");
-    if (!numbers) return Error{fmt::format("expected numbers, found {}", quoted_begin(bytes))};
-    return numbers;
-  }
+  if (kind == "txt") return decode_text(bytes);
   return Error{fmt::format("no decoder for .{}, expected {}", field, decoded_fields())};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace tw::data {
 namespace {
@@ -222,6 +223,49 @@ TEST(Numbers, are_whole_up_to_64_bits) {
     EXPECT_EQ(decode_json(fmt::format("[[1, 2], [{}, 3]]", large)).error().message,
               fmt::format("expected whole numbers from -2^63 to 2^63 - 1, found {}", large));
   EXPECT_TRUE(decode_json("[1e19, 9223372036854775808.0]")) << "real numbers";
+}
+
+TEST(Numbers, are_at_most_the_largest_float32) {
+  const auto beyond = [](const std::string& number) {
+    return fmt::format("expected real numbers from -3.4e38 to 3.4e38 (float32), found {}", number);
+  };
+  for (const char* large : {"1e300", "-3.5e38", "1.0e39", "1e400", "-1e400"}) {
+    EXPECT_EQ(decode_json(fmt::format("[[1, 2], [{}, 3]]", large)).error().message, beyond(large));
+    EXPECT_EQ(decode_field("txt", fmt::format("1 {}\n", large), {}).error().message, beyond(large));
+  }
+  EXPECT_EQ(decode_json("[3.4028235e38, 1e-400]").value(),
+            (Array{{2}, std::vector<float>{std::numeric_limits<float>::max(), 0}}));
+  const auto wide = [](double value) {
+    return npy("<f8", "(2,)", std::string(8, '\0') + std::string(reinterpret_cast<const char*>(&value), 8));
+  };
+  EXPECT_EQ(decode_npy(wide(1e300)).error().message, beyond("1e+300"));
+  EXPECT_EQ(decode_npy(wide(-INFINITY)).value(), (Array{{2}, std::vector<float>{0, -INFINITY}}));
+  EXPECT_EQ(decode_npy(wide(0.5)).value(), (Array{{2}, std::vector<float>{0, 0.5F}}));
+}
+
+TEST(Numbers, of_json_may_stand_behind_a_byte_order_mark) {
+  EXPECT_EQ(decode_json("\xEF\xBB\xBF[1, 2]").value(), (Array{{2}, std::vector<std::int64_t>{1, 2}}));
+  EXPECT_THAT(decode_json("\xEF\xBB\xBF[1e39]").error().message, HasSubstr("found 1e39"));
+}
+
+TEST(Numbers, have_the_shape_of_their_lists) {
+  const auto shape = [](const char* json) { return decode_json(json).value().shape; };
+  EXPECT_THAT(shape("7"), ElementsAre());
+  EXPECT_THAT(shape("[]"), ElementsAre(0));
+  EXPECT_THAT(shape("[[], []]"), ElementsAre(2, 0));
+  EXPECT_THAT(shape("[[[1], [2]], [[3], [4]], [[5], [6]]]"), ElementsAre(3, 2, 1));
+  for (const char* bad :
+       {"[1, [2]]", "[[1], 2]", "[[], 1]", "[[], [1]]", "[[], [[]]]", "[[[]], []]", "[[[]], [1]]"})
+    EXPECT_FALSE(decode_json(bad)) << bad;
+}
+
+TEST(Numbers, in_texts_are_only_texts) {
+  const std::string caption = "123456789012345678901 dogs, 1e400 cats";
+  const auto text = decode_field("txt", caption, {});
+  EXPECT_EQ(text.error().message, "expected numbers, found \"" + caption + "\"");
+  EXPECT_FALSE(text.error().lasting);
+  EXPECT_FALSE(decode_json("[1e400, \"a\"]").error().lasting);
+  EXPECT_TRUE(decode_json("[1e400]").error().lasting);
 }
 
 TEST(Numbers, that_are_none_are_an_error) {

@@ -170,13 +170,22 @@ class LeftOut {
   std::string first_;
 };
 
-/// However the path is spelled; empty: none is.
+/// The same for all spellings of a path, links included; other URLs as they stand.
+std::string plain_name(const std::string& object) {
+  constexpr std::string_view kFile = "file://";
+  const bool is_file = object.starts_with(kFile);
+  if (!is_file && object.find("://") != std::string::npos) return object;
+  std::error_code error;
+  const auto path = std::filesystem::absolute(is_file ? object.substr(kFile.size()) : object, error);
+  const auto plain = std::filesystem::weakly_canonical(path, error);
+  return (error ? path.lexically_normal() : plain).string();
+}
+
+/// Empty: none is.
 std::string named_twice(const std::vector<std::string>& objects) {
   std::set<std::string> known;
   for (const std::string& object : objects) {
-    const bool is_url = object.find("://") != std::string::npos;
-    const std::string plain = is_url ? object : std::filesystem::absolute(object).lexically_normal().string();
-    if (!known.insert(plain).second) return object;
+    if (!known.insert(plain_name(object)).second) return object;
   }
   return {};
 }

@@ -43,7 +43,7 @@ struct Prefetch::State {
   struct Entry {
     Stage stage = Stage::wanted;
     bool needed = false;                         ///< a thread waits for it
-    bool read_twice = false;                     ///< the first decoding failed
+    bool read_twice = false;                     ///< the first decoding failed: read past any cache
     bool held_back = false;                      ///< only the window kept it from being read earlier
     std::vector<FieldPlace> fields{};            ///< from `wanted` on
     std::shared_ptr<const std::string> bytes{};  // owners: the samples of one read
@@ -239,6 +239,7 @@ ReadJob Prefetch::State::next_read() {
       if (job.samples.empty())
         job.extent = {index.shards()[shard].object, first.offset, 0, index.shards()[shard].version};
       job.extent.length = end - job.extent.offset;
+      job.extent.anew = job.extent.anew || entry->read_twice;
       hold(*entry, end - first.offset);
       change(*entry, Stage::reading, entry->needed);
       job.samples.push_back(pick);

@@ -30,8 +30,8 @@ struct Example {
 };
 
 /// Fetches samples of shards before they are needed, and decodes them on threads of its own. What lies side
-/// by side in a shard is one read. What cannot be decoded is read once more. It holds at most `memory_bytes`
-/// beside what is waited for. Any thread.
+/// by side in a shard is one read. What cannot be decoded is read once more, past any cache. It holds at most
+/// `memory_bytes` beside what is waited for. Any thread.
 class Prefetch {
  public:
   /// Makes an example from the bytes of the fields; errors go into `broken`. Any thread.

@@ -167,6 +167,8 @@ TEST_F(Fetching, reads_once_more_what_cannot_be_decoded) {
   Prefetch once = open_breaking();
   EXPECT_TRUE(once.take(picks(7, 1)));
   EXPECT_EQ(once.reads(), 2U);
+  EXPECT_FALSE(reads()[0].anew);
+  EXPECT_TRUE(reads()[1].anew) << "not what a cache has";
   breaks = 100;
   Prefetch always = open_breaking();
   EXPECT_EQ(always.take(picks(7, 1)).error().message, "0.tar: 007: no picture");

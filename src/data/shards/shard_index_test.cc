@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "data/shards/index_shards.h"
 #include "data/shards/test_tar.h"
 
@@ -143,6 +146,21 @@ TEST(ShardIndex, refuses_what_makes_no_samples) {
   EXPECT_EQ(index_shards({"away.tar"}, store, {}).error().message, "away.tar: not there");
   EXPECT_EQ(index_shards({"a.tar", "b.tar", "./a.tar"}, store, {}).error().message,
             "./a.tar: named twice; each of its samples would come twice in an epoch");
+}
+
+TEST(ShardIndex, refuses_a_shard_that_is_named_twice_as_a_path_and_a_url_or_by_a_link) {
+  MemoryStore store;
+  const std::filesystem::path folder = testing::TempDir(), file = folder / "shard.tar",
+                              link = folder / "link.tar";
+  std::filesystem::remove(link);
+  std::ofstream(file) << "of no interest";
+  std::filesystem::create_symlink("shard.tar", link);
+  for (const std::string& other : {"file://" + file.string(), link.string(), "file://" + link.string()})
+    EXPECT_EQ(index_shards({file.string(), other}, store, {}).error().message,
+              other + ": named twice; each of its samples would come twice in an epoch");
+  EXPECT_EQ(index_shards({"s3://bkt/x.tar", "s3://bkt//x.tar"}, store, {}).error().message,
+            "s3://bkt/x.tar: not there")
+      << "two objects";
 }
 
 TEST(ShardIndex, refuses_samples_whose_members_are_not_adjacent) {

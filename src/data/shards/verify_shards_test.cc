@@ -54,6 +54,17 @@ TEST_F(Verified, shards_have_no_empty_files_and_no_pictures_that_are_cut_off) {
                           "c.tar: 6.cls: expected a whole number, found \"\""));
 }
 
+TEST_F(Verified, shards_have_no_numbers_that_are_too_large_but_any_text) {
+  store_.objects["c.tar"] = test_tar({{"4.txt", "1e300 1"},
+                                      {"5.json", "[1, 1e400]"},
+                                      {"6.caption.txt", "a caption"},
+                                      {"7.json", "{\"a\": 1e400}"}});
+  EXPECT_THAT(
+      faults_of(index_shards({"c.tar"}, store_, {}).value(), store_),
+      ElementsAre("c.tar: 4.txt: expected real numbers from -3.4e38 to 3.4e38 (float32), found 1e300",
+                  "c.tar: 5.json: expected real numbers from -3.4e38 to 3.4e38 (float32), found 1e400"));
+}
+
 TEST_F(Verified, shards_are_counted_as_they_are_done) {
   std::vector<std::size_t> done;
   faults_of(index_, store_, {.progress = [&](std::size_t count) { done.push_back(count); }});

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "base/result.h"
+#include "base/text/text.h"
 #include "host/http.h"
 #include "host/store/object_place.h"
 #include "host/store/s3_answer.h"
@@ -28,7 +29,7 @@ constexpr Duration kFirstPause = std::chrono::milliseconds(200);
 constexpr int kOk = 200, kNoContent = 204, kPartial = 206, kNotThere = 404, kOutOfRange = 416;
 
 bool may_pass(const Result<world::HttpAnswer>& answer) {
-  return !answer || answer.value().status >= 500 || answer.value().status == 429;
+  return answer ? is_temporary(answer.value()) : !answer.error().lasting;
 }
 
 std::string source_of(const S3Name& name) {
@@ -67,6 +68,23 @@ class Bodies {
   std::size_t offset_ = 0;
 };
 
+/// The first text of the tag; empty: there is none.
+std::string first_text(const std::string& xml, std::string_view tag) {
+  const auto texts = texts_of(xml, tag);
+  return texts.empty() ? "" : texts.front();
+}
+
+/// The names below the prefix that stand in a list as `tag`. The prefix itself is among its prefixes, too.
+void add_names(const std::string& list, std::string_view tag, const std::string& prefix,
+               std::vector<std::string>& names) {
+  const bool is_encoded = first_text(list, "EncodingType") == "url";
+  for (const std::string& text : texts_of(list, tag)) {
+    const std::string plain = is_encoded ? percent_decoded(text) : text;
+    if (plain.size() > prefix.size() && plain.starts_with(prefix))
+      names.push_back(plain.substr(prefix.size()));
+  }
+}
+
 }  // namespace
 
 S3Files::S3Files(S3Place place, Doors doors, const Effort& effort)
@@ -86,7 +104,8 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
                              .body = ask.body,
                              .patience = effort_.patience,
                              .silence = effort_.silence,
-                             .most_bytes = kPartBytes + kAnswerRoom};
+                             .most_bytes = kPartBytes + kAnswerRoom,
+                             .authorities = place_.authorities};
   for (int attempt = 1;; ++attempt) {
     if (doors_.is_over && doors_.is_over())
       return Error{fmt::format("{}: {} did not answer in time", shown(ask.name), place_.host)};
@@ -95,11 +114,11 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
         place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
     auto answer = doors_.exchange(signed_request);
     count(ask, answer);
-    if (!answer && attempt == effort_.attempts) {
-      return Error{fmt::format("{} (asked {} times at {}): {}", shown(ask.name), effort_.attempts,
+    const bool is_last = !may_pass(answer) || attempt == effort_.attempts;
+    if (!answer && is_last)
+      return Error{fmt::format("{} (asked {} at {}): {}", shown(ask.name), counted(attempt, "time"),
                                place_.host, answer.error().message)};
-    }
-    if (!may_pass(answer) || attempt == effort_.attempts) return answer;
+    if (is_last) return answer;
     const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
     doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
   }
@@ -125,9 +144,8 @@ void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {
 }
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
-  const std::string who = place_.credentials ? "key " + place_.credentials->key_id : "nobody: no credentials";
-  return Error{fmt::format("{}: {} was answered with {} {}(as {}, region {}, {}){}", shown(ask.name),
-                           ask.method, answer.status, error_of(answer.body), who, place_.region, place_.host,
+  return Error{fmt::format("{}: {} was answered with {} {}(as {}){}", shown(ask.name), ask.method,
+                           answer.status, error_of(answer.body), who_asks(place_),
                            region_advice(answer, place_.region))};
 }
 
@@ -182,9 +200,9 @@ Status S3Files::write(const std::string& path, std::span<const std::span<const s
 
 Result<std::string> S3Files::begin_upload(const S3Name& name) {
   TW_TRY(const auto begun, ask({.method = "POST", .name = name, .query = {{"uploads", ""}}}, kOk));
-  const auto ids = texts_of(begun.body, "UploadId");
-  if (ids.empty()) return Error{shown(name) + ": an upload without an id"};
-  return ids.front();
+  std::string id = first_text(begun.body, "UploadId");
+  if (id.empty()) return Error{shown(name) + ": an upload without an id"};
+  return id;
 }
 
 Status S3Files::finish_upload(const S3Name& name, const std::string& upload,
@@ -238,9 +256,9 @@ Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_
              .headers = {{"x-amz-copy-source", source_of(from)},
                          {"x-amz-copy-source-range", fmt::format("bytes={}-{}", at, last)}}},
             kOk);
-    const auto tags = copied ? texts_of(copied.value().body, "ETag") : std::vector<std::string>();
-    if (!tags.empty()) etags.push_back(tags.front());
-    if (tags.empty()) done = copied ? Error{shown(to) + ": a part without an ETag"} : copied.error();
+    const std::string tag = copied ? first_text(copied.value().body, "ETag") : "";
+    if (!tag.empty()) etags.push_back(tag);
+    if (tag.empty()) done = copied ? Error{shown(to) + ": a part without an ETag"} : copied.error();
   }
   if (done) done = finish_upload(to, upload, etags);
   if (!done) (void)send({.method = "DELETE", .name = to, .query = {{"uploadId", upload}}});
@@ -278,31 +296,34 @@ Status S3Files::remove(const std::string& path) {
 }
 
 Result<std::vector<std::string>> S3Files::list(const std::string& folder) {
-  const auto name = name_in(folder);
-  if (!name) return name.error();
-  const std::string prefix = name.value().key.empty() ? "" : name.value().key + "/";
-  std::vector<std::string> names;
+  TW_TRY(auto all, content(folder));
+  return std::move(all.files);
+}
+
+Result<S3Files::Content> S3Files::content(const std::string& folder) {
+  TW_TRY(const auto name, name_in(folder));
+  const std::string prefix = name.key.empty() || name.key.ends_with('/') ? name.key : name.key + "/";
+  Content all;
   std::string token;
-  for (int pages = 0;; ++pages) {
-    if (pages == kMostPages)
-      return Error{fmt::format("{}: more than {} pages of names, expected fewer: name a narrower folder",
-                               folder, kMostPages)};
-    Ask page{.name = {name.value().bucket, ""},
+  for (int pages = 0; pages < kMostPages; ++pages) {
+    Ask page{.name = {name.bucket, ""},
              .query = {{"list-type", "2"}, {"encoding-type", "url"}, {"delimiter", "/"}, {"prefix", prefix}}};
     if (!token.empty()) page.query.emplace_back("continuation-token", token);
     TW_TRY(const auto answer, ask(page, kOk));
-    const std::string& body = answer.body;
-    for (const std::string& key : texts_of(body, "Key")) {
-      const std::string plain = percent_decoded(key);
-      if (plain.size() > prefix.size() && plain.starts_with(prefix))
-        names.push_back(plain.substr(prefix.size()));
-    }
-    const auto tokens = texts_of(body, "NextContinuationToken");
-    token = tokens.empty() ? "" : tokens.front();
-    if (token.empty()) break;
+    add_names(answer.body, "Key", prefix, all.files);
+    add_names(answer.body, "Prefix", prefix, all.folders);
+    token = first_text(answer.body, "NextContinuationToken");
+    if (!token.empty()) continue;
+    if (first_text(answer.body, "IsTruncated") == "true")
+      return Error{fmt::format(
+          "{}: {} cut its list of names short, expected a NextContinuationToken of lists of version 2",
+          folder, place_.host)};
+    std::ranges::sort(all.files);
+    std::ranges::sort(all.folders);
+    return all;
   }
-  std::ranges::sort(names);
-  return names;
+  return Error{fmt::format("{}: more than {} pages of names, expected fewer: name a narrower folder", folder,
+                           kMostPages)};
 }
 
 Status S3Files::make_folder(const std::string& folder) {

@@ -56,6 +56,14 @@ class S3Files final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
+  /// Names in a folder, sorted.
+  struct Content {
+    std::vector<std::string> files{};
+    std::vector<std::string> folders{};  ///< with a slash at the end of each
+  };
+
+  Result<Content> content(const std::string& folder);
+
   /// Until now, by the name of the store.
   world::StoreUses uses() const;
 

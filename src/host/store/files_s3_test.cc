@@ -33,6 +33,41 @@ TEST_F(FilesInABucket, are_written_read_renamed_listed_and_removed) {
               HasSubstr("s3://data/run/c: GET was answered with 404 NoSuchKey (as key me"));
 }
 
+TEST_F(FilesInABucket, have_the_slashes_that_their_names_have) {
+  ASSERT_TRUE(write(files, "s3://data/run/a", "one"));
+  ASSERT_TRUE(write(files, "s3://data//run/a", "two"));
+  ASSERT_TRUE(write(files, "s3://data/run//b", "three"));
+  EXPECT_EQ(text_of(files.read("s3://data/run/a")), "one");
+  EXPECT_EQ(text_of(files.read("s3://data//run/a")), "two");
+  EXPECT_THAT(files.list("s3://data/run/").value(), ElementsAre("a"));
+  EXPECT_THAT(files.list("s3://data/run//").value(), ElementsAre("b"));
+  EXPECT_THAT(files.content("s3://data//").value().folders, ElementsAre("run/"));
+}
+
+TEST_F(FilesInABucket, are_listed_beside_folders) {
+  for (const std::string name : {"a", "b/1", "b/2", "c d/1"})
+    ASSERT_TRUE(write(files, "s3://data/run/" + name, ""));
+  const auto content = files.content("s3://data/run").value();
+  EXPECT_THAT(content.files, ElementsAre("a"));
+  EXPECT_THAT(content.folders, ElementsAre("b/", "c d/"));
+}
+
+TEST_F(FilesInABucket, have_the_names_of_the_list_where_it_is_not_encoded) {
+  for (const std::string name : {"a+b", "100%41"}) ASSERT_TRUE(write(files, "s3://data/run/" + name, ""));
+  bucket.encodes_names = false;
+  EXPECT_THAT(files.list("s3://data/run").value(), ElementsAre("100%41", "a+b"));
+}
+
+TEST_F(FilesInABucket, are_listed_to_the_end_or_not_at_all) {
+  for (const std::string name : {"a", "b", "c"}) ASSERT_TRUE(write(files, "s3://data/run/" + name, ""));
+  bucket.continues_lists = false;
+  const auto listed = files.list("s3://data/run");
+  ASSERT_FALSE(listed);
+  EXPECT_EQ(listed.error().message,
+            "s3://data/run: store cut its list of names short, expected a NextContinuationToken of lists of "
+            "version 2");
+}
+
 TEST_F(FilesInABucket, are_those_of_google_under_another_name) {
   std::map<std::string, std::string> variables = {
       {"GS_ENDPOINT_URL", "http://store"}, {"GS_ACCESS_KEY_ID", "GOOG1"}, {"GS_SECRET_ACCESS_KEY", "x"}};
@@ -49,8 +84,13 @@ TEST_F(FilesInABucket, are_those_of_google_under_another_name) {
   EXPECT_THAT(text_of(google.read("gs://a/b")),
               HasSubstr("gs://a/b: expected gs://BUCKET/KEY with a bucket"));
   variables.erase("GS_SECRET_ACCESS_KEY");
-  EXPECT_THAT(gs_place([&](const std::string& name) { return variables[name]; }).error().message,
-              HasSubstr("expected both"));
+  const auto trouble = [&] {
+    return gs_place([&](const std::string& name) { return variables[name]; }).error().message;
+  };
+  EXPECT_THAT(trouble(), HasSubstr("expected both"));
+  variables = {{"GS_ENDPOINT_URL", "http://store/data"}};
+  EXPECT_EQ(trouble(),
+            "GS_ENDPOINT_URL=http://store/data: expected http://HOST[:PORT] or https://HOST[:PORT]");
 }
 
 TEST_F(FilesInABucket, are_not_read_where_they_are_larger_than_their_reader_allows) {
@@ -93,6 +133,24 @@ TEST_F(FilesInABucket, are_tried_again_while_the_store_is_busy_and_not_for_ever)
   bucket.asked.clear();
   EXPECT_FALSE(write(files, "s3://data/x", "3"));
   EXPECT_EQ(bucket.asked.size(), 1U) << "a no is a no";
+}
+
+TEST_F(FilesInABucket, are_tried_again_where_an_upload_was_too_slow) {
+  bucket.refusal = "RequestTimeout";
+  bucket.refusals = {400, 408};
+  EXPECT_TRUE(write(files, "s3://data/x", "1"));
+  EXPECT_EQ(bucket.pauses.size(), 2U);
+}
+
+TEST_F(FilesInABucket, are_not_tried_again_where_no_try_will_help) {
+  S3Files distrustful({.host = "store"},
+                      {.exchange = [](const world::HttpRequest&) -> Result<world::HttpAnswer> {
+                         return Error{"unknown authority", true};
+                       },
+                       .unix_s = [] { return std::int64_t{0}; },
+                       .pause = [](Duration) { FAIL(); }});
+  EXPECT_EQ(text_of(distrustful.read("s3://data/x")),
+            "s3://data/x (asked 1 time at store): unknown authority");
 }
 
 TEST_F(FilesInABucket, count_each_request_by_its_class_and_the_bytes) {

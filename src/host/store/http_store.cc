@@ -22,7 +22,7 @@ constexpr Duration kSilentPatience = std::chrono::seconds(10);
 constexpr std::size_t kErrorRoom = std::size_t{64} << 10;
 constexpr int kFullStatus = 200, kRangeStatus = 206, kRefusedStatus = 400, kNoKeyStatus = 401,
               kForbiddenStatus = 403, kLacksStatus = 404, kGoneStatus = 410, kChangedStatus = 412,
-              kOutsideStatus = 416, kBusyStatus = 429, kBrokenStatus = 500;
+              kOutsideStatus = 416;
 
 /// An ETag that may stand in If-Match: a weak one matches nothing there.
 bool is_strong(const std::string& version) { return version.starts_with('"'); }
@@ -150,11 +150,13 @@ void HttpStore::take(const SharedJob& job, Result<world::HttpAnswer> answer,
   };
   if (!answer) {
     const std::string& what = answer.error().message;
+    if (answer.error().lasting)
+      return job->done(Error{fmt::format("{}: {}", world::text_of(job->extent), what)});
     const auto kind = partial.status == 0 ? Trouble::Kind::silent : Trouble::Kind::torn;
     return try_again(job, {kind, what, partial, unanswered(what)});
   }
   const int status = answer.value().status;
-  if (status >= kBrokenStatus || status == kBusyStatus)
+  if (is_temporary(answer.value()))
     return try_again(
         job,
         {Trouble::Kind::busy, fmt::format("answered with {}", status), {}, refused(*job, answer.value())});

@@ -16,9 +16,10 @@ namespace tw::host {
 
 /// Objects behind HTTP: http, https, s3, gs and az (object_place.h). At most 16 requests are under way, over
 /// connections that stay open. An answer that the server is busy, or none, is asked for again up to 8 times
-/// within half a minute, with jitter; a body that breaks off or is too short goes on where it ended. Every
-/// part must be of the bytes that were asked for (Content-Range) and of one version (ETag). Redirects are
-/// followed for http and https alone. Keys that are refused are read anew, once a read.
+/// within half a minute, with jitter (a certificate that is not trusted is an error at once); a body that
+/// breaks off or is too short goes on where it ended. Every part must be of the bytes that were asked for
+/// (Content-Range) and of one version (ETag). Redirects are followed for http and https alone. Keys that are
+/// refused are read anew, once a read.
 class HttpStore final : public world::Store {
  public:
   struct Doors {

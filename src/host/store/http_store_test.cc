@@ -155,6 +155,27 @@ TEST(HttpStore, gives_up_when_nobody_answers) {
             "http://host/x, bytes 0-3 (asked 8 times): refused");
 }
 
+TEST(HttpStore, asks_again_where_a_request_came_too_slowly) {
+  ScriptedServer server;
+  server.answers = {{world::HttpAnswer{408}},
+                    {world::HttpAnswer{400, "<Error><Code>RequestTimeout</Code></Error>"}},
+                    {partial_answer("abcd")}};
+  HttpStore store = server.store();
+  EXPECT_EQ(error_of_reading(store, {"http://host/x", 0, 4}), "none: abcd");
+  server.answers = {{world::HttpAnswer{400, "<Error><Code>RequestTimeTooSkewed</Code></Error>"}}};
+  EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}), HasSubstr("400 RequestTimeTooSkewed"));
+}
+
+TEST(HttpStore, asks_once_where_no_try_will_help) {
+  ScriptedServer server;
+  server.answers = {{Error{"SSL certificate problem", true}}};
+  HttpStore store = server.store();
+  EXPECT_EQ(error_of_reading(store, {"https://host/x", 0, 4}),
+            "https://host/x, bytes 0-3: SSL certificate problem");
+  EXPECT_EQ(server.asked.size(), 1U);
+  EXPECT_TRUE(server.troubles.empty());
+}
+
 TEST(HttpStore, tells_of_silence_at_once_and_of_a_busy_server_after_some_time) {
   ScriptedServer server;
   server.answers = {{Error{"answered by no byte in 10 s"}},
@@ -325,6 +346,18 @@ TEST(HttpStore, says_in_whose_name_a_refused_request_was_signed) {
   EXPECT_THAT(server.header(0, "authorization"), HasSubstr("SignedHeaders=host;range;x-amz-content-sha256"));
 }
 
+TEST(HttpStore, trusts_other_authorities_for_s3_alone) {
+  ScriptedServer server;
+  server.environment = {{"AWS_CA_BUNDLE", "/my/authorities.pem"}};
+  HttpStore store = server.store();
+  for (const std::string object : {"s3://bucket/x", "https://host/x"}) {
+    server.answers.push_back({partial_answer("abcd")});
+    ASSERT_TRUE(read_now(store, {object, 0, 4}));
+  }
+  EXPECT_EQ(server.asked[0].request.authorities, "/my/authorities.pem");
+  EXPECT_EQ(server.asked[1].request.authorities, "");
+}
+
 TEST(HttpStore, asks_google_and_azure_in_their_ways) {
   ScriptedServer server;
   server.environment = {{"GS_ACCESS_KEY_ID", "GOOG1"},
@@ -339,6 +372,24 @@ TEST(HttpStore, asks_google_and_azure_in_their_ways) {
   const std::string told = read_now(store, {"az://acc/c/x y.tar", 0, 1}).error().message;
   EXPECT_EQ(server.asked[1].request.url, "https://acc.blob.core.windows.net/c/x%20y.tar?sv=1&sig=hidden");
   EXPECT_THAT(told, Not(HasSubstr("hidden")));
+}
+
+TEST(HttpStore, reads_no_other_account_of_azure) {
+  const auto place = [](const std::string& endpoint) {
+    const auto found = object_place(
+        "az://acc1/c/x.tar",
+        [&](const std::string& name) { return name == "AZURE_STORAGE_ENDPOINT" ? endpoint : ""; }, {});
+    return found ? found.value().url : found.error().message;
+  };
+  EXPECT_EQ(place("http://127.0.0.1:10000/acc1/"), "http://127.0.0.1:10000/acc1/c/x.tar");
+  EXPECT_EQ(place("https://acc1.blob.other.net"), "https://acc1.blob.other.net/c/x.tar");
+  EXPECT_EQ(place("https://acc1-secondary.blob.other.net"), "https://acc1-secondary.blob.other.net/c/x.tar");
+  EXPECT_EQ(
+      place("http://127.0.0.1:10000"),
+      "az://acc1/c/x.tar: AZURE_STORAGE_ENDPOINT=http://127.0.0.1:10000 does not name the account "
+      "acc1, expected http://HOST/acc1 or https://acc1.HOST; for a domain of your own give https:// URLs");
+  EXPECT_THAT(place("http://127.0.0.1:10000/acc2"), HasSubstr("does not name the account acc1"));
+  EXPECT_EQ(place("https://proxy/azure/acc1/v"), "https://proxy/azure/acc1/v/c/x.tar");
 }
 
 TEST(HttpStore, knows_by_which_name_a_store_is_priced) {

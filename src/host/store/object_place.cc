@@ -25,15 +25,13 @@ std::string host_in(const std::string& url) {
   return host.substr(host.find('@') + 1);
 }
 
-/// `none`: why there are no credentials.
-void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name, const char* none) {
+void sign_as(ObjectPlace& out, const S3Place& place, const S3Name& name) {
   out.target = target_of(place, name);
   out.region = place.region;
   out.credentials = place.credentials;
+  out.authorities = place.authorities;
   out.store = store_name(place);
-  out.who = fmt::format("{}, region {}, {}",
-                        place.credentials ? "key " + place.credentials->key_id : std::string(none),
-                        place.region, place.host);
+  out.who = who_asks(place);
 }
 
 Result<ObjectPlace> place_in_gs(const std::string& object, const Environment& environment) {
@@ -42,9 +40,21 @@ Result<ObjectPlace> place_in_gs(const std::string& object, const Environment& en
   const auto place = gs_place(environment);
   if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};
   ObjectPlace out;
-  sign_as(out, place.value(), name.value(), "nobody: GS_ACCESS_KEY_ID is not set");
+  sign_as(out, place.value(), name.value());
   if (place.value().host == kGsHost) out.store = with_region("gcs", environment("GS_REGION"));
   return out;
+}
+
+/// As Azure has it in the host, and Azurite in the path.
+bool is_of_account(const std::string& endpoint, const std::string& account) {
+  const std::string host = host_in(endpoint);
+  const std::size_t path = endpoint.find('/', endpoint.find("://") + 3);
+  std::string names = "/" + host.substr(0, host.find_first_of(".:"));
+  if (path != std::string::npos) names += endpoint.substr(path);
+  names += '/';
+  return std::ranges::any_of(std::array{account, account + "-secondary"}, [&](const std::string& name) {
+    return names.find(fmt::format("/{}/", name)) != std::string::npos;
+  });
 }
 
 Result<ObjectPlace> az_place(const std::string& object, const Environment& environment) {
@@ -53,10 +63,16 @@ Result<ObjectPlace> az_place(const std::string& object, const Environment& envir
   const std::size_t container = account == std::string::npos ? account : rest.find('/', account + 1);
   if (account == 0 || container == std::string::npos || container + 1 == rest.size())
     return Error{fmt::format("{}: expected az://ACCOUNT/CONTAINER/BLOB", object)};
+  const std::string name = rest.substr(0, account);
   std::string endpoint = environment("AZURE_STORAGE_ENDPOINT");
   const bool is_azure = endpoint.empty();
-  if (endpoint.empty()) endpoint = fmt::format("https://{}.blob.core.windows.net", rest.substr(0, account));
+  if (is_azure) endpoint = fmt::format("https://{}.blob.core.windows.net", name);
   while (endpoint.ends_with('/')) endpoint.pop_back();
+  if (!is_azure && !is_of_account(endpoint, name))
+    return Error{
+        fmt::format("{0}: AZURE_STORAGE_ENDPOINT={1} does not name the account {2}, expected "
+                    "http://HOST/{2} or https://{2}.HOST; for a domain of your own give https:// URLs",
+                    object, endpoint, name)};
   std::string token = environment("AZURE_STORAGE_SAS_TOKEN");
   if (token.starts_with('?')) token.erase(0, 1);
   ObjectPlace out;
@@ -80,20 +96,17 @@ std::string store_name(const S3Place& place) {
 bool is_gs(const std::string& url) { return url.starts_with(kGs); }
 
 Result<S3Place> gs_place(const Environment& environment) {
-  S3Place place{.root = std::string(kGs), .host = std::string(kGsHost), .path_style = true, .region = "auto"};
+  S3Place place{.root = std::string(kGs),
+                .host = std::string(kGsHost),
+                .path_style = true,
+                .region = "auto",
+                .nobody = "GS_ACCESS_KEY_ID is not set"};
   const S3Credentials keys{environment("GS_ACCESS_KEY_ID"), environment("GS_SECRET_ACCESS_KEY"), ""};
   if (keys.key_id.empty() != keys.secret.empty())
     return Error{"expected both GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY, found one"};
   if (!keys.key_id.empty()) place.credentials = keys;
   const std::string endpoint = environment("GS_ENDPOINT_URL");
-  if (endpoint.empty()) return place;
-  const std::size_t colon = endpoint.find("://");
-  if (colon == std::string::npos)
-    return Error{
-        fmt::format("GS_ENDPOINT_URL={}: expected http://HOST[:PORT] or https://HOST[:PORT]", endpoint)};
-  place.scheme = endpoint.substr(0, colon);
-  place.host = endpoint.substr(colon + 3);
-  while (place.host.ends_with('/')) place.host.pop_back();
+  if (!endpoint.empty()) TW_TRY(put_at(place, endpoint, "GS_ENDPOINT_URL"));
   return place;
 }
 
@@ -117,12 +130,13 @@ Result<ObjectPlace> object_place(const std::string& object, const Environment& e
   const auto place = s3_place(environment, aws_files);
   if (!place) return Error{fmt::format("{}: {}", object, place.error().message)};
   ObjectPlace out;
-  sign_as(out, place.value(), name, "nobody: no credentials");
+  sign_as(out, place.value(), name);
   return out;
 }
 
 world::HttpRequest request_for(const ObjectPlace& place, world::HttpHeaders headers, std::int64_t unix_s) {
-  world::HttpRequest request{.url = place.url, .headers = std::move(headers)};
+  world::HttpRequest request{
+      .url = place.url, .headers = std::move(headers), .authorities = place.authorities};
   if (place.url.empty() && place.credentials)
     request = sign(std::move(request), place.target, {place.region, unix_s}, *place.credentials);
   if (request.url.empty()) request.url = url_of(place.target);

@@ -16,7 +16,8 @@
 ///   and
 ///                                GS_SECRET_ACCESS_KEY, GS_ENDPOINT_URL for another server
 ///   az://ACCOUNT/CONTAINER/BLOB  Azure Blob Storage with a signature in the URL: AZURE_STORAGE_SAS_TOKEN,
-///                                AZURE_STORAGE_ENDPOINT (with the account in it) for another server
+///                                AZURE_STORAGE_ENDPOINT for another server: http://HOST/ACCOUNT or
+///                                https://ACCOUNT.HOST
 namespace tw::host {
 
 /// world::StoreUses: a store that speaks S3.
@@ -35,9 +36,10 @@ struct ObjectPlace {
   S3Target target{};  ///< s3 and gs
   std::string region{};
   std::optional<S3Credentials> credentials{};
-  std::string url{};    ///< the others
-  std::string store{};  ///< world::StoreUses
-  std::string who{};    ///< for messages; without secrets: "key AKIA..., region us-east-1, HOST"
+  std::string authorities{};  ///< world::HttpRequest
+  std::string url{};          ///< the others
+  std::string store{};        ///< world::StoreUses
+  std::string who{};          ///< for messages; without secrets: "key AKIA..., region us-east-1, HOST"
 };
 
 /// Errors name the object and what was expected.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -20,18 +21,15 @@ namespace tw::host {
 namespace {
 
 constexpr std::string_view kRangeSuffix = ".range", kPartSuffix = ".part";
-constexpr double kLeftShare = 0.9;    // of the cap, after files were taken away
-constexpr std::uint64_t kLooks = 16;  // at the whole folder, while a process fills it
+constexpr double kLeftShare = 0.9;     // of the cap, after files were taken away
+constexpr std::uint64_t kLooks = 16;   // at the whole folder, while a process fills it
+constexpr std::size_t kSumBytes = 32;  // the digest of a range, behind it in its file
 
 /// "DIGEST-OFFSET-LENGTH.range"
 struct KeptName {
   std::string digest;
   std::uint64_t offset = 0, length = 0;
 };
-
-std::string text_of(const KeptName& name) {
-  return fmt::format("{}-{}-{}{}", name.digest, name.offset, name.length, kRangeSuffix);
-}
 
 std::optional<KeptName> kept_name(std::string_view text) {
   if (!text.ends_with(kRangeSuffix)) return std::nullopt;
@@ -44,9 +42,41 @@ std::optional<KeptName> kept_name(std::string_view text) {
   return KeptName{std::string(text.substr(0, first)), *offset, *length};
 }
 
-std::string digest_of_version(const world::Extent& extent) {
-  return to_string(tw::digest_of(world::shown_object(extent.object) + '\n' + extent.version));
+/// A parameter of a URL's query that says who may read it and until when: of S3, Google and CloudFront, and,
+/// of a URL with a `sig`, of Azure.
+bool is_of_signature(std::string_view parameter, bool has_sig) {
+  std::string name(parameter.substr(0, parameter.find('=')));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  static const std::set<std::string, std::less<>> kSigned{"signature",   "expires",        "policy",
+                                                          "key-pair-id", "awsaccesskeyid", "googleaccessid"};
+  static const std::set<std::string, std::less<>> kAzure{"sig", "se",  "sp",    "sv",   "sr",  "st",
+                                                         "ss",  "srt", "spr",   "sip",  "ske", "sks",
+                                                         "skv", "skt", "sktid", "skoid"};
+  return name.starts_with("x-amz-") || name.starts_with("x-goog-") || kSigned.contains(name) ||
+         (has_sig && kAzure.contains(name));
 }
+
+/// A URL that is signed anew is of the same object.
+std::string without_signature(const std::string& object) {
+  const std::size_t query = object.find('?');
+  if (query == std::string::npos || object.find("://") > query) return object;
+  std::string kept = object.substr(0, query);
+  std::string_view rest = std::string_view(object).substr(query + 1);
+  const bool has_sig = rest.starts_with("sig=") || rest.find("&sig=") != std::string_view::npos;
+  while (!rest.empty()) {
+    const std::string_view parameter = rest.substr(0, rest.find('&'));
+    if (!is_of_signature(parameter, has_sig)) kept.append("&").append(parameter);
+    rest.remove_prefix(std::min(rest.size(), parameter.size() + 1));
+  }
+  return kept;
+}
+
+/// The rest of the query counts: two objects may differ in it alone.
+std::string digest_of_version(const world::Extent& extent) {
+  return to_string(tw::digest_of(without_signature(extent.object) + '\n' + extent.version));
+}
+
+std::uint64_t file_bytes(std::uint64_t length) { return length + kSumBytes; }
 
 struct KeptFile {
   std::filesystem::path path;
@@ -97,61 +127,87 @@ void RangeCache::find_files() {
   bytes_ = 0;
   for (const KeptFile& file : files_in(folder_)) {
     const auto name = kept_name(file.path.filename().string());
-    if (!name || name->length != file.bytes) continue;
+    if (!name || file_bytes(name->length) != file.bytes) continue;
     files_[name->digest][name->offset] = name->length;
-    bytes_ += name->length;
+    bytes_ += file.bytes;
   }
 }
 
-Result<std::string> RangeCache::kept(const world::Extent& extent) {
-  const Error none{"not kept"};
-  KeptName name{digest_of_version(extent)};
+std::string RangeCache::path_of(const world::Extent& range) const {
+  return fmt::format("{}/{}-{}-{}{}", folder_, digest_of_version(range), range.offset, range.length,
+                     kRangeSuffix);
+}
+
+std::optional<world::Extent> RangeCache::around(const world::Extent& extent) const {
+  const std::lock_guard lock(mutex_);
+  const auto ranges = files_.find(digest_of_version(extent));
+  if (ranges == files_.end()) return std::nullopt;
+  auto range = ranges->second.upper_bound(extent.offset);
+  if (range == ranges->second.begin()) return std::nullopt;
+  --range;
+  if (range->first + range->second < extent.offset + extent.length) return std::nullopt;
+  return world::Extent{extent.object, range->first, range->second, extent.version};
+}
+
+bool RangeCache::is_sound(const std::string& path, std::uint64_t length) {
   {
     const std::lock_guard lock(mutex_);
-    const auto ranges = files_.find(name.digest);
-    if (ranges == files_.end()) return none;
-    auto range = ranges->second.upper_bound(extent.offset);
-    if (range == ranges->second.begin()) return none;
-    --range;
-    if (range->first + range->second < extent.offset + extent.length) return none;
-    name.offset = range->first;
-    name.length = range->second;
+    if (sound_.contains(path)) return true;
   }
-  const std::string path = folder_ + "/" + text_of(name);
   std::ifstream file(path, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(extent.offset - name.offset));
-  std::string bytes(extent.length, '\0');
-  if (file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now; a failure to note it is none
-    return bytes;
-  }
+  std::string bytes(length, '\0'), sum(kSumBytes, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file.read(sum.data(), kSumBytes) || sum != to_string(tw::digest_of(bytes))) return false;
   const std::lock_guard lock(mutex_);
-  if (files_[name.digest].erase(name.offset) > 0) bytes_ -= std::min(bytes_, name.length);
-  return none;
+  return sound_.insert(path).first != sound_.end();
+}
+
+std::optional<std::string> RangeCache::kept(const world::Extent& extent) {
+  const auto range = around(extent);
+  if (!range) return std::nullopt;
+  const std::string path = path_of(*range);
+  std::string bytes(extent.length, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(extent.offset - range->offset));
+  if (!is_sound(path, range->length) ||
+      !file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
+    drop(*range);
+    return std::nullopt;
+  }
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now; a failure to note it is none
+  return bytes;
+}
+
+void RangeCache::drop(const world::Extent& range) {
+  std::error_code error;
+  std::filesystem::remove(path_of(range), error);
+  const std::lock_guard lock(mutex_);
+  sound_.erase(path_of(range));
+  if (files_[digest_of_version(range)].erase(range.offset) > 0)
+    bytes_ -= std::min(bytes_, file_bytes(range.length));
 }
 
 void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
-  if (bytes.size() > most_bytes_) return;
-  const KeptName name{digest_of_version(extent), extent.offset, extent.length};
-  const std::string path = folder_ + "/" + text_of(name);
+  const std::uint64_t written = file_bytes(bytes.size());
+  if (written > most_bytes_) return;
   const std::string part = fmt::format("{}/{}-{}{}", folder_, ::getpid(), ++writes_, kPartSuffix);
   std::ofstream file(part, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file << bytes << to_string(tw::digest_of(bytes));
   file.close();
   std::error_code error;
   if (!file) error = std::error_code(errno, std::generic_category());
-  if (file) std::filesystem::rename(part, path, error);
+  if (file) std::filesystem::rename(part, path_of(extent), error);
   if (!file || error) {
     tell_failed_write(error.message());
     std::filesystem::remove(part, error);
     return;
   }
   const std::lock_guard lock(mutex_);
-  const auto [at, is_new] = files_[name.digest].try_emplace(name.offset, name.length);
-  if (!is_new) bytes_ -= std::min(bytes_, at->second);
-  at->second = name.length;
-  bytes_ += name.length;
-  unseen_ += name.length;
+  const auto [at, is_new] = files_[digest_of_version(extent)].try_emplace(extent.offset, extent.length);
+  if (!is_new) bytes_ -= std::min(bytes_, file_bytes(at->second));
+  at->second = extent.length;
+  bytes_ += written;
+  unseen_ += written;
   if (bytes_ > most_bytes_ || unseen_ > most_bytes_ / kLooks) make_room();
 }
 
@@ -182,7 +238,11 @@ void RangeCache::make_room() {
 
 void RangeCache::read(const world::Extent& extent, Read done) {
   if (extent.version.empty()) return store_.read(extent, std::move(done));
-  if (auto bytes = kept(extent)) return done(std::move(bytes).value());
+  if (extent.anew) {
+    if (const auto range = around(extent)) drop(*range);
+  } else if (auto bytes = kept(extent)) {
+    return done(std::move(*bytes));
+  }
   store_.read(extent, [this, extent, done = std::move(done)](Result<std::string> bytes) {
     if (bytes) keep(extent, bytes.value());
     done(std::move(bytes));

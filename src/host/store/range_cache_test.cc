@@ -33,6 +33,13 @@ class CountingStore final : public world::Store {
 
 class CachedRanges : public testing::Test {
  protected:
+  static constexpr std::uint64_t kSum = 32;  // of each file
+
+  void overwrite_files(char byte) const {
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+      std::ofstream(file.path(), std::ios::binary | std::ios::in).seekp(3) << byte;
+  }
+
   std::uint64_t kept_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
@@ -44,6 +51,21 @@ class CachedRanges : public testing::Test {
   CountingStore store_;
 };
 
+TEST_F(CachedRanges, of_a_url_that_is_signed_anew_are_the_same) {
+  RangeCache cache(store_, folder_.path(), 1000);
+  const auto read = [&](const std::string& query) {
+    EXPECT_TRUE(read_now(cache, {"https://host/x.tar?" + query, 0, 5, "v"}));
+    return store_.reads;
+  };
+  EXPECT_EQ(read("X-Amz-Date=1&id=3&X-Amz-Signature=a"), 1);
+  EXPECT_EQ(read("X-Amz-Date=2&id=3&X-Amz-Signature=b"), 1);
+  EXPECT_EQ(read("id=4&X-Amz-Signature=b"), 2);
+  EXPECT_EQ(read("sv=1&se=2&sig=a"), 3);
+  EXPECT_EQ(read("sv=1&se=3&sig=b"), 3);
+  EXPECT_EQ(read("se=3"), 4);
+  EXPECT_EQ(read("se=4"), 5);
+}
+
 TEST_F(CachedRanges, are_read_once_also_in_parts_and_by_the_next_process) {
   RangeCache cache(store_, folder_.path(), 1000);
   EXPECT_EQ(read_now(cache, {"x", 10, 20, "v"}).value(), "klmnopqrstuvwxyzabcd");
@@ -51,7 +73,7 @@ TEST_F(CachedRanges, are_read_once_also_in_parts_and_by_the_next_process) {
   RangeCache next(store_, folder_.path(), 1000);
   EXPECT_EQ(read_now(next, {"x", 20, 10, "v"}).value(), "uvwxyzabcd");
   EXPECT_EQ(store_.reads, 1);
-  EXPECT_EQ(next.bytes(), 20U);
+  EXPECT_EQ(next.bytes(), 20U + kSum);
 }
 
 TEST_F(CachedRanges, of_another_version_or_object_are_read) {
@@ -59,6 +81,45 @@ TEST_F(CachedRanges, of_another_version_or_object_are_read) {
   for (const auto& [object, version] : {std::pair{"x", "v"}, {"x", "w"}, {"y", "v"}, {"x", ""}, {"x", ""}})
     ASSERT_TRUE(read_now(cache, {object, 0, 5, version}));
   EXPECT_EQ(store_.reads, 5);
+}
+
+TEST_F(CachedRanges, of_urls_that_differ_in_their_query_are_others) {
+  RangeCache cache(store_, folder_.path(), 1000);
+  for (const char* object : {"http://h/get?id=1", "http://h/get?id=2", "http://me@h/get?id=1"})
+    ASSERT_TRUE(read_now(cache, {object, 0, 5, "Sat, 28 Nov 2026 10:00:00 GMT"}));
+  EXPECT_EQ(store_.reads, 3);
+}
+
+TEST_F(CachedRanges, that_are_damaged_are_read_again) {
+  RangeCache cache(store_, folder_.path(), 1000);
+  ASSERT_TRUE(read_now(cache, {"x", 0, 20, "v"}));
+  overwrite_files('7');
+  EXPECT_EQ(read_now(cache, {"x", 2, 3, "v"}).value(), "cde");
+  EXPECT_EQ(store_.reads, 2);
+  EXPECT_EQ(cache.bytes(), 3U + kSum) << "the damaged one is gone";
+  EXPECT_EQ(kept_bytes(), 3U + kSum);
+}
+
+TEST_F(CachedRanges, without_a_checksum_are_read_again) {
+  {
+    RangeCache cache(store_, folder_.path(), 1000);
+    ASSERT_TRUE(read_now(cache, {"x", 0, 20, "v"}));
+  }
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+    std::filesystem::resize_file(file.path(), 20);  // as an earlier version wrote it
+  RangeCache cache(store_, folder_.path(), 1000);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(read_now(cache, {"x", 0, 3, "v"}).value(), "abc");
+  EXPECT_EQ(store_.reads, 2);
+}
+
+TEST_F(CachedRanges, are_passed_by_and_replaced_when_read_anew) {
+  RangeCache cache(store_, folder_.path(), 1000);
+  ASSERT_TRUE(read_now(cache, {"x", 0, 20, "v"}));
+  EXPECT_EQ(read_now(cache, {"x", 2, 3, "v", true}).value(), "cde");
+  EXPECT_EQ(store_.reads, 2);
+  EXPECT_EQ(kept_bytes(), 3U + kSum);
+  ASSERT_TRUE(read_now(cache, {"x", 2, 3, "v"}));
+  EXPECT_EQ(store_.reads, 2);
 }
 
 TEST_F(CachedRanges, stay_below_the_cap) {

@@ -37,7 +37,9 @@ Result<RoleAnswer> RoleCredentials::ask() const {
   const std::string service = endpoint();
   const auto exchange = [&](world::HttpRequest request) -> Result<std::string> {
     request.patience = kPatience;
-    TW_TRY(auto answer, doors_.exchange(request));
+    auto asked = doors_.exchange(request);
+    if (!asked) return Error{fmt::format("{}: {}", request.url, asked.error().message)};
+    world::HttpAnswer& answer = asked.value();
     if (answer.status != 200) return Error{fmt::format("{}: answered with {}", request.url, answer.status)};
     return std::move(answer.body);
   };
@@ -49,14 +51,18 @@ Result<RoleAnswer> RoleCredentials::ask() const {
   TW_TRY(const auto roles, exchange({.url = service + std::string(kRoles), .headers = headers}));
   const std::string role = roles.substr(0, roles.find_first_of("\r\n"));
   TW_TRY(const auto answer, exchange({.url = service + std::string(kRoles) + role, .headers = headers}));
-  return read_role_answer(answer);
+  auto read = read_role_answer(answer);
+  return read ? read : Error{fmt::format("{}: {}", service, read.error().message)};
 }
 
 void RoleCredentials::renew_role(std::int64_t now) {
   asked_at_s_ = now;
   if (auto answer = ask()) {
     last_ = std::move(answer).value();
+    trouble_.clear();
   } else {
+    // The first one alone: what it says of time and ports differs, and there is a store for each text.
+    if (trouble_.empty()) trouble_ = answer.error().message;
     not_before_s_ = now + kAskAgainS;
   }
 }
@@ -70,7 +76,11 @@ AwsFiles RoleCredentials::files() {
   }
   if (endpoint().empty() || names_keys(doors_.environment, files_)) return files_;
   if (now + kRenewBeforeS >= last_.ends_unix_s && now >= not_before_s_) renew_role(now);
-  if (now >= last_.ends_unix_s) return files_;
+  if (now >= last_.ends_unix_s) {
+    AwsFiles files = files_;
+    if (!trouble_.empty()) files.add_trouble(trouble_);
+    return files;
+  }
   return {profile_of(last_.credentials, profile_name(doors_.environment)) + files_.credentials,
           files_.config};
 }
@@ -86,7 +96,7 @@ RoleCredentials& role_credentials() {
                                .unix_s = now_unix_s,
                                .environment = environment_value,
                                .sys_vendor = read_machine_signs().sys_vendor,
-                               .read_files = read_aws_files});
+                               .read_files = [] { return read_aws_files(environment_value); }});
   return ours;
 }
 

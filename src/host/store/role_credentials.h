@@ -23,9 +23,9 @@ Result<RoleAnswer> read_role_answer(const std::string& json);
 
 /// Credentials for S3: those of the files, which are read anew every minute. Where neither environment nor
 /// files name any (names_keys), those of the role that EC2 gives this machine, by its metadata service
-/// (IMDSv2). Only a machine of EC2 is asked, or what AWS_EC2_METADATA_SERVICE_ENDPOINT names; nobody with
-/// AWS_EC2_METADATA_DISABLED=true. They are asked for anew five minutes before they end. Any thread; blocks
-/// for two seconds at most.
+/// (IMDSv2); or AwsFiles::trouble says why it gives none. Only a machine of EC2 is asked, or what
+/// AWS_EC2_METADATA_SERVICE_ENDPOINT names; nobody with AWS_EC2_METADATA_DISABLED=true. They are asked for
+/// anew five minutes before they end. Any thread; blocks for two seconds at most.
 class RoleCredentials {
  public:
   struct Doors {
@@ -56,6 +56,7 @@ class RoleCredentials {
   std::int64_t read_at_s_ = 0;     // the files; 0: now; guarded by mutex_
   RoleAnswer last_;                // guarded by mutex_
   std::int64_t asked_at_s_ = 0;    // for it; guarded by mutex_
+  std::string trouble_;            // why nobody answered; guarded by mutex_
   std::int64_t not_before_s_ = 0;  // when nobody answered: asked again then; guarded by mutex_
 };
 

@@ -20,6 +20,7 @@ struct Ec2 {
   std::string ends = "2026-05-20T16:00:00Z";
   std::int64_t now = parse_date("2026-05-20T10:00:00Z").value();
   bool answers = true;
+  int status = 200;  ///< of its answers
   std::vector<std::string> asked{};
 
   RoleCredentials credentials() {
@@ -35,6 +36,7 @@ struct Ec2 {
   Result<world::HttpAnswer> exchange(const world::HttpRequest& request) {
     asked.push_back(request.method + " " + request.url);
     if (!answers) return Error{"refused"};
+    if (status != 200) return world::HttpAnswer{status};
     if (request.method == "PUT") return world::HttpAnswer{200, "a-token"};
     const auto token = world::HttpAnswer{.headers = request.headers}.header("x-aws-ec2-metadata-token");
     if (token != "a-token") return world::HttpAnswer{401};
@@ -78,11 +80,14 @@ TEST(RoleCredentials, are_asked_for_again_before_they_end) {
 }
 
 TEST(RoleCredentials, are_not_asked_for_by_a_machine_of_another_kind_or_with_own_keys) {
-  std::vector<Ec2> machines(4);
+  std::vector<Ec2> machines(7);
   machines[0].vendor = "QEMU";
   machines[1].environment = {{"AWS_ACCESS_KEY_ID", "AKIA"}, {"AWS_SECRET_ACCESS_KEY", "own"}};
   machines[2].file = "[default]\naws_access_key_id=A\naws_secret_access_key=B\n";
   machines[3].environment = {{"AWS_EC2_METADATA_DISABLED", "true"}};
+  machines[4].environment = {{"AWS_WEB_IDENTITY_TOKEN_FILE", "/token"}};
+  machines[5].environment = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/"}};
+  machines[6].file = "[default]\naws_access_key_id=A\n";
   for (Ec2& machine : machines) {
     RoleCredentials credentials = machine.credentials();
     EXPECT_EQ(credentials.files(), AwsFiles{machine.file});
@@ -94,12 +99,29 @@ TEST(RoleCredentials, wait_a_minute_for_a_service_that_does_not_answer) {
   Ec2 machine{.vendor = "", .answers = false};
   machine.environment = {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1338/"}};
   RoleCredentials credentials = machine.credentials();
-  EXPECT_EQ(credentials.files(), AwsFiles{});
-  credentials.files();
+  EXPECT_EQ(credentials.files().trouble, "http://127.0.0.1:1338/latest/api/token: refused");
+  machine.status = 404;
+  EXPECT_EQ(placed(machine, credentials).nobody,
+            "no credentials; http://127.0.0.1:1338/latest/api/token: refused");
   EXPECT_EQ(machine.asked, std::vector<std::string>{"PUT http://127.0.0.1:1338/latest/api/token"});
   machine.now += 60;
   machine.answers = true;
-  EXPECT_NE(credentials.files(), AwsFiles{});
+  credentials.files();
+  EXPECT_EQ(machine.asked.size(), 2U);
+  machine.now += 60;
+  machine.status = 200;
+  EXPECT_EQ(credentials.files().trouble, "");
+  EXPECT_EQ(placed(machine, credentials).credentials, (S3Credentials{"ASIA1", "s", "t"}));
+}
+
+TEST(RoleCredentials, that_are_missing_have_a_reason) {
+  Ec2 machine{.status = 404};
+  RoleCredentials credentials = machine.credentials();
+  EXPECT_EQ(credentials.files().trouble, "http://169.254.169.254/latest/api/token: answered with 404");
+  Ec2 late{.ends = "soon"};
+  RoleCredentials none = late.credentials();
+  EXPECT_EQ(none.files().trouble,
+            "http://169.254.169.254: expected AccessKeyId, SecretAccessKey, Token and Expiration of a role");
 }
 
 TEST(RoleCredentials, are_those_of_the_role_where_the_files_lack_the_profile) {

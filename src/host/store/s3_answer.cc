@@ -63,6 +63,12 @@ std::string error_of(std::string_view xml) {
   return codes.empty() ? "Error " : codes.front().substr(0, 100) + " ";
 }
 
+bool is_temporary(const world::HttpAnswer& answer) {
+  constexpr int kRefused = 400, kTooSlow = 408, kBusy = 429, kBroken = 500;
+  return answer.status >= kBroken || answer.status == kBusy || answer.status == kTooSlow ||
+         (answer.status == kRefused && error_of(answer.body) == "RequestTimeout ");
+}
+
 std::optional<std::uint64_t> total_in(std::string_view content_range) {
   const std::size_t slash = content_range.find('/');
   if (slash == std::string_view::npos) return std::nullopt;

@@ -19,6 +19,9 @@ std::vector<std::string> texts_of(std::string_view xml, std::string_view tag);
 /// "AccessDenied " with a space at its end; empty where the document is no <Error>.
 std::string error_of(std::string_view xml);
 
+/// The server is busy, or took the request for too slow: the same one may pass later.
+bool is_temporary(const world::HttpAnswer& answer);
+
 /// The size of the object in "bytes 0-99/1234".
 std::optional<std::uint64_t> total_in(std::string_view content_range);
 

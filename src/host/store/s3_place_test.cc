@@ -39,7 +39,9 @@ TEST(S3Place, has_the_bucket_in_the_path_at_another_endpoint) {
   const S3Place place = placed({{"AWS_ENDPOINT_URL", "http://10.0.0.1:7480/"}});
   EXPECT_EQ(url_of(target_of(place, {"data", "x"})), "http://10.0.0.1:7480/data/x");
   EXPECT_THAT(trouble({{"AWS_ENDPOINT_URL", "10.0.0.1"}}), HasSubstr("AWS_ENDPOINT_URL=10.0.0.1: expected"));
-  EXPECT_THAT(trouble({{"AWS_ENDPOINT_URL", "http://a/b"}}), HasSubstr("expected http://HOST"));
+  for (const std::string other : {"http://a/b", "http://a?x", "ftp://a", "http://"})
+    EXPECT_EQ(trouble({{"AWS_ENDPOINT_URL", other}}),
+              "AWS_ENDPOINT_URL=" + other + ": expected http://HOST[:PORT] or https://HOST[:PORT]");
 }
 
 TEST(S3Place, takes_credentials_of_the_environment_before_those_of_the_file) {
@@ -53,6 +55,8 @@ TEST(S3Place, takes_credentials_of_the_environment_before_those_of_the_file) {
   EXPECT_EQ(trouble({{"AWS_PROFILE", "none"}}, file),
             "AWS_PROFILE=none: ~/.aws/credentials and ~/.aws/config have no keys of this profile");
   EXPECT_EQ(trouble({{"AWS_ACCESS_KEY_ID", "X"}}), "AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY");
+  EXPECT_EQ(trouble({}, {"[default]\naws_access_key_id = X\n"}),
+            "the profile default: aws_access_key_id is set without aws_secret_access_key");
 }
 
 TEST(S3Place, takes_from_the_config_what_the_environment_leaves_out) {
@@ -70,6 +74,17 @@ TEST(S3Place, takes_from_the_config_what_the_environment_leaves_out) {
   const std::map<std::string, std::string> environment{{"AWS_PROFILE", "minio"}};
   EXPECT_EQ(placed(environment, of_profile(these(environment), files)), minio);
   EXPECT_EQ(of_profile(these({{"AWS_PROFILE", "none"}}), files), AwsFiles{});
+}
+
+TEST(S3Place, takes_the_endpoint_of_s3_in_the_services_of_the_profile) {
+  const AwsFiles files{"",
+                       "[default]\nendpoint_url = http://all\nservices = mine\n"
+                       "[services mine]\nsqs =\n  endpoint_url = http://sqs\n"
+                       "s3 =\n  endpoint_url = http://127.0.0.1:9000\n  addressing_style = virtual\n"};
+  const S3Place place = placed({}, files);
+  EXPECT_EQ(url_of(target_of(place, {"data", "x"})), "http://data.127.0.0.1:9000/x");
+  EXPECT_EQ(placed({}, of_profile(these({}), files)), place);
+  EXPECT_EQ(placed({{"AWS_ENDPOINT_URL", "http://b"}}, files).host, "b");
 }
 
 TEST(S3Place, puts_the_bucket_where_it_is_told) {
@@ -92,13 +107,26 @@ TEST(S3Place, says_what_of_a_profile_it_does_not_read) {
       "export-credentials --profile job --format env\" prints");
 }
 
+TEST(S3Place, says_why_requests_go_unsigned) {
+  EXPECT_EQ(who_asks(placed({})), "nobody: no credentials, region us-east-1, s3.us-east-1.amazonaws.com");
+  EXPECT_EQ(placed({}, {.trouble = "/x: cannot be read"}).nobody, "no credentials; /x: cannot be read");
+  for (const char* source : {"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"})
+    EXPECT_EQ(placed({{source, "x"}}).nobody,
+              std::string("no credentials but ") + source +
+                  ", which is not read; set the variables that \"aws configure export-credentials --format "
+                  "env\" prints");
+  EXPECT_THAT(trouble({{"AWS_PROFILE", "none"}}, {.trouble = "/x: cannot be read"}),
+              HasSubstr("have no keys of this profile; /x: cannot be read"));
+}
+
 TEST(S3Place, reads_names_of_objects) {
   const auto key = [](const std::string& url) {
     const auto name = parse_s3(url);
     return name ? name.value().bucket + "|" + name.value().key : name.error().message;
   };
   EXPECT_EQ(key("s3://data/run/x"), "data|run/x");
-  EXPECT_EQ(key("s3://data//run/"), "data|run");
+  EXPECT_EQ(key("s3://data//run/"), "data|/run/") << "slashes are a part of the key";
   EXPECT_EQ(key("s3://data"), "data|");
   EXPECT_THAT(key("s3:///x"), HasSubstr("expected s3://BUCKET/KEY"));
   EXPECT_THAT(key("/x"), HasSubstr("/x: expected s3://"));

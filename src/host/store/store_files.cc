@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/result.h"
 #include "base/text/text_file.h"
 #include "host/store/object_place.h"
 #include "host/store/role_credentials.h"
@@ -28,15 +29,21 @@ std::uint64_t bytes_of_file(const std::string& path) {
 
 }  // namespace
 
-AwsFiles read_aws_files() {
-  const auto text_of_file = [](const char* variable, const char* name) {
-    std::string path = environment_value(variable);
-    if (path.empty()) path = environment_value("HOME") + "/.aws/" + name;
-    const auto text = read_text_file(path, kMostCredentials);
-    return text ? text.value() : std::string();
+AwsFiles read_aws_files(const Environment& environment) {
+  AwsFiles files;
+  const auto text_of_file = [&](const std::string& variable, const char* name) {
+    const std::string named = environment(variable);
+    const std::string path = named.empty() ? environment("HOME") + "/.aws/" + name : named;
+    std::error_code error;
+    const auto kind = std::filesystem::status(path, error).type();
+    if (named.empty() && kind == std::filesystem::file_type::not_found) return std::string();
+    auto text = read_text_file(path, kMostCredentials);
+    if (!text) files.add_trouble((named.empty() ? "" : variable + "=") + text.error().message);
+    return text ? std::move(text).value() : std::string();
   };
-  return {text_of_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
-          text_of_file("AWS_CONFIG_FILE", "config")};
+  files.credentials = text_of_file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+  files.config = text_of_file("AWS_CONFIG_FILE", "config");
+  return files;
 }
 
 S3Files::Doors StoreFiles::doors() const {
@@ -46,22 +53,26 @@ S3Files::Doors StoreFiles::doors() const {
 }
 
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {
+  if (scheme_of(path).empty()) return static_cast<world::Files*>(&disk_);
+  TW_TRY(S3Files* const store, store_for(path));
+  return static_cast<world::Files*>(store);
+}
+
+Result<S3Files*> StoreFiles::store_for(const std::string& path) {
   if (is_gs(path)) {
     const std::lock_guard lock(mutex_);
     const auto place = gs_place(environment_value);
     if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
     if (!gs_) gs_.emplace(place.value(), doors(), effort_);
-    return static_cast<world::Files*>(&*gs_);
+    return &*gs_;
   }
-  if (!is_s3(path)) return static_cast<world::Files*>(&disk_);
   // The credentials of a role are others every few hours.
   const AwsFiles files = role_credentials().files();
   const std::lock_guard lock(mutex_);
-  if (const auto known = s3_.find(files); known != s3_.end())
-    return static_cast<world::Files*>(&known->second);
+  if (const auto known = s3_.find(files); known != s3_.end()) return &known->second;
   const auto place = s3_place(environment_value, files);
   if (!place) return Error{fmt::format("{}: {}", path, place.error().message)};
-  return static_cast<world::Files*>(&s3_.try_emplace(files, place.value(), doors(), effort_).first->second);
+  return &s3_.try_emplace(files, place.value(), doors(), effort_).first->second;
 }
 
 Result<std::vector<std::byte>> StoreFiles::read(const std::string& path) {
@@ -93,6 +104,15 @@ Status StoreFiles::remove(const std::string& path) {
 Result<std::vector<std::string>> StoreFiles::list(const std::string& folder) {
   const auto files = files_for(folder);
   return files ? files.value()->list(folder) : files.error();
+}
+
+Result<StoreFiles::Content> StoreFiles::content(const std::string& folder) {
+  if (!scheme_of(folder).empty()) {
+    TW_TRY(S3Files* const store, store_for(folder));
+    return store->content(folder);
+  }
+  TW_TRY(auto names, disk_.list(folder));
+  return Content{std::move(names), {}};
 }
 
 Status StoreFiles::make_folder(const std::string& folder) {

@@ -13,8 +13,9 @@
 
 namespace tw::host {
 
-/// ~/.aws/credentials and ~/.aws/config, or what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name.
-AwsFiles read_aws_files();
+/// ~/.aws/credentials and ~/.aws/config, or what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name. What
+/// cannot be read is in their trouble.
+AwsFiles read_aws_files(const Environment& environment);
 
 /// The Files door of a machine: s3://BUCKET/KEY and gs://BUCKET/KEY are objects of a store, by the
 /// environment of this process (s3_place(), gs_place()); any other path is a file of this machine. A rename
@@ -32,12 +33,19 @@ class StoreFiles final : public world::Files {
   Result<std::vector<std::string>> list(const std::string& folder) override;
   Status make_folder(const std::string& folder) override;
 
+  using Content = S3Files::Content;
+
+  /// What is in a folder; folders in it are known in a store alone.
+  Result<Content> content(const std::string& folder);
+
   /// S3Files::uses of all stores.
   world::StoreUses uses() const;
 
  private:
   /// The error: the environment has no usable settings.
   Result<world::Files*> files_for(const std::string& path);
+  /// path: s3:// or gs://
+  Result<S3Files*> store_for(const std::string& path);
   S3Files::Doors doors() const;
 
   const S3Files::Effort effort_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,13 @@ class Bucket {
   std::vector<std::string> asked;
   std::vector<Duration> pauses;
   std::vector<int> refusals;  ///< statuses of the next answers; 0: the connection fails
+  std::string refusal = "SlowDown";
   std::function<void()> before = [] {};
   std::size_t shift = 0;  ///< of the bytes that it sends
   std::function<void()> after = [] {};
   bool lists_for_ever = false;
+  bool encodes_names = true;    ///< in lists, as it is asked to
+  bool continues_lists = true;  ///< with tokens for the next page
   bool is_over = false;
 
   S3Files files(const S3Files::Effort& effort = {}) {
@@ -64,7 +68,7 @@ class Bucket {
   Result<world::HttpAnswer> answer(const world::HttpRequest& request) {
     const std::string url = request.url.substr(std::string("http://store").size());
     const std::size_t mark = url.find('?');
-    const std::string path = url.substr(0, mark),
+    const std::string path = percent_decoded(url.substr(0, mark)),
                       query = mark == std::string::npos ? "" : url.substr(mark + 1);
     asked.push_back(request.method + " " + url);
     before();
@@ -72,7 +76,8 @@ class Bucket {
       const int status = refusals.front();
       refusals.erase(refusals.begin());
       if (status == 0) return Error{"connection refused"};
-      return world::HttpAnswer{.status = status, .body = "<Error><Code>SlowDown</Code></Error>"};
+      return world::HttpAnswer{.status = status,
+                               .body = fmt::format("<Error><Code>{}</Code></Error>", refusal)};
     }
     if (request.method == "GET" && query.empty()) return get(request, path);
     if (request.method == "GET") return listing(query);
@@ -92,7 +97,7 @@ class Bucket {
       return world::HttpAnswer{.status = 200, .headers = {{"ETag", etag(request.body)}}};
     }
     const std::string source = header(request, "x-amz-copy-source");
-    objects[path] = source.empty() ? request.body : objects.at(source);
+    objects[path] = source.empty() ? request.body : objects.at(percent_decoded(source));
     return world::HttpAnswer{.status = 200};
   }
 
@@ -126,14 +131,29 @@ class Bucket {
         token == std::string::npos
             ? ""
             : percent_decoded(query.substr(token + 19, query.find('&', token) - token - 19));
-    std::string body;
+    const auto shown = [&](const std::string& path) {
+      return encodes_names ? percent_encoded(path.substr(6), true) : path.substr(6);
+    };
+    std::string body = encodes_names ? "<EncodingType>url</EncodingType>" : "";
+    body += fmt::format("<Prefix>{}</Prefix>", shown(prefix));
+    std::set<std::string> folders;
     int count = 0;
     for (const auto& [path, content] : objects) {
       if (!path.starts_with(prefix) || path <= last) continue;
-      if (++count > 2) return world::HttpAnswer{.status = 200, .body = body};
-      body += fmt::format("<Key>{}</Key>", percent_encoded(path.substr(6), true));
-      if (count == 2) body += fmt::format("<NextContinuationToken>{}</NextContinuationToken>", path);
+      if (const std::size_t slash = path.find('/', prefix.size()); slash != std::string::npos) {
+        folders.insert(path.substr(0, slash + 1));
+        continue;
+      }
+      if (++count > 2) {
+        body += "<IsTruncated>true</IsTruncated>";
+        break;
+      }
+      body += fmt::format("<Key>{}</Key>", shown(path));
+      if (count == 2 && continues_lists)
+        body += fmt::format("<NextContinuationToken>{}</NextContinuationToken>", path);
     }
+    for (const std::string& folder : folders)
+      body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", shown(folder));
     return world::HttpAnswer{.status = 200, .body = body};
   }
 };

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace tw::host {
 
@@ -15,5 +16,8 @@ inline std::string environment_value(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
 }
+
+/// The names of all variables of this process.
+std::vector<std::string> environment_names();
 
 }  // namespace tw::host

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace tw::host {
 
@@ -12,8 +14,11 @@ namespace tw::host {
 class TemporaryFolder {
  public:
   /// Throws std::runtime_error if it cannot be made.
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "tw-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + path_);
+  TemporaryFolder() : path_(parent() + "/tw-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr)
+      throw std::runtime_error("cannot make a folder in " + parent() + ": " +
+                               std::generic_category().message(errno) +
+                               "; set TMPDIR to a folder where this user may write");
   }
 
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -27,6 +32,12 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
 
  private:
+  static std::string parent() {
+    for (const char* const variable : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+      if (const char* const named = std::getenv(variable); named != nullptr && *named != '\0') return named;
+    return "/tmp";
+  }
+
   std::string path_;
 };
 

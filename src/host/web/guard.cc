@@ -11,7 +11,7 @@
 namespace tw::host {
 namespace {
 
-constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kBearer = "bearer ";
 
 /// "[::1]:80" is ::1. Ports do not matter: a tunnel or a container has another one.
 std::string without_port(const std::string& text) {
@@ -42,6 +42,17 @@ std::string cookie_in(const std::string& header, const std::string& name) {
     rest.remove_prefix(end + 1);
   }
   return "";
+}
+
+/// The query without this key.
+std::string query_without(std::string_view query, const std::string& key) {
+  std::string rest;
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    if (!pair.starts_with(key + "=")) rest += (rest.empty() ? "?" : "&") + std::string(pair);
+  }
+  return rest;
 }
 
 WebAnswer unknown_viewer(const std::string& why) {
@@ -85,7 +96,7 @@ bool WebGuard::knows_host(const std::string& text) const {
 
 std::optional<WebAnswer> WebGuard::stop_stranger(const WebRequest& request, std::int64_t now_unix_s) const {
   if (!rules_.viewers) return std::nullopt;
-  if (request.authorization.starts_with(kBearer)) {
+  if (lower(request.authorization.substr(0, kBearer.size())) == kBearer) {
     const auto until = rules_.viewers->judge(request.authorization.substr(kBearer.size()), now_unix_s);
     if (!until) return unknown_viewer(until.error().message);
     return std::nullopt;
@@ -94,7 +105,7 @@ std::optional<WebAnswer> WebGuard::stop_stranger(const WebRequest& request, std:
     const auto until = rules_.viewers->judge(token, now_unix_s);
     if (!until) return unknown_viewer(until.error().message);
     WebAnswer answer{.status = 303};
-    answer.headers.emplace_back("Location", request.path);
+    answer.headers.emplace_back("Location", request.path + query_without(request.query, "token"));
     answer.headers.emplace_back(
         "Set-Cookie", fmt::format("{}={}; Path=/; Max-Age={}; Secure; HttpOnly; SameSite=Lax", cookie_,
                                   rules_.viewers->pass_until(until.value()), until.value() - now_unix_s));

@@ -94,6 +94,24 @@ TEST_F(GuardedRun, is_seen_by_holders_of_its_tokens) {
     EXPECT_EQ(status_of(guard, with_token(token_of(run, role))), 0) << name_of(role);
 }
 
+TEST_F(GuardedRun, knows_the_scheme_of_a_token_in_any_case) {
+  WebRequest request = with_token(token_of(run, wire::Role::observer));
+  request.authorization.replace(0, 6, "bEARER");
+  EXPECT_EQ(status_of(guard, request), 0);
+}
+
+TEST_F(GuardedRun, keeps_what_else_the_address_asks_for) {
+  const std::string token = "token=" + to_text(token_of(run, wire::Role::observer));
+  for (const auto& [query, kept] :
+       {std::pair{token, ""}, {"all&" + token, "?all"}, {token + "&a=1&b", "?a=1&b"}}) {
+    WebRequest request = get("/board.json", "192.0.2.7");
+    request.query = query;
+    const auto welcome = guard.stop(request, kNow);
+    ASSERT_TRUE(welcome);
+    EXPECT_EQ(welcome->headers.at(0).second, "/board.json" + std::string(kept));
+  }
+}
+
 TEST_F(GuardedRun, is_not_seen_without_a_token_or_with_a_wrong_one) {
   EXPECT_EQ(status_of(guard, get("/", "192.0.2.7")), 401);
   EXPECT_EQ(status_of(guard, with_token(token_of(Authority::create("words"), wire::Role::observer))), 401);
@@ -119,7 +137,7 @@ TEST_F(GuardedRun, takes_the_token_in_the_address_for_a_cookie) {
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, 303);
   ASSERT_EQ(welcome->headers.size(), 2U);
-  EXPECT_EQ(welcome->headers[0], std::pair(std::string("Location"), std::string("/")));
+  EXPECT_EQ(welcome->headers[0], std::pair(std::string("Location"), std::string("/?x=1")));
   const std::string cookie = welcome->headers[1].second;
   EXPECT_THAT(cookie, HasSubstr("; Secure; HttpOnly; SameSite=Lax"));
   EXPECT_THAT(cookie, Not(HasSubstr(request.query.substr(10))));

@@ -42,8 +42,10 @@ using namespace std::chrono_literals;
 
 /// A slow reader holds so much of the kernel's memory, and no more.
 constexpr int kSendBuffer = 128 << 10;
-/// The node.js parser in RESTinio takes 80 KiB of request line and headers in all; these are for each.
-constexpr std::size_t kMostUrl = 4 << 10, kMostName = 128, kMostValue = 8 << 10, kMostFields = 64;
+/// The node.js parser in RESTinio takes so much of request line and headers in all. One of them may be as
+/// long: browsers send a page at 127.0.0.1 the cookies of all ports.
+constexpr std::size_t kMostHead = 80 << 10;
+constexpr std::size_t kMostFields = 500;
 constexpr Duration kBeat = 1s;
 
 struct WebTraits : restinio::default_single_thread_traits_t {
@@ -182,9 +184,9 @@ std::shared_ptr<Connections> connections_of(const WebLimits& limits, asio::io_co
       .handle_request_timeout(2 * limits.silence)
       .max_pipelined_requests(1)
       .incoming_http_msg_limits(restinio::incoming_http_msg_limits_t{}
-                                    .max_url_size(kMostUrl)
-                                    .max_field_name_size(kMostName)
-                                    .max_field_value_size(kMostValue)
+                                    .max_url_size(kMostHead)
+                                    .max_field_name_size(kMostHead)
+                                    .max_field_value_size(kMostHead)
                                     .max_field_count(kMostFields)
                                     .max_body_size(0));
   // owners: the connections
@@ -387,7 +389,7 @@ void WebServer::Kernel::go_on(std::uint64_t number) {
 
 void WebServer::Kernel::publish(const std::string& id, std::string text) {
   newest = id;
-  event = std::make_shared<const std::string>(std::move(text));
+  event = text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text));
   for (const auto& [number, follower] : followers) go_on(number);
 }
 

@@ -37,9 +37,9 @@ struct WebOptions {
   WebLimits limits{};
 };
 
-/// A read-only web server: GET and HEAD over HTTP/1.1, at most 80 KiB of request line and headers, no body,
-/// one request at a time on a connection. WebGuard refuses strangers first. On the loop thread, with no
-/// thread of its own; the loop outlives it.
+/// A read-only web server: GET and HEAD over HTTP/1.1, at most 80 KiB of request line and headers, 500
+/// headers and no body, one request at a time on a connection. WebGuard refuses strangers first. On the loop
+/// thread, with no thread of its own; the loop outlives it.
 class WebServer {
  public:
   using Answerer = std::function<WebAnswer(const WebRequest&)>;
@@ -61,6 +61,7 @@ class WebServer {
   /// Sends an event of Server-Sent Events, with its id, to all followers. A follower that has not read the
   /// previous event gets the newest one after it; those between are dropped. A follower gets no event twice,
   /// nor the event that it names as its last one. Consecutive ids differ.
+  /// An empty event: there is none any more, also for those who come later.
   void publish(const std::string& id, std::string event);
 
   std::size_t followers() const;

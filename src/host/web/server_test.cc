@@ -131,9 +131,20 @@ TEST_F(Web, takes_no_body_no_long_line_and_nothing_that_is_no_http) {
   const std::string begin = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   EXPECT_EQ(told(begin + "Content-Length: 5\r\n\r\nhello"), "");
   EXPECT_EQ(told(begin + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), "");
-  EXPECT_EQ(told("GET /" + std::string(5000, 'a') + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), "");
+  EXPECT_EQ(told("GET /" + std::string(90'000, 'a') + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), "");
   EXPECT_EQ(told("\x16\x03\x01"), "");
   EXPECT_THAT(asked, testing::IsEmpty());
+}
+
+TEST_F(Web, takes_the_cookies_that_a_browser_has_of_all_ports_of_this_machine) {
+  serve();
+  const std::string end = " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n";
+  EXPECT_THAT(told("GET /" + end + "Cookie: a=" + std::string(70'000, 'a') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(told("GET /" + std::string(70'000, 'a') + end + "\r\n"), StartsWith("HTTP/1.1 404 "));
+  std::string fields;
+  for (int i = 0; i < 400; ++i) fields += fmt::format("X-{}: 1\r\n", i);
+  EXPECT_THAT(told("GET /" + end + fields + "\r\n"), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(Web, refuses_a_megabyte_of_header_early) {

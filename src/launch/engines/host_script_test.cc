@@ -159,6 +159,13 @@ TEST_F(ProgramScripts, the_words_of_a_command_reach_it_unchanged_with_its_variab
   EXPECT_THAT(file("run.sh"), Not(HasSubstr("secret")));
 }
 
+TEST_F(ProgramScripts, empty_folders_are_there_before_setup_runs) {
+  deployment_.user.folders = {"my logs/a", "out"};
+  deployment_.user.setup = {"test -d out && test -d 'my logs/a'"};
+  EXPECT_EQ(ready(), "");
+  EXPECT_TRUE(std::filesystem::is_directory(folder() + "/run 1/program/out"));
+}
+
 TEST_F(ProgramScripts, setup_runs_once_and_its_failure_names_machine_line_and_exit_code) {
   deployment_.user.setup = {"echo one >>../count", "echo $KEY said; exit 3"};
   deployment_.user.setup_key = "a";

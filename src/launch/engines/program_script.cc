@@ -71,8 +71,10 @@ std::string variables_file(const UserProgram& program) {
 }
 
 std::string setup_lines(const UserProgram& program, const std::string& where) {
-  if (program.setup.empty()) return "";
-  std::string lines = fmt::format(
+  std::string lines;
+  if (!program.folders.empty()) lines = fmt::format("mkdir -p -- {}\n", shell_line(program.folders));
+  if (program.setup.empty()) return lines;
+  lines += fmt::format(
       "mark=../setup-{}-$(uname -n)\n(\nif command -v flock >/dev/null; then flock 8; fi\n"
       "if [ -e \"$mark\" ]; then exit 0; fi\n",
       program.setup_key);

@@ -12,9 +12,9 @@ namespace tw::launch {
 /// A file to be read with `.`; a secret.
 std::string variables_file(const UserProgram& program);
 
-/// Runs the lines of setup, once on a machine for each content of them. Their output goes to stdout and
-/// stderr. A failure ends the script with 1, after a message on descriptor 3 that names machine, line and
-/// exit code. where: name of the machine, a word of sh.
+/// Makes the empty folders: not every way of copying has them. Runs the lines of setup, once on a machine for
+/// each content of them. Their output goes to stdout and stderr. A failure ends the script with 1, after a
+/// message on descriptor 3 that names machine, line and exit code. where: name of the machine, a word of sh.
 std::string setup_lines(const UserProgram& program, const std::string& where);
 
 /// Ends the script with 1, after a message on descriptor 3, if the machine has no such program, or its Python

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <stdexcept>
 #include <string_view>
 
 namespace tw::launch {
@@ -134,7 +135,15 @@ void ChildSubreaper::reap(const std::function<bool(pid_t)>& own) const {
 
 ChildSubreaper::~ChildSubreaper() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
+std::string own_path() {
+  std::error_code error;
+  std::string path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error)
+    throw std::runtime_error(fmt::format(
+        "/proc/self/exe: {}; this program finds itself there: mount /proc (mount -t proc proc /proc)",
+        error.message()));
+  return path;
+}
 
 std::string last_words(const std::string& output_path) {
   constexpr std::size_t kMost = 2000;

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kMaxLocalPeers = 64;
 /// (EX_TEMPFAIL of sysexits.h).
 inline constexpr int kGoesOn = 75;
 
-/// Path of this program.
+/// Path of this program. Throws std::runtime_error where /proc is not mounted.
 std::string own_path();
 
 /// A variable of the environment.

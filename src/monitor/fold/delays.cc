@@ -113,6 +113,12 @@ void Delays::take_call(const Seen& seen, const event::Call& call) {
 
 void Delays::take_commit(const Seen& seen, const event::Commit& commit) {
   const Round number = seen.event().round;
+  if (const auto open = open_.find(number); open != open_.end()) {
+    std::vector<Part>& parts = open->second.parts;
+    const auto before = std::ranges::find(parts, seen.writer(), &Part::peer);
+    if (before != parts.end() && before->at_s == seen.at_s) return;  // of a log that is here twice
+    if (before != parts.end()) parts.erase(before);  // it gave that history up, and has the round again
+  }
   Peer& peer = peers_[seen.writer()];
   for (auto [counter, reading] : {std::pair(&peer.queued, event::finite(commit.use.queued_s)),
                                   std::pair(&peer.disk, event::finite(commit.use.disk_s))}) {
@@ -136,6 +142,7 @@ void Delays::take_commit(const Seen& seen, const event::Commit& commit) {
   if (!event::finite(commit.work_s)) return;
   const auto seconds = [](const event::Measure& told) { return event::finite(told).value_or(0); };
   account.parts.push_back({.peer = seen.writer(),
+                           .at_s = seen.at_s,
                            .samples = static_cast<double>(commit.samples),
                            .work_s = seconds(commit.work_s),
                            .data_s = seconds(commit.data_s),

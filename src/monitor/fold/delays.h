@@ -83,6 +83,7 @@ class Delays {
   /// What one peer did in one round.
   struct Part {
     PeerId peer;
+    double at_s = 0;
     double samples = 0, work_s = 0, data_s = 0;
     double calc_s = 0, comm_s = 0;  ///< comm_s: without what is hidden
     Grown queued, disk;

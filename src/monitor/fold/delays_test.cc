@@ -27,6 +27,7 @@ class Fleet {
 
   double comm_s = 0.2, hidden_s = 0, queued_by_all_s = 0, data_by_all_s = 0;
   std::string hardware_of_odd = "8 cores";
+  bool is_copied = false;     ///< the log of the odd one is there twice
   bool reads_at_call = true;  ///< the time that threads wait for a processor; else at commits alone
 
   Board board(Round rounds) {
@@ -37,7 +38,9 @@ class Fleet {
     for (Round round = 1; round <= rounds; ++round)
       for (std::uint64_t peer = 1; peer <= 4; ++peer)
         add(peer, round, peer == 3 && from_ <= round && round <= to_ ? odd_ : Odd());
-    return journal_of(story_.logs()).board();
+    auto logs = story_.logs();
+    if (is_copied) logs.push_back(logs.at(2));
+    return journal_of(logs).board();
   }
 
   /// The first cause and its peer.
@@ -80,6 +83,12 @@ class Fleet {
   Round from_, to_;
   std::map<std::uint64_t, Grown> grown_;
 };
+
+TEST(Delays, are_the_same_where_a_log_is_there_twice) {
+  Fleet once({.data_s = 0.5}), twice({.data_s = 0.5});
+  twice.is_copied = true;
+  EXPECT_EQ(once.board(20), twice.board(20));
+}
 
 TEST(Delays, of_like_peers_are_none) {
   const Board board = Fleet(Odd()).board(20);

@@ -181,6 +181,21 @@ TEST(Journal, counts_a_sample_that_the_run_goes_on_without_once) {
       << render(story.summary());
 }
 
+TEST(Journal, counts_a_log_that_is_there_twice_once) {
+  Story story;
+  for (Round round = 1; round <= 3; ++round)
+    for (const std::uint64_t peer : {1, 2})
+      story.add(peer, static_cast<double>(round),
+                {.round = round,
+                 .fact = event::Commit{
+                     .samples = 32, .samples_total = 64 * round, .loss = 0.1 * static_cast<double>(peer)}});
+  auto logs = story.logs();
+  const Board once = journal_of(logs).board();
+  EXPECT_NEAR(once.loss.value_or(0), 0.15, 1e-9);
+  logs.push_back(logs.front());
+  EXPECT_EQ(journal_of(logs).board(), once);
+}
+
 TEST(Journal, keeps_the_loss_of_a_peer_that_died_before_the_others_committed_its_round) {
   const auto loss_of_round_2 = [](const std::string& record_of_others) {
     Story story;

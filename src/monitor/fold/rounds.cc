@@ -57,7 +57,7 @@ void Rounds::take_commit(const Seen& seen, const event::Commit& commit) {
     round.record = commit.digest;
     take_up_again(round);
   }
-  round.committed_by.insert(seen.writer());
+  const bool is_new = round.committed_by.insert(seen.writer()).second;  // a copy of a log has it once more
   if (!round.shown.committed_s) round.shown.committed_s = seen.at_s;
   last_ = std::max(last_, number);
   if (number >= last_) complete_ = commit.last;  // a run that ended may go on later
@@ -65,8 +65,8 @@ void Rounds::take_commit(const Seen& seen, const event::Commit& commit) {
   round.shown.carried = std::max(round.shown.carried, commit.carried);
   if (commit.samples > 0) take_times(round, event::finite(commit.calc_s), event::finite(commit.comm_s));
   take_hidden(round, commit);
-  round.own_samples += commit.samples;
-  if (commit.loss) take_loss(round, *commit.loss, commit.samples);
+  if (is_new) round.own_samples += commit.samples;
+  if (is_new && commit.loss) take_loss(round, *commit.loss, commit.samples);
   std::vector<PeerId>& contributors = round.shown.contributors;
   if (!commit.peers.empty()) {
     contributors = commit.peers;

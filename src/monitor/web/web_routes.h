@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "monitor/board/board.h"
 
@@ -25,24 +27,26 @@ struct WebContent {
 /// Boards and their texts are made at most once a second, however many ask. No door; one thread.
 class WebRoutes {
  public:
-  /// board: as it is now.
-  explicit WebRoutes(std::function<Board()> board) : board_(std::move(board)) {}
+  struct Printed;
+
+  /// board: as it is now, or why there is none.
+  explicit WebRoutes(std::function<Result<Board>()> board) : board_(std::move(board)) {}
 
   /// query: "all" after /board.json asks for all rounds; otherwise it is an extract (extract_of). Another one
-  /// is refused (400), but after / and /events.
+  /// is refused (400), but after / and /events. Without a board all but these two answer 503 with the reason.
   WebContent content(const std::string& path, const std::string& query, Instant now);
 
-  /// For Server-Sent Events: `event: board`, the id, and the extract as JSON.
+  /// For Server-Sent Events: `event: board`, the id, and the extract as JSON. Empty: there is no board.
   std::string event_of(const std::string& id, Instant now);
 
  private:
-  const Board& board(Instant now);
-  const std::string& text(const std::string& name, Instant now, std::string (*print)(const Board&));
+  const Result<Board>& board(Instant now);
+  const std::string& text(const Printed& printed, Instant now);
 
-  std::function<Board()> board_;
-  std::optional<Board> seen_;
+  std::function<Result<Board>()> board_;
+  std::optional<Result<Board>> seen_;
   Instant seen_at_{};
-  std::map<std::string, std::string> texts_;  ///< of the board that was seen
+  std::map<std::string_view, std::string> texts_;  ///< of the board that was seen, by address
 };
 
 }  // namespace tw::monitor

@@ -21,8 +21,10 @@ class Routes : public testing::Test {
   Board board = full_board();
   int made = 0;
   Instant now{};
-  WebRoutes routes{[this] {
+  std::string trouble;  ///< why there is no board; empty: there is one
+  WebRoutes routes{[this]() -> Result<Board> {
     ++made;
+    if (!trouble.empty()) return Error{trouble};
     return board;
   }};
 };
@@ -40,6 +42,21 @@ TEST_F(Routes, show_one_board_in_many_forms) {
   for (const char* path :
        {"/", "/board.json", "/predict", "/metrics", "/summary.json", "/trace.json", "/events"})
     EXPECT_EQ(get(path).status, 200) << path;
+}
+
+TEST_F(Routes, have_no_numbers_where_there_is_no_board) {
+  trouble = "no event log in out";
+  for (const char* path : {"/board.json", "/predict", "/metrics", "/summary.json", "/trace.json"}) {
+    EXPECT_EQ(get(path).status, 503) << path;
+    EXPECT_EQ(get(path).body, "no event log in out\n") << path;
+  }
+  EXPECT_EQ(get("/board.json", "all").status, 503);
+  EXPECT_EQ(routes.event_of("1", now), "");
+  EXPECT_EQ(get("/").status, 200) << "the page says that it hears nothing";
+  EXPECT_TRUE(get("/events").events) << "a browser that was refused asks no more";
+  trouble.clear();
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(get("/metrics").status, 200);
 }
 
 TEST_F(Routes, name_what_there_is_where_a_path_is_wrong) {

@@ -11,6 +11,7 @@
 #include "base/text/field_values.h"
 #include "sim/checkers/checkers.h"
 #include "train/run/run_names.h"
+#include "wire/limits.h"
 
 namespace tw::sim {
 namespace {
@@ -50,6 +51,8 @@ constexpr NumberBounds kLatency{.high = 60'000};
 constexpr NumberBounds kSeconds{.high = 1e7};
 constexpr NumberBounds kPeers{.low = 1, .high = 4096};
 constexpr NumberBounds kLength{.low = 1, .high = 1e8};
+/// A segment travels as one message, at most as fp32.
+constexpr NumberBounds kSegmentFloats{.low = 1, .high = wire::kMaxPayloadBytes / sizeof(float)};
 constexpr NumberBounds kBatch{.low = 1, .high = 65'536};
 constexpr NumberBounds kFragments{.low = 1, .high = 64};
 constexpr NumberBounds kRounds{.low = 5, .high = 1e6};
@@ -136,7 +139,8 @@ constexpr ScenarioField kFields[] = {
      "bytes on the network for a byte of a bulk message: short vectors stand for long ones",
      [](ScenarioParts& p) -> Place { return &p.scenario.workload.bulk_scale; }, kPositive},
     {kWorkload, "segment_length", "floats of a segment",
-     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.segment_length}; }, kLength},
+     [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.segment_length}; },
+     kSegmentFloats},
     {kWorkload, "microbatch", "samples of one forward and backward pass",
      [](ScenarioParts& p) -> Place { return WholeRange{&p.scenario.workload.microbatch}; }, kBatch},
     {kWorkload, "microbatches", "of a round, over all peers",

@@ -161,6 +161,9 @@ TEST(ScenarioFile, refuses_values_of_another_kind_or_out_of_range) {
   EXPECT_EQ(complaint("workload: {microbatch: 1.5}"),
             "a.yaml:1: workload.microbatch: expected a whole number from 1 to 65536, or [least, most], found "
             "\"1.5\"");
+  EXPECT_EQ(complaint("workload: {segment_length: 262145}"),
+            "a.yaml:1: workload.segment_length: expected a whole number from 1 to 262144, or [least, most], "
+            "found \"262145\"");
   EXPECT_EQ(complaint("workload: {rounds: 4}"),
             "a.yaml:1: workload.rounds: expected a whole number from 5 to 1000000, found \"4\"");
   EXPECT_EQ(complaint("sites: [{samples_per_s: 0}]"),

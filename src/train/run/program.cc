@@ -24,7 +24,7 @@ struct LinesPlace {
 };
 
 struct VariablesPlace {
-  std::map<std::string, std::string>* at;
+  std::map<std::string, std::optional<std::string>>* at;
 };
 
 using ProgramPlace = std::variant<CommandPlace, LinesPlace, VariablesPlace, std::string*>;
@@ -40,7 +40,8 @@ constexpr ProgramField kProgramFields[] = {
      "lines of sh that run in the program's folder before it starts, once on each machine; again when a line "
      "or a file that it names changes",
      [](ProgramOptions& o) -> ProgramPlace { return LinesPlace{&o.setup}; }},
-    {"program", "env", "variables of its environment; without a value: that of tw up's own environment",
+    {"program", "env",
+     "variables of its environment; without a value: that of tw up's own environment; \"\": an empty one",
      [](ProgramOptions& o) -> ProgramPlace { return VariablesPlace{&o.env}; }},
     {"program", "image", "container image of skypilot and k8s, as tw up --image",
      [](ProgramOptions& o) -> ProgramPlace { return &o.image; }},
@@ -97,9 +98,19 @@ void read_variables(const Tree& map, const std::string& where, Complaints& compl
       return complaints.add(here, "expected a name of letters, digits and _, a letter first");
     if (value.key.starts_with("TRADEWIND_"))
       return complaints.add(here, "tw up sets these itself; give the key of the run file, or --set");
-    if (!value.items.empty()) return complaints.add(here, "expected one value");
-    program.env[value.key] = value.word;
+    if (value.is_list() || value.is_map()) return complaints.add(here, "expected one value");
+    program.env[value.key] = value.is_word() ? std::optional(value.word) : std::nullopt;
   });
+}
+
+/// YAML reads null and ~ as nothing, which is no word.
+void check_words(const Tree& list, const std::string& where, Complaints& complaints) {
+  const auto nothing = std::ranges::find(list.items, Tree::Kind::nothing, &Tree::kind);
+  if (nothing == list.items.end()) return;
+  complaints.add(where,
+                 fmt::format("word {} is null, ~ or left out, which YAML reads as nothing; write it in "
+                             "quotes, such as \"null\", or \"\" for an empty word",
+                             nothing - list.items.begin() + 1));
 }
 
 }  // namespace
@@ -113,6 +124,7 @@ void read_program(const Tree& section, const std::string& where, Complaints& com
     if (value.key == "env") return read_variables(value, here, complaints, program);
     const auto given = complaints.given(value, here, expected_at<ProgramExpectation>(*field, program));
     if (!given) return;
+    if (value.key == "command") check_words(value, here, complaints);
     const std::string wrong = assign_field<ProgramExpectation, ProgramAssignment>(*field, *given, program);
     if (!wrong.empty()) complaints.add(here, wrong);
   });

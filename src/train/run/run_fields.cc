@@ -240,8 +240,9 @@ struct Assignment : ValueAssignment {
     }
     const bool known =
         std::ranges::any_of(stores, [this](auto scheme) { return word().starts_with(scheme); });
-    if (known) return word().size() >= 8 ? store_word(at) : complaint();
-    return store_folder(at);
+    if (!known) return store_folder(at);
+    *at = word().substr(0, word().find_last_not_of('/') + 1);  // two slashes in a row are another folder
+    return at->size() >= 8 ? "" : complaint();
   }
 
   std::string store_folder(std::string* at) const {

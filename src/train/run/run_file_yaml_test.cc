@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run/run_file_yaml.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -95,6 +96,7 @@ TEST_F(RunFile, names_a_folder_or_a_bucket_where_peers_meet) {
   EXPECT_EQ(place("beside"), folder_ + "/beside");
   EXPECT_EQ(place("s3://bucket/run"), "s3://bucket/run");
   EXPECT_EQ(place("gs://bucket/run"), "gs://bucket/run");
+  EXPECT_EQ(place("s3://bucket/run/"), "s3://bucket/run") << "files in it are s3://bucket/run/NAME";
   EXPECT_EQ(place("none"), "none");
   EXPECT_EQ(place("/shared/a:b"), "/shared/a:b");
   for (const char* other : {"az://account/run", "s3:/bucket/run", "file:shared", "s3:bucket"})
@@ -262,7 +264,8 @@ TEST_F(RunFile, names_the_program_that_tw_up_starts_and_peers_do_not_read_it) {
   const std::string file = folder_ + "/own.yaml";
   const std::string text =
       "training: {rounds: 9}\nprogram:\n  command: [python3, train.py, \"a b\", 0.50]\n  files: src/\n"
-      "  setup:\n    - pip install -r requirements.txt\n  env: {HF_TOKEN: , SEED: 7}\n  image: own:1\n# end\n"
+      "  setup:\n    - pip install -r requirements.txt\n  env: {HF_TOKEN: , SEED: 7, DEBUG: \"\"}\n  image: "
+      "own:1\n# end\n"
       "checkpoint: {every: 3, folder: kept}\n";
   std::ofstream(file) << text;
   const auto program = read_program(file);
@@ -270,7 +273,9 @@ TEST_F(RunFile, names_the_program_that_tw_up_starts_and_peers_do_not_read_it) {
   EXPECT_THAT(program.value().command, ElementsAre("python3", "train.py", "a b", "0.50"));
   EXPECT_THAT(program.value().files, ElementsAre("src/"));
   EXPECT_THAT(program.value().setup, ElementsAre("pip install -r requirements.txt"));
-  EXPECT_EQ(program.value().env, (std::map<std::string, std::string>{{"HF_TOKEN", ""}, {"SEED", "7"}}));
+  EXPECT_THAT(program.value().env,
+              ElementsAre(testing::Pair("DEBUG", ""), testing::Pair("HF_TOKEN", std::nullopt),
+                          testing::Pair("SEED", "7")));
   EXPECT_EQ(program.value().image, "own:1");
   const auto run = read_run_file(file);
   ASSERT_TRUE(run.ok()) << run.error().message;
@@ -289,6 +294,13 @@ TEST_F(RunFile, says_what_is_wrong_with_a_program) {
   EXPECT_THAT(complaint("program: {command: [a], env: {2x: 1}}\n"), HasSubstr("expected a name of letters"));
   EXPECT_THAT(complaint("program: {command: [a], env: {TRADEWIND_ID: 1}}\n"), HasSubstr("tw up sets these"));
   EXPECT_THAT(complaint("program: {command: [a], env: [A=1]}\n"), HasSubstr("expected KEY: VALUE pairs"));
+  EXPECT_THAT(complaint("program: {command: [a], env: {A: []}}\n"), HasSubstr("env.A: expected one value"));
+  for (const char* nothing : {"null", "~", ""})
+    EXPECT_THAT(
+        complaint(fmt::format("program: {{command: [a, --resume, {}, b]}}\n", nothing)),
+        HasSubstr("1: program.command: word 3 is null, ~ or left out, which YAML reads as nothing; write "
+                  "it in quotes"))
+        << nothing;
   EXPECT_THAT(complaint("programme: {command: [a]}\n"), HasSubstr("did you mean \"program\"?"));
 }
 
