@@ -16,7 +16,8 @@ from .loop.life import Life, OpenEngine
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
 from .model.layout import Modules
 from .model.local import trained_of
-from .model.schedule import RoundScheduler, SchedulerLike
+from .model.schedule import SchedulerLike
+from .model.stand_in import RoundScheduler
 from .model.options import TrainedOptions
 from .model.trained import Begun, Trained
 
@@ -105,8 +106,9 @@ class Run:
         """For loops that call scheduler.step(): a stand-in whose step() does nothing; the run steps it once
         a round.
         """
-        self._before_start("run.scheduler()").add_scheduler(scheduler)
-        return RoundScheduler(scheduler)
+        trained = self._before_start("run.scheduler()")
+        trained.add_scheduler(scheduler)
+        return RoundScheduler(scheduler, trained.used)
 
     def extra_state(
         self,
@@ -131,7 +133,8 @@ class Run:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from what state_dict() gave, before the start: the state of optimizer and schedulers, and the rounds
-        and samples that were done, which count for `rounds`. Peers that join take all of it from the run.
+        and samples that were done, which count for `rounds`. The order of run.shard() and run.fit() goes on after those
+        samples. Peers that join take all of it from the run.
         """
         trained = self._before_start("run.load_state_dict()")
         missing = {"round", "samples", "optimizer"} - set(state if isinstance(state, Mapping) else ())
@@ -350,7 +353,10 @@ class Run:
 
     @property
     def is_first(self) -> bool:
-        """Whether this peer is the first of the run's members: one that evaluates, saves and logs for all."""
+        """Whether this peer has been in the run for longest: one that evaluates, saves and logs for all.
+
+        It stays so until it leaves or is lost; then the next one is.
+        """
         return self._life.is_first
 
     @property

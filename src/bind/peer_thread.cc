@@ -106,13 +106,15 @@ void PeerThread::invite() {
   if (!options.tls)
     narrator.say("without TLS (insecure): anybody on the network can read and change this run");
   narrator.say(peer::checkpoint_words(options.session.run.checkpoint));
-  if (address_.empty()) return narrator.say("dials others, and listens nowhere");
-  narrator.say(options.admission.empty()
-                   ? "listening on " + address_
-                   : fmt::format("others join with: join={} {}", address_, options.admission));
-  if (watch.empty()) return;
-  std::istringstream lines("watch: " + watch);
-  for (std::string line; std::getline(lines, line);) narrator.say(line);
+  if (address_.empty()) {
+    narrator.say("dials others, and listens nowhere");
+  } else {
+    narrator.say(options.admission.empty()
+                     ? "listening on " + address_
+                     : fmt::format("others join with: join={} {}", address_, options.admission));
+  }
+  std::istringstream lines(watch.empty() ? "" : "watch: " + watch);
+  for (std::string line; std::getline(lines, line);) narrator.announce(line);
 }
 
 void PeerThread::run() {
@@ -172,7 +174,6 @@ void PeerThread::refresh() {
             .loss = peer_->journal().loss()};
   const std::vector<wire::Member> members = peer_->members();
   view.peers = members.size();
-  view.first = !members.empty() && members.front().peer == view.self;
   view.member = swarm::is_member(members, view.self);
   view.barriers = peer_->barriers_passed();
   if (stands) view.at_barrier = peer::text_of_barrier(peer_->awaited_at_barrier());
@@ -186,13 +187,15 @@ void PeerThread::refresh() {
 }
 
 void PeerThread::emit(const world::Event& event) {
-  if (event.phase() == world::Phase::accumulate) verdict_.begin();
+  const bool begins = event.phase() == world::Phase::accumulate;
+  if (begins) verdict_.begin();
   const std::lock_guard lock(mutex_);
   shared_.events.push_back({peer_->options().session.self, loop_.unix_nanos(), event});
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
   if (event.phase() == world::Phase::warn) shared_.warnings.push_back(event.why);
   shared_.narrator.take(event);
-  if (event.phase() == world::Phase::apply || event.phase() == world::Phase::restore) {
+  // What the program can see of the run changes with these: the next view is not older.
+  if (begins || event.phase() == world::Phase::apply || event.phase() == world::Phase::restore) {
     ++shared_.changes;
     loop_.post([this] { refresh(); });
   }

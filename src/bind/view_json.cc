@@ -32,7 +32,7 @@ std::string to_json(const View& view) {
                                        {"leader", view.session.leader.value},
                                        {"peers", view.peers},
                                        {"member", view.member},
-                                       {"first", view.first},
+                                       {"first", view.session.eldest},
                                        {"waiting", waits_for(view)},
                                        {"finished", view.session.finished},
                                        {"ended", view.session.ended},

@@ -23,7 +23,6 @@ struct View {
   train::Ending ending = train::Ending::none;
   std::uint64_t peers = 0;
   bool member = false;
-  bool first = false;                   ///< of the last record's members
   std::uint64_t barriers = 0;           ///< that it has passed
   std::string at_barrier;               ///< for whom it waits in tw_barrier; empty: it does not
   Round rounds = 0;                     ///< of the run

@@ -55,6 +55,14 @@ std::optional<PeerId> SwarmCore::leader() const {
   return first == head()->members.end() ? std::nullopt : std::optional(first->peer);
 }
 
+bool SwarmCore::is_eldest() const {
+  const std::vector<Member>& by_age = history.by_age();
+  const auto eldest = std::ranges::find_if(by_age, [&](const Member& one) {
+    return one.is(options.self) || names(members(), one) || membership.roster().is_open(one);
+  });
+  return eldest != by_age.end() && eldest->is(options.self);
+}
+
 bool SwarmCore::is_orphaned() const {
   return part.peer_state() == wire::PeerState::ready && !head()->last &&
          std::ranges::none_of(members(), [&](const Member& m) { return membership.is_here(m); });

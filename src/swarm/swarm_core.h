@@ -119,6 +119,10 @@ struct SwarmCore {
   /// here.
   std::optional<PeerId> leader() const;
 
+  /// No process that is here has been in the run for longer than this one. Rounds that leave one out while it
+  /// is busy do not count against it.
+  bool is_eldest() const;
+
   /// False for a process that a later one replaced, and for one just linked in a member's place.
   bool may_link(const wire::Member& process) const { return membership.may_link(now, process, members()); }
 

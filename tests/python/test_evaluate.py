@@ -101,6 +101,15 @@ def test_fit_tells_what_evaluate_returns(fake_run, found, told):
 
 @needs_engine
 @pytest.mark.timeout(60)
+def test_one_peer_makes_all_evaluations_though_rounds_leave_it_out_meanwhile():
+    with crew_of(target_batch_size=12, rounds=70) as crew:
+        peers = [crew.start(evaluators.loop, wait_for=3, seconds=1.5, every=12) for _ in range(3)]
+        made = sorted(peer.result()["evaluations"] for peer in peers)
+    assert made[:2] == [0, 0] and made[2] >= 2
+
+
+@needs_engine
+@pytest.mark.timeout(60)
 def test_an_evaluation_costs_the_others_little_and_loses_no_sample(tmp_path):
     with crew_of(target_batch_size=30, rounds=80, exact_batches="true") as crew:
         crew.out = tmp_path

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "swarm/ballots/history.h"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "swarm/ballots/quorum.h"
 #include "wire/frame.h"
 
 namespace tw::swarm {
@@ -48,6 +51,11 @@ void History::enter(const wire::Record& record, const Digest& digest) {
   head_ = record;
   digest_ = digest;
   if (record.round > 0) parameters_.reset();
+  for (const wire::Member& member : record.members) {
+    if (names(by_age_, member)) continue;
+    std::erase_if(by_age_, [&](const wire::Member& before) { return before.peer == member.peer; });
+    by_age_.push_back(member);
+  }
 }
 
 }  // namespace tw::swarm

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "wire/messages.h"
 #include "wire/rank.h"
@@ -24,6 +25,10 @@ class History {
 
   /// The rank by which histories are compared. Requires a head.
   wire::Rank rank() const;
+
+  /// Processes that were members of a head here, by their first record and their place in it. Rounds without
+  /// one (it was busy, or is gone) change nothing; another process with its id ends it.
+  const std::vector<wire::Member>& by_age() const { return by_age_; }
 
   /// True for the round after the head.
   bool is_next(Round round) const { return head_ && round == head_->round + 1; }
@@ -61,6 +66,7 @@ class History {
   std::optional<wire::Record> head_;
   Digest digest_;
   std::optional<Digest> parameters_;
+  std::vector<wire::Member> by_age_;
 };
 
 }  // namespace tw::swarm

@@ -56,6 +56,22 @@ TEST_F(Chain, takes_no_record_of_a_later_round_or_of_another_history) {
   EXPECT_TRUE(history.continues(after(head)));
 }
 
+TEST_F(Chain, knows_which_process_has_been_a_member_for_longest) {
+  const auto go_on_with = [&](const std::vector<wire::Member>& of_next) {
+    wire::Record next = after(*history.head());
+    next.members = of_next;
+    history.extend(next);
+    return ids_of(history.by_age());
+  };
+  using Ids = std::vector<PeerId>;
+  EXPECT_EQ(ids_of(history.by_age()), (Ids{PeerId{1}, PeerId{2}, PeerId{3}}));
+  EXPECT_EQ(go_on_with(members({4, 3, 2})), (Ids{PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}}));
+  EXPECT_EQ(go_on_with(members({2, 1})), (Ids{PeerId{1}, PeerId{2}, PeerId{3}, PeerId{4}}));  // it was busy
+  std::vector<wire::Member> restarted = members({2, 1});
+  ++restarted[0].incarnation;
+  EXPECT_EQ(go_on_with(restarted), (Ids{PeerId{1}, PeerId{3}, PeerId{4}, PeerId{2}}));
+}
+
 TEST_F(Chain, knows_what_goes_behind_it) {
   const wire::Record next = after(head);
   history.extend(next);

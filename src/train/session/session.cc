@@ -375,6 +375,7 @@ SessionView Session::view() const {
     view.round = head->round;
     view.samples = head->samples_total();
     view.leader = core_.swarm.view().leader().value_or(PeerId{});
+    view.eldest = core_.swarm.view().is_eldest();
   }
   if (core_.departure.is_under_way()) view.waiting = wait_reason_.current();
   if (core_.departure.is_under_way())

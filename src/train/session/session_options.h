@@ -92,6 +92,7 @@ struct SessionView {
   Round round = 0;            ///< last one committed on this peer
   std::uint64_t samples = 0;  ///< of the run, committed
   PeerId leader;
+  bool eldest = false;    ///< of the processes that are here, it has been in the run for longest
   swarm::Wait waiting;    ///< awaited peers and reason, or own work; text_of() has the words
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< reason of the end, once finished

@@ -149,7 +149,7 @@ void Linking::on_refused(const std::string& address, const world::DialFailure& f
   if (!nobody_there || core_.swarm.peer_state() == wire::PeerState::fresh)
     core_.refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt, told);
   core_.waits.on_refused(core_.clock.now(), address, why);
-  if (nobody_there) search_.found_nobody(told);
+  if (nobody_there) search_.nobody_answered(told);
   if (refusal.code != Refusal::Code::other) was_rejected(address, refusal);
 }
 

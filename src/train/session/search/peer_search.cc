@@ -26,7 +26,7 @@ bool PeerSearch::asks(const std::string& address) const {
   return std::ranges::find(options_.join, address) != options_.join.end();
 }
 
-void PeerSearch::found_nobody(const std::string& why) {
+void PeerSearch::nobody_answered(const std::string& why) {
   if (!objections_.empty()) return;  // a refusal says more
   last_answer_ = why + "; is a peer running there, and does a firewall let it be reached?";
 }

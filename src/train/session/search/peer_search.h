@@ -44,7 +44,7 @@ class PeerSearch {
   bool asks(const std::string& address) const;
 
   /// No peer listens there, or it refused: part of the message when the search gives up.
-  void found_nobody(const std::string& why);
+  void nobody_answered(const std::string& why);
 
   /// True when this answer ends the search: every address of `join` has refused for good, more than once.
   /// What one address says ends nothing while another one may let this peer in.

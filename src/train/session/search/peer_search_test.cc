@@ -30,7 +30,7 @@ TEST(PeerSearch, gives_up_where_nobody_was_reached_and_says_what_it_heard_last) 
 
 TEST(PeerSearch, searches_anew_once_somebody_was_there) {
   PeerSearch search = joiner({"a:1"});
-  search.found_nobody("cannot connect to a:1");
+  search.nobody_answered("cannot connect to a:1");
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset + 29s, {.linked = true}));
   EXPECT_EQ(std::nullopt, search.left(kOutset + 29s));
@@ -178,7 +178,7 @@ TEST(PeerSearch, that_gives_up_says_who_refused_it_rather_than_who_did_not_answe
   EXPECT_EQ(std::nullopt, search.gives_up(kOutset, {}));
   EXPECT_FALSE(search.is_final(kOutset, "a:1", rejected(Refusal::Code::version), {}));
   search.was_rejected(kOutset, "a:1", rejected(Refusal::Code::version));
-  search.found_nobody("cannot connect to b:1");
+  search.nobody_answered("cannot connect to b:1");
   EXPECT_EQ("nobody who has the state of the run can be reached at a:1 for 30 s: a:1 answers: no",
             search.gives_up(kOutset + kGiveUpJoining, {}));
 }
