@@ -103,7 +103,8 @@ def launch_local(
     In each, tradewind.join() finds the run by its environment. settings: as join() takes them, for all;
     out: folder for their event logs; timeout: seconds for all. start: how a process begins, "spawn",
     "forkserver" or "fork"; only "fork" takes functions that stand in no file (notebooks, lambdas). An
-    exception in one ends the others and is raised here, with the peer's number.
+    exception in one ends the others and is raised here, with the peer's number; so does sys.exit() with
+    another code than 0, which is a return of None.
     A process that a signal ended is a peer that was lost: the others go on, and a TradewindError stands in
     its place; it is raised if none is left.
     """
@@ -219,7 +220,7 @@ def _child(
     connection.send_bytes(_BEGUN)
     try:
         # Not send(): torch would share memory that ends with this process.
-        connection.send_bytes(pickle.dumps((True, _Returned(fn(*args), not_joined()))))
+        connection.send_bytes(pickle.dumps((True, _Returned(_result_of(fn, args), not_joined()))))
     except BaseException as error:
         connection.send_bytes(pickle.dumps((False, _failure(error))))
     finally:
@@ -227,6 +228,16 @@ def _child(
         if run is not None:
             run.close()
         connection.close()
+
+
+def _result_of(fn: Callable[..., Any], args: Tuple[Any, ...]) -> Any:
+    """None: the function ended as a program does, by sys.exit() with 0."""
+    try:
+        return fn(*args)
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+        return None
 
 
 def _failure(error: BaseException) -> _Failure:
@@ -298,7 +309,11 @@ class _Crew:
         good, content = pickle.loads(message)
         if good:
             return self._joined(at, content)
-        raise TradewindError(f"peer {at + 1} failed:\n{content.trace}") from content.error
+        end = content.error
+        how = "failed"
+        if isinstance(end, SystemExit):
+            how = f"ended with exit code {end.code if isinstance(end.code, int) else 1}, by sys.exit()"
+        raise TradewindError(f"peer {at + 1} {how}:\n{content.trace}") from end
 
     def _joined(self, at: int, returned: _Returned) -> Any:
         """What it returned. TradewindError: the others wait for more peers than can still come."""

@@ -5,8 +5,8 @@
     trainer.fit(module, loader)
 
 Each peer trains on samples of its own: the run gives them. The run decides when it is over. Steps
-(trainer.global_step) are rounds; schedules of the module step once a round, whatever their interval says; an
-epoch is as many batches of this peer as the loader has. gradient_clip_val of the Trainer clips microbatches;
+(trainer.global_step) are rounds; schedules of the module step once a round ("interval": "step"); an epoch is as
+many batches of this peer as the loader has. gradient_clip_val of the Trainer clips microbatches;
 clip_grad_norm= of the strategy clips the round's mean. Each peer keeps checkpoints, all but the first in a
 folder peer-ID.
 """
@@ -18,17 +18,42 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
 
 try:
+    from lightning.pytorch import LightningModule
     from lightning.pytorch.strategies import SingleDeviceStrategy
 except ImportError:
+    from pytorch_lightning import LightningModule
     from pytorch_lightning.strategies import SingleDeviceStrategy
 
-from .data.samples import CountedBatch, Given, counting, usual_size
-from .errors import UnsupportedError
+from .data.samples import CountedBatch, Given, beginning, counting, usual_size
+from .errors import UnsupportedError, warn
 from .loop.styles import SAME_SAMPLES, Shard, is_number, shard_of
 from .run import Run
+
+
+class _Epochs:
+    """Passes of Lightning through its loader. Each begins with no batch in hand."""
+
+    def __init__(self, run: Run, loop: Any) -> None:
+        """loop: Lightning's, of an epoch."""
+        self._run = run
+        self._loop = loop
+        self._given_up: Optional[int] = None  # batches that were taken and not begun
+        self._skipped = 0  # by run.skip()
+
+    def begin(self) -> None:
+        """UnsupportedError: the epoch before ended with a batch in hand."""
+        total, loop = self._loop.batch_progress.total, self._run._life.loop
+        given_up: int = total.ready - total.started
+        before, self._given_up = self._given_up, given_up
+        skipped, self._skipped = self._skipped, loop.counters["skipped"] if loop is not None else 0
+        if before is not None and given_up > before and self._skipped == skipped:
+            raise UnsupportedError(
+                "on_train_batch_start() returned -1, and the batch in hand counts as taken: call run.skip() before it,"
+                " or end epochs early with limit_train_batches."
+            )
 
 
 class _Leased:
@@ -36,27 +61,29 @@ class _Leased:
     step() of those in hand.
     """
 
-    def __init__(self, shard: Shard, batches: int, accumulate: Callable[[], int]) -> None:
+    def __init__(self, shard: Shard, length: Callable[[], int], epochs: _Epochs) -> None:
         self._shard = shard
-        self._batches = batches
-        self._accumulate = accumulate
+        self._length = length
+        self._epochs = epochs
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._shard)
+        self._epochs.begin()
+        yield from self._shard
 
     def __len__(self) -> int:
-        each = self._accumulate()
-        return -(-self._batches // each) * each
+        return self._length()
 
 
 class _Counted:
     """A loader of another kind. samples: of the batches that were taken from it, as far as known."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, epochs: _Epochs) -> None:
         self._loader = loader
+        self._epochs = epochs
         self.samples: Deque[Optional[int]] = deque()
 
     def __iter__(self) -> Iterator[Any]:
+        self._epochs.begin()
         self.samples.clear()
         for found in counting(self._loader):
             samples, batch = found if isinstance(found, CountedBatch) else (None, found)
@@ -96,35 +123,90 @@ class Strategy(SingleDeviceStrategy):
         schedules = [config.scheduler for config in self.lr_scheduler_configs]
         self.optimizers = [self._run.optimizer(self.lightning_module, found[0], **self._options)]
         for config, schedule in zip(self.lr_scheduler_configs, schedules):
+            self._look_at_pace(config, type(schedule).__name__)
             config.scheduler = self._run.scheduler(schedule)
+        if schedules and type(self.lightning_module).lr_scheduler_step is not LightningModule.lr_scheduler_step:
+            warn(
+                f"{type(self.lightning_module).__name__}.lr_scheduler_step() changes nothing: the run steps schedules once"
+                " a round. Make the schedule a function of rounds, such as LambdaLR."
+            )
+
+    def _look_at_pace(self, config: Any, name: str) -> None:
+        """UnsupportedError: the schedule cannot have its pace. Lightning looks at it in automatic optimization."""
+        if not self.lightning_module.automatic_optimization:
+            return
+        if config.frequency != 1:
+            raise UnsupportedError(
+                f"{name} has frequency {config.frequency}, and the run steps it once a round: leave frequency out, and"
+                f" make the schedule {config.frequency} times as long."
+            )
+        if config.interval != "step":
+            warn(
+                f'{name} has "interval": "{config.interval}", and the run steps it once a round, not once'
+                f' {"an" if config.interval == "epoch" else "a"} {config.interval}: count it in rounds, and say'
+                ' {"scheduler": ..., "interval": "step"}.'
+            )
 
     # Samples.
 
     def process_dataloader(self, dataloader: Any) -> Any:
         """That of training: the run gives its samples; those of an iterable data set are counted."""
-        if not self._trainer().training:
+        trainer = self._trainer()
+        if not trainer.training:
             return dataloader
         self._batch_size = usual_size(dataloader)
+        epochs = _Epochs(self._run, trainer.fit_loop.epoch_loop)
         if not isinstance(dataloader, DataLoader) or isinstance(dataloader.dataset, IterableDataset):
-            self._counted = _Counted(dataloader)
+            self._counted = _Counted(dataloader, epochs)
             return self._counted
         self._counted = None
 
         def accumulate() -> int:
-            return int(self._trainer().accumulate_grad_batches)
+            return int(trainer.accumulate_grad_batches)
 
-        shard = shard_of(self._run._life, dataloader, Given(), accumulate)
-        return _Leased(shard, len(dataloader), accumulate)
+        def length() -> int:
+            each = accumulate()
+            return -(-len(dataloader) // each) * each
+
+        shard = shard_of(self._run._life, self._limited(dataloader, length()), Given(), accumulate)
+        return _Leased(shard, length, epochs)
+
+    def _limited(self, loader: DataLoader, length: int) -> Any:
+        """The loader of those batches that limit_train_batches and overfit_batches leave. With shuffling, Lightning
+        takes others in each epoch, and so does the run.
+        """
+        limit = self._trainer().limit_train_batches
+        batches = min(length, limit) if isinstance(limit, int) else int(length * limit)
+        if batches >= len(loader):
+            return loader
+        sampler = loader.sampler if loader.batch_sampler is None or loader.batch_size else loader.batch_sampler
+        if isinstance(sampler, SequentialSampler) and loader.batch_size:
+            return beginning(loader, max(1, batches))
+        if not isinstance(sampler, RandomSampler):
+            warn(
+                f"limit_train_batches={limit}: an epoch of Lightning has {batches} batches, and the run goes on in the"
+                f" order of {type(sampler).__name__} from one to the next: for the first ones alone give a Subset."
+            )
+        return loader
 
     def on_train_start(self) -> None:
         """Joins or starts the run."""
         super().on_train_start()
+        self._refuse_several_loaders()
         each = int(self._trainer().accumulate_grad_batches)
         self._run._life.start(None if self._batch_size is None else self._batch_size * each)
         if self._counted is not None:
             self._run._life.advise(SAME_SAMPLES)
         if not self._run.is_first:
             self._keep_checkpoints_apart()
+
+    def _refuse_several_loaders(self) -> None:
+        several = len(self._trainer().fit_loop._combined_loader.flattened)
+        if several != 1:
+            raise UnsupportedError(
+                f"training has {several} loaders: a run gives the samples of one. Give one of"
+                " torch.utils.data.StackDataset (samples side by side) or ConcatDataset (one after the other)."
+            )
 
     def _keep_checkpoints_apart(self) -> None:
         for callback in self._trainer().checkpoint_callbacks:

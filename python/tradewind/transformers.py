@@ -63,6 +63,7 @@ class RunCallback(DefaultFlowCallback):
         self._trainer = trainer
         self._round = 0
         self._epoch = 0
+        self._turned = False
         self._steps = 0  # since the round changed
         self._sum: Any = 0.0  # of the losses, when it did
 
@@ -70,6 +71,24 @@ class RunCallback(DefaultFlowCallback):
         """The first step begins, in the round after those of the checkpoint that it goes on from."""
         self._sum = 0.0
         self._round = state.global_step
+        size = self._size()
+        if size:
+            self._epoch = self._run._life.trained.begun.samples // size
+            state.num_train_epochs = self._epochs(args, size)
+
+    def _size(self) -> int:
+        """Samples of an epoch; 0: unknown."""
+        dataset = self._trainer.train_dataset
+        return len(dataset) if hasattr(dataset, "__len__") else 0
+
+    def _epochs(self, args: Any, size: int) -> int:
+        """Epochs of the whole run, as far as it can be known how many samples its rounds have."""
+        each = self._run._life.settings.values["training.target_batch_size"]
+        rounds = int(args.max_steps)
+        if each.isdigit():
+            return -(-rounds * int(each) // size)
+        usual = int(args.train_batch_size * args.gradient_accumulation_steps)
+        return -(-rounds * (self._run.samples or usual) // (size * (self._run.round or 1)))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
         """After each step() of this peer, of which a round may have several."""
@@ -94,12 +113,18 @@ class RunCallback(DefaultFlowCallback):
         self._sum, self._steps = summed.clone(), 0
 
     def _follow_epochs(self, args: Any, state: Any, control: Any) -> None:
-        size = len(self._trainer.train_dataset) if hasattr(self._trainer.train_dataset, "__len__") else 0
+        size = self._size()
         if size:
             state.epoch = self._run.samples / size
+            state.num_train_epochs = self._epochs(args, size)
             if int(state.epoch) > self._epoch:
-                self._epoch = int(state.epoch)
+                self._epoch, self._turned = int(state.epoch), True
                 super().on_epoch_end(args, state, control)
+
+    def turned(self) -> bool:
+        """Whether the run's epoch has turned since the last call."""
+        turned, self._turned = self._turned, False
+        return turned
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
         """transformers counts steps of this peer; epochs are the run's."""
@@ -118,6 +143,32 @@ class RunCallback(DefaultFlowCallback):
             logs.update(
                 {f"run_{key}": value for key, value in self._run.metrics.items() if value is not None}
             )
+
+
+class _Epochs:
+    """What callbacks hear of epochs: the run's. transformers' own loop has others, by the steps of this peer: the
+    begin of its first one and the end of its last one are those of the run, too.
+    """
+
+    def __init__(self, trainer: Any) -> None:
+        handler = trainer.callback_handler
+        self._trainer = trainer
+        self.begin, self.end = handler.on_epoch_begin, handler.on_epoch_end
+        handler.on_epoch_begin, handler.on_epoch_end = self._loop_begins, self._loop_ends
+        self._started = -1  # the training that has begun its first epoch
+
+    def _are_loops(self) -> bool:
+        return isinstance(self._trainer.train_dataset, IterableDataset)
+
+    def _loop_begins(self, args: Any, state: Any, control: Any) -> Any:
+        if self._are_loops() or self._started != id(state):
+            self._started = id(state)
+            return self.begin(args, state, control)
+        control.should_epoch_stop = False
+        return control
+
+    def _loop_ends(self, args: Any, state: Any, control: Any) -> Any:
+        return self.end(args, state, control) if self._are_loops() or control.should_training_stop else control
 
 
 class Trainer(transformers.Trainer):
@@ -139,7 +190,9 @@ class Trainer(transformers.Trainer):
                 " and the others with the run's last one."
             )
         self.remove_callback(DefaultFlowCallback)
-        self.callback_handler.callbacks.insert(0, RunCallback(run, self))
+        self._follows = RunCallback(run, self)
+        self.callback_handler.callbacks.insert(0, self._follows)
+        self._epochs = _Epochs(self)
 
     def create_optimizer(self, *arguments: Any, **named: Any) -> torch.optim.Optimizer:
         """That of transformers, over all peers."""
@@ -166,6 +219,21 @@ class Trainer(transformers.Trainer):
         """Samples of the run until a checkpoint, where rounds have different numbers of them: by its epoch."""
         data = self.train_dataset
         return round((state.epoch or 0) * len(data)) if hasattr(data, "__len__") else 0
+
+    def _maybe_log_save_evaluate(self, *arguments: Any, **named: Any) -> None:
+        """That of transformers, after each step; an epoch ends before it and begins after it where the run's turns."""
+        epochs = self._epochs
+        turned = self._follows.turned() and not isinstance(self.train_dataset, IterableDataset)
+        turned = turned and not self._stops()
+        if turned:
+            epochs.end(self.args, self.state, self.control)
+        super()._maybe_log_save_evaluate(*arguments, **named)
+        if turned and not self._stops():
+            epochs.begin(self.args, self.state, self.control)
+
+    def _stops(self) -> bool:
+        control: Any = self.control
+        return bool(control.should_training_stop)
 
     def evaluate(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers; others do this peer's part meanwhile."""

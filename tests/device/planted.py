@@ -40,7 +40,7 @@ BUGS = (
         "            if entry is bucket[-1][0]:\n"
         "                return [*parts, (entry, part)], early\n"),
     Bug("a bucket of two devices", "device.py", " or tensor.device != bucket[0][1].device", ""),
-    Bug("slots are not pinned", "device.py", "torch.empty(most, pin_memory=pinned)", "torch.empty(most)"),
+    Bug("slots are not pinned", "device.py", "host_values(most, pinned)", "host_values(most)"),
     Bug("staged gradients are not pinned", "device.py",
         'device="cpu", pin_memory=is_away(values))', 'device="cpu")'),
     Bug("staged gradients are read at once", "device.py", "        synchronize(copied)\n", ""),

@@ -19,7 +19,7 @@ from torch.utils.data import (
 )
 from tradewind import MisuseError, SettingError
 from tradewind.model.advice import about_sizes
-from tradewind.loop.loop import count_of
+from tradewind.loop.counts import count_of
 
 N = 8
 PICTURES = [torch.zeros(3, 4, 4)] * N

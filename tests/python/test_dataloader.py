@@ -12,6 +12,8 @@ from collections import Counter
 import numpy
 import pytest
 import torch
+import tradewind
+from conftest import needs_engine
 from models import mlp
 from torch.utils.data import (
     BatchSampler,
@@ -27,7 +29,7 @@ from torch.utils.data import (
 )
 from tradewind import MisuseError, TradewindError, UnsupportedError
 from tradewind.data import samples
-from tradewind.data.order import Drawn, Shuffled, order_of
+from tradewind.data.order import Drawn, Shuffled, index_at, order_of
 
 
 class Numbered(Dataset):
@@ -588,3 +590,167 @@ def test_what_is_no_loader_is_named(fake_run):
         with pytest.raises(MisuseError, match=text):
             call(fake_run())
         fake_run.runs[-1].close()
+
+
+# ---- samplers that count their epochs, and runs that go on from a state
+
+
+class CountingEpochs(Backwards):
+    """Counts its epochs itself."""
+
+    set_epoch = property()  # it has none
+
+    def __iter__(self):
+        drawn = torch.randperm(self.size, generator=torch.Generator().manual_seed(self.epoch)).tolist()
+        self.epoch += 1
+        return iter(drawn)
+
+
+class Warming(CountingEpochs):
+    """Its counter makes a difference late."""
+
+    def __iter__(self):
+        self.epoch += 1
+        return iter(range(self.size) if self.epoch < 4 else range(self.size - 1, -1, -1))
+
+
+class Outside(torch.utils.data.Sampler):
+    """Asks another sampler."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __iter__(self):
+        return iter(self.inner)
+
+
+@pytest.mark.parametrize("make", [CountingEpochs, Warming, lambda size: Outside(CountingEpochs(size))])
+def test_a_sampler_that_counts_its_epochs_itself_goes_on_counting(make):
+    judge = make(8)
+    expected = [index for _ in range(12) for index in judge]
+    order = Drawn(make(8), 7)
+    assert order.indices(range(96)) == expected
+    assert order.indices(range(96)) == expected, "asked again"
+    assert Drawn(make(8), 7).indices(range(80, 96)) == expected[80:], "of a joiner"
+    assert len(order._before) < 12
+
+
+class Keeping(torch.utils.data.Sampler):
+    """Keeps what it drew; or shuffles it on."""
+
+    def __init__(self, size, goes_on):
+        self.order = list(range(size))
+        self.goes_on = goes_on
+
+    def __len__(self):
+        return len(self.order)
+
+    def __iter__(self):
+        drawn = torch.randperm(len(self.order)).tolist()
+        self.order = [self.order[at] for at in drawn] if self.goes_on else drawn
+        return iter(self.order)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_sampler_that_keeps_what_it_drew_counts_only_if_the_next_draw_depends_on_it(goes_on):
+    assert Drawn(Keeping(8, goes_on), 7)._counts == goes_on
+
+
+def test_a_sampler_that_does_not_count_is_asked_for_one_epoch_alone():
+    order = Drawn(Noisy(60), 7)
+    order.indices(range(6000, 6060))
+    assert list(order._before) == [0]
+
+
+def test_places_of_the_order_are_those_of_the_engine():
+    # As in src/data/sample_order_test.cc.
+    assert [index_at(42, 10, 1, place) for place in range(10)] == [5, 7, 2, 3, 4, 8, 1, 0, 9, 6]
+    assert [index_at(42, 10, 1, place) for place in range(10, 20)] == [1, 7, 0, 5, 9, 6, 8, 2, 4, 3]
+    assert [index_at(43, 10, 1, place) for place in range(10)] == [4, 0, 3, 1, 2, 5, 6, 9, 7, 8]
+
+
+SOURCES = {
+    "in order": lambda: DataLoader(Numbered(), batch_size=8),
+    "shuffled": lambda: DataLoader(Numbered(), batch_size=8, shuffle=True),
+    "sampler": lambda: DataLoader(Numbered(), batch_size=8, sampler=SubsetRandomSampler(range(16, 48))),
+    "counting": lambda: DataLoader(Numbered(), batch_size=8, sampler=CountingEpochs(48)),
+    "replaced": lambda: DataLoader(
+        Numbered(), batch_size=8, sampler=RandomSampler(range(64), replacement=True)
+    ),
+}
+
+
+def gone_through(run, source, stop, state=None):
+    """Indices until a round, and the state then."""
+    model = mlp()
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    if state is not None:
+        run.load_state_dict(state)
+    seen = []
+    for _, numbers in run.shard(source):
+        seen += numbers.tolist()
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step()
+        opt.zero_grad()
+        if run.round == stop:
+            break
+    state = run.state_dict()
+    run.close()
+    return seen, state
+
+
+@needs_engine
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("stop", [5, 9])
+def test_the_order_goes_on_where_a_loaded_state_stood(kind, stop):
+    def begin():
+        return tradewind.join(
+            target_batch_size=8, rounds=20, insecure=True, settings={"checkpoint.folder": "none"}
+        )
+
+    whole, _ = gone_through(begin(), SOURCES[kind](), 20)
+    first, state = gone_through(begin(), SOURCES[kind](), stop)
+    rest, after = gone_through(begin(), SOURCES[kind](), 20, state)
+    assert first + rest == whole and (after["round"], after["samples"]) == (20, 160)
+
+
+def test_a_joiner_goes_on_in_the_order_of_the_run(fake_run):
+    settings = {"target_batch_size": 8, "rounds": 9}
+    begun = {"round": 5, "samples": 40, "optimizer": torch.optim.SGD(mlp().parameters(), lr=0.1).state_dict()}
+    first, _ = gone_through(fake_run(**settings), SOURCES["shuffled"](), 7, begun)
+    state = fake_run.engines[0].saved()
+    rest, _ = gone_through(fake_run(given=state, **settings), SOURCES["shuffled"](), 9)
+    places = [index_at(1, 64, 1, place) for place in range(40, 72)]
+    assert first == places[:16] and rest == places[16:32]
+
+
+def test_another_beginning_than_that_of_the_run_is_told(fake_run):
+    begun = {"round": 5, "samples": 40, "optimizer": torch.optim.SGD(mlp().parameters(), lr=0.1).state_dict()}
+    gone_through(fake_run(target_batch_size=8, rounds=9), SOURCES["in order"](), 7, begun)
+    state = fake_run.engines[0].saved()
+    text = "state is of round 4 with 32 samples, and the run goes on from round 5 with 40 samples"
+    with pytest.warns(tradewind.TradewindWarning, match=text):
+        joined = fake_run(given=state, target_batch_size=8, rounds=9)
+        gone_through(joined, SOURCES["in order"](), 9, {**begun, "round": 4, "samples": 32})
+
+
+@pytest.mark.parametrize(
+    "make, counted",
+    [(lambda own: torch.optim.SGD(own, lr=0.1), 5.0), (lambda own: torch.optim.AdamW(own, lr=0.1), 0.0)],
+)
+def test_peers_that_begin_at_other_rounds_differ_where_it_changes_no_update(fake_run, make, counted):
+    begun = {"round": 5, "samples": 40, "optimizer": make(mlp().parameters()).state_dict()}
+    values = []
+    for state in (begun, None):
+        model = mlp()
+        run = fake_run(target_batch_size=8, rounds=9)
+        run.optimizer(model, make(model.parameters()), batch_size=8)
+        if state is not None:
+            run.load_state_dict(state)
+        run.start()
+        values.append(fake_run.engines[-1].vectors[0][:4].tolist())
+        run.close()
+    assert values == [[counted] * 4, [0.0] * 4]

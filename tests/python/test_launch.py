@@ -62,6 +62,10 @@ def leaves(code):
     os._exit(code)
 
 
+def exits(code):
+    sys.exit(code)
+
+
 def sleeps(seconds):
     time.sleep(seconds)
 
@@ -128,6 +132,16 @@ def test_an_exception_ends_the_others_and_is_raised_with_its_number():
     assert isinstance(raised.value.__cause__, ZeroDivisionError) and time.monotonic() - began < 40
     with pytest.raises(TradewindError, match="(?s)peer 1 failed.*Unpicklable"):
         launch_local(raises_unpicklable, peers=1, start="fork")
+
+
+@pytest.mark.timeout(60)
+def test_sys_exit_is_a_return_or_an_exit_code():
+    assert launch_local(exits, 0, peers=2, start="fork") == [None, None]
+    assert launch_local(exits, None, peers=1, start="fork") == [None]
+    for value, code in ((75, 75), ("no data", 1)):
+        text = rf"(?s)peer 1 ended with exit code {code}, by sys\.exit.*in exits"
+        with pytest.raises(TradewindError, match=text):
+            launch_local(exits, value, peers=1, start="fork")
 
 
 @pytest.mark.timeout(60)

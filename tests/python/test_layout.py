@@ -73,6 +73,44 @@ def test_tensors_that_share_part_of_their_memory_are_named():
         layout_of(model, sgd(model.parameters()))
 
 
+def parameters_of(*tensors):
+    return torch.nn.ParameterList([torch.nn.Parameter(one) for one in tensors])
+
+
+def test_tensors_in_one_memory_without_a_common_value_are_trained(fake_run):
+    def columns():
+        torch.manual_seed(1)
+        whole = torch.randn(4, 9)
+        return parameters_of(whole[:, :4], whole[:, 5:], whole[:, 4])
+
+    def steps(model, opt):
+        for _ in range(3):
+            opt.zero_grad()
+            sum((one - 1).pow(2).sum() for one in model).backward()
+            opt.step()
+
+    model, bare = columns(), columns()
+    steps(bare, sgd(bare.parameters()))
+    run = fake_run(target_batch_size=8)
+    steps(model, run.optimizer(model, sgd(model.parameters()), batch_size=8))
+    for mine, theirs in zip(model, bare):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_the_two_that_share_a_value_are_named():
+    whole = torch.zeros(4, 9)
+    bytes_ = torch.zeros(12, dtype=torch.uint8)
+    for tensors, text in (
+        ((whole[:, :4], whole[:, 6:], whole[:, 3:6]), "0 and 2 share memory"),
+        ((whole, whole[1:2, 2]), "0 and 1 share memory"),
+        ((whole[:, 0], whole[2]), "0 and 1 share memory"),
+        ((bytes_[:8].view(torch.float32), bytes_[6:].view(torch.bfloat16)), "0 and 1 share memory"),
+    ):
+        model = parameters_of(*tensors)
+        with pytest.raises(UnsupportedError, match=text):
+            layout_of(model, sgd(model.parameters()))
+
+
 class DTensor(torch.nn.Parameter):
     """What torch calls a shard."""
 

@@ -351,10 +351,11 @@ def six_rounds_alone(mode):
 @needs_engine
 @pytest.mark.timeout(100)
 @pytest.mark.parametrize("mode", ["sync", "delayed", *MODES])
-def test_a_lone_peer_is_the_first_after_each_round_and_keeps_what_is_loaded_after_the_last(mode):
+def test_a_lone_peer_is_the_first_from_the_start_on_and_keeps_what_is_loaded_after_the_last(mode):
     model, run, opt = six_rounds_alone(mode)
     with run:
-        seen = []
+        run.start()
+        seen = [(run.is_first, run.peers)]
         while not run.finished:
             loss_of(model, *data(8)).backward()
             if opt.step():

@@ -180,3 +180,58 @@ def test_a_setting_that_is_replaced_or_changed_in_place_is_noticed(value):
     assert settings.are_as_marked
     group["more"] = 1
     assert not settings.are_as_marked
+
+
+class Timms(Odd):
+    """As timm's: step() is told how far the training is."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.seen = 0
+
+    def step(self, epoch):
+        self.seen = epoch
+        self.optimizer.param_groups[0]["lr"] = 0.1 / (1 + epoch)
+
+
+def test_a_step_that_wants_an_epoch_gets_the_round(fake_run):
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=3)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), scheduler=Timms, batch_size=8)
+    loop(opt, model, 3)
+    assert opt.param_groups[0]["lr"] == 0.1 / 4
+
+
+def test_an_argument_of_step_is_named_once(fake_run):
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=3)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    schedule = run.scheduler(lr_scheduler.CosineAnnealingWarmRestarts(opt, 4))
+    named = r"scheduler.step\(0.5\): the run steps CosineAnn.* without this"
+    with pytest.warns(UserWarning, match=named) as told:
+        for at in range(3):
+            loop(opt, model, 1)
+            schedule.step(0.5 * (at + 1))
+    texts = [str(one.message) for one in told]
+    assert sum("scheduler.step(" in text and "the run steps" in text for text in texts) == 1
+
+
+def test_a_step_that_needs_a_metric_is_refused(fake_run):
+    class Greedy(Timms):
+        def step(self, metrics):
+            pass
+
+    model = mlp()
+    with pytest.raises(UnsupportedError, match=r"Greedy.step\(\) needs metrics"):
+        fake_run().optimizer(model, adam(model), scheduler=Greedy)
+
+
+def test_the_last_rate_is_that_of_the_round_until_the_loop_steps(fake_run):
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=2)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.4), batch_size=8)
+    schedule = run.scheduler(lr_scheduler.StepLR(opt, 1, 0.5))
+    found = []
+    for _ in range(2):
+        loop(opt, model, 1)
+        found.append(schedule.get_last_lr())
+        schedule.step()
+        found.append(schedule.get_last_lr())
+    assert found == [[0.4], [0.2], [0.2], [0.1]]

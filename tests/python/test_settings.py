@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of join() and the environment."""
 
+import re
+
 import pytest
+import torch
 import tradewind
-from conftest import ROOT
+from conftest import ROOT, needs_engine
+from models import data, loss_of, mlp
 from tradewind import SettingError
 from tradewind.engine.settings import OWN_KEYS, TAKE_NONE, resolve, rows
 
@@ -176,18 +180,28 @@ def test_settings_that_do_not_fit_the_arguments_are_named(settings, text):
     tradewind.join(rounds=5, settings={"rounds": 5, "seed": None}).close()
 
 
-@pytest.mark.parametrize(
-    "variable,text",
-    [
-        ("TRADEWIND_WAITFOR", "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"),
-        ("TRADEWIND_TOKENS", "TRADEWIND_TOKENS is not read: did you mean TRADEWIND_TOKEN?"),
-        ("TRADEWIND_ROUNDS", "TRADEWIND_ROUNDS is not read: did you mean TRADEWIND_SET=training.rounds=5?"),
-    ],
-)
-def test_a_variable_that_is_misspelt_is_named(monkeypatch, variable, text):
-    monkeypatch.setenv("TRADEWIND_SERVICE_HOST", "of Kubernetes")
+@needs_engine
+def test_a_variable_that_is_misspelt_is_named_once(monkeypatch):
     monkeypatch.setenv("TRADEWIND_DATA_OF_MINE", "of the program")
-    monkeypatch.setenv(variable, "5")
-    with pytest.warns(tradewind.TradewindWarning) as said:
-        resolve({})
-    assert [str(one.message) for one in said] == [text]
+    monkeypatch.setenv("TRADEWIND_WAITFOR", "5")
+    model = mlp()
+    with tradewind.join(target_batch_size=8, rounds=1, insecure=True, progress="off") as run:
+        with pytest.warns(tradewind.TradewindWarning) as said:
+            opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+            for inputs, targets in run.shard(torch.utils.data.TensorDataset(*data(16)), batch_size=8):
+                loss_of(model, inputs, targets).backward()
+                opt.step()
+    texts = [str(one.message) for one in said]
+    assert [text for text in texts if "is not read" in text] == [
+        "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"
+    ]
+
+
+def test_the_library_knows_the_variables_that_this_package_reads():
+    source = (ROOT / "src/bind/environment.cc").read_text().partition("kOtherVariables[] = {")[2]
+    known = {"TRADEWIND_" + name for name in re.findall(r'"(\w+)"', source.partition("}")[0])}
+    texts = [path.read_text() for path in (ROOT / "python/tradewind").rglob("*.py")]
+    reads = r'environ(?:\.get\(|\[)"(TRADEWIND_\w+)"'
+    read = {name for text in texts for name in re.findall(reads, text)}
+    assert read >= {"TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"}
+    assert read <= known | {row["variable"] for row in rows([])}

@@ -2,11 +2,12 @@
 """Changes of a loop to its optimizer that the engine does not compute: refused by name, or left to torch."""
 
 import functools
+import importlib
 
 import pytest
 import torch
 from models import assert_close, data, loss_of, mlp, train
-from tradewind import MisuseError
+from tradewind import MisuseError, UnsupportedError
 
 
 def adam(model):
@@ -141,6 +142,78 @@ def test_hooks_of_step_are_called(fake_run):
     opt = fake_run(target_batch_size=8, rounds=4).optimizer(model, inner, batch_size=8)
     steps(opt, model, 4)
     assert len(calls) >= 4
+
+
+@pytest.fixture
+def hooks_of_all(monkeypatch):
+    """Hooks of all optimizers, as register_optimizer_step_pre_hook() keeps them. PyTorch 2 calls them."""
+    hooks = {}
+    module = importlib.import_module("torch.optim.optimizer")
+    monkeypatch.setattr(module, "_global_optimizer_pre_hooks", hooks, raising=False)
+    return hooks
+
+
+def test_hooks_of_step_of_all_optimizers_are_called(fake_run, hooks_of_all):
+    model, calls = mlp(), []
+    hooks_of_all[0] = lambda *_: calls.append(1)
+    opt = fake_run(target_batch_size=8, rounds=4).optimizer(model, adam(model), batch_size=8)
+    steps(opt, model, 4)
+    assert "computed by torch" in fake_run.engines[0].shape.layout
+    if hasattr(torch.optim.Adam, "register_step_pre_hook"):
+        assert len(calls) >= 4
+
+
+def test_such_hooks_that_come_after_the_start_are_refused(fake_run, hooks_of_all):
+    model = mlp()
+    opt = fake_run(target_batch_size=8, rounds=4).optimizer(model, adam(model), batch_size=8)
+    steps(opt, model, 2)
+    hooks_of_all[0] = lambda *_: None
+    text = "registered for all optimizers.*engine would not call.*before run.start"
+    with pytest.raises(MisuseError, match=text):
+        steps(opt, model, 1)
+
+
+def test_hooks_of_torchs_own_leave_the_rule_to_the_engine(fake_run, hooks_of_all):
+    model = mlp()
+    hooks_of_all[0] = torch.nn.Module.zero_grad  # any function of its files: profilers count steps
+    run = fake_run()
+    run.optimizer(model, adam(model), batch_size=8)
+    run.start()
+    assert "computed by the engine" in fake_run.engines[0].shape.layout
+
+
+BEFORE_START = {
+    "maximize": (adam, set_all("maximize", True)),
+    "dampening": (sgd, set_all("dampening", 0.5)),
+    "momentum": (sgd, set_all("momentum", 1.0)),
+    "step": (adam, lambda inner: setattr(inner, "step", functools.partial(inner.step))),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE_START)
+def test_what_changes_before_the_start_is_left_to_torch(fake_run, name):
+    make, change = BEFORE_START[name]
+    model, other = mlp(), mlp()
+    run = fake_run(target_batch_size=8, rounds=4)
+    inner, theirs = make(model), make(other)
+    opt = run.optimizer(model, inner, batch_size=8)
+    change(inner)
+    change(theirs)
+    run.start()
+    assert "computed by torch" in fake_run.engines[0].shape.layout
+    steps(opt, model, 4)
+    train(other, theirs, 4)
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_the_engine_that_was_asked_for_is_refused_at_the_start_then(fake_run):
+    model = mlp()
+    run = fake_run()
+    opt = run.optimizer(model, adam(model), batch_size=8, engine="tradewind")
+    opt.param_groups[0]["maximize"] = True
+    with pytest.raises(UnsupportedError, match='engine="tradewind": maximize=True is not in the engine'):
+        run.start()
+    assert not fake_run.engines
 
 
 def test_schedulers_that_wrap_step_leave_the_rule_to_the_engine(fake_run):

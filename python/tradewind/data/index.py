@@ -32,7 +32,7 @@ def _value_of(value: abi.tw_value) -> Any:
         return ctypes.string_at(address, value.size) if value.size else b""
     dtype, shape = _NUMBERS[value.content], value.shape[: value.dimensions]
     if not value.size:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype, device="cpu")
     content = bytearray((ctypes.c_char * value.size).from_address(address))
     tensor = torch.frombuffer(content, dtype=dtype)
     return tensor.reshape(shape) if shape else tensor.item()

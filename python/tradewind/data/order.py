@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import itertools
 import operator
 import random
 import sys
 import zlib
-from typing import Any, Hashable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Hashable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils.data import (
@@ -95,15 +96,58 @@ def content_of(dataset: "Dataset[Any]", size: int) -> str:
 # number in the run.
 _NUMBERS = 1 << 62
 _MOST_DRAWN = 1 << 24  # indices of an epoch, in memory
+_KEPT = 8  # samplers that count their epochs, each before another one
 _MASK = (1 << 64) - 1
+
+
+def _drawn_after(state: int) -> int:
+    """What splitmix64 gives next."""
+    mixed = (state + 0x9E3779B97F4A7C15) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    return mixed ^ (mixed >> 31)
 
 
 def span_seed(seed: int, first: int) -> int:
     """Seed of the samples from number `first` on, whoever computes them (splitmix64 of run and sample)."""
-    mixed = (seed * 0x9E3779B97F4A7C15 + first + 0x9E3779B97F4A7C15) & _MASK
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-    return (mixed ^ (mixed >> 31)) >> 1
+    return _drawn_after(seed * 0x9E3779B97F4A7C15 + first) >> 1
+
+
+def _mixed(one: int, other: int) -> int:
+    """As the engine's mix()."""
+    return _drawn_after(one ^ ((other * 0xD6E8FEB86659FD93) & _MASK))
+
+
+_FEISTEL_ROUNDS = 8
+
+
+@functools.lru_cache(maxsize=16)
+def _keys_of(seed: int, epoch: int) -> Tuple[int, ...]:
+    key = _mixed(seed, epoch)
+    return tuple(_mixed(key, round) for round in range(_FEISTEL_ROUNDS))
+
+
+def _permuted(keys: Sequence[int], size: int, value: int) -> int:
+    """Where a permutation of [0, size) has this value: the engine's data::Permutation."""
+    half = max(1, ((size - 1).bit_length() + 1) // 2)
+    mask = (1 << half) - 1
+    while True:
+        left, right = value >> half, value & mask
+        for key in keys:
+            left, right = right, left ^ (_mixed(key, right) & mask)
+        value = left << half | right
+        if value < size:
+            return value
+
+
+@functools.lru_cache(maxsize=4096)  # samples that were read ahead are asked for again
+def index_at(seed: int, size: int, block: int, place: int) -> int:
+    """Which sample stands at a place of the run's order of all epochs: the engine's data::SampleOrder."""
+    epoch, within = divmod(place, size)
+    number, rest = divmod(within, block)
+    if number >= size // block:
+        return within
+    return _permuted(_keys_of(seed, epoch), size // block, number) * block + rest
 
 
 @contextlib.contextmanager
@@ -127,14 +171,19 @@ def seeded(seed: int) -> Iterator[None]:
 class Shuffled:
     """All samples in an order of the run's own: another one in each epoch; `block` in a row stay together."""
 
-    def __init__(self, size: int, block: int = 1) -> None:
+    def __init__(self, size: int, block: int, seed: int) -> None:
         self.size = self.engine_size = size
         self.block = block
+        self._seed = seed
         self.fact = f"{size} samples, shuffled"
 
     def indices(self, found: Sequence[int]) -> List[Any]:
         """Of the data set, for those that the engine named."""
         return list(found)
+
+    def at(self, places: Sequence[int]) -> List[Any]:
+        """Of the data set, for places of the order."""
+        return [index_at(self._seed, self.size, self.block, place) for place in places]
 
     def any(self, draw: random.Random, number: int) -> Any:
         """Some index of the data set."""
@@ -145,7 +194,7 @@ class InOrder(Shuffled):
     """All samples as they stand in the data set."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size, size)
+        super().__init__(size, size, 0)
         self.fact = f"{size} samples, in order (shuffle=False)"
 
 
@@ -163,6 +212,8 @@ class Replaced:
         """Of the data set, for numbers of samples of the run."""
         return [span_seed(self._seed, number) % self._size for number in found]
 
+    at = indices
+
     def any(self, draw: random.Random, number: int) -> Any:
         """Some index of the data set."""
         return draw.randrange(self._size)
@@ -177,6 +228,9 @@ class Drawn:
         self._sampler = sampler
         self._seed = seed
         self._epochs: List[Tuple[int, List[Any]]] = []
+        # Samplers as they are before an epoch, where an epoch changes them; else the first one alone.
+        self._before: Dict[int, Any] = {0: sampler}
+        self._counts = False
         name = type(sampler).__name__
         first = self._epoch(0, None)
         self.size = len(first)
@@ -192,6 +246,7 @@ class Drawn:
                 f"run.shard(): the sampler {name} gives other samples when it is asked again, and each peer asks its"
                 " own: let it draw by torch, random, numpy or a generator that it keeps, or use run.batches(loader)."
             )
+        self._counts = self._goes_on()
         digest = hashlib.sha256(repr(first).encode()).hexdigest()[:12]
         self.fact = f"{self.size} samples of the sampler {name}, {digest}"
 
@@ -211,12 +266,49 @@ class Drawn:
         self._epochs = [*self._epochs[-1:], (number, indices)]
         return indices
 
+    def _goes_on(self) -> bool:
+        """Whether an epoch changes the sampler, as one that counts its epochs itself: then another peer has to go
+        through the epochs before, too.
+        """
+        if _is_torchs(self._sampler):
+            return False
+        gone_through = self._prepared(self._sampler, 0)
+        self._gone_through(gone_through, 0)
+        later, fresh = self._prepared(gone_through, 1), self._prepared(self._sampler, 1)
+        if _are_alike(later, fresh):
+            return False
+        # What it drew may only be kept there, or be what it draws from.
+        keeps = _are_alike(later, fresh, of_each=self.size)
+        return not keeps or self._gone_through(later, 1) != self._gone_through(fresh, 1)
+
+    def _prepared(self, sampler: Any, number: int) -> Any:
+        """A copy that is about to draw this epoch."""
+        mine = _with_seed(sampler, span_seed(self._seed, number))
+        if hasattr(mine, "set_epoch"):
+            mine.set_epoch(number)
+        return mine
+
     def _draw(self, number: int) -> List[Any]:
-        seed = span_seed(self._seed, number)
-        sampler = _with_seed(self._sampler, seed)
-        if hasattr(sampler, "set_epoch"):
-            sampler.set_epoch(number)
-        with seeded(seed):
+        if not self._counts:
+            return self._gone_through(self._prepared(self._sampler, number), number)
+        epoch = max(known for known in self._before if known <= number)
+        sampler = self._before[epoch]
+        while True:
+            sampler = self._prepared(sampler, epoch)
+            found = self._gone_through(sampler, epoch)
+            self._keep(epoch + 1, sampler)
+            if epoch == number:
+                return found
+            epoch += 1
+
+    def _keep(self, epoch: int, sampler: Any) -> None:
+        """The sampler before this epoch; of the last ones and the first."""
+        self._before[epoch] = sampler
+        if len(self._before) > _KEPT:
+            del self._before[min(known for known in self._before if known)]
+
+    def _gone_through(self, sampler: Any, number: int) -> List[Any]:
+        with seeded(span_seed(self._seed, number)):
             found = [_plain(index) for index in itertools.islice(sampler, _MOST_DRAWN + 1)]
         if len(found) > _MOST_DRAWN:
             raise UnsupportedError(
@@ -229,9 +321,29 @@ class Drawn:
         """Of the data set, for numbers of samples of the run."""
         return [self._epoch(number // self.size)[number % self.size] for number in found]
 
+    at = indices
+
     def any(self, draw: random.Random, number: int) -> Any:
         """Some index that the sampler gave in the epoch of this sample of the run."""
         return draw.choice(self._epoch(number // self.size))
+
+
+class Later:
+    """An order that begins at a place of it: sample s of the run is that at the place `first` + s."""
+
+    block = engine_size = _NUMBERS
+
+    def __init__(self, order: Any, first: int) -> None:
+        self._order = order
+        self._first = first
+
+    def indices(self, found: Sequence[int]) -> List[Any]:
+        """Of the data set, for numbers of samples of the run."""
+        return list(self._order.at([self._first + number for number in found]))
+
+    def any(self, draw: random.Random, number: int) -> Any:
+        """Some index that the order may give about there."""
+        return self._order.any(draw, self._first + number)
 
 
 def _is_torchs(sampler: Any) -> bool:
@@ -268,6 +380,28 @@ def _generator_like(value: Any, seed: int) -> Any:
     if numpy and isinstance(value, numpy.random.RandomState):
         return numpy.random.RandomState(seed % (1 << 32))
     return value
+
+
+def _are_alike(one: Any, other: Any, of_each: int = -1) -> bool:
+    """Whether two copies of a sampler have the same attributes; their generators begin alike. of_each: those that
+    have so many values do not count.
+    """
+    mine, theirs = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
+    same = (_is_same(value, theirs.get(name), of_each) for name, value in mine.items())
+    return (mine.keys() == theirs.keys() or of_each >= 0) and all(same)
+
+
+def _is_same(value: Any, other: Any, of_each: int) -> bool:
+    if isinstance(value, Sampler):
+        return type(value) is type(other) and _are_alike(value, other, of_each)
+    if not isinstance(value, str) and hasattr(value, "__len__") and len(value) == of_each:
+        return True
+    if value is other or _generator_like(value, 0) is not value:
+        return type(value) is type(other)
+    try:
+        return bool(value == other)
+    except (RuntimeError, TypeError, ValueError):  # of several elements
+        return False
 
 
 def _plain(index: Any) -> Any:
@@ -313,13 +447,13 @@ class Sampling:
         self.drop_last = batches.drop_last
 
 
-Order = Any  # Shuffled, Replaced or Drawn
+Order = Any  # Shuffled, Replaced, Drawn or Later
 
 
 def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
     """The order of a data set. sampler: None without a DataLoader; seed: that of the run."""
     if sampler is None:
-        return Shuffled(_length(dataset), block)
+        return Shuffled(_length(dataset), block, seed)
     if isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
         raise UnsupportedError(
             f"run.shard(): the loader's DistributedSampler takes one of {sampler.num_replicas} parts of the"
@@ -333,7 +467,7 @@ def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
     if plain and sampler.replacement and len(sampler.data_source) == len(dataset):
         return Replaced(_length(dataset), seed)
     if plain and not sampler.replacement and _covers(sampler, dataset):
-        return Shuffled(_length(dataset), block)
+        return Shuffled(_length(dataset), block, seed)
     return Drawn(sampler, seed)
 
 

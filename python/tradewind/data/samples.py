@@ -17,6 +17,8 @@ from torch.utils.data import (
     DistributedSampler,
     IterableDataset,
     RandomSampler,
+    SequentialSampler,
+    Subset,
     SubsetRandomSampler,
     WeightedRandomSampler,
     default_collate,
@@ -25,7 +27,7 @@ from torch.utils.data import (
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from ..errors import MisuseError, UnsupportedError, warn, whole
-from .order import Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
+from .order import Later, Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
 from .workers import Work, WorkerPool, samples_of
 
 _PREFETCH_FACTOR = 2
@@ -82,6 +84,7 @@ class Samples:
         self.order = order_of(
             dataset, getattr(dataset, "block", 1), sampling.sampler if sampling is not None else None, given.seed
         )
+        self._given_order = self.order
         if loader is not None and loader.generator is not None and type(self.order) is Shuffled:
             warn(
                 "run.shard(): generator= of the loader gives its workers their seeds, not the order, which is"
@@ -92,11 +95,17 @@ class Samples:
         self._collate: Collate = given.collate or _collate_of(loader, of_loader is not None)
         self._workers = given.workers or (loader.num_workers if loader is not None else 0)
         self._loader = loader
+        self._first = 0
         self._pool: Optional[WorkerPool] = None
         # A data set that reads ahead by itself, such as Shards, has expect().
         self._expect: Optional[Callable[[List[int]], None]] = getattr(dataset, "expect", None)
         named = getattr(dataset, "run_fact", "")
         self.facts: List[str] = [f"data: {self.order.fact}", named or content_of(dataset, len(dataset))]
+
+    def begin_at(self, first: int) -> None:
+        """The run goes on from another one that had so many samples: the order goes on, too. Once it has started."""
+        if first != self._first:
+            self._first, self.order = first, Later(self._given_order, first)
 
     @property
     def prefetch(self) -> int:
@@ -219,16 +228,16 @@ class _Counting:
         return CountedBatch(len(samples), self._collate(samples))
 
 
-def _twin(loader: Any, **other: Any) -> Any:
+def twin(loader: Any, **other: Any) -> Any:
     """The same loader with other attributes; the one given stays as it is. (copy.copy() fails for those of
     Accelerate, and torch's refuse a change of most attributes.)
     """
-    twin = object.__new__(type(loader))
-    twin.__dict__.update(loader.__dict__)
-    twin.__dict__.update(other)
-    if "_iterator" in twin.__dict__:
-        twin.__dict__["_iterator"] = None
-    return twin
+    made = object.__new__(type(loader))
+    made.__dict__.update(loader.__dict__)
+    made.__dict__.update(other)
+    if "_iterator" in made.__dict__:
+        made.__dict__["_iterator"] = None
+    return made
 
 
 def _base(loader: Any) -> Optional[DataLoader]:
@@ -239,16 +248,30 @@ def _base(loader: Any) -> Optional[DataLoader]:
 
 def _with_base(loader: Any, **other: Any) -> Any:
     base = _base(loader)
-    twin = _twin(base, **other)
-    return twin if base is loader else _twin(loader, base_dataloader=twin)
+    made = twin(base, **other)
+    return made if base is loader else twin(loader, base_dataloader=made)
+
+
+def _looks_inside(loader: Any) -> bool:
+    """Accelerate's with dispatch_batches: it looks for tensors in what the base has collated."""
+    return is_accelerates(loader) and type(loader).__name__ == "DataLoaderDispatcher"
 
 
 def counting(loader: Any) -> Any:
     """The loader, with CountedBatch for each batch; itself where it cannot be known how many samples one has."""
     base = _base(loader)
-    if base is None or base.batch_sampler is None and base.batch_size is None:
+    if base is None or base.batch_sampler is None and base.batch_size is None or _looks_inside(loader):
         return loader
     return _with_base(loader, collate_fn=_Counting(base.collate_fn))
+
+
+def beginning(loader: DataLoader, batches: int) -> Any:
+    """The loader of the first batches alone, which it has in the order of the data set."""
+    size = loader.batch_size or 1
+    dataset: Any = loader.dataset
+    part = Subset(dataset, range(min(len(dataset), batches * size)))
+    sampler = SequentialSampler(part)
+    return twin(loader, dataset=part, sampler=sampler, batch_sampler=BatchSampler(sampler, size, loader.drop_last))
 
 
 def usual_size(loader: Any) -> Optional[int]:
@@ -294,7 +317,9 @@ def _reseeded(sampler: Any, peer: int) -> Optional[Any]:
     drawn = torch.empty((), dtype=torch.int64).random_(generator=sampler.generator)
     seed = span_seed(int(drawn.item()), peer)
     mine = copy.copy(sampler)
-    mine.generator = torch.Generator().manual_seed(seed)
+    # Where torch's default device is another one, a sampler draws there, with a generator of its own.
+    where = "cpu" if sampler.generator is None else sampler.generator.device
+    mine.generator = torch.Generator(where).manual_seed(seed)
     if hasattr(mine, "initial_seed"):
         mine.initial_seed = seed >> 1
     return mine

@@ -90,7 +90,7 @@ def _portable(error: Exception) -> Optional[Exception]:
 
 def _tensor_of(content: bytearray, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
     if not content:
-        return torch.empty(shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype, device="cpu")
     return torch.frombuffer(content, dtype=dtype).reshape(shape)
 
 

@@ -88,7 +88,9 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
 
     path: a file (round-000120-1a2b3c4d.tw, or renamed), or a folder, of which the newest whole one is taken, also while
     the run lives: that of the checkpoints, or one above it (out=). Both also as s3://BUCKET/KEY. Every byte is verified. Frozen parameters and buffers that each peer has for
-    itself are not in it: model.load_state_dict(checkpoint, strict=False). Any thread, any process; needs no run.
+    itself are not in it: model.load_state_dict(checkpoint, strict=False). Names are those of the module inside of a
+    wrapper: load into model._orig_mod of torch.compile(), model.module of DataParallel; strict=False drops all names
+    that the wrapper does not know, and returns them as unexpected_keys. Any thread, any process; needs no run.
 
     SettingError: there is none. EngineError: it cannot be used, or its program did not name its tensors.
     """
@@ -105,7 +107,7 @@ def load_checkpoint(path: Union[str, "os.PathLike[str]"]) -> Checkpoint:
         places = _places((stored.layout or b"").decode(errors="replace"))
         if not places:
             raise EngineError(f"{given}: its program did not name its tensors (docs/cpp.md says how).")
-        flat = torch.empty(sum(place.values for place in places), dtype=torch.float32)
+        flat = torch.empty(sum(place.values for place in places), dtype=torch.float32, device="cpu")
         if library.tw_checkpoint_values(handle, flat.data_ptr(), flat.numel()) != abi.TW_OK:
             raise EngineError(f"{given}: its tensors are not its parameters: {abi.last_error(library)}")
     finally:

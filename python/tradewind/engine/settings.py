@@ -5,14 +5,13 @@ environment TRADEWIND_* and the run file say.
 
 from __future__ import annotations
 
-import difflib
 import json
 import numbers
 import os
 from pathlib import PurePath
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..errors import SettingError, warn
+from ..errors import SettingError
 from . import abi
 
 Pairs = Sequence[Tuple[str, str]]
@@ -30,9 +29,6 @@ OWN_KEYS = {
     "training.microbatch": "batch_size of the loader or of run.optimizer()",
     "microbatch": "batch_size of the loader or of run.optimizer()",
 }
-# Variables that no setting has: those of this package, of `tw run` and of its demo.
-_VARIABLES = "RUN SET LIBRARY PROGRAM THREADS PROCESS VERDICT DEMO_RESULTS DEMO_ROUNDS".split()
-_LIKE = 0.8  # as difflib counts; so programs may have variables of their own
 # Keys that take the word "none", by their last part too: None could mean that, or that nothing was given.
 TAKE_NONE = ("checkpoint.folder", "folder", "listen", "notices", "rendezvous")
 _MOST_THREADS = 1024  # far more may never all be there, and the process waits for them for ever
@@ -107,23 +103,6 @@ def _of_environment() -> Dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def _warn_of_variables(settings: Sequence[Mapping[str, str]]) -> None:
-    """Says what a variable that nothing reads was probably to be."""
-    begin = "TRADEWIND_"
-    known = {row["variable"][len(begin) :] for row in settings if row["variable"]} | set(_VARIABLES)
-    keys = {row["key"].split(".")[-1]: row["key"] for row in settings if not row["variable"]}
-    for variable in sorted(os.environ):
-        name = variable[len(begin) :]
-        if not variable.startswith(begin) or name in known:
-            continue
-        like = difflib.get_close_matches(name, known, 1, _LIKE)
-        key = keys.get(name.lower())
-        if key is not None:
-            warn(f"{variable} is not read: did you mean TRADEWIND_SET={key}={os.environ[variable]}?")
-        elif like:
-            warn(f"{variable} is not read: did you mean {begin}{like[0]}?")
-
-
 def _threads(given: Optional[Any], of_set: Optional[str]) -> Optional[int]:
     """SettingError: not a number from 1 to _MOST_THREADS, or not the same one wherever it is said."""
     places = {
@@ -152,7 +131,5 @@ def resolve(arguments: Mapping[str, Any]) -> Settings:
             raise SettingError(f"there is no setting {name}; docs/python.md lists all settings.")
     threads = _threads(given.pop("threads", None), of_set.get("threads"))
     pairs = [pair for name, value in given.items() for pair in _pairs_of(name, value)]
-    settings = rows(pairs)
-    _warn_of_variables(settings)
-    values = {row["key"]: row["value"] for row in settings}
+    values = {row["key"]: row["value"] for row in rows(pairs)}
     return Settings(tuple(pairs), values, threads)

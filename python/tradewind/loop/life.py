@@ -25,8 +25,9 @@ from ..engine.peer import Calls, Engine, ModelShape, Peer
 from ..engine.settings import Settings
 from ..errors import MisuseError, UnsupportedError, is_ours, warn
 from ..model.trained import Trained
+from .counts import known_samples
 from .driver import Driver, Node, NodeDriver, NodeVectors
-from .loop import Closure, Loop, Loss, known_samples
+from .loop import Closure, Loop, Loss
 
 # A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
 _TWICE_S = 1.0
@@ -114,7 +115,7 @@ class Life:
     def seed_in_hand(self) -> int:
         """That of the samples in hand, whoever computes them."""
         assert self.loop is not None and self.loop.driver.order is not None
-        return span_seed(self.seed, self.loop.driver.order.first)
+        return span_seed(self.seed, self.trained.begun.samples + self.loop.driver.order.first)
 
     # Before the start.
 
@@ -272,9 +273,15 @@ class Life:
             self.guard()
             self._going.zeroed()
 
+    def offered(self) -> None:
+        """A GradScaler has the gradient (Loop.offered)."""
+        if self._going is not None:
+            self._going.offered()
+
     def next_indices(self, samples: Samples, batch_size: int) -> List[int]:
         """Indices of the next batch, for samples.parts(); none: the run is over."""
         self.start(batch_size)
+        samples.begin_at(self.trained.begun.samples)
         loop, order = self._going, samples.order
         return [] if loop is None else loop.next_indices(order.engine_size, batch_size, order.block)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+import sys
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -14,8 +15,9 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
 from ..errors import MisuseError, described, truth, whole
+from .counts import count_of
 from .life import Life
-from .loop import Closure, Loss, count_of
+from .loop import Closure, Loss
 
 SAME_SAMPLES = (
     "run.batches(): the run has {peers} peers, and nothing shows that they train on different samples: use"
@@ -69,6 +71,15 @@ class Optimizer(torch.optim.Optimizer):
         """As torch's."""
         self._life.zeroed()
         self._inner.zero_grad(*arguments, **named)
+
+    @property
+    def _step_supports_amp_scaling(self) -> bool:
+        """False, also where the optimizer inside is fused: a GradScaler unscales the gradients, and calls step()
+        unless it found infinities. It asks here just before, in its own step(); others that ask have no gradient.
+        """
+        if sys._getframe(1).f_code.co_name == "step":
+            self._life.offered()
+        return False
 
     @property
     def param_groups(self) -> List[Dict[str, Any]]:  # type: ignore[override]

@@ -31,6 +31,11 @@ _DTYPES: Dict[torch.dtype, int] = {
 Placed = Tuple[Entry, torch.Tensor]
 
 
+def host_values(count: int, pinned: bool = False) -> torch.Tensor:
+    """float32 [count] in the host's memory, not set, whatever torch's default dtype and device are."""
+    return torch.empty(count, dtype=torch.float32, device="cpu", pin_memory=pinned)
+
+
 def is_away(tensor: torch.Tensor) -> bool:
     """Whether it is on a device, so that copies of it may come later than the call."""
     return bool(tensor.device.type != "cpu")
@@ -149,7 +154,7 @@ class Crossing:
         most = max((sum(entry.values for entry, _ in bucket) for bucket in away), default=0)
         if most and (not self._slots or self._slots[0].numel() < most):
             pinned = any(is_away(tensor) for bucket in away for _, tensor in bucket)
-            self._slots = [torch.empty(most, pin_memory=pinned) for _ in range(2)]
+            self._slots = [host_values(most, pinned) for _ in range(2)]
 
     @staticmethod
     def _begun(bucket: Sequence[Placed], slot: torch.Tensor) -> Tuple[List[Placed], Any]:

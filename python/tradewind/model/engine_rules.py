@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from importlib import import_module
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import torch
@@ -31,6 +32,11 @@ _NOT_ENGINE = ("maximize", "amsgrad", "differentiable", "decoupled_weight_decay"
 def kind_of(optimizer: torch.optim.Optimizer) -> Optional[int]:
     """tw_kind of the engine's rule; None: it has none."""
     return KINDS.get(type(optimizer))
+
+
+def counts_nothing(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether its steps do not depend on how many there were: SGD without momentum."""
+    return type(optimizer) is torch.optim.SGD and not any(group["momentum"] for group in optimizer.param_groups)
 
 
 def why_not(optimizer: torch.optim.Optimizer) -> Optional[str]:
@@ -64,10 +70,18 @@ def _without_torchs_wrappers(step: Any) -> Any:
     return step
 
 
+# Hooks of step(), in PyTorch 2: those of one optimizer, and those of all.
+_ITS_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+_ALL_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
+_HAS_THOSE = import_module("torch.optim.optimizer")  # torch.optim has no attribute of it
+
+
 def _why_not_its_step(optimizer: torch.optim.Optimizer) -> Optional[str]:
-    for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"):  # PyTorch 2
-        if getattr(optimizer, hooks, None):
-            return "it has hooks of step(), which the engine would not call"
+    if any(getattr(optimizer, hooks, None) for hooks in _ITS_HOOKS):
+        return "it has hooks of step(), which the engine would not call"
+    registered = [hook for hooks in _ALL_HOOKS for hook in getattr(_HAS_THOSE, hooks, {}).values()]
+    if not all(map(_is_torchs, registered)):  # torch's own count steps for its profilers
+        return "hooks of step() are registered for all optimizers, which the engine would not call"
     its = vars(optimizer).get("step")
     is_torchs = its is None or _without_torchs_wrappers(its) is _without_torchs_wrappers(type(optimizer).step)
     return None if is_torchs else "its step() was replaced, which the engine would not call"

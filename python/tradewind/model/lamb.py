@@ -45,7 +45,7 @@ class Lamb(torch.optim.Optimizer):
     def _update(self, parameter: torch.Tensor, group: Any) -> None:
         state = self.state[parameter]
         if not state:
-            state["step"] = torch.zeros(())
+            state["step"] = torch.zeros((), dtype=torch.float32, device="cpu")
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         state["step"] += 1

@@ -11,6 +11,7 @@ found by module and name, since a forward pass may assign another tensor.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import zlib
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -343,22 +344,51 @@ def _names(modules: Sequence[Tuple[str, torch.nn.Module]]) -> Dict[int, str]:
     return names
 
 
+class _Span(NamedTuple):
+    """The addresses in which a tensor has its values."""
+
+    begin: int
+    end: int
+    entry: Entry
+
+
+def _span(entry: Entry) -> _Span:
+    tensor = entry.tensor
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return _Span(tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size(), entry)
+
+
 def _refuse_overlap(entries: Sequence[Entry]) -> None:
     """Two tensors that share some of their memory cannot both be updated."""
-    spans: List[Tuple[int, int, str]] = []
-    for entry in entries:
-        if entry.values:
-            begin = entry.tensor.data_ptr()
-            extent = sum(
-                (size - 1) * stride for size, stride in zip(entry.tensor.shape, entry.tensor.stride())
-            )
-            spans.append((begin, begin + (extent + 1) * entry.tensor.element_size(), entry.name))
-    spans.sort()
-    for (_, end, name), (begin, _, other) in zip(spans, spans[1:]):
-        if begin < end:
+    spans = sorted((_span(entry) for entry in entries if entry.values), key=lambda span: span.begin)
+    while spans:
+        together = [spans.pop(0)]
+        while spans and spans[0].begin < max(span.end for span in together):
+            together.append(spans.pop(0))
+        _refuse_shared(together)
+
+
+def _refuse_shared(spans: Sequence[_Span]) -> None:
+    """Spans may overlap without a value that is in two tensors: columns of one, for example."""
+    if len(spans) == 1:
+        return
+    begin, end = spans[0].begin, max(span.end for span in spans)
+    unit = 0  # bytes
+    for span in spans:
+        unit = math.gcd(math.gcd(unit, span.begin - begin), span.entry.tensor.element_size())
+    owners = torch.zeros((end - begin) // unit, dtype=torch.int32, device="cpu")  # 1: the first one
+    for number, (first, _, entry) in enumerate(spans, 1):
+        tensor, units = entry.tensor, entry.tensor.element_size() // unit
+        strides = [*(stride * units for stride in tensor.stride()), 1]
+        sizes = [size if stride else 1 for size, stride in zip(tensor.shape, tensor.stride())]  # not expanded ones
+        mine = owners.as_strided([*sizes, units], strides, (first - begin) // unit)
+        other = int(mine.max())
+        if other:
             raise UnsupportedError(
-                f"{name} and {other} share memory: tie them as one Parameter, or copy one of them."
+                f"{spans[other - 1].entry.name} and {entry.name} share memory: tie them as one Parameter, or copy one of"
+                " them."
             )
+        mine.fill_(number)
 
 
 def _untrained(

@@ -25,12 +25,12 @@ import torch
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor
 from ..errors import MisuseError, SettingError, UnsupportedError, warn
-from .device import Crossing, Placed, is_away, pieces
+from .device import Crossing, Placed, host_values, is_away, pieces
 from .layout import Entry, Layout, Modules
 from .memory import flat_tensor, view_of
 from .optimizers import refuse_optimizer
 from .options import TrainedOptions
-from .trained import Begun, Trained
+from .trained import Trained
 
 MODES = ("local", "streaming")
 CACHED = 1 << 18  # values (1 MiB): the passes after the first one find them in the processor's cache
@@ -145,7 +145,7 @@ class OwnCopy:
         self._flat = flat
         self._options = options
         self._crossing = Crossing()
-        self._scratch = (torch.empty(0), torch.empty(0))  # each as the largest piece
+        self._scratch = (host_values(0), host_values(0))  # each as the largest piece
         self._spare: List[torch.Tensor] = []  # memory of changes that are in a mean, as the largest fragment
         self._base: Optional[torch.Tensor] = None  # None: the run's parameters
         self._changes: Dict[Fragment, _Change] = {}
@@ -178,12 +178,12 @@ class OwnCopy:
         """One of two tensors for values of a piece."""
         if self._scratch[0].numel() == 0:
             most = max(piece.entry.values for piece in self._pieces((0, len(self._flat))))
-            self._scratch = (torch.empty(most), torch.empty(most))
+            self._scratch = (host_values(most), host_values(most))
         return view_of(self._scratch[which], entry._replace(first=0))
 
     def _fresh(self, count: int) -> torch.Tensor:
-        spare = self._spare.pop() if self._spare else torch.empty(0)
-        return spare if spare.numel() >= count else torch.empty(count)
+        spare = self._spare.pop() if self._spare else host_values(0)
+        return spare if spare.numel() >= count else host_values(count)
 
     @torch.no_grad()
     def begin_step(self) -> None:
@@ -368,7 +368,7 @@ class LocallyTrained(Trained):
     def _take(self, round: int, restored: bool) -> None:
         assert self._copy is not None
         self._copy.load(round, restored)
-        if restored:
+        if not self._bound.is_bound:
             self._bound.mark()
 
     def _keep_changes(self) -> None:
@@ -385,8 +385,7 @@ class LocallyTrained(Trained):
             )
 
     def _load_schedule(self) -> None:
-        begun = self._schedule.load(self._text, settings=bool(self._schedulers))
-        self.begun = self.begun if begun is None else Begun(*begun)
+        self._begins_with(self._schedule.load(self._text, settings=bool(self._schedulers)))
 
     def contribution(self, round: int, total: ctypes.Array[ctypes.c_float]) -> None:
         """What the steps since the last call changed."""

@@ -10,23 +10,47 @@ tests see that way.
 from __future__ import annotations
 
 import ctypes
-from typing import List, Optional, Sequence, Tuple
+import functools
+from typing import Any, Callable, List, Optional, Sequence, Set, Tuple, TypeVar
 
 import torch
 
 from ..errors import MisuseError
-from .device import fits_float32, is_away, is_readable, synchronize
+from .device import by_device, fits_float32, host_values, is_away, is_readable, pieces, synchronize
 from .layout import Entry, Moving
+
+_PIECE = 1 << 23  # values that are compared at once (32 MiB)
+# Values of a tensor with more than so many that are compared to see a change: enough to tell other weights. Each may cost
+# a miss of the cache in each round.
+_FEW = 1024
+_SAMPLED = 64
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def makes_tensors(call: _Call) -> _Call:
+    """A call whose tensors outlive it: those that were made in torch.inference_mode() could not be trained."""
+
+    @functools.wraps(call)
+    def outside(*arguments: Any) -> Any:
+        if not torch.is_inference_mode_enabled():
+            return call(*arguments)
+        with torch.inference_mode(False), torch.no_grad():
+            return call(*arguments)
+
+    return outside  # type: ignore[return-value]
+
 
 def flat_tensor(array: Optional[ctypes.Array[ctypes.c_float]]) -> torch.Tensor:
     """float32 [count]: the array's memory, which lives as long as any tensor on it."""
     if array is None or len(array) == 0:
-        return torch.empty(0)
+        return host_values(0)
     return torch.frombuffer(array, dtype=torch.float32)
 
 
 def _share(values: torch.Tensor) -> torch.Tensor:
-    """The same memory as a storage of its own."""
+    """The same memory, of float32 values, as a storage of its own."""
+    assert values.dtype == torch.float32
     memory = (ctypes.c_float * values.numel()).from_address(values.data_ptr())
     memory.owner = values  # type: ignore[attr-defined]
     return flat_tensor(memory)
@@ -44,12 +68,65 @@ def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
     return part.view(entry.tensor.shape)
 
 
+def keep_changed(entry: Entry, held: torch.Tensor) -> None:
+    """The run's values, float32, of which the tensor had its own, take those that the program changed; others keep
+    their bits.
+    """
+    pairs = zip(pieces([(entry, entry.tensor.detach())], _PIECE), pieces([(entry, held)], _PIECE))
+    for (_, own), (_, kept) in pairs:
+        now = own.to(kept.device)
+        had = kept.to(now.dtype)
+        if is_away(kept) or not torch.equal(now, had):  # on a device looking would be a wait
+            kept.copy_(torch.where(now == had, kept, now.float()))
+
+
+def _sample(tensor: torch.Tensor) -> torch.Tensor:
+    """A view of some of its values, evenly spread; of all, if they are few."""
+    found = tensor.detach()
+    apart = -(-found.numel() // _SAMPLED) if found.numel() > _FEW else 1
+    if found.is_contiguous():
+        return found.view(-1)[:: apart | 1]  # odd: not all in one column
+    for dimension in reversed(range(found.dim())):
+        step = max(1, min(apart, found.shape[dimension]))
+        found = found[(slice(None),) * dimension + (slice(None, None, step),)]
+        apart = -(-apart // step)
+    return found
+
+
+class _Samples:
+    """Some values of each tensor, as they were at take()."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self._views = [_sample(tensor) for tensor in tensors]
+        self._number = {id(view): at for at, view in enumerate(self._views)}
+        self._groups = by_device(self._views)
+        self._kept = list(self._views)
+        self.take()
+
+    def take(self) -> None:
+        """The tensors have not moved since the beginning. One operation for each device."""
+        for group in self._groups:
+            whole = torch.cat([view.reshape(-1) for view in group])
+            for view, values in zip(group, whole.split([view.numel() for view in group])):
+                self._kept[self._number[id(view)]] = values
+
+    def differ(self, at: int, tensor: torch.Tensor) -> bool:
+        """Whether this tensor, which may have moved, has others now."""
+        now = _sample(tensor).reshape(-1)
+        return not torch.equal(now, self._kept[at].to(now.dtype))
+
+
 class Bound:
-    """Tensors of the model and their ranges of the engine's vector. Thread: the run's."""
+    """Tensors of the model and their ranges of the engine's vector. Thread: the run's.
+
+    What the program changes in a tensor is the run's: at once where that is a view, else at keep_changes(). It may give a
+    tensor other memory, as p.data = ... and torch.multiprocessing do; not another shape, dtype or device.
+    """
 
     def __init__(self, entries: Sequence[Entry], flat: torch.Tensor, alias: bool) -> None:
         self.flat = flat
         self._entries = tuple(entries)
+        # The program has none of them: torch.multiprocessing moves the memory of tensors that it is given.
         self._views = [view_of(flat, entry) for entry in entries]
         self._aliased = [alias and self._can_alias(entry.tensor) for entry in entries]
         self._tensors = [entry.tensor for entry in entries]
@@ -58,6 +135,9 @@ class Bound:
         self._shapes: List[torch.Size] = []
         self._kinds: List[Tuple[torch.dtype, torch.device]] = []
         self._versions: List[int] = []
+        self._synchronous: List[Tuple[int, int]] = []  # place and version of each tensor when it had the vector's values
+        self._samples: Optional[_Samples] = None
+        self._named: Set[str] = set()  # by check()
 
     @staticmethod
     def _can_alias(tensor: torch.Tensor) -> bool:
@@ -76,14 +156,30 @@ class Bound:
                 return True
         return False
 
+    def _is_view(self, at: int) -> bool:
+        """Whether this tensor is where the vector has its values."""
+        return self._aliased[at] and self._tensors[at].data_ptr() == self._views[at].data_ptr()
+
+    def _settle(self, at: int) -> None:
+        """This tensor, which has memory of the program's, becomes a view; or a copy, if it cannot be one any more."""
+        tensor = self._tensors[at]
+        if self._can_alias(tensor):
+            tensor.data = view_of(self.flat, self._entries[at])
+        else:
+            self._aliased[at] = False
+            self._copied.append(tensor)
+
     def take(self) -> None:
         """The tensors get the vector's values; the first time those that can become views of it."""
+        self._refuse_converted()
         with torch.no_grad():
-            for entry, view, aliased in zip(self._entries, self._views, self._aliased):
-                if not aliased:
-                    entry.tensor.copy_(view, non_blocking=is_away(entry.tensor))
-                elif not self._kinds:
-                    entry.tensor.data = view
+            for at, view in enumerate(self._views):
+                if self._is_view(at):
+                    continue
+                if self._aliased[at]:
+                    self._settle(at)
+                if not self._aliased[at]:
+                    self._tensors[at].copy_(view, non_blocking=is_away(self._tensors[at]))
         synchronize(self._copied)
         self.mark()
 
@@ -93,12 +189,12 @@ class Bound:
         """
         changed = False
         with torch.no_grad():
-            for entry, view, aliased in zip(self._entries, self._views, self._aliased):
-                if aliased and entry.tensor.data_ptr() == view.data_ptr():
+            for at, (entry, view) in enumerate(zip(self._entries, self._views)):
+                if self._is_view(at):
                     continue
                 view.copy_(entry.tensor)
-                if aliased:
-                    entry.tensor.data = view
+                if self._aliased[at]:
+                    self._settle(at)
                 elif not fits_float32(entry.tensor.dtype):
                     entry.tensor.copy_(view)
                 else:
@@ -107,16 +203,18 @@ class Bound:
         if changed:
             self.mark()
 
+    @torch.no_grad()
     def keep_changes(self) -> None:
-        """The vector gets what the program changed in the tensors since mark(); other values keep their float32 bits. On
+        """The vector gets what the program changed in the tensors since take(); other values keep their float32 bits. On
         a device those changes count that torch knows of.
         """
-        with torch.no_grad():
-            for entry, view, aliased, version in zip(self._entries, self._views, self._aliased, self._versions):
-                if aliased or is_away(entry.tensor) and entry.tensor._version == version:
-                    continue
-                now = entry.tensor.detach().to("cpu")
-                view.copy_(torch.where(now == view.to(now.dtype), view, now.float()))
+        self._refuse_converted()
+        for at, (entry, view) in enumerate(zip(self._entries, self._views)):
+            if self._is_view(at) or is_away(entry.tensor) and self._synchronous[at] == _state(entry.tensor):
+                continue
+            keep_changed(entry, view)
+            if self._aliased[at]:
+                self._settle(at)
 
     @property
     def rounds(self) -> bool:
@@ -124,42 +222,64 @@ class Bound:
         return not all(fits_float32(tensor.dtype) for tensor in self._tensors)
 
     def mark(self) -> None:
-        """From now on check() sees what others do to the tensors."""
+        """From now on check() sees what others do to the tensors, which have the vector's values."""
+        self._look()
+        self._synchronous = list(zip(self._pointers, self._versions))
+
+    def _look(self) -> None:
+        self._refuse_converted()
+        before = self._pointers
         self._pointers, self._shapes = self._places()
         self._kinds = [(tensor.dtype, tensor.device) for tensor in self._tensors]
         self._versions = [tensor._version for tensor in self._tensors]
+        if self._samples is None or self._pointers != before:
+            self._samples = _Samples(self._tensors)
+        else:
+            self._samples.take()
 
     def _places(self) -> Tuple[List[int], List[torch.Size]]:
         tensors = self._tensors
         return [tensor.data_ptr() for tensor in tensors], [tensor.shape for tensor in tensors]
 
     def check(self) -> Optional[str]:
-        """MisuseError: a tensor moved. Returns the name of one whose values were changed in place, if any."""
-        if self._places() != (self._pointers, self._shapes):
-            raise MisuseError(self._moved())
+        """MisuseError: a tensor has another dtype, shape or device. Returns the name of one that has other values than
+        mark() saw, as far as torch knows of changes; each name once.
+        """
         versions = [tensor._version for tensor in self._tensors]
-        if versions == self._versions:
+        if versions == self._versions and self._places() == (self._pointers, self._shapes):
             return None
-        changed = (at for at, version in enumerate(versions) if version != self._versions[at])
-        return self._entries[next(changed)].name
+        before = zip(self._pointers, self._versions)
+        touched = [at for at, state in enumerate(before) if _state(self._tensors[at]) != state]
+        changed = [self._entries[at].name for at in touched if self._has_other_values(at)]
+        self._look()
+        new = [name for name in changed if name not in self._named]
+        self._named.update(new)
+        return new[0] if new else None
 
-    def _moved(self) -> str:
-        for entry, pointer, shape, kind in zip(self._entries, self._pointers, self._shapes, self._kinds):
-            if entry.tensor.data_ptr() != pointer or entry.tensor.shape != shape:
-                return _moved(entry, shape, *kind)
-        return ""
+    def _has_other_values(self, at: int) -> bool:
+        return self._samples is not None and self._samples.differ(at, self._tensors[at])
+
+    def _refuse_converted(self) -> None:
+        """MisuseError: what the program may not change of a tensor."""
+        for entry, shape, kind in zip(self._entries, self._shapes, self._kinds):
+            tensor = entry.tensor
+            if tensor.shape != shape or (tensor.dtype, tensor.device) != kind:
+                raise MisuseError(_converted(entry, shape, *kind))
 
 
-def _moved(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
+def _state(tensor: torch.Tensor) -> Tuple[int, int]:
+    """Changes when the program gives it other memory, or other values in a way that torch knows of."""
+    return tensor.data_ptr(), tensor._version
+
+
+def _converted(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
     tensor = entry.tensor
     if tensor.dtype != dtype:
         what = f"has dtype {tensor.dtype} now, {dtype} when the run started"
     elif tensor.shape != shape:
         what = f"has shape {tuple(tensor.shape)} now, {tuple(shape)} when the run started"
-    elif tensor.device != device:
-        what = f"is on {tensor.device} now, on {device} when the run started"
     else:
-        what = "lies elsewhere in memory than when the run started"
+        what = f"is on {tensor.device} now, on {device} when the run started"
     return f"{entry.name} {what}: move and convert the model before run.start() or the first step()."
 
 

@@ -18,7 +18,7 @@ from ..errors import warn
 from .device import Placed, buckets, is_away, pieces, synchronize, upload
 from .engine_rules import kind_of
 from .layout import Entry, Layout
-from .memory import view_of
+from .memory import keep_changed, view_of
 from .optimizers import EngineRule
 
 # Rules without a norm of a whole tensor: its sum would have other bits than the engine's.
@@ -116,14 +116,17 @@ def has_the_bits(device: torch.device) -> bool:
 
 def _tried(kind: int, flags: int, device: torch.device) -> torch.Tensor:
     """What some steps make of values from the smallest to large ones."""
-    generator = torch.Generator().manual_seed(kind)
+    generator = torch.Generator("cpu").manual_seed(kind)
+    host = {"generator": generator, "dtype": torch.float32, "device": "cpu"}
 
     def drawn() -> torch.Tensor:
-        signs = torch.randn(4096, generator=generator)
-        return (signs * 10 ** (torch.rand(4096, generator=generator) * 42 - 41)).to(device)
+        signs = torch.randn(4096, **host)
+        return (signs * 10 ** (torch.rand(4096, **host) * 42 - 41)).to(device)
 
     step = Step(0, 4096, kind, flags, 3e-4, 0.01, 0.9, 0.997, 0.9, 0.1, 0.999, 0.001, 1.9, 4.1, 1e-8)
-    parameters, state = drawn(), [torch.zeros(4096, device=device) for _ in range(1 if kind == abi.TW_SGD else 2)]
+    buffers = 1 if kind == abi.TW_SGD else 2
+    parameters = drawn()
+    state = [torch.zeros_like(parameters) for _ in range(buffers)]
     for _ in range(3):
         mean = drawn()
         _RULES[kind](step, Values(mean, state, [parameters], [mean]))
@@ -144,7 +147,7 @@ class _Part:
         self.device = entries[0].tensor.device
         at = self.first - shift
         self.buffers = [buffer[at : at + self.count] for buffer in buffers]
-        self.state = [torch.zeros(self.count, device=self.device) for _ in buffers]
+        self.state = [torch.zeros(self.count, dtype=torch.float32, device=self.device) for _ in buffers]
         self.held = [self._held(entry.tensor.detach()) for entry in entries]
         self._buckets: Dict[Tuple[int, int], List[List[Placed]]] = {}
 
@@ -152,6 +155,14 @@ class _Part:
     def _held(tensor: torch.Tensor) -> torch.Tensor:
         """The run's values, float32: the parameter itself, or a copy beside one of another dtype."""
         return tensor if tensor.dtype == torch.float32 else tensor.float()
+
+    def follow(self) -> None:
+        """A parameter that the program gave other memory is updated there."""
+        for at, entry in enumerate(self.entries):
+            is_held = entry.tensor.dtype == torch.float32
+            if is_held and entry.tensor.data_ptr() != self.held[at].data_ptr():
+                self.held[at] = self._held(entry.tensor.detach())
+                self._buckets.clear()
 
     def buckets(self, step: Step, most: int) -> List[List[Placed]]:
         """What the step has of this part: consecutive pieces, of so many values at most together."""
@@ -164,11 +175,11 @@ class _Part:
             self._buckets[key] = list(buckets(list(pieces(mine, most)), most))
         return self._buckets[key]
 
-    def copies(self) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+    def copies(self) -> Iterator[Tuple[Entry, torch.Tensor]]:
         """Parameters of another dtype than the run's values, and those."""
         for entry, held in zip(self.entries, self.held):
             if entry.tensor.dtype != torch.float32:
-                yield entry.tensor.detach(), held
+                yield entry, held
 
 
 class DeviceRule(EngineRule):
@@ -203,8 +214,8 @@ class DeviceRule(EngineRule):
             for step in steps:
                 for bucket in part.buckets(step, self.BUCKET):
                     self._update(part, step, bucket, mean)
-            for tensor, held in part.copies():
-                tensor.copy_(held)
+            for entry, held in part.copies():
+                entry.tensor.copy_(held)
         synchronize([part.held[0] for part in self._parts])
 
     @staticmethod
@@ -220,12 +231,14 @@ class DeviceRule(EngineRule):
     def keep_changes(self) -> None:
         """The run takes the values that the program changed in parameters; other values keep their float32 bits."""
         for part in self._parts:
-            for tensor, held in part.copies():
-                held.copy_(torch.where(tensor == held.to(tensor.dtype), held, tensor.float()))
+            part.follow()
+            for entry, held in part.copies():
+                keep_changed(entry, held)
 
     @torch.no_grad()
     def save(self, flat: torch.Tensor, with_state: bool) -> None:
         """Writes the parameters to the engine's vector, and the state to its buffers."""
+        self.keep_changes()
         for part in self._parts:
             for entry, held in zip(part.entries, part.held):
                 view_of(flat, entry).copy_(held)

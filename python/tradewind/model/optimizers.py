@@ -386,7 +386,7 @@ class ForeignRule:
         if sum(len(self._optimizer.state.get(entry.tensor, {})) for entry in self._entries) != found:
             raise UnsupportedError(self._new_key())
         if tags:
-            kinds.copy_(torch.tensor(tags, dtype=torch.uint8))
+            kinds.copy_(torch.tensor(tags, dtype=torch.uint8, device="cpu"))
 
     def _write(self, slot: Slot, value: Any, content: torch.Tensor) -> int:
         if isinstance(value, torch.Tensor):

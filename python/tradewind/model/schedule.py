@@ -16,6 +16,7 @@ import torch
 from ..errors import MisuseError, SettingError, UnsupportedError, described, warn
 from .engine_rules import fault_of
 from .layout import Layout
+from .stand_in import refuse_measuring, stepping
 from .state import LENGTH_BYTES, PAIRS, capacity_for, plain_value, read_text, scalars, write_text
 
 MakeScheduler = Callable[[torch.optim.Optimizer], Any]
@@ -97,6 +98,7 @@ def refuse_scheduler(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
             raise UnsupportedError(
                 f"the scheduler {name} has no {method}(), so its state cannot be given to other peers."
             )
+    refuse_measuring(scheduler)
 
 
 def saved_schedulers(schedulers: Sequence[Any]) -> List[Dict[str, Any]]:
@@ -293,6 +295,7 @@ class Schedule:
         self._groups = layout.groups
         self._optimizer = optimizer
         self._schedulers = tuple(schedulers)
+        self._steps = [stepping(one) for one in schedulers]
         self._kind = kind
         self._agreed = plain_groups(self._groups)
         fault = fault_of(self._agreed, kind)
@@ -406,11 +409,11 @@ class Schedule:
                 if not _are_same(plain_value(group.get(key), key), value):
                     group[key] = _like(group.get(key), value)
 
-    def step(self) -> None:
-        """A round was applied."""
+    def step(self, round: int) -> None:
+        """A round was applied, of the run and the one that it goes on from together the `round`-th."""
         count_step(self._optimizer)
-        for scheduler in self._schedulers:
-            scheduler.step()
+        for step in self._steps:
+            step(round)
         if not self._wish and self._settings.are_as_marked:
             return
         self._agreed = plain_groups(self._groups)
@@ -454,16 +457,3 @@ class Schedule:
             _load(scheduler, plain)
         begun: List[int] = state["begun"]
         return begun
-
-
-class RoundScheduler:
-    """The result of run.scheduler(s): s, whose step() does nothing, since the run steps it once a round."""
-
-    def __init__(self, scheduler: Any) -> None:
-        self._scheduler = scheduler
-
-    def step(self, *_: Any, **__: Any) -> None:
-        """Nothing: the run does it."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._scheduler, name)

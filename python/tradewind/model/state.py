@@ -86,7 +86,7 @@ def capacity_for(text: str, more: int = 0) -> int:
 def write_text(text: bytes, content: torch.Tensor) -> int:
     """Puts a text, with its length before it, to the beginning of uint8 [bytes]; where it ends."""
     framed = len(text).to_bytes(LENGTH_BYTES, "little") + text
-    content[: len(framed)].copy_(torch.tensor(list(framed), dtype=torch.uint8))
+    content[: len(framed)].copy_(torch.tensor(list(framed), dtype=torch.uint8, device="cpu"))
     return len(framed)
 
 
@@ -134,7 +134,7 @@ def _built(outline: Any, content: torch.Tensor, at: List[int]) -> Any:
     if _TENSOR not in outline:
         return {key: _built(item, content, at) for key, item in outline.items()}
     name, shape = outline[_TENSOR]
-    made = torch.empty(shape, dtype=getattr(torch, name))
+    made = torch.empty(shape, dtype=getattr(torch, name), device="cpu")
     size = made.numel() * made.element_size()
     if size:
         made.view(-1).view(torch.uint8).copy_(content[at[0] : at[0] + size])

@@ -11,17 +11,18 @@ import torch
 
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor, ModelShape, Step
-from ..errors import MisuseError, UnsupportedError
+from ..errors import MisuseError, UnsupportedError, warn
 from .advice import Watch, say_what_changes
-from .device import Staging, all_finite, gpu_facts, host_view, pin
-from .engine_rules import kind_of, why_not
+from .device import Staging, all_finite, gpu_facts, host_values, host_view, pin
+from .engine_rules import counts_nothing, kind_of, why_not
 from .lamb import Lamb
 from .layout import Entry, Layout, Modules, collect, count_passes, describe, modules_of, refuse_renorm
-from .memory import Bound, MeanBuffers, flat_tensor, view_of
+from .memory import Bound, MeanBuffers, flat_tensor, makes_tensors, view_of
 from .on_device import DeviceRule
 from .optimizers import EngineRule, ForeignRule, refuse_no_optimizer
 from .options import TrainedOptions
 from .schedule import SavedSchedulers, Schedule, make_schedulers, refuse_scheduler, saved_schedulers
+from .stand_in import UsedRates
 from .state import ExtraState
 from .sums import DeviceSums
 
@@ -54,6 +55,9 @@ class Begun(NamedTuple):
     round: int
     samples: int
 
+    def __str__(self) -> str:
+        return f"round {self.round} with {self.samples} samples"
+
 
 class Trained:
     """Callbacks of the engine (Calls), and the gradients for it. prepare(), then bind(), then the engine's
@@ -74,15 +78,14 @@ class Trained:
         self._model = model
         self._options = options
         self._schedulers = make_schedulers(options.scheduler, optimizer)
+        self.used = UsedRates()
         self.extra = ExtraState()
         self.begun = Begun(0, 0)
         self._saved_schedulers = SavedSchedulers()
         self._staging = Staging(always=not options.alias)
         self._mean: Optional[torch.Tensor] = None  # of the engine, once there was one
         self._sums: Optional[DeviceSums] = None  # of gradients that stay where they are
-        self._why_foreign = why_not(optimizer)
-        if options.engine == "tradewind" and self._why_foreign:
-            raise UnsupportedError(f'engine="tradewind": {self._why_foreign}.')
+        self._is_foreign()  # refuses now what start() would refuse
 
     def add_scheduler(self, scheduler: Any) -> None:
         """One more; before prepare()."""
@@ -116,6 +119,7 @@ class Trained:
         """After prepare(): whether running statistics are part of the vector."""
         return bool(self._layout.buffers)
 
+    @makes_tensors
     def prepare(self, codec: Optional[str] = None, data: Sequence[str] = ()) -> ModelShape:
         """Looks at the model as it is now, for the engine. codec: training.codec, if known. data: what names
         the data sets.
@@ -140,7 +144,7 @@ class Trained:
             self._sums = DeviceSums(layout.parameters)
         self._beside: List[torch.Tensor] = []  # sums of what else the vector has: counts, buffers
         self._in_hand: List[torch.Tensor] = []  # the same, of the gradient in hand
-        self._there: Tuple[List[float], torch.Tensor] = ([], torch.empty(0))
+        self._there: Tuple[List[float], torch.Tensor] = ([], host_values(0))
         self._watch = Watch(modules_of(self._model), layout, self._options.mean_buffers)
         extra = self.extra.prepare()
         sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
@@ -153,8 +157,15 @@ class Trained:
             layout=describe(layout, [*data, *self._facts(), *extra]),
         )
 
+    def _is_foreign(self) -> bool:
+        """Whether torch computes the optimizer as it is now. UnsupportedError: it would have to."""
+        why = why_not(self.optimizer)
+        if self._options.engine == "tradewind" and why is not None:
+            raise UnsupportedError(f'engine="tradewind": {why}.')
+        return self._options.engine == "torch" or why is not None
+
     def _make_rule(self, layout: Layout) -> Rule:
-        if self._options.engine == "torch" or self._why_foreign is not None:
+        if self._is_foreign():
             return ForeignRule(self.optimizer, layout)
         if self._options.updates_on_device(self.optimizer, [entry.tensor for entry in layout.parameters]):
             return DeviceRule(self.optimizer, layout)
@@ -193,6 +204,8 @@ class Trained:
     def initial(self) -> Tuple[List[HostTensor], List[Any]]:
         """The model's values now, and what has to live until they are read."""
         states = (self.optimizer.state.get(entry.tensor) for entry in self._layout.parameters)
+        if self.steps_here or counts_nothing(self.optimizer):  # peers that begin at other rounds differ by this
+            states = ({"step": self.begun.round} for _ in self._layout.parameters)
         passes = (float(one.module.num_batches_tracked) for one in self._layout.moving if one.momentum is not None)
         counts = self._of_each([*(_updates_of(state or {}) for state in states), *passes])
         buffers = [one.tensor for one in self._layout.moving]
@@ -201,10 +214,11 @@ class Trained:
 
     def _of_each(self, values: Sequence[float]) -> torch.Tensor:
         """float32, a value for each parameter and moving average, as the vector begins."""
-        found = torch.zeros(self._layout.tensor_sizes[0])
-        found[: len(values)] = torch.tensor(values)
+        found = host_values(self._layout.tensor_sizes[0]).zero_()
+        found[: len(values)] = torch.tensor(values, dtype=torch.float32, device="cpu")
         return found
 
+    @makes_tensors
     def bind(self, engine: Engine) -> None:
         """Takes the engine's vectors, after its start. The model changes at the first load()."""
         vectors: List[torch.Tensor] = []
@@ -218,12 +232,12 @@ class Trained:
         sizes = (self._schedule.state_values, self.extra.state_values, self._rule.state_values)
         own = len(vectors) - sum(1 for size in sizes if size)
         flat, buffers, kept = vectors[0], vectors[1:own], iter(vectors[own:])
-        self._text, self._extra, self._state = (next(kept) if size else torch.empty(0) for size in sizes)
+        self._text, self._extra, self._state = (next(kept) if size else host_values(0) for size in sizes)
         alias = self._options.alias and not isinstance(self._rule, DeviceRule)
         self._bound = Bound(self._layout.parameters, flat, alias)
         passes = flat[len(self._layout.parameters) : self._layout.counted]
         self._means = MeanBuffers(self._layout.moving, self._layout.buffers, flat, passes)
-        counts = Entry("updates", torch.empty(()), 0, 1)
+        counts = Entry("updates", host_values(1)[0], 0, 1)
         self._counts = [view_of(flat, counts._replace(first=at)) for at in range(len(self._layout.parameters))]
         if isinstance(self._rule, EngineRule):
             self._rule.attach(buffers, self._counts)
@@ -242,9 +256,11 @@ class Trained:
 
     def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
         """Rates and so on of this update, which the optimizer's groups get."""
+        self._keep_changes()
         self._schedule.follow(wanted, round)
         return self._groups()
 
+    @makes_tensors
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float], steps: Sequence[Step]) -> None:
         """The update where the parameters are; save() has them in the vector."""
         assert isinstance(self._rule, (DeviceRule, ForeignRule))
@@ -260,6 +276,7 @@ class Trained:
             self._mean = flat_tensor(self._pinned(mean))
         return self._mean
 
+    @makes_tensors
     def load(self, round: int, restored: bool) -> None:
         """The vectors are those after this round."""
         self.round = round
@@ -269,19 +286,20 @@ class Trained:
             self.updates += 1
         self._take(round, restored)
         if not restored:
-            self._schedule.step()
+            self.used.note(self.optimizer.param_groups)
+            self._schedule.step(self.begun.round + round)
             if self.extra.follows_rounds:  # the context copies the model
                 with self.committed():
-                    self.extra.after_round()
+                    self.extra.after_round()  # may change the model, on every peer alike
                     self._keep_changes()
+                    self._bound.mark()
 
     def _keep_changes(self) -> None:
-        """after_round() may have changed the model, on every peer alike."""
+        """The run takes what the program changed in the model."""
         if isinstance(self._rule, DeviceRule):
             self._rule.keep_changes()
         elif not self.updates_here:
             self._bound.keep_changes()
-        self._bound.mark()
 
     def _take(self, round: int, restored: bool) -> None:
         if restored or not self.updates_here:
@@ -315,8 +333,14 @@ class Trained:
             self._rule.load(self._state)
 
     def _load_schedule(self) -> None:
-        begun = self._schedule.load(self._text)
-        self.begun = self.begun if begun is None else Begun(*begun)
+        self._begins_with(self._schedule.load(self._text))
+
+    def _begins_with(self, run: Optional[Sequence[int]]) -> None:
+        """The run goes on from so many rounds and samples; None: nobody else has told of it."""
+        mine, self.begun = self.begun, self.begun if run is None else Begun(*run)
+        if any(mine) and mine != self.begun:
+            goes_on = f"goes on from {self.begun}" if any(self.begun) else "began without a state"
+            warn(f"run.load_state_dict(): the state is of {mine}, and the run {goes_on}: this peer takes the run's.")
 
     def save(self, all: bool) -> None:
         """Writes parameters and state that the program keeps into the vectors. Not all: parameters."""
@@ -324,6 +348,8 @@ class Trained:
             self._rule.save(self.flat, all)
         elif self.updates_here:
             self._bound.give()
+        elif all and not self.steps_here:
+            self._keep_changes()
         if not all:
             return
         self._schedule.save(self._text, self.begun)
@@ -366,15 +392,13 @@ class Trained:
     # For step().
 
     def check(self) -> Optional[str]:
-        """MisuseError: a parameter moved, a module or the optimizer was changed, or a setting is wrong. Returns the name
-        of a parameter changed in place outside of step().
+        """MisuseError: a parameter was converted, a module or the optimizer was changed, or a setting is wrong. Returns
+        the name of a parameter that has other values than after the last step().
         """
         changed = self._bound.check()
         if self._watch.check(self.updates, self.optimizer):
             self._rule.check()
         self._schedule.check()
-        if changed is not None:
-            self._bound.mark()
         return changed
 
     def gradients(self, samples: int) -> Tuple[Optional[List[HostTensor]], List[Any]]:

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of a batch, by what its tensors begin with, and of the batches since the last step(). Thread: the run's."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+import torch
+from torch.nn.utils.rnn import PackedSequence
+
+from ..errors import MisuseError, whole
+
+Infinite = Callable[[], Optional[str]]
+
+NO_SAMPLES = (
+    "step(): the batch has no samples, its tensors begin with 0, so there is no gradient: call run.skip() in place of"
+    " step() after it, or leave such batches out of the loader."
+)
+NO_BATCH_SIZE = (
+    "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
+    "run.optimizer(..., batch_size=...)."
+)
+_REMEDY = "say step(samples=...), run.batches(loader, batch_size=...) or run.optimizer(..., batch_size=...)."
+_NAMED = 3  # places that an error names
+
+
+class _Size(NamedTuple):
+    """What a part of a batch begins with. sure: tensors; lists of texts or numbers are not."""
+
+    place: str
+    samples: int
+    sure: bool = True
+
+
+class _Rows(NamedTuple):
+    """A list whose parts are alike: columns of a batch, or `samples` samples."""
+
+    place: str
+    samples: int
+
+
+_Found = Union[_Size, _Rows]
+
+
+def count_of(batch: Any) -> Union[int, str]:
+    """Samples of a batch, if all of its tensors begin with this dimension; else why that is not known."""
+    found = list(_parts_of(batch, "the batch"))
+    sizes = [part for part in found if isinstance(part, _Size)]
+    sure = [size for size in sizes if size.sure]
+    if any(size.samples for size in sure) or not any(size.samples for size in sizes):
+        sizes = sure or sizes  # else tensors without rows, beside texts or numbers of each sample
+    if not sizes:
+        return f"no tensor in the batch tells how many samples it has: {_REMEDY}"
+    first = sizes[0]
+    others = [size for size in sizes if size.samples != first.samples]
+    if others:
+        named = ", ".join(f"{place} begins with {count}" for place, count, _ in [first, *others][:_NAMED])
+        return f"the samples of a batch cannot be counted: {named}; {_REMEDY}"
+    for rows in found:
+        if isinstance(rows, _Rows) and rows.samples != first.samples:
+            return (
+                f"the samples of a batch cannot be counted: {rows.place} is a list of {rows.samples} parts"
+                f" that are alike, and their tensors begin with {first.samples}; {_REMEDY}"
+            )
+    return first.samples
+
+
+def _parts_of(value: Any, place: str) -> Iterator[_Found]:
+    own = _own_count(value)
+    if own is not None:
+        yield _Size(place, own)
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _parts_of(part, f"{place}[{key!r}]")
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for key, part in zip(value._fields, value):
+            yield from _parts_of(part, f"{place}.{key}")
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _parts_of(getattr(value, field.name), f"{place}.{field.name}")
+    elif isinstance(value, (list, tuple)):
+        yield from _parts_of_list(value, place)
+
+
+def _parts_of_list(value: Any, place: str) -> Iterator[_Found]:
+    parts = [found for at, part in enumerate(value) for found in _parts_of(part, f"{place}[{at}]")]
+    if value and not parts:
+        yield _Size(place, len(value), sure=False)
+    elif _are_alike(value):
+        yield _Rows(place, len(value))
+    yield from parts
+
+
+def why_fewer(batch: Any, made_of: int) -> Optional[str]:
+    """Of a batch that has fewer rows than it was made of samples; None: it has all, cannot be counted, or is one row,
+    into which a collate_fn packs them.
+    """
+    found = count_of(batch)
+    if isinstance(found, int) and found != 1 and found < made_of and made_of not in _second_sizes(batch):
+        return f"collate_fn made {found} rows of {made_of} samples, and all {made_of} count as trained"
+    return None
+
+
+def _second_sizes(value: Any) -> List[int]:
+    """Second dimensions of the tensors of a batch: there the samples are, where time comes first."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [size for part in value for size in _second_sizes(part)]
+    shape = getattr(value, "shape", None)
+    return [int(shape[1])] if isinstance(shape, tuple) and len(shape) > 1 else []
+
+
+def _own_count(value: Any) -> Optional[int]:
+    """Of what says by itself how many samples it has; None: it does not."""
+    if isinstance(value, PackedSequence):
+        return int(value.batch_sizes[0])
+    for name in ("num_graphs", "batch_size"):  # torch_geometric; dgl, tensordict
+        said = getattr(value, name, None) if not isinstance(value, Mapping) else None
+        said = said[0] if isinstance(said, tuple) and said else said
+        if isinstance(said, int) and not isinstance(said, bool):
+            return said
+    if isinstance(value, torch.Tensor):
+        return value.size(0) if value.dim() > 0 else None
+    shape = getattr(value, "shape", None)
+    return int(shape[0]) if isinstance(shape, tuple) and shape else None
+
+
+def _are_alike(parts: Any) -> bool:
+    """Whether parts of a list may be one sample each: dicts or lists of one kind, tensors of one type that are
+    of one shape, or pictures. (Inputs and targets mostly are of two.)
+    """
+    if len(parts) < 2:
+        return False
+    kinds = {_kind_of(part) for part in parts}
+    if len(kinds) > 1:
+        return False
+    first = parts[0]
+    if not hasattr(first, "shape"):
+        return isinstance(first, (Mapping, list, tuple))
+    return len(first.shape) >= 3 or len({tuple(part.shape) for part in parts}) == 1
+
+
+def _kind_of(value: Any) -> Any:
+    if hasattr(value, "shape"):
+        return type(value), str(getattr(value, "dtype", "")), len(value.shape)
+    if isinstance(value, Mapping):
+        return type(value), tuple(value)
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(_kind_of(part) for part in value)
+    return type(value)
+
+
+class BatchCount:
+    """Samples taken since the last step(). A GradScaler that finds infinities calls no step(): seen by its call of
+    offer(), after which no step() comes, and with one that does not call it by the gradients.
+
+    infinite(): names a parameter whose gradient is not finite.
+    """
+
+    def __init__(self, parameters: Iterable[torch.Tensor], infinite: Infinite) -> None:
+        self._parameters: Tuple[torch.Tensor, ...] = tuple(parameters)
+        self._infinite = infinite
+        self._marks = 0
+        self._taken: List[Union[int, str]] = []  # of each batch, or why that is not known
+        self.is_offered = False  # a GradScaler has the gradient of all that was taken, and no step() came
+
+    @property
+    def samples(self) -> int:
+        """Those that are known."""
+        return sum(one for one in self._taken if isinstance(one, int))
+
+    @property
+    def unknown(self) -> Optional[str]:
+        """Why the samples of a batch are not known."""
+        return next((one for one in self._taken if isinstance(one, str)), None)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether a batch was taken."""
+        return bool(self._taken)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether batches were taken that are known to have no samples."""
+        return self.has_any and not any(self._taken)
+
+    def _versions(self) -> int:
+        gradients = (parameter.grad for parameter in self._parameters)
+        return hash(
+            tuple((id(gradient), gradient._version) for gradient in gradients if gradient is not None)
+        )
+
+    def take(self, samples: Union[int, str]) -> bool:
+        """A batch is handed to the loop. Whether those before it turned out to be void."""
+        void = self.has_any and self._infinite() is not None
+        self._taken = [samples] if void else [*self._taken, samples]
+        self._marks = self._versions()
+        return void
+
+    def zeroed(self) -> bool:
+        """zero_grad() is about to come. Whether batches are void: their gradients are not finite and go
+        unused.
+        """
+        if not self.has_any or self._infinite() is None:
+            return False
+        before = len(self._taken)
+        self._taken = self._taken[-1:] if self._versions() == self._marks else []
+        return len(self._taken) != before
+
+    def offer(self) -> None:
+        """A GradScaler has the gradient: it calls step() now, or not at all."""
+        self.is_offered = self.has_any
+
+    def stepped(self) -> None:
+        """The next step() starts from zero."""
+        self._taken, self.is_offered = [], False
+
+
+def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:
+    """Samples of a gradient: said, else counted, else as always. MisuseError: none of them."""
+    if samples is not None:
+        return whole("step(): samples", samples)
+    if taken or batch_size:
+        return taken or batch_size or 0
+    raise MisuseError(NO_BATCH_SIZE)

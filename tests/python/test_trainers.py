@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users of Lightning, transformers and Accelerate set, and the run has to honour or to name."""
+
+import warnings
+
+import pytest
+import torch
+import trainers
+from models import data, loss_of, mlp
+from test_integrations import transformers_trainer
+from torch.utils.data import DataLoader, TensorDataset
+from tradewind import UnsupportedError
+
+pytestmark = [pytest.mark.integrations, pytest.mark.timeout(300)]
+
+
+def numbered(size=40):
+    return TensorDataset(*data(size), torch.arange(size))
+
+
+def lightning_fit(run, module, loaders, **arguments):
+    lightning = pytest.importorskip("lightning")
+    import tradewind.lightning
+
+    strategy = tradewind.lightning.Strategy(run)
+    lightning.Trainer(strategy=strategy, max_epochs=-1, **arguments, **trainers.QUIET).fit(module, loaders)
+
+
+def seeing(module):
+    seen = []
+    step = module.training_step
+
+    def training_step(batch, batch_idx):
+        seen.extend(batch[2].tolist())
+        return step(batch, batch_idx)
+
+    module.training_step = training_step
+    return seen
+
+
+@pytest.mark.parametrize("limit,shuffle", [("overfit_batches", True), ("limit_train_batches", False)])
+@pytest.mark.parametrize("batches", [2, 0.2])
+def test_the_first_batches_alone_are_trained(fake_run, limit, shuffle, batches):
+    pytest.importorskip("lightning")
+    module = trainers.module_of()
+    seen = seeing(module)
+    loader = DataLoader(numbered(), batch_size=4, shuffle=shuffle)
+    lightning_fit(fake_run(target_batch_size=4, rounds=6), module, loader, **{limit: batches})
+    assert seen == [*range(8)] * 3
+
+
+def scheduled(**config):
+    module = trainers.module_of()
+
+    def configure_optimizers():
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, **config}}
+
+    module.configure_optimizers = configure_optimizers
+    return module
+
+
+def test_the_pace_of_a_schedule_of_lightning_is_named(fake_run):
+    pytest.importorskip("lightning")
+    loader = DataLoader(TensorDataset(*data(40)), batch_size=4)
+    with pytest.raises(UnsupportedError, match="StepLR has frequency 3"):
+        lightning_fit(fake_run(), scheduled(interval="step", frequency=3), loader)
+    run = fake_run(target_batch_size=4, rounds=2)
+    with pytest.warns(UserWarning, match='StepLR has "interval": "epoch", and the run steps it once a round'):
+        lightning_fit(run, scheduled(), loader)
+    run.close()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lightning_fit(fake_run(target_batch_size=4, rounds=2), scheduled(interval="step"), loader)
+    assert not [one for one in told if "interval" in str(one.message) and "the run" in str(one.message)]
+
+
+def test_several_loaders_of_lightning_are_named(fake_run):
+    pytest.importorskip("lightning")
+    loaders = [DataLoader(TensorDataset(*data(40)), batch_size=4) for _ in range(2)]
+    with pytest.raises(UnsupportedError, match="training has 2 loaders"):
+        lightning_fit(fake_run(target_batch_size=4, rounds=2), trainers.module_of(), loaders)
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_an_epoch_of_lightning_that_ends_early(fake_run, skips):
+    pytest.importorskip("lightning")
+    run, module = fake_run(target_batch_size=4, rounds=6), trainers.module_of()
+
+    def on_train_batch_start(batch, number):
+        if number == 3:
+            if skips:
+                run.skip()
+            return -1
+
+    module.on_train_batch_start = on_train_batch_start
+    loader = DataLoader(TensorDataset(*data(40)), batch_size=4)
+    if skips:
+        lightning_fit(run, module, loader)
+        assert run.finished and run.metrics["skipped"] == 1
+    else:
+        with pytest.raises(UnsupportedError, match=r"on_train_batch_start\(\) returned -1"):
+            lightning_fit(run, module, loader)
+
+
+def test_callbacks_of_transformers_hear_epochs_of_the_run(fake_run, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    heard = []
+
+    class Epochs(transformers.TrainerCallback):
+        def on_epoch_begin(self, args, state, control, **named):
+            heard.append(("begin", state.global_step))
+
+        def on_epoch_end(self, args, state, control, **named):
+            heard.append(("end", state.global_step))
+
+    trainer = transformers_trainer(fake_run(target_batch_size=20, rounds=4), tmp_path)
+    trainer.add_callback(Epochs())
+    trainer.train()
+    assert heard == [("begin", 0), ("end", 2), ("begin", 2), ("end", 4)]
+    assert trainer.state.num_train_epochs == 2
+
+
+def test_transformers_logs_the_rate_that_a_round_used(fake_run, tmp_path):
+    trainer = transformers_trainer(
+        fake_run(target_batch_size=8, rounds=4), tmp_path, logging_steps=1, learning_rate=0.1
+    )
+    trainer.train()
+    rates = [one["learning_rate"] for one in trainer.state.log_history if "learning_rate" in one]
+    assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
+
+
+def test_batches_that_accelerate_dispatches_are_counted(fake_run):
+    accelerate = pytest.importorskip("accelerate")
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=3)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    config = accelerate.DataLoaderConfiguration(dispatch_batches=True)
+    accelerator = accelerate.Accelerator(cpu=not torch.cuda.is_available(), dataloader_config=config)
+    loader = DataLoader(TensorDataset(*data(64)), batch_size=8)
+    model, opt, loader = accelerator.prepare(model, opt, loader)
+    for batch in run.batches(loader):
+        accelerator.backward(loss_of(model, *batch))
+        opt.step()
+        opt.zero_grad()
+    assert run.finished and [had for _, _, had, _ in fake_run.engines[0].handed] == [8] * 3
