@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 # TRADEWIND_TESTS=installed: the package that pip installed is tested, else that of the sources.
@@ -65,6 +66,14 @@ class FakeRuns:
         run = tradewind.Run(resolved, open_engine)
         self.runs.append(run)
         return run
+
+
+def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+    """Tests of a card are skipped where there is none, whatever else they are marked with."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 
 @pytest.fixture(autouse=True)
