@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import subprocess
+import urllib.error
 import urllib.parse
 from pathlib import Path
 
@@ -103,13 +104,22 @@ def test_a_watcher_beside_the_run_sees_that_no_round_comes(crew, tmp_path):
             watcher.kill()
 
 
+def round_of(url):
+    """None: it has no board yet."""
+    try:
+        return json.loads(get(url + "/board.json"))["round"]
+    except urllib.error.HTTPError as error:
+        assert error.code == 503, error
+        return None
+
+
 def test_a_watcher_of_a_peer_shows_what_the_peer_shows(crew, tmp_path):
     wait_for(lambda: json.loads(get(crew.url + "/board.json"))["round"] > 2, "rounds go on")
     command = [TW, "watch", crew.url[len("http://"):], "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as watcher:
         try:
             url = watcher.stdout.readline().split()[1].rstrip("/")
-            shown = wait_for(lambda: json.loads(get(url + "/board.json"))["round"], "it has a board")
+            shown = wait_for(lambda: round_of(url), "it has a board")
             assert shown > 2
         finally:
             watcher.kill()
