@@ -30,6 +30,8 @@ TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 PYTHONS ?=
 TESTS ?= -m integrations
 # Tests of real engines mostly wait, so two files of them run at a time (where pytest-xdist is installed).
+# What compares speeds runs alone.
+ENGINE_SPEED := tests/engines/viewers_test.py
 ENGINE_TESTS ?= $$(/usr/bin/python3 -c 'import xdist; print("-n 2 --dist loadfile")' 2>/dev/null)
 # How long make soak takes, and the file to watch.
 MINUTES ?= 30
@@ -84,8 +86,9 @@ test-device: python  ## what a GPU would show of waits and copies, on a simulate
 test-engines: program  ## tw up on real engines (Slurm, sshd in namespaces); installs packages-engines.txt
 	$(if $(SKIP_SETUP),,@tools/setup.sh packages-engines.txt || true)
 	@cmake --build $(BUILD) --target tw-wan toy python
-	@TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan \
-		/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300 $(ENGINE_TESTS) $(wildcard tests/engines/*_test.py)
+	@export TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan; \
+	pytest="/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300"; \
+	TW_SLACK_S=2 $$pytest $(ENGINE_TESTS) $(filter-out $(ENGINE_SPEED),$(wildcard tests/engines/*_test.py)) && $$pytest $(ENGINE_SPEED)
 
 # The first time it builds Kubernetes, in ~/.cache/tradewind/kubernetes: minutes, and 3 GB while it does.
 test-kubernetes: program  ## tw up on a real Kubernetes of one node, built from Debian's source; as root
