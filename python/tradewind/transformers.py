@@ -147,7 +147,7 @@ class RunCallback(DefaultFlowCallback):
 
 class _Epochs:
     """What callbacks hear of epochs: the run's. transformers' own loop has others, by the steps of this peer: the
-    begin of its first one and the end of its last one are those of the run, too.
+    beginning of its first one and the end of its last one are those of the run, too.
     """
 
     def __init__(self, trainer: Any) -> None:

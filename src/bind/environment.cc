@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <string_view>
 
@@ -106,8 +105,7 @@ Result<Pairs> pairs_in_set(const std::string& text) {
 
 /// The key of the run file with this last part, in any case; empty: there is none.
 std::string key_like(const std::string& written) {
-  std::string name;
-  for (const unsigned char c : written) name += static_cast<char>(std::tolower(c));
+  const std::string name = lower(written);
   for (const FieldRow& row : train::run_rows({}))
     if (row.key == name || row.key.ends_with("." + name)) return row.key;
   return "";

@@ -20,8 +20,7 @@ from .device import by_device, fits_float32, host_values, is_away, is_readable, 
 from .layout import Entry, Moving
 
 _PIECE = 1 << 23  # values that are compared at once (32 MiB)
-# Values of a tensor with more than so many that are compared to see a change: enough to tell other weights. Each may cost
-# a miss of the cache in each round.
+# A larger tensor is sampled to see a change: enough to tell other weights. Each sample may cost a cache miss a round.
 _FEW = 1024
 _SAMPLED = 64
 
@@ -135,7 +134,7 @@ class Bound:
         self._shapes: List[torch.Size] = []
         self._kinds: List[Tuple[torch.dtype, torch.device]] = []
         self._versions: List[int] = []
-        self._synchronous: List[Tuple[int, int]] = []  # place and version of each tensor when it had the vector's values
+        self._in_sync: List[Tuple[int, int]] = []  # place and version of each tensor when it had the vector's values
         self._samples: Optional[_Samples] = None
         self._named: Set[str] = set()  # by check()
 
@@ -210,7 +209,7 @@ class Bound:
         """
         self._refuse_converted()
         for at, (entry, view) in enumerate(zip(self._entries, self._views)):
-            if self._is_view(at) or is_away(entry.tensor) and self._synchronous[at] == _state(entry.tensor):
+            if self._is_view(at) or is_away(entry.tensor) and self._in_sync[at] == _state(entry.tensor):
                 continue
             keep_changed(entry, view)
             if self._aliased[at]:
@@ -224,7 +223,7 @@ class Bound:
     def mark(self) -> None:
         """From now on check() sees what others do to the tensors, which have the vector's values."""
         self._look()
-        self._synchronous = list(zip(self._pointers, self._versions))
+        self._in_sync = list(zip(self._pointers, self._versions))
 
     def _look(self) -> None:
         self._refuse_converted()

@@ -29,7 +29,7 @@ bool may_hold_anything(std::string_view field);
 Result<Array> decode_npy(std::string_view bytes);
 
 /// Reads numbers from JSON: one, or lists of equal lengths (also txt: numbers separated by blanks). A byte
-/// order mark at the begin is passed by.
+/// order mark at the beginning is skipped.
 Result<Array> decode_json(std::string_view bytes);
 
 /// False: the conversion to float32 makes it infinite.

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 
 #include "base/digest.h"
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace tw::host {
 namespace {
@@ -42,11 +42,10 @@ std::optional<KeptName> kept_name(std::string_view text) {
   return KeptName{std::string(text.substr(0, first)), *offset, *length};
 }
 
-/// A parameter of a URL's query that says who may read it and until when: of S3, Google and CloudFront, and,
-/// of a URL with a `sig`, of Azure.
+/// A query parameter that signs a URL: for S3, Google or CloudFront; with has_sig (a `sig` is there), for
+/// Azure.
 bool is_of_signature(std::string_view parameter, bool has_sig) {
-  std::string name(parameter.substr(0, parameter.find('=')));
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string name = lower(parameter.substr(0, parameter.find('=')));
   static const std::set<std::string, std::less<>> kSigned{"signature",   "expires",        "policy",
                                                           "key-pair-id", "awsaccesskeyid", "googleaccessid"};
   static const std::set<std::string, std::less<>> kAzure{"sig", "se",  "sp",    "sv",   "sr",  "st",
