@@ -132,7 +132,8 @@ class Peer {
   /// Indices of the order's first `count` samples in the data set.
   torch::Tensor samples(std::uint64_t dataset_size, std::uint64_t count) {
     auto indices = torch::empty({static_cast<std::int64_t>(count)}, torch::kInt64);
-    checked(tw_samples(peer_, dataset_size, 1, indices.data_ptr<std::int64_t>(), count));
+    const tw_dataset data{dataset_size, 1, 0};
+    checked(tw_samples(peer_, &data, indices.data_ptr<std::int64_t>(), count));
     return indices;
   }
 

@@ -44,8 +44,7 @@ struct tw_peer {
   RangeSet in_hand{};         ///< samples of the order that tw_next told of; empty: none
   RangeSet ahead{};           ///< samples that will follow them, as far as known
   std::optional<data::SampleOrder> samples{};
-  std::uint64_t dataset_size = 0, block = 0;  ///< of `samples`
-  double data_s = 0;                          ///< tw_waited since the last tw_done
+  double data_s = 0;  ///< tw_waited since the last tw_done
 
   std::size_t work_threads() const { return threads_for(model.parameters(), settings.threads); }
 };
@@ -107,12 +106,11 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
 }
 
 /// The order in which a data set is gone through.
-void choose_order(tw_peer& peer, std::uint64_t dataset_size, std::uint64_t block) {
-  if (peer.samples && peer.dataset_size == dataset_size && peer.block == block) return;
-  peer.samples.emplace(peer.settings.run.seed, dataset_size, block);
-  peer.dataset_size = dataset_size;
-  peer.block = block;
-  peer.thread->tell_order(*peer.samples);
+void choose_order(tw_peer& peer, const tw_dataset& data) {
+  const data::SampleOrder order(peer.settings.run.seed, data.size, data.block, data.begun);
+  if (peer.samples == order) return;
+  peer.samples = order;
+  peer.thread->tell_order(order);
 }
 
 /// Which samples of the data set these samples of the run are. After choose_order().
@@ -123,13 +121,17 @@ void write_indices(const tw_peer& peer, const RangeSet& samples, std::int64_t* i
   }
 }
 
-/// The error in the size of a data set or its blocks; empty: none.
-std::string wrong_size(std::uint64_t dataset_size, std::uint64_t block) {
-  if (dataset_size > 0 && dataset_size <= data::SampleOrder::kLargest) {
-    if (block > 0 && block <= dataset_size) return {};
-    return fmt::format("blocks of {} samples, expected 1 to {}", block, dataset_size);
-  }
-  return fmt::format("a data set of {} samples, expected 1 to {}", dataset_size, data::SampleOrder::kLargest);
+/// The error in what is said of a data set; empty: none.
+std::string wrong_in(const tw_dataset* data) {
+  constexpr std::uint64_t kMost = data::SampleOrder::kLargest;
+  if (data == nullptr) return "a null pointer";
+  if (data->size < 1 || data->size > kMost)
+    return fmt::format("a data set of {} samples, expected 1 to {}", data->size, kMost);
+  if (data->block < 1 || data->block > data->size)
+    return fmt::format("blocks of {} samples, expected 1 to {}", data->block, data->size);
+  if (data->begun > kMost)
+    return fmt::format("a run that goes on from {} samples, expected 0 to {}", data->begun, kMost);
+  return {};
 }
 
 int hand_in(tw_peer& peer, const HandIn& handed) {
@@ -266,30 +268,30 @@ int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order) {
   });
 }
 
-int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t count) {
+int tw_samples(tw_peer* peer, const tw_dataset* data, int64_t* indices, size_t count) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (const std::string why = wrong_size(dataset_size, block); !why.empty()) return misuse(why);
+    if (const std::string why = wrong_in(data); !why.empty()) return misuse(why);
     if (indices == nullptr) return misuse("a null pointer");
     RangeSet samples = peer->in_hand;
     const RangeSet first = samples.take(count);
     if (count > first.count())
       return misuse(fmt::format("{} samples, the order in hand has {}", count, first.count()));
-    choose_order(*peer, dataset_size, block);
+    choose_order(*peer, *data);
     write_indices(*peer, first, indices);
     return int{TW_OK};
   });
 }
 
-int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count) {
+int tw_ahead(tw_peer* peer, const tw_dataset* data, int64_t* indices, size_t* count) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
-    if (const std::string why = wrong_size(dataset_size, block); !why.empty()) return misuse(why);
+    if (const std::string why = wrong_in(data); !why.empty()) return misuse(why);
     if (indices == nullptr || count == nullptr) return misuse("a null pointer");
     RangeSet samples = peer->in_hand.empty() ? RangeSet() : peer->ahead;
     const RangeSet first = samples.take(*count);
     *count = first.count();
-    choose_order(*peer, dataset_size, block);
+    choose_order(*peer, *data);
     write_indices(*peer, first, indices);
     return int{TW_OK};
   });

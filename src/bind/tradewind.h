@@ -30,7 +30,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 13
+#define TW_ABI 14
 
 enum tw_status {
   TW_OK = 0,
@@ -48,7 +48,6 @@ enum tw_status {
 TW_API const char* tw_last_error(void);
 TW_API uint32_t tw_abi(void);
 TW_API const char* tw_version(void);
-
 typedef struct tw_peer tw_peer;
 
 /* ---- the model */
@@ -170,13 +169,17 @@ typedef struct {
  * tw_drop), the run is over, or limit_ms have passed. order: only written with TW_GRADIENT. */
 TW_API int tw_next(tw_peer* peer, uint32_t limit_ms, tw_order* order);
 
-/* Indices in [0, dataset_size) of the order's first `count` samples: each one once an epoch over all peers.
- * block: this many consecutive samples of the data set stay together, 1 to dataset_size; 1: none do. */
-TW_API int tw_samples(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t count);
+typedef struct {
+  uint64_t size;  /* samples, 1 to 2^62 */
+  uint64_t block; /* this many consecutive ones stay together, 1 to size; 1: none do */
+  uint64_t begun; /* samples that a run had which this one goes on from, 0 to 2^62: the order goes on, too */
+} tw_dataset;
 
+/* Indices in the data set of the order's first `count` samples: each one once an epoch over all peers. */
+TW_API int tw_samples(tw_peer* peer, const tw_dataset* data, int64_t* indices, size_t count);
 /* Indices of samples leased to this peer beside those of the order in hand, mostly in the order in which they
  * will come: time to load them. *count: room, then the number written. They may still move to others. */
-TW_API int tw_ahead(tw_peer* peer, uint64_t dataset_size, uint64_t block, int64_t* indices, size_t* count);
+TW_API int tw_ahead(tw_peer* peer, const tw_dataset* data, int64_t* indices, size_t* count);
 /* The part of the vector that this round averages: all but with training.fragments. */
 TW_API int tw_fragment(tw_peer* peer, uint64_t round, uint64_t* first, uint64_t* count);
 
@@ -219,8 +222,7 @@ TW_API void tw_release(tw_memory* memory);
 /* ---- views; the caller frees texts with tw_free */
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
  * complete, notice, interrupted, left, lost, failed), failure, address, watch (address of the page), member,
- * unsaved (why the newest checkpoint that was due could not be written; empty: it was, or none was due), loss
- * (mean over the newest batch that all its peers have told theirs of; null: not known). */
+ * unsaved (why the newest checkpoint due is not written), loss (mean over the newest batch told by all). */
 TW_API char* tw_view(tw_peer* peer);
 /* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
 TW_API char* tw_events(tw_peer* peer);
@@ -229,7 +231,6 @@ TW_API void tw_free(char* text);
 /* ---- the end */
 /* Contributes its work and leaves after the round; at_once: now. tw_next then returns TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
-
 /* A signal arrived at the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the
  * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed, best
  * before tw_start: the peer learns of this signal by itself, also in a long call of the program, and the
@@ -239,7 +240,6 @@ TW_API int tw_heed(tw_peer* peer, int signal);
 
 /* Leaves the others (3 s at most) and frees the peer. Null: no effect. */
 TW_API void tw_close(tw_peer* peer);
-
 /* In a fork's child: closes the sockets without telling the others; all other calls return TW_MISUSE then. */
 TW_API void tw_after_fork(void);
 

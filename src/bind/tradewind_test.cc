@@ -346,9 +346,10 @@ TEST(Tradewind, writes_warnings_to_stderr_for_a_program_that_does_not_listen) {
 TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}, {"grain", "2"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();
+  const tw_dataset data{100, 1, 0};
   std::size_t none = 16;
   std::vector<std::int64_t> ahead(16);
-  EXPECT_EQ(TW_OK, tw_ahead(program.peer, 100, 1, ahead.data(), &none));
+  EXPECT_EQ(TW_OK, tw_ahead(program.peer, &data, ahead.data(), &none));
   EXPECT_EQ(0U, none) << "no order is in hand";
   const std::vector<float> zeros(4, 0.0F);
   const std::vector<tw_tensor> tensors = Program::tensors_of(zeros);
@@ -358,10 +359,10 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
   while (tw_next(program.peer, 1000, &order) == TW_GRADIENT) {
     ASSERT_GE(2U, order.samples);
     std::vector<std::int64_t> now(order.samples);
-    ASSERT_EQ(TW_OK, tw_samples(program.peer, 100, 1, now.data(), now.size())) << error();
+    ASSERT_EQ(TW_OK, tw_samples(program.peer, &data, now.data(), now.size())) << error();
     came.insert(came.end(), now.begin(), now.end());
     std::size_t count = ahead.size();
-    ASSERT_EQ(TW_OK, tw_ahead(program.peer, 100, 1, ahead.data(), &count)) << error();
+    ASSERT_EQ(TW_OK, tw_ahead(program.peer, &data, ahead.data(), &count)) << error();
     told[came.size()].assign(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>(count));
     const tw_gradient handed{tensors.data(), 2, 1, now.size(), 2, 0, nullptr};
     ASSERT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();

@@ -41,15 +41,16 @@ std::uint64_t Permutation::operator()(std::uint64_t i) const {
   return value;
 }
 
-SampleOrder::SampleOrder(std::uint64_t seed, std::uint64_t dataset_size, std::uint64_t block)
-    : seed_(seed), size_(dataset_size), block_(block) {
-  TW_CHECK(size_ > 0 && size_ <= kLargest && block_ > 0);
+SampleOrder::SampleOrder(std::uint64_t seed, std::uint64_t dataset_size, std::uint64_t block,
+                         std::uint64_t begun)
+    : seed_(seed), size_(dataset_size), block_(block), begun_(begun) {
+  TW_CHECK(size_ > 0 && size_ <= kLargest && block_ > 0 && begun_ <= kLargest);
 }
 
 std::uint64_t SampleOrder::index_of(std::uint64_t sample) const {
-  const std::uint64_t place = sample % size_, blocks = size_ / block_;
+  const std::uint64_t place = (begun_ + sample) % size_, blocks = size_ / block_;
   if (place / block_ >= blocks) return place;
-  const Permutation order(mix(seed_, sample / size_), blocks);
+  const Permutation order(mix(seed_, epoch_of(sample)), blocks);
   return order(place / block_) * block_ + place % block_;
 }
 

@@ -33,11 +33,18 @@ class SampleOrder {
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 62;
 
   /// dataset_size in [1, kLargest]. An epoch permutes blocks of this many consecutive samples; the incomplete
-  /// block comes last.
-  SampleOrder(std::uint64_t seed, std::uint64_t dataset_size, std::uint64_t block = 1);
+  /// block comes last. begun, at most kLargest: where sample 0 of the run stands in the order of all epochs,
+  /// for a run that goes on from another one.
+  SampleOrder(std::uint64_t seed, std::uint64_t dataset_size, std::uint64_t block = 1,
+              std::uint64_t begun = 0);
+
+  bool operator==(const SampleOrder&) const = default;
 
   /// In [0, dataset_size); O(1) time and memory.
   std::uint64_t index_of(std::uint64_t sample) const;
+
+  /// Counted from 0.
+  std::uint64_t epoch_of(std::uint64_t sample) const { return (begun_ + sample) / size_; }
 
   std::uint64_t seed() const { return seed_; }
 
@@ -45,10 +52,13 @@ class SampleOrder {
 
   std::uint64_t block() const { return block_; }
 
+  std::uint64_t begun() const { return begun_; }
+
  private:
   std::uint64_t seed_;
   std::uint64_t size_;
   std::uint64_t block_;
+  std::uint64_t begun_;
 };
 
 }  // namespace tw::data

@@ -26,6 +26,13 @@ TEST(SampleOrder, gives_these_very_indices_on_every_machine) {
   EXPECT_EQ(indices(other, 0, 10), (std::vector<std::uint64_t>{4, 0, 3, 1, 2, 5, 6, 9, 7, 8}));
 }
 
+TEST(SampleOrder, of_a_run_that_goes_on_from_another_one_goes_on) {
+  const SampleOrder whole(42, 10), rest(42, 10, 1, 17);
+  EXPECT_EQ(indices(rest, 0, 30), indices(whole, 17, 30));
+  EXPECT_EQ(2U, rest.epoch_of(3));
+  EXPECT_FALSE(whole == rest);
+}
+
 TEST(SampleOrder, visits_every_sample_once_an_epoch) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const std::uint64_t size = 1 + Prng(seed).below(300);

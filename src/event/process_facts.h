@@ -106,12 +106,12 @@ struct Kill {
 };
 
 /// One of three: a further file (part, logged), lines that are missing (missing, seconds), which samples the
-/// log names (seed, dataset, block).
+/// log names (seed, dataset, block, begun).
 struct Log {
   std::string seed;
   Count part, logged, missing;
   Measure seconds;
-  Count dataset, block;
+  Count dataset, block, begun;
 
   static void fields(auto& self, auto&& field) {
     field("seed", self.seed, "of the order of samples, which the lines after it have");
@@ -121,6 +121,7 @@ struct Log {
     field("seconds", self.seconds, "from the first of them on");
     field("dataset", self.dataset, "samples of an epoch");
     field("block", self.block, "samples that stay side by side in the order");
+    field("begun", self.begun, "samples before the first one, of the run that this one goes on from");
   }
 };
 

@@ -232,10 +232,10 @@ void Peer::leave_at_once(train::Ending as) {
 }
 
 void Peer::tell_order(const data::SampleOrder& order) {
-  emit({.at = loop_.now(),
-        .why = "samples are those of a data set",
-        .fact = event::Log{
-            .seed = std::to_string(order.seed()), .dataset = order.dataset_size(), .block = order.block()}});
+  event::Log log{
+      .seed = std::to_string(order.seed()), .dataset = order.dataset_size(), .block = order.block()};
+  if (order.begun() > 0) log.begun = order.begun();
+  emit({.at = loop_.now(), .why = "samples are those of a data set", .fact = std::move(log)});
 }
 
 void Peer::arrive_at_barrier() {

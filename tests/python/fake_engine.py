@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from tradewind import MisuseError
 from tradewind.engine import abi
-from tradewind.engine.peer import Calls, Group, HostTensor, ModelShape, Order, Step, Work
+from tradewind.engine.peer import Calls, DataOrder, Group, HostTensor, ModelShape, Order, Step, Work
 
 AVERAGES = (abi.TW_AVERAGE, abi.TW_MOVING)
 COMPARE_EVERY = 2  # rounds between two comparisons of the parameters
@@ -261,15 +261,15 @@ class FakeEngine:
             self.vectors[0][number] += passes[1]
         self.vectors[0][span] += np.float32(gain_of(group.momentum, *passes)) * mean[span]
 
-    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+    def samples(self, data: DataOrder, count: int) -> List[int]:
         assert self.order is not None and count <= self.order.samples
-        return [(self.order.first + at) % dataset_size for at in range(count)]
+        return [(data.begun + self.order.first + at) % data.size for at in range(count)]
 
-    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
+    def ahead(self, data: DataOrder, most: int) -> List[int]:
         assert self.order is not None
-        first = self.order.first + self.order.samples
+        first = data.begun + self.order.first + self.order.samples
         left = self.target - self.counted - self.order.samples
-        return [(first + at) % dataset_size for at in range(min(most, left))]
+        return [(first + at) % data.size for at in range(min(most, left))]
 
     def done(self, gradients: Optional[Sequence[HostTensor]], work: Work) -> bool:
         weight, samples, had, loss_sum, settings = work

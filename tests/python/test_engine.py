@@ -11,7 +11,7 @@ import pytest
 import torch
 from tradewind import EngineError, MisuseError, SettingError, TradewindWarning
 from tradewind.engine import abi
-from tradewind.engine.peer import Group, HostTensor, ModelShape, Order, Peer, Work
+from tradewind.engine.peer import DataOrder, Group, HostTensor, ModelShape, Order, Peer, Work
 from tradewind.model.memory import flat_tensor
 
 
@@ -65,13 +65,14 @@ class Library:
         order._obj.round, order._obj.samples, order._obj.first = 8, 5, 30
         return self.next_status
 
-    def tw_samples(self, handle, size, block, indices, count):
-        indices[:] = [size - block - at for at in range(count)]
+    def tw_samples(self, handle, data, indices, count):
+        of = data._obj
+        indices[:] = [of.size - of.block - at + of.begun for at in range(count)]
         return abi.TW_OK
 
-    def tw_ahead(self, handle, size, block, indices, count):
+    def tw_ahead(self, handle, data, indices, count):
         room, count._obj.value = count._obj.value, 2
-        indices[:2] = [size * block, room]
+        indices[:2] = [data._obj.size * data._obj.block, room]
         return abi.TW_OK
 
     def tw_done(self, handle, gradient):
@@ -243,9 +244,10 @@ def test_errors_are_the_engines_sentences(library):
 
 def test_done_and_samples(library):
     peer = Peer([], SHAPE, Recorder())
-    assert peer.samples(10, 3) == [9, 8, 7]
-    assert peer.ahead(10, 4) == [10, 4]
-    assert peer.samples(10, 3, 5) == [5, 4, 3] and peer.ahead(10, 4, 2) == [20, 4]
+    assert peer.samples(DataOrder(10), 3) == [9, 8, 7]
+    assert peer.ahead(DataOrder(10), 4) == [10, 4]
+    assert peer.samples(DataOrder(10, 5), 3) == [5, 4, 3] and peer.ahead(DataOrder(10, 2), 4) == [20, 4]
+    assert peer.samples(DataOrder(10, 1, 40), 2) == [49, 48]
     library.next_status = abi.TW_OK
     assert peer.done([HostTensor(0, 3, 0), HostTensor(0, 1, 0)], Work(5.0, 5, 8, 2.5, "rate"))
     assert library.seen["done"] == ([3, 1], 5.0, 5, 8, 2.5, b"rate")

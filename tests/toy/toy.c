@@ -125,7 +125,8 @@ static int work(tw_peer* peer, const struct options* o, const tw_order* order, c
   const uint64_t count = order->samples < o->batch ? order->samples : o->batch;
   double loss = 0;
   if (check_pads(w, o->values, updates_before(o, order->round)) != TW_OK) return TW_FAILED;
-  if (tw_samples(peer, kPoints, 1, samples, count) != TW_OK) return TW_FAILED;
+  const tw_dataset data = {kPoints, 1, 0};
+  if (tw_samples(peer, &data, samples, count) != TW_OK) return TW_FAILED;
   for (uint64_t i = 0; i < o->values; ++i) gradient[i] = i <= kInputs ? 0 : (float)count;
   for (uint64_t i = 0; i < count; ++i) loss += add_gradient(w, (uint64_t)samples[i], gradient);
   pause_for(o->data_ms);

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import hashlib
 import itertools
 import operator
@@ -93,61 +92,19 @@ def content_of(dataset: "Dataset[Any]", size: int) -> str:
 
 
 # In a data set that is one block of so many samples (the most that the engine knows), a sample's index is its
-# number in the run.
+# place in the order of all epochs.
 _NUMBERS = 1 << 62
 _MOST_DRAWN = 1 << 24  # indices of an epoch, in memory
 _KEPT = 8  # samplers that count their epochs, each before another one
-_MASK = (1 << 64) - 1
-
-
-def _drawn_after(state: int) -> int:
-    """What splitmix64 gives next."""
-    mixed = (state + 0x9E3779B97F4A7C15) & _MASK
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-    return mixed ^ (mixed >> 31)
 
 
 def span_seed(seed: int, first: int) -> int:
     """Seed of the samples from number `first` on, whoever computes them (splitmix64 of run and sample)."""
-    return _drawn_after(seed * 0x9E3779B97F4A7C15 + first) >> 1
-
-
-def _mixed(one: int, other: int) -> int:
-    """As the engine's mix()."""
-    return _drawn_after(one ^ ((other * 0xD6E8FEB86659FD93) & _MASK))
-
-
-_FEISTEL_ROUNDS = 8
-
-
-@functools.lru_cache(maxsize=16)
-def _keys_of(seed: int, epoch: int) -> Tuple[int, ...]:
-    key = _mixed(seed, epoch)
-    return tuple(_mixed(key, round) for round in range(_FEISTEL_ROUNDS))
-
-
-def _permuted(keys: Sequence[int], size: int, value: int) -> int:
-    """Where a permutation of [0, size) has this value: the engine's data::Permutation."""
-    half = max(1, ((size - 1).bit_length() + 1) // 2)
-    mask = (1 << half) - 1
-    while True:
-        left, right = value >> half, value & mask
-        for key in keys:
-            left, right = right, left ^ (_mixed(key, right) & mask)
-        value = left << half | right
-        if value < size:
-            return value
-
-
-@functools.lru_cache(maxsize=4096)  # samples that were read ahead are asked for again
-def index_at(seed: int, size: int, block: int, place: int) -> int:
-    """Which sample stands at a place of the run's order of all epochs: the engine's data::SampleOrder."""
-    epoch, within = divmod(place, size)
-    number, rest = divmod(within, block)
-    if number >= size // block:
-        return within
-    return _permuted(_keys_of(seed, epoch), size // block, number) * block + rest
+    mask = (1 << 64) - 1
+    mixed = (seed * 0x9E3779B97F4A7C15 + first + 0x9E3779B97F4A7C15) & mask
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
+    return (mixed ^ (mixed >> 31)) >> 1
 
 
 @contextlib.contextmanager
@@ -171,21 +128,16 @@ def seeded(seed: int) -> Iterator[None]:
 class Shuffled:
     """All samples in an order of the run's own: another one in each epoch; `block` in a row stay together."""
 
-    def __init__(self, size: int, block: int, seed: int) -> None:
+    def __init__(self, size: int, block: int) -> None:
         self.size = self.engine_size = size
         self.block = block
-        self._seed = seed
         self.fact = f"{size} samples, shuffled"
 
     def indices(self, found: Sequence[int]) -> List[Any]:
         """Of the data set, for those that the engine named."""
         return list(found)
 
-    def at(self, places: Sequence[int]) -> List[Any]:
-        """Of the data set, for places of the order."""
-        return [index_at(self._seed, self.size, self.block, place) for place in places]
-
-    def any(self, draw: random.Random, number: int) -> Any:
+    def any(self, draw: random.Random, place: int) -> Any:
         """Some index of the data set."""
         return draw.randrange(self.size)
 
@@ -194,7 +146,7 @@ class InOrder(Shuffled):
     """All samples as they stand in the data set."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(size, size, 0)
+        super().__init__(size, size)
         self.fact = f"{size} samples, in order (shuffle=False)"
 
 
@@ -209,12 +161,10 @@ class Replaced:
         self.fact = f"{size} samples, drawn with replacement"
 
     def indices(self, found: Sequence[int]) -> List[Any]:
-        """Of the data set, for numbers of samples of the run."""
-        return [span_seed(self._seed, number) % self._size for number in found]
+        """Of the data set, for places of the order."""
+        return [span_seed(self._seed, place) % self._size for place in found]
 
-    at = indices
-
-    def any(self, draw: random.Random, number: int) -> Any:
+    def any(self, draw: random.Random, place: int) -> Any:
         """Some index of the data set."""
         return draw.randrange(self._size)
 
@@ -318,32 +268,12 @@ class Drawn:
         return found
 
     def indices(self, found: Sequence[int]) -> List[Any]:
-        """Of the data set, for numbers of samples of the run."""
-        return [self._epoch(number // self.size)[number % self.size] for number in found]
+        """Of the data set, for places of the order."""
+        return [self._epoch(place // self.size)[place % self.size] for place in found]
 
-    at = indices
-
-    def any(self, draw: random.Random, number: int) -> Any:
-        """Some index that the sampler gave in the epoch of this sample of the run."""
-        return draw.choice(self._epoch(number // self.size))
-
-
-class Later:
-    """An order that begins at a place of it: sample s of the run is that at the place `first` + s."""
-
-    block = engine_size = _NUMBERS
-
-    def __init__(self, order: Any, first: int) -> None:
-        self._order = order
-        self._first = first
-
-    def indices(self, found: Sequence[int]) -> List[Any]:
-        """Of the data set, for numbers of samples of the run."""
-        return list(self._order.at([self._first + number for number in found]))
-
-    def any(self, draw: random.Random, number: int) -> Any:
-        """Some index that the order may give about there."""
-        return self._order.any(draw, self._first + number)
+    def any(self, draw: random.Random, place: int) -> Any:
+        """Some index that the sampler gave in the epoch of this place."""
+        return draw.choice(self._epoch(place // self.size))
 
 
 def _is_torchs(sampler: Any) -> bool:
@@ -447,13 +377,13 @@ class Sampling:
         self.drop_last = batches.drop_last
 
 
-Order = Any  # Shuffled, Replaced, Drawn or Later
+Order = Any  # Shuffled, Replaced or Drawn
 
 
 def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
     """The order of a data set. sampler: None without a DataLoader; seed: that of the run."""
     if sampler is None:
-        return Shuffled(_length(dataset), block, seed)
+        return Shuffled(_length(dataset), block)
     if isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
         raise UnsupportedError(
             f"run.shard(): the loader's DistributedSampler takes one of {sampler.num_replicas} parts of the"
@@ -467,7 +397,7 @@ def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
     if plain and sampler.replacement and len(sampler.data_source) == len(dataset):
         return Replaced(_length(dataset), seed)
     if plain and not sampler.replacement and _covers(sampler, dataset):
-        return Shuffled(_length(dataset), block, seed)
+        return Shuffled(_length(dataset), block)
     return Drawn(sampler, seed)
 
 

@@ -26,8 +26,9 @@ from torch.utils.data import (
 )
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from ..engine.peer import DataOrder
 from ..errors import MisuseError, UnsupportedError, warn, whole
-from .order import Later, Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
+from .order import Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
 from .workers import Work, WorkerPool, samples_of
 
 _PREFETCH_FACTOR = 2
@@ -84,7 +85,6 @@ class Samples:
         self.order = order_of(
             dataset, getattr(dataset, "block", 1), sampling.sampler if sampling is not None else None, given.seed
         )
-        self._given_order = self.order
         if loader is not None and loader.generator is not None and type(self.order) is Shuffled:
             warn(
                 "run.shard(): generator= of the loader gives its workers their seeds, not the order, which is"
@@ -95,17 +95,17 @@ class Samples:
         self._collate: Collate = given.collate or _collate_of(loader, of_loader is not None)
         self._workers = given.workers or (loader.num_workers if loader is not None else 0)
         self._loader = loader
-        self._first = 0
+        self.begun = 0  # samples of the run that this one goes on from, known once it has started
         self._pool: Optional[WorkerPool] = None
         # A data set that reads ahead by itself, such as Shards, has expect().
         self._expect: Optional[Callable[[List[int]], None]] = getattr(dataset, "expect", None)
         named = getattr(dataset, "run_fact", "")
         self.facts: List[str] = [f"data: {self.order.fact}", named or content_of(dataset, len(dataset))]
 
-    def begin_at(self, first: int) -> None:
-        """The run goes on from another one that had so many samples: the order goes on, too. Once it has started."""
-        if first != self._first:
-            self._first, self.order = first, Later(self._given_order, first)
+    @property
+    def in_run(self) -> DataOrder:
+        """What the engine has to know of the data set."""
+        return DataOrder(self.order.engine_size, self.order.block, self.begun)
 
     @property
     def prefetch(self) -> int:

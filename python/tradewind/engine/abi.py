@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 13
+TW_ABI = 14
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -165,6 +165,12 @@ class tw_tensor(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("count", c_uint64), ("dtype", c_uint32), ("reserved", c_uint32)]
 
 
+class tw_dataset(ctypes.Structure):
+    """A data set, and where in the order of its samples the run begins."""
+
+    _fields_ = [("size", c_uint64), ("block", c_uint64), ("begun", c_uint64)]
+
+
 class tw_order(ctypes.Structure):
     """Samples of which a gradient is due."""
 
@@ -235,8 +241,8 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     ),
     "tw_start": (c_int, [c_void_p, POINTER(tw_tensor), c_size_t]),
     "tw_next": (c_int, [c_void_p, c_uint32, POINTER(tw_order)]),
-    "tw_samples": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), c_size_t]),
-    "tw_ahead": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_int64), POINTER(c_size_t)]),
+    "tw_samples": (c_int, [c_void_p, POINTER(tw_dataset), POINTER(c_int64), c_size_t]),
+    "tw_ahead": (c_int, [c_void_p, POINTER(tw_dataset), POINTER(c_int64), POINTER(c_size_t)]),
     "tw_fragment": (c_int, [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)]),
     "tw_waited": (c_int, [c_void_p, c_double]),
     "tw_evaluated": (c_int, [c_void_p, c_uint64, c_char_p, c_double]),

@@ -28,6 +28,16 @@ class Order(NamedTuple):
     first: int
 
 
+class DataOrder(NamedTuple):
+    """tw_dataset: a data set of so many samples; `block` in a row stay together; begun: samples that a run had which
+    this one goes on from.
+    """
+
+    size: int
+    block: int = 1
+    begun: int = 0
+
+
 class Work(NamedTuple):
     """What a gradient is of: tw_gradient without its tensors."""
 
@@ -121,9 +131,9 @@ class Engine(Protocol):
 
     def next(self, limit_ms: int) -> Tuple[int, Optional[Order]]: ...
 
-    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]: ...
+    def samples(self, data: DataOrder, count: int) -> List[int]: ...
 
-    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]: ...
+    def ahead(self, data: DataOrder, most: int) -> List[int]: ...
 
     def fragment(self, round: int) -> Tuple[int, int]: ...
 
@@ -294,17 +304,19 @@ class Peer:
             return status, None
         return status, Order(self._order.round, self._order.samples, self._order.first)
 
-    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
-        """Indices in [0, dataset_size) of the order's first `count` samples; `block` in a row stay together."""
+    def samples(self, data: DataOrder, count: int) -> List[int]:
+        """Indices in the data set of the order's first `count` samples."""
         indices = (ctypes.c_int64 * count)()
-        self._check(self._library.tw_samples(self._handle, dataset_size, block, indices, count))
+        dataset = abi.tw_dataset(*data)
+        self._check(self._library.tw_samples(self._handle, ctypes.byref(dataset), indices, count))
         return list(indices)
 
-    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
+    def ahead(self, data: DataOrder, most: int) -> List[int]:
         """Indices of samples that will come after those of the order, as far as known, at most `most`."""
         indices, count = (ctypes.c_int64 * most)(), ctypes.c_size_t(most)
+        dataset = abi.tw_dataset(*data)
         self._check(
-            self._library.tw_ahead(self._handle, dataset_size, block, indices, ctypes.byref(count))
+            self._library.tw_ahead(self._handle, ctypes.byref(dataset), indices, ctypes.byref(count))
         )
         return list(indices[: count.value])
 

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from ..engine import abi
-from ..engine.peer import Engine, HostTensor, ModelShape, Order, Work
+from ..engine.peer import DataOrder, Engine, HostTensor, ModelShape, Order, Work
 from ..errors import MisuseError, UnsupportedError
 from ..model.trained import Trained
 
@@ -68,17 +68,17 @@ class Driver:
             self._tick()
         self.waited_s += time.monotonic() - began
 
-    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+    def samples(self, data: DataOrder, count: int) -> List[int]:
         """Indices of the first samples of the order in hand."""
-        return self.engine.samples(dataset_size, count, block)
+        return self.engine.samples(data, count)
 
-    def ahead(self, dataset_size: int, taken: int, most: int, block: int = 1) -> List[int]:
+    def ahead(self, data: DataOrder, taken: int, most: int) -> List[int]:
         """Indices that will come after the first `taken` samples of the order in hand, at most `most`."""
         assert self.order is not None
         known = min(self.order.samples, taken + most)
-        rest = self.engine.samples(dataset_size, known, block)[taken:] if known > taken else []
+        rest = self.engine.samples(data, known)[taken:] if known > taken else []
         if len(rest) < most:
-            rest += self.engine.ahead(dataset_size, most - len(rest), block)
+            rest += self.engine.ahead(data, most - len(rest))
         return rest
 
     def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
@@ -194,11 +194,11 @@ class NodeVectors:
         """Rank 0 does."""
         raise MisuseError("only rank 0 of the group has an engine.")
 
-    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+    def samples(self, data: DataOrder, count: int) -> List[int]:
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 
-    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
+    def ahead(self, data: DataOrder, most: int) -> List[int]:
         """Not in a group."""
         return []
 
@@ -327,7 +327,7 @@ class NodeDriver(Driver):
         }
         self._tick()
 
-    def samples(self, dataset_size: int, count: int, block: int = 1) -> List[int]:
+    def samples(self, data: DataOrder, count: int) -> List[int]:
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 

@@ -281,14 +281,12 @@ class Life:
     def next_indices(self, samples: Samples, batch_size: int) -> List[int]:
         """Indices of the next batch, for samples.parts(); none: the run is over."""
         self.start(batch_size)
-        samples.begin_at(self.trained.begun.samples)
-        loop, order = self._going, samples.order
-        return [] if loop is None else loop.next_indices(order.engine_size, batch_size, order.block)
+        samples.begun = self.trained.begun.samples
+        return [] if self._going is None else self._going.next_indices(samples.in_run, batch_size)
 
     def ahead(self, samples: Samples) -> List[int]:
         """Indices of those that come after it, as many as samples reads ahead."""
-        loop, order = self._going, samples.order
-        return [] if loop is None else loop.ahead(order.engine_size, samples.prefetch, order.block)
+        return [] if self._going is None else self._going.ahead(samples.in_run, samples.prefetch)
 
     @contextmanager
     def fetching(self) -> Iterator[None]:

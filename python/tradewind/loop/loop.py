@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 import torch
 
-from ..engine.peer import Order, Work
+from ..engine.peer import DataOrder, Order, Work
 from ..errors import MisuseError, warn, whole
 from ..model.advice import Advice, SumLosses, number_of_loss
 from ..model.trained import Trained
@@ -110,7 +110,7 @@ class Loop:
                 f" data set{own}."
             )
 
-    def next_indices(self, dataset_size: int, batch_size: int, block: int = 1) -> List[int]:
+    def next_indices(self, data: DataOrder, batch_size: int) -> List[int]:
         """Indices of the shard's next batch, at most batch_size; none: the run is over."""
         self._void_skipped()
         if self._sharded:
@@ -120,7 +120,7 @@ class Loop:
         if order is None:
             return []
         samples = min(batch_size, order.samples)
-        indices = self._indices(dataset_size, samples, block)
+        indices = self._indices(data, samples)
         if not indices:
             return []
         self.driver.expect(batch_size)
@@ -135,22 +135,22 @@ class Loop:
         self._sharded = taken
         self.counters["surplus"] += filled
 
-    def ahead(self, dataset_size: int, most: int, block: int = 1) -> List[int]:
+    def ahead(self, data: DataOrder, most: int) -> List[int]:
         """Indices of the batches after the shard's batch in hand, as far as known, at most `most`."""
         if not most or not self._sharded or self.driver.order is None:
             return []
-        return self.driver.ahead(dataset_size, self._sharded, most, block)
+        return self.driver.ahead(data, self._sharded, most)
 
-    def _indices(self, dataset_size: int, samples: int, block: int) -> List[int]:
+    def _indices(self, data: DataOrder, samples: int) -> List[int]:
         try:
-            return self.driver.samples(dataset_size, samples, block)
+            return self.driver.samples(data, samples)
         except MisuseError:
             # The order was given to others while the loop was away; the next one is as good.
             self.wait()
             order = self.driver.order
             if order is None:
                 return []
-            return self.driver.samples(dataset_size, min(samples, order.samples), block)
+            return self.driver.samples(data, min(samples, order.samples))
 
     def _give_back_void(self) -> None:
         """A GradScaler that finds infinities calls no step(): its samples go to others. MisuseError: it was

@@ -70,11 +70,13 @@ std::string trace_of(const std::vector<monitor::LogEntry>& entries, monitor::Jou
 /// A line for each sample. Epoch and index are empty where the order of the data is not known.
 std::string samples_csv(const monitor::UsedSamples& used) {
   std::optional<data::SampleOrder> order;
-  if (used.order) order.emplace(used.order->seed, used.order->dataset, used.order->block);
+  const bool is_of_a_sampler = used.order && used.order->dataset == data::SampleOrder::kLargest;
+  if (used.order && !is_of_a_sampler)
+    order.emplace(used.order->seed, used.order->dataset, used.order->block, used.order->begun);
   std::string text = "round,peer,sample,epoch,index,skipped\n";
   const auto add = [&](Round round, PeerId peer, std::uint64_t s) {
     std::string place = ",";
-    if (order) place = fmt::format("{},{}", s / order->dataset_size(), order->index_of(s));
+    if (order) place = fmt::format("{},{}", order->epoch_of(s), order->index_of(s));
     text += fmt::format("{},{},{},{},{}\n", round, peer.value, s, place, used.skipped.contains(s) ? 1 : 0);
   };
   for (const auto& round : used.rounds) {

@@ -30,7 +30,7 @@ std::optional<UsedSamples::Order> order_in(const event::Log& log) {
   const std::uint64_t dataset = log.dataset.value_or(0), block = log.block.value_or(0);
   const auto seed = parse_number<std::uint64_t>(log.seed);
   if (!seed || dataset < 1 || block < 1) return std::nullopt;
-  return UsedSamples::Order{*seed, dataset, block};
+  return UsedSamples::Order{*seed, dataset, block, log.begun.value_or(0)};
 }
 
 Status add_round(UsedSamples::InRound samples, UsedSamples& used) {

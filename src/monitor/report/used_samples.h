@@ -25,7 +25,7 @@ struct UsedSamples {
 
   /// How the data give the samples: data::SampleOrder.
   struct Order {
-    std::uint64_t seed = 0, dataset = 0, block = 1;
+    std::uint64_t seed = 0, dataset = 0, block = 1, begun = 0;
   };
 
   std::vector<InRound> rounds;  ///< of the history that the run holds in the end, in order

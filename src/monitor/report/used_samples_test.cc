@@ -17,7 +17,8 @@ LogEntry committed(std::uint64_t writer, Round round, event::Commit commit) {
 TEST(UsedSamples, follow_the_records_and_count_each_once) {
   std::vector<LogEntry> entries = {
       {.writer = PeerId{1},
-       .event = {.fact = event::Log{.seed = "18446744073709551615", .dataset = 100, .block = 4}}},
+       .event = {.fact =
+                     event::Log{.seed = "18446744073709551615", .dataset = 100, .block = 4, .begun = 50}}},
       committed(1, 1,
                 {.digest = "a",
                  .parent = "0",
@@ -45,6 +46,7 @@ TEST(UsedSamples, follow_the_records_and_count_each_once) {
   EXPECT_EQ(used.value().order->seed, 18446744073709551615ULL);
   EXPECT_EQ(used.value().order->dataset, 100U);
   EXPECT_EQ(used.value().order->block, 4U);
+  EXPECT_EQ(used.value().order->begun, 50U);
   EXPECT_EQ(
       text_of(used.value()),
       "3 rounds, 20 samples, each once; round 2 was dropped (4 samples of peer 2); not used so far: 14-15");
