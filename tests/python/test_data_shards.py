@@ -343,7 +343,7 @@ def test_a_sample_that_nobody_can_decode_ends_each_peer_with_its_name(tmp_path):
     members = numbered(60)
     members[33][1]["in.npy"] = b"no array"
     index = write_shards(tmp_path, members, 20)
-    with crew_of(target_batch_size=30, rounds=100000) as crew:
+    with crew_of(target_batch_size=30, rounds=100000, patience="1s") as crew:
         peers = [crew.start(loops.in_shards, wait_for=2, index=str(index), batch=3) for _ in range(2)]
         for peer in peers:
             error = peer.error()

@@ -53,14 +53,14 @@ def is_complete(view, folder):
 
 
 def test_a_joiner_of_a_run_that_is_complete_has_its_parameters(tmp_path):
-    with crew_of(target_batch_size=8, rounds=3, **{"checkpoint.folder": str(tmp_path)}) as crew:
+    with crew_of(target_batch_size=8, rounds=3, patience="1s", **{"checkpoint.folder": str(tmp_path)}) as crew:
         before = crew.start(troubles.loop, batch=8).result()
         late = crew.start(troubles.loop, batch=8, late=True).result()
         assert is_complete(late["view"], tmp_path) and before["state"] == late["state"]
 
 
 def test_a_peer_of_a_run_that_is_complete_has_its_parameters(tmp_path):
-    folder = {"checkpoint.folder": str(tmp_path), "checkpoint.every": 1}
+    folder = {"checkpoint.folder": str(tmp_path), "checkpoint.every": 1, "patience": "1s"}
     with crew_of(target_batch_size=8, rounds=3, **folder) as crew:
         before = crew.start(troubles.loop, batch=8).result()
         again = crew.start(troubles.loop, batch=8, found=True).result()

@@ -48,6 +48,22 @@ def test_keys_that_the_program_decides_are_none_of_the_library():
     assert not {row["key"] for row in rows([])} & set(OWN_KEYS)
 
 
+@pytest.mark.parametrize(
+    "given,told",
+    [
+        ({"modell": torch.nn.Linear(1, 1)}, "there is no setting modell"),
+        ({"roundz": [3]}, 'there is no setting roundz; did you mean "rounds"'),
+        ({"checkpoint.foldr": [3]}, 'checkpoint.foldr: unknown key; did you mean "folder"'),
+        ({"on_event": print}, r"on_event cannot be set here: it is decided by run.on_event\(function\)"),
+        ({"rounds": [3]}, r"rounds=\[3\]: expected a text, a number, True or False"),
+        ({"file": [3]}, r"file=\[3\]: expected a text, a number, True or False"),
+    ],
+)
+def test_what_is_no_setting_is_told_before_what_is_no_value(given, told):
+    with pytest.raises(SettingError, match=told):
+        resolve(given)
+
+
 def test_arguments_are_looked_up_by_their_last_part():
     values = resolve({"target_batch_size": 4096, "rounds": 500}).values
     assert values["training.target_batch_size"] == "4096" and values["training.rounds"] == "500"

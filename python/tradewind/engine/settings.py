@@ -16,7 +16,7 @@ from . import abi
 
 Pairs = Sequence[Tuple[str, str]]
 
-# What decides keys that a run file had once, or that `tw up` alone reads.
+# What decides keys that a run file had once, that `tw up` alone reads, or that belong to another call.
 OWN_KEYS = {
     "model": "the model given to run.optimizer()",
     "data": "the program's own loader, or run.shard()",
@@ -28,6 +28,12 @@ OWN_KEYS = {
     "training.buffers": "buffers= of run.optimizer()",
     "training.microbatch": "batch_size of the loader or of run.optimizer()",
     "microbatch": "batch_size of the loader or of run.optimizer()",
+    "batch_size": "the loader, or batch_size= of run.optimizer()",
+    "lr": "the optimizer given to run.optimizer()",
+    "scheduler": "scheduler= of run.optimizer()",
+    "clip_grad_norm": "clip_grad_norm= of run.optimizer()",
+    "buffers": "buffers= of run.optimizer()",
+    "on_event": "run.on_event(function)",
 }
 # Keys that take the word "none", by their last part too: None could mean that, or that nothing was given.
 TAKE_NONE = ("checkpoint.folder", "folder", "listen", "notices", "rendezvous")
@@ -83,7 +89,18 @@ def _pairs_of(name: str, value: Any) -> List[Tuple[str, str]]:
             raise SettingError(f"{name} cannot be set here: it is decided by {OWN_KEYS[own]}.")
     several = name == "join" and isinstance(value, (list, tuple))
     key = "run_file" if name == "file" else name
-    return [(key, as_text(name, one)) for one in (value if several else [value])]
+    try:
+        return [(key, as_text(name, one)) for one in (value if several else [value])]
+    except SettingError:
+        _refuse_unknown(key)
+        raise
+
+
+def _refuse_unknown(key: str) -> None:
+    """SettingError, with a likely name: there is no such setting."""
+    known = {name for row in rows([]) for name in (row["key"], row["key"].rpartition(".")[2])}
+    if key not in known | {"run_file"}:
+        rows([(key, "")])
 
 
 def rows(pairs: Pairs) -> List[Dict[str, str]]:
