@@ -90,7 +90,8 @@ void search_market(benchmark::State& state) {
     return 1e6 / std::min(score.samples_per_s, left / (3600 * std::max(score.usd_per_sample, 1e-12)));
   };
   const plan::Objective cheapest = [](const plan::Score& score) {
-    return score.samples_per_s >= 1000 ? score.usd_per_million() : std::numeric_limits<double>::infinity();
+    return score.samples_per_s >= 1000 ? score.usd_per_h() / score.samples_per_s
+                                       : std::numeric_limits<double>::infinity();
   };
   plan::SearchResult result;
   for (auto _ : state) result = search(space, state.range(2) == 0 ? fastest : cheapest);

@@ -64,7 +64,7 @@ tw_tensor as_values(const torch::Tensor& tensor, std::vector<torch::Tensor>& kep
   return {kept.back().data_ptr<float>(), count, TW_FLOAT32, 0};
 }
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 volatile std::sig_atomic_t arrived[32];  // signals, by number
 
 /// One peer that trains `model`. Everything runs on the thread that made it.
@@ -234,7 +234,9 @@ int main(int count, char** words) {
   }
   std::vector<tw_setting> settings;
   for (const auto& [key, value] : given) settings.push_back({key.c_str(), value.c_str()});
-  for (const int number : kSignals) std::signal(number, [](int came) { arrived[came] = arrived[came] + 1; });
+  for (const int number : kSignals)
+    if (std::signal(number, [](int came) { arrived[came] = arrived[came] + 1; }) == SIG_IGN)
+      std::signal(number, SIG_IGN);  // as nohup wants it
   try {
     return train(words[1], settings);
   } catch (const std::exception& error) {

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator, suppress
+from contextlib import ContextDecorator
 from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 import torch
 
 from .data.samples import Collate, Given, Samples
 from .engine.settings import Settings, resolve, together
-from .errors import MisuseError, TradewindError, described, function, whole
+from .errors import MisuseError, described, function, whole
 from .loop.driver import Node
 from .loop.life import Life, OpenEngine
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
@@ -277,13 +277,10 @@ class Run:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Leaves after the round, on an exception at once; then closes."""
+        """Leaves after the round; then closes, on an exception at once."""
         try:
             if kind is None:
                 self._life.finish()
-            else:
-                with suppress(TradewindError):  # what the loop raised is what counts
-                    self.leave(at_once=True)
         finally:
             self.close()
 

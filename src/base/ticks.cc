@@ -47,6 +47,7 @@ Scale round_scale(double low, double high, int most) {
 
 std::string tick_text(double value, double step) {
   if (value == 0) return "0";
+  if (!std::isfinite(value)) return fmt::format("{}", value);
   for (const auto& [size, letter] : {std::pair{1e12, 'T'}, std::pair{1e9, 'G'}, std::pair{1e6, 'M'}})
     if (std::abs(value) >= size) return fmt::format("{} {}", tick_text(value / size, step / size), letter);
   return with_separators(fmt::format("{:.{}f}", value, places_of(step)));

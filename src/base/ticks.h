@@ -20,6 +20,7 @@ struct Scale {
 Scale round_scale(double low, double high, int most);
 
 /// "1,200", "0.25", "2.5 M" from a million on: without an exponent, with as many places as the step has.
+/// "inf", "-inf" and "nan" of what is no number.
 std::string tick_text(double value, double step);
 
 }  // namespace tw

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/prng.h"
 
@@ -27,6 +28,13 @@ TEST(Ticks, are_round_and_read_without_an_exponent) {
   EXPECT_THAT(texts_of(round_scale(0, 0, 5)), ElementsAre("0", "0.2"));
   EXPECT_EQ(tick_text(1'234'567, 1), "1.234567 M");
   EXPECT_EQ(tick_text(-12'500, 500), "-12,500");
+}
+
+TEST(Ticks, of_what_is_not_finite_are_words) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(tick_text(kInf, 1), "inf");
+  EXPECT_EQ(tick_text(-kInf, kInf), "-inf");
+  EXPECT_EQ(tick_text(std::numeric_limits<double>::quiet_NaN(), 1), "nan");
 }
 
 /// The step's digits are 1, 2 or 5, the ends are inside, and there are no needless ticks.

@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -20,6 +19,7 @@
 #include "base/result.h"
 #include "base/text/printable.h"
 #include "codec/codec.h"
+#include "host/system/standard_streams.h"
 #include "train/learn/optimizer_kernels.h"
 
 namespace tw::bind {
@@ -410,7 +410,7 @@ void Callbacks::contribution(Round round, std::span<float> sum) const {
 
 void Callbacks::warn(const std::string& line) const {
   if (calls_.warn != nullptr) return calls_.warn(calls_.user, line.c_str());
-  fmt::print(stderr, "tradewind: {}\n", printable_line(line));
+  host::write_to_stderr(fmt::format("tradewind: {}\n", printable_line(line)));
 }
 
 std::unique_ptr<train::Optimizer> make_caller_optimizer(const CallerModel& model, const Callbacks& callbacks,

@@ -23,8 +23,8 @@ namespace {
 constexpr std::string_view kPrefix = "TRADEWIND_";
 /// Variables that are no option of a peer: read here, by `tw run` and its processes, by the Python package
 /// and its demo.
-constexpr const char* kOtherVariables[] = {"RUN",     "SET",     "THREADS",      "VERDICT",    "PROCESS",
-                                           "LIBRARY", "PROGRAM", "DEMO_RESULTS", "DEMO_ROUNDS"};
+constexpr const char* kOtherVariables[] = {"RUN",      "SET",     "THREADS", "VERDICT",      "PROCESS",
+                                           "LAUNCHER", "LIBRARY", "PROGRAM", "DEMO_RESULTS", "DEMO_ROUNDS"};
 
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts;

@@ -105,10 +105,10 @@ TEST(Environment, names_a_variable_that_is_misspelt) {
               ElementsAre("TRADEWIND_JION is not read: did you mean TRADEWIND_JOIN?",
                           "TRADEWIND_ROUNDS is not read: did you mean TRADEWIND_SET=training.rounds=5?",
                           "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"));
-  for (const char* fine :
-       {"TRADEWIND_JOIN", "TRADEWIND_RUN_FOLDER", "TRADEWIND_LIBRARY", "TRADEWIND_THREADS",
-        "TRADEWIND_SERVICE_HOST", "TRADEWIND_PORT", "TRADEWIND_REGION", "TRADEWIND_SIZE", "TRADEWIND_BATCH",
-        "TRADEWIND_UID", "TRADEWIND_NEW", "TRADEWIND_", "TRADEWIND_DATA_OF_MINE", "JION"})
+  for (const char* fine : {"TRADEWIND_JOIN", "TRADEWIND_RUN_FOLDER", "TRADEWIND_LIBRARY", "TRADEWIND_THREADS",
+                           "TRADEWIND_LAUNCHER", "TRADEWIND_SERVICE_HOST", "TRADEWIND_PORT",
+                           "TRADEWIND_REGION", "TRADEWIND_SIZE", "TRADEWIND_BATCH", "TRADEWIND_UID",
+                           "TRADEWIND_NEW", "TRADEWIND_", "TRADEWIND_DATA_OF_MINE", "JION"})
     EXPECT_TRUE(misspelt_variables({fine}, value).empty()) << fine;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text/printable.h"
@@ -24,14 +25,27 @@ Narrator Narrator::of(const peer::Options& peer) {
       {on, terminal, peer.session.run.rounds, peer.usd_per_h, peer.progress == peer::Progress::off});
 }
 
-void Narrator::take(const world::Event& event) {
+/// As the budget counts them, traffic included. Where nobody else's price is known they are this peer's.
+std::string Narrator::dollars(Instant now, const monitor::Journal* journal) const {
+  const monitor::Board board = journal != nullptr ? journal->board() : monitor::Board{};
+  const auto priced = std::ranges::count_if(
+      board.peers, [](const monitor::BoardPeer& peer) { return peer.usd_per_h.has_value(); });
+  const auto usd = board.money.usd();
+  const auto peers = std::ssize(board.peers);
+  if (usd && priced == peers) return fmt::format("  ${:.2f}", *usd);
+  if (usd && (priced > 1 || !options_.usd_per_h))
+    return fmt::format("  ${:.2f} for {} of {} peers", *usd, priced, peers);
+  if (!options_.usd_per_h) return "";
+  return fmt::format("  this peer ${:.2f}", *options_.usd_per_h * to_seconds(now - *began_) / 3600);
+}
+
+void Narrator::take(const world::Event& event, const monitor::Journal* journal) {
   if (!options_.on || event.phase() == world::Phase::warn) return;  // the program hears warnings itself
   if (!began_) began_ = event.at;
   std::optional<std::string> line = progress_.line_for(event);
   if (!line) return;
   const bool round = event.phase() == world::Phase::commit;
-  if (round && options_.usd_per_h)
-    *line += fmt::format("  ${:.2f}", *options_.usd_per_h * to_seconds(event.at - *began_) / 3600);
+  if (round) *line += dollars(event.at, journal);
   add({printable_line(*line), round});
 }
 

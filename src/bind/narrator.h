@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "monitor/fold/journal.h"
 #include "monitor/terminal/progress_text.h"
 #include "peer/links.h"
 #include "world/events.h"
@@ -28,7 +29,9 @@ class Narrator {
   /// To stderr, for this peer.
   static Narrator of(const peer::Options& peer);
 
-  void take(const world::Event& event);
+  /// journal: what the peer knows of the run and its cost; nullptr: nothing. It is asked for a board where a
+  /// line about rounds is due, every two seconds at most.
+  void take(const world::Event& event, const monitor::Journal* journal = nullptr);
   void say(std::string line);
 
   /// Also where nobody follows the progress: why a program has nothing to do.
@@ -47,6 +50,7 @@ class Narrator {
   };
 
   void add(Line line);
+  std::string dollars(Instant now, const monitor::Journal* journal) const;
 
   Options options_;
   monitor::ProgressText progress_;

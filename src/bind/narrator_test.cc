@@ -33,14 +33,39 @@ TEST(Narrator, writes_lines_one_after_the_other_where_nobody_can_overwrite_them)
 TEST(Narrator, writes_the_line_about_rounds_in_place_on_a_terminal) {
   Narrator narrator({.terminal = true, .rounds = 2000, .usd_per_h = 3.6});
   narrator.take(round_at(999, 0s));
-  EXPECT_EQ(narrator.take_text(), "\rround 999/2000  $0.00");
+  EXPECT_EQ(narrator.take_text(), "\rround 999/2000  this peer $0.00");
   narrator.take(round_at(1000, 1000s));
   narrator.take(round_at(1001, 2000s));
-  EXPECT_EQ(narrator.take_text(), "\rround 1001/2000  0 samples/s  $2.00") << "only the newest";
+  EXPECT_EQ(narrator.take_text(), "\rround 1001/2000  0 samples/s  this peer $2.00") << "only the newest";
   narrator.take(lost_at(1001, 2001s));
   EXPECT_EQ(narrator.take_text(), "\nround 1001  lost peer 7\n");
   narrator.take(round_at(1002, 3000s));
   EXPECT_THAT(narrator.take_text(true), ::testing::EndsWith("$3.00\n"));
+}
+
+monitor::LogEntry entry_at(std::uint64_t writer, Duration after, Event event) {
+  event.at = Instant{} + 1h + after;
+  return {
+      .writer = PeerId{writer}, .unix_nanos = event.at.time_since_epoch().count(), .event = std::move(event)};
+}
+
+/// The line about a round after an hour of two peers with these prices.
+std::string line_of_two(std::optional<double> own, std::optional<double> other) {
+  monitor::Journal journal;
+  journal.take(entry_at(1, 0s, {.fact = event::Start{.usd_per_h = own}}));
+  journal.take(entry_at(2, 0s, {.fact = event::Start{.usd_per_h = other}}));
+  for (const std::uint64_t peer : {1, 2}) journal.take(entry_at(peer, 1h, {.fact = event::Commit{}}));
+  Narrator narrator({.usd_per_h = own});
+  narrator.take(entry_at(1, 0s, {.fact = event::Start{}}).event);
+  narrator.take(round_at(1, 1h), &journal);
+  return narrator.take_text();
+}
+
+TEST(Narrator, tells_the_dollars_of_the_run_or_whose_they_are) {
+  EXPECT_EQ(line_of_two(3.6, 7.2), "round 1  $10.80\n");
+  EXPECT_EQ(line_of_two(3.6, {}), "round 1  this peer $3.60\n");
+  EXPECT_EQ(line_of_two({}, 7.2), "round 1  $7.20 for 1 of 2 peers\n");
+  EXPECT_EQ(line_of_two({}, {}), "round 1\n");
 }
 
 TEST(Narrator, that_is_off_keeps_nothing) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "bind/shard_data.h"
 #include "host/system/environment.h"
 #include "host/system/signal_tap.h"
+#include "host/system/standard_streams.h"
 #include "monitor/logs/event_log_json.h"
 #include "swarm/ballots/quorum.h"
 
@@ -32,6 +32,8 @@ std::optional<spot::Signal> notice_of(int signal) {
       return spot::Signal::interrupt;
     case SIGTERM:
       return spot::Signal::terminate;
+    case SIGHUP:
+      return spot::Signal::hangup;
     case SIGUSR1:
     case SIGUSR2:
       return spot::Signal::user;
@@ -44,6 +46,7 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
     : plan_(std::move(plan)),
       work_(plan_.model.tensor_sizes, std::move(initial), plan_.callbacks),
       verdict_(host::environment_value("TRADEWIND_VERDICT")),
+      launcher_(host::environment_value("TRADEWIND_LAUNCHER")),
       shared_{.narrator = Narrator::of(plan_.links)} {
   const train::SessionOptions& session = plan_.links.session;
   const average::Fragments fragments = fragments_of(session.run, work_);
@@ -69,10 +72,7 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
 }
 
 PeerThread::~PeerThread() {
-  // One that has ended takes the time of its farewell: the others' copies of its last words, and its cloud.
-  post([](peer::Peer& peer) {
-    if (peer.ending() == train::Ending::none) peer.leave_at_once();
-  });
+  close();
   thread_.join();
   over_ = true;
   write_evaluations();
@@ -94,7 +94,7 @@ void PeerThread::say_news() {
     text = shared_.narrator.take_text(over_);
   }
   for (const std::string& line : warnings) plan_.callbacks.warn(line);
-  if (!text.empty()) (void)!std::fwrite(text.data(), 1, text.size(), stderr);
+  if (!text.empty()) host::write_to_stderr(text);
 }
 
 /// How others join this peer and see the run.
@@ -154,9 +154,22 @@ void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->unsaved().emp
 
 void PeerThread::look() {
   for (const int signal : host::take_tapped_signals())
-    if (const auto notice = notice_of(signal)) peer_->take(*notice);
+    if (const auto notice = notice_of(signal)) heed(*notice);
+  const auto gone = launcher_.take_end(loop_.now());
+  if (gone && peer_->ending() == train::Ending::none) {
+    peer_->emit({.at = loop_.now(),
+                 .round = peer_->view().round,
+                 .why = fmt::format("tw run (process {}) is gone: leaving the run", *gone),
+                 .fact = event::Warn{}});
+    heed(spot::Signal::hangup);
+  }
   refresh();
   if (peer_->ending() == train::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+}
+
+void PeerThread::heed(spot::Signal signal) {
+  verdict_.leave();
+  peer_->take(signal);
 }
 
 void PeerThread::refresh() {
@@ -193,7 +206,7 @@ void PeerThread::emit(const world::Event& event) {
   shared_.events.push_back({peer_->options().session.self, loop_.unix_nanos(), event});
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
   if (event.phase() == world::Phase::warn) shared_.warnings.push_back(event.why);
-  shared_.narrator.take(event);
+  shared_.narrator.take(event, &peer_->journal());
   // What the program can see of the run changes with these: the next view is not older.
   if (begins || event.phase() == world::Phase::apply || event.phase() == world::Phase::restore) {
     ++shared_.changes;
@@ -229,11 +242,23 @@ void PeerThread::post(std::function<void(peer::Peer&)> call) {
 }
 
 void PeerThread::leave(bool at_once) {
-  post([at_once](peer::Peer& peer) { at_once ? peer.leave_at_once() : peer.leave(); });
+  post([this, at_once](peer::Peer& peer) {
+    verdict_.leave();
+    at_once ? peer.leave_at_once() : peer.leave();
+  });
+}
+
+void PeerThread::close() {
+  // One that has ended takes the time of its farewell: the others' copies of its last words, and its cloud.
+  post([this](peer::Peer& peer) {
+    if (peer.ending() != train::Ending::none) return;
+    verdict_.close();
+    peer.leave_at_once();
+  });
 }
 
 void PeerThread::take(spot::Signal signal) {
-  post([signal](peer::Peer& peer) { peer.take(signal); });
+  post([this, signal](peer::Peer&) { heed(signal); });
 }
 
 void PeerThread::tell_order(const data::SampleOrder& order) {

@@ -22,6 +22,7 @@
 #include "host/executor_caller.h"
 #include "host/executor_thread.h"
 #include "host/loop.h"
+#include "host/watched_process.h"
 #include "peer/peer.h"
 
 namespace tw::bind {
@@ -80,6 +81,8 @@ class PeerThread final : public world::EventSink {
   /// Lines of JSON, since the last call.
   std::string take_events();
   void leave(bool at_once);
+  /// The others hear at once what the destructor would tell them.
+  void close();
   void take(spot::Signal signal);
   void pause(bool paused);
   void arrive_at_barrier();
@@ -107,6 +110,7 @@ class PeerThread final : public world::EventSink {
   void say_end();
   void write_evaluations();
   void look();
+  void heed(spot::Signal signal);
   void refresh();
   void post(std::function<void(peer::Peer&)> call);
 
@@ -122,6 +126,7 @@ class PeerThread final : public world::EventSink {
   std::string address_;
   std::string failure_;
   Verdict verdict_;
+  host::WatchedProcess launcher_;    ///< `tw run`, which signals cannot reach when it is killed
   bool over_ = false;                ///< the thread has ended, and was joined
   std::atomic<bool> ended_ = false;  ///< it touches nothing any more
   mutable std::mutex mutex_;

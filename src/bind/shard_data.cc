@@ -14,6 +14,7 @@
 #include "base/text/fields.h"
 #include "base/text/option.h"
 #include "base/text/quantity.h"
+#include "host/disk/absolute_path.h"
 
 namespace tw::bind {
 namespace {
@@ -74,7 +75,7 @@ Status take_setting(const tw_setting& setting, DataSettings& settings) {
   } else if (key == "memory") {
     return take_size(setting, reader.memory_bytes);
   } else if (key == "cache") {
-    settings.cache = value;
+    settings.cache = host::absolute_path(value);
   } else if (key == "cache_limit") {
     return take_size(setting, settings.cache_bytes);
   } else {

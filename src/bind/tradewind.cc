@@ -174,7 +174,7 @@ int written_out(train::TrainState& state) {
 }
 
 std::string not_a_notice(int signal) {
-  return fmt::format("signal {}: expected SIGINT, SIGTERM, SIGUSR1 or SIGUSR2", signal);
+  return fmt::format("signal {}: expected SIGINT, SIGTERM, SIGHUP, SIGUSR1 or SIGUSR2", signal);
 }
 
 int start(tw_peer& peer, std::span<const tw_tensor> initial) {
@@ -436,7 +436,10 @@ void tw_free(char* text) { std::free(text); }  // NOLINT: copy_of allocated it
 int tw_leave(tw_peer* peer, int at_once) {
   return guarded([&] {
     if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
-    peer->thread->leave(at_once != 0);
+    if (at_once == 2)
+      peer->thread->close();
+    else
+      peer->thread->leave(at_once != 0);
     return int{TW_OK};
   });
 }

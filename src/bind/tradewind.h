@@ -229,12 +229,12 @@ TW_API char* tw_events(tw_peer* peer);
 TW_API void tw_free(char* text);
 
 /* ---- the end */
-/* Contributes its work and leaves after the round; at_once: now. tw_next then returns TW_FINISHED. */
+/* Leaves after the round, with its work; at_once 1: now; 2: as tw_close. tw_next then returns TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
-/* A signal arrived at the program. SIGTERM, SIGUSR1 and SIGUSR2 are notices: the peer leaves within the
- * setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed, best
- * before tw_start: the peer learns of this signal by itself, also in a long call of the program, and the
- * present handler is called after that (its tw_signal has no effect). A handler set later replaces both. */
+/* A signal arrived at the program. SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices: the peer leaves within
+ * the setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed, best
+ * before tw_start: the peer learns of it by itself, also in a long call of the program, and the present
+ * handler is called then (its tw_signal has no effect). A later one replaces both. Ignored SIGHUP stays. */
 TW_API int tw_signal(tw_peer* peer, int signal);
 TW_API int tw_heed(tw_peer* peer, int signal);
 

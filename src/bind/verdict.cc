@@ -14,9 +14,10 @@ void Verdict::begin() {
 /// better.
 std::string_view Verdict::word_of(train::Ending ending, bool unsaved) const {
   using train::Ending;
-  if (ending == Ending::lost) return "lost";
+  if (ending == Ending::lost || ending == Ending::taken) return name_of(ending);
   if (ending == Ending::unreached) return "unreached";
   if (begun_ && ending == Ending::complete && unsaved) return "unsaved";
+  if (begun_ && ending == Ending::left && closes_ && !asked_) return "closed";
   if (begun_) return ending == Ending::none ? "left" : name_of(ending);
   if (ending == Ending::complete) return "over";
   return ending == Ending::notice ? "condemned" : "joining";

@@ -21,6 +21,12 @@ class Verdict {
 
   bool has_begun() const { return begun_; }
 
+  /// The peer was asked to leave.
+  void leave() { asked_ = true; }
+
+  /// The program closes its peer before the end of the run.
+  void close() { closes_ = true; }
+
   /// unsaved: the last checkpoint is missing.
   void end(train::Ending ending, bool unsaved) { say(word_of(ending, unsaved)); }
 
@@ -30,7 +36,7 @@ class Verdict {
 
   std::string file_;
   std::string said_;
-  bool begun_ = false;
+  bool begun_ = false, asked_ = false, closes_ = false;
 };
 
 }  // namespace tw::bind

@@ -48,11 +48,27 @@ TEST(Verdict, says_how_a_peer_ended_that_had_a_part_in_its_run) {
   EXPECT_EQ("unsaved", told.at_the_end(Ending::complete, true));
 }
 
+TEST(Verdict, tells_a_peer_that_its_program_closed_from_one_that_was_asked_to_leave) {
+  const auto word = [](bool asked, Ending ending, bool begins = true) {
+    Told told;
+    told.verdict.join();
+    if (begins) told.verdict.begin();
+    if (asked) told.verdict.leave();
+    told.verdict.close();
+    return told.at_the_end(ending);
+  };
+  EXPECT_EQ("closed", word(false, Ending::left));
+  EXPECT_EQ("left", word(true, Ending::left));
+  EXPECT_EQ("notice", word(false, Ending::notice)) << "it was leaving already";
+  EXPECT_EQ("complete", word(false, Ending::complete));
+  EXPECT_EQ("joining", word(false, Ending::left, false));
+}
+
 TEST(Verdict, says_of_a_peer_that_had_no_part_whether_another_start_may_help) {
   const std::pair<Ending, const char*> cases[] = {
-      {Ending::complete, "over"},       {Ending::notice, "condemned"}, {Ending::unreached, "unreached"},
-      {Ending::lost, "lost"},           {Ending::left, "joining"},     {Ending::failed, "joining"},
-      {Ending::interrupted, "joining"},
+      {Ending::complete, "over"}, {Ending::notice, "condemned"},    {Ending::unreached, "unreached"},
+      {Ending::lost, "lost"},     {Ending::left, "joining"},        {Ending::failed, "joining"},
+      {Ending::taken, "taken"},   {Ending::interrupted, "joining"},
   };
   for (const auto& [ending, word] : cases) {
     Told told;

@@ -202,9 +202,8 @@ Result<Unpacked> sample_of_line(const std::string& line, const fs::path& folder)
 Result<std::vector<Unpacked>> samples_of_list(std::istream& lines, const fs::path& folder) {
   std::vector<Unpacked> all;
   std::size_t number = 0;
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   for (std::string line; std::getline(lines, line);) {
-    if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+    if (++number == 1) line = std::string(without_byte_order_mark(line));
     while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
     if (line.empty() || (number == 1 && csv_fields(line).front() == "path")) continue;
     auto sample = sample_of_line(line, folder);

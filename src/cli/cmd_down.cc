@@ -91,18 +91,29 @@ void describe_down(CLI::App& app, DownArguments& arguments) {
 int down(const DownArguments& arguments) {
   auto run = open_run(arguments.state, arguments.run);
   if (!run) return complain(run.error().message, kUsage);
-  launch::RunState stopped = run.value().store.state();
-  stopped.stopped = true;  // before any peer ends: tw up --keep would start it again
-  if (const Status saved = run.value().store.save(std::move(stopped)); !saved)
+  launch::RunState state = run.value().store.state();
+  state.stop = launch::StopState::stopping;  // before any peer ends: tw up --keep would start it again
+  state.deployment.user.env.clear();         // secrets; tw up reads them anew
+  if (const Status saved = run.value().store.save(state); !saved)
     return complain(saved.error().message, kFailed);
   const launch::Deployment& deployment = run.value().deployment();
   int code = kDone;
-  for (const launch::Action action : {launch::Action::stop, launch::Action::collect, launch::Action::remove})
-    if (const Status done = perform(*run.value().engine, action, deployment, deployment.peers); !done)
-      code = complain(done.error().message, kFailed);
-  launch::RunState kept = run.value().store.state();
-  kept.deployment.user.env.clear();  // secrets; tw up reads them anew
-  if (const Status saved = run.value().store.save(std::move(kept)); !saved)
+  const auto is_done = [&](launch::Action action) {
+    const Duration at_least = action == launch::Action::collect ? launch::kOutputLimit : Duration{};
+    const Status done = perform(*run.value().engine, action, deployment, deployment.peers, at_least);
+    if (!done) code = complain(done.error().message, kFailed);
+    return done.ok();
+  };
+  const bool all_ended = is_done(launch::Action::stop);
+  is_done(launch::Action::collect);
+  if (!all_ended)
+    return complain(fmt::format("run {} may live yet: {}", deployment.run,
+                                command_for("down", deployment.run, arguments.state)),
+                    kFailed);
+  is_done(launch::Action::remove);
+  state.stop = launch::StopState::stopped;
+  mark_started(state.deployment, deployment.peers, 0);
+  if (const Status saved = run.value().store.save(std::move(state)); !saved)
     code = complain(saved.error().message, kFailed);
   if (code == kDone) print_out("run {} is down; logs: {}/logs\n", deployment.run, deployment.folder);
   return code;
@@ -114,12 +125,25 @@ void describe_status(CLI::App& app, StatusArguments& arguments) {
   command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
   describe_state(*command, arguments.state);
   command->footer(
-      "States: unknown (cannot be asked), absent, waiting, running, leaving, left (75: it comes back), done\n"
-      "(0: the run is complete), failed.\n"
+      "States: unknown (cannot be asked, or has a state that tw does not know), absent, waiting, running,\n"
+      "leaving, left (75: it comes back), done (0: the run is complete), failed.\n"
       "\nExamples:\n  tw status mnist\n  tw status mnist --json | jq .peers");
 }
 
 namespace {
+
+/// Beside the name of a run in the list.
+std::string note_on(const std::string& folder, const std::string& run, const std::string& state) {
+  switch (launch::stop_state_of(folder, run)) {
+    case launch::StopState::stopped:
+      return "stopped by tw down";
+    case launch::StopState::stopping:
+      return "stopping, peers may live: " + command_for("down", run, state);
+    case launch::StopState::none:
+      break;
+  }
+  return command_for("status", run, state);
+}
 
 int list_runs(const StatusArguments& arguments) {
   const std::string folder = runs_folder(arguments.state);
@@ -129,10 +153,7 @@ int list_runs(const StatusArguments& arguments) {
     return kDone;
   }
   if (runs.empty()) print_out("no run in {}: tw up starts one\n", folder);
-  for (const std::string& run : runs)
-    print_out(
-        "{:<24}{}\n", run,
-        launch::is_stopped(folder, run) ? "stopped by tw down" : command_for("status", run, arguments.state));
+  for (const std::string& run : runs) print_out("{:<24}{}\n", run, note_on(folder, run, arguments.state));
   return kDone;
 }
 
@@ -145,8 +166,8 @@ int status(const StatusArguments& arguments) {
   const launch::Deployment& deployment = run.value().deployment();
   const auto reports = ask(*run.value().engine, deployment);
   if (!reports) return complain(reports.error().message, kFailed);
-  const Status collected =
-      perform(*run.value().engine, launch::Action::collect, deployment, deployment.peers);
+  const Status collected = perform(*run.value().engine, launch::Action::collect, deployment,
+                                   known_peers(deployment.peers, reports.value()));
   if (!collected) warn(collected.error().message);
   const auto progress = progress_in(deployment.folder + "/logs", host::now_unix_s());
   const plan::RunProgress known = progress ? progress.value() : plan::RunProgress{};
@@ -178,7 +199,7 @@ int logs(const LogsArguments& arguments) {
   const launch::Engine& engine = *run.value().engine;
   std::vector<launch::PeerJob> there = peers.value();
   std::erase_if(there, [&](const auto& peer) { return find_peer(deployment, peer.number) == nullptr; });
-  const Status collected = perform(engine, launch::Action::collect, deployment, there);
+  const Status collected = perform(engine, launch::Action::collect, deployment, there, launch::kOutputLimit);
   if (!collected) warn(collected.error().message);
   for (const launch::PeerJob& peer : peers.value()) {
     const bool is_there = find_peer(deployment, peer.number) != nullptr;
@@ -187,6 +208,9 @@ int logs(const LogsArguments& arguments) {
     std::string text = batch.failures.empty() && !batch.outputs.empty()
                            ? batch.outputs.front().text
                            : collected_log(deployment, peer.number);
+    if (!batch.failures.empty())
+      warn(fmt::format("{}; this is what was collected of {}", batch.failures.front().message,
+                       short_name(peer)));
     if (text.empty()) text = "(it printed nothing yet)\n";
     if (peers.value().size() > 1) print_out("==> {} <==\n", short_name(peer));
     print_out_text(text);

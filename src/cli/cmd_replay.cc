@@ -11,6 +11,7 @@
 #include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/price_sources.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "launch/policy_program.h"
 #include "plan/output/replay_table.h"
@@ -50,7 +51,8 @@ Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
   }
   task.job.machines = 0;
   if (!arguments.machines.empty()) {
-    TW_TRY(const auto machines, parse_count("--machines", arguments.machines, {.least = 1, .most = 256}));
+    TW_TRY(const auto machines,
+           parse_count("--machines", arguments.machines, {.least = 1, .most = plan::kMostReplayMachines}));
     task.job.machines = static_cast<int>(machines);
   }
   return task;
@@ -59,6 +61,14 @@ Result<plan::ReplayTask> task_of(const ReplayArguments& arguments) {
 Result<std::optional<launch::PolicyProgram>> own_policy(const std::string& command) {
   TW_TRY(auto program, launch::PolicyProgram::start(command));
   return std::optional<launch::PolicyProgram>(std::move(program));
+}
+
+Result<plan::ReplayTable> replay_with_progress(const plan::ReplayTask& task,
+                                               const std::vector<plan::AvailabilityTrace>& traces) {
+  ProgressLine line;
+  return replay_table(task, traces, [&](double share) {
+    line.show(fmt::format("{:.0f} % of the starts are played", 100 * share), share);
+  });
 }
 
 }  // namespace
@@ -79,7 +89,7 @@ void describe_replay(CLI::App& app, ReplayArguments& arguments) {
   add("--work-h", arguments.work_h, "hours that all machines work");
   add("--deadline-h", arguments.deadline_h, "hours until the job must be done");
   add("--change-over-s", arguments.change_over_s, "seconds from a decision to work, lost work included");
-  add("--machines", arguments.machines, "number of machines; default: the most of the trace");
+  add("--machines", arguments.machines, "number of machines, to 256; default: the most of the trace");
   add("--spot-usd-h", arguments.spot_usd_h, "price of a spot machine");
   add("--on-demand-usd-h", arguments.on_demand_usd_h, "price of an on-demand machine");
   add("--move-usd", arguments.move_usd, "price of a move to another zone: egress of the state");
@@ -104,7 +114,7 @@ int replay(const ReplayArguments& arguments) {
   if (!own) return complain("--policy " + own.error().message, kUsage);
   plan::ReplayTask with_own = task.value();
   if (own.value()) with_own.own = &*own.value();
-  const auto table = replay_table(with_own, traces.value());
+  const auto table = replay_with_progress(with_own, traces.value());
   if (own.value() && own.value()->trouble())
     return complain("--policy " + own.value()->trouble()->message, kFailed);
   if (!table) return complain(table.error().message, kUsage);

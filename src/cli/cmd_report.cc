@@ -74,13 +74,6 @@ Result<monitor::RunLogs> read_logs(const std::string& folder) {
   return Error{std::move(message)};
 }
 
-std::vector<PeerId> writers_of(const Logs& logs) {
-  std::vector<PeerId> writers;
-  for (const std::vector<monitor::LogEntry>& log : logs)
-    if (!log.empty() && log.front().writer != PeerId{}) writers.push_back(log.front().writer);
-  return writers;
-}
-
 /// The price of a plan goes before those of events.
 void forget_prices(Logs& logs) {
   for (std::vector<monitor::LogEntry>& log : logs)

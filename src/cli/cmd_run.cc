@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
@@ -21,6 +23,10 @@ namespace {
 
 /// The report of a crew that was all of its run, and the exit code. run: its digest.
 int report_on(const std::string& out, const std::string& run, int code) {
+  if (const auto logs = monitor::find_event_logs(out); !logs) {
+    warn(fmt::format("the event logs of this run are gone, so there is no report: {}", logs.error().message));
+    return code;
+  }
   const auto newest = monitor::read_newest_run(out);
   if (!newest) return complain(newest.error().message, kFailed);
   if (newest.value().run != run) return code;  // it came to no round, and the logs are of another one
@@ -66,12 +72,14 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       "lost peer, and the others go on. The first process has --listen and --watch; each has its share of\n"
       "the cores in OMP_NUM_THREADS. A second start with the same --out resumes the run from its\n"
       "checkpoints; --anew begins from round 1. Another setting or model makes another run.\n"
-      "SIGINT (Ctrl-C), SIGTERM, SIGUSR1 and SIGUSR2 go to all processes: SIGINT lets them leave after the\n"
-      "round, the others are notices. 3 s after the second SIGINT, or a SIGTERM a second after the first,\n"
-      "they are killed.\n"
-      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, or\n"
-      "parameters differ; 2: nothing is left of the run); 75 when they left on a notice and the run goes\n"
-      "on; 0 when those that signals ended were not the last.\n"
+      "SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all processes: SIGINT lets them leave\n"
+      "after the round, the others are notices (SIGHUP not under nohup). 3 s after the second SIGINT, or a\n"
+      "SIGTERM a second after the first, they are killed.\n"
+      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, processes\n"
+      "ended with 0 in the middle of the run and none completed it, or parameters differ; 2: nothing is "
+      "left\n"
+      "of the run, or another one trains in its folder); 75 when they left on a notice and the run goes on;\n"
+      "0 when those that signals ended were not the last.\n"
       "\n"
       "Examples:\n"
       "  tw run --peers 2 -- python3 train.py\n"

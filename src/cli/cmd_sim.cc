@@ -64,7 +64,7 @@ Result<SweepOptions> options_of(const SimArguments& arguments) {
 
 /// One seed, with all that happened in it.
 int trace(const SimArguments& arguments, const SweepOptions& options, const sim::Scenario& scenario) {
-  TraceLogs logs(arguments.out);
+  TraceLogs logs(arguments.out, scenario.sites);
   sim::Watching watching{.keep_lines = true, .on_event = {}};
   if (!arguments.out.empty()) {
     if (const Status emptied = empty_out_folder(arguments.out); !emptied)

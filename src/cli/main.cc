@@ -232,7 +232,7 @@ int run(int count, char** words) {
 
 namespace {
 
-constexpr int kNoticeSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr int kNoticeSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 /// Before the libraries are constructed, which takes longer than some notices leave to a container.
 void catch_signals_of_peers(int count, char** words, char**) {
@@ -249,6 +249,7 @@ void catch_signals_of_peers(int count, char** words, char**) {
 int main(int count, char** words) {
   tw::host::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a closed terminal or socket is an error of the write, not the end
+  std::signal(SIGCHLD, SIG_DFL);  // where it was ignored, exit codes of commands were lost
   std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow (ulimit -f)
   tw::host::hold_standard_streams();
   try {

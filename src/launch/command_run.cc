@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -10,14 +11,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <future>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <semaphore>
+#include <thread>
 
 #include "base/result.h"
+#include "host/system/calendar.h"
 #include "host/system/own_folder.h"
+#include "launch/held_signals.h"
 #include "launch/run_store.h"
 
 namespace tw::launch {
@@ -26,6 +32,14 @@ namespace {
 constexpr int kMostAtOnce = 16;
 /// Exit code of a program that is not there, as a shell has it.
 constexpr int kNoProgram = 127;
+/// Exit code of a command that took too long, as timeout(1) has it.
+constexpr int kLateExit = 124;
+/// Exit code of a command that somebody else has waited for: none that is fine.
+constexpr int kLostExit = -1;
+/// Between SIGTERM and SIGKILL for the process group of a command.
+constexpr Duration kMercy = std::chrono::seconds(5);
+constexpr Duration kFirstNap = std::chrono::milliseconds(1);
+constexpr Duration kLongestNap = std::chrono::milliseconds(50);
 
 /// A descriptor, closed with this object.
 class Descriptor {
@@ -71,12 +85,65 @@ int open_input(const Command& command) {
   return input >= 0 && write_whole(input, command.input) ? input : -1;
 }
 
-int exit_code_of(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+/// Waits for a process that leads a group of its own. Ends the group when it takes too long, or this program
+/// is to end.
+class Waiting {
+ public:
+  enum class Cause { itself, late, interrupted, lost };
+
+  Waiting(pid_t pid, Duration limit) : pid_(pid), limit_(limit) {}
+
+  Cause cause() const { return cause_; }
+
+  /// Its exit code.
+  int wait() {
+    for (Duration nap = kFirstNap; !has_ended(); nap = std::min(2 * nap, kLongestNap)) {
+      look();
+      std::this_thread::sleep_for(nap);
+    }
+    if (cause_ == Cause::lost) return kLostExit;
+    if (cause_ != Cause::itself) end_the_rest();
+    if (cause_ == Cause::late) return kLateExit;
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool has_ended() {
+    const pid_t ended = waitpid(pid_, &status_, WNOHANG);
+    if (ended >= 0) return ended == pid_;
+    if (errno == EINTR) return false;
+    cause_ = Cause::lost;
+    return true;
+  }
+
+  void look() {
+    if (cause_ != Cause::itself) {
+      if (!is_patient()) kill(-pid_, SIGKILL);
+      return;
+    }
+    const bool is_late = limit_ > Duration{} && Clock::now() - begun_ >= limit_;
+    if (!HeldEndSignals::came() && !is_late) return;
+    cause_ = is_late ? Cause::late : Cause::interrupted;
+    told_ = Clock::now();
+    kill(-pid_, SIGTERM);
+  }
+
+  /// The first of the group has ended: a shell goes before what it started.
+  void end_the_rest() const {
+    while (kill(-pid_, 0) == 0 && is_patient()) std::this_thread::sleep_for(kLongestNap);
+    kill(-pid_, SIGKILL);
+  }
+
+  bool is_patient() const { return Clock::now() - told_ < kMercy && !HeldEndSignals::insist(); }
+
+  pid_t pid_;
+  Duration limit_;
+  Clock::time_point begun_ = Clock::now(), told_{};
+  Cause cause_ = Cause::itself;  ///< of its end
+  int status_ = 0;               ///< as waitpid gives it
+};
 
 /// 0, or why it could not be started.
 int spawn(const Command& command, int input, int output, int errors, pid_t& pid) {
@@ -107,33 +174,60 @@ std::string last_line(const std::string& text) {
                      end - (begin == std::string::npos ? -1 : begin));
 }
 
+/// "p2: ", where a command is about a peer.
+std::string whose(const Command& command) {
+  return command.peer == 0 ? "" : short_name({.number = command.peer}) + ": ";
+}
+
+std::string client_of(const Command& command) {
+  return command.client.empty() ? command.words.front() : command.client;
+}
+
 std::optional<Error> failure_of(const Output& output) {
-  if (std::ranges::find(output.command.fine, output.exit_code) != output.command.fine.end())
-    return std::nullopt;
+  const Command& command = output.command;
+  if (std::ranges::find(command.fine, output.exit_code) != command.fine.end()) return std::nullopt;
   const std::string said = last_line(output.errors.empty() ? output.text : output.errors);
-  if (output.command.says_why && !said.empty()) return Error{said};
-  return Error{fmt::format("{}: exit code {}{}{}", to_line(output.command), output.exit_code,
+  if (output.is_late) return Error{whose(command) + said};
+  if (command.says_why && !said.empty()) return Error{said};
+  return Error{fmt::format("{}{}: exit code {}{}{}", whose(command),
+                           command.client.empty() ? to_line(command) : command.client, output.exit_code,
                            said.empty() ? "" : ": ", said)};
 }
 
-/// Commands that follow each other, until one fails.
+/// A late one says so, and what it said last.
+std::string late_text(const Output& output) {
+  const std::string said = last_line(output.errors);
+  return fmt::format("{} did not answer within {:g} s{}{}", client_of(output.command),
+                     to_seconds(output.command.limit), said.empty() ? "" : ": ", said);
+}
+
+/// Commands that follow each other, until one fails that others need.
 struct Chain {
   std::uint32_t peer = 0;
   std::vector<Output> outputs;
-  std::optional<Error> failure;
+  std::vector<Batch::Failure> failures;
+  bool is_cut = false;
 };
 
 Chain run_chain(const std::vector<Command>& commands) {
   Chain chain{.peer = commands.front().peer};
   for (const Command& command : commands) {
     auto output = run_command(command);
+    if (output && output.value().is_late && command.again_when_late) output = run_command(command);
+    std::optional<Error> failure;
+    Batch::Why why = Batch::Why::failed;
     if (!output) {
-      chain.failure = output.error();
+      failure = output.error();
+      if (HeldEndSignals::came()) why = Batch::Why::interrupted;
     } else {
-      chain.failure = failure_of(output.value());
+      failure = failure_of(output.value());
+      if (output.value().is_late) why = Batch::Why::late;
       chain.outputs.push_back(std::move(output).value());
     }
-    if (chain.failure) break;
+    if (!failure) continue;
+    chain.failures.push_back({chain.peer, failure->message, why});
+    chain.is_cut = !command.others_go_on || why == Batch::Why::interrupted;
+    if (chain.is_cut) break;
   }
   return chain;
 }
@@ -154,7 +248,7 @@ void run_peers(const std::vector<Command>& commands, Batch& batch) {
   for (std::future<Chain>& future : chains) {
     Chain chain = future.get();
     for (Output& output : chain.outputs) batch.outputs.push_back(std::move(output));
-    if (chain.failure) batch.failures.push_back({chain.peer, chain.failure->message});
+    std::ranges::move(chain.failures, std::back_inserter(batch.failures));
   }
 }
 
@@ -168,6 +262,8 @@ std::string to_line(const Command& command) {
 }
 
 Result<Output> run_command(const Command& command) {
+  const Error interrupted{fmt::format("{}{}: interrupted", whose(command), client_of(command))};
+  if (HeldEndSignals::came()) return interrupted;
   if (!command.own_folder.empty()) TW_TRY(host::take_own_folder(command.own_folder));
   const Descriptor input(open_input(command));
   if (input.number() < 0)
@@ -185,14 +281,22 @@ Result<Output> run_command(const Command& command) {
   }
   if (cause != 0)
     return Error{fmt::format("{}: cannot be started: {}", command.words.front(), std::strerror(cause))};
-  const int exit_code = exit_code_of(pid);
-  Output result{command, exit_code, text_of(output.number()), text_of(errors.number())};
+  Waiting waiting(pid, command.limit);
+  const int exit_code = waiting.wait();
+  if (waiting.cause() == Waiting::Cause::interrupted) return interrupted;
+  if (waiting.cause() == Waiting::Cause::lost)
+    return Error{fmt::format("{}{}: its exit code is lost: this process does not get those of its children",
+                             whose(command), client_of(command))};
+  Output result{command, exit_code, text_of(output.number()), text_of(errors.number()), host::now_unix_s()};
+  result.is_late = waiting.cause() == Waiting::Cause::late;
+  if (result.is_late) result.errors = late_text(result);
   if (!command.output_file.empty() && exit_code == 0)
     TW_TRY(write_with_folder(command.output_file, result.text, 0600));
   return result;
 }
 
 Batch run_all(const std::vector<Command>& commands) {
+  const HeldEndSignals held;
   Batch batch;
   for (std::size_t at = 0; at < commands.size();) {
     const bool about_run = commands[at].peer == 0;
@@ -207,9 +311,8 @@ Batch run_all(const std::vector<Command>& commands) {
     }
     Chain chain = run_chain(part);
     for (Output& output : chain.outputs) batch.outputs.push_back(std::move(output));
-    if (!chain.failure) continue;
-    batch.failures.push_back({0, chain.failure->message});
-    return batch;
+    std::ranges::move(chain.failures, std::back_inserter(batch.failures));
+    if (chain.is_cut) return batch;
   }
   return batch;
 }

@@ -56,6 +56,11 @@ bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number) {
   return std::ranges::find(peers, number, &PeerJob::number) != peers.end();
 }
 
+void mark_started(Deployment& deployment, const std::vector<PeerJob>& peers, std::int64_t unix_s) {
+  for (PeerJob& peer : deployment.peers)
+    if (has_peer(peers, peer.number)) peer.started_unix_s = unix_s;
+}
+
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer) {
   return peer.anchor && !deployment.anchor_token.empty() ? deployment.anchor_token : deployment.token;
 }

@@ -37,6 +37,7 @@ struct PeerJob {
   std::string home{};                   ///< ssh: folder there for program and runs; empty: ~/.tradewind
   std::string address{};                ///< where others reach it, without a port; empty: the engine finds it
   std::uint16_t port = 0;               ///< port at which it listens; unique on its host
+  std::int64_t started_unix_s = 0;      ///< of its last start by `tw up`; 0: long ago, or stopped since
 
   bool operator==(const PeerJob&) const = default;
 };
@@ -95,6 +96,9 @@ bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number);
 
 /// USD an hour of its machine: nothing if the price is not known, or an alternative has another price.
 std::optional<double> price_of(const PeerJob& peer);
+
+/// Sets PeerJob::started_unix_s of those that have the numbers of these peers.
+void mark_started(Deployment& deployment, const std::vector<PeerJob>& peers, std::int64_t unix_s);
 
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer);
 

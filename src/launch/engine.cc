@@ -2,8 +2,52 @@
 #include "launch/engine.h"
 
 #include <array>
+#include <utility>
 
 namespace tw::launch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAnswerLimit = 30s;
+constexpr Duration kWorkLimit = 2min;
+constexpr Duration kStartLimit = 10min;
+
+Duration limit_of(Action action, const Deployment& deployment) {
+  switch (action) {
+    case Action::status:
+    case Action::hurry:
+      return kAnswerLimit;
+    case Action::collect:  // the next one goes on where this one ended
+    case Action::remove:
+      return kWorkLimit;
+    case Action::logs:
+      return kOutputLimit;
+    case Action::stop:
+    case Action::retire:
+      return kWorkLimit + deployment.grace;
+    case Action::start:
+      return kStartLimit;
+    case Action::prepare:
+    case Action::check:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Command> with_limits(std::vector<Command> commands, Action action, const Deployment& deployment) {
+  for (Command& command : commands) command.limit = limit_of(action, deployment);
+  return commands;
+}
+
+std::vector<PeerReport> unknown_for(const Deployment& deployment, const Output& output) {
+  std::vector<PeerReport> reports;
+  for (const PeerJob& peer : deployment.peers)
+    reports.push_back({.number = peer.number, .state = PeerState::unknown, .detail = output.errors});
+  return reports;
+}
 
 std::string_view to_string(PeerState state) {
   static constexpr std::array<std::string_view, 8> kNames = {"unknown", "absent", "waiting", "running",

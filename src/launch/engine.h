@@ -27,7 +27,8 @@ struct File {
 /// A program to run, without a shell.
 struct Command {
   std::vector<std::string> words;
-  std::string input{};  ///< its stdin; a secret travels here, or in a file of mode 0600, never in words
+  std::string client{};  ///< what messages call a script: "kubectl"; empty: the words
+  std::string input{};   ///< its stdin; a secret travels here, or in a file of mode 0600, never in words
   bool input_is_secret = false;  ///< --dry-run does not show it
   std::string input_file{};      ///< a file as its stdin instead
   std::string output_file{};     ///< absolute; replaced by its stdout on success; empty: no file
@@ -35,7 +36,10 @@ struct Command {
   std::vector<int> fine{0};      ///< exit codes that are no failure
   bool says_why = false;         ///< the last line of its stderr is the whole message of a failure
   std::uint32_t peer =
-      0;  ///< peer of the command; 0: the run. Commands of different peers may run in parallel
+      0;             ///< peer of the command; 0: the run. Commands of different peers may run in parallel
+  Duration limit{};  ///< afterwards it is ended, with its process group; 0: it takes as long as it takes
+  bool again_when_late = false;  ///< once
+  bool others_go_on = false;     ///< when it fails, those after it are run all the same
 
   bool operator==(const Command&) const = default;
 };
@@ -47,7 +51,7 @@ enum class Action {
   start,    ///< starts the given peers; one that runs already is no error if the engine can tell
   stop,     ///< stops the given peers within Deployment::grace
   retire,   ///< the given peers are leaving by themselves, without a second notice: the engine must not
-            ///< restart them
+            ///< restart them. What is left after the commands of stop and retire: Engine::remains
   status,   ///< output for states()
   collect,  ///< fetches new lines of logs to the state folder: logs/events-ID.jsonl, and output as
             ///< logs/pN.log
@@ -57,7 +61,7 @@ enum class Action {
 };
 
 enum class PeerState {
-  unknown,  ///< its machine cannot be asked: it may live
+  unknown,  ///< its machine cannot be asked, or the engine's word for it is not known: it may live
   absent,   ///< the engine does not know it: never started, or gone without a trace
   waiting,  ///< queued, or its machine is starting
   running,
@@ -93,8 +97,27 @@ struct PeerReport {
 struct Output {
   Command command;
   int exit_code = 0;
-  std::string text;    ///< stdout
-  std::string errors;  ///< stderr
+  std::string text;         ///< stdout
+  std::string errors;       ///< stderr; of one that is late: that it did not answer
+  std::int64_t unix_s = 0;  ///< when it ended
+  bool is_late = false;     ///< ended at its limit
+};
+
+/// The same commands with the limits for this action. Copies and setup lines of the user's (prepare, check)
+/// have none.
+std::vector<Command> with_limits(std::vector<Command> commands, Action action, const Deployment& deployment);
+
+/// For commands whose output is the last chance to have it, or that somebody waits for.
+inline constexpr Duration kOutputLimit = std::chrono::minutes(10);
+
+/// All peers unknown, since this output is late.
+std::vector<PeerReport> unknown_for(const Deployment& deployment, const Output& output);
+
+/// What an engine has of peers that are to end.
+struct Remains {
+  std::vector<Command> next;  ///< end it and look again: what they print is for the next remains(). Empty:
+                              ///< nothing ends it
+  std::string living;         ///< what lives, a line each; empty: nothing
 };
 
 class Engine {
@@ -115,6 +138,13 @@ class Engine {
   /// peers: of start, stop, retire, hurry, collect and logs; in order. Empty for those of the run.
   virtual std::vector<Command> commands(Action action, const Deployment& deployment,
                                         const std::vector<PeerJob>& peers) const = 0;
+
+  /// What is left of peers after these commands of stop or retire, or after those of the last remains().
+  virtual Remains remains(Action /*action*/, const Deployment& /*deployment*/,
+                          const std::vector<PeerJob>& /*peers*/,
+                          const std::vector<Output>& /*outputs*/) const {
+    return {};
+  }
 
   /// The peers in groups, in the order of their starts: what fails in one of them is no failure of the
   /// others.

@@ -2,8 +2,11 @@
 #include "launch/fleet.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/result.h"
@@ -11,16 +14,39 @@
 namespace tw::launch {
 namespace {
 
+/// The time that what is left of peers has to end, and that between two looks.
+constexpr auto kRemainsEnd = std::chrono::seconds(60);
+constexpr auto kBetweenLooks = std::chrono::seconds(2);
+
+void add_line(std::string& text, const std::string& line) {
+  if (!line.empty()) text += (text.empty() ? "" : "\n") + line;
+}
+
 std::string text_of(const Batch& batch) {
   std::string text;
-  for (const Batch::Failure& failure : batch.failures) text += (text.empty() ? "" : "\n") + failure.message;
+  for (const Batch::Failure& failure : batch.failures) add_line(text, failure.message);
   return text;
 }
 
-Status status_of(const Batch& batch) {
-  std::string text = text_of(batch);
+Status status_of(std::string text) {
   if (text.empty()) return Unit{};
   return Error{std::move(text)};
+}
+
+/// Ends what is left of the peers; what then lives, or failed, a line each.
+std::string end_remains(const Engine& engine, Action action, const Deployment& deployment,
+                        const std::vector<PeerJob>& peers, std::vector<Output> outputs) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun = Clock::now();
+  for (bool is_first = true;; is_first = false) {
+    const Remains remains = engine.remains(action, deployment, peers, outputs);
+    if (remains.living.empty() || remains.next.empty() || Clock::now() - begun > kRemainsEnd)
+      return remains.living;
+    if (!is_first) std::this_thread::sleep_for(kBetweenLooks);
+    Batch batch = run_all(remains.next);
+    if (!batch.failures.empty()) return text_of(batch);
+    outputs = std::move(batch.outputs);
+  }
 }
 
 /// One of these peers is on its host: what failed for one fails for all of them there.
@@ -34,14 +60,32 @@ bool is_at(const Deployment& deployment, const std::set<std::uint32_t>& lost, co
 }  // namespace
 
 Status perform(const Engine& engine, Action action, const Deployment& deployment,
-               const std::vector<PeerJob>& peers) {
+               const std::vector<PeerJob>& peers, Duration at_least) {
   if (peers.empty()) return Unit{};
-  return status_of(run_all(engine.commands(action, deployment, peers)));
+  std::vector<Command> commands = engine.commands(action, deployment, peers);
+  for (Command& command : commands)
+    if (command.limit > Duration{}) command.limit = std::max(command.limit, at_least);
+  const Batch batch = run_all(commands);
+  std::string trouble = text_of(batch);
+  if (action == Action::stop || action == Action::retire)
+    add_line(trouble, end_remains(engine, action, deployment, peers, batch.outputs));
+  return status_of(std::move(trouble));
 }
 
 namespace {
 
-Started start_group(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
+/// Takes those from the started ones that failed.
+void take_failures(const Batch& batch, Started& started) {
+  for (const Batch::Failure& failure : batch.failures) {
+    const auto is_hit = [&](const PeerJob& peer) { return failure.peer == 0 || failure.peer == peer.number; };
+    if (failure.why != Batch::Why::failed)
+      std::ranges::copy_if(started.peers, std::back_inserter(started.uncertain), is_hit);
+    std::erase_if(started.peers, is_hit);
+  }
+}
+
+Started start_group(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers,
+                    const BeforeStart& before) {
   Started started;
   const Batch prepared = run_all(engine.commands(Action::prepare, deployment, peers));
   started.trouble = text_of(prepared);
@@ -54,22 +98,21 @@ Started start_group(const Engine& engine, const Deployment& deployment, const st
   Deployment fewer = deployment;
   std::erase_if(fewer.peers, [&](const PeerJob& peer) { return is_at(deployment, lost, peer); });
   if (started.peers.empty()) return started;
+  if (const Status ready = before(started.peers); !ready) {
+    add_line(started.trouble, ready.error().message);
+    started.peers.clear();
+    return started;
+  }
   const Batch begun = run_all(engine.commands(Action::start, fewer, started.peers));
-  if (begun.failures.empty()) return started;
-  started.trouble += (started.trouble.empty() ? "" : "\n") + text_of(begun);
-  for (const Batch::Failure& failure : begun.failures)
-    std::erase_if(started.peers,
-                  [&](const PeerJob& peer) { return failure.peer == 0 || failure.peer == peer.number; });
+  add_line(started.trouble, text_of(begun));
+  take_failures(begun, started);
   return started;
-}
-
-void add_line(std::string& text, const std::string& line) {
-  if (!line.empty()) text += (text.empty() ? "" : "\n") + line;
 }
 
 }  // namespace
 
-Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers) {
+Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers,
+              const BeforeStart& before) {
   if (peers.empty()) return {};
   Started all;
   const PeerJob& first = first_of(deployment);
@@ -80,8 +123,9 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
                short_name(first) + " did not start, which begins the run: nor did those that would join it");
       break;
     }
-    const Started started = start_group(engine, deployment, group);
+    const Started started = start_group(engine, deployment, group, before);
     add_line(all.trouble, started.trouble);
+    all.uncertain.insert(all.uncertain.end(), started.uncertain.begin(), started.uncertain.end());
     all.peers.insert(all.peers.end(), started.peers.begin(), started.peers.end());
     nobody_begins = !deployment.begun && has_peer(group, first.number) && !has_peer(all.peers, first.number);
   }
@@ -89,14 +133,25 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
 }
 
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment) {
-  const Batch batch = run_all(engine.commands(Action::status, deployment, deployment.peers));
-  TW_TRY(status_of(batch));
+  Batch batch = run_all(engine.commands(Action::status, deployment, deployment.peers));
+  // What is late may live: the engine knows about whom it was asked.
+  std::erase_if(batch.failures,
+                [](const Batch::Failure& failure) { return failure.why == Batch::Why::late; });
+  TW_TRY(status_of(text_of(batch)));
   return engine.states(deployment, batch.outputs);
 }
 
 PeerReport report_of(const std::vector<PeerReport>& reports, std::uint32_t number) {
   const auto found = std::ranges::find(reports, number, &PeerReport::number);
   return found == reports.end() ? PeerReport{.number = number} : *found;
+}
+
+std::vector<PeerJob> known_peers(const std::vector<PeerJob>& peers, const std::vector<PeerReport>& reports) {
+  std::vector<PeerJob> known = peers;
+  std::erase_if(known, [&](const PeerJob& peer) {
+    return report_of(reports, peer.number).state == PeerState::unknown;
+  });
+  return known;
 }
 
 bool may_live(PeerState state) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -10,23 +12,32 @@
 /// An engine's commands, run. Each blocks until they have ended.
 namespace tw::launch {
 
-/// The error has a line for each peer, host or command that failed; others were done.
+/// The error has a line for each peer, host or command that failed, and for what lives after Action::stop;
+/// others were done. at_least: of the limits of the commands.
 Status perform(const Engine& engine, Action action, const Deployment& deployment,
-               const std::vector<PeerJob>& peers);
+               const std::vector<PeerJob>& peers, Duration at_least = {});
 
 struct Started {
   std::vector<PeerJob> peers;
-  std::string trouble;  ///< a line for each peer, host or command that failed; empty: nothing did
+  std::vector<PeerJob> uncertain;  ///< their start was late or interrupted: nobody knows whether they start
+  std::string trouble;             ///< a line for each peer, host or command that failed; empty: nothing did
 };
 
-/// Action::prepare, then Action::start of the peers whose machines are ready.
-Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers);
+/// Called with the peers that start next; an error keeps them from it.
+using BeforeStart = std::function<Status(const std::vector<PeerJob>& peers)>;
 
-/// States of the peers of the deployment, by number.
+/// Action::prepare, then Action::start of the peers whose machines are ready.
+Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers,
+              const BeforeStart& before);
+
+/// States of the peers of the deployment, by number. What does not answer in time is unknown.
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment);
 
 /// absent without a report.
 PeerReport report_of(const std::vector<PeerReport>& reports, std::uint32_t number);
+
+/// Without those that are unknown: whoever cannot be asked has no logs to fetch either.
+std::vector<PeerJob> known_peers(const std::vector<PeerJob>& peers, const std::vector<PeerReport>& reports);
 
 /// It runs, waits for its machine, or may.
 bool may_live(PeerState state);

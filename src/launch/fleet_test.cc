@@ -27,12 +27,29 @@ class OneByOne final : public Engine {
     for (const PeerJob& peer : peers) {
       const bool fails = (action == Action::start ? fail_to_start : unready).contains(peer.number);
       commands.push_back({.words = {fails ? "false" : "true"}, .peer = peer.number});
+      if (action == Action::start && slow_to_start.contains(peer.number)) {
+        commands.back().words = {"sleep", "600"};
+        commands.back().limit = std::chrono::milliseconds(50);
+      }
     }
     return commands;
   }
 
-  Result<std::vector<PeerReport>> states(const Deployment&, const std::vector<Output>&) const override {
-    return std::vector<PeerReport>{};
+  Result<std::vector<PeerReport>> states(const Deployment& deployment,
+                                         const std::vector<Output>& outputs) const override {
+    std::vector<PeerReport> reports;
+    for (const Output& output : outputs)
+      if (output.is_late) reports = unknown_for(deployment, output);
+    return reports;
+  }
+
+  Remains remains(Action, const Deployment&, const std::vector<PeerJob>&,
+                  const std::vector<Output>&) const override {
+    if (jobs.empty()) return {};
+    Remains remains{.next = {{.words = {end_fails ? "false" : "true"}}}, .living = "job " + jobs.back()};
+    jobs.pop_back();
+    if (!ends) remains.next.clear();
+    return remains;
   }
 
   std::vector<std::vector<PeerJob>> starts(const Deployment& /*deployment*/,
@@ -41,31 +58,63 @@ class OneByOne final : public Engine {
     return {{peers.front()}, {peers.begin() + 1, peers.end()}};
   }
 
-  std::set<std::uint32_t> unready, fail_to_start;
-  bool first_alone = false;  ///< on an engine of its own
+  std::set<std::uint32_t> unready, fail_to_start, slow_to_start;
+  bool first_alone = false;                 ///< on an engine of its own
+  mutable std::vector<std::string> jobs{};  ///< that live after a stop
+  bool end_fails = false, ends = true;
 };
 
-std::vector<std::uint32_t> numbers(const Started& started) {
+std::vector<std::uint32_t> numbers_of(const std::vector<PeerJob>& peers) {
   std::vector<std::uint32_t> numbers;
-  for (const PeerJob& peer : started.peers) numbers.push_back(peer.number);
+  for (const PeerJob& peer : peers) numbers.push_back(peer.number);
   return numbers;
+}
+
+std::vector<std::uint32_t> numbers(const Started& started) { return numbers_of(started.peers); }
+
+Started start_all(const Engine& engine, const Deployment& deployment) {
+  return start(engine, deployment, deployment.peers, [](const auto&) { return Unit{}; });
 }
 
 TEST(Fleet, knows_the_peers_that_were_started_where_another_one_was_not) {
   OneByOne engine;
   engine.fail_to_start = {2};
   const Deployment deployment = three_peers();
-  const Started started = start(engine, deployment, deployment.peers);
+  const Started started = start_all(engine, deployment);
   EXPECT_EQ(numbers(started), (std::vector<std::uint32_t>{1, 3}));
-  EXPECT_EQ(started.trouble, "false: exit code 1");
+  EXPECT_EQ(started.trouble, "p2: false: exit code 1");
 }
 
 TEST(Fleet, starts_no_peer_of_a_host_that_is_not_ready) {
   OneByOne engine;
   engine.unready = {2};
   const Deployment deployment = three_peers();
-  EXPECT_EQ(numbers(start(engine, deployment, deployment.peers)), std::vector<std::uint32_t>{1})
+  EXPECT_EQ(numbers(start_all(engine, deployment)), std::vector<std::uint32_t>{1})
       << "peer 3 is on the same host";
+}
+
+TEST(Fleet, a_start_that_is_late_is_no_failure_that_can_be_forgotten) {
+  OneByOne engine;
+  engine.fail_to_start = {2};
+  engine.slow_to_start = {3};
+  const Started started = start_all(engine, three_peers());
+  EXPECT_EQ(numbers(started), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(numbers_of(started.uncertain), std::vector<std::uint32_t>{3});
+}
+
+TEST(Fleet, says_who_starts_once_their_machines_are_ready) {
+  OneByOne engine;
+  engine.unready = {2};
+  const Deployment deployment = three_peers();
+  std::vector<std::uint32_t> said;
+  const auto refuse = [&](const std::vector<PeerJob>& peers) {
+    said = numbers_of(peers);
+    return Status(Error{"no space"});
+  };
+  const Started started = start(engine, deployment, deployment.peers, refuse);
+  EXPECT_EQ(said, std::vector<std::uint32_t>{1});
+  EXPECT_TRUE(started.peers.empty());
+  EXPECT_EQ(started.trouble, "p2: false: exit code 1\nno space");
 }
 
 TEST(Fleet, starts_nobody_who_would_join_a_peer_that_did_not_start) {
@@ -73,13 +122,12 @@ TEST(Fleet, starts_nobody_who_would_join_a_peer_that_did_not_start) {
   engine.first_alone = true;
   engine.fail_to_start = {1};
   Deployment deployment = three_peers();
-  const Started started = start(engine, deployment, deployment.peers);
+  const Started started = start_all(engine, deployment);
   EXPECT_TRUE(started.peers.empty());
   EXPECT_NE(started.trouble.find("\np1 did not start, which begins the run"), std::string::npos)
       << started.trouble;
   deployment.begun = true;
-  EXPECT_EQ(numbers(start(engine, deployment, deployment.peers)), (std::vector<std::uint32_t>{2, 3}))
-      << "they find others";
+  EXPECT_EQ(numbers(start_all(engine, deployment)), (std::vector<std::uint32_t>{2, 3})) << "they find others";
 }
 
 TEST(Fleet, what_fails_on_one_engine_is_no_failure_of_another) {
@@ -87,9 +135,35 @@ TEST(Fleet, what_fails_on_one_engine_is_no_failure_of_another) {
   engine.first_alone = true;
   engine.unready = {2};
   const Deployment deployment = three_peers();
-  const Started started = start(engine, deployment, deployment.peers);
+  const Started started = start_all(engine, deployment);
   EXPECT_EQ(numbers(started), std::vector<std::uint32_t>{1});
-  EXPECT_EQ(started.trouble, "false: exit code 1");
+  EXPECT_EQ(started.trouble, "p2: false: exit code 1");
+}
+
+TEST(Fleet, a_stop_ends_what_is_left_of_the_peers_or_names_it) {
+  OneByOne engine;
+  const Deployment deployment = three_peers();
+  const auto stop = [&](Action action = Action::stop) {
+    const Status done = perform(engine, action, deployment, deployment.peers);
+    return done ? "" : done.error().message;
+  };
+  engine.jobs = {"3"};
+  EXPECT_EQ(stop(Action::collect), "");
+  EXPECT_EQ(stop(), "") << "it has ended at the second look";
+  engine.jobs = {"3"};
+  engine.ends = false;
+  EXPECT_EQ(stop(), "job 3");
+  engine.jobs = {"3"};
+  engine.ends = true;
+  engine.end_fails = true;
+  EXPECT_EQ(stop(), "false: exit code 1");
+}
+
+TEST(Fleet, a_peer_that_is_unknown_has_no_logs_to_fetch) {
+  const std::vector<PeerJob> peers = three_peers().peers;
+  const std::vector<PeerJob> known = known_peers(
+      peers, {{.number = 1, .state = PeerState::unknown}, {.number = 2, .state = PeerState::running}});
+  EXPECT_EQ(known, (std::vector<PeerJob>{peers[1], peers[2]}));
 }
 
 TEST(CommandRun, a_program_that_is_not_there_is_an_answer_to_those_who_take_any) {

@@ -31,11 +31,16 @@ Machine machine_in(const Json& json) {
 Json peer_json(const PeerJob& peer) {
   Json alternatives = Json::array();
   for (const Machine& machine : peer.alternatives) alternatives.push_back(machine_json(machine));
-  return {{"number", peer.number},       {"restart", peer.restart},
-          {"anchor", peer.anchor},       {"host", peer.host},
-          {"home", peer.home},           {"address", peer.address},
-          {"port", peer.port},           {"machine", machine_json(peer.machine)},
-          {"alternatives", alternatives}};
+  return {{"number", peer.number},
+          {"restart", peer.restart},
+          {"anchor", peer.anchor},
+          {"host", peer.host},
+          {"home", peer.home},
+          {"address", peer.address},
+          {"port", peer.port},
+          {"machine", machine_json(peer.machine)},
+          {"alternatives", alternatives},
+          {"started_unix_s", peer.started_unix_s}};
 }
 
 PeerJob peer_in(const Json& json) {
@@ -46,7 +51,8 @@ PeerJob peer_in(const Json& json) {
                .host = json.at("host").get<std::string>(),
                .home = json.at("home").get<std::string>(),
                .address = json.at("address").get<std::string>(),
-               .port = json.at("port").get<std::uint16_t>()};
+               .port = json.at("port").get<std::uint16_t>(),
+               .started_unix_s = json.value("started_unix_s", std::int64_t{0})};
   for (const Json& machine : json.at("alternatives")) peer.alternatives.push_back(machine_in(machine));
   return peer;
 }
@@ -84,6 +90,11 @@ Json deployment_json(const Deployment& deployment) {
           {"peers", peers}};
 }
 
+StopState stop_in(const Json& json) {
+  if (json.value("stopped", false)) return StopState::stopped;
+  return json.value("stopping", false) ? StopState::stopping : StopState::none;
+}
+
 Deployment deployment_in(const Json& json) {
   Deployment deployment{.run = json.at("run").get<std::string>(),
                         .run_file = json.at("run_file").get<std::string>(),
@@ -108,7 +119,8 @@ std::string to_json(const RunState& state) {
               {"plan_file", state.plan_file},
               {"job_file", state.job_file},
               {"next_number", state.next_number},
-              {"stopped", state.stopped},
+              {"stopped", state.stop == StopState::stopped},
+              {"stopping", state.stop == StopState::stopping},
               {"deployment", deployment_json(state.deployment)}}
              .dump(1) +
          "\n";
@@ -130,7 +142,7 @@ Result<RunState> run_state_in(const std::string& file, const std::string& text) 
                     .plan_file = json.at("plan_file").get<std::string>(),
                     .job_file = json.at("job_file").get<std::string>(),
                     .next_number = json.at("next_number").get<std::uint32_t>(),
-                    .stopped = json.value("stopped", false),
+                    .stop = stop_in(json),
                     .deployment = deployment_in(json.at("deployment"))};
   } catch (const std::exception& e) {
     return wrong(e.what());

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/run_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -47,17 +42,33 @@ Status write_with_folder(const std::string& path, const std::string& text, unsig
   return write_file(path, text, mode);
 }
 
+namespace {
+
+Status check_is_there(const std::string& runs, const std::string& run) {
+  if (is_run_name(run) && fs::exists(state_file(runs + "/" + run))) return Unit{};
+  const std::vector<std::string> known = runs_in(runs);
+  return Error{fmt::format(
+      "{}: no run of this name in {}; {}", run, runs,
+      known.empty() ? std::string("tw up makes one") : fmt::format("there are: {}", fmt::join(known, ", ")))};
+}
+
+}  // namespace
+
 Result<RunStore> RunStore::open(const std::string& runs, const std::string& run) {
+  TW_TRY(check_is_there(runs, run));
   RunStore store(runs + "/" + run);
-  if (!is_run_name(run) || !fs::exists(state_file(store.folder_))) {
-    const std::vector<std::string> known = runs_in(runs);
-    return Error{fmt::format("{}: no run of this name in {}; {}", run, runs,
-                             known.empty() ? std::string("tw up makes one")
-                                           : fmt::format("there are: {}", fmt::join(known, ", ")))};
-  }
   TW_TRY(store.lock());
   TW_TRY(store.read());
   return store;
+}
+
+Result<std::optional<RunStore>> RunStore::open_if_free(const std::string& runs, const std::string& run) {
+  TW_TRY(check_is_there(runs, run));
+  RunStore store(runs + "/" + run);
+  TW_TRY(const auto holder, store.try_lock());
+  if (holder) return std::optional<RunStore>();
+  TW_TRY(store.read());
+  return std::optional<RunStore>(std::move(store));
 }
 
 Result<RunStore> RunStore::open_or_make(const std::string& runs, const std::string& run) {
@@ -78,32 +89,35 @@ Result<RunStore> RunStore::open_or_make(const std::string& runs, const std::stri
 
 RunStore::RunStore(RunStore&& other) noexcept
     : folder_(std::move(other.folder_)),
-      lock_(std::exchange(other.lock_, -1)),
+      lock_(std::exchange(other.lock_, std::nullopt)),
       has_state_(other.has_state_),
       state_(std::move(other.state_)) {}
 
 /// Where nothing was saved, nothing is left.
 RunStore::~RunStore() {
-  if (lock_ < 0) return;
-  if (!has_state_ && stranger_in(folder_).empty()) {
-    unlink((folder_ + "/" + kLockFile).c_str());
-    rmdir(folder_.c_str());
-  }
-  close(lock_);
+  if (!lock_ || has_state_ || !stranger_in(folder_).empty()) return;
+  unlink((folder_ + "/" + kLockFile).c_str());
+  rmdir(folder_.c_str());
+}
+
+Result<host::FileLock::Holder> RunStore::try_lock() {
+  TW_TRY(auto lock, host::FileLock::open(folder_ + "/" + kLockFile));
+  TW_TRY(const auto holder, lock.lock(host::FileLock::Kind::exclusive, {}));
+  if (!holder) lock_.emplace(std::move(lock));
+  return holder;
 }
 
 Status RunStore::lock() {
-  const std::string path = folder_ + "/" + kLockFile;
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (lock_ < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   const auto end = std::chrono::steady_clock::now() + kWaitForLock;
-  while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  while (true) {
+    TW_TRY(const auto holder, try_lock());
+    if (!holder) return Unit{};
     if (std::chrono::steady_clock::now() > end)
       return Error{
-          fmt::format("{}: another tw up or tw down has been at work on this run for a minute", path)};
+          fmt::format("{}: another tw up or tw down (process {}) has been at work on this run for a minute",
+                      folder_ + "/" + kLockFile, *holder)};
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  return Unit{};
 }
 
 Status RunStore::read() {
@@ -130,11 +144,11 @@ Status RunStore::write(const std::vector<File>& files) const {
   return Unit{};
 }
 
-bool is_stopped(const std::string& runs, const std::string& run) {
+StopState stop_state_of(const std::string& runs, const std::string& run) {
   const std::string path = state_file(runs + "/" + run);
   const auto text = read_text_file(path);
   const auto state = text ? run_state_in(path, text.value()) : Result<RunState>(text.error());
-  return state && state.value().stopped;
+  return state ? state.value().stop : StopState::none;
 }
 
 std::vector<std::string> runs_in(const std::string& runs) {

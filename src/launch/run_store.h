@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "host/disk/file_lock.h"
 #include "launch/deployment.h"
 #include "launch/engine.h"
 
@@ -13,13 +15,20 @@
 /// the engine, the key and the tokens (0600), and logs/.
 namespace tw::launch {
 
+/// What `tw down` did about a run: whoever watches it starts nobody again, unless it is none.
+enum class StopState {
+  none,
+  stopping,  ///< under way, or failed: peers may live
+  stopped,   ///< no peer lives
+};
+
 struct RunState {
   std::string engine;
   std::string plan_file;          ///< absolute; the plan that is followed
   std::string job_file;           ///< of the plan; empty: not known
   std::uint32_t next_number = 1;  ///< of a new peer
-  bool stopped = false;           ///< by tw down: whoever watches the run starts nobody again
-  Deployment deployment;          ///< without its tokens, which are files of their own
+  StopState stop = StopState::none;
+  Deployment deployment;  ///< without its tokens, which are files of their own
 
   bool operator==(const RunState&) const = default;
 };
@@ -39,7 +48,10 @@ class RunStore {
   /// made by `tw up`; another command holds the lock for longer than a minute.
   static Result<RunStore> open(const std::string& runs, const std::string& run);
 
-  /// The same, or a new one where nothing is: has_state() tells.
+  /// The same without waiting; nothing while another command holds the lock.
+  static Result<std::optional<RunStore>> open_if_free(const std::string& runs, const std::string& run);
+
+  /// As open(), or a new one where nothing is: has_state() tells.
   static Result<RunStore> open_or_make(const std::string& runs, const std::string& run);
 
   RunStore(RunStore&& other) noexcept;
@@ -58,17 +70,19 @@ class RunStore {
  private:
   explicit RunStore(std::string folder) : folder_(std::move(folder)) {}
 
+  /// The process that holds the lock; nothing: this one.
+  Result<host::FileLock::Holder> try_lock();
   Status lock();
   Status read();
 
   std::string folder_;
-  int lock_ = -1;
+  std::optional<host::FileLock> lock_;
   bool has_state_ = false;
   RunState state_;
 };
 
-/// tw down has stopped the run, as far as its state can be read. Takes no lock: tw down holds it for long.
-bool is_stopped(const std::string& runs, const std::string& run);
+/// As far as its state can be read, else none. Takes no lock: tw down holds it for long.
+StopState stop_state_of(const std::string& runs, const std::string& run);
 
 /// The runs of which `runs` has a state, by name.
 std::vector<std::string> runs_in(const std::string& runs);

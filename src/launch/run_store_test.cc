@@ -4,17 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "host/system/temporary_folder.h"
 #include "launch/command_run.h"
+#include "launch/held_signals.h"
 #include "launch/test_deployment.h"
 
 namespace tw::launch {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -29,6 +35,7 @@ RunState some_state() {
   state.deployment.on = {{"partition", "spot"}};
   state.deployment.user.folders = {"out"};
   state.deployment.peers[1].restart = 2;
+  state.deployment.peers[1].started_unix_s = 1'800'000'000;
   state.deployment.peers[1].alternatives = {state.deployment.peers[0].machine};
   return state;
 }
@@ -57,26 +64,29 @@ TEST(RunStore, a_state_is_read_as_it_was_saved) {
   EXPECT_EQ(mode_of(folder.path() + "/words"), 0700U);
 }
 
-TEST(RunStore, that_a_run_was_stopped_is_read_while_tw_down_holds_the_lock) {
+TEST(RunStore, that_a_run_is_stopped_is_read_while_tw_down_holds_the_lock) {
   const host::TemporaryFolder folder;
-  EXPECT_FALSE(is_stopped(folder.path(), "words")) << "no such run";
+  EXPECT_EQ(stop_state_of(folder.path(), "words"), StopState::none) << "no such run";
   auto store = RunStore::open_or_make(folder.path(), "words");
   RunState state = some_state();
-  ASSERT_TRUE(store.value().save(state).ok());
-  EXPECT_FALSE(is_stopped(folder.path(), "words"));
-  state.stopped = true;
-  ASSERT_TRUE(store.value().save(state).ok());
-  EXPECT_TRUE(is_stopped(folder.path(), "words"));
+  for (const StopState stop : {StopState::none, StopState::stopping, StopState::stopped}) {
+    state.stop = stop;
+    ASSERT_TRUE(store.value().save(state).ok());
+    EXPECT_EQ(stop_state_of(folder.path(), "words"), stop);
+  }
 }
 
-TEST(RunStore, a_state_that_says_nothing_of_a_stop_was_not_stopped) {
+TEST(RunStore, a_state_that_says_nothing_of_a_stop_or_a_start_had_none) {
   std::string text = to_json(some_state());
-  const std::string key = " \"stopped\": false,\n";
-  ASSERT_NE(text.find(key), std::string::npos);
-  text.erase(text.find(key), key.size());
+  for (const std::string key :
+       {" \"stopped\": false,\n", " \"stopping\": false,\n", ",\n    \"started_unix_s\": 1800000000"}) {
+    ASSERT_NE(text.find(key), std::string::npos) << key;
+    text.erase(text.find(key), key.size());
+  }
   const auto state = run_state_in("state.json", text);
-  ASSERT_TRUE(state.ok()) << state.error().message;
-  EXPECT_FALSE(state.value().stopped);
+  ASSERT_TRUE(state.ok());
+  EXPECT_EQ(state.value().stop, StopState::none);
+  EXPECT_EQ(state.value().deployment.peers[1].started_unix_s, 0);
 }
 
 TEST(RunStore, the_state_holds_no_token) {
@@ -154,6 +164,14 @@ TEST(CommandRun, a_program_that_is_missing_is_an_error) {
   EXPECT_THAT(output.error().message, HasSubstr("no-such-program-of-tw: no such program on this machine"));
 }
 
+/// Not as a zombie that nobody waits for.
+bool goes_on(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  return !text.empty() && text.find(") Z") == std::string::npos;
+}
+
 Command of_peer(std::uint32_t peer, const char* script) {
   return {.words = {"sh", "-c", script}, .peer = peer};
 }
@@ -162,10 +180,137 @@ TEST(CommandRun, a_peer_that_fails_keeps_its_later_commands_back_and_no_other_pe
   const Batch batch = run_all({of_peer(1, "echo a"), of_peer(2, "echo why >&2; exit 9"), of_peer(1, "echo b"),
                                of_peer(2, "echo never")});
   ASSERT_EQ(batch.failures.size(), 1U);
-  EXPECT_EQ(batch.failures[0].message, "sh -c 'echo why >&2; exit 9': exit code 9: why");
+  EXPECT_EQ(batch.failures[0].message, "p2: sh -c 'echo why >&2; exit 9': exit code 9: why");
   std::string text;
   for (const Output& output : batch.outputs) text += output.text;
   EXPECT_EQ(text, "a\nb\n");
+}
+
+TEST(CommandRun, a_message_names_the_client_of_a_script) {
+  Command script = of_peer(2, "echo Forbidden >&2; exit 1");
+  script.client = "kubectl";
+  const Batch batch = run_all({script});
+  ASSERT_EQ(batch.failures.size(), 1U);
+  EXPECT_EQ(batch.failures[0].message, "p2: kubectl: exit code 1: Forbidden");
+}
+
+TEST(CommandRun, a_command_that_is_late_ends_with_its_process_group) {
+  Command hangs{.words = {"sh", "-c", "sleep 600 & echo $!; wait"}, .client = "kubectl", .limit = 200ms};
+  const Batch batch = run_all({hangs});
+  ASSERT_EQ(batch.failures.size(), 1U);
+  EXPECT_EQ(batch.failures[0].message, "kubectl did not answer within 0.2 s");
+  EXPECT_EQ(batch.failures[0].why, Batch::Why::late);
+  ASSERT_EQ(batch.outputs.size(), 1U);
+  EXPECT_TRUE(batch.outputs[0].is_late);
+  EXPECT_FALSE(goes_on(std::stoi(batch.outputs[0].text))) << "what it started is gone, too";
+}
+
+TEST(CommandRun, a_signal_ends_the_commands_under_way_and_then_comes_into_effect) {
+  const host::TemporaryFolder folder;
+  const std::string pid_file = folder.path() + "/pid";
+  const std::string script = "echo $$ >" + pid_file + "; kill -INT $PPID; sleep 600";
+  const pid_t program = fork();
+  if (program == 0) {
+    run_all({of_peer(1, script.c_str()), of_peer(1, ("rm " + pid_file).c_str())});
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(program, &status, 0), program);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  std::ifstream file(pid_file);
+  pid_t command = 0;
+  ASSERT_TRUE(file >> command) << "nothing follows what was interrupted";
+  EXPECT_FALSE(goes_on(command));
+}
+
+TEST(CommandRun, a_signal_of_a_look_is_kept_and_nothing_new_starts_in_the_rest_of_it) {
+  const host::TemporaryFolder folder;
+  const std::string file = folder.path() + "/second";
+  const pid_t program = fork();
+  if (program == 0) {
+    {
+      const HeldEndSignals held;
+      run_all({of_peer(1, "kill -INT $PPID; exec sleep 600")});
+      const Batch second = run_all({of_peer(1, ("touch " + file).c_str())});
+      if (second.failures.size() != 1 || second.failures[0].why != Batch::Why::interrupted) _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(program, &status, 0), program);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(HeldEndSignals, a_second_ctrl_c_insists_and_two_signals_at_once_do_not) {
+  const auto ignore_later = [](int) {};
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, ignore_later);
+  {
+    const HeldEndSignals held;
+    EXPECT_FALSE(HeldEndSignals::came());
+    for (const int signal : {SIGTERM, SIGHUP, SIGINT}) std::raise(signal);
+    EXPECT_TRUE(HeldEndSignals::came());
+    EXPECT_FALSE(HeldEndSignals::insist());
+    std::raise(SIGINT);
+    EXPECT_TRUE(HeldEndSignals::insist());
+  }
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+}
+
+TEST(CommandRun, an_exit_code_that_nobody_gets_is_not_0) {
+  std::signal(SIGCHLD, SIG_IGN);
+  const auto output = run_command({.words = {"true"}});
+  std::signal(SIGCHLD, SIG_DFL);
+  ASSERT_FALSE(output.ok());
+  EXPECT_THAT(output.error().message, HasSubstr("true: its exit code is lost"));
+}
+
+TEST(CommandRun, a_question_that_is_asked_again_when_it_is_late_may_be_answered_then) {
+  const host::TemporaryFolder folder;
+  const std::string script =
+      "if mkdir " + folder.path() + "/asked 2>/dev/null; then exec sleep 600; fi; echo yes";
+  const Batch batch = run_all({{.words = {"sh", "-c", script}, .limit = 300ms, .again_when_late = true}});
+  EXPECT_TRUE(batch.failures.empty());
+  ASSERT_EQ(batch.outputs.size(), 1U);
+  EXPECT_EQ(batch.outputs[0].text, "yes\n");
+}
+
+TEST(CommandRun, others_go_on_after_a_failure_that_is_not_theirs) {
+  Command late{.words = {"sleep", "600"}, .limit = 50ms, .others_go_on = true};
+  const Batch batch = run_all({late, of_peer(0, "echo a")});
+  ASSERT_EQ(batch.failures.size(), 1U);
+  EXPECT_EQ(batch.failures[0].why, Batch::Why::late);
+  ASSERT_EQ(batch.outputs.size(), 2U);
+  EXPECT_EQ(batch.outputs[1].text, "a\n");
+}
+
+TEST(RunStore, a_store_that_is_free_is_opened_without_waiting) {
+  const host::TemporaryFolder folder;
+  EXPECT_FALSE(RunStore::open_if_free(folder.path(), "words").ok()) << "no such run";
+  {
+    auto made = RunStore::open_or_make(folder.path(), "words");
+    ASSERT_TRUE(made.ok() && made.value().save(some_state()).ok());
+  }
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    const auto held = RunStore::open(folder.path(), "words");
+    (void)!write(ready[1], held.ok() ? "y" : "n", 1);
+    pause();
+  }
+  char said = 0;
+  ASSERT_EQ(read(ready[0], &said, 1), 1);
+  EXPECT_EQ(said, 'y');
+  const auto busy = RunStore::open_if_free(folder.path(), "words");
+  ASSERT_TRUE(busy.ok()) << busy.error().message;
+  EXPECT_FALSE(busy.value().has_value());
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  const auto free = RunStore::open_if_free(folder.path(), "words");
+  ASSERT_TRUE(free.ok()) << free.error().message;
+  ASSERT_TRUE(free.value().has_value());
+  EXPECT_EQ(free.value()->state().engine, "ssh");
 }
 
 TEST(CommandRun, nothing_follows_a_failure_of_the_run) {

@@ -2,18 +2,15 @@
 #include "market/catalog.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <set>
-#include <span>
 
 #include "base/check.h"
 #include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/date.h"
-#include "base/text/fields.h"
 #include "market/built_in.h"
 
 namespace tw::market {
@@ -28,18 +25,6 @@ const std::vector<std::string> kColumns = {
     "provider",       "region",     "zone",     "failure_domain",   "vm_type",    "gpu",       "gpus",
     "gpu_memory_gib", "memory_gib", "vcpus",    "network_gbps",     "purchase",   "usd_per_h", "source",
     "as_of",          "start_up_s", "notice_s", "taken_in_30_days", "quota_class"};
-
-/// A misspelt column would be left out of all offers.
-Status check_columns(const CsvTable& table) {
-  for (const std::string& column : table.columns()) {
-    if (std::ranges::find(kColumns, column) != kColumns.end()) continue;
-    const std::string meant = did_you_mean(column, std::span<const std::string>(kColumns));
-    return Error{
-        fmt::format("{}: unknown column {}{}", table.file(), column,
-                    meant.empty() ? fmt::format("; known here: {}", fmt::join(kColumns, ", ")) : meant)};
-  }
-  return Unit{};
-}
 
 Offer read_offer(CsvRow& row, const CatalogFile& file) {
   // Ten times the size, or price, of the largest machine for rent.
@@ -106,7 +91,7 @@ Status keep(std::vector<Offer>& offers, std::string Offer::*field, const std::st
 Result<std::vector<Offer>> read_offers(const CatalogFile& file) {
   TW_TRY(const auto table,
          CsvTable::parse(file.name, file.text, {"provider", "region", "gpu", "purchase", "usd_per_h"}));
-  TW_TRY(check_columns(table));
+  TW_TRY(table.knows_only(kColumns));
   std::vector<Offer> offers;
   for (std::size_t i = 0; i < table.size(); ++i) {
     CsvRow row = table.row(i);
@@ -143,9 +128,14 @@ std::string age_text(std::int64_t seconds) {
   return fmt::format("{} days", hours / 24);
 }
 
+std::string dated_text(std::int64_t as_of_unix_s, std::int64_t now_unix_s) {
+  if (is_ahead(as_of_unix_s, now_unix_s))
+    return fmt::format("dated {} ahead of this clock", age_text(as_of_unix_s - now_unix_s));
+  return age_text(now_unix_s - as_of_unix_s) + " old";
+}
+
 std::string price_age_text(const Offer& offer, std::int64_t now_unix_s) {
-  if (offer.as_of_unix_s <= 0) return "undated";
-  return age_text(now_unix_s - offer.as_of_unix_s) + " old";
+  return offer.as_of_unix_s <= 0 ? "undated" : dated_text(offer.as_of_unix_s, now_unix_s);
 }
 
 Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query) {

@@ -52,10 +52,21 @@ inline bool is_old(const Offer& offer, std::int64_t now_unix_s) {
   return offer.as_of_unix_s > 0 && now_unix_s - offer.as_of_unix_s > kFreshPriceS;
 }
 
+/// Clocks, and dates without a time, may differ by this much.
+inline constexpr std::int64_t kClockSlackS = 24 * 3600;
+
+/// The date is wrong, or the clock here.
+inline bool is_ahead(std::int64_t as_of_unix_s, std::int64_t now_unix_s) {
+  return as_of_unix_s - now_unix_s > kClockSlackS;
+}
+
 /// "3 h", "12 days": how long ago.
 std::string age_text(std::int64_t seconds);
 
-/// The age of an offer's price: "12 days old", or "undated".
+/// "12 days old", or "dated 3 days ahead of this clock".
+std::string dated_text(std::int64_t as_of_unix_s, std::int64_t now_unix_s);
+
+/// The age of an offer's price: as dated_text(), or "undated".
 std::string price_age_text(const Offer& offer, std::int64_t now_unix_s);
 
 /// Filter for offers; an empty text: any.

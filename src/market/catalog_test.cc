@@ -253,6 +253,15 @@ TEST(Prices, are_old_after_seven_hours) {
   EXPECT_EQ(age_text(50 * 3600), "2 days");
 }
 
+TEST(Prices, of_the_future_are_not_fresh) {
+  constexpr std::int64_t kDay_s = 86400;
+  const Offer offer{.as_of_unix_s = 20'000 * kDay_s};
+  EXPECT_EQ(price_age_text(offer, 20'003 * kDay_s), "3 days old");
+  EXPECT_EQ(price_age_text(offer, 19'500 * kDay_s), "dated 500 days ahead of this clock");
+  EXPECT_EQ(price_age_text(offer, 20'000 * kDay_s - 7200), "0 h old") << "clocks differ a little";
+  EXPECT_EQ(price_age_text({}, kDay_s), "undated");
+}
+
 TEST(AgeText, is_in_hours_for_two_days) {
   EXPECT_EQ(age_text(47 * 3600 + 3599), "47 h");
   EXPECT_EQ(age_text(48 * 3600), "2 days");

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "host/address.h"
+#include "host/disk/absolute_path.h"
 #include "host/identity/authority.h"
 #include "host/store/store_files.h"
 #include "host/system/calendar.h"
@@ -153,8 +154,8 @@ Status LinkReader::read_role(const std::optional<wire::Token>& token) {
 Status LinkReader::read_log() {
   TW_TRY(const auto limits, parse_log_limit(option("log_limit"), given_.log_limit));
   options_.log_limits = limits;
-  options_.out = given_.out;
-  options_.run_folder = given_.run_folder;
+  options_.out = host::absolute_path(given_.out);
+  options_.run_folder = host::absolute_path(given_.run_folder);
   return Unit{};
 }
 
@@ -267,6 +268,7 @@ Status LinkReader::use_token(const wire::Token& token) {
     return Error{
         fmt::format("{}: {}", option(given_.token.empty() ? "run" : "token").name, tls.error().message)};
   options_.tls = std::move(tls).value();
+  options_.run_key = token.run_key;
   return Unit{};
 }
 
@@ -342,7 +344,7 @@ void place_checkpoints(Options& options, std::uint64_t parameters) {
   if (!checkpoint.folder.empty()) return;
   const std::string parent = !options.out.empty()          ? options.out + "/checkpoints"
                              : !options.run_folder.empty() ? options.run_folder + "/checkpoints"
-                                                           : "tradewind-checkpoints";
+                                                           : host::absolute_path("tradewind-checkpoints");
   const std::string folder = parent + "/" + to_string(run_digest(run, parameters)).substr(0, kDigits);
   if (!is_writable(folder)) {
     options.warnings.push_back(fmt::format(

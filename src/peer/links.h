@@ -30,8 +30,8 @@ enum class Progress {
 /// Everything that a peer needs besides its model.
 struct Options {
   train::SessionOptions session;
-  std::string out;         ///< folder of the event log; empty: none
-  std::string run_folder;  ///< of `tw init`; empty: none
+  std::string out;         ///< folder of the event log, absolute; empty: none
+  std::string run_folder;  ///< of `tw init`, absolute; empty: none
   monitor::LogLimits log_limits;
   spot::NoticeOptions notices;
   std::optional<double> usd_per_h;  ///< price of the machine; nothing: not known
@@ -41,6 +41,7 @@ struct Options {
   int most_streams = host::StreamCount::kMost;  ///< of data, to each other peer
   std::unique_ptr<host::Tls> tls;               ///< nothing: without TLS and tokens
   std::optional<wire::Token> token;             ///< nothing: the same, or this peer trains alone
+  wire::Token::Key run_key{};                   ///< of its token, also where it trains alone; zeros: insecure
   std::optional<host::WebOptions> watch;        ///< where the run is shown; nothing: nowhere
   std::string admission;              ///< how others get what lets them in: the end of a line for the user
   std::vector<std::string> warnings;  ///< of these options; the peer says them

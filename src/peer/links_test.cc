@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text/write_file.h"
 #include "host/identity/authority.h"
 #include "host/store/store_files.h"
 #include "host/system/calendar.h"
@@ -82,7 +83,7 @@ TEST_F(ReadLinks, take_the_plain_values_as_they_are) {
   EXPECT_EQ(peer.session.self, PeerId{7});
   EXPECT_EQ(peer.session.wait_for, 3U);
   EXPECT_EQ(peer.session.site, "aws:us-east-1:a");
-  EXPECT_EQ(peer.out, "logs");
+  EXPECT_EQ(peer.out, (std::filesystem::current_path() / "logs").string());
   EXPECT_EQ(peer.log_limits.part_bytes * peer.log_limits.parts, 8ULL << 20);
   EXPECT_EQ(peer.session.past, train::Past::unknown);
 }
@@ -160,6 +161,12 @@ TEST_F(ReadLinks, warn_of_a_token_that_others_can_read) {
   EXPECT_THAT(read({.token = "@" + file}).warnings,
               ElementsAre(file + " holds a token and is open to other users of this machine (mode 0604): " +
                           "chmod 600 " + file));
+}
+
+TEST_F(ReadLinks, take_a_token_from_a_file_that_an_editor_of_windows_wrote) {
+  const std::string file = folder_ + "/by-editor";
+  ASSERT_TRUE(write_file(file, "\xef\xbb\xbf" + token() + "\r\n", 0600));
+  EXPECT_TRUE(read({.token = "@" + file}).tls);
 }
 
 TEST_F(ReadLinks, warn_a_program_that_its_run_is_open_to_the_network) {
@@ -300,15 +307,24 @@ TEST_F(ReadLinks, places_checkpoints_in_a_folder_of_the_run) {
   Options of_run = read({});
   of_run.run_folder = folder_;
   EXPECT_EQ(placed(std::move(of_run)).folder, folder_ + "/checkpoints/" + id);
-  const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder_);
-  EXPECT_EQ(placed(read({})).folder, "tradewind-checkpoints/" + id);
-  std::filesystem::current_path(before);
   const train::CheckpointOptions chosen = placed(read({}), {.folder = "/ck", .every = 10});
   EXPECT_EQ(checkpoint_words(chosen), "checkpoints in /ck, every 10 rounds");
   EXPECT_FALSE(chosen.is_usual);
   EXPECT_EQ(chosen.interval, Duration{});
   EXPECT_TRUE(placed(read({}), {.folder = "none"}).folder.empty());
+}
+
+TEST_F(ReadLinks, stay_with_their_folders_when_the_program_changes_its_working_folder) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  const std::string here = std::filesystem::current_path();
+  const Options links = read({.out = "logs/", .run_folder = "."});
+  Options alone = read({});
+  place_checkpoints(alone, 7);
+  std::filesystem::current_path(before);
+  EXPECT_EQ(links.out, here + "/logs");
+  EXPECT_EQ(links.run_folder, here);
+  EXPECT_THAT(alone.session.run.checkpoint.folder, StartsWith(here + "/tradewind-checkpoints/"));
 }
 
 TEST_F(ReadLinks, says_that_there_are_no_checkpoints_where_none_can_be_written) {

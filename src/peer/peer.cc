@@ -119,6 +119,10 @@ train::Doors Peer::doors(world::Executor& compute) {
 }
 
 Result<std::string> Peer::start() {
+  claim_.emplace(options_.session.run.checkpoint.folder, options_.run_key);
+  const std::string taken = claim_->take_soon(loop_, [this] { return finished(); });
+  if (!taken.empty()) session_->fail(taken, train::Ending::taken);
+  if (!taken.empty()) return Error{taken};
   TW_TRY(log_.open(options_));
   TW_TRY(open_viewer());
   for (const std::string& line : options_.warnings) warn(line);
@@ -144,7 +148,6 @@ Result<std::string> Peer::start() {
       PeerFinder::Calls{
           .dial = [this](const std::vector<wire::Member>& peers) { session_->linking().seek(peers); },
           .say = [this](const std::string& line) { warn(line); }});
-  has_started_ = true;
   for (const spot::Notice& notice : notices_) act_on(notice);
   at(loop_.now(), &Peer::look);
   at(loop_.now() + kReturnMemoryEvery, &Peer::return_memory);
@@ -195,7 +198,7 @@ void Peer::heed(const spot::Notice& notice) {
   if (notice.deadline != kNever) told.deadline_s = to_seconds(notice.deadline - now);
   emit({.at = now, .round = view().round, .why = notice.text, .fact = std::move(told)});
   notices_.push_back(notice);
-  if (has_started_) act_on(notice);
+  if (finder_.has_value()) act_on(notice);
 }
 
 void Peer::act_on(const spot::Notice& notice) {
@@ -227,7 +230,7 @@ void Peer::take(spot::Signal signal) {
 }
 
 void Peer::leave_at_once(train::Ending as) {
-  leaves_at_once_ = has_started_;
+  leaves_at_once_ = finder_.has_value();
   session_->leave_at_once(as);
 }
 
@@ -277,6 +280,7 @@ void Peer::farewell() {
         .why = view().ended,
         .fact = event::Stop{.bytes_sent = bytes.sent, .bytes_received = bytes.received}});
   log_.finish(at_once);
+  claim_.reset();
 }
 
 void Peer::emit(const world::Event& event) {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "data/sample_order.h"
+#include "host/disk/folder_claim.h"
 #include "host/executor_thread.h"
 #include "host/lifeline.h"
 #include "host/loop.h"
@@ -49,8 +50,9 @@ class Peer final : public world::EventSink {
   Peer(host::Loop& loop, world::Executor& compute, Options options, Front front,
        std::unique_ptr<train::Learner> learner);
 
-  /// Opens the event log, asks for notices of this machine (for 3 s at most: it runs the loop), listens, and
-  /// joins or starts the run. Call once. Errors: those of Session::start(), and a notice; see ending().
+  /// Claims the folder of checkpoints (for 5 s at most: it runs the loop), opens the event log, asks for
+  /// notices of this machine (3 s), listens, and joins or starts the run. Call once. Errors: those of
+  /// Session::start(), another run in the folder, and a notice; see ending().
   /// Returns the address at which others reach this peer; empty: none.
   Result<std::string> start();
 
@@ -149,10 +151,10 @@ class Peer final : public world::EventSink {
   host::StoreFiles files_;
   monitor::RefusalCount refusals_;
   monitor::Troubles troubles_;
+  std::optional<host::FolderClaim> claim_;  ///< until the farewell
   PeerLog log_;
   spot::Signals signals_;
   std::vector<spot::Notice> notices_;  ///< notices so far; the session gets them once it has started
-  bool has_started_ = false;
   bool leaves_at_once_ = false;
   LiveJournal live_;
   host::TcpNetwork network_;

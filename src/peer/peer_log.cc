@@ -73,12 +73,18 @@ void PeerLog::look() {
         fmt::format("the use of the GPU is not shown: {}; in a container, NVIDIA_DRIVER_CAPABILITIES needs "
                     "utility",
                     why));
-  if (log_)
-    if (const auto line = watch_.line(log_->trouble())) warn_(*line);
+  warn_of_log();
   if (upload_) upload_->look();
 }
 
+void PeerLog::warn_of_log() {
+  if (!log_) return;
+  if (const std::string removal = log_->take_removal(); !removal.empty()) warn_(removal);
+  if (const auto line = watch_.line(log_->trouble())) warn_(*line);
+}
+
 void PeerLog::finish(const std::function<bool()>& cut_short) {
+  if (const std::string removal = log_ ? log_->take_removal() : ""; !removal.empty()) warn_(removal);
   if (log_ && log_->trouble())
     warn_(fmt::format("{}; the last {} events are not in it", log_->trouble()->message,
                       log_->trouble()->missing));

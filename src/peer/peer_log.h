@@ -44,6 +44,8 @@ class PeerLog {
   void finish(const std::function<bool()>& cut_short);
 
  private:
+  void warn_of_log();
+
   host::Loop& loop_;
   Warn warn_;
   LogUpload::Failed failed_;

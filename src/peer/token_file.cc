@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/text/text.h"
 #include "base/text/text_file.h"
 
 namespace tw::peer {
@@ -43,7 +44,7 @@ Result<wire::Token> read_token(const OptionName& option, const std::string& text
     return Error{fmt::format("{}; `tw token FOLDER --out {}` makes it where the run folder is",
                              option.with("@" + content.error().message), path)};
   warn_of_readers(path, warn);
-  auto token = wire::token_in(content.value());
+  auto token = wire::token_in(std::string(without_byte_order_mark(content.value())));
   if (!token)
     return Error{fmt::format("{}: what the file holds {}", option.with(text), token.error().message)};
   return token;

@@ -38,7 +38,7 @@ constexpr bool goes(NoticeKind kind) {
 
 /// Where a notice comes from.
 enum class Source {
-  signal,      ///< SIGTERM, SIGUSR1 or SIGUSR2 from anybody
+  signal,      ///< SIGTERM, SIGHUP, SIGUSR1 or SIGUSR2 from anybody
   slurm,       ///< the same signals in a Slurm job
   kubernetes,  ///< the same signals in a pod
   aws,

@@ -6,7 +6,7 @@
 namespace tw::spot {
 
 Signals::Said Signals::take(Signal signal, Instant now) {
-  const bool told_before = interrupted_ || user_came_ || terminated_;
+  const bool told_before = interrupted_ || noticed_ || terminated_;
   switch (signal) {
     case Signal::interrupt:
       interrupted_ = true;
@@ -14,8 +14,9 @@ Signals::Said Signals::take(Signal signal, Instant now) {
     case Signal::terminate:
       return terminate(now);
     case Signal::user:
-      if (std::exchange(user_came_, true) || terminated_) return {};
-      return notice(now, "SIGUSR1 or SIGUSR2");
+    case Signal::hangup:
+      if (std::exchange(noticed_, true) || terminated_) return {};
+      return notice(now, signal == Signal::user ? "SIGUSR1 or SIGUSR2" : "SIGHUP");
   }
   return {};
 }

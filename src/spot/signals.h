@@ -11,9 +11,10 @@ enum class Signal {
   interrupt,  ///< SIGINT: a person at the terminal
   terminate,  ///< SIGTERM
   user,       ///< SIGUSR1, SIGUSR2: Slurm can send them ahead of SIGTERM
+  hangup,     ///< SIGHUP: the terminal is gone, or the launcher around the peer
 };
 
-/// Meaning of signals to a process. SIGINT has no deadline. SIGTERM, SIGUSR1 and SIGUSR2 are notices.
+/// Meaning of signals to a process. SIGINT has no deadline. SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices.
 /// Schedulers send them twice within milliseconds: a second SIGTERM counts only a second after the first.
 class Signals {
  public:
@@ -49,7 +50,7 @@ class Signals {
 
   Options options_;
   bool interrupted_ = false;
-  bool user_came_ = false;
+  bool noticed_ = false;               ///< by one that is no SIGTERM
   std::optional<Instant> terminated_;  ///< when SIGTERM came first
 };
 

@@ -45,6 +45,17 @@ TEST(Signals, user_signal_after_sigterm_says_nothing_new) {
   EXPECT_EQ(signals.take(Signal::user, kThen + 5s).meaning, Meaning::nothing);
 }
 
+// A shell and the kernel both send it when a terminal closes.
+TEST(Signals, hangup_is_a_notice_once_and_sigterm_after_it_another_one) {
+  Signals signals({.grace = 25s});
+  const Signals::Said first = signals.take(Signal::hangup, kThen);
+  ASSERT_EQ(first.meaning, Meaning::notice);
+  EXPECT_EQ(first.notice, (Notice{Source::signal, NoticeKind::preempt, kThen + 25s, "SIGHUP"}));
+  EXPECT_EQ(signals.take(Signal::hangup, kThen + 5s).meaning, Meaning::nothing);
+  EXPECT_EQ(signals.take(Signal::terminate, kThen + 6s).meaning, Meaning::notice);
+  EXPECT_EQ(Signals({.grace = std::nullopt}).take(Signal::hangup, kThen).meaning, Meaning::leave);
+}
+
 TEST(Signals, person_at_the_terminal_has_no_deadline_and_is_heard_at_once_the_second_time) {
   Signals signals({});
   EXPECT_EQ(signals.take(Signal::interrupt, kThen).meaning, Meaning::leave);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "e2e/program.h"
@@ -190,7 +192,8 @@ TEST_F(Output, of_a_full_disk_ends_no_peer_of_a_local_run) {
       "local");
   const auto saved = [&] {
     std::error_code none_yet;
-    return !std::filesystem::is_empty(path("out/checkpoints"), none_yet) && !none_yet;
+    const std::filesystem::directory_iterator files(path("out/checkpoints"), none_yet);
+    return std::ranges::any_of(files, [](const auto& file) { return file.path().extension() == ".tw"; });
   };
   ASSERT_TRUE(wait_until(saved)) << local.output();
   disk.fill();

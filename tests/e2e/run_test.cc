@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -235,6 +236,52 @@ TEST_F(Run, leaves_no_process_even_when_it_is_killed) {
   Program report = tw({"report", path("out")}, "report");
   EXPECT_EQ(report.wait(), 0) << "what is left can be read";
   EXPECT_TRUE(report.says("identical on all peers")) << report.output();
+}
+
+TEST_F(Run, whose_launcher_is_killed_is_left_by_programs_behind_another_one) {
+  const std::string toy = TW_TOY " --work-ms 5 training.rounds=100000 training.target_batch_size=256";
+  Program program =
+      tw({"run", "--peers", "2", "--out", path("out"), "--", "sh", "-c", toy + "; echo end"}, "run");
+  ASSERT_TRUE(wait_for_round(1, 2)) << program.output();
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait(), 128 + SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return processes_of(path("out")).empty(); }, 20s));
+  for (const std::uint64_t id : {1, 2}) {
+    const auto warnings = events_of(id, world::Phase::warn);
+    const std::string expected =
+        "tw run (process " + std::to_string(program.pid()) + ") is gone: leaving the run";
+    EXPECT_TRUE(std::ranges::any_of(warnings, [&](const auto& event) { return event.why == expected; }))
+        << id;
+    EXPECT_EQ(events_of(id, world::Phase::notice).size(), 1U) << id;
+  }
+}
+
+TEST_F(Run, in_which_a_program_ends_with_0_in_the_middle_says_so) {
+  const std::string toy = TW_TOY " --work-ms 5 training.rounds=100000 training.target_batch_size=256";
+  Program program =
+      tw({"run", "--out", path("out"), "--", "sh", "-c", toy + " & sleep 2; kill -9 $!; exit 0"}, "run");
+  EXPECT_EQ(program.wait(), 1) << program.output();
+  EXPECT_THAT(program.output(), HasSubstr("process 1 ended with exit code 0; the run is not complete"));
+}
+
+TEST_F(Run, leaves_after_a_hangup_with_a_checkpoint) {
+  Program program = start({"--peers", "2"}, {rounds(100'000)});
+  ASSERT_TRUE(wait_for_round(1, 2)) << program.output();
+  program.send(SIGHUP);
+  EXPECT_EQ(program.wait(), kGoesOn) << program.output();
+  EXPECT_FALSE(std::filesystem::is_empty(path("out/checkpoints")));
+}
+
+TEST_F(Run, leaves_after_a_hangup_with_a_checkpoint_behind_another_program_too) {
+  const std::string toy = TW_TOY " --work-ms 5 training.rounds=100000 training.target_batch_size=256";
+  Program program =
+      tw({"run", "--peers", "2", "--out", path("out"), "--", "sh", "-c", toy + "; echo end"}, "run");
+  ASSERT_TRUE(wait_for_round(1, 2)) << program.output();
+  program.send(SIGHUP);
+  EXPECT_EQ(program.wait(), kGoesOn) << program.output();
+  EXPECT_FALSE(std::filesystem::is_empty(path("out/checkpoints")));
+  for (const std::uint64_t id : {1, 2}) EXPECT_EQ(events_of(id, world::Phase::notice).size(), 1U) << id;
+  EXPECT_THAT(program.output(), Not(HasSubstr("is killed")));
 }
 
 TEST_F(Run, passes_one_interrupt_on_and_ends_at_the_second) {

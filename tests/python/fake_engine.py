@@ -139,7 +139,7 @@ class FakeEngine:
         self.loss_sum = self.data_s = 0.0
         self.evaluations: List[Tuple[int, str, float]] = []
         self.order: Optional[Order] = None
-        self.loaded = self.leaving = self.closed = False
+        self.loaded = self.leaving = self.parted = self.closed = False
         self.signals: List[int] = []
         self.stale_next = False
         self.missed_next = 0  # rounds that others decide meanwhile
@@ -342,6 +342,9 @@ class FakeEngine:
 
     def leave(self, at_once: bool) -> None:
         self.leaving = True
+
+    def part(self) -> None:
+        self.parted = True
 
     def heed(self, number: int) -> None:
         """Of real signals it learns by signal() alone."""

@@ -226,6 +226,17 @@ def test_a_batch_sampler_of_a_users_own_is_refused_by_name(fake_run):
         trained(fake_run, loader)
 
 
+def test_torchdatas_samplers_count_as_torchs(fake_run):
+    """StatefulDataLoader makes batches with subclasses of its own that can go on where they were."""
+
+    def of_torchdata(kind):
+        return type(kind.__name__, (kind,), {"__module__": "torchdata.stateful_dataloader.sampler"})
+
+    batches = of_torchdata(BatchSampler)(of_torchdata(RandomSampler)(Numbered()), 8, False)
+    seen = flat(trained(fake_run, DataLoader(Numbered(), batch_sampler=batches)))
+    assert sorted(seen) == list(range(64))
+
+
 def test_collate_fn_of_single_samples_is_refused_by_name(fake_run):
     run = fake_run(target_batch_size=16)
     model = mlp()

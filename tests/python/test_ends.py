@@ -14,7 +14,7 @@ from models import data, loss_of, mlp
 from tradewind.engine import abi
 from tradewind.loop import life
 
-NOTICES = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+NOTICES = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def begun(fake_run, **settings):
@@ -69,6 +69,14 @@ def test_without_notices_user_signals_keep_their_meaning(fake_run, default_signa
     begun(fake_run, notices="none")
     assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    assert signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored(fake_run, default_signals):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    begun(fake_run)
+    os.kill(os.getpid(), signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN and not fake_run.engines[0].signals
 
 
 def test_a_child_cannot_use_the_run_and_the_library_hears_of_it(fake_run, monkeypatch):
@@ -134,6 +142,18 @@ def test_a_start_that_fails_closes(fake_run, monkeypatch):
         run.start()
     assert fake_run.engines[0].closed and run.finished
     fake_run().close()
+
+
+def test_the_others_hear_of_an_exception_before_anything_else_is_done(fake_run, monkeypatch):
+    run, _, _ = begun(fake_run)
+    engine = fake_run.engines[0]
+    done = []
+    for name in ("part", "view", "close"):
+        call = getattr(engine, name)
+        monkeypatch.setattr(engine, name, lambda name=name, call=call: (done.append(name), call())[1])
+    with pytest.raises(KeyError), run:
+        raise KeyError
+    assert done[0] == "part" and done[-1] == "close" and not engine.leaving
 
 
 def test_a_run_that_was_not_joined_cannot_be_left(fake_run):

@@ -265,6 +265,8 @@ def test_texts_are_freed_and_read(library):
     assert library.seen["busy"] is None
     peer.leave(True)
     assert library.seen["leave"] == 1
+    peer.part()
+    assert library.seen["leave"] == 2, "as tw_close"
 
 
 def test_a_vector_lives_as_long_as_tensors_on_it(library):

@@ -53,7 +53,8 @@ def is_complete(view, folder):
 
 
 def test_a_joiner_of_a_run_that_is_complete_has_its_parameters(tmp_path):
-    with crew_of(target_batch_size=8, rounds=3, patience="1s", **{"checkpoint.folder": str(tmp_path)}) as crew:
+    folder = {"checkpoint.folder": str(tmp_path), "patience": "1s"}
+    with crew_of(target_batch_size=8, rounds=3, **folder) as crew:
         before = crew.start(troubles.loop, batch=8).result()
         late = crew.start(troubles.loop, batch=8, late=True).result()
         assert is_complete(late["view"], tmp_path) and before["state"] == late["state"]

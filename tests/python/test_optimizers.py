@@ -164,25 +164,6 @@ def test_state_that_cannot_travel_is_refused(fake_run):
         run.close()
 
 
-def test_state_whose_layout_changes_later_is_refused_by_its_key(fake_run):
-    class Growing(torch.optim.SGD):
-        def step(self, closure=None):
-            p = self.param_groups[0]["params"][0]
-            state = self.state[p]
-            state["n"] = state.get("n", 0) + 1
-            if state["n"] > 2:
-                state["later"] = torch.zeros(3)
-
-    model = mlp()
-    run = fake_run(target_batch_size=8, rounds=9)
-    opt = run.optimizer(model, Growing(model.parameters(), lr=0.1), batch_size=8)
-    loop(run, opt, model, 2)
-    fake_run.engines[0].saved()
-    loop(run, opt, model, 2)
-    with pytest.raises(UnsupportedError, match="'later'.*0.weight.*not there at the beginning"):
-        fake_run.engines[0].saved()
-
-
 def test_state_that_the_user_loaded_before_is_kept(fake_run):
     model, other = mlp(), mlp()
     bare = torch.optim.NAdam(other.parameters())

@@ -129,8 +129,8 @@ def test_every_option_is_a_variable_that_the_package_knows(tmp_path, monkeypatch
     lines = done.stdout.splitlines()
     assert lines[0] == f"[1] True {nasty!r}"
     found = dict(line.split(" ")[1:3] for line in lines[1:])
-    for of_others in ("TRADEWIND_VERDICT", "TRADEWIND_PROCESS", "TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"):
-        found.pop(of_others, None)
+    for of_others in ("VERDICT", "PROCESS", "LAUNCHER", "LIBRARY", "PROGRAM"):
+        found.pop("TRADEWIND_" + of_others, None)
     others = {"TRADEWIND_ANEW", "TRADEWIND_INSECURE", "TRADEWIND_NO_REJOIN", "TRADEWIND_RUN_FOLDER"}
     of_options = {row["variable"] for row in rows([]) if row["variable"]}
     assert set(found) | others == of_options | {"TRADEWIND_RUN", "TRADEWIND_SET", "TRADEWIND_THREADS"}
@@ -153,7 +153,7 @@ def test_launch_local_gives_its_processes_the_same_variables(monkeypatch):
         capture_output=True,
         text=True,
     )
-    names = ("TOKEN", "VERDICT", "PROCESS", "LIBRARY", "PROGRAM")
+    names = ("TOKEN", "VERDICT", "PROCESS", "LAUNCHER", "LIBRARY", "PROGRAM")
     credential = ["TRADEWIND_" + name for name in names]
     for number, line in enumerate(sorted(line for line in done.stdout.splitlines() if line.startswith("["))):
         pairs = dict(part.split("=", 1) for part in line.split(" ") if "=" in part)
@@ -166,7 +166,27 @@ def test_launch_local_gives_its_processes_the_same_variables(monkeypatch):
 
 @needs_engine
 @pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
-def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
+@pytest.mark.parametrize("end", ["os._exit(0)", "raise SystemExit(0)"])
+def test_a_program_that_ends_with_0_in_the_middle_of_its_run_has_failed(tmp_path, end):
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN.replace("time.sleep(0.01)", f"if run.round == 4: {end}"))
+    crew = subprocess.run(
+        [PROGRAM, "run", "--peers", "2", "--out", str(tmp_path / "out"), "--", sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": python_path()},
+        timeout=60,
+    )
+    assert crew.returncode == 1, crew.stdout + crew.stderr
+    for number in (1, 2):
+        expected = rf"process {number} ended with exit code 0 in round \d of 200; the run is not complete"
+        assert re.search(expected, crew.stderr), crew.stderr
+
+
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path, number):
     script = tmp_path / "train.py"
     script.write_text(TRAIN.replace("rounds=200", "rounds=100000"))
     environment = {**os.environ, "PYTHONPATH": python_path(), "TRADEWIND_PROGRESS": "line"}
@@ -182,8 +202,8 @@ def test_a_program_that_left_on_a_notice_may_be_started_again(tmp_path):
     for line in crew.stdout:
         if not told and re.search(r"round [1-9]\d*/", line):
             told = True
-            crew.send_signal(signal.SIGTERM)
-            crew.send_signal(signal.SIGTERM)  # as Slurm does, within milliseconds
+            crew.send_signal(number)
+            crew.send_signal(number)  # as Slurm does, within milliseconds
         lines.append(line)
     assert crew.wait(10) == 75, "".join(lines)
     assert sum("] done" in line for line in lines) == 2, "".join(lines)
@@ -235,17 +255,17 @@ def test_a_run_that_is_lost_ends_with_one_message_and_begins_again_when_told_so(
 
     code, said = made(8, 5)
     assert code == 2, said
-    assert re.search(r"checkpoints in out/checkpoints/[0-9a-f]{8}, every 5 min", said), said
+    assert re.search(rf"checkpoints in {tmp_path}/out/checkpoints/[0-9a-f]{{8}}, every 5 min", said), said
     assert said.count("starting it again") == 1, said
     assert said.count(" rounds of this run are lost (its event log is ") == 1, said
-    assert "no checkpoint is in out/checkpoints/" in said and "TRADEWIND_ANEW=1" in said
+    assert f"no checkpoint is in {tmp_path}/out/checkpoints/" in said and "TRADEWIND_ANEW=1" in said
     code, said = made(8, -1, "--anew")
     assert code == 0 and "done 8" in said, said
-    saved = [path.name for path in (tmp_path / "out" / "checkpoints").glob("*/*")]
+    saved = [path.name for path in (tmp_path / "out" / "checkpoints").glob("*/*.tw*")]
     assert len(saved) == 1 and saved[0].startswith("round-000008-"), saved
     code, said = made(12, -1)
     assert code == 0 and "done 12" in said, said
-    assert "goes on from the checkpoint of round 8 in out/checkpoints/" in said
+    assert f"goes on from the checkpoint of round 8 in {tmp_path}/out/checkpoints/" in said
     assert "begins again: its checkpoints in" not in said
     code, said = made(12, -1)
     assert code == 0 and "done 12" in said, said

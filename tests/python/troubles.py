@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, List, Optional
+from typing import Any, ClassVar, List, Optional
 
 import torch
 import tradewind
@@ -17,10 +17,11 @@ __all__ = ["loop", "own_optimizer", "start_only"]
 class Failing(SignMomentum):
     """Its twentieth step raises (update), or asking for its scheduler's state does from then on (save)."""
 
+    steps: ClassVar[List[int]] = []  # of the process: in an attribute of the object it would be state
+
     def __init__(self, params: Any, where: Optional[str]) -> None:
         super().__init__(params)
         self.where = where
-        self.steps: List[int] = []
 
     @property
     def fails(self) -> bool:

@@ -8,8 +8,9 @@
  * those of tw_samples, so any number of peers computes what one computes. The vector has --values values: w,
  * the constant, and pads, whose gradient is 1 at each point. A pad so tells the number of rounds, and the
  * program fails when it does not: some mean lacked samples or had them twice. --work-ms sleeps for each
- * gradient, --burn-ms computes, --data-ms waits for data and says so. The last line on stdout has w and the constant.
- * Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage or nothing is left.
+ * gradient, --burn-ms computes, --data-ms waits for data and says so. The last line on stdout has w and the
+ * constant. Exit code: 0 complete, 75 after a notice, 130 after SIGINT, 1 failed, 2 wrong usage or nothing is
+ * left.
  */
 #include <math.h>
 #include <signal.h>
@@ -148,7 +149,8 @@ static void print_line(const float* w) {
 static int train(tw_peer* peer, const struct options* o) {
   const tw_tensor initial[2] = {{NULL, kInputs + 1, TW_FLOAT32, 0},
                                 {NULL, o->values - kInputs - 1, TW_FLOAT32, 0}};
-  for (const int* number = (const int[]){SIGINT, SIGTERM, SIGUSR1, SIGUSR2, 0}; *number != 0; ++number)
+  for (const int* number = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, 0}; *number != 0;
+       ++number)
     tw_heed(peer, *number);
   int status = tw_start(peer, initial, 2);
   if (status != TW_OK) return status;

@@ -108,11 +108,16 @@ def span_seed(seed: int, first: int) -> int:
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """The generators of torch, random and numpy begin with this seed, and go on as before afterwards."""
+def seeded(seed: int, cards: Sequence[int] = ()) -> Iterator[None]:
+    """The generators of torch, random and numpy begin with this seed, and go on as before afterwards. cards: CUDA devices
+    whose generators do, too.
+    """
     numpy: Any = sys.modules.get("numpy")
     before = (torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None)
+    on_cards = [(torch.cuda.default_generators[card], torch.cuda.get_rng_state(card)) for card in cards]
     torch.default_generator.manual_seed(seed)
+    for generator, _ in on_cards:
+        generator.manual_seed(seed)
     random.seed(seed)
     if numpy:
         numpy.random.seed(seed % (1 << 32))
@@ -120,6 +125,8 @@ def seeded(seed: int) -> Iterator[None]:
         yield
     finally:
         torch.set_rng_state(before[0])
+        for generator, state in on_cards:
+            generator.set_state(state)
         random.setstate(before[1])
         if numpy:
             numpy.random.set_state(before[2])
@@ -353,6 +360,11 @@ def is_accelerates(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "accelerate"
 
 
+def is_torchs(value: Any, kind: type) -> bool:
+    """Whether it is a sampler of this kind of torch's, or torchdata's twin of it, which can go on where it was."""
+    return type(value) is kind or isinstance(value, kind) and type(value).__module__.startswith("torchdata.")
+
+
 class Sampling:
     """How a DataLoader chooses samples: sampler, batch_size (None: no batches) and drop_last."""
 
@@ -366,9 +378,10 @@ class Sampling:
         self.drop_last = False
         if batches is None:
             return
-        if type(batches) is not BatchSampler:
+        if not is_torchs(batches, BatchSampler):
+            kind = type(batches)
             raise UnsupportedError(
-                f"run.shard(): batch_sampler={type(batches).__name__} makes batches of its own, and the"
+                f"run.shard(): batch_sampler={kind.__name__} of {kind.__module__} makes batches of its own, and the"
                 " run's batches are cut to its rounds: use run.batches(loader), or give the loader sampler="
                 " and batch_size=."
             )
@@ -391,7 +404,7 @@ def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
         )
     if type(sampler) is SequentialSampler and _covers(sampler, dataset):
         return InOrder(_length(dataset))
-    plain = type(sampler) is RandomSampler or (
+    plain = is_torchs(sampler, RandomSampler) or (
         isinstance(sampler, RandomSampler) and is_accelerates(sampler)
     )
     if plain and sampler.replacement and len(sampler.data_source) == len(dataset):

@@ -19,6 +19,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Protocol, Se
 from . import abi
 from ..errors import CondemnedError, EngineError, MisuseError, SettingError, warn
 
+_AS_CLOSE = 2  # of tw_leave
+
 
 class Order(NamedTuple):
     """Samples of which a gradient is due; round counts from 1, first is a sample's number in the run."""
@@ -156,6 +158,8 @@ class Engine(Protocol):
     def events(self) -> List[Dict[str, Any]]: ...
 
     def leave(self, at_once: bool) -> None: ...
+
+    def part(self) -> None: ...
 
     def signal(self, number: int) -> None: ...
 
@@ -382,8 +386,12 @@ class Peer:
         """Contributes its work and leaves after the round; at_once: does not wait for it."""
         self._check(self._library.tw_leave(self._handle, int(at_once)))
 
+    def part(self) -> None:
+        """close() is about to come: the others hear of it now. Nothing, where it has not started."""
+        self._library.tw_leave(self._handle, _AS_CLOSE)
+
     def signal(self, number: int) -> None:
-        """A signal came: SIGTERM, SIGUSR1 and SIGUSR2 are notices."""
+        """A signal came: SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices."""
         self._check(self._library.tw_signal(self._handle, number))
 
     def heed(self, number: int) -> None:

@@ -241,6 +241,9 @@ class NodeVectors:
     def leave(self, at_once: bool) -> None:
         """Rank 0 does."""
 
+    def part(self) -> None:
+        """Rank 0 does."""
+
     def signal(self, number: int) -> None:
         """Rank 0 does."""
 

@@ -31,6 +31,8 @@ from .loop import Closure, Loop, Loss
 
 # A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
 _TWICE_S = 1.0
+# They would end a process that does not know them, also where no notices are wanted.
+_TO_LEAVE = (signal.SIGTERM, signal.SIGHUP)
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
@@ -215,6 +217,7 @@ class Life:
         if self.loop is not None:
             driver = self.loop.driver
             driver.finished = True
+            driver.engine.part()  # the others wait for nothing that follows
             try:
                 self._last_view = self.loop.counted_on(driver.engine.view())
                 self.trained.settle()
@@ -432,7 +435,8 @@ def _released(life: Life) -> None:
 
 
 def _heed_signals(life: Life, engine: Engine) -> None:
-    """SIGTERM, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself.
+    """SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself, or
+    ignores them (SIGHUP under nohup).
 
     The engine hears of them first, since a handler in Python waits until the program's call returns.
     """
@@ -440,8 +444,8 @@ def _heed_signals(life: Life, engine: Engine) -> None:
     if _taken_over or threading.current_thread() is not threading.main_thread():
         return
     every = life.settings.values["notices"] != "none"
-    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-        if (every or number == signal.SIGTERM) and signal.getsignal(number) is signal.SIG_DFL:
+    for number in (*_TO_LEAVE, signal.SIGUSR1, signal.SIGUSR2):
+        if (every or number in _TO_LEAVE) and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _on_signal)
             engine.heed(number)
     _taken_over = True

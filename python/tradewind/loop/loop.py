@@ -10,7 +10,7 @@ import torch
 
 from ..engine.peer import DataOrder, Order, Work
 from ..errors import MisuseError, warn, whole
-from ..model.advice import Advice, SumLosses, number_of_loss
+from ..model.advice import Advice, SumLosses, about_swaps, number_of_loss
 from ..model.trained import Trained
 from .counts import NO_SAMPLES, BatchCount, count_of, known_samples, why_fewer
 from .driver import Driver
@@ -263,7 +263,7 @@ class Loop:
             warn(
                 f"{changed} was changed outside of step(): the other peers do not know, so this one may have to take"
                 " their state. Load weights before run.start(), or change them in after_round= of"
-                " run.extra_state(), on every peer alike."
+                f" run.extra_state(), on every peer alike.{about_swaps(trained.optimizer)}"
             )
         self._sum_losses.look(loss, had, self._last)
         told = number_of_loss(loss)

@@ -57,6 +57,16 @@ class SumLosses:
             )
 
 
+def about_swaps(optimizer: Any) -> str:
+    """What to do beside a warning of changed weights, where the optimizer swaps them; empty: it does not."""
+    if not all(callable(getattr(optimizer, name, None)) for name in ("train", "eval")):
+        return ""
+    return (
+        f" {type(optimizer).__name__}.eval() and train() swap weights: evaluate copies of both,"
+        " copy.deepcopy((model, optimizer)), with the optimizer that run.optimizer() was given."
+    )
+
+
 _LOOK_S = 1.0
 
 

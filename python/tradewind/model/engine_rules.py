@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 from importlib import import_module
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 
@@ -71,20 +71,34 @@ def _without_torchs_wrappers(step: Any) -> Any:
 
 
 # Hooks of step(), in PyTorch 2: those of one optimizer, and those of all.
-_ITS_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+ITS_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 _ALL_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
 _HAS_THOSE = import_module("torch.optim.optimizer")  # torch.optim has no attribute of it
 
 
+def hooks_of(optimizer: torch.optim.Optimizer) -> Optional[str]:
+    """Which hooks of step() the program has registered; None: none."""
+    if any(getattr(optimizer, hooks, None) for hooks in ITS_HOOKS):
+        return "it has hooks of step()"
+    registered = [hook for hooks in hooks_of_all() for hook in hooks.values()]
+    # torch's own count steps for its profilers
+    return None if all(map(_is_torchs, registered)) else "hooks of step() are registered for all optimizers"
+
+
+def hooks_of_all() -> List[Dict[Any, Any]]:
+    """Where torch keeps those of all optimizers."""
+    return [getattr(_HAS_THOSE, hooks) for hooks in _ALL_HOOKS if hasattr(_HAS_THOSE, hooks)]
+
+
+def has_another_step(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether the program replaced step() of this object."""
+    its = getattr(optimizer, "__dict__", {}).get("step")
+    return its is not None and _without_torchs_wrappers(its) is not _without_torchs_wrappers(type(optimizer).step)
+
+
 def _why_not_its_step(optimizer: torch.optim.Optimizer) -> Optional[str]:
-    if any(getattr(optimizer, hooks, None) for hooks in _ITS_HOOKS):
-        return "it has hooks of step(), which the engine would not call"
-    registered = [hook for hooks in _ALL_HOOKS for hook in getattr(_HAS_THOSE, hooks, {}).values()]
-    if not all(map(_is_torchs, registered)):  # torch's own count steps for its profilers
-        return "hooks of step() are registered for all optimizers, which the engine would not call"
-    its = vars(optimizer).get("step")
-    is_torchs = its is None or _without_torchs_wrappers(its) is _without_torchs_wrappers(type(optimizer).step)
-    return None if is_torchs else "its step() was replaced, which the engine would not call"
+    what = hooks_of(optimizer) or ("its step() was replaced" if has_another_step(optimizer) else None)
+    return None if what is None else f"{what}, which the engine would not call"
 
 
 def _is_amount(value: Any) -> bool:

@@ -25,6 +25,7 @@ import torch
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor
 from ..errors import MisuseError, SettingError, UnsupportedError, warn
+from .advice import about_swaps
 from .device import Crossing, Placed, host_values, is_away, pieces
 from .layout import Entry, Layout, Modules
 from .memory import flat_tensor, view_of
@@ -382,6 +383,7 @@ class LocallyTrained(Trained):
             warn(
                 f"{name} was changed {where}: with mode={self._settings['training.mode']} the model has the run's"
                 " parameters there, and the change is dropped. Change the loop's own after step()."
+                f"{about_swaps(self.optimizer)}"
             )
 
     def _load_schedule(self) -> None:
@@ -452,6 +454,7 @@ def trained_of(
     """What the run's mode makes of them. settings: values of the run's, by key."""
     mode = settings["training.mode"]
     options.in_group = in_group
+    options.seed = int(settings["training.seed"])
     if mode not in MODES:
         return Trained(model, optimizer, options)
     if in_group:

@@ -51,6 +51,7 @@ class TrainedOptions:
         self.engine = engine
         self.alias = truth("alias", alias)
         self.accumulate = accumulate
+        self.seed = 1  # of the run
         self.in_group = False  # all ranks of a node get the parameters from the host
 
     def keeps_gradients(self, tensors: Sequence[torch.Tensor]) -> bool:

@@ -17,7 +17,17 @@ from ..errors import MisuseError, SettingError, UnsupportedError, described, war
 from .engine_rules import fault_of
 from .layout import Layout
 from .stand_in import refuse_measuring, stepping
-from .state import LENGTH_BYTES, PAIRS, capacity_for, plain_value, read_text, scalars, write_text
+from .state import (
+    CONSTANTS,
+    LENGTH_BYTES,
+    OF_OPTIMIZER,
+    PAIRS,
+    capacity_for,
+    plain_value,
+    read_text,
+    scalars,
+    write_text,
+)
 
 MakeScheduler = Callable[[torch.optim.Optimizer], Any]
 # An object with step(), a function that makes one, several of them, or None.
@@ -176,18 +186,32 @@ def _like(current: Any, plain: Any) -> Any:
         return type(current)(_like(known[at], item) for at, item in enumerate(plain))
     if isinstance(current, torch.Tensor) and isinstance(plain, (int, float)):
         return current.fill_(plain)
-    return plain
+    return current if isinstance(current, CONSTANTS) else plain
 
 
 def plain_groups(groups: Sequence[Dict[str, Any]]) -> Plain:
-    """Settings of the groups now. UnsupportedError names the key of what no peer can get."""
+    """Settings of the groups now, without devices, which are each peer's own. UnsupportedError names the key of what no
+    peer can get.
+    """
     return [
         {
-            key: plain_value(value, f"param_groups[{at}].{key}")
+            key: plain_value(value, f"param_groups[{at}].{key}", OF_OPTIMIZER)
             for key, value in group.items()
-            if key != "params" and not callable(value)
+            if key != "params" and not callable(value) and not isinstance(value, torch.device)
         }
         for at, group in enumerate(groups)
+    ]
+
+
+def _tensors_in(groups: Sequence[Dict[str, Any]]) -> List[Dict[str, List[Any]]]:
+    """[dtype, shape] of the settings of each group that are tensors."""
+    return [
+        {
+            key: [str(value.dtype).replace("torch.", ""), list(value.shape)]
+            for key, value in group.items()
+            if isinstance(value, torch.Tensor)
+        }
+        for group in groups
     ]
 
 
@@ -226,7 +250,7 @@ def _as_given(group: Dict[str, Any], key: str, optimizer: torch.optim.Optimizer,
     if key == "lr" and "initial_lr" in group:
         return group["initial_lr"]
     if key in _SCHEDULED and (scheduled or optimizer.state):
-        return optimizer.defaults.get(key, group[key])
+        return getattr(optimizer, "defaults", {}).get(key, group[key])
     return group[key]
 
 
@@ -236,7 +260,7 @@ def group_facts(
     """"lr: 0.1", or "lr of group 1: 0.1" where groups differ."""
     for key in sorted({key for group in groups for key in group} - {"params", *_OWN}):
         values = [
-            plain_value(_as_given(group, key, optimizer, scheduled), key) if key in group else None
+            plain_value(_as_given(group, key, optimizer, scheduled), key, OF_OPTIMIZER) if key in group else None
             for group in groups
         ]
         if all(_are_same(value, values[0]) for value in values):
@@ -403,10 +427,15 @@ class Schedule:
             self._told.add(key)
             warn(text)
 
-    def _set(self, settings: Plain) -> None:
+    def _set(self, settings: Plain, tensors: Sequence[Dict[str, List[Any]]] = ()) -> None:
+        """tensors: those in which _tensors_in() found them."""
+        for group, kinds in zip(self._groups, tensors):
+            for key, (dtype, shape) in kinds.items():
+                if not isinstance(group.get(key), torch.Tensor):
+                    group[key] = torch.zeros(shape, dtype=getattr(torch, dtype), device=group["params"][0].device)
         for group, plain in zip(self._groups, settings):
             for key, value in plain.items():
-                if not _are_same(plain_value(group.get(key), key), value):
+                if not _are_same(plain_value(group.get(key), key, OF_OPTIMIZER), value):
                     group[key] = _like(group.get(key), value)
 
     def step(self, round: int) -> None:
@@ -429,6 +458,9 @@ class Schedule:
             "groups": self._agreed,
             "schedulers": [one["state"] for one in saved_schedulers(self._schedulers)],
         }
+        tensors = _tensors_in(self._groups)
+        if any(tensors):
+            state["tensors"] = tensors
         return json.dumps(state, sort_keys=True, separators=(",", ":"))
 
     def save(self, vector: torch.Tensor, begun: Sequence[int]) -> None:
@@ -452,7 +484,7 @@ class Schedule:
         state = json.loads(text)
         self._agreed, self._wish = state["groups"], ""
         if settings:
-            self._set(self._agreed)
+            self._set(self._agreed, state.get("tensors", ()))
         for scheduler, plain in zip(self._schedulers, state["schedulers"]):
             _load(scheduler, plain)
         begun: List[int] = state["begun"]

@@ -28,30 +28,41 @@ PAIRS = "\0pairs"
 _MOST_NUMBER = 25
 
 
-def plain_value(value: Any, where: str) -> Any:
-    """value as JSON has it. UnsupportedError names the key of what is none."""
+# What a value is part of, for messages, and what to do where it is not plain.
+_OF_SCHEDULER = "the state of a scheduler has to be JSON (numbers, texts, lists) to be given to other peers"
+OF_OPTIMIZER = (
+    "a setting of the optimizer has to be JSON (numbers, texts, lists) to be given to other peers: keep it in an attribute"
+    " of the optimizer, or a tensor in self.state[p]"
+)
+# Settings that torch has no JSON for, and that no step changes.
+CONSTANTS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+def plain_value(value: Any, where: str, whose: str = _OF_SCHEDULER) -> Any:
+    """value as JSON has it; constants of torch as text. UnsupportedError names the key of what is none, and whose it is."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, CONSTANTS):
+        return value.type if isinstance(value, torch.device) else str(value)
     if isinstance(value, torch.Tensor) and value.numel() == 1:
-        return value.item()
+        return plain_value(value.item(), where, whose)
     if isinstance(value, (list, tuple)):
-        return [plain_value(item, f"{where}[{at}]") for at, item in enumerate(value)]
+        return [plain_value(item, f"{where}[{at}]", whose) for at, item in enumerate(value)]
     if isinstance(value, dict):
-        return _plain_dict(value, where)
+        return _plain_dict(value, where, whose)
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
-    raise UnsupportedError(
-        f"{where} is a {type(value).__name__}: the state of a scheduler has to be JSON (numbers, texts,"
-        " lists) to be given to other peers."
-    )
+    raise UnsupportedError(f"{where} is a {type(value).__name__}: {whose}.")
 
 
-def _plain_dict(value: Dict[Any, Any], where: str) -> Any:
+def _plain_dict(value: Dict[Any, Any], where: str, whose: str) -> Any:
     kept = {key: item for key, item in value.items() if not callable(item)}
     if all(isinstance(key, str) for key in kept):
-        return {key: plain_value(item, f"{where}.{key}") for key, item in kept.items()}
+        return {key: plain_value(item, f"{where}.{key}", whose) for key, item in kept.items()}
     pairs = sorted(kept.items())
-    return {PAIRS: [[plain_value(key, where), plain_value(item, f"{where}[{key!r}]")] for key, item in pairs]}
+    return {
+        PAIRS: [[plain_value(key, where, whose), plain_value(item, f"{where}[{key!r}]", whose)] for key, item in pairs]
+    }
 
 
 def scalars(plain: Any, path: str = "") -> Iterator[Tuple[str, Any]]:

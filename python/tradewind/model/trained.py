@@ -9,17 +9,19 @@ from typing import Any, ContextManager, Dict, Iterable, List, Mapping, NamedTupl
 
 import torch
 
+from ..data.order import span_seed
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor, ModelShape, Step
 from ..errors import MisuseError, UnsupportedError, warn
 from .advice import Watch, say_what_changes
 from .device import Staging, all_finite, gpu_facts, host_values, host_view, pin
 from .engine_rules import counts_nothing, kind_of, why_not
+from .foreign import ForeignRule
 from .lamb import Lamb
 from .layout import Entry, Layout, Modules, collect, count_passes, describe, modules_of, refuse_renorm
 from .memory import Bound, MeanBuffers, flat_tensor, makes_tensors, view_of
 from .on_device import DeviceRule
-from .optimizers import EngineRule, ForeignRule, refuse_no_optimizer
+from .optimizers import EngineRule, refuse_no_optimizer, updates_of
 from .options import TrainedOptions
 from .schedule import SavedSchedulers, Schedule, make_schedulers, refuse_scheduler, saved_schedulers
 from .stand_in import UsedRates
@@ -207,7 +209,7 @@ class Trained:
         if self.steps_here or counts_nothing(self.optimizer):  # peers that begin at other rounds differ by this
             states = ({"step": self.begun.round} for _ in self._layout.parameters)
         passes = (float(one.module.num_batches_tracked) for one in self._layout.moving if one.momentum is not None)
-        counts = self._of_each([*(_updates_of(state or {}) for state in states), *passes])
+        counts = self._of_each([*(updates_of(state or {}) for state in states), *passes])
         buffers = [one.tensor for one in self._layout.moving]
         tensors = [counts, *(entry.tensor for entry in self._layout.parameters), *buffers]
         return Staging().host(tensors, self._layout.tensor_sizes)
@@ -263,10 +265,14 @@ class Trained:
     @makes_tensors
     def update(self, round: int, mean: ctypes.Array[ctypes.c_float], steps: Sequence[Step]) -> None:
         """The update where the parameters are; save() has them in the vector."""
-        assert isinstance(self._rule, (DeviceRule, ForeignRule))
-        self._rule.update(self._read(mean), steps)
-        if self._rule.is_foreign and self._bound.rounds:
-            self._bound.give()
+        if isinstance(self._rule, ForeignRule):
+            seed = span_seed(self._options.seed, self.begun.round + round)
+            self._rule.update(self._read(mean), steps, seed)
+            if self._bound.rounds:
+                self._bound.give()
+        else:
+            assert isinstance(self._rule, DeviceRule)
+            self._rule.update(self._read(mean), steps)
         self._bound.mark()
 
     def _read(self, mean: ctypes.Array[ctypes.c_float]) -> torch.Tensor:
@@ -329,7 +335,7 @@ class Trained:
         self._load_schedule()
         if self._extra.numel():
             self.extra.load(self._extra)
-        if written and isinstance(self._rule, ForeignRule) and self._rule.state_values:
+        if written and isinstance(self._rule, ForeignRule):
             self._rule.load(self._state)
 
     def _load_schedule(self) -> None:
@@ -355,7 +361,7 @@ class Trained:
         self._schedule.save(self._text, self.begun)
         if self._extra.numel():
             self.extra.save(self._extra)
-        if isinstance(self._rule, ForeignRule) and self._rule.state_values:
+        if isinstance(self._rule, ForeignRule):
             self._rule.save(self._state)
 
     # For the other ranks of a node.
@@ -490,10 +496,3 @@ class Trained:
         if self.contributes:
             return None
         return [HostTensor(0, count, abi.TW_FLOAT32) for count in self._layout.tensor_sizes]
-
-
-def _updates_of(state: Dict[str, Any]) -> float:
-    """Updates that an optimizer has made of a parameter of which it has this state."""
-    if "step" in state and isinstance(state["step"], (int, float, torch.Tensor)):
-        return float(state["step"])
-    return 1.0 if any(value is not None for value in state.values()) else 0.0

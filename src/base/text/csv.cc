@@ -10,21 +10,16 @@
 #include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/printable.h"
+#include "base/text/text.h"
 
 namespace tw {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(" \t");
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 /// Splits a file into lines and fields.
 class Scanner {
  public:
-  Scanner(const std::string& file, std::string_view text) : file_(file), text_(text) {
-    if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
-  }
+  Scanner(const std::string& file, std::string_view text)
+      : file_(file), text_(without_byte_order_mark(text)) {}
 
   bool at_end() const { return text_.empty(); }
 
@@ -52,7 +47,7 @@ class Scanner {
     std::string field(text_.substr(0, text_.find_first_of(",\n")));
     text_.remove_prefix(field.size());
     if (field.ends_with('\r') && !text_.starts_with(',')) field.pop_back();
-    return trimmed(field);
+    return std::string(trimmed(field));
   }
 
   Result<std::string> quoted() {
@@ -108,6 +103,17 @@ Result<CsvTable> CsvTable::parse(std::string file, std::string_view text,
     return Error{
         fmt::format("{}: empty; expected a header line with {}", table.file_, fmt::join(required, ","))};
   return table;
+}
+
+Status CsvTable::knows_only(std::span<const std::string> known) const {
+  for (const std::string& column : columns_) {
+    if (std::ranges::find(known, column) != known.end()) continue;
+    const std::string meant = did_you_mean(column, known);
+    return Error{
+        fmt::format("{}: unknown column {}{}", file_, column,
+                    meant.empty() ? fmt::format("; known here: {}", fmt::join(known, ", ")) : meant)};
+  }
+  return Unit{};
 }
 
 Status CsvTable::check_plain(const Line& line) const {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,10 @@ class CsvTable {
   const std::string& file() const { return file_; }
 
   const std::vector<std::string>& columns() const { return columns_; }
+
+  /// A misspelt column would be left out of all rows. The error names the first one that is not known, and
+  /// the name that was meant.
+  Status knows_only(std::span<const std::string> known) const;
 
   bool has(std::string_view column) const { return places_.find(column) != places_.end(); }
 

@@ -325,7 +325,7 @@ namespace {
 /// After tw down they may be reached elsewhere.
 std::vector<launch::PeerJob> former_peers(const LaunchRequest& request, const launch::RunState& before) {
   std::vector<launch::PeerJob> peers = before.deployment.peers;
-  if (!before.stopped) return peers;
+  if (before.stop != launch::StopState::stopped) return peers;
   for (launch::PeerJob& peer : peers) {
     if (request.engines.engine_of(peer) == "local") peer.address.clear();
     const auto host = std::ranges::find(request.hosts, peer.host, &launch::Host::ssh);

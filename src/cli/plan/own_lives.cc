@@ -6,17 +6,15 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "base/result.h"
+#include "spot/notice.h"
 
 namespace tw::cli {
 namespace {
 
 using world::Phase;
-
-constexpr std::string_view kOwnSignal = "SIGTERM";  ///< a notice from the machine's owner
 
 /// The peer whose life an entry begins or ends.
 std::optional<PeerId> subject(const monitor::LogEntry& entry) {
@@ -44,7 +42,8 @@ class Lives {
   void take(const monitor::LogEntry& entry) {
     const Phase phase = entry.event.phase();
     const auto* notice = entry.event.as<event::Notice>();
-    if (notice && notice->source != kOwnSignal) told_.insert(entry.writer);
+    // A signal comes from the machine's owner.
+    if (notice && notice->source != spot::name_of(spot::Source::signal)) told_.insert(entry.writer);
     const auto peer = subject(entry);
     if (!peer) return;
     const bool known = ended_.contains(*peer) || began_s_.contains(*peer);

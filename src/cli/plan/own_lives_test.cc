@@ -48,7 +48,7 @@ TEST(OwnLives, a_peer_without_a_log_lives_from_its_joining_and_a_second_loss_cou
 TEST(OwnLives, who_leaves_after_a_notice_of_its_cloud_was_taken_and_after_sigterm_not) {
   monitor::LogEntry cloud = entry(2, 2, Phase::notice), owner = entry(2, 3, Phase::notice);
   cloud.event.fact = event::Notice{.source = "aws"};
-  owner.event.fact = event::Notice{.source = "SIGTERM"};
+  owner.event.fact = event::Notice{.source = "signal"};
   EXPECT_THAT(
       lives({entry(0, 1, Phase::start), entry(0, 2, Phase::start), entry(0, 3, Phase::start), cloud, owner,
              entry(2.5, 1, Phase::leave, 2), entry(3, 1, Phase::leave, 3), entry(3, 1, Phase::stop)}),

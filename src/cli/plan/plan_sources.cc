@@ -36,7 +36,7 @@ Result<plan::Job> read_job_file(const std::string& file) {
 
 Result<PlanKnowledge> knowledge_for(const std::string& file, const plan::Job& job, const PlanSources& sources,
                                     const std::vector<plan::PlannedGroup>& plan) {
-  PlanKnowledge known{.file = file};
+  PlanKnowledge known{.file = file, .under_way = !plan.empty()};
   TW_TRY(known.workload, workload_of(job, file));
   TW_TRY(auto at_hand, price_sources(sources.market));
   TW_TRY(known.network, network_at_hand(sources.profile));
@@ -58,7 +58,8 @@ Result<plan::MarketSpace> market_for(const PlanKnowledge& known, const plan::Job
                                     .knowledge = knowledge,
                                     .tariffs = market::Tariffs::built_in(),
                                     .seen = known.seen,
-                                    .idle_anchors = idle_anchors});
+                                    .idle_anchors = idle_anchors,
+                                    .under_way = known.under_way});
   if (!market) return Error{known.file + ": " + market.error().message};
   return market;
 }

@@ -30,6 +30,7 @@ struct PlanKnowledge {
   std::vector<market::Offer> offers;
   market::NetworkProfile network;
   std::vector<market::Lived> seen;
+  bool under_way = false;  ///< MarketInputs::under_way
 
   plan::Knowledge knowledge() const { return {.network = network}; }
 };

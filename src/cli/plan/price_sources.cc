@@ -112,8 +112,8 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources
                     read.error().message, cloud)};
   market::CatalogOffers& got = read.value();
   TW_TRY(add_interruptions(fs::path(file.path).parent_path(), got.offers));
-  market.sources.push_back(fmt::format("{}: {} of {} ago", file.path, counted(got.offers.size(), "offer"),
-                                       market::age_text(host::now_unix_s() - file.as_of_unix_s)));
+  market.sources.push_back(fmt::format("{}: {}, {}", file.path, counted(got.offers.size(), "offer"),
+                                       market::dated_text(file.as_of_unix_s, host::now_unix_s())));
   std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));
   std::move(got.left_out.begin(), got.left_out.end(), std::back_inserter(market.left_out));
   return Unit{};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "base/result.h"
 #include "base/text/duration.h"
@@ -21,6 +22,7 @@
 #include "host/loop.h"
 #include "launch/asked.h"
 #include "launch/fleet.h"
+#include "launch/held_signals.h"
 #include "launch/restarts.h"
 #include "plan/advise/plan_change.h"
 
@@ -52,20 +54,34 @@ class Keeper {
   }
 
  private:
-  /// The state is read anew each time: other commands may have changed the run.
+  /// A signal that comes meanwhile ends the commands under way and starts nothing new; then it ends this.
   void look() {
-    bool over = false;
-    {
-      auto store = launch::RunStore::open(runs_folder(arguments_.state), run_);
-      if (launch::is_stopped(runs_folder(arguments_.state), run_)) return end_as_stopped();
-      auto engine = store ? launch::make_engine(store.value().state().engine)
-                          : Result<std::unique_ptr<launch::Engine>>(store.error());
-      if (!engine) return give_up(engine.error());
-      over = look_at(*engine.value(), store.value());
-    }
-    if (over) return loop_.stop();
-    loop_.at(loop_.now() + every_, [this] { look(); });
+    held_.emplace();
+    const bool goes_on = look_now();
+    held_.reset();
+    if (goes_on)
+      loop_.at(loop_.now() + every_, [this] { look(); });
+    else
+      loop_.stop();
   }
+
+  /// The state is read anew each time: other commands may have changed the run, or be at work on it. False:
+  /// this was the last look.
+  bool look_now() {
+    const std::string runs = runs_folder(arguments_.state);
+    if (const auto stop = launch::stop_state_of(runs, run_); stop != launch::StopState::none)
+      return end_as_stopped(stop);
+    auto store = launch::RunStore::open_if_free(runs, run_);
+    if (!store) return give_up(store.error());
+    if (!store.value()) return true;
+    launch::RunStore& free = *store.value();
+    if (free.state().stop != launch::StopState::none) return end_as_stopped(free.state().stop);
+    const auto engine = launch::make_engine(free.state().engine);
+    if (!engine) return give_up(engine.error());
+    return !look_at(*engine.value(), free);
+  }
+
+  static bool is_interrupted() { return launch::HeldEndSignals::came(); }
 
   /// True: the run is over.
   bool look_at(const launch::Engine& engine, launch::RunStore& store) {
@@ -75,33 +91,38 @@ class Keeper {
       warn(reports.error().message);
       return false;
     }
-    if (is_over(reports.value())) return finish(engine, deployment);
-    if (const auto condemned = launch::last_anchor_that_goes(deployment, reports.value()); condemned != 0)
-      replace_anchor(engine, store, condemned);
+    if (is_over(reports.value())) return finish(engine, deployment, reports.value());
+    const auto condemned = launch::last_anchor_that_goes(deployment, reports.value());
+    if (condemned != 0 && !is_interrupted()) replace_anchor(engine, store, condemned);
     leavers_.look(engine, deployment, loop_.now());
     asked_.look(deployment, reports.value(), loop_.now());
     collect_changed(engine, deployment, reports.value());
+    if (is_interrupted()) return false;
     hurry(engine, deployment, reports.value());
+    if (is_interrupted()) return false;
     restart(engine, store, reports.value());
-    if (loop_.now() >= collect_at_) collect(engine, deployment);
-    if (loop_.now() >= replan_at_) replan(engine, store);
+    if (loop_.now() >= collect_at_) collect_all(engine, deployment, reports.value());
+    if (loop_.now() >= replan_at_ && !is_interrupted()) replan(engine, store);
     return false;
   }
 
-  bool finish(const launch::Engine& engine, const launch::Deployment& deployment) {
-    collect(engine, deployment);
+  bool finish(const launch::Engine& engine, const launch::Deployment& deployment,
+              const std::vector<launch::PeerReport>& reports) {
+    collect_all(engine, deployment, reports);
     show_news(fmt::format("run {} is complete; tw report {}/logs", run_, deployment.folder));
     return true;
   }
 
-  void end_as_stopped() {
-    show_news(fmt::format("run {} was stopped by tw down", run_));
-    loop_.stop();
+  bool end_as_stopped(launch::StopState stop) {
+    show_news(stop == launch::StopState::stopped
+                  ? fmt::format("run {} was stopped by tw down", run_)
+                  : fmt::format("tw down stops run {}, and its peers may live yet", run_));
+    return false;
   }
 
-  void give_up(const Error& error) {
+  bool give_up(const Error& error) {
     code_ = complain(error.message, kFailed);
-    loop_.stop();
+    return false;
   }
 
   /// Restarts peers if the engine does not. Once a peer is done, none is restarted.
@@ -128,14 +149,14 @@ class Keeper {
       warn(started.error().message);
   }
 
-  Status start_again(const launch::Engine& engine, const launch::RunStore& store,
-                     launch::Deployment& deployment, const std::vector<launch::PeerJob>& due) {
+  Status start_again(const launch::Engine& engine, launch::RunStore& store, launch::Deployment& deployment,
+                     const std::vector<launch::PeerJob>& due) {
     const std::string keys = arguments_.run_folder.empty() ? deployment.folder : arguments_.run_folder;
     TW_TRY(const auto tokens, make_tokens(keys, deployment.run, false));
     deployment.token = tokens.peer;
     deployment.anchor_token = tokens.anchor;
     if (const Status written = store.write(engine.files(deployment)); !written) return written;
-    const launch::Started started = launch::start(engine, deployment, due);
+    const launch::Started started = start_marked(engine, store, deployment, due);
     return started.trouble.empty() ? Status(Unit{}) : Status(Error{started.trouble});
   }
 
@@ -157,9 +178,10 @@ class Keeper {
       warn(done.error().message);
   }
 
-  void collect(const launch::Engine& engine, const launch::Deployment& deployment) {
+  void collect_all(const launch::Engine& engine, const launch::Deployment& deployment,
+                   const std::vector<launch::PeerReport>& reports) {
     collect_at_ = loop_.now() + kCollectEvery;
-    collect(engine, deployment, deployment.peers);
+    collect(engine, deployment, launch::known_peers(deployment.peers, reports));
   }
 
   static void collect(const launch::Engine& engine, const launch::Deployment& deployment,
@@ -251,10 +273,13 @@ class Keeper {
     return Unit{};
   }
 
-  static bool may_change() {
+  /// A signal ends the question at once.
+  bool may_change() {
     show_news("change the plan? yes or no:");
     std::string answer;
+    held_.reset();
     std::getline(std::cin, answer);
+    held_.emplace();
     return is_yes(answer);
   }
 
@@ -262,6 +287,7 @@ class Keeper {
   std::string run_;
   Duration every_;
   host::Loop loop_;
+  std::optional<launch::HeldEndSignals> held_;  ///< during a look
   launch::Restarts restarts_;
   Leavers leavers_;
   launch::Asked asked_;

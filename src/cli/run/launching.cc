@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "base/result.h"
+#include "cli/commands.h"
 #include "cli/run/run_place.h"
 #include "cli/terminal/terminal.h"
+#include "host/system/calendar.h"
 #include "launch/command_run.h"
 #include "launch/fleet.h"
 #include "launch/user_program.h"
@@ -32,12 +35,23 @@ Result<Steps> steps_for(const launch::Engine& engine, const launch::RunStore& st
   launch::Deployment before = store.state().deployment;
   before.on = wanted.on;  // for the engines as they are named now
   TW_TRY(const auto reports, launch::ask(engine, before));
+  const bool was_stopped = store.state().stop == launch::StopState::stopped;
+  const auto lives = [&](const launch::PeerReport& report) {
+    return launch::may_live(report.state) && !(was_stopped && report.state == launch::PeerState::unknown);
+  };
   for (const launch::PeerReport& report : reports) {
-    wanted.begun = wanted.begun || launch::may_live(report.state);
+    wanted.begun = wanted.begun || lives(report);
     steps.complete = steps.complete || report.state == launch::PeerState::done;
   }
-  for (const launch::PeerJob& peer : difference.keep)
-    if (!launch::may_live(launch::report_of(reports, peer.number).state)) steps.start.push_back(peer);
+  for (const launch::PeerJob& peer : difference.keep) {
+    const launch::PeerReport report = launch::report_of(reports, peer.number);
+    if (!lives(report)) steps.start.push_back(peer);
+    if (report.state == launch::PeerState::waiting && !report.detail.empty())
+      show_aside(fmt::format("{}: {}; not started again", short_name(peer), report.detail));
+    if (lives(report) && report.state == launch::PeerState::unknown)
+      warn(
+          fmt::format("{} is unknown: {}; it may live, and is not started", short_name(peer), report.detail));
+  }
   std::ranges::sort(steps.start, {}, &launch::PeerJob::number);
   return steps;
 }
@@ -141,14 +155,18 @@ Launched take(const launch::Engine& engine, const launch::RunState& state, const
     if (!done) launched.trouble += (launched.trouble.empty() ? "" : "\n") + done.error().message;
     return done.ok();
   };
-  launch::Started started = launch::start(engine, wanted, steps.start);
-  launched.started = std::move(started.peers);
-  launched.trouble = std::move(started.trouble);
+  const launch::Started started = start_marked(engine, store, wanted, steps.start);
+  launched.started = started.peers;
+  launched.trouble = started.trouble;
   if (!launched.trouble.empty()) return launched;
   if (steps.stop.empty() || !is_done(launch::perform(engine, launch::Action::stop, wanted, steps.stop)))
     return launched;
   launched.stopped = steps.stop;
-  is_done(store.save(without_tokens(state)));
+  launch::RunState after = without_tokens(state);
+  for (launch::PeerJob& peer : after.deployment.peers)
+    if (const launch::PeerJob* now = find_peer(store.state().deployment, peer.number); now != nullptr)
+      peer.started_unix_s = now->started_unix_s;
+  is_done(store.save(std::move(after)));
   for (const launch::Action action : {launch::Action::collect, launch::Action::remove})
     is_done(launch::perform(engine, action, wanted, steps.stop));
   return launched;
@@ -219,6 +237,27 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
   if (!steps.value().start.empty())
     if (const Status staged = stage_program(request, wanted); !staged) return fail(staged.error());
   return take(engine, state.value(), steps.value(), store);
+}
+
+launch::Started start_marked(const launch::Engine& engine, launch::RunStore& store,
+                             const launch::Deployment& deployment,
+                             const std::vector<launch::PeerJob>& peers) {
+  const auto mark = [&](const std::vector<launch::PeerJob>& these, std::int64_t unix_s) {
+    launch::RunState state = store.state();
+    mark_started(state.deployment, these, unix_s);
+    return store.save(std::move(state));
+  };
+  launch::Started started = launch::start(
+      engine, deployment, peers,
+      [&](const std::vector<launch::PeerJob>& these) { return mark(these, host::now_unix_s()); });
+  std::vector<launch::PeerJob> failed;
+  std::ranges::copy_if(peers, std::back_inserter(failed), [&](const launch::PeerJob& peer) {
+    return !has_peer(started.peers, peer.number) && !has_peer(started.uncertain, peer.number);
+  });
+  if (failed.empty()) return started;
+  if (const Status saved = mark(failed, 0); !saved)
+    started.trouble += (started.trouble.empty() ? "" : "\n") + saved.error().message;
+  return started;
 }
 
 std::string names_of(const std::vector<launch::PeerJob>& peers) {

@@ -8,6 +8,7 @@
 #include "cli/arguments/launch_arguments.h"
 #include "cli/plan/launch_plan.h"
 #include "launch/engine.h"
+#include "launch/fleet.h"
 #include "launch/run_store.h"
 
 namespace tw::cli {
@@ -23,6 +24,10 @@ struct Launched {
 /// in no plan any more. With dry_run it prints what it would do.
 Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine,
                     launch::RunStore& store);
+
+/// launch::start(); the state knows of each start just before it, and forgets those that failed.
+launch::Started start_marked(const launch::Engine& engine, launch::RunStore& store,
+                             const launch::Deployment& deployment, const std::vector<launch::PeerJob>& peers);
 
 /// "p1 p3".
 std::string names_of(const std::vector<launch::PeerJob>& peers);

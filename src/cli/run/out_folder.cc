@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <vector>
+
+#include "host/disk/folder_claim.h"
 
 namespace tw::cli {
 
@@ -25,7 +28,8 @@ bool are_our_checkpoints(const std::filesystem::directory_entry& entry) {
   std::error_code error;
   if (entry.path().filename() != "checkpoints" || !entry.is_directory()) return false;
   const auto is_other = [](const fs::directory_entry& file) {
-    return !file.is_directory() && file.path().filename().string().find(".tw") == std::string::npos;
+    const std::string name = file.path().filename().string();
+    return !file.is_directory() && name != host::FolderClaim::kFile && name.find(".tw") == std::string::npos;
   };
   return std::none_of(fs::recursive_directory_iterator(entry.path(), error), {}, is_other) && !error;
 }

@@ -9,6 +9,7 @@
 #include "base/text/printable.h"
 #include "cli/commands.h"
 #include "cli/terminal/terminal.h"
+#include "host/system/early_signals.h"
 
 namespace tw::cli {
 
@@ -22,6 +23,7 @@ PeerProcess::PeerProcess(peer::Options options, bool quiet, std::unique_ptr<trai
 
 int PeerProcess::run() {
   loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM});
+  if (!host::ignores_hangup()) loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGHUP});
   // With --notices none they keep what they do to any process.
   if (peer_.options().notices.ask != spot::NoticeOptions::Ask::none)
     loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGUSR1, SIGUSR2});
@@ -53,6 +55,7 @@ int PeerProcess::exit_code() const {
     case train::Ending::interrupted:
       return kInterrupted;
     case train::Ending::lost:
+    case train::Ending::taken:
       return kUsage;  // no launcher starts it again
     case train::Ending::none:
     case train::Ending::failed:
@@ -85,6 +88,7 @@ void PeerProcess::on_signal(int signal) {
   }
   peer_.take(signal == SIGINT    ? spot::Signal::interrupt
              : signal == SIGTERM ? spot::Signal::terminate
+             : signal == SIGHUP  ? spot::Signal::hangup
                                  : spot::Signal::user);
 }
 

@@ -74,19 +74,51 @@ std::vector<plan::ZoneSeen> zones_of(const monitor::Board& board, const std::vec
   return all;
 }
 
+/// Hours of peers that only the logs of others know.
+double hours_without_log(const monitor::Board& board, const std::vector<Life>& lives) {
+  double hours = 0;
+  for (const Life& life : lives) {
+    const auto peer = std::ranges::find(board.peers, life.peer, &monitor::BoardPeer::peer);
+    if (peer == board.peers.end() || peer->usage.hours == 0) hours += life.hours();
+  }
+  return hours;
+}
+
+/// What these links cost with their requests. Nothing: no price of any of them is known.
+template <class Is>
+std::optional<double> usd_of(const std::vector<monitor::BoardLink>& links, Is is) {
+  std::optional<double> usd;
+  for (const monitor::BoardLink& link : links)
+    if (is(link) && (link.usd_per_gb || link.requests_usd))
+      usd = usd.value_or(0) + link.usd + link.requests_usd.value_or(0);
+  return usd;
+}
+
+/// Their sum is Money::usd().
+plan::Paid paid_in(const monitor::Board& board) {
+  using monitor::BoardLink;
+  return {.priced_hours = board.money.priced_hours,
+          .machines_usd = board.money.machines_usd.value_or(0),
+          .averaging_usd = usd_of(board.links, [](const BoardLink& link) { return link.store.empty(); }),
+          .reads_usd = usd_of(board.links, [](const BoardLink& link) { return link.reads_store(); }),
+          .writes_usd =
+              usd_of(board.links, [](const BoardLink& link) { return link.writes_store(); }).value_or(0)};
+}
+
 }  // namespace
 
 plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
-                              std::int64_t now_unix_s) {
+                              std::int64_t now_unix_s, const PeerPrices& prices) {
   plan::RunProgress progress;
   std::vector<monitor::LogEntry> entries = merge(logs);
   if (entries.empty()) return progress;
   std::int64_t begun = entries.front().unix_nanos;
   for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
   const double begun_s = static_cast<double>(begun) / 1e9, now_s = static_cast<double>(now_unix_s);
-  progress.elapsed_h = std::max(0.0, now_s - begun_s) / 3600;
-  const monitor::Journal journal = journal_of(logs, {.whole = true});
+  const monitor::Journal journal = journal_of(logs, {.usd_per_h = prices, .whole = true});
   const monitor::Board board = journal.board();
+  progress.elapsed_h = std::max(0.0, (board.is_over() ? board.now_s : now_s) - begun_s) / 3600;
+  progress.paid = paid_in(board);
   progress.samples = static_cast<double>(board.samples);
   progress.samples_per_s = board.speed.samples_per_s;
   take_peers(journal, progress);
@@ -94,13 +126,14 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));
   const std::vector<Life> lives = lives_of(std::move(entries));
   progress.zones = zones_of(board, lives, now_s);
-  for (const Life& life : lives) progress.peer_hours += life.hours();
+  progress.peer_hours = board.money.machine_hours + hours_without_log(board, lives);
   return progress;
 }
 
 Result<plan::RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s) {
   TW_TRY(const auto newest, monitor::read_newest_run(path));
-  return progress_of(newest.logs, now_unix_s);
+  TW_TRY(const auto prices, prices_for(path, "", writers_of(newest.logs)));
+  return progress_of(newest.logs, now_unix_s, prices);
 }
 
 }  // namespace tw::cli

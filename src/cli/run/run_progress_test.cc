@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
+#include "monitor/report/report.h"
+
 namespace tw::cli {
 namespace {
 
@@ -78,6 +82,59 @@ TEST(RunProgress, a_zone_where_another_machine_lives_is_available) {
   EXPECT_TRUE(progress.zones[0].sight.up);
   EXPECT_EQ(progress.zones[0].living, 1);
   EXPECT_NEAR(progress.zones[0].sight.age_h, 2.5, 0.01);
+}
+
+/// Two peers of one cloud for an hour, at two prices; each sends 10 GB to the other's site, and reads 1 GB.
+std::vector<std::vector<monitor::LogEntry>> logs_with_prices() {
+  std::vector<std::vector<monitor::LogEntry>> logs;
+  for (const auto& [id, site, other, usd_per_h] :
+       {std::tuple{1U, "aws:us-east-1:a", "aws:us-west-2:a", 3.6},
+        std::tuple{2U, "aws:us-west-2:a", "aws:us-east-1:a", 7.2}}) {
+    auto& log = logs.emplace_back();
+    log.push_back(entry(0, id, Phase::start));
+    log.back().event.fact = event::Start{.site = site, .last_round = 4, .usd_per_h = usd_per_h};
+    log.push_back(entry(0.5, id, Phase::traffic));
+    log.back().event.fact =
+        event::Traffic{.to = {{other, 10'000'000'000}}, .from = {{"s3:us-east-1", 1'000'000'000}}};
+    log.push_back(entry(0.9, id, Phase::commit, 4));
+    log.back().event.fact = event::Commit{.samples = 900, .samples_total = 900};
+    log.push_back(entry(1, id, Phase::stop, 4));
+  }
+  return logs;
+}
+
+TEST(RunProgress, the_cost_so_far_is_that_of_the_report) {
+  const auto logs = logs_with_prices();
+  const plan::RunProgress progress = progress_of(logs, unix_s(1));
+  const plan::Paid& paid = progress.paid;
+  EXPECT_NEAR(progress.peer_hours, 2, 1e-9);
+  EXPECT_NEAR(paid.priced_hours, 2, 1e-9);
+  EXPECT_NEAR(paid.machines_usd, 10.8, 1e-9);
+  ASSERT_TRUE(paid.averaging_usd && paid.reads_usd);
+  EXPECT_GT(*paid.averaging_usd, 0);
+  EXPECT_NEAR(paid.machines_usd + *paid.averaging_usd + *paid.reads_usd + paid.writes_usd,
+              monitor::summarize(logs).board.money.usd().value(), 1e-9);
+}
+
+TEST(RunProgress, a_complete_run_takes_no_more_time_and_a_price_of_the_state_stands_in) {
+  auto logs = logs_with_prices();
+  EXPECT_NEAR(progress_of(logs, unix_s(50)).elapsed_h, 1, 1e-6);
+  for (auto& log : logs) log.pop_back();
+  logs[0][0].event.fact = event::Start{.site = "aws:us-east-1:a", .last_round = 9};
+  logs[1][0].event.fact = event::Start{.site = "aws:us-west-2:a", .last_round = 9};
+  EXPECT_NEAR(progress_of(logs, unix_s(50)).elapsed_h, 50, 1e-6);
+  const plan::Paid paid = progress_of(logs, unix_s(50), {{PeerId{1}, 2.0}}).paid;
+  EXPECT_NEAR(paid.priced_hours, 0.9, 1e-9);
+  EXPECT_NEAR(paid.machines_usd, 1.8, 1e-9);
+}
+
+TEST(RunProgress, counts_the_hours_of_a_peer_that_only_others_logged) {
+  const std::vector<std::vector<monitor::LogEntry>> logs{
+      {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(1, 1, Phase::join, 1, 2),
+       entry(3, 1, Phase::lost, 5, 2), entry(3, 1, Phase::accumulate, 6)}};
+  const plan::RunProgress progress = progress_of(logs, unix_s(3));
+  EXPECT_NEAR(progress.peer_hours, 3 + 2, 1e-6);
+  EXPECT_EQ(progress.paid.priced_hours, 0);
 }
 
 }  // namespace

@@ -2,13 +2,15 @@
 #include "cli/sim/sim_policy.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
-#include "cli/terminal/terminal.h"
+#include "base/text/fields.h"
+#include "cli/plan/price_sources.h"
 #include "launch/policy_program.h"
 #include "plan/advise/spot_replay.h"
 
@@ -68,20 +70,6 @@ Result<std::vector<plan::AvailabilityTrace>> zones_of(const WhatIfArguments& arg
   return zones;
 }
 
-/// Ours by its name, or the user's: a command.
-Result<std::unique_ptr<plan::SpotPolicy>> policy_of(const std::string& text) {
-  for (auto& policy : plan::spot_policies())
-    if (policy->name() == text) return std::move(policy);
-  TW_TRY(auto program, launch::PolicyProgram::start(text));
-  return std::unique_ptr<plan::SpotPolicy>(std::make_unique<launch::PolicyProgram>(std::move(program)));
-}
-
-std::vector<std::string> names_of_policies() {
-  std::vector<std::string> names;
-  for (const auto& policy : plan::spot_policies()) names.emplace_back(policy->name());
-  return names;
-}
-
 sim::MachineLifetime lifetime_of(const plan::Stay& stay) {
   const double hours = (stay.to_s - stay.from_s) / kHour_s;
   return {.slot = stay.machine,
@@ -94,15 +82,26 @@ sim::MachineLifetime lifetime_of(const plan::Stay& stay) {
 
 }  // namespace
 
-Status take_policy(const WhatIfArguments& arguments, sim::WhatIf& what) {
+Result<std::unique_ptr<plan::SpotPolicy>> policy_of(const std::string& text) {
+  for (auto& policy : plan::spot_policies())
+    if (policy->name() == text) return std::move(policy);
+  TW_TRY(auto program, launch::PolicyProgram::start(text));
+  return std::unique_ptr<plan::SpotPolicy>(std::make_unique<launch::PolicyProgram>(std::move(program)));
+}
+
+std::optional<Error> trouble_of(const std::string& text, const plan::SpotPolicy& policy) {
+  const auto* own = dynamic_cast<const launch::PolicyProgram*>(&policy);
+  if (own == nullptr || !own->trouble()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& one : plan::spot_policies()) names.emplace_back(one->name());
+  const std::span<const std::string> known(names);
+  return Error{fmt::format("--policy {}{}", own->trouble()->message, did_you_mean(text, known))};
+}
+
+Status take_policy(const WhatIfArguments& arguments, plan::SpotPolicy& policy, sim::WhatIf& what) {
   TW_TRY(check_numbers(arguments));
   TW_TRY(const auto zones, zones_of(arguments));
-  TW_TRY(const auto policy, policy_of(arguments.policy));
-  const plan::Replay replay = plan::replay(job_of(arguments), zones, arguments.from_h * kHour_s, *policy);
-  if (const auto* own = dynamic_cast<const launch::PolicyProgram*>(policy.get());
-      own != nullptr && own->trouble())
-    return Error{fmt::format("--policy {}; expected a command that decides, or one of {}",
-                             own->trouble()->message, fmt::join(names_of_policies(), ", "))};
+  const plan::Replay replay = plan::replay(job_of(arguments), zones, arguments.from_h * kHour_s, policy);
   what.length = from_seconds(replay.finished_s);
   for (const plan::Stay& stay : replay.stays) {
     sim::MachineLifetime lifetime = lifetime_of(stay);
@@ -111,7 +110,7 @@ Status take_policy(const WhatIfArguments& arguments, sim::WhatIf& what) {
   }
   std::ranges::stable_sort(what.lifetimes, {}, &sim::MachineLifetime::comes);
   const double finished_h = replay.finished_s / kHour_s;
-  what.policy = sim::PolicyCourse{.name = std::string(policy->name()),
+  what.policy = sim::PolicyCourse{.name = std::string(policy.name()),
                                   .work_h = arguments.work_h * arguments.peers + finished_h * what.anchors,
                                   .finished_h = finished_h,
                                   .deadline_h = arguments.deadline_h,

@@ -176,16 +176,20 @@ TEST(SweepResults, have_a_failure_for_each_violation_and_a_row_for_each_fault_of
 TEST(TraceLogs, are_read_as_those_of_a_real_run) {
   const std::string folder = testing::TempDir() + "tw-trace-logs";
   std::filesystem::create_directories(folder);
-  TraceLogs logs(folder);
+  TraceLogs logs(folder, {{.name = "us", .usd_per_h = 3.6}, {.name = "eu"}});
   const world::Event event{.at = Instant(std::chrono::seconds(1002)), .round = 3, .fact = event::Commit{}};
   logs.write(PeerId{1}, event);
   logs.write(PeerId{2}, event);
   logs.write(PeerId{1}, event);
+  logs.write(PeerId{1}, {.fact = event::Start{.site = "us"}});
+  logs.write(PeerId{2}, {.fact = event::Start{.site = "eu"}});
   EXPECT_TRUE(logs.finish());
   const auto read = monitor::read_event_logs(folder);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read.value().size(), 2U);
-  EXPECT_EQ(read.value()[0].size(), 2U);
+  ASSERT_EQ(read.value()[0].size(), 3U);
+  EXPECT_EQ(read.value()[0][2].event.as<event::Start>()->usd_per_h, 3.6) << "that of its site";
+  EXPECT_EQ(read.value()[1][1].event.as<event::Start>()->usd_per_h, std::nullopt);
   EXPECT_EQ(read.value()[0][1].writer, PeerId{1});
   EXPECT_EQ(read.value()[0][1].event.round, 3U);
   EXPECT_EQ(read.value()[0][1].unix_nanos, 1'002'000'000'000);

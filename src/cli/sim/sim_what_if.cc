@@ -61,11 +61,11 @@ Status take_lifetimes(const WhatIfArguments& arguments, sim::WhatIf& what) {
 }
 
 /// Machines of the trace, of the trace as a policy uses it, or drawn.
-Status take_machines(const WhatIfArguments& arguments, sim::WhatIf& what) {
+Status take_machines(const WhatIfArguments& arguments, plan::SpotPolicy* policy, sim::WhatIf& what) {
   if (!arguments.policy.empty() && arguments.trace_file.empty())
     return Error{
         fmt::format("--policy {}: expected --trace-spot FILE, the market that it sees", arguments.policy)};
-  if (!arguments.policy.empty()) return take_policy(arguments, what);
+  if (policy != nullptr) return take_policy(arguments, *policy, what);
   return arguments.trace_file.empty() ? take_lifetimes(arguments, what) : take_trace(arguments, what);
 }
 
@@ -145,7 +145,7 @@ void describe_what_if(CLI::App& command, WhatIfArguments& arguments) {
   describe_work(command, arguments);
 }
 
-Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
+Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments, plan::SpotPolicy* policy) {
   if (!arguments.trace_file.empty() && !arguments.lifetimes.empty()) {
     return Error{fmt::format("--lifetimes {}: and --trace-spot {}; give one of the two", arguments.lifetimes,
                              arguments.trace_file)};
@@ -155,12 +155,18 @@ Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments) {
   what.start_up = from_seconds(arguments.start_s);
   what.codec = codec::codec_named(arguments.codec).value();
   if (arguments.model_mb > 0) what.parameters = arguments.model_mb * 1e6 / sizeof(float);
-  TW_TRY(take_machines(arguments, what));
+  TW_TRY(take_machines(arguments, policy, what));
   return what;
 }
 
 int run_what_if(const WhatIfArguments& arguments, bool json, const std::string& html) {
-  const Result<sim::WhatIf> what = what_if_of(arguments);
+  auto policy = arguments.policy.empty() ? Result<std::unique_ptr<plan::SpotPolicy>>(nullptr)
+                                         : policy_of(arguments.policy);
+  if (!policy) return complain("--policy " + policy.error().message, kUsage);
+  plan::SpotPolicy* const chosen = policy.value().get();
+  const Result<sim::WhatIf> what = what_if_of(arguments, chosen);
+  if (const auto trouble = chosen ? trouble_of(arguments.policy, *chosen) : std::nullopt)
+    return complain(trouble->message, kFailed);
   if (!what) return complain(what.error().message, kUsage);
   const sim::WhatIfReport report = with_progress(what.value());
   if (!html.empty()) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "plan/advise/spot_policy.h"
 #include "sim/scenarios/what_if.h"
 
 namespace CLI {
@@ -36,11 +37,12 @@ struct WhatIfArguments {
 
 void describe_what_if(CLI::App& command, WhatIfArguments& arguments);
 
-/// Reads the trace or draws the lifetimes. An error names the option, the value and what was expected.
-Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments);
+/// Reads the trace or draws the lifetimes. policy: that of --policy; nullptr: none is given. An error names
+/// the option, the value and what was expected.
+Result<sim::WhatIf> what_if_of(const WhatIfArguments& arguments, plan::SpotPolicy* policy);
 
 /// Prints a table, or JSON, and writes a page where html names a file. Exit code: 1 when an invariant was
-/// violated or a round was lost.
+/// violated, a round was lost, or the user's policy program failed.
 int run_what_if(const WhatIfArguments& arguments, bool json, const std::string& html);
 
 }  // namespace tw::cli

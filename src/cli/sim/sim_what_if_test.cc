@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "cli/commands.h"
+#include "cli/sim/sim_policy.h"
+
 namespace tw::cli {
 namespace {
 
@@ -20,8 +23,24 @@ class WhatIfArgumentsTest : public testing::Test {
 
   ~WhatIfArgumentsTest() override { std::remove(file_.c_str()); }
 
+  Result<sim::WhatIf> what_if() const {
+    if (arguments_.policy.empty()) return what_if_of(arguments_, nullptr);
+    const auto policy = policy_of(arguments_.policy);
+    return policy ? what_if_of(arguments_, policy.value().get()) : policy.error();
+  }
+
+  /// A policy's prices, work and time.
+  void ask(const std::string& policy) {
+    arguments_.policy = policy;
+    arguments_.what.usd_per_h = 0.2;
+    arguments_.on_demand_usd_per_h = 1;
+    arguments_.work_h = 1;
+    arguments_.deadline_h = 1.5;
+    arguments_.peers = 6;
+  }
+
   std::string complaint() const {
-    const Result<sim::WhatIf> what = what_if_of(arguments_);
+    const Result<sim::WhatIf> what = what_if();
     return what.ok() ? "" : what.error().message;
   }
 
@@ -30,12 +49,12 @@ class WhatIfArgumentsTest : public testing::Test {
 };
 
 TEST_F(WhatIfArgumentsTest, a_trace_is_played_to_its_end_or_for_the_hours_asked_for) {
-  EXPECT_EQ(what_if_of(arguments_).value().length, 2h);
+  EXPECT_EQ(what_if().value().length, 2h);
   arguments_.from_h = 0.5;
   arguments_.speed = 3;
-  EXPECT_EQ(what_if_of(arguments_).value().length, 30min);
+  EXPECT_EQ(what_if().value().length, 30min);
   arguments_.hours = 0.25;
-  const sim::WhatIf what = what_if_of(arguments_).value();
+  const sim::WhatIf what = what_if().value();
   EXPECT_EQ(what.length, 15min);
   EXPECT_EQ(what.lifetimes.size(), 16U);
 }
@@ -55,7 +74,7 @@ TEST_F(WhatIfArgumentsTest, one_of_trace_and_lifetimes) {
   arguments_.lifetimes = "gcp-k80";
   EXPECT_EQ(complaint(), "--lifetimes gcp-k80: and --trace-spot " + file_ + "; give one of the two");
   arguments_.trace_file.clear();
-  EXPECT_EQ(what_if_of(arguments_).value().length, 4h);
+  EXPECT_EQ(what_if().value().length, 4h);
   arguments_.lifetimes = "k80";
   EXPECT_TRUE(complaint().starts_with("--lifetimes k80: expected one of gcp-k80, ")) << complaint();
 }
@@ -69,7 +88,7 @@ TEST_F(WhatIfArgumentsTest, a_policy_takes_machines_of_the_trace_until_the_work_
   arguments_.work_h = 1;
   arguments_.deadline_h = 1.5;
   arguments_.peers = 6;
-  const auto what = what_if_of(arguments_);
+  const auto what = what_if();
   ASSERT_TRUE(what.ok()) << what.error().message;
   const sim::PolicyCourse& course = *what.value().policy;
   EXPECT_EQ(course.interruptions, 2) << "after an hour the market has four machines";
@@ -86,9 +105,23 @@ TEST_F(WhatIfArgumentsTest, a_policy_takes_machines_of_the_trace_until_the_work_
   EXPECT_TRUE(complaint().starts_with("--deadline-h 1.01: too short for --work-h 1")) << complaint();
 }
 
+TEST_F(WhatIfArgumentsTest, a_policy_program_that_fails_is_no_wrong_usage_and_its_reason_stands_alone) {
+  const auto failure = [&](const std::string& policy) {
+    ask(policy);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_what_if(arguments_, false, ""), kFailed);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(failure("read line; exit 3"),
+            "tw: --policy read line; exit 3: ended without an answer (exit code 3); expected one line for "
+            "each line that it reads\n");
+  EXPECT_NE(failure("gredy 2>/dev/null").find("(exit code 127)"), std::string::npos);
+  EXPECT_NE(failure("gredy").find("; did you mean \"greedy\"?\n"), std::string::npos);
+}
+
 TEST_F(WhatIfArgumentsTest, megabytes_are_those_of_fp32) {
   arguments_.model_mb = 100;
-  EXPECT_EQ(what_if_of(arguments_).value().parameters, 25e6);
+  EXPECT_EQ(what_if().value().parameters, 25e6);
 }
 
 }  // namespace

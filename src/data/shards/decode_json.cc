@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text/text.h"
 #include "data/shards/decode.h"
 
 namespace tw::data {
 namespace {
 
 constexpr std::size_t kMostDimensions = 8;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 using Json = nlohmann::json;
 
@@ -123,7 +123,7 @@ std::string beyond_float32(const std::string& number) {
 }
 
 Result<Array> decode_json(std::string_view bytes) {
-  if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
+  bytes = without_byte_order_mark(bytes);
   Numbers numbers;
   if (Json::sax_parse(bytes, &numbers)) return std::move(numbers).array();
   if (!numbers.too_large().empty() && has_numbers_alone(bytes))

@@ -290,7 +290,8 @@ Result<ShardIndex> read_shard_index(const std::string& path) {
         "the index anew, from a server that sends one",
         path, world::shown_object(shard.object))};
   }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  // Shards are opened later, when the program may have changed its working folder.
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   index.value().rename([&](const std::string& object) {
     return has_url_scheme(object) ? object : (folder / object).lexically_normal().string();
   });

@@ -29,13 +29,11 @@ std::string name_of_section(std::string_view line) {
 /// As the AWS tools read it (Python's configparser): a comment is a line of its own, = or : ends a key,
 /// deeper lines belong to a key without a value. The first of two equal keys counts.
 Sections sections_of(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Sections all;
   AwsProfile* section = nullptr;
   std::string above;      // a key without a value
   std::size_t depth = 0;  // of the last key that is below no other
-  std::istringstream lines{std::string(text)};
+  std::istringstream lines{std::string(without_byte_order_mark(text))};
   for (std::string line; std::getline(lines, line);) {
     while (line.ends_with('\r')) line.pop_back();
     const std::string_view plain = trimmed(line);

@@ -25,7 +25,15 @@ void catch_early_signals(std::span<const int> signals) {
   struct sigaction action {};
 
   action.sa_handler = note;
-  for (const int signal : signals) sigaction(signal, &action, nullptr);
+  for (const int signal : signals)
+    if (signal != SIGHUP || !ignores_hangup()) sigaction(signal, &action, nullptr);
+}
+
+bool ignores_hangup() {
+  struct sigaction now {};
+
+  sigaction(SIGHUP, nullptr, &now);
+  return (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN;
 }
 
 std::vector<int> take_early_signals() {

@@ -30,6 +30,21 @@ TEST(EarlySignals, are_kept_until_the_loop_takes_them) {
   EXPECT_THAT(take_early_signals(), IsEmpty());
 }
 
+TEST(EarlySignals, leave_a_hangup_that_nohup_ignores) {
+  constexpr int kHangup[] = {SIGHUP};
+  std::signal(SIGHUP, SIG_IGN);
+  catch_early_signals(kHangup);
+  std::raise(SIGHUP);
+  EXPECT_TRUE(ignores_hangup());
+  std::signal(SIGHUP, SIG_DFL);
+  EXPECT_FALSE(ignores_hangup());
+  EXPECT_THAT(take_early_signals(), IsEmpty());
+  catch_early_signals(kHangup);
+  std::raise(SIGHUP);
+  EXPECT_THAT(take_early_signals(), ElementsAre(SIGHUP));
+  std::signal(SIGHUP, SIG_DFL);
+}
+
 TEST(EarlySignals, of_a_person_who_repeats_it_end_the_process) {
   constexpr int kInterrupt[] = {SIGINT};
   EXPECT_EXIT(

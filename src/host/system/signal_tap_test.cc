@@ -29,6 +29,13 @@ TEST(SignalTap, notes_a_signal_and_calls_the_programs_handler) {
   EXPECT_THAT(take_tapped_signals(), IsEmpty());
 }
 
+TEST(SignalTap, leaves_a_hangup_that_nohup_ignores) {
+  std::signal(SIGHUP, SIG_IGN);
+  tap_signal(SIGHUP);
+  EXPECT_FALSE(is_tapped(SIGHUP));
+  std::signal(SIGHUP, SIG_DFL);
+}
+
 TEST(SignalTap, leaves_signals_to_a_handler_that_the_program_sets_later) {
   heard = 0;
   tap_signal(SIGUSR1);

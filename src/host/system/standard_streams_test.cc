@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <functional>
 
 namespace tw::host {
@@ -44,6 +45,21 @@ TEST(StandardStreams, that_are_open_stay) {
               hold_standard_streams();
               char byte = 0;
               return ::write(STDERR_FILENO, "x", 1) == 1 && ::read(ends[0], &byte, 1) == 1 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(StandardStreams, of_which_the_reader_is_gone_do_not_end_the_process_that_writes) {
+  EXPECT_EQ(result_of([] {
+              std::signal(SIGPIPE, SIG_DFL);
+              int ends[2];
+              if (::pipe(ends) != 0 || ::dup2(ends[1], STDERR_FILENO) < 0) return 1;
+              write_to_stderr("x");
+              char byte = 0;
+              if (::read(ends[0], &byte, 1) != 1 || byte != 'x') return 2;
+              ::close(ends[0]);
+              for (int i = 0; i < 2; ++i) write_to_stderr("y");
+              return 0;
             }),
             0);
 }

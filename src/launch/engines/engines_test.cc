@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
+#include "base/text/text_file.h"
+#include "host/system/temporary_folder.h"
+#include "launch/command_run.h"
 #include "launch/engines/host_script.h"
 #include "launch/engines/slurm_engine.h"
+#include "launch/run_store.h"
 #include "launch/test_deployment.h"
 
 namespace tw::launch {
@@ -74,7 +79,7 @@ TEST(SshEngine, a_host_that_cannot_be_reached_stops_no_other_one) {
     for (const Command& command : ssh_engine()->commands(action, deployment, deployment.peers))
       EXPECT_NE(command.peer, 0U) << shell_line(command.words);
   for (const Command& command : ssh_engine()->commands(Action::collect, deployment, deployment.peers))
-    EXPECT_THAT(command.fine, ElementsAre(0, 255));
+    EXPECT_TRUE(command.others_go_on && command.fine == std::vector({0, 255}));
 }
 
 TEST(SshEngine, a_check_leaves_no_variables_on_the_host) {
@@ -135,6 +140,27 @@ TEST(SshEngine, a_host_that_does_not_answer_may_still_run_its_peer) {
   EXPECT_EQ(reports.value()[1].state, PeerState::unknown);
   EXPECT_EQ(reports.value()[1].detail, "ssh: connect to host gpu2 port 22: Connection timed out");
   EXPECT_EQ(reports.value()[2].state, PeerState::left);
+}
+
+TEST(SshEngine, a_host_that_is_late_may_still_run_its_peer_and_messages_name_it) {
+  const Deployment deployment = three_peers();
+  for (const Action action : {Action::prepare, Action::start, Action::stop, Action::status, Action::collect})
+    for (const Command& command : ssh_engine()->commands(action, deployment, deployment.peers))
+      EXPECT_THAT(command.client, testing::StartsWith("ssh ")) << shell_line(command.words);
+  const Command status = ssh_engine()->commands(Action::status, deployment, deployment.peers).front();
+  EXPECT_EQ(status.limit, std::chrono::seconds(30));
+  const auto reports = ssh_engine()->states(
+      deployment,
+      {{.command = status, .errors = "ssh ada@gpu1 did not answer within 30 s", .is_late = true}});
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(reports.value()[0].state, PeerState::unknown);
+  EXPECT_EQ(reports.value()[0].detail, "ssh ada@gpu1 did not answer within 30 s");
+}
+
+TEST(SshEngine, setup_lines_take_as_long_as_they_take) {
+  for (const Command& command :
+       ssh_engine()->commands(Action::prepare, with_program(three_peers()), three_peers().peers))
+    EXPECT_EQ(command.limit, Duration{});
 }
 
 TEST(SshEngine, a_peer_needs_a_host) {
@@ -220,6 +246,111 @@ TEST(SlurmEngine, a_peer_that_retires_is_told_nothing_and_does_not_come_back) {
   EXPECT_THAT(ssh_engine()->commands(Action::retire, deployment, only(deployment, 1)), IsEmpty());
 }
 
+/// A folder with the state of a run, and programs that stand for those of Slurm.
+class FakeSlurm {
+ public:
+  FakeSlurm() {
+    deployment_.folder = folder_.path() + "/words";
+    deployment_.grace = std::chrono::seconds(-1);  // its script waits a second longer
+    std::filesystem::create_directories(deployment_.folder);
+    for (const char* name : {"sbatch", "scancel", "squeue"}) program(name, "exit 0");
+  }
+
+  void program(const std::string& name, const std::string& script) const {
+    EXPECT_TRUE(write_with_folder(folder_.path() + "/bin/" + name, "#!/bin/sh\n" + script + "\n", 0755).ok());
+  }
+
+  void job(const std::string& id) const {
+    EXPECT_TRUE(write_with_folder(deployment_.folder + "/p1/job", id + "\n", 0644).ok());
+  }
+
+  /// A program whose calls are in this file, a line each.
+  std::string recorder(const std::string& name) const {
+    program(name, "echo \"$*\" >>" + shell_word(folder_.path() + "/calls") + "; exit 0");
+    return folder_.path() + "/calls";
+  }
+
+  const std::string& folder() const { return deployment_.folder; }
+
+  std::string job() const {
+    const auto text = read_text_file(deployment_.folder + "/p1/job");
+    return text ? text.value() : "";
+  }
+
+  /// What fails, with these programs in front of all others; empty: nothing.
+  std::string perform(Action action) const {
+    std::vector<Command> commands = slurm_engine()->commands(action, deployment_, only(deployment_, 1));
+    for (Command& command : commands)
+      command.input = "PATH=" + shell_word(folder_.path() + "/bin") + ":$PATH\n" + command.input;
+    const Batch batch = run_all(commands);
+    return batch.failures.empty() ? "" : batch.failures.front().message;
+  }
+
+ private:
+  host::TemporaryFolder folder_;
+  Deployment deployment_ = three_peers();
+};
+
+TEST(SlurmEngine, a_job_that_cannot_be_cancelled_is_an_error_unless_it_is_gone) {
+  const FakeSlurm slurm;
+  EXPECT_EQ(slurm.perform(Action::stop), "") << "never started";
+  slurm.job("77_1");
+  slurm.program("scancel", "echo 'scancel: error: Kill job error' >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::stop), "") << "it is gone";
+  slurm.program("squeue", "echo 77_1");
+  EXPECT_EQ(slurm.perform(Action::stop),
+            "p1: scancel: exit code 1: job 77_1 lives: scancel: error: Kill job error");
+  slurm.program("scancel", "exit 0");
+  EXPECT_EQ(slurm.perform(Action::stop), "") << "Slurm ends it";
+  slurm.program("squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::stop),
+            "p1: scancel: exit code 1: job 77_1 may live, squeue failed: slurm_load_jobs error: Unable to "
+            "contact slurm controller");
+}
+
+TEST(SlurmEngine, a_job_whose_id_nobody_wrote_down_is_cancelled_by_the_name_of_its_run) {
+  const FakeSlurm slurm;
+  const std::string calls = slurm.recorder("scancel");
+  slurm.job("70_1");  // an earlier start
+  slurm.program("squeue", "echo 78_1 tw-words " + slurm.folder() + "; echo 78_2 tw-words " + slurm.folder() +
+                              "; echo 79_11 tw-words " + slurm.folder() +
+                              "; echo 80_1 tw-words /home/bob/words; echo 81_1 tw-other " + slurm.folder());
+  EXPECT_EQ(slurm.perform(Action::stop), "");
+  EXPECT_EQ(read_text_file(calls).value(),
+            "--quiet --state=PENDING 78_1\n--quiet --signal=TERM 78_1\n--quiet 78_1\n");
+  slurm.program("scancel", "echo no >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::stop), "p1: scancel: exit code 1: job 78_1 lives: no");
+  EXPECT_TRUE(std::filesystem::remove(slurm.folder() + "/p1/job"));
+  slurm.program("squeue", "echo down >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::stop), "p1: scancel: exit code 1: its job may live, squeue failed: down");
+}
+
+TEST(SlurmEngine, a_stop_bears_a_squeue_that_fails_until_it_looks_for_the_last_time) {
+  const FakeSlurm slurm;
+  slurm.job("77_1");
+  const std::string asked = shell_word(slurm.folder() + "/asked");
+  slurm.program("squeue", "if mkdir " + asked + " 2>/dev/null; then exit 1; fi");
+  EXPECT_EQ(slurm.perform(Action::stop), "");
+}
+
+TEST(SlurmEngine, the_id_of_a_job_is_the_last_line_of_sbatch_that_is_one) {
+  const FakeSlurm slurm;
+  slurm.program("sbatch", "echo 'sbatch: your project has 12 h left'; echo '77;north'");
+  EXPECT_EQ(slurm.perform(Action::start), "");
+  EXPECT_EQ(slurm.job(), "77_1\n");
+  slurm.program("sbatch", "echo 'Submitted batch job 78'; echo 'see you'");
+  EXPECT_EQ(
+      slurm.perform(Action::start),
+      "sbatch: exit code 1: expected the id of a job, as --parsable prints it, found \"Submitted batch job "
+      "78 see you\"");
+  EXPECT_EQ(slurm.job(), "") << "no job of an earlier start";
+  slurm.program("sbatch", "echo 79; echo 'see you'");
+  EXPECT_EQ(slurm.perform(Action::start), "");
+  EXPECT_EQ(slurm.job(), "79_1\n");
+  slurm.program("sbatch", "echo 'sbatch: error: Batch job submission failed' >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::start), "sbatch: exit code 1: sbatch: error: Batch job submission failed");
+}
+
 TEST(SlurmEngine, leaves_the_options_alone_that_its_scripts_rely_on) {
   Deployment deployment = three_peers();
   deployment.on = {{"signal", "USR1@25"}};
@@ -274,6 +405,16 @@ TEST(SlurmStates, a_preempted_peer_is_leaving_and_newer_versions_write_numbers_a
                                     "");
   ASSERT_TRUE(reports.ok()) << reports.error().message;
   EXPECT_EQ(reports.value()[0].state, PeerState::leaving);
+}
+
+TEST(SlurmStates, a_word_of_a_later_version_is_shown_and_is_no_failure) {
+  const auto reports = slurm_states(three_peers(), R"({"jobs": [
+    {"array_job_id": 5, "array_task_id": 1, "array_task_string": "", "name": "tw-words",
+     "current_working_directory": "/state/words", "job_state": "HIBERNATING", "nodes": "n1"}]})",
+                                    "");
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(reports.value()[0].state, PeerState::unknown);
+  EXPECT_EQ(reports.value()[0].detail, "HIBERNATING");
 }
 
 TEST(SlurmStates, an_answer_of_another_kind_is_one_error) {

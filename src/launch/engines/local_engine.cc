@@ -49,7 +49,10 @@ class LocalEngine final : public Engine {
     std::vector<Command> commands;
     const HostPlaces places = places_here(deployment);
     const auto add = [&](const PeerJob& peer, std::string script) {
-      commands.push_back({.words = {"sh", "-s"}, .input = std::move(script), .peer = peer.number});
+      commands.push_back({.words = {"sh", "-s"},
+                          .client = "local process",
+                          .input = std::move(script),
+                          .peer = peer.number});
     };
     if ((action == Action::prepare || action == Action::check) && !peers.empty()) {
       add(peers.front(), ready_script(deployment, peers.front(), places, "this machine"));
@@ -65,13 +68,18 @@ class LocalEngine final : public Engine {
         commands.push_back(
             {.words = {"cat", deployment.folder + "/" + short_name(peer) + "/log"}, .peer = peer.number});
     }
-    return commands;
+    return with_limits(std::move(commands), action, deployment);
   }
 
   Result<std::vector<PeerReport>> states(const Deployment& /*deployment*/,
                                          const std::vector<Output>& outputs) const override {
     std::vector<PeerReport> reports;
     for (const Output& output : outputs) {
+      if (output.is_late) {
+        reports.push_back(
+            {.number = output.command.peer, .state = PeerState::unknown, .detail = output.errors});
+        continue;
+      }
       TW_TRY(auto report, state_in(output.text));
       reports.push_back(std::move(report));
     }

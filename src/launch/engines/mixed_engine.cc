@@ -103,6 +103,24 @@ class MixedEngine final : public Engine {
     return all;
   }
 
+  Remains remains(Action action, const Deployment& deployment, const std::vector<PeerJob>& peers,
+                  const std::vector<Output>& outputs) const override {
+    Remains all;
+    for (const Part& part : parts_) {
+      const std::vector<PeerJob> own = peers_of(part, peers);
+      if (own.empty()) continue;
+      const std::vector<Command> asked = commands_of(part, action, deployment, peers);
+      std::vector<Output> mine;
+      std::ranges::copy_if(outputs, std::back_inserter(mine), [&](const Output& output) {
+        return std::ranges::find(asked, output.command) != asked.end();
+      });
+      Remains some = part.engine->remains(action, part_of(deployment, choice_, part.name), own, mine);
+      std::ranges::move(some.next, std::back_inserter(all.next));
+      if (!some.living.empty()) all.living += (all.living.empty() ? "" : "\n") + some.living;
+    }
+    return all;
+  }
+
   /// By engine; the peer that begins the run is in the first group.
   std::vector<std::vector<PeerJob>> starts(const Deployment& deployment,
                                            const std::vector<PeerJob>& peers) const override {
@@ -168,7 +186,7 @@ class MixedEngine final : public Engine {
         Command answered = output.command;
         answered.fine = asked.fine;
         if (!(answered == asked)) continue;
-        if (std::ranges::find(asked.fine, output.exit_code) == asked.fine.end())
+        if (!output.is_late && std::ranges::find(asked.fine, output.exit_code) == asked.fine.end())
           return Error{fmt::format("{}: exit code {}: {}", part.name, output.exit_code, output.errors)};
         mine.push_back(output);
         break;

@@ -103,6 +103,38 @@ TEST(MixedEngine, an_engine_that_cannot_be_asked_hides_none_of_the_others) {
   }
 }
 
+TEST(MixedEngine, an_engine_that_is_late_hides_none_of_the_others) {
+  const Deployment deployment = anchor_and_clouds();
+  const auto engine = engine_of(kOn);
+  std::vector<Output> outputs;
+  for (const Command& command : engine->commands(Action::status, deployment, deployment.peers))
+    outputs.push_back(
+        command.peer == 1
+            ? Output{command, 0, R"({"peer":1,"alive":true,"pid":7,"exit":null,"starts":1,"host":"g"})"}
+            : Output{.command = command,
+                     .exit_code = 124,
+                     .errors = "sky did not answer within 30 s",
+                     .is_late = true});
+  const auto reports = engine->states(deployment, outputs);
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  EXPECT_EQ(reports.value()[0].state, PeerState::running);
+  EXPECT_EQ(reports.value()[2].state, PeerState::unknown);
+  EXPECT_EQ(reports.value()[2].detail, "sky did not answer within 30 s");
+}
+
+TEST(MixedEngine, what_is_left_of_peers_is_asked_of_their_engine) {
+  const Deployment deployment = anchor_and_clouds();
+  const auto engine = engine_of(kOn);
+  std::vector<Output> outputs;
+  for (const Command& command : engine->commands(Action::stop, deployment, deployment.peers))
+    outputs.push_back({command, 0, R"([{"job_id": 4, "job_name": "words-p2", "status": "RUNNING"}])"});
+  const Remains remains = engine->remains(Action::stop, deployment, deployment.peers, outputs);
+  EXPECT_EQ(remains.living, "words-p2: skypilot: job 4 lives: RUNNING");
+  ASSERT_EQ(remains.next.size(), 2U);
+  EXPECT_EQ(shell_line(remains.next.front().words), "sky jobs cancel --yes 4");
+  EXPECT_EQ(remains.next.back(), outputs.back().command) << "so that its output is known again";
+}
+
 TEST(MixedEngine, a_cluster_that_fails_comes_after_the_hosts) {
   const Deployment deployment = anchor_and_clouds();
   const auto engine = engine_of("spot=slurm,owned=ssh");

@@ -105,7 +105,17 @@ class SkyPilot final : public Engine {
                                 const std::vector<PeerJob>& peers) const override;
   Result<std::vector<PeerReport>> states(const Deployment& deployment,
                                          const std::vector<Output>& outputs) const override;
+  Remains remains(Action action, const Deployment& deployment, const std::vector<PeerJob>& peers,
+                  const std::vector<Output>& outputs) const override;
 };
+
+/// A stop goes by what the queue says: it has the time of a stop, and is asked once more.
+Command sky_queue(Action action, const Deployment& deployment) {
+  return with_limits({{.words = {"sky", "jobs", "queue", "--all", "--output", "json"},
+                       .again_when_late = action != Action::status}},
+                     action, deployment)
+      .front();
+}
 
 Status SkyPilot::check(const Deployment& deployment) const {
   TW_TRY(const auto settings, sky_settings(deployment));
@@ -161,9 +171,6 @@ std::vector<std::string> sky_words(Action action, const Deployment& deployment, 
               "--secret-file",
               folder + secret_path(peer),
               folder + task_path(deployment, peer)};
-    case Action::stop:
-    case Action::retire:  // nothing gentler keeps the job from its recovery
-      return {"sky", "jobs", "cancel", "--name", name, "--yes"};
     case Action::collect:
       return {"sky", "jobs", "logs", "--name", name, "--no-follow", "--tail", "10000"};
     case Action::logs:
@@ -175,7 +182,10 @@ std::vector<std::string> sky_words(Action action, const Deployment& deployment, 
 
 std::vector<Command> SkyPilot::commands(Action action, const Deployment& deployment,
                                         const std::vector<PeerJob>& peers) const {
-  if (action == Action::status) return {{.words = {"sky", "jobs", "queue", "--all", "--output", "json"}}};
+  // A name may have several jobs, of which `sky jobs cancel --name` cancels none: remains() goes by their
+  // ids.
+  if (action == Action::status || action == Action::stop || action == Action::retire)
+    return {sky_queue(action, deployment)};
   std::vector<Command> commands;
   for (const PeerJob& peer : peers) {
     Command command{.words = sky_words(action, deployment, peer), .peer = peer.number};
@@ -186,17 +196,53 @@ std::vector<Command> SkyPilot::commands(Action action, const Deployment& deploym
       command.output_file = fmt::format("{}/logs/{}.log", deployment.folder, short_name(peer));
     commands.push_back(std::move(command));
   }
-  return commands;
+  return with_limits(std::move(commands), action, deployment);
 }
 
 Result<std::vector<PeerReport>> SkyPilot::states(const Deployment& deployment,
                                                  const std::vector<Output>& outputs) const {
   TW_CHECK(outputs.size() == 1);
   const Output& output = outputs.front();
+  if (output.is_late) return unknown_for(deployment, output);
   if (output.exit_code != 0)
     return Error{fmt::format("skypilot: {} ended with {}: {}", shell_line(output.command.words),
                              output.exit_code, output.errors)};
-  return read_sky_queue(deployment, output.text);
+  TW_TRY(const auto queue, read_sky_queue(output.text));
+  return sky_reports(queue, deployment, output.unix_s);
+}
+
+/// A job that is being cancelled has its machine yet, and SkyPilot sees to that. Nothing gentler than a
+/// cancel keeps a job that retires from its recovery.
+Remains SkyPilot::remains(Action action, const Deployment& deployment, const std::vector<PeerJob>& peers,
+                          const std::vector<Output>& outputs) const {
+  // What failed was said.
+  if (outputs.empty() || outputs.back().exit_code != 0) return {};
+  const Output& answer = outputs.back();
+  const auto queue = read_sky_queue(answer.text);
+  if (!queue) return {.living = queue.error().message};
+  std::vector<std::string> ids, living;
+  for (const PeerJob& peer : peers) {
+    const std::vector<SkyJob> jobs = sky_jobs_of(queue.value(), deployment, peer);
+    for (const SkyJob& job : jobs) {
+      if (!job.lives || job.state == PeerState::leaving) continue;
+      ids.push_back(std::to_string(job.id));
+      living.push_back(fmt::format("{}: skypilot: job {} lives: {}", job.name, job.id, job.detail));
+    }
+    if (is_on_its_way(deployment, peer, jobs, answer.unix_s))
+      living.push_back(
+          fmt::format("{}: skypilot: started {} s ago, and its job is not in the queue yet; tw down "
+                      "again in some minutes",
+                      job_name(deployment, peer), answer.unix_s - peer.started_unix_s));
+  }
+  Remains remains{.living = fmt::format("{}", fmt::join(living, "\n"))};
+  if (living.empty()) return remains;
+  if (!ids.empty()) {
+    Command cancel{.words = {"sky", "jobs", "cancel", "--yes"}};
+    cancel.words.insert(cancel.words.end(), ids.begin(), ids.end());
+    remains.next = with_limits({std::move(cancel)}, action, deployment);
+  }
+  remains.next.push_back(sky_queue(action, deployment));
+  return remains;
 }
 
 }  // namespace

@@ -35,7 +35,32 @@ std::string sky_script(const Deployment& deployment, const PeerJob& peer, const 
 /// The managed job, a YAML file for `sky jobs launch`.
 std::string sky_task(const Deployment& deployment, const PeerJob& peer, const SkySettings& settings);
 
+/// A record of `sky jobs queue --all -o json`.
+struct SkyJob {
+  std::int64_t id = 0;
+  std::string name;
+  PeerState state = PeerState::unknown;
+  bool lives = false;                 ///< or may: cancelling it makes sense
+  std::int64_t submitted_unix_s = 0;  ///< 0: not known
+  std::string where, detail;
+  std::uint32_t recoveries = 0;
+};
+
 /// text: what `sky jobs queue -o json` printed.
-Result<std::vector<PeerReport>> read_sky_queue(const Deployment& deployment, std::string_view text);
+Result<std::vector<SkyJob>> read_sky_queue(std::string_view text);
+
+/// The jobs of a peer under all names that it has had: RUN-p3, RUN-p3-r1. Those that live come first, and the
+/// newest of them.
+std::vector<SkyJob> sky_jobs_of(const std::vector<SkyJob>& queue, const Deployment& deployment,
+                                const PeerJob& peer);
+
+/// `sky jobs launch` returns before its job is in the queue: until then, and for at most ten minutes, a peer
+/// that `tw up` started is waiting. jobs: sky_jobs_of() this peer.
+bool is_on_its_way(const Deployment& deployment, const PeerJob& peer, const std::vector<SkyJob>& jobs,
+                   std::int64_t now_unix_s);
+
+/// now: when the queue was read.
+std::vector<PeerReport> sky_reports(const std::vector<SkyJob>& queue, const Deployment& deployment,
+                                    std::int64_t now_unix_s);
 
 }  // namespace tw::launch

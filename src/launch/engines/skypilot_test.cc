@@ -2,6 +2,7 @@
 #include "launch/engines/skypilot.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "launch/engines/engines.h"
@@ -89,8 +90,7 @@ TEST(SkyPilot, commands_name_one_managed_job_each) {
   EXPECT_EQ(shell_line(start[0].words),
             "sky jobs launch --name mnist-p2 --yes --async --secret-file "
             "/home/ann/tradewind/mnist/skypilot/p2.env /home/ann/tradewind/mnist/skypilot/mnist-p2.yaml");
-  const auto stop = skypilot_engine()->commands(Action::stop, deployment, {deployment.peers[1]});
-  EXPECT_EQ(shell_line(stop[0].words), "sky jobs cancel --name mnist-p2 --yes");
+  EXPECT_EQ(start[0].limit, std::chrono::minutes(10));
   EXPECT_TRUE(skypilot_engine()->commands(Action::remove, deployment, {}).empty());
 }
 
@@ -128,17 +128,29 @@ TEST(SkyPilot, names_the_setting_that_is_wrong) {
 
 /// As `sky jobs queue --output json` of SkyPilot 0.14.1 prints records; tests/python/test_skypilot.py makes
 /// some with its own code.
-std::string record(int id, const std::string& name, const std::string& status, int recoveries = 0) {
+std::string record(int id, const std::string& name, const std::string& status, int recoveries = 0,
+                   const std::string& submitted_at = "null") {
   return fmt::format(
       R"json({{"job_id": {}, "job_name": "{}", "status": "{}", "infra": "AWS (us-east-1a)",
-           "failure_reason": null, "recovery_count": {}}})json",
-      id, name, status, recoveries);
+           "failure_reason": null, "recovery_count": {}, "submitted_at": {}}})json",
+      id, name, status, recoveries, submitted_at);
 }
 
-std::vector<PeerReport> reports(const std::string& text) {
-  auto read = read_sky_queue(three_clouds(), text);
+constexpr std::int64_t kNow_s = 1'800'000'000;
+
+Output queue_of(const std::string& text) { return {.exit_code = 0, .text = text, .unix_s = kNow_s}; }
+
+std::vector<PeerReport> reports(const std::string& text, const Deployment& deployment = three_clouds()) {
+  auto read = skypilot_engine()->states(deployment, {queue_of(text)});
   EXPECT_TRUE(read.ok());
   return read.value();
+}
+
+/// Peer 1 was started some seconds ago.
+Deployment started_before(std::int64_t seconds) {
+  Deployment deployment = three_clouds();
+  mark_started(deployment, {deployment.peers[0]}, kNow_s - seconds);
+  return deployment;
 }
 
 TEST(SkyQueue, the_newest_job_of_a_name_counts) {
@@ -156,10 +168,98 @@ TEST(SkyQueue, tells_the_end_of_a_run_from_a_failure) {
   EXPECT_EQ(reports("[" + record(1, "mnist-p1", "FAILED_NO_RESOURCE") + "]")[0].state, PeerState::failed);
 }
 
+TEST(SkyQueue, a_word_of_a_later_version_is_shown_and_nobody_is_started_in_its_place) {
+  for (const char* word : {"HIBERNATING", "FAILED_CONTROLLER", ""}) {
+    const PeerReport report = reports("[" + record(1, "mnist-p1", word) + "]")[0];
+    EXPECT_EQ(report.state, PeerState::unknown) << word;
+    EXPECT_THAT(report.detail, testing::StartsWith(word));
+  }
+}
+
+TEST(SkyQueue, a_peer_that_was_started_just_now_is_on_its_way_into_the_queue) {
+  const std::string none = "[]";
+  EXPECT_EQ(reports(none, started_before(5))[0].state, PeerState::waiting);
+  EXPECT_EQ(reports(none, started_before(5))[0].detail, "started 5 s ago, not in the queue yet");
+  EXPECT_EQ(reports(none, started_before(599))[0].state, PeerState::waiting);
+  EXPECT_EQ(reports(none, started_before(600))[0].state, PeerState::absent);
+  EXPECT_EQ(reports(none)[0].state, PeerState::absent) << "a state file without the time";
+  const std::string before = std::to_string(kNow_s - 5000), since = std::to_string(kNow_s - 40) + ".5";
+  EXPECT_EQ(reports("[" + record(1, "mnist-p1", "CANCELLED", 0, before) + "]", started_before(50))[0].state,
+            PeerState::waiting)
+      << "the job of an earlier start";
+  EXPECT_EQ(reports("[" + record(1, "mnist-p1", "FAILED", 0, since) + "]", started_before(50))[0].state,
+            PeerState::failed)
+      << "the job of this one";
+}
+
+TEST(SkyQueue, a_peer_that_was_started_again_at_once_is_not_taken_for_its_first_job) {
+  Deployment deployment = started_before(20);
+  deployment.peers[0].restart = 1;
+  const std::string first = record(1, "mnist-p1", "FAILED", 0, std::to_string(kNow_s - 50));
+  EXPECT_EQ(reports("[" + first + "]", deployment)[0].state, PeerState::waiting);
+  const std::string again = record(2, "mnist-p1-r1", "FAILED", 0, std::to_string(kNow_s - 10));
+  EXPECT_EQ(reports("[" + first + "," + again + "]", deployment)[0].state, PeerState::failed);
+}
+
+TEST(SkyQueue, a_job_that_lives_is_the_peers_under_any_of_its_names_and_two_of_them_are_named) {
+  Deployment deployment = three_clouds();
+  deployment.peers[0].restart = 1;
+  const auto one = reports(
+      "[" + record(4, "mnist-p1", "RUNNING") + "," + record(9, "mnist-p1-r1", "FAILED") + "]", deployment)[0];
+  EXPECT_EQ(one.state, PeerState::running);
+  EXPECT_EQ(one.detail, "RUNNING");
+  const auto two = reports("[" + record(4, "mnist-p1", "RUNNING") + "," + record(9, "mnist-p1", "PENDING") +
+                               "," + record(10, "mnist-p10", "RUNNING") + "]",
+                           deployment)[0];
+  EXPECT_EQ(two.state, PeerState::waiting);
+  EXPECT_EQ(two.detail, "PENDING; 2 jobs live: 9 (mnist-p1), 4 (mnist-p1)");
+}
+
 TEST(SkyQueue, messages_before_the_list_do_no_harm_and_anything_else_is_an_error) {
   EXPECT_EQ(reports("Fetching jobs\n[" + record(1, "mnist-p1", "RUNNING") + "]")[0].state,
             PeerState::running);
-  EXPECT_FALSE(read_sky_queue(three_clouds(), "no controller").ok());
+  EXPECT_FALSE(read_sky_queue("no controller").ok());
+}
+
+Remains remains_of(const std::string& queue, const Deployment& deployment = three_clouds()) {
+  return skypilot_engine()->remains(Action::stop, deployment, {deployment.peers[0]}, {queue_of(queue)});
+}
+
+TEST(SkyStop, cancels_all_jobs_of_a_peer_by_their_ids_and_looks_again) {
+  const auto asked = skypilot_engine()->commands(Action::stop, three_clouds(), three_clouds().peers);
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(shell_line(asked[0].words), "sky jobs queue --all --output json");
+  EXPECT_EQ(asked[0].limit, std::chrono::minutes(2) + three_clouds().grace);
+  EXPECT_TRUE(asked[0].again_when_late);
+  const Remains remains =
+      remains_of("[" + record(3, "mnist-p1", "RUNNING") + "," + record(5, "mnist-p1", "PENDING") + "," +
+                 record(6, "mnist-p1-r2", "RECOVERING") + "," + record(7, "mnist-p2", "RUNNING") + "," +
+                 record(2, "mnist-p1", "FAILED") + "]");
+  ASSERT_EQ(remains.next.size(), 2U);
+  EXPECT_EQ(shell_line(remains.next[0].words), "sky jobs cancel --yes 6 5 3");
+  EXPECT_EQ(remains.next[1], asked[0]);
+  EXPECT_THAT(remains.living, testing::HasSubstr("mnist-p1: skypilot: job 3 lives: RUNNING"));
+}
+
+TEST(SkyStop, ends_when_every_job_has_ended_or_is_being_cancelled) {
+  for (const char* status : {"CANCELLED", "CANCELLING", "FAILED", "FAILED_CONTROLLER", "SUCCEEDED"})
+    EXPECT_EQ(remains_of("[" + record(3, "mnist-p1", status) + "]").living, "") << status;
+  EXPECT_EQ(remains_of("[]").living, "");
+}
+
+TEST(SkyStop, a_job_that_is_not_in_the_queue_yet_has_not_ended) {
+  const Remains remains = remains_of("[]", started_before(20));
+  EXPECT_THAT(remains.living,
+              testing::HasSubstr("mnist-p1: skypilot: started 20 s ago, and its job is not in"));
+  ASSERT_EQ(remains.next.size(), 1U);
+  EXPECT_EQ(remains.next[0].words[2], "queue");
+  EXPECT_EQ(remains_of("[]", started_before(700)).living, "");
+}
+
+TEST(SkyStop, an_answer_that_is_no_queue_proves_nothing) {
+  const Remains remains = remains_of("Traceback");
+  EXPECT_TRUE(remains.next.empty());
+  EXPECT_THAT(remains.living, testing::HasSubstr("expected the list that `sky jobs queue"));
 }
 
 }  // namespace

@@ -126,6 +126,14 @@ std::string batch_script(const Deployment& deployment) {
   return script;
 }
 
+/// job: the id in $said of `sbatch --parsable`, ID or ID;CLUSTER. Lines of the site may stand around it.
+constexpr const char* kReadJob =
+    "job=$(printf '%s\\n' \"$said\" | sed -n 's/^\\([0-9][0-9]*\\)\\(;.*\\)\\{0,1\\}$/\\1/p' | tail -n 1)\n"
+    "if [ -z \"$job\" ]; then\n"
+    "  printf 'expected the id of a job, as --parsable prints it, found \"%s\"\\n' "
+    "\"$(printf '%s' \"$said\" | tr '\\n' ' ')\" >&2\n"
+    "  exit 1\nfi\n";
+
 /// A job array for each kind of machine.
 std::string submit_script(const Deployment& deployment, const std::vector<PeerJob>& peers) {
   std::map<std::vector<std::string>, std::vector<std::uint32_t>> arrays;
@@ -141,11 +149,10 @@ std::string submit_script(const Deployment& deployment, const std::vector<PeerJo
     words.push_back("--output=" + deployment.folder + "/p%a/log");
     words.insert(words.end(), options.begin(), options.end());
     words.emplace_back("peer.sh");
-    script +=
-        fmt::format("for n in {}; do mkdir -p p$n; rm -f p$n/stop p$n/exit; done\n", fmt::join(numbers, " "));
-    script += "job=$(" + shell_line(words) + ")\n";
-    script +=
-        fmt::format("for n in {}; do echo \"${{job%%;*}}_$n\" >p$n/job; done\n", fmt::join(numbers, " "));
+    script += fmt::format("for n in {}; do mkdir -p p$n; rm -f p$n/stop p$n/exit p$n/job; done\n",
+                          fmt::join(numbers, " "));
+    script += "said=$(" + shell_line(words) + ")\n" + kReadJob;
+    script += fmt::format("for n in {}; do echo \"${{job}}_$n\" >p$n/job; done\n", fmt::join(numbers, " "));
   }
   return script;
 }
@@ -154,21 +161,68 @@ std::string peer_folder(const Deployment& deployment, const PeerJob& peer) {
   return shell_word(deployment.folder + "/" + short_name(peer));
 }
 
-/// A job that waits goes at once; one that runs gets SIGTERM in its step, and the grace to leave in.
+/// look: jobs is then what Slurm has of the peer: tasks of this number in arrays of the run, as
+/// slurm_states() finds them, since sbatch may have ended before it said the id; and that of its file. When
+/// Slurm cannot be asked it fails, and $why says so. cancel ARGUMENTS: what scancel says when it fails goes
+/// to $trouble.
+std::string jobs_of_peer(const Deployment& deployment, const PeerJob& peer) {
+  return fmt::format("cd {} 2>/dev/null || exit 0\nnumber={} run={}\n", peer_folder(deployment, peer),
+                     peer.number, shell_word(slurm_job_name(deployment) + " " + deployment.folder)) +
+         "hint=$(tail -n 1 job 2>/dev/null)\njobs=\ntrouble=\n"
+         "look() {\n"
+         "  said=$(squeue --me --noheader --array '--format=%i %j %Z' 2>&1) || {\n"
+         "    why=\"${hint:+job }${hint:-its job} may live, squeue failed: "
+         "$(printf '%s' \"$said\" | tail -n 1)\"\n"
+         "    return 1; }\n"
+         "  jobs=\n"
+         "  while read -r id name; do\n"
+         "    case $id in\n"
+         "      *_\"$number\") if [ \"$name\" = \"$run\" ] || [ \"$id\" = \"$hint\" ]; then "
+         "jobs=\"$jobs${jobs:+ }$id\"; fi ;;\n"
+         "    esac\n"
+         "  done <<END_OF_JOBS\n$said\nEND_OF_JOBS\n"
+         "}\n"
+         "cancel() {\n"
+         "  said=$(scancel --quiet \"$@\" $jobs 2>&1) || trouble=\"${said:-no reason was given}\"\n"
+         "}\n";
+}
+
+/// A job that waits goes at once; one that runs gets SIGTERM in its step, once, and the grace to leave in.
+/// Until that is over a failure of squeue is no answer. scancel also fails for a job that has just ended.
 std::string cancel_script(const Deployment& deployment, const PeerJob& peer) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(deployment.grace).count() + 1;
-  return fmt::format(
-      "cd {} 2>/dev/null || exit 0\n[ -s job ] || exit 0\njob=$(cat job)\ntouch stop\n"
-      "scancel --quiet --state=PENDING \"$job\" || :\n"
-      "scancel --quiet --signal=TERM \"$job\" || :\nn=0\n"
-      "while [ -n \"$(squeue --noheader --states=RUNNING,COMPLETING --jobs=\"$job\" 2>/dev/null)\" ] && "
-      "[ $n -lt {} ]; do sleep 0.5; n=$((n + 1)); done\nscancel --quiet \"$job\" || :\nrm -f address\n",
-      peer_folder(deployment, peer), 2 * seconds);
+  return jobs_of_peer(deployment, peer) + fmt::format("touch stop\nend=$(($(date +%s) + {}))\n", seconds) +
+         "told=\n"
+         "while true; do\n"
+         "  if look; then\n"
+         "    if [ -z \"$jobs\" ]; then break; fi\n"
+         "    if [ -z \"$told\" ]; then cancel --state=PENDING; cancel --signal=TERM; told=yes; fi\n"
+         "  fi\n"
+         "  if [ \"$(date +%s)\" -ge \"$end\" ]; then break; fi\n"
+         "  sleep 0.5\n"
+         "done\n"
+         "look || { echo \"$why\" >&2; exit 1; }\n"
+         "if [ -n \"$jobs\" ]; then\n"
+         "  trouble=\n  cancel\n"
+         "  if [ -n \"$trouble\" ]; then\n"
+         "    look || { echo \"$why\" >&2; exit 1; }\n"
+         "    if [ -n \"$jobs\" ]; then echo \"job $jobs lives: $trouble\" >&2; exit 1; fi\n"
+         "  fi\n"
+         "fi\n"
+         "rm -f address\n";
+}
+
+/// A requeued job waits two minutes (BeginTime) unless it is told otherwise. On the node that it left a
+/// second ago it would fail: "Job credential revoked".
+std::string hurry_script(const Deployment& deployment, const PeerJob& peer) {
+  return jobs_of_peer(deployment, peer) +
+         "look || { echo \"$why\" >&2; exit 1; }\n"
+         "for job in $jobs; do scontrol update jobid=\"$job\" StartTime=now+3 || exit 1; done\n";
 }
 
 std::string files_line(const Deployment& deployment, const PeerJob& peer) {
   return fmt::format(
-      "if cd {} 2>/dev/null && [ -s job ]; then "
+      "if cd {} 2>/dev/null; then "
       "echo \"{{\\\"peer\\\":{},\\\"exit\\\":$(cat exit 2>/dev/null || echo null),"
       "\\\"starts\\\":$(cat starts 2>/dev/null || echo 0)}}\"; fi\n",
       peer_folder(deployment, peer), peer.number);
@@ -213,19 +267,22 @@ class SlurmEngine final : public Engine {
                                 const std::vector<PeerJob>& peers) const override {
     std::vector<Command> commands;
     if (action == Action::start)
-      commands.push_back({.words = {"sh", "-s"}, .input = submit_script(deployment, peers)});
+      commands.push_back(
+          {.words = {"sh", "-s"}, .client = "sbatch", .input = submit_script(deployment, peers)});
     if (action == Action::status) {
       std::string files;
       for (const PeerJob& peer : deployment.peers) files += files_line(deployment, peer);
       commands.push_back({.words = {"squeue", "--me", "--json"}});
-      commands.push_back({.words = {"sh", "-s"}, .input = files});
+      commands.push_back({.words = {"sh", "-s"}, .client = deployment.folder, .input = files});
     }
     for (const PeerJob& peer : peers) add(action, deployment, peer, commands);
-    return commands;
+    return with_limits(std::move(commands), action, deployment);
   }
 
   Result<std::vector<PeerReport>> states(const Deployment& deployment,
                                          const std::vector<Output>& outputs) const override {
+    for (const Output& output : outputs)
+      if (output.is_late) return unknown_for(deployment, output);
     if (outputs.size() != 2) return Error{"squeue did not answer"};
     return slurm_states(deployment, outputs[0].text, outputs[1].text);
   }
@@ -234,18 +291,18 @@ class SlurmEngine final : public Engine {
   static void add(Action action, const Deployment& deployment, const PeerJob& peer,
                   std::vector<Command>& commands) {
     const std::string folder = peer_folder(deployment, peer);
-    const auto run = [&](std::string script) {
-      commands.push_back({.words = {"sh", "-s"}, .input = std::move(script), .peer = peer.number});
+    const auto run = [&](std::string script, const std::string& client = "") {
+      commands.push_back({.words = {"sh", "-s"},
+                          .client = client.empty() ? folder : client,
+                          .input = std::move(script),
+                          .peer = peer.number});
     };
-    if (action == Action::stop) run(cancel_script(deployment, peer));
+    if (action == Action::stop) run(cancel_script(deployment, peer), "scancel");
     // The script of the job looks for it before it asks for its own return, and when Slurm brings it back.
     if (action == Action::retire) run(fmt::format("cd {} 2>/dev/null || exit 0\ntouch stop\n", folder));
     if (action == Action::logs) run(fmt::format("cat {}/log\n", folder));
     if (action == Action::remove) run(fmt::format("rm -f {0}/token {0}/env\n", folder));
-    // A requeued job waits two minutes (BeginTime) unless it is told otherwise. On the node that it left a
-    // second ago it would fail: "Job credential revoked".
-    if (action == Action::hurry)
-      run(fmt::format("scontrol update jobid=\"$(cat {}/job)\" StartTime=now+3\n", folder));
+    if (action == Action::hurry) run(hurry_script(deployment, peer), "scontrol");
   }
 };
 

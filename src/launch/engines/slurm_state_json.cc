@@ -53,7 +53,10 @@ PeerState state_of(const Json& job) {
   for (const char* waiting : {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED", "RESIZING",
                               "SPECIAL_EXIT", "REQUEUE_FED", "RESV_DEL_HOLD"})
     if (state == waiting) return PeerState::waiting;
-  return PeerState::failed;  // an exit code of the peer's own says more
+  for (const char* ended : {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED",
+                            "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "RECONFIG_FAIL", "REVOKED", "TIMEOUT"})
+    if (state == ended) return PeerState::failed;  // an exit code of the peer's own says more
+  return PeerState::unknown;
 }
 
 struct Job {

@@ -37,6 +37,9 @@ std::vector<std::string> ssh_words(const Deployment& deployment, const PeerJob& 
   return words;
 }
 
+/// The words are long: messages name the host.
+std::string client_for(const PeerJob& peer) { return "ssh " + peer.host; }
+
 std::string home_of(const PeerJob& peer) {
   if (peer.home.empty()) return "\"$HOME\"/.tradewind";
   if (peer.home.starts_with("~/")) return "\"$HOME\"/" + shell_word(peer.home.substr(2));
@@ -164,11 +167,14 @@ class SshEngine final : public Engine {
     if (action == Action::prepare || action == Action::check)
       add_files_of_hosts(action, deployment, peers, commands);
     if (action == Action::collect) add_collections(deployment, peers, commands);
-    for (const PeerJob& peer : action == Action::status ? deployment.peers : peers)
+    for (const PeerJob& peer : action == Action::status ? deployment.peers : peers) {
+      const std::size_t before = commands.size();
       add(action, deployment, peer, commands);
+      for (std::size_t at = before; at < commands.size(); ++at) commands[at].client = client_for(peer);
+    }
     // The owner of the folder of the sockets can read what passes through them.
     for (Command& command : commands) command.own_folder = setting(deployment, "control", "");
-    return commands;
+    return with_limits(std::move(commands), action, deployment);
   }
 
   Result<std::vector<PeerReport>> states(const Deployment& deployment,
@@ -177,7 +183,8 @@ class SshEngine final : public Engine {
     for (const Output& output : outputs) {
       const PeerJob* peer = find_peer(deployment, output.command.peer);
       if (peer == nullptr) continue;
-      auto report = output.exit_code == kSshFailed ? unreachable(*peer, output) : state_in(output.text);
+      auto report = output.exit_code == kSshFailed || output.is_late ? unreachable(*peer, output)
+                                                                     : state_in(output.text);
       if (!report) return Error{fmt::format("{}: {}", peer->host, report.error().message)};
       if (report.value().where.empty()) report.value().where = peer->host;
       reports.push_back(std::move(report).value());
@@ -206,13 +213,16 @@ class SshEngine final : public Engine {
         return ssh_words(deployment, peer, "sh -c " + shell_word(script));
       };
       commands.push_back({.words = on_host(receive_program(deployment, places)),
+                          .client = client_for(peer),
                           .input_file = deployment.archive,
                           .peer = peer.number});
       at_once.push_back({.words = on_host(receive(peer, places.folder + "/run.yaml", "644")),
+                         .client = client_for(peer),
                          .input = deployment.run_file,
                          .peer = peer.number});
       // A library that the host lacks is named now, not in the log of a peer that did not start.
-      at_once.push_back({.words = on_host(places.program + " --version"), .peer = peer.number});
+      at_once.push_back(
+          {.words = on_host(places.program + " --version"), .client = client_for(peer), .peer = peer.number});
       add_program(action, deployment, peer, places, at_once);
     }
     commands.insert(commands.end(), at_once.begin(), at_once.end());
@@ -223,6 +233,7 @@ class SshEngine final : public Engine {
                           const HostPlaces& places, std::vector<Command>& commands) {
     const std::string ssh = shell_line(ssh_words(deployment, peer, ""));
     commands.push_back({.words = {"sh", "-s"},
+                        .client = client_for(peer),
                         .input = give_files_script(deployment, ssh, peer, places),
                         .says_why = true,
                         .peer = peer.number});
@@ -231,6 +242,7 @@ class SshEngine final : public Engine {
         fmt::format("forget() {{ rm -f {}/{}/env; }}\ntrap forget EXIT\n", places.folder, short_name(peer));
     commands.push_back(
         {.words = ssh_words(deployment, peer, "sh -s"),
+         .client = client_for(peer),
          .input = (action == Action::check ? forget : "") + ready_script(deployment, peer, places, peer.host),
          .says_why = true,
          .peer = peer.number});
@@ -239,21 +251,25 @@ class SshEngine final : public Engine {
   static Command variables(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places) {
     const std::string file = fmt::format("{}/{}/env", places.folder, short_name(peer));
     return {.words = ssh_words(deployment, peer, "sh -c " + shell_word(receive(peer, file, "600"))),
+            .client = client_for(peer),
             .input = variables_file(deployment.user),
             .input_is_secret = true,
             .peer = peer.number};
   }
 
-  /// One host after the other: they may have the same files. One that cannot be reached is passed over.
+  /// One host after the other: they may have the same files. One that cannot be reached, or is late, keeps
+  /// none of the others waiting.
   static void add_collections(const Deployment& deployment, const std::vector<PeerJob>& peers,
                               std::vector<Command>& commands) {
     std::set<std::pair<std::string, std::string>> seen;
     for (const PeerJob& peer : peers)
       if (seen.emplace(peer.host, peer.home).second)
         commands.push_back({.words = {"sh", "-s"},
+                            .client = client_for(peer),
                             .input = collect_script(shell_line(ssh_words(deployment, peer, "")),
                                                     deployment.folder + "/logs", places_of(deployment, peer)),
-                            .fine = {0, kSshFailed}});
+                            .fine = {0, kSshFailed},
+                            .others_go_on = true});
   }
 
   static void add(Action action, const Deployment& deployment, const PeerJob& peer,

@@ -30,8 +30,8 @@ PodSettings checked_settings(const Deployment& deployment) {
 
 /// Server-side: kubectl keeps no copy of the Secret in an annotation.
 std::vector<std::string> kubectl_apply(const PodSettings& settings, const std::string& file) {
-  return kubectl_words(
-      settings, {"apply", "--server-side", "--force-conflicts", "--field-manager=tradewind", "-f", file});
+  return kubectl_words(settings, {"apply", kRequestTimeout, "--server-side", "--force-conflicts",
+                                  "--field-manager=tradewind", "-f", file});
 }
 
 std::string k8s_base_path() { return "k8s/run.json"; }
@@ -113,6 +113,7 @@ Command give_program(const Deployment& deployment, const PodSettings& settings) 
   const std::vector<std::string> label = {
       "label", "--local", "-f", "-", "-o", "json", run_selector(deployment)};
   return {.words = {"sh", "-s"},
+          .client = "kubectl",
           .input = fmt::format("{} | {} | {}\n", shell_line(kubectl_words(settings, words)),
                                shell_line(kubectl_words(settings, label)),
                                shell_line(kubectl_apply(settings, "-")))};
@@ -142,8 +143,8 @@ std::vector<Command> remove_run(const Deployment& deployment, const std::vector<
                                              run_selector(deployment), "--ignore-not-found"})}};
 }
 
-std::vector<Command> Kubernetes::commands(Action action, const Deployment& deployment,
-                                          const std::vector<PeerJob>& peers) const {
+std::vector<Command> pod_commands(Action action, const Deployment& deployment,
+                                  const std::vector<PeerJob>& peers) {
   const PodSettings settings = checked_settings(deployment);
   const auto each = [&](const auto& command_of) {
     std::vector<Command> commands;
@@ -154,7 +155,7 @@ std::vector<Command> Kubernetes::commands(Action action, const Deployment& deplo
     return commands;
   };
   const auto script = [](std::string text) {
-    return Command{.words = {"sh", "-s"}, .input = std::move(text)};
+    return Command{.words = {"sh", "-s"}, .client = "kubectl", .input = std::move(text)};
   };
   const auto selected = [&](std::vector<std::string> words, const PeerJob& peer) {
     words.insert(words.end(), {"--selector", peer_selector(deployment, peer)});
@@ -174,8 +175,8 @@ std::vector<Command> Kubernetes::commands(Action action, const Deployment& deplo
     case Action::retire:  // a pod that is told to go already is told nothing more; its Job makes no other one
       return each([&](const PeerJob& peer) { return script(stop_pods_script(deployment, peer, settings)); });
     case Action::status:
-      return {{.words = kubectl_words(
-                   settings, {"get", "jobs,pods", "--selector", run_selector(deployment), "-o", "json"})}};
+      return {{.words = kubectl_words(settings, {"get", "jobs,pods", kRequestTimeout, "--selector",
+                                                 run_selector(deployment), "-o", "json"})}};
     case Action::collect:
       return each(
           [&](const PeerJob& peer) { return script(collect_pods_script(deployment, peer, settings)); });
@@ -193,10 +194,18 @@ std::vector<Command> Kubernetes::commands(Action action, const Deployment& deplo
   return {};
 }
 
+std::vector<Command> Kubernetes::commands(Action action, const Deployment& deployment,
+                                          const std::vector<PeerJob>& peers) const {
+  // No setup line of the user's runs before the pods do.
+  return with_limits(pod_commands(action, deployment, peers),
+                     action == Action::prepare ? Action::start : action, deployment);
+}
+
 Result<std::vector<PeerReport>> Kubernetes::states(const Deployment& deployment,
                                                    const std::vector<Output>& outputs) const {
   TW_CHECK(outputs.size() == 1);
   const Output& output = outputs.front();
+  if (output.is_late) return unknown_for(deployment, output);
   if (output.exit_code != 0)
     return Error{fmt::format("k8s: {} ended with {}: {}", shell_line(output.command.words), output.exit_code,
                              output.errors)};

@@ -9,14 +9,15 @@ namespace {
 /// A pod may be gone later than its grace says: its node tells the cluster every few seconds.
 constexpr Duration kPodRemoval = std::chrono::seconds(30);
 
-/// k: kubectl. live: the running pods of the peer. follow POD FILE: appends what is new of an event log.
-/// Names come from the pod, so only names that `tw` writes are taken.
+/// k: kubectl. pods ARGUMENTS: the pods of the peer. live: those that run. follow POD FILE: appends what is
+/// new of an event log. Names come from the pod, so only names that `tw` writes are taken.
 std::string preamble(const Deployment& deployment, const PeerJob& peer, const PodSettings& settings) {
   return fmt::format("set -eu\nk() {{ {} \"$@\" </dev/null; }}\nlogs={}\npeer={}\nselector={}\nfolder={}\n",
                      shell_line(kubectl_words(settings, {})), shell_word(deployment.folder + "/logs"),
                      short_name(peer), shell_word(peer_selector(deployment, peer)), kPodLogs) +
-         "mkdir -p \"$logs/pods\"\n"
-         "live() { k get pods --selector \"$selector\" --field-selector status.phase=Running -o name; }\n"
+         "mkdir -p \"$logs/pods\"\n" +
+         fmt::format("pods() {{ k get pods {} --selector \"$selector\" \"$@\"; }}\n", kRequestTimeout) +
+         "live() { pods --field-selector status.phase=Running -o name; }\n"
          "event_logs() {\n"
          "  k exec \"$1\" -- sh -c \"cd $folder && ls\" 2>/dev/null | while read -r file; do\n"
          "    case $file in *[!a-z0-9.-]*) ;; events-*.jsonl) echo \"$file\" ;; esac\n"
@@ -48,8 +49,7 @@ std::string collect_pods_script(const Deployment& deployment, const PeerJob& pee
          "for pod in $(live); do\n"
          "  for file in $(event_logs \"$pod\"); do follow \"$pod\" \"$file\" ''; done\n"
          "done\n"
-         "for pod in $(k get pods --selector \"$selector\" --sort-by .metadata.creationTimestamp -o name); "
-         "do\n"
+         "for pod in $(pods --sort-by .metadata.creationTimestamp -o name); do\n"
          "  mine=$logs/pods/$peer-${pod##*-}.log\n"
          "  if k logs \"$pod\" >\"$mine.new\" 2>/dev/null; then mv \"$mine.new\" \"$mine\"; fi\n"
          "done\n"
@@ -64,9 +64,10 @@ std::string stop_pods_script(const Deployment& deployment, const PeerJob& peer, 
   return preamble(deployment, peer, settings) +
          "for pod in $(live); do\n"
          "  for file in $(event_logs \"$pod\"); do follow \"$pod\" \"$file\" -f & done\n"
-         "done\n"
-         "k delete jobs --selector \"$selector\" --ignore-not-found --wait=false >/dev/null\n"
-         "left() { k get pods --selector \"$selector\" -o name; }\n" +
+         "done\n" +
+         fmt::format("k delete jobs {} --selector \"$selector\" --ignore-not-found --wait=false >/dev/null\n",
+                     kRequestTimeout) +
+         "left() { pods -o name; }\n" +
          fmt::format(
              "if [ -n \"$(left)\" ]; then k wait --for=delete pods --selector \"$selector\" --timeout={}s "
              ">/dev/null 2>&1 || :; fi\nrest=$(left)\n",

@@ -9,6 +9,9 @@
 /// Scripts of sh that ask a cluster more than one question; they run on this machine and call kubectl.
 namespace tw::launch {
 
+/// For requests that are neither a watch nor a stream: kubectl says what is wrong before tw ends it.
+inline constexpr const char* kRequestTimeout = "--request-timeout=25s";
+
 /// kubectl, with the context and the namespace of the settings.
 std::vector<std::string> kubectl_words(const PodSettings& settings, const std::vector<std::string>& words);
 

@@ -132,10 +132,30 @@ TEST(Kubernetes, asks_the_cluster_and_namespace_that_it_is_told) {
   Deployment deployment = two_peers(aws_t4());
   deployment.on = {{"context", "lab"}, {"namespace", "ml"}};
   EXPECT_EQ(shell_line(commands_of(Action::status, deployment).front().words),
-            "kubectl --context lab --namespace ml get jobs,pods --selector app.kubernetes.io/instance=mnist "
-            "-o json");
+            "kubectl --context lab --namespace ml get jobs,pods --request-timeout=25s --selector "
+            "app.kubernetes.io/instance=mnist -o json");
   EXPECT_NE(commands_of(Action::stop, deployment).front().input.find("kubectl --context lab --namespace ml"),
             std::string::npos);
+}
+
+TEST(Kubernetes, a_cluster_that_does_not_answer_keeps_nobody_waiting_and_its_peers_may_live) {
+  const Deployment deployment = two_peers(aws_t4());
+  const Command status = commands_of(Action::status, deployment).front();
+  EXPECT_EQ(status.limit, std::chrono::seconds(30));
+  for (const Action action : {Action::prepare, Action::start, Action::stop, Action::remove, Action::logs})
+    for (const Command& command : commands_of(action, deployment)) EXPECT_GT(command.limit, status.limit);
+  const Output late{.command = status, .errors = "kubectl did not answer within 30 s", .is_late = true};
+  const auto reports = kubernetes_engine()->states(deployment, {late});
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  ASSERT_EQ(reports.value().size(), 2U);
+  EXPECT_EQ(
+      reports.value()[1],
+      (PeerReport{.number = 2, .state = PeerState::unknown, .detail = "kubectl did not answer within 30 s"}));
+}
+
+TEST(Kubernetes, scripts_are_called_by_the_name_of_their_client) {
+  const Deployment deployment = two_peers(aws_t4());
+  for (const Command& command : commands_of(Action::stop, deployment)) EXPECT_EQ(command.client, "kubectl");
 }
 
 TEST(Kubernetes, the_secret_stays_as_long_as_a_peer_needs_it) {

@@ -128,9 +128,12 @@ void Crew::pass_on_signals() {
   for (Process& process : processes_) send(process, SIGKILL);
 }
 
-/// To a process that has not ended; one that stands still goes on first.
+/// To a process, or to what it left behind; one that stands still goes on first.
 void Crew::send(Process& process, int signal) {
-  if (process.ended) return;
+  if (process.ended) {
+    process.program.send_signal_to_rest(signal);
+    return;
+  }
   if (process.continues_at) process.program.send_signal(SIGCONT);
   process.continues_at.reset();
   process.program.send_signal(signal);
@@ -146,14 +149,16 @@ void Crew::reap(Process& process) {
   const std::optional<int> ending = process.program.ending();
   print_lines(process);
   if (!ending) return;
+  std::string place;
   if (logs_) {
     read_logs();  // its last lines
+    place = logs_->place_of(process.program.number());
     logs_->note_end(process.program.number());
   }
   process.program.send_signal_to_rest(SIGTERM);
   if (process.program.ended_by() > 0 && starts_again(process, process.program.ended_by())) return;
   process.ended = true;
-  judge(process, *ending);
+  judge(process, *ending, place);
 }
 
 bool Crew::starts_again(Process& process, int signal) {
@@ -174,29 +179,41 @@ bool Crew::starts_again(Process& process, int signal) {
   return !process.ended;
 }
 
-void Crew::judge(Process& process, int ending) {
+/// place: where it was in the run, for messages.
+void Crew::judge(Process& process, int ending, const std::string& place) {
   if (process.was_ended) return;
   const int signal = process.program.ended_by(), code = code_of(process, ending);
   const std::string verdict = process.program.verdict();
-  if (code == 0 && verdict != "left") ++well_;
-  if (code == kGoesOn) ++left_;
+  if (code == 0 && saw_the_end(verdict)) ++well_;
+  if (code == 0 && broke_off(verdict)) {
+    ++early_;
+    if (!signals_.any())
+      options_.say(fmt::format("process {} ended with exit code 0{}; the run is not complete",
+                               process.program.number(), place));
+  }
+  if (code == kGoesOn) ++(verdict == "unreached" ? unreached_ : left_);
   if (code == 0 || code == kGoesOn) return;
   if (process.came_later && signal == 0 && (waits(verdict) || verdict == "over")) {
     process.late = code;
     return;
   }
-  const bool told = signals_.any() || signals_.at_once();
-  if (!told && ending == 0 && never_joined(process))
+  if (!signals_.any() && !signals_.at_once()) say_end(process, ending, code);
+  count(code, signal > 0);
+  if (!has_begun()) missing_ = process.program.number();
+}
+
+void Crew::say_end(const Process& process, int ending, int code) const {
+  const std::size_t number = process.program.number();
+  const int signal = process.program.ended_by();
+  if (ending == 0 && never_joined(process)) {
     options_.say(fmt::format(
         "process {} ended with exit code 0 and never took part in the run: does it call tradewind.join() and "
         "step()?",
-        process.program.number()));
-  else if (!told)
-    options_.say(fmt::format("process {} ended with {} {}{}", process.program.number(),
-                             signal > 0 ? "signal" : "exit code", signal > 0 ? signal : code,
-                             reason_of(code, verdict)));
-  count(code, signal > 0);
-  if (!has_begun()) missing_ = process.program.number();
+        number));
+  } else {
+    options_.say(fmt::format("process {} ended with {} {}{}", number, signal > 0 ? "signal" : "exit code",
+                             signal > 0 ? signal : code, reason_of(code, process.program.verdict())));
+  }
 }
 
 /// A failure; one of the program says more than one by a signal.
@@ -230,19 +247,35 @@ void Crew::watch_the_rest() {
   subreaper_.reap([this](pid_t pid) {
     return std::ranges::any_of(processes_, [pid](const Process& one) { return one.program.is(pid); });
   });
-  for (Process& process : processes_)
-    if (process.ended) process.program.send_signal_to_rest(0);
+  for (Process& process : processes_) {
+    if (!process.ended) continue;
+    process.program.send_signal_to_rest(0);
+    print_lines(process);
+  }
 }
 
 /// What a process started is part of its peer: it had SIGTERM when that one ended.
 void Crew::end_the_rest() {
-  const auto stays = [](Process& process) { return process.program.send_signal_to_rest(0); };
   const Instant until = clock_.now() + kRestHas;
-  while (std::ranges::any_of(processes_, stays) && clock_.now() < until) poll(nullptr, 0, kLookEvery_ms);
+  const auto stays = [&](Process& process) { return rest_has_time(process, until); };
+  while (std::ranges::any_of(processes_, stays)) {
+    poll(nullptr, 0, kLookEvery_ms);
+    pass_on_signals();
+    watch_the_rest();
+  }
+  watch_the_rest();  // its last lines
   for (Process& process : processes_)
     if (process.program.send_signal_to_rest(SIGKILL))
       options_.say(fmt::format("process {}: what it had started ran on after its end, and is killed",
                                process.program.number()));
+}
+
+/// Behind a wrapper (`sh -c`) that died of a signal which was passed on, the rest is the peer itself: it has
+/// the time that the wrapper would have had.
+bool Crew::rest_has_time(Process& process, Instant until) {
+  if (!process.program.send_signal_to_rest(0)) return false;
+  const bool is_the_peer = signals_.any() && process.program.ended_by() > 0;
+  return is_the_peer ? !signals_.kills(clock_.now()) : clock_.now() < until;
 }
 
 /// Processes that were still on their way into the run when its last peer completed it: nobody is left to let
@@ -304,8 +337,10 @@ int Crew::outcome() {
   }
   if (well_ > 0 && !signals_.any() && first_failure_ >= 128)
     return 0;  // those that were lost are why it is here
-  if (left_ > 0 && well_ == 0 && !first_failure_) return kGoesOn;
-  return first_failure_.value_or(0);
+  const bool unfinished = early_ > 0 && well_ == 0 && !signals_.any();
+  const bool goes_on = left_ > 0 || (unreached_ > 0 && !unfinished);
+  if (goes_on && well_ == 0 && !first_failure_) return kGoesOn;
+  return first_failure_.value_or(unfinished ? 1 : 0);
 }
 
 }  // namespace tw::launch

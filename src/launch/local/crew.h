@@ -45,7 +45,8 @@ class Crew {
   /// to its end; one that is started again, or added, and then does not get into the run any more is no
   /// failure. Signals go to all of them (CrewSignals). Returns the exit code: that of the first that failed;
   /// kGoesOn if peers left on a notice and none completed the run; 128 + signal if a signal ended all; 1 if
-  /// the script killed all. Error: why its folder cannot take event logs; nothing was started.
+  /// the script killed all, or if some ended with 0 in the middle of the run and none completed it. Error:
+  /// why its folder cannot take event logs; nothing was started.
   Result<int> run();
 
   /// The digest of the run that its processes began, as their event logs say; empty: none does.
@@ -74,11 +75,13 @@ class Crew {
   void print_lines(Process& process) const;
   void reap(Process& process);
   bool starts_again(Process& process, int signal);
-  void judge(Process& process, int ending);
+  void judge(Process& process, int ending, const std::string& place);
+  void say_end(const Process& process, int ending, int code) const;
   void count(int code, bool lost);
   void end_those_that_wait();
   void watch_the_rest();
   void end_the_rest();
+  bool rest_has_time(Process& process, Instant until);
   void end_late_comers();
   void pass_on_signals();
   void send(Process& process, int signal);
@@ -97,8 +100,10 @@ class Crew {
   std::optional<int> first_failure_;
   std::size_t missing_ = 0;  ///< number of a process that failed before the run had begun; 0: none did
   bool begun_ = false;       ///< a peer has taken part in the run
-  int well_ = 0;             ///< ended with 0
+  int well_ = 0;             ///< ended with 0, and the run is complete
+  int early_ = 0;            ///< ended with 0 in the middle of the run
   int left_ = 0;             ///< on a notice
+  int unreached_ = 0;        ///< found no peer of the run
   std::uint64_t ids_ = 0;    ///< given without logs
 };
 

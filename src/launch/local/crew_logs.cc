@@ -50,13 +50,22 @@ Status CrewLogs::follow() {
     for (monitor::LogEntry& entry : entries.value()) {
       if (const auto* start = entry.event.as<event::Start>()) {
         followed.address = start->address;
+        followed.last_round = start->last_round.value_or(0);
         note_run(start->digest);
       }
+      if (entry.event.as<event::Accumulate>()) followed.round = entry.event.round;
       entry.writer = PeerId{number};
       script_.note(entry);
     }
   }
   return Unit{};
+}
+
+std::string CrewLogs::place_of(std::size_t number) const {
+  const auto found = followed_.find(number);
+  if (found == followed_.end() || found->second.round == 0) return "";
+  const auto& [round, last] = std::pair(found->second.round, found->second.last_round);
+  return last == 0 ? fmt::format(" in round {}", round) : fmt::format(" in round {} of {}", round, last);
 }
 
 /// Another setting of the program makes another run, which only its peers know.

@@ -35,6 +35,9 @@ class CrewLogs {
   /// Reads what was written since the last call. A log that cannot be read is an error, and read no more.
   Status follow();
 
+  /// " in round 5 of 16", of a process that has not ended; empty: its log does not say.
+  std::string place_of(std::size_t number) const;
+
   Script::Due due() { return script_.step(clock_->now()); }
 
   const Script& script() const { return script_; }
@@ -53,6 +56,8 @@ class CrewLogs {
     PeerId id;
     monitor::EventLogTail tail;
     std::string address{};  ///< empty until it listens
+    Round round = 0;        ///< the latest that it began
+    Round last_round = 0;   ///< of the run; 0: not known
   };
 
   CrewLogs(std::string folder, world::Clock& clock, Script script, monitor::JsonEventLog log)

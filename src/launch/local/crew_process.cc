@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "host/watched_process.h"
 #include "launch/local/verdict.h"
 
 namespace tw::launch {
@@ -15,6 +16,7 @@ namespace tw::launch {
 CrewProcess::CrewProcess(std::size_t number, std::vector<Variable> environment, std::string verdict_file)
     : number_(number), environment_(std::move(environment)), verdict_file_(std::move(verdict_file)) {
   environment_.emplace_back(kProcessVariable, std::to_string(number_));
+  environment_.emplace_back(kLauncherVariable, host::name_of_this_process());
   if (!verdict_file_.empty()) environment_.emplace_back(kVerdictVariable, verdict_file_);
 }
 

@@ -14,6 +14,10 @@ namespace tw::launch {
 /// The variable with the number of a process in its crew: the same one in all its starts.
 inline constexpr const char* kProcessVariable = "TRADEWIND_PROCESS";
 
+/// The variable with the name of this process (host/watched_process.h), which started the program: its peer
+/// leaves when that is gone (bind/peer_thread.h), though another program stands between the two.
+inline constexpr const char* kLauncherVariable = "TRADEWIND_LAUNCHER";
+
 /// A user's program that runs in a process, or in several, one after the other: each start is a peer.
 class CrewProcess {
  public:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration kGraceOfCrew = std::chrono::seconds(3);
 constexpr Duration kApart = std::chrono::seconds(1);
-constexpr std::array<int, 4> kPassedOn = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr std::array<int, 5> kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 /// How often each of them came.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler reaches nothing else
@@ -30,7 +30,9 @@ CrewSignals::CrewSignals() {
   struct sigaction action {};
 
   action.sa_handler = count_signal;
+  const bool outlives_terminal = host::ignores_hangup();
   for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &action, &before_[i]);
+  if (outlives_terminal) std::signal(SIGHUP, SIG_IGN);
   for (const int early : host::take_early_signals()) count_signal(early);
 }
 

@@ -10,8 +10,9 @@
 
 namespace tw::launch {
 
-/// SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 that come to this process, for a crew that passes them on. They are
-/// counted as long as it lives, and those that came before it. One at a time.
+/// SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that come to this process, for a crew that passes them on.
+/// They are counted as long as it lives, and those that came before it. An ignored SIGHUP (nohup) stays so.
+/// One at a time.
 class CrewSignals {
  public:
   CrewSignals();
@@ -36,7 +37,7 @@ class CrewSignals {
   void end_all(Instant now);
 
  private:
-  static constexpr std::size_t kKinds = 4;
+  static constexpr std::size_t kKinds = 5;
 
   std::array<struct sigaction, kKinds> before_{};
   std::array<int, kKinds> taken_{};

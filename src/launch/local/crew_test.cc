@@ -8,11 +8,13 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 
 #include "base/text/text_file.h"
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
+#include "host/watched_process.h"
 #include "launch/local/child.h"
 #include "monitor/logs/event_log_json.h"
 
@@ -144,7 +146,8 @@ TEST(Crew, lets_those_go_on_that_began_or_that_never_said_where_they_stand) {
     Shown shown;
     shown.begins = true;
     EXPECT_EQ(3, shown.run(std::string("test $TRADEWIND_ID = 2 && sleep 0.2 && exit 3;") + word +
-                               "sleep 0.5; echo done",
+                               "sleep 0.5; echo done; "
+                               "test ! -s $TRADEWIND_VERDICT || echo complete > $TRADEWIND_VERDICT",
                            two()));
     EXPECT_THAT(shown.said, ElementsAre("process 2 ended with exit code 3")) << word;
     EXPECT_THAT(shown.printed, ElementsAre("[1] done")) << word;
@@ -245,9 +248,58 @@ TEST(Crew, a_program_that_never_took_part_has_failed_where_it_had_to) {
       "step()?";
   EXPECT_EQ(said("true"), never);
   EXPECT_EQ(said("echo joining > $TRADEWIND_VERDICT"), never);
-  for (const char* word : {"begun", "complete", "left", "over"})
+  for (const char* word : {"complete", "left", "over"})
     EXPECT_EQ(said(std::string("echo ") + word + " > $TRADEWIND_VERDICT"), "0 ");
   EXPECT_EQ(said("exit 4"), "4 process 1 ended with exit code 4");
+}
+
+TEST(Crew, that_ends_with_0_in_the_middle_of_its_run_has_failed_unless_one_completes_it) {
+  const auto said = [](const std::string& script) {
+    Shown shown;
+    const int code = shown.run(script, two());
+    std::ranges::sort(shown.said);
+    return fmt::format("{} {}", code, fmt::join(shown.said, "|"));
+  };
+  const std::string first = "process 1 ended with exit code 0; the run is not complete",
+                    second = "process 2 ended with exit code 0; the run is not complete";
+  for (const char* word : {"begun", "closed", "failed"}) {
+    const std::string early = std::string("echo ") + word + " > $TRADEWIND_VERDICT; ";
+    EXPECT_EQ(said(early), "1 " + first + "|" + second);
+    EXPECT_EQ(said(early + "test $TRADEWIND_ID = 2 || echo complete > $TRADEWIND_VERDICT"), "0 " + second);
+    EXPECT_EQ(said(early + "test $TRADEWIND_ID = 2 || kill -9 $$"),
+              "137 process 1 ended with signal 9|" + second);
+    EXPECT_EQ(said(early + "test $TRADEWIND_ID = 2 || echo notice > $TRADEWIND_VERDICT"), "75 " + second);
+  }
+  EXPECT_EQ(said("echo closed > $TRADEWIND_VERDICT; test $TRADEWIND_ID = 2 || "
+                 "{ echo unreached > $TRADEWIND_VERDICT; exit 1; }"),
+            "1 " + second)
+      << "one that came late is no notice";
+  EXPECT_EQ(said("echo left > $TRADEWIND_VERDICT"), "0 ") << "it was asked to leave";
+}
+
+TEST(Crew, starts_a_lost_process_again_though_another_one_ended_with_0_in_the_middle_of_the_run) {
+  Shown shown;
+  const std::string again = shown.folder.path() + "/again";
+  EXPECT_EQ(
+      0, shown.run("echo begun > $TRADEWIND_VERDICT; test $TRADEWIND_ID = 1 && exit 0; sleep 0.3; test -e " +
+                       again + " || { touch " + again + "; kill -9 $$; }; echo complete > $TRADEWIND_VERDICT",
+                   two(), 5));
+  EXPECT_THAT(shown.said, ElementsAre("process 1 ended with exit code 0; the run is not complete",
+                                      "process 2 was ended by signal 9; starting it again"));
+}
+
+TEST(Crew, leaves_a_hangup_to_the_programs_that_nohup_started) {
+  Shown shown;
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  EXPECT_EQ(0, shown.run("kill -HUP $PPID; kill -HUP $$; echo here", {{}}));
+  EXPECT_THAT(shown.printed, ElementsAre("[1] here"));
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
+}
+
+TEST(Crew, tells_its_processes_who_launched_them) {
+  Shown shown;
+  shown.run("test ${TRADEWIND_LAUNCHER%%:*} = $PPID && echo $TRADEWIND_LAUNCHER", {{}});
+  EXPECT_THAT(shown.printed, ElementsAre("[1] " + host::name_of_this_process()));
 }
 
 TEST(Crew, passes_each_signal_on_as_it_came) {
@@ -255,7 +307,35 @@ TEST(Crew, passes_each_signal_on_as_it_came) {
   EXPECT_EQ(kGoesOn, shown.run("trap 'echo got USR1; exit 75' USR1; kill -USR1 $PPID; sleep 5 & wait", {{}}));
   EXPECT_THAT(shown.printed, ElementsAre("[1] got USR1"));
   EXPECT_EQ(kGoesOn, Shown().run("kill -TERM $PPID; sleep 5", {{}})) << "it had no handler yet";
+  EXPECT_EQ(kGoesOn, Shown().run("trap 'exit 75' HUP; kill -HUP $PPID; sleep 5 & wait", {{}}));
+  EXPECT_EQ(kGoesOn, Shown().run("kill -HUP $PPID; sleep 5", {{}}));
   EXPECT_EQ(130, Shown().run("kill -INT $PPID; sleep 5", {{}}));
+}
+
+/// Each look at it is a second later.
+class HastyClock final : public world::Clock {
+ public:
+  Instant now() override { return now_ += std::chrono::seconds(1); }
+
+  std::int64_t unix_nanos() override { return 0; }
+
+  void at(Instant, std::function<void()>) override {}
+
+ private:
+  Instant now_{};
+};
+
+TEST(Crew, leaves_a_peer_behind_a_wrapper_that_died_of_a_notice_its_time) {
+  std::vector<std::string> printed, said;
+  HastyClock clock;
+  const std::string peer = "trap 'sleep 0.5; echo saved; exit 75' TERM; echo here; sleep 60 & wait";
+  Crew crew(clock, {.words = {"sh", "-c", "sh -c \"" + peer + "\" & sleep 0.3; kill -HUP $PPID; wait"},
+                    .environments = {{}},
+                    .out = [&](const std::string& line) { printed.push_back(line); },
+                    .say = [&](const std::string& line) { said.push_back(line); }});
+  EXPECT_EQ(kGoesOn, crew.run().value());
+  EXPECT_THAT(printed, ElementsAre("[1] here", "[1] saved"));
+  EXPECT_TRUE(said.empty()) << "nothing was killed";
 }
 
 /// A crew that begins a run. Its programs write their event logs by hand.
@@ -267,14 +347,15 @@ struct Begun : Shown {
   }
 
   /// Functions of sh: `round N` says that the peer begins a round, `run DIGEST` that it starts in this run
-  /// and commits round 1 of it.
+  /// and commits round 1 of it, `complete` that the run is.
   std::string program(const std::string& text) const {
     return R"(line() { echo '{"t":'$(cut -d' ' -f1 /proc/uptime)',"time":"2026-01-31T12:00:00.000Z",)"
            R"("peer":'$TRADEWIND_ID',"round":'$1',"phase":"'$2'"'$3'}' >> )" +
            out +
            R"(/events-$TRADEWIND_ID.jsonl; }
               round() { line $1 accumulate; echo begun > $TRADEWIND_VERDICT; }
-              run() { line 0 start ',"digest":"'$1'"'; line 1 commit; }
+              run() { line 0 start ',"digest":"'$1'","last_round":16'; line 1 commit; }
+              complete() { echo complete > $TRADEWIND_VERDICT; }
 )" + text;
   }
 
@@ -293,7 +374,8 @@ struct Begun : Shown {
 TEST(Crew, kills_and_adds_processes_as_its_script_says_and_that_is_no_failure) {
   Begun crew(Script({Kill{.victim = PeerId{2}, .round = 3}}, {4}));
   EXPECT_EQ(0, crew.run(crew.program("test -z \"$NEW\" || { echo new $TRADEWIND_ID; exit 0; }; round 3; "
-                                     "test $TRADEWIND_ID = 2 && sleep 60; sleep 0.3; round 4; sleep 0.3"),
+                                     "test $TRADEWIND_ID = 2 && sleep 60; sleep 0.3; round 4; sleep 0.3; "
+                                     "complete"),
                         {{}, {}}, 5));
   EXPECT_THAT(crew.said,
               ElementsAre("round 3: process 2 is killed", "round 4: process 3 is started, which joins"));
@@ -319,7 +401,8 @@ TEST(Crew, stops_a_process_for_a_time) {
   using namespace std::chrono_literals;
   Begun crew(Script({}, {}, {Stop{.victim = {PeerId{1}}, .round = 1, .lasts = 300ms}}));
   const Instant began = crew.clock.now();
-  EXPECT_EQ(0, crew.run(crew.program("round 1; sleep 0.1; test -e /proc/self && echo awake"), {{}}));
+  EXPECT_EQ(0,
+            crew.run(crew.program("round 1; sleep 0.1; test -e /proc/self && echo awake; complete"), {{}}));
   EXPECT_GE(crew.clock.now() - began, 300ms);
   EXPECT_THAT(crew.said, ElementsAre("round 1: process 1 stands still for 0.3 s"));
   EXPECT_THAT(crew.printed, ElementsAre("[1] awake"));
@@ -336,16 +419,27 @@ TEST(Crew, of_which_the_script_killed_all_has_failed_and_says_what_did_not_come_
 TEST(Crew, ends_a_process_that_is_on_its_way_when_the_run_is_over) {
   Begun crew(Script({}, {1}));
   EXPECT_EQ(0, crew.run(crew.program("test -z \"$NEW\" || { echo joining > $TRADEWIND_VERDICT; sleep 60; }; "
-                                     "round 1; sleep 0.3"),
+                                     "round 1; sleep 0.3; complete"),
                         {{}}));
   EXPECT_THAT(crew.said, ElementsAre("round 1: process 2 is started, which joins",
                                      "process 2 came too late: the run was over before it had the state"));
 }
 
+TEST(Crew, says_in_which_round_a_process_ended_with_0) {
+  Begun crew{Script()};
+  EXPECT_EQ(1, crew.run(crew.program("run 00aabbccddee; round 4; round 5"), {{}}));
+  EXPECT_THAT(crew.said,
+              ElementsAre("process 1 ended with exit code 0 in round 5 of 16; the run is not complete"));
+  Begun other{Script()};
+  EXPECT_EQ(1, other.run(other.program("round 5"), {{}}));
+  EXPECT_THAT(other.said,
+              ElementsAre("process 1 ended with exit code 0 in round 5; the run is not complete"));
+}
+
 TEST(Crew, gives_no_id_twice) {
   Begun first{Script()}, second{Script()};
   second.out = first.out;
-  EXPECT_EQ(0, first.run(first.program("round 1"), {{}, {}}));
+  EXPECT_EQ(0, first.run(first.program("round 1; complete"), {{}, {}}));
   second.run(second.program("echo $TRADEWIND_ID; round 1; kill -9 $$"), {{}}, 1);
   EXPECT_THAT(second.printed, ElementsAre("[1] 3", "[1] 4"));
 }

@@ -18,6 +18,7 @@
 
 #include "base/median.h"
 #include "base/result.h"
+#include "base/text/text.h"
 #include "base/text/text_file.h"
 
 namespace tw::monitor {
@@ -28,6 +29,8 @@ using Json = nlohmann::ordered_json;
 
 /// A disk that is full is asked once a second whether it still is.
 constexpr Duration kTryAgain = std::chrono::seconds(1);
+/// A log that was removed or moved is noticed by then.
+constexpr Duration kLookAgain = std::chrono::seconds(1);
 /// Limit for one file; a larger one is no event log.
 constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
 
@@ -281,9 +284,11 @@ std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
 }  // namespace
 
 std::string calendar_time(std::int64_t unix_nanos) {
-  const std::int64_t millis = unix_nanos / 1'000'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(millis / 1000)),
-                     millis % 1000);
+  using namespace std::chrono;
+  const auto millis = floor<milliseconds>(nanoseconds(unix_nanos));  // also before 1970
+  const auto whole = floor<seconds>(millis);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(whole.count())),
+                     (millis - whole).count());
 }
 
 std::string to_json_line(const LogEntry& entry) {
@@ -363,6 +368,34 @@ std::error_code JsonEventLog::take_up() {
   return file_.cut(text.rfind('\n') + 1);  // npos + 1 is 0
 }
 
+/// The folder may have been removed or moved, too.
+std::error_code JsonEventLog::take_up_in_its_folder() {
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  std::error_code failed;
+  if (!folder.empty()) std::filesystem::create_directories(folder, failed);
+  return failed ? failed : take_up();
+}
+
+bool JsonEventLog::has_gone(Instant now, bool is_last) {
+  if (!file_.is_open() || (now < looked_ + kLookAgain && !is_last)) return false;
+  looked_ = now;
+  return file_.has_lost(log_part_path(path_, part_));
+}
+
+/// It was removed or moved: what it held is missing from now on.
+void JsonEventLog::forget_file(Instant at) {
+  const std::string path = log_part_path(path_, part_);
+  removal_ = fmt::format("the event log {} was removed or moved; a new one goes on without the {} before",
+                         path, counted(logged_, "line"));
+  cause_ = std::make_error_code(std::errc::no_such_file_or_directory);
+  const std::uint64_t unwritten = trouble_ ? trouble_->missing : 0;
+  trouble_ = LogTrouble{.message = removal_, .missing = logged_ + unwritten, .since = at};
+  file_ = {};
+  const std::vector<std::uint64_t> parts = log_parts(path_);
+  part_ = parts.empty() ? 1 : parts.back();
+  logged_ = 0;
+}
+
 std::error_code JsonEventLog::next_part() {
   if (const std::error_code failed = file_.open(log_part_path(path_, part_ + 1))) return failed;
   ++part_;
@@ -383,6 +416,12 @@ std::string JsonEventLog::text_of(const world::Event& event, std::uint64_t& line
   std::string text;
   lines = 1;
   world::Event about{.at = event.at, .round = event.round};
+  if (start_ && part_ == 1 && file_.size() == 0) {
+    world::Event start = *start_;
+    start.at = event.at;
+    text += line_of(start);
+    ++lines;
+  }
   if (part_ > 1 && file_.size() == 0) {
     about.fact = event::Log{.part = part_, .logged = logged_};
     text += line_of(about);
@@ -406,11 +445,13 @@ void JsonEventLog::emit(const world::Event& event) {
     return;
   }
   tried_ = now;
+  if (has_gone(now, is_last)) forget_file(event.at);
   std::error_code failed;
-  if (!file_.is_open()) failed = take_up();
+  if (!file_.is_open()) failed = take_up_in_its_folder();
   if (!failed && file_.size() >= limits_.part_bytes) failed = next_part();
   std::uint64_t lines = 0;
   if (!failed) failed = file_.append(text_of(event, lines));
+  if (event.as<event::Start>()) start_ = event;
   if (failed) return note_trouble(failed, event.at);
   logged_ += lines;
   trouble_.reset();
@@ -445,10 +486,13 @@ std::optional<std::uint64_t> EventLogTail::next_part() const {
   return std::nullopt;
 }
 
-/// The file is opened each time: a copy of a log may be replaced by a longer one.
+/// The file is opened each time: a copy of a log may be replaced by a longer one. One that is shorter than
+/// what was taken is new: its writer began it after the former one was removed.
 Status EventLogTail::take_lines() {
   const std::string path = log_part_path(path_, part_);
-  if (std::error_code error; !std::filesystem::exists(path, error)) return Unit{};
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return Unit{};
+  if (const auto size = std::filesystem::file_size(path, error); !error && size < bytes_) bytes_ = lines_ = 0;
   TW_TRY(rest_, read_text_from(path, bytes_, kMostLogBytes));
   Parsed done{.bytes = 0, .lines = lines_};
   const Status parsed = parse_lines(path, rest_, done, taken_);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -55,7 +56,9 @@ struct LogTrouble {
 /// Appends events to files, a line each, handed to the system at once: a killed process loses nothing but, at
 /// worst, the end of its last line. While lines cannot be written, it tries again once a second, and writes
 /// how many are missing (a log event with `missing`, `seconds` and why) before the next one. A further file
-/// begins with a log event, too: `part`, and `logged`, the lines of all files before it. Loop thread only.
+/// begins with a log event, too: `part`, and `logged`, the lines of all files before it. Where the file was
+/// removed or moved, a new one of its name begins with the start event of this writer, and with a log event
+/// whose `missing` counts the lines that are gone. Loop thread only.
 class JsonEventLog : public world::EventSink {
  public:
   /// Continues an existing log after its last whole line. The clock outlives the log. A disk that is full,
@@ -68,11 +71,17 @@ class JsonEventLog : public world::EventSink {
 
   const std::optional<LogTrouble>& trouble() const { return trouble_; }
 
+  /// That the log was removed or moved, in words, once; empty: it was not.
+  std::string take_removal() { return std::exchange(removal_, {}); }
+
  private:
   JsonEventLog(std::string path, PeerId writer, world::Clock& clock, LogLimits limits);
 
   std::error_code take_up();
+  std::error_code take_up_in_its_folder();
   std::error_code next_part();
+  bool has_gone(Instant now, bool is_last);
+  void forget_file(Instant at);
   std::string text_of(const world::Event& event, std::uint64_t& lines) const;
   std::string line_of(const world::Event& event) const;
   void note_trouble(std::error_code cause, Instant at);
@@ -87,6 +96,9 @@ class JsonEventLog : public world::EventSink {
   std::error_code cause_;     ///< of the trouble
   std::optional<LogTrouble> trouble_;
   Instant tried_{};
+  Instant looked_{};                   ///< whether the file still has its name
+  std::optional<world::Event> start_;  ///< of this writer
+  std::string removal_;
 };
 
 /// Follows a log that another process writes, from part to part.

@@ -130,6 +130,16 @@ TEST(EventLine, leaves_out_what_is_absent) {
             R"({"t":0.0,"time":"1970-01-01T00:00:00.000Z","peer":7,"round":0,"phase":"start"})");
 }
 
+TEST(EventLine, has_a_time_that_can_be_read_also_where_the_clock_is_before_1970) {
+  for (const std::int64_t millis : {-1LL, -316LL, -1000LL, -204'006'638'316LL}) {
+    const LogEntry entry{.writer = PeerId{7}, .unix_nanos = millis * 1'000'000, .event = {}};
+    const auto read = parse_json_line(to_json_line(entry));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read.value().unix_nanos, entry.unix_nanos);
+  }
+  EXPECT_EQ(calendar_time(-1), "1969-12-31T23:59:59.999Z");
+}
+
 TEST(EventLine, leaves_out_what_a_later_version_tells_besides) {
   std::string line = to_json_line(full_entry());
   const std::string known = line;
@@ -355,6 +365,67 @@ TEST_F(EventLogFile, that_cannot_be_written_is_tried_once_a_second_and_for_the_l
   ASSERT_TRUE(all[1].event.as<event::Log>());
   EXPECT_EQ(all[1].event.as<event::Log>()->missing, 2U);
   EXPECT_EQ(all[2].event.phase(), Phase::stop);
+}
+
+TEST_F(EventLogFile, that_was_removed_with_its_folder_goes_on_in_a_new_one_that_says_what_is_gone) {
+  JsonEventLog log = open();
+  clock_.time = Instant();
+  log.emit({.at = clock_.time, .fact = event::Start{.digest = "00ff"}});
+  emit_rounds(log, 1, 3);
+  EXPECT_EQ(log.take_removal(), "");
+  std::filesystem::remove_all(folder_);
+  emit_rounds(log, 4, 6);
+  EXPECT_EQ(log.take_removal(), "the event log " + path() +
+                                    " was removed or moved; a new one goes on without the 4 lines before");
+  EXPECT_EQ(log.take_removal(), "") << "once";
+  EXPECT_FALSE(log.trouble());
+
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 2U + 3);
+  ASSERT_TRUE(all[0].event.as<event::Start>());
+  EXPECT_EQ(all[0].event.as<event::Start>()->digest, "00ff") << "a reader knows its run";
+  ASSERT_TRUE(all[1].event.as<event::Log>());
+  EXPECT_EQ(all[1].event.as<event::Log>()->missing, 4U);
+  EXPECT_EQ(all[2].event.round, 4U);
+}
+
+TEST_F(EventLogFile, that_was_moved_is_noticed_once_a_second_and_by_the_last_event) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 1);
+  std::filesystem::rename(path(), path("moved"));
+  log.emit({.at = clock_.time, .round = 2, .fact = event::Commit{}});
+  EXPECT_FALSE(std::filesystem::exists(path())) << "within the same second";
+  log.emit({.at = clock_.time, .round = 2, .fact = event::Stop{}});
+  EXPECT_EQ(entries().back().event.phase(), Phase::stop);
+}
+
+TEST_F(EventLogFile, whose_folder_cannot_be_made_again_is_trouble) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 2);
+  std::filesystem::remove_all(folder_);
+  std::ofstream(folder_) << "a file in its place";
+  emit_rounds(log, 3, 5);
+  ASSERT_TRUE(log.trouble());
+  EXPECT_TRUE(log.trouble()->message.starts_with("cannot write the event log " + path()))
+      << log.trouble()->message;
+  std::filesystem::remove(folder_);
+  emit_rounds(log, 6, 6);
+  EXPECT_FALSE(log.trouble());
+  EXPECT_EQ(entries().front().event.as<event::Log>()->missing, 5U);
+}
+
+TEST_F(EventLogFile, is_followed_where_its_writer_began_a_new_one) {
+  JsonEventLog log = open();
+  EventLogTail tail(path());
+  emit_rounds(log, 1, 9);
+  EXPECT_EQ(tail.poll().value().size(), 9U);
+  std::filesystem::remove(path());
+  EXPECT_TRUE(tail.poll().value().empty());
+  emit_rounds(log, 10, 10);
+  const auto seen = tail.poll();
+  ASSERT_TRUE(seen) << seen.error().message;
+  ASSERT_EQ(seen.value().size(), 2U);
+  EXPECT_EQ(seen.value().back().event.round, 10U);
 }
 
 TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {

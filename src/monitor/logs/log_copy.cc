@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/result.h"
@@ -72,7 +74,19 @@ Status LogCopy::begin() {
   return Unit{};
 }
 
+/// The log was removed or moved, and its writer began a new one, with a first line of its own.
+void LogCopy::notice_new_log() {
+  std::error_code error;
+  const bool is_gone = !name_.empty() && !std::filesystem::exists(log_, error);
+  const auto size = std::filesystem::file_size(log_part_path(log_, file_), error);
+  if (!is_gone && (error || size >= at_ + begun_)) return;
+  name_.clear();
+  file_ = 1;
+  newest_ = at_ = full_ = begun_ = 0;
+}
+
 Status LogCopy::copy() {
+  notice_new_log();
   if (name_.empty())
     if (Status begun = begin(); !begun || name_.empty()) return begun;
   while (true) {

@@ -37,6 +37,7 @@ class LogCopy {
   void stop() { stopped_ = true; }
 
  private:
+  void notice_new_log();
   Status begin();
   Status copy_file(std::uint64_t file);
   Status write(const std::string& name, const std::string& text);

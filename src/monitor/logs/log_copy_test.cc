@@ -138,6 +138,17 @@ TEST_F(LogCopies, are_cut_into_parts_and_a_full_one_is_written_once) {
   EXPECT_THAT(store.news(), ElementsAre(std::string(kName) + ".3.jsonl"));
 }
 
+TEST_F(LogCopies, of_a_log_that_was_begun_anew_lie_beside_those_of_the_former_one) {
+  LogCopy copies = copy();
+  append(line(1) + line(2));
+  ASSERT_TRUE(copies.copy());
+  std::filesystem::remove(log());
+  ASSERT_TRUE(copies.copy()) << "there is none at the moment";
+  append(to_json_line({PeerId{7}, 1'767'225'700'123'000'000, {.round = 3, .fact = event::Wait{}}}) + '\n');
+  ASSERT_TRUE(copies.copy());
+  EXPECT_THAT(store.news(), ElementsAre(std::string(kName) + ".jsonl", "events-7-20260101T000140123Z.jsonl"));
+}
+
 TEST_F(LogCopies, stop_between_two_parts) {
   append(line(1, LogCopy::kPartBytes) + line(2, LogCopy::kPartBytes) + line(3));
   LogCopy copies = copy();

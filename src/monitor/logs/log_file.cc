@@ -84,6 +84,16 @@ std::error_code LogFile::open(const std::string& path) {
   return {};
 }
 
+bool LogFile::has_lost(const std::string& path) const {
+  struct stat opened {};
+
+  struct stat named {};
+
+  if (::fstat(file_, &opened) != 0) return false;
+  if (::stat(path.c_str(), &named) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return opened.st_dev != named.st_dev || opened.st_ino != named.st_ino;
+}
+
 std::error_code LogFile::append(std::string_view piece) {
   if (torn_)
     if (const std::error_code failed = cut(size_)) return failed;

@@ -25,6 +25,9 @@ class LogFile {
 
   bool is_open() const { return file_ >= 0; }
 
+  /// It was removed or moved since it was opened under this name: nobody finds what is appended.
+  bool has_lost(const std::string& path) const;
+
   std::error_code append(std::string_view piece);
 
   /// Truncates a regular file after the first `bytes`.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/result.h"
@@ -32,18 +33,16 @@ Result<double> price_limit(const Job& job, const MarketSpace& market, std::int64
                   ours.error().message)};
 }
 
-/// Adds to the verdict limits that hold on average, but not in as many scenarios as the job requires.
 std::string why_it_lost(const Job& job, const Option& other, const Option& ours) {
-  if (other.counts == ours.counts) return "the same machines";
-  std::string why = verdict_on(job, other, ours);
-  const bool on_average = (job.deadline_h == 0 || other.hours <= job.deadline_h) &&
-                          (job.budget_usd == 0 || other.usd <= job.budget_usd);
-  const bool late = job.deadline_h > 0 && other.risky_hours > job.deadline_h;
-  const bool dear = job.budget_usd > 0 && other.risky_usd > job.budget_usd;
-  if (on_average && (late || dear))
-    why = fmt::format("{} in more than {:g} % of the scenarios; {}",
-                      late ? "misses the deadline" : "exceeds the budget", 100 * job.risk, why);
-  return why;
+  return other.counts == ours.counts ? "the same machines" : verdict_on(job, other, ours);
+}
+
+/// A method that looks at no price per hour may choose machines that cost more without any traffic.
+Status can_run(const Job& job, const Option& one) {
+  if (std::isfinite(one.hours)) return Unit{};
+  return Error{
+      fmt::format("{}: {}: these machines cost more than budget_usd_per_h {:g} before they send anything",
+                  one.name, to_string(one.peers), job.budget_usd_per_h)};
 }
 
 std::string comparison_row(const std::string& name, const Option& one, std::size_t width) {
@@ -67,8 +66,13 @@ Result<Comparison> compare(const Job& job, const MarketSpace& market, std::int64
     MethodRow row{.method = method};
     row.reason = choice ? choice.value().reason : choice.error().message;
     if (choice) {
-      row.option = evaluate(job, market, choice.value().counts, std::string(to_string(method)));
-      row.option->verdict = why_it_lost(job, *row.option, chosen);
+      Option one = evaluate(job, market, choice.value().counts, std::string(to_string(method)));
+      one.verdict = why_it_lost(job, one, chosen);
+      const Status runs = can_run(job, one);
+      if (runs)
+        row.option = std::move(one);
+      else
+        row.reason = runs.error().message;
       for (const std::string& assumption : choice.value().assumptions)
         comparison.assumptions.push_back(assumption);
     }
@@ -88,6 +92,7 @@ Result<Recommendation> recommend_by(Method method, const Job& job, const MarketS
   const auto choice = choose(method, {job, market, limit});
   if (!choice) return Error{fmt::format("{}: {}", name, choice.error().message)};
   Recommendation plan = described(job, market, choice.value().counts, name, now_unix_s);
+  TW_TRY(can_run(job, plan.chosen));
   plan.method = fmt::format("{}: {}", name, choice.value().reason);
   for (const std::string& assumption : choice.value().assumptions) plan.assumptions.push_back(assumption);
   return plan;

@@ -46,10 +46,12 @@ class ModePlanner {
       const auto choice = choose_mode(question(peers, inputs_.job.open), at_);
       if (!choice) return without_reasons(std::move(planned).value(), choice.error());
       const ModePoint& best = choice.value().best();
-      const bool is_planned = choice.value().chosen == at_ &&
-                              std::abs(best.round_samples / job.target_batch_size - 1) <= kSameBatch;
-      last = with_reasons(std::move(planned).value(), peers,
-                          is_planned ? choice.value() : planned_one(choice.value(), job));
+      // With fewer samples, traffic would cost more, and other machines would be best.
+      const bool is_planned =
+          choice.value().chosen == at_ &&
+          (best.is_enlarged ? best.round_samples <= job.target_batch_size * (1 + kSameBatch)
+                            : std::abs(best.round_samples / job.target_batch_size - 1) <= kSameBatch);
+      last = with_reasons(std::move(planned).value(), peers, planned_one(choice.value(), peers, job));
       if (is_planned || plans == kMostPlans) return *std::move(last);
       at_ = choice.value().chosen;
       job = with_choice(inputs_.job, best);
@@ -73,6 +75,19 @@ class ModePlanner {
       at_ = choice;
     }
     if (std::isinf(least)) at_ = choices_.size() - 1;
+    return choices_[at_].is_enlarged && !std::isinf(least) ? shrink_batch(least) : Unit{};
+  }
+
+  /// To the fewest samples a round, by doublings, whose best plan is nearly as good: more cost convergence.
+  Status shrink_batch(double least) {
+    const double most = choices_[at_].round_samples;
+    for (double batch = inputs_.job.target_batch_size; batch < most; batch *= 2) {
+      choices_[at_].round_samples = batch;
+      const Job job = with_choice(inputs_.job, choices_[at_]);
+      TW_TRY(const auto market, inputs_.market_of(job));
+      if (least_of_goal(job, market) <= least * (1 + kAcceptedWait)) return Unit{};
+    }
+    choices_[at_].round_samples = most;
     return Unit{};
   }
 
@@ -87,10 +102,13 @@ class ModePlanner {
     }
   }
 
-  /// What the machines were planned for, where another choice is better on them.
-  ModeChoice planned_one(ModeChoice choice, const Job& job) const {
+  /// What the machines were planned for, even where another choice is better on them.
+  ModeChoice planned_one(ModeChoice choice, const std::vector<PeerGroup>& peers, const Job& job) const {
     choice.chosen = at_;
-    choice.points.at(at_).round_samples = job.target_batch_size;
+    ModePoint& point = choice.points.at(at_);
+    const auto planned = predict_mode({job, inputs_.workload, peers, inputs_.knowledge}, job.mode, false);
+    if (planned) point.prediction = planned.value().prediction;
+    point.round_samples = job.target_batch_size;
     return choice;
   }
 

@@ -27,8 +27,9 @@ struct ModePlanInputs {
 /// Goes from each choice (choices_of) to later ones whose best plan is better by more than kAcceptedWait in
 /// USD or hours, as the goal is, or which alone keep the limits. For where averaging is slow, few machines
 /// are best in sync, and many in another mode. It plans machines for what it arrives at. Where a later one
-/// gains more on these machines (choose_mode), it plans for that one, and so on. An error: as of recommend,
-/// of the last choice.
+/// gains more on these machines (choose_mode), it plans for that one, and so on. An enlarged choice gets the
+/// fewest samples a round, by doublings, whose best plan is nearly as good as that of the most. An error: as
+/// of recommend, of the last choice.
 Result<ModePlan> recommend_with_mode(const ModePlanInputs& inputs);
 
 }  // namespace tw::plan

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "market/catalog.h"
 #include "plan/output/recommendation_text.h"
 
 namespace tw::plan {
@@ -131,6 +132,54 @@ TEST(ModePlan, leaves_what_misses_a_limit_for_a_mode_that_keeps_it) {
   machines.job.open = {"mode", "codec", "tbs"};
   machines.job.deadline_h = hours / 10;
   EXPECT_THAT(machines.plan().error().message, HasSubstr("deadline_h"));
+}
+
+/// A language model on rented machines, between which traffic costs most of the money.
+Result<ModePlan> rented(const std::string& mode, Goal goal) {
+  Job job;
+  job.model = "RXLM";
+  job.samples = 2e7;
+  job.target_batch_size = kUsualBatch;
+  job.deadline_h = 48;
+  job.domains_min = 2;
+  job.peers_max = 4;
+  job.providers = {"aws", "azure"};
+  job.goal = goal;
+  job.open = {"tbs", "fragments", "outer"};
+  if (mode.empty())
+    job.open.insert("mode");
+  else
+    job.mode = mode;
+  Workload workload;
+  workload.model = Models::built_in().find("RXLM").value();
+  const Knowledge knowledge;
+  const auto offers = market::built_in_offers();
+  const auto market_of = [&](const Job& one) {
+    return market_space({.job = one,
+                         .workload = in_mode_of(one, workload),
+                         .offers = offers,
+                         .knowledge = knowledge,
+                         .tariffs = market::Tariffs::built_in()});
+  };
+  return recommend_with_mode({.job = job,
+                              .workload = workload,
+                              .knowledge = knowledge,
+                              .market_of = market_of,
+                              .now_unix_s = 1'700'000'000});
+}
+
+TEST(ModePlan, with_all_open_is_as_good_as_with_any_mode_named) {
+  for (const Goal goal : {Goal::cheapest, Goal::fastest}) {
+    const auto worth = [&](const std::string& mode) {
+      const auto planned = rented(mode, goal);
+      EXPECT_TRUE(planned.ok()) << planned.error().message;
+      const Option& chosen = planned.value().plan.chosen;
+      return goal == Goal::cheapest ? chosen.usd : chosen.hours;
+    };
+    const double open = worth("");
+    for (const std::string mode : {"sync", "delayed", "streaming"})
+      EXPECT_LE(open, 1.1 * worth(mode)) << mode << " " << to_string(goal);
+  }
 }
 
 TEST(ModePlan, of_another_pattern_has_no_mode) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/advise/limited_search.h"
 #include "plan/advise/mode_choice.h"
-#include "plan/advise/scenarios.h"
 #include "plan/search/market_space.h"
 
 /// Where to train, on which machines and how many.
@@ -23,14 +23,17 @@ struct Option {
   double hours = 0;  ///< with replacements of machines, on average
   double usd = 0;
   double usd_per_h = 0;
-  double usd_per_million = 0;
+  double usd_per_million = 0;  ///< of samples, all costs
   Averaging round;
   ReadRate reads;
   double losses = 0;  ///< machines taken, on average
   Spread hours_spread, usd_spread;
   double risky_hours = 0;  ///< exceeded by the share of scenarios that Job::risk allows
   double risky_usd = 0;
-  std::string verdict;  ///< why it was not chosen
+  double slow_hours = 0, slow_usd = 0;    ///< at the mean speed with as bad luck as Job::risk says
+  double late_share = 0, dear_share = 0;  ///< of the scenarios: over the deadline, over the budget
+  int domains = 1;                        ///< failure domains
+  std::string verdict;                    ///< why it was not chosen
 };
 
 struct Recommendation {
@@ -68,7 +71,7 @@ std::string losses_text(double losses);
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen);
 
 /// The least USD of a plan within the limits, or its least hours where the goal is not cheapest; infinite
-/// where there is no plan. By a quick search, which knows no scenarios.
+/// where there is no plan. By a quick search.
 double least_of_goal(const Job& job, const MarketSpace& market);
 
 /// An error names the limit that cannot be met, and the nearest that can. told: of each of its searches.

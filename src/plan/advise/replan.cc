@@ -33,12 +33,14 @@ class Replanner {
   Result<Replan> run() {
     replan_.progress = in_.progress;
     replan_.samples_left = in_.job.samples - in_.progress.samples;
+    const Status found = find_plan();
+    count_spent();
     if (replan_.samples_left <= 0) {
       replan_.advice = Advice::done;
       replan_.reason = "all samples are trained";
       return replan_;
     }
-    TW_TRY(find_plan());
+    TW_TRY(found);
     take_measured_speed();
     TW_TRY(set_limits());
     replan_.current = evaluate(left_, market_, counts_, "as planned");
@@ -49,32 +51,84 @@ class Replanner {
 
  private:
   Status find_plan() {
-    double usd_per_h = 0;
+    Status found = Unit{};
     int planned = 0;
     for (const PlannedGroup& group : in_.plan) {
-      const auto now = std::find_if(market_.candidates.begin(), market_.candidates.end(),
-                                    [&](const Candidate& one) { return matches(group, one.offer); });
-      if (now == market_.candidates.end())
-        return Error{
-            fmt::format("{}x{}@{} of the plan: left out by providers, regions, gpus or purchase of the "
-                        "job, or its speed is not known",
-                        group.count, group.gpu, to_string(group.site))};
-      const auto choice = static_cast<std::size_t>(now - market_.candidates.begin());
-      counts_[choice] += group.count;
-      market_.space.choices[choice].most = std::max(market_.space.choices[choice].most, counts_[choice]);
       planned += group.count;
-      const bool unpriced = group.usd_per_h == 0 && group.purchase != market::Purchase::owned;
-      if (unpriced && now->offer.source == kNoLongerOffered)
-        return Error{
-            fmt::format("{}x{}@{} of the plan: no longer offered, and without usd_per_h; expected its "
-                        "price in the plan",
-                        group.count, group.gpu, to_string(group.site))};
-      usd_per_h += group.count * (unpriced ? now->usd_per_h : group.usd_per_h);
-      if (!unpriced) note_price(group, *now);
+      const Status one = find_group(group);
+      if (found) found = one;
     }
     replan_.missing = std::max(0, planned - in_.progress.peers);
-    replan_.usd_spent = in_.progress.peer_hours * usd_per_h / planned;
+    mean_usd_per_h_ = mean_usd_per_h();
+    return found;
+  }
+
+  Status find_group(const PlannedGroup& group) {
+    const auto now = candidate_for(group);
+    if (!now)
+      return Error{
+          fmt::format("{}x{}@{} of the plan: left out by providers, regions, gpus or purchase of the "
+                      "job, or its speed is not known",
+                      group.count, group.gpu, to_string(group.site))};
+    counts_[*now] += group.count;
+    int& most = market_.space.choices[*now].most;
+    most = std::max(most, counts_[*now]);
+    if (!usd_per_h_of(group))
+      return Error{
+          fmt::format("{}x{}@{} of the plan: no longer offered, and without usd_per_h; expected its "
+                      "price in the plan",
+                      group.count, group.gpu, to_string(group.site))};
+    if (!is_unpriced(group)) note_price(group, market_.candidates[*now]);
     return Unit{};
+  }
+
+  /// Among twins that match, the one of the group's type of machine, else the cheapest.
+  std::optional<std::size_t> candidate_for(const PlannedGroup& group) const {
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < market_.candidates.size(); ++i) {
+      if (!matches(group, offer(i))) continue;
+      if (offer(i).vm_type == group.vm_type) return i;
+      if (!found) found = i;
+    }
+    return found;
+  }
+
+  static bool is_unpriced(const PlannedGroup& group) {
+    return group.usd_per_h == 0 && group.purchase != market::Purchase::owned;
+  }
+
+  /// In the plan, else today's; nothing: nobody knows it.
+  std::optional<double> usd_per_h_of(const PlannedGroup& group) const {
+    if (!is_unpriced(group)) return group.usd_per_h;
+    const auto now = candidate_for(group);
+    if (!now || offer(*now).source == kNoLongerOffered) return std::nullopt;
+    return market_.candidates[*now].usd_per_h;
+  }
+
+  /// The mean of the plan's machines that have a price.
+  double mean_usd_per_h() const {
+    double usd_per_h = 0;
+    int priced = 0;
+    for (const PlannedGroup& group : in_.plan)
+      if (const auto usd = usd_per_h_of(group)) {
+        usd_per_h += group.count * *usd;
+        priced += group.count;
+      }
+    return priced > 0 ? usd_per_h / priced : 0;
+  }
+
+  void count_spent() {
+    const Paid& paid = in_.progress.paid;
+    const double samples = in_.progress.samples;
+    replan_.usd_estimated = std::max(0.0, in_.progress.peer_hours - paid.priced_hours) * mean_usd_per_h_;
+    if (!paid.averaging_usd)
+      replan_.usd_estimated += samples * round_of(living()).usd / in_.job.target_batch_size;
+    // Without data in the JOB, the plan's price of them is a guess that nobody paid.
+    if (!paid.reads_usd && in_.job.data.named)
+      replan_.usd_estimated +=
+          samples * (market_.space.usd_per_sample + dearer_reads_usd(market_.space, counts_));
+    replan_.usd_spent = replan_.usd_estimated + paid.machines_usd + paid.averaging_usd.value_or(0) +
+                        paid.reads_usd.value_or(0) + paid.writes_usd;
   }
 
   void note_price(const PlannedGroup& group, const Candidate& now) {
@@ -143,9 +197,6 @@ class Replanner {
       market_.candidates[i].samples_per_s *= replan_.speed_factor;
       market_.space.choices[i].samples_per_s *= replan_.speed_factor;
     }
-    replan_.usd_spent +=
-        in_.progress.samples * (market_.space.usd_per_sample + dearer_reads_usd(market_.space, counts) +
-                                round.usd / in_.job.target_batch_size);
   }
 
   Status set_limits() {
@@ -383,7 +434,8 @@ class Replanner {
   const ReplanInputs& in_;
   MarketSpace market_;
   Job left_;
-  std::vector<int> counts_;  ///< of the plan, by candidate
+  std::vector<int> counts_;    ///< of the plan, by candidate
+  double mean_usd_per_h_ = 0;  ///< of the plan's machines; 0: one of them is not in the market
   std::vector<ZoneView> avoided_;
   std::optional<SpotView> view_;
   Replan replan_;
@@ -393,6 +445,13 @@ void add_changes(std::string& text, const char* what, const std::vector<Change>&
   for (const Change& one : changes)
     text += fmt::format("  {} {}: {}, {} $/h each\n", what, to_string({one.peers}), to_string(one.purchase),
                         significant(one.usd_per_h, 4));
+}
+
+/// What the logs do not price; empty: nothing that shows.
+std::string estimated_part(const Replan& replan) {
+  if (replan.usd_estimated < 1e-3 * replan.usd_spent || replan.usd_estimated == 0) return "";
+  return fmt::format(" ({} of it estimated, without a price in the logs)",
+                     significant(replan.usd_estimated, 4));
 }
 
 std::string line_of(const Option& option) {
@@ -447,10 +506,10 @@ Result<Replan> replan(const ReplanInputs& inputs) { return Replanner(inputs).run
 
 std::string to_text(const Replan& replan) {
   const RunProgress& at = replan.progress;
-  std::string text =
-      fmt::format("{} samples in {} h by {} peers ({} lost), {} $ spent; {} samples left\n",
-                  significant(at.samples, 4), significant(at.elapsed_h, 3), at.peers, at.losses,
-                  significant(replan.usd_spent, 4), significant(replan.samples_left, 4));
+  std::string text = fmt::format("{} samples in {} h by {} peers ({} lost), {} $ spent{}; {} samples left\n",
+                                 significant(at.samples, 4), significant(at.elapsed_h, 3), at.peers,
+                                 at.losses, significant(replan.usd_spent, 4), estimated_part(replan),
+                                 significant(replan.samples_left, 4));
   if (at.samples_per_s > 0)
     text += fmt::format("measured {} samples/s: machines are {} times as fast as the model says\n",
                         significant(at.samples_per_s, 4), significant(replan.speed_factor, 3));

@@ -49,10 +49,19 @@ inline constexpr const char* kNoLongerOffered = "PLAN.yaml; no longer offered";
 std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
                                      const std::vector<market::Offer>& now);
 
+/// The part of a run's cost that its event logs price, as `tw report` counts it.
+struct Paid {
+  double priced_hours = 0;                             ///< of RunProgress::peer_hours
+  double machines_usd = 0;                             ///< for them
+  std::optional<double> averaging_usd{}, reads_usd{};  ///< nothing: the logs have none, or no price of it
+  double writes_usd = 0;                               ///< into stores
+};
+
 struct RunProgress {
   double samples = 0;
-  double elapsed_h = 0;
+  double elapsed_h = 0;  ///< to now; of a run that is over: to its last record
   double peer_hours = 0;
+  Paid paid{};
   double samples_per_s = 0;  ///< recent; 0: not known yet
   int peers = 0;             ///< that are alive
   int losses = 0;
@@ -78,7 +87,8 @@ struct Replan {
   Advice advice = Advice::keep;
   std::string reason;
   RunProgress progress;
-  double usd_spent = 0;  ///< peer hours at the plan's mean price, traffic and data by the model
+  double usd_spent = 0;
+  double usd_estimated = 0;  ///< of it, as the logs have no price: hours at the plan's mean price, the model
   double samples_left = 0;
   double hours_left = 0;  ///< until the deadline; 0: there is none
   double to_spare_h = 0;  ///< hours_left less the work of the plan's machines; negative: they are too slow

@@ -70,6 +70,8 @@ class Underway {
     std::erase_if(offers_, [](const market::Offer& one) { return one.purchase != market::Purchase::spot; });
   }
 
+  void pay(const Paid& paid) { paid_ = paid; }
+
   const market::Site& lost_site() const { return zones_.front().site; }
 
   /// Replans after this much of the time and this share of the samples.
@@ -79,6 +81,7 @@ class Underway {
     const RunProgress progress{.samples = share * job_.samples,
                                .elapsed_h = hours,
                                .peer_hours = hours * peers(),
+                               .paid = paid_,
                                .samples_per_s = samples_per_s,
                                .peers = peers() - missing_,
                                .zones = zones_};
@@ -93,7 +96,8 @@ class Underway {
                          .workload = workload_,
                          .offers = all,
                          .knowledge = knowledge_,
-                         .tariffs = market::Tariffs::built_in()});
+                         .tariffs = market::Tariffs::built_in(),
+                         .under_way = true});
   }
 
   static Job ten_million_samples() {
@@ -116,6 +120,7 @@ class Underway {
   double expected_sps_ = 0;
   std::vector<ZoneSeen> zones_;
   int missing_ = 0;
+  Paid paid_;
 };
 
 TEST(Replan, a_run_that_goes_as_planned_keeps_its_machines) {
@@ -300,6 +305,39 @@ TEST(Replan, a_machine_without_a_price_does_not_count_as_free) {
     return run.at(2, 0.3, 0).value().usd_spent;
   };
   EXPECT_EQ(spent(0), spent(0.18)) << "the price of today stands in";
+}
+
+TEST(Replan, what_is_spent_is_what_the_logs_price_also_when_the_job_is_done) {
+  Underway run;
+  run.job().deadline_h = 400;
+  run.follow(
+      {{market::parse_site("gcp:us-west").value(), "n1-standard-8+T4", "T4", 3, market::Purchase::spot, 99}});
+  run.pay({.priced_hours = 30, .machines_usd = 11, .averaging_usd = 2, .reads_usd = 0.5, .writes_usd = 0.25});
+  for (const double share : {0.05, 1.0}) {
+    const auto next = run.at(10, share, 0);
+    ASSERT_TRUE(next.ok()) << next.error().message;
+    EXPECT_NEAR(next.value().usd_spent, 13.75, 1e-9) << "whatever the plan's price is";
+    EXPECT_EQ(next.value().usd_estimated, 0);
+    EXPECT_THAT(to_text(next.value()), HasSubstr("13.75 $ spent; "));
+  }
+  run.pay({.priced_hours = 20, .machines_usd = 11, .averaging_usd = 2});
+  const auto next = run.at(10, 1, 0);
+  EXPECT_NEAR(next.value().usd_estimated, 10 * 99, 1e-6) << "ten hours at the plan's price";
+  EXPECT_NEAR(next.value().usd_spent, 13 + 990, 1e-6);
+  EXPECT_THAT(to_text(next.value()), HasSubstr("(990 of it estimated, without a price in the logs)"));
+}
+
+TEST(Replan, hours_without_a_price_count_at_that_of_the_groups_that_have_one) {
+  Underway run;
+  run.job().deadline_h = 400;
+  const market::Site here = market::parse_site("gcp:us-west").value();
+  run.follow({{here, "gone", "3xT4", 2, market::Purchase::spot, 0},
+              {here, "n1-standard-8+T4", "T4", 3, market::Purchase::spot, 99}});
+  run.pay({.priced_hours = 20, .machines_usd = 11, .averaging_usd = 2, .reads_usd = 0});
+  const auto next = run.at(10, 1, 0);
+  ASSERT_TRUE(next.ok()) << next.error().message;
+  EXPECT_EQ(next.value().advice, Advice::done);
+  EXPECT_NEAR(next.value().usd_estimated, 30 * 99, 1e-6);
 }
 
 TEST(Replan, limits_that_are_gone_and_plans_that_are_none_are_named) {

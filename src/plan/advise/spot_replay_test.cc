@@ -272,5 +272,31 @@ TEST(Availability, a_malformed_row_is_named) {
   EXPECT_FALSE(read_availability("t.csv", "trace_id,t_seconds,available\na,5,1\na,5,2\n").ok());
 }
 
+TEST(Availability, an_unknown_column_and_an_empty_price_are_refused) {
+  EXPECT_EQ(read_availability("t.csv", "t_seconds,available,spot_usd_hour\n0,1,9\n").error().message,
+            "t.csv: unknown column spot_usd_hour; did you mean \"spot_usd_h\"?");
+  EXPECT_EQ(read_availability("t.csv", "t_seconds,available,note\n0,1,x\n").error().message,
+            "t.csv: unknown column note; known here: trace_id, t_seconds, available, spot_usd_h");
+  const std::string expected =
+      "expected a price above 0 where machines are available, unless the row is the last of its trace; or no "
+      "such column";
+  EXPECT_EQ(
+      read_availability("t.csv", "t_seconds,available,spot_usd_h\n0,1,9\n5,1,\n9,1,9\n").error().message,
+      "t.csv:3: spot_usd_h is empty: " + expected);
+  EXPECT_EQ(read_availability("t.csv", "t_seconds,available,spot_usd_h\n0,1,0\n").error().message,
+            "t.csv:2: spot_usd_h 0: " + expected);
+  EXPECT_TRUE(read_availability("t.csv", "t_seconds,available,spot_usd_h\n0,1,9\n5,1,8\n").ok());
+}
+
+TEST(Availability, a_row_without_machines_and_the_last_one_need_no_price) {
+  const auto read =
+      read_availability("t.csv", "t_seconds,available,spot_usd_h\n0,0,\n5,1,0.4\n7,0,\n8,1,0.6\n9,1,\n");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  std::vector<double> prices;
+  for (const AvailabilityTrace::Change& change : read.value().front().changes)
+    prices.push_back(change.spot_usd_h);
+  EXPECT_EQ(prices, (std::vector<double>{0, 0.4, 0.4, 0.6, 0.6}));
+}
+
 }  // namespace
 }  // namespace tw::plan

@@ -57,7 +57,10 @@ TEST(ClusterFile, names_what_is_wrong) {
             "c.yaml:4: codec fp8: expected fp32, fp16, bf16, int8 or int4");
   EXPECT_EQ(cluster_error(fine + "purchase: [spot, lease]\n"),
             "c.yaml:4: purchase spot;lease: expected spot, on-demand or owned, or a list of them");
-  EXPECT_EQ(cluster_error(fine + "streams: 0\n"), "c.yaml:4: streams 0: expected a number from 1 to 64");
+  EXPECT_EQ(cluster_error(fine + "streams: 0\n"),
+            "c.yaml:4: streams 0: expected a whole number from 1 to 64");
+  EXPECT_EQ(cluster_error(fine + "streams: 2.5\n"),
+            "c.yaml:4: streams 2.5: expected a whole number from 1 to 64");
   EXPECT_EQ(cluster_error(fine + "mode: fast\n"),
             "c.yaml:4: mode fast: expected sync, delayed, local or streaming");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4: 3}\n"),

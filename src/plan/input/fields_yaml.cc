@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -74,6 +75,18 @@ double YamlFields::number_or(const std::string& name, double other, CsvRange ran
   if (has(name)) return number(name, range);
   known_.insert(name);
   return other;
+}
+
+int YamlFields::count_or(const std::string& name, int other, CsvRange range) {
+  return has(name) ? count(name, range) : other;
+}
+
+int YamlFields::count(const std::string& name, CsvRange range) {
+  const NumberBounds bounds{.low = range.least, .high = range.most};
+  const auto number = number_in<double>(text(name), bounds);
+  const bool whole = number && *number == std::floor(*number);
+  if (!whole) complain(name, whole_number_text(bounds));
+  return whole ? static_cast<int>(*number) : 0;
 }
 
 std::vector<std::pair<std::string, std::string>> YamlFields::map(const std::string& name,

@@ -29,6 +29,10 @@ class YamlFields {
   double number(const std::string& name, CsvRange range = {});
   double number_or(const std::string& name, double other, CsvRange range = {});
 
+  /// A whole number ("4" or "4.0"), within bounds of an int.
+  int count(const std::string& name, CsvRange range);
+  int count_or(const std::string& name, int other, CsvRange range);
+
   /// The fields of the map `name`: the part after the dot, and the value. words: what they are, such as
   /// "MACHINE: USD", for the complaint about a value in place of the map.
   std::vector<std::pair<std::string, std::string>> map(const std::string& name, const std::string& words);

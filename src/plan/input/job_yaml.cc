@@ -81,14 +81,15 @@ void take_limits(YamlFields& fields, Job& job) {
   job.budget_usd = fields.number_or("budget_usd", 0, {.least = 1e-6});
   job.budget_usd_per_h = fields.number_or("budget_usd_per_h", 0, {.least = 1e-6});
   job.risk = fields.number_or("risk", 0.1, {.least = 0.005, .most = 0.5});
-  job.peers_max = static_cast<int>(fields.number_or("peers_max", 16, {.least = 1, .most = 256}));
-  job.offer_max = static_cast<int>(fields.number_or("offer_max", 0, {.least = 1, .most = 256}));
-  job.domains_min = static_cast<int>(fields.number_or("domains_min", 1, {.least = 1, .most = 16}));
+  job.peers_max = fields.count_or("peers_max", 16, {.least = 1, .most = 256});
+  job.offer_max = fields.count_or("offer_max", 0, {.least = 1, .most = 256});
+  job.domains_min = fields.count_or("domains_min", 1, {.least = 1, .most = 16});
   job.shocks.per_day = fields.number_or("shocks_per_day", 0, {.least = 0, .most = 100});
   job.shocks.share = fields.number_or("shock_share", job.shocks.share, {.least = 0, .most = 1});
   for (const auto& [name, value] : fields.map("quotas", "NAME: PEERS")) {
     const auto peers = parse_number<double>(value);
-    if (!peers || !(*peers >= 0)) fields.complain("quotas." + name, "a number of peers, from 0");
+    if (!peers || !(*peers >= 0) || *peers != std::floor(*peers))
+      fields.complain("quotas." + name, "a whole number of peers, from 0");
     if (peers) job.quotas[name] = *peers;
   }
 }

@@ -179,6 +179,18 @@ TEST(JobFile, owned_machines_at_one_place_are_counted_together) {
   EXPECT_THAT(job_error("owned: [2xT4@onprem:eu spot]\n"), HasSubstr("leave out the word spot"));
 }
 
+TEST(JobFile, machines_are_counted_in_whole_numbers) {
+  EXPECT_EQ(job_error("peers_max: 4.7\n"),
+            "job.yaml:4: peers_max 4.7: expected a whole number from 1 to 256");
+  EXPECT_EQ(job_error("domains_min: 2.9\n"),
+            "job.yaml:4: domains_min 2.9: expected a whole number from 1 to 16");
+  EXPECT_EQ(job_error("offer_max: 1.5\n"),
+            "job.yaml:4: offer_max 1.5: expected a whole number from 1 to 256");
+  EXPECT_EQ(job_error("quotas: {gcp: 2.5}\n"),
+            "job.yaml:4: quotas.gcp 2.5: expected a whole number of peers, from 0");
+  EXPECT_EQ(read_job("job.yaml", std::string(kShort) + "peers_max: 4.0\n").value().peers_max, 4);
+}
+
 TEST(JobFile, mistakes_are_named_with_their_line) {
   EXPECT_THAT(job_error("goal: quick\n"), HasSubstr("job.yaml:4"));
   EXPECT_THAT(job_error("goal: quick\n"), HasSubstr("quick"));

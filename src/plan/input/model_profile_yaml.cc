@@ -62,7 +62,7 @@ Result<ModelProfile> read_profile(const std::string& file, std::string_view text
   ModelProfile model;
   model.name = fields.word("model");
   model.params_m = fields.number("params_m", {.least = 1e-6});
-  model.tensors = static_cast<int>(fields.number("tensors", {.least = 1, .most = 1e7}));
+  model.tensors = fields.count("tensors", {.least = 1, .most = 1e7});
   model.microbatch = fields.number_or("microbatch", model.microbatch, {.least = 1});
   model.data_mb_per_sample = fields.number_or("data_mb_per_sample", 0, {.least = 0});
   model.matchmaking_s = fields.number_or("matchmaking_s", model.matchmaking_s, {.least = 0});

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/fields.h"
 #include "base/text/text_file.h"
 #include "plan/input/fields_yaml.h"
 #include "plan/input/model_profile_yaml.h"
@@ -70,7 +71,7 @@ void take_model_by_size(YamlFields& fields, NamedWork& work) {
   model.params_m = fields.number("model.params_m", {.least = 1e-3, .most = 1e7});
   model.sequence = fields.number("model.sequence", {.least = 1, .most = 1e8});
   model.microbatch = fields.number_or("model.microbatch", 8, {.least = 1});
-  model.tensors = static_cast<int>(fields.number_or("model.tensors", kTensors, {.least = 1, .most = 1e7}));
+  model.tensors = fields.count_or("model.tensors", kTensors, {.least = 1, .most = 1e7});
   model.data_mb_per_sample = kBytesOfToken * model.sequence / 1e6;
   model.name = fmt::format("{:g}M parameters", model.params_m);
   work.model = model.name;
@@ -113,7 +114,7 @@ void take_work(YamlFields& fields, NamedWork& work, const std::set<std::string>&
   }
   if (is_given("codec") && !set_codec(work, fields.text("codec")))
     fields.complain("codec", "fp32, fp16, bf16, int8 or int4");
-  work.streams = static_cast<int>(fields.number_or("streams", work.streams, {.least = 1, .most = 64}));
+  work.streams = fields.count_or("streams", work.streams, {.least = 1, .most = 64});
   if (is_given("mode") && !set_mode(work, fields.text("mode")))
     fields.complain("mode", "sync, delayed, local or streaming");
   if (is_given("fragments")) {

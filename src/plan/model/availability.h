@@ -29,9 +29,9 @@ struct AvailabilityTrace {
   bool operator==(const AvailabilityTrace&) const = default;
 };
 
-/// CSV with the columns trace_id,t_seconds,available, and spot_usd_h if prices move; the rows of a trace in
-/// the order of time. Without trace_id the file is one trace, named like it. Errors name file, line and
-/// column.
+/// CSV with the columns trace_id,t_seconds,available, and spot_usd_h if prices move, no others; the rows of a
+/// trace in the order of time. Without trace_id the file is one trace, named like it. Errors name file, line
+/// and column.
 Result<std::vector<AvailabilityTrace>> read_availability(const std::string& file, std::string_view text);
 
 /// The least number in each of `ticks` ticks, starting `from_s` after the trace's beginning; 0 after its end.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
-#include "base/text/fields.h"
+#include "base/text/field_table.h"
+#include "base/text/tree_yaml.h"
 #include "plan/advise/replan.h"
 
 namespace tw::plan {
@@ -25,79 +25,113 @@ const std::string kPlanKeys[] = {"run", "job",     "settings", "peers",   "model
 /// Keys that `tw plan` of earlier versions wrote and nothing read. Runs of such plans are still kept.
 const std::string kFormerPlanKeys[] = {"codec", "streams", "mode", "checkpoint_interval_s", "fallback"};
 
-/// Reads machines; messages name the file and the node's line.
-class GroupReader {
- public:
-  explicit GroupReader(const std::string& file) : file_(file) {}
+bool is_one_of(std::span<const std::string> keys, const std::string& key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
 
-  Result<PlannedGroup> group_of(const YAML::Node& node) const {
-    TW_TRY(const auto machine, machine_of(node));
-    PlannedGroup group = machine;
-    if (const std::string count = text_in(node, "count"); !count.empty()) {
-      const std::optional<int> number = whole(count);
+/// Messages name the file and the line of the machine or key.
+class PlanReader {
+ public:
+  explicit PlanReader(const std::string& file) : file_(file) {}
+
+  Result<PlanFile> read(const Tree& plan) const {
+    const Tree* peers = plan.find("peers");
+    if (plan.is_map()) TW_TRY(check_keys(plan, kPlanKeys, kFormerPlanKeys));
+    if (!plan.is_map() || peers == nullptr || !peers->is_list() || peers->items.empty())
+      return Error{fmt::format("{}: no list of peers; expected a PLAN.yaml as `tw plan` writes it", file_)};
+    PlanFile read;
+    TW_TRY(read.run, word_in(plan, "run"));
+    TW_TRY(read.job, word_in(plan, "job"));
+    TW_TRY(read.settings, settings_in(plan));
+    for (const Tree& node : peers->items) {
+      TW_TRY(auto group, group_of(node));
+      read.peers.push_back(std::move(group));
+    }
+    return read;
+  }
+
+ private:
+  Result<PlannedGroup> group_of(const Tree& node) const {
+    TW_TRY(auto group, machine_of(node));
+    TW_TRY(const auto count, word_in(node, "count"));
+    if (!count.empty()) {
+      const auto number = number_in<int>(count, {1, kMostInGroup});
       if (!number)
         return wrong(node, fmt::format("count {}: expected a number from 1 to {}", count, kMostInGroup));
       group.count = *number;
     }
-    if (node["alternatives"] && !node["alternatives"].IsSequence())
-      return wrong(node, "alternatives: expected a list of machines");
-    const std::string role = node["role"].as<std::string>(group.anchor ? "anchor" : "peer");
-    if (role != "anchor" && role != "peer")
+    TW_TRY(const auto role, word_in(node, "role"));
+    if (!role.empty() && role != "anchor" && role != "peer")
       return wrong(node, fmt::format("role {}: expected peer or anchor", role));
-    group.anchor = role == "anchor";
-    for (const YAML::Node& other : node["alternatives"]) {
-      TW_TRY(const auto alternative, machine_of(other));
-      group.alternatives.push_back(alternative);
+    if (!role.empty()) group.anchor = role == "anchor";
+    const Tree* alternatives = node.find("alternatives");
+    if (alternatives == nullptr) return group;
+    if (!alternatives->is_list()) return wrong(node, "alternatives: expected a list of machines");
+    for (const Tree& other : alternatives->items) {
+      TW_TRY(auto alternative, machine_of(other));
+      group.alternatives.push_back(std::move(alternative));
     }
     return group;
   }
 
- private:
-  static std::string text_in(const YAML::Node& node, const char* key) {
-    return node[key] ? node[key].as<std::string>() : std::string();
-  }
-
-  static std::optional<int> whole(const std::string& text) {
-    const auto number = number_in<int>(text, {1, kMostInGroup});
-    return number;
-  }
-
-  /// The fault in the keys of a machine; empty: none.
-  std::string fault_of(const YAML::Node& node) const {
-    if (!node.IsMap()) return "expected a machine as {site: ..., gpu: ..., purchase: ...}";
-    for (const auto& entry : node) {
-      const auto key = entry.first.as<std::string>();
-      if (std::ranges::find(kPeerKeys, key) == std::end(kPeerKeys))
-        return fmt::format("{}: unknown key{}", key,
-                           did_you_mean(key, std::span<const std::string>(kPeerKeys)));
-    }
+  Result<PlannedGroup> machine_of(const Tree& node) const {
+    if (!node.is_map()) return wrong(node, "expected a machine as {site: ..., gpu: ..., purchase: ...}");
+    TW_TRY(check_keys(node, kPeerKeys, {}));
     for (const char* needed : {"site", "gpu", "purchase"}) {
-      if (!node[needed]) return fmt::format("a machine without {}; expected site, gpu and purchase", needed);
+      if (node.find(needed) == nullptr)
+        return wrong(node, fmt::format("a machine without {}; expected site, gpu and purchase", needed));
     }
-    return "";
-  }
-
-  Result<PlannedGroup> machine_of(const YAML::Node& node) const {
-    if (const std::string fault = fault_of(node); !fault.empty()) return wrong(node, fault);
-    const auto site = market::parse_site(node["site"].as<std::string>());
-    if (!site) return wrong(node, site.error().message);
-    const auto purchase = market::parse_purchase(node["purchase"].as<std::string>());
-    if (!purchase) return wrong(node, "purchase: expected spot, on-demand or owned");
-    const std::string price = text_in(node, "usd_per_h");
-    if (!price.empty() && !number_in<double>(price, {0, kMostUsdPerHour}))
+    PlannedGroup machine{.count = 1};
+    TW_TRY(const auto site, word_in(node, "site"));
+    const auto known = market::parse_site(site);
+    if (!known) return wrong(node, known.error().message);
+    machine.site = known.value();
+    TW_TRY(const auto purchase, word_in(node, "purchase"));
+    const auto bought = market::parse_purchase(purchase);
+    if (!bought) return wrong(node, "purchase: expected spot, on-demand or owned");
+    machine.purchase = *bought;
+    machine.anchor = *bought != market::Purchase::spot;
+    TW_TRY(const auto price, word_in(node, "usd_per_h"));
+    const auto usd_per_h = number_in<double>(price, {0, kMostUsdPerHour});
+    if (!price.empty() && !usd_per_h)
       return wrong(node,
                    fmt::format("usd_per_h {}: expected dollars from 0 to {:g}", price, kMostUsdPerHour));
-    return PlannedGroup{.site = site.value(),
-                        .vm_type = node["vm"].as<std::string>(""),
-                        .gpu = node["gpu"].as<std::string>(),
-                        .count = 1,
-                        .purchase = *purchase,
-                        .usd_per_h = node["usd_per_h"].as<double>(0),
-                        .anchor = *purchase != market::Purchase::spot};
+    machine.usd_per_h = usd_per_h.value_or(0);
+    TW_TRY(machine.vm_type, word_in(node, "vm"));
+    TW_TRY(machine.gpu, word_in(node, "gpu"));
+    return machine;
   }
 
-  Error wrong(const YAML::Node& node, const std::string& what) const {
-    return Error{fmt::format("{}:{}: {}", file_, node.Mark().line + 1, what)};
+  Result<std::vector<std::string>> settings_in(const Tree& plan) const {
+    std::vector<std::string> settings;
+    const Tree* given = plan.find("settings");
+    if (given == nullptr || given->kind == Tree::Kind::nothing) return settings;
+    for (const Tree& one : given->items) settings.push_back(one.word);
+    if (given->is_list() && std::ranges::all_of(given->items, &Tree::is_word)) return settings;
+    return wrong(*given, "settings: expected a list such as [training.codec=fp16]");
+  }
+
+  /// Empty: not given.
+  Result<std::string> word_in(const Tree& map, const char* key) const {
+    const Tree* value = map.find(key);
+    if (value == nullptr || value->kind == Tree::Kind::nothing) return std::string();
+    if (!value->is_word()) return wrong(*value, fmt::format("{}: expected one value", key));
+    return value->word;
+  }
+
+  /// Each key is known and given once. former: keys that nobody needs to know of.
+  Status check_keys(const Tree& map, std::span<const std::string> known,
+                    std::span<const std::string> former) const {
+    Complaints faults(file_);
+    faults.for_each_key(map, faults.place(map), "", [&](const Tree& value, const std::string& where) {
+      if (!is_one_of(known, value.key) && !is_one_of(former, value.key))
+        faults.add(where, "unknown key" + did_you_mean(value.key, known));
+    });
+    return faults.empty() ? Status(Unit{}) : Status(faults.error());
+  }
+
+  Error wrong(const Tree& node, const std::string& what) const {
+    return Error{fmt::format("{}:{}: {}", file_, node.line, what)};
   }
 
   const std::string& file_;
@@ -106,34 +140,8 @@ class GroupReader {
 }  // namespace
 
 Result<PlanFile> read_plan(const std::string& file, std::string_view text) {
-  PlanFile read;
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1)
-      return Error{fmt::format("{}:{}: a second document (after ---); expected one PLAN.yaml", file,
-                               std::max(documents[1].Mark().line, 0) + 1)};
-    const YAML::Node plan = documents.empty() ? YAML::Node() : documents.front();
-    if (!plan.IsMap() || !plan["peers"] || !plan["peers"].IsSequence() || plan["peers"].size() == 0)
-      return Error{fmt::format("{}: no list of peers; expected a PLAN.yaml as `tw plan` writes it", file)};
-    for (const auto& entry : plan) {
-      const auto key = entry.first.as<std::string>();
-      if (std::ranges::find(kFormerPlanKeys, key) != std::end(kFormerPlanKeys)) continue;
-      if (std::ranges::find(kPlanKeys, key) == std::end(kPlanKeys))
-        return Error{fmt::format("{}:{}: {}: unknown key{}", file, entry.first.Mark().line + 1, key,
-                                 did_you_mean(key, std::span<const std::string>(kPlanKeys)))};
-    }
-    read.run = plan["run"].as<std::string>("");
-    read.job = plan["job"].as<std::string>("");
-    if (plan["settings"]) read.settings = plan["settings"].as<std::vector<std::string>>();
-    for (const YAML::Node& node : plan["peers"]) {
-      TW_TRY(auto group, GroupReader(file).group_of(node));
-      read.peers.push_back(std::move(group));
-    }
-  } catch (const YAML::Exception& e) {
-    return Error{
-        fmt::format("{}:{}: {}; expected a PLAN.yaml as `tw plan` writes it", file, e.mark.line + 1, e.msg)};
-  }
-  return read;
+  TW_TRY(const auto plan, parse_yaml(file, text));
+  return PlanReader(file).read(plan);
 }
 
 Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::string_view text) {

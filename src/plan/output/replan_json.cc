@@ -43,6 +43,7 @@ std::string to_json(const Replan& replan) {
             {"missing", replan.missing},
             {"losses", at.losses},
             {"usd_spent", replan.usd_spent},
+            {"usd_estimated", replan.usd_estimated},
             {"add", changes_json(replan.add)},
             {"drop", changes_json(replan.drop)},
             {"switch_usd", replan.switch_usd},

@@ -45,7 +45,9 @@ void divide(PolicyResult& sum, double by) {
 /// Runs each policy from each start of each row, and keeps what quantiles need.
 class Replays {
  public:
-  explicit Replays(const ReplayTask& task) : task_(task) {}
+  /// rows: that play() is called for, at most.
+  Replays(const ReplayTask& task, std::size_t rows, const OnShare& on_share)
+      : task_(task), rows_(static_cast<double>(rows)), on_share_(on_share) {}
 
   void play(const std::string& name, const Zones& zones, const DeadlineJob& job) {
     ReplayRow row{.trace = name,
@@ -55,6 +57,7 @@ class Replays {
     std::vector<Percents> over(count());
     const double length_s = CoveredTime(zones).length_s;
     for (double from_s = 0; from_s + job.deadline_s <= length_s; from_s += task_.every_s) {
+      tell(from_s / length_s);
       ++row.starts;
       const double least = least_usd_in_hindsight(job, zones, from_s);
       row.least_usd += least;
@@ -90,6 +93,12 @@ class Replays {
   }
 
  private:
+  /// part: of this row.
+  void tell(double part) const {
+    if (on_share_)
+      on_share_((static_cast<double>(table_.rows.size() + table_.too_short.size()) + part) / rows_);
+  }
+
   std::size_t count() const { return spot_policies().size() + (task_.own != nullptr ? 1 : 0); }
 
   static double start(const DeadlineJob& job, const Zones& zones, double from_s, SpotPolicy& policy,
@@ -115,6 +124,8 @@ class Replays {
   }
 
   const ReplayTask& task_;
+  double rows_;
+  const OnShare& on_share_;
   ReplayTable table_;
   std::vector<Percents> over_;  ///< by policy, of all starts
 };
@@ -156,7 +167,8 @@ std::string line_of(const PolicyResult& one) {
 
 }  // namespace
 
-Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces) {
+Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces,
+                                 const OnShare& on_share) {
   DeadlineJob job = task.job;
   job.machines = std::max(1, job.machines);
   if (!feasible(job))
@@ -164,13 +176,19 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
         fmt::format("--deadline-h {:g}: too short for --work-h {:g} and a change-over; {:.4g} can be kept",
                     job.deadline_s / 3600, job.work_s / 3600,
                     (job.work_s + job.change_over_s + ticks_of(job).tick_s) / 3600)};
-  Replays replays(task);
-  for (const Zones& zones : rows_of(task, traces)) {
+  const std::vector<Zones> rows = rows_of(task, traces);
+  Replays replays(task, rows.size(), on_share);
+  for (const Zones& zones : rows) {
     if (CoveredTime(zones).length_s < job.deadline_s) {
       for (const AvailabilityTrace& zone : zones) replays.leave_out(zone.id);
       continue;
     }
     if (task.job.machines <= 0) job.machines = zones.size() > 1 ? 1 : std::max(1, zones.front().most());
+    if (job.machines > kMostReplayMachines)
+      return Error{
+          fmt::format("{}: {} machines are available at most, and a replay has up to {}; give "
+                      "--machines N",
+                      zones.front().id, job.machines, kMostReplayMachines)};
     if ((CoveredTime(zones).length_s - job.deadline_s) / task.every_s >= kMostStarts)
       return Error{fmt::format("--every-h {:g}: more than {} starts along {}; expected fewer",
                                task.every_s / 3600, kMostStarts, zones.front().id)};

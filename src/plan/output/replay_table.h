@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,9 @@
 #include "plan/advise/spot_replay.h"
 
 namespace tw::plan {
+
+/// Each of them asks the policy at each tick.
+inline constexpr int kMostReplayMachines = 256;
 
 struct ReplayTask {
   DeadlineJob job;            ///< machines 0: the most that a trace has, with a market 1
@@ -50,8 +54,13 @@ struct ReplayTable {
   std::vector<std::string> too_short;  ///< traces that end before the deadline
 };
 
-/// An error when the deadline cannot be met even on-demand, or no trace fits.
-Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces);
+/// on_share: gets the share of the replays that are done, 0 to 1, after each of them.
+using OnShare = std::function<void(double share)>;
+
+/// An error when the deadline cannot be met even on-demand, no trace fits, or a trace has more machines than
+/// kMostReplayMachines and the task does not say how many.
+Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces,
+                                 const OnShare& on_share = {});
 
 std::string to_text(const ReplayTable& table);
 std::string to_json(const ReplayTable& table);

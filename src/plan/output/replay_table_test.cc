@@ -56,6 +56,27 @@ TEST(ReplayTable, more_starts_than_anybody_waits_for_are_refused) {
   EXPECT_EQ(table.error().message, "--every-h 0.1: more than 1000 starts along always; expected fewer");
 }
 
+TEST(ReplayTable, as_many_machines_as_nobody_waits_for_are_refused_unless_the_user_says_how_many) {
+  auto crowd = always(30);
+  for (auto& change : crowd[0].changes) change.available = 1'000'000'000;
+  EXPECT_EQ(
+      replay_table(task(), crowd).error().message,
+      "always: 1000000000 machines are available at most, and a replay has up to 256; give --machines N");
+  ReplayTask few = task();
+  few.job.machines = 2;
+  EXPECT_EQ(replay_table(few, crowd).value().rows.front().machines, 2);
+}
+
+TEST(ReplayTable, says_how_far_it_is) {
+  ReplayTask often = task();
+  often.every_s = 6 * kHour;
+  std::vector<double> shares;
+  auto two = always(24);
+  two.push_back({.id = "again", .changes = two[0].changes});
+  ASSERT_TRUE(replay_table(often, two, [&](double share) { shares.push_back(share); }));
+  EXPECT_EQ(shares, (std::vector<double>{0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875}));
+}
+
 TEST(ReplayTable, an_unknown_market_is_named_as_it_was_asked_for) {
   ReplayTask nowhere = task();
   nowhere.market = "nowhere";

@@ -8,8 +8,12 @@
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "base/result.h"
+#include "base/text/fields.h"
+#include "market/catalog.h"
 #include "plan/model/gpu_memory.h"
 
 namespace tw::plan {
@@ -177,21 +181,98 @@ Error no_offer(const MarketInputs& inputs) {
       why)};
 }
 
-void note_names_without_offers(const MarketInputs& inputs, std::vector<std::string>& notes) {
-  const std::vector<Offer> offers = all_offers(inputs.job, inputs.offers);
-  const auto note = [&](const char* key, const std::string& name, auto names) {
-    if (std::none_of(offers.begin(), offers.end(), [&](const Offer& offer) { return names({name}, offer); }))
-      notes.push_back(fmt::format("{} {}: no offer has it", key, name));
-  };
-  for (const MarketList& list : kLists)
-    for (const std::string& name : list.asked(inputs.job))
-      note(list.name, name,
-           [&](const Names& one, const Offer& offer) { return has_any(one, list.names_of(offer)); });
-  for (const std::string& name : inputs.job.exclude)
-    note("exclude", name, [](const Names& one, const Offer& offer) {
-      return std::any_of(std::begin(kLists), std::end(kLists),
-                         [&](const MarketList& list) { return has_any(one, list.names_of(offer)); });
-    });
+namespace {
+
+using NameSet = std::set<std::string>;
+
+/// The names by which a list of the job calls these offers.
+NameSet names_in(const std::vector<Offer>& offers, Names (*names_of)(const Offer&)) {
+  NameSet names;
+  for (const Offer& offer : offers)
+    for (std::string& name : names_of(offer)) names.insert(std::move(name));
+  names.erase("");
+  return names;
+}
+
+Names quota_names(const Offer& offer) {
+  return {offer.provider, offer.gpu, machine_name(offer), std::string(to_string(offer.purchase)),
+          offer.quota_class};
+}
+
+/// The names that a list of the job may hold: of offers today, or of what the program knows.
+struct KnownNames {
+  NameSet today, ever;
+
+  void add(const KnownNames& others) {
+    today.insert(others.today.begin(), others.today.end());
+    ever.insert(others.ever.begin(), others.ever.end());
+  }
+};
+
+KnownNames known_names(const std::vector<Offer>& offers, Names (*names_of)(const Offer&)) {
+  KnownNames known{.today = names_in(offers, names_of), .ever = {}};
+  known.ever = names_in(market::built_in_offers(), names_of);
+  known.ever.insert(known.today.begin(), known.today.end());
+  return known;
+}
+
+/// "K80" or "4xK80", though nobody may offer it.
+bool is_gpu(const Gpus& gpus, const std::string& name) {
+  const auto several = several_gpus(name);
+  return gpus.find(several ? several->gpu : name).ok();
+}
+
+/// A misspelt name would limit nothing, or forbid nothing.
+Error misspelt(const std::string& key, const std::string& name, const NameSet& names) {
+  const Names known(names.begin(), names.end());
+  const std::string meant = did_you_mean(name, std::span<const std::string>(known));
+  return Error{fmt::format("{} {}: no offer has this name{}", key, name,
+                           meant.empty() ? "; there are " + some_of(names) : meant)};
+}
+
+/// A name in a list of the job.
+struct Listed {
+  std::string key, name;
+  KnownNames known;
+  bool may_be_gpu = false;
+};
+
+/// Without the words for a purchase, which their reader has checked.
+std::vector<Listed> listed_in(const Job& job, const std::vector<Offer>& offers) {
+  std::vector<Listed> all;
+  KnownNames any;
+  for (const MarketList& list : kLists) {
+    const KnownNames known = known_names(offers, list.names_of);
+    any.add(known);
+    if (list.names_of == purchase_names) continue;
+    for (const std::string& name : list.asked(job))
+      all.push_back({list.name, name, known, list.names_of == gpu_names});
+  }
+  for (const std::string& name : job.exclude)
+    if (!market::parse_purchase(name)) all.push_back({"exclude", name, any, true});
+  for (const auto& [name, most] : job.quotas)
+    all.push_back({"quotas", name, known_names(offers, quota_names), true});
+  return all;
+}
+
+/// The offers of a day may lack what others have: that makes no job wrong.
+Status check_lists(const MarketInputs& inputs) {
+  for (const Listed& one : listed_in(inputs.job, all_offers(inputs.job, inputs.offers))) {
+    const bool known =
+        one.known.ever.contains(one.name) || (one.may_be_gpu && is_gpu(inputs.knowledge.gpus, one.name));
+    if (!known) return misspelt(one.key, one.name, one.known.ever);
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+std::vector<std::string> names_without_offers(const MarketInputs& inputs) {
+  std::vector<std::string> notes;
+  for (const Listed& one : listed_in(inputs.job, all_offers(inputs.job, inputs.offers)))
+    if (!one.known.today.contains(one.name) && !market::parse_purchase(one.name))
+      notes.push_back(fmt::format("{}: {}: no offer has it today", one.key, one.name));
+  return notes;
 }
 
 Status check_names(const MarketInputs& inputs) {
@@ -203,16 +284,7 @@ Status check_names(const MarketInputs& inputs) {
       return Error{fmt::format("owned {}: {}", to_string({group}),
                                speed ? fits.error().message : speed.error().message)};
   }
-  for (const auto& [name, most] : inputs.job.quotas) {
-    std::set<std::string> names;
-    for (const Offer& offer : all_offers(inputs.job, inputs.offers))
-      names.insert({offer.provider, offer.gpu, machine_name(offer), std::string(to_string(offer.purchase)),
-                    offer.quota_class});
-    names.erase("");
-    if (names.find(name) == names.end())
-      return Error{fmt::format("quotas {}: nothing counts for it; there are {}", name, some_of(names))};
-  }
-  return Unit{};
+  return inputs.under_way ? Unit{} : check_lists(inputs);
 }
 
 }  // namespace tw::plan

@@ -31,10 +31,12 @@ bool is_in_market(const Job& job, const market::Offer& offer);
 /// Names limits each of which leaves no offer, and what there is without them.
 Error no_offer(const MarketInputs& inputs);
 
-/// Notes names that no offer of the market has: they are misspelt or not in the catalog.
-void note_names_without_offers(const MarketInputs& inputs, std::vector<std::string>& notes);
-
-/// The user's own hosts must have a known speed and enough memory, and quotas must name something.
+/// The user's own hosts must have a known speed and enough memory. Each name in regions, providers, gpus,
+/// exclude and quotas must be that of an offer, today or among the built-in ones, or of a known GPU, whether
+/// or not the job's other limits allow it (not under_way).
 Status check_names(const MarketInputs& inputs);
+
+/// "exclude: K80: no offer has it today", for each name in these lists.
+std::vector<std::string> names_without_offers(const MarketInputs& inputs);
 
 }  // namespace tw::plan

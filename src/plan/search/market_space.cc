@@ -9,7 +9,7 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <set>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/result.h"
@@ -130,18 +130,36 @@ int place_of(std::vector<Value>& values, const Value& value) {
   return static_cast<int>(values.size() - 1);
 }
 
-/// Keeps the cheapest of equal machines at one site and in one failure domain.
+bool lives_as_long(const market::LifetimeLaw& law, const market::LifetimeLaw& other) {
+  constexpr int kHours = 48;  // beyond the measured tables; then the means decide
+  for (int hours = 1; hours <= kHours; ++hours)
+    if (law.gone_by(hours) > other.gone_by(hours)) return false;
+  return law.expected_h() >= other.expected_h();
+}
+
+/// Whether a machine serves at least as well as its twin: it starts, lives and warns no worse.
+bool serves_as_well(const Candidate& one, const Candidate& twin) {
+  return one.start_s <= twin.start_s && one.offer.notice_s >= twin.offer.notice_s &&
+         lives_as_long(one.lifetimes, twin.lifetimes);
+}
+
+/// Keeps those of equal machines, at one site and in one failure domain, that no cheaper one is as good as.
 std::vector<Candidate> without_dearer_twins(std::vector<Candidate> all) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.usd_per_h < b.usd_per_h; });
-  std::set<std::tuple<market::Site, std::string, market::Purchase, std::string, std::string>> seen;
-  std::vector<Candidate> cheapest;
-  for (Candidate& one : all)
-    if (seen.insert({one.site, machine_name(one.offer), one.offer.purchase, one.offer.failure_domain,
-                     one.offer.quota_class})
-            .second)
-      cheapest.push_back(std::move(one));
-  return cheapest;
+  using Kind = std::tuple<market::Site, std::string, market::Purchase, std::string, std::string>;
+  std::map<Kind, std::vector<std::size_t>> twins;  // places in `kept`
+  std::vector<Candidate> kept;
+  for (Candidate& one : all) {
+    std::vector<std::size_t>& cheaper = twins[{one.site, machine_name(one.offer), one.offer.purchase,
+                                               one.offer.failure_domain, one.offer.quota_class}];
+    const bool needless =
+        std::ranges::any_of(cheaper, [&](std::size_t twin) { return serves_as_well(kept[twin], one); });
+    if (needless) continue;
+    cheaper.push_back(kept.size());
+    kept.push_back(std::move(one));
+  }
+  return kept;
 }
 
 }  // namespace
@@ -163,9 +181,9 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
     if (!speed) ++left_out[speed.error().message];
   }
   if (all.empty()) return no_offer(inputs);
-  note_names_without_offers(inputs, market.left_out);
   for (const auto& [reason, count] : left_out)
     market.left_out.push_back(fmt::format("{} offer{} left out: {}", count, count == 1 ? "" : "s", reason));
+  for (std::string& note : names_without_offers(inputs)) market.left_out.push_back(std::move(note));
 
   market.candidates = without_dearer_twins(std::move(all));
   if (inputs.idle_anchors)

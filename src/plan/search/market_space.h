@@ -58,6 +58,8 @@ struct MarketInputs {
   /// On-demand machines without a GPU at sites of others are candidates too, after all others: anchors that
   /// hold the state and do not train. The search does not choose them.
   bool idle_anchors = false;
+  /// A plan of the job is followed: its names were checked, and may have lost their last offer since.
+  bool under_way = false;
 };
 
 /// An error names the limit that leaves no offer, and what there is without it. The inputs outlive the space.

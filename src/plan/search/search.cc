@@ -500,26 +500,36 @@ SearchResult search(const Space& space, const Objective& objective, Effort effor
   return Search(space, objective, effort, told).run();
 }
 
-Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round) {
-  Score score{.vm_usd_per_h = usd_per_h};
-  const double calc_s = std::max(space.samples_per_round / samples_per_s, round.calc_s);
-  score.samples_per_s =
-      space.samples_per_round / (space.delayed ? std::max(calc_s, round.seconds) : calc_s + round.seconds);
-  score.usd_per_sample = space.usd_per_sample + round.usd / space.samples_per_round;
-  return score;
+Score score_of(const Space& space, const MachineSums& machines, const Averaging& round) {
+  const auto speed = [&](double samples_per_s, double averaging_s) {
+    const double calc_s = std::max(space.samples_per_round / samples_per_s, round.calc_s);
+    return space.samples_per_round / (space.delayed ? std::max(calc_s, averaging_s) : calc_s + averaging_s);
+  };
+  return {.samples_per_s = speed(machines.samples_per_s, round.seconds),
+          .slow_samples_per_s = speed(machines.slow_samples_per_s, round.seconds * space.slow_averaging),
+          .start_h = machines.start_h,
+          .vm_usd_per_h = machines.usd_per_h,
+          .usd_per_sample = space.usd_per_sample + round.usd / space.samples_per_round};
+}
+
+MachineSums sums_of(const Space& space, const std::vector<int>& counts) {
+  MachineSums sums;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Choice& one = space.choices[i];
+    sums.samples_per_s += counts[i] * one.samples_per_s;
+    sums.slow_samples_per_s += counts[i] * one.slow_samples_per_s;
+    sums.usd_per_h += counts[i] * one.usd_per_h;
+    if (counts[i] > 0) sums.start_h = std::max(sums.start_h, one.start_h);
+  }
+  return sums;
 }
 
 Score score_of(const Space& space, const std::vector<int>& counts) {
   std::vector<int> peers(space.sites);
-  double samples_per_s = 0;
-  double usd_per_h = 0;
-  for (std::size_t choice = 0; choice < counts.size(); ++choice) {
+  for (std::size_t choice = 0; choice < counts.size(); ++choice)
     peers[space.choices[choice].site] += counts[choice];
-    samples_per_s += counts[choice] * space.choices[choice].samples_per_s;
-    usd_per_h += counts[choice] * space.choices[choice].usd_per_h;
-  }
   const int all = std::accumulate(peers.begin(), peers.end(), 0);
-  Score score = score_of(space, samples_per_s, usd_per_h, all > 1 ? space.averaging(peers) : Averaging{});
+  Score score = score_of(space, sums_of(space, counts), all > 1 ? space.averaging(peers) : Averaging{});
   score.usd_per_sample += dearer_reads_usd(space, counts);
   return score;
 }

@@ -19,11 +19,13 @@ struct Choice {
   std::size_t site = 0;
   double samples_per_s = 0;  ///< of a peer, averaged over its paid time
   double usd_per_h = 0;
-  double usd_per_sample = 0;  ///< of reading data, beyond Space::usd_per_sample
-  int most = 0;               ///< peers
-  std::vector<int> quotas{};  ///< of Space::quotas
-  double quota_use = 1;       ///< of a peer
-  int domain = 0;             ///< failure domain, from 0
+  double slow_samples_per_s = 0;  ///< with as bad luck as a plan must bear; 0 of all choices: not asked
+  double start_h = 0;             ///< from the request until it works
+  double usd_per_sample = 0;      ///< of reading data, beyond Space::usd_per_sample
+  int most = 0;                   ///< peers
+  std::vector<int> quotas{};      ///< of Space::quotas
+  double quota_use = 1;           ///< of a peer
+  int domain = 0;                 ///< failure domain, from 0
 };
 
 /// Communication time and cost of one round.
@@ -51,21 +53,31 @@ struct Space {
   int least_domains = 1;
   double samples_per_round = 0;
   bool delayed = false;       ///< a round is averaged while the next is calculated
+  double slow_averaging = 1;  ///< with that bad luck it takes so many times as long
   double usd_per_sample = 0;  ///< of reading data, where that costs least
   std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
   /// Lower bound for every completion of the plan; a tighter one makes the search quicker. If peers are to be
   /// added, some site is open.
   std::function<Averaging(const PartialPlan& plan)> least;
+  /// Whether the plan may be taken, asked of each that has a smaller value than all before; empty: any may.
+  std::function<bool(const std::vector<int>& counts)> accepts;
+};
+
+/// Machines together.
+struct MachineSums {
+  double samples_per_s = 0, slow_samples_per_s = 0;
+  double usd_per_h = 0;
+  double start_h = 0;  ///< until all work
 };
 
 struct Score {
   double samples_per_s = 0;
+  double slow_samples_per_s = 0;  ///< Choice::slow_samples_per_s
+  double start_h = 0;
   double vm_usd_per_h = 0;
   double usd_per_sample = 0;  ///< of traffic and data
 
   double usd_per_h() const { return vm_usd_per_h + 3600 * samples_per_s * usd_per_sample; }
-
-  double usd_per_million() const { return 1e6 * usd_per_h() / (3600 * samples_per_s); }
 };
 
 /// The smaller the better; infinite: not allowed. It must not rise when a plan becomes faster, nor fall when
@@ -106,7 +118,10 @@ SearchResult search(const Space& space, const Objective& objective, Effort effor
 Score score_of(const Space& space, const std::vector<int>& counts);
 
 /// Score of machines with these sums, averaged so, that read where it costs least: a bound where it does not.
-Score score_of(const Space& space, double samples_per_s, double usd_per_h, const Averaging& round);
+Score score_of(const Space& space, const MachineSums& machines, const Averaging& round);
+
+/// The sums of given counts.
+MachineSums sums_of(const Space& space, const std::vector<int>& counts);
 
 /// What a sample costs beyond Space::usd_per_sample, on average over machines by their speeds.
 double dearer_reads_usd(const Space& space, const std::vector<int>& counts);

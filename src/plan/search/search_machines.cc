@@ -9,6 +9,15 @@
 namespace tw::plan {
 namespace {
 
+constexpr std::size_t kStepsOfJudging = 200;  ///< as long as scenarios of a plan take
+
+void add_peers(MachineSums& sums, const Choice& choice, int peers) {
+  sums.samples_per_s += peers * choice.samples_per_s;
+  sums.slow_samples_per_s += peers * choice.slow_samples_per_s;
+  sums.usd_per_h += peers * choice.usd_per_h;
+  sums.start_h = std::max(sums.start_h, choice.start_h);
+}
+
 double worth(const Choice& choice) { return choice.samples_per_s / std::max(choice.usd_per_h, 1e-9); }
 
 }  // namespace
@@ -52,26 +61,24 @@ void MachineSearch::split(Site& site) const {
 
 Score MachineSearch::rounded_score(const std::vector<SitePeers>& sites, const Averaging& round,
                                    std::size_t slope) const {
-  double gain = 0;
-  double usd = 0;
-  for (const SitePeers& here : sites) {
-    gain += gains_at(here.site).gain(here.peers)[slope];
-    usd += gains_at(here.site).usd_per_h(here.peers)[slope];
-  }
-  return score_of(space_, gain + relaxation_.slopes()[slope] * usd, usd, round);
+  MachineSums sums;
+  for (const SitePeers& here : sites)
+    for (int n = 0; n < here.peers; ++n)
+      add_peers(sums, space_.choices[ranking_at(here.site)[slope][static_cast<std::size_t>(n)]], 1);
+  return score_of(space_, sums, round);
 }
 
 double MachineSearch::rounded_value(const std::vector<SitePeers>& sites, const Averaging& round) const {
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < relaxation_.slopes().size(); ++k)
+  for (std::size_t k = 0; k < relaxation_.slopes(); ++k)
     least = std::min(least, objective_(rounded_score(sites, round, k)));
   return least;
 }
 
 std::optional<Selection> MachineSearch::rounded(const std::vector<SitePeers>& sites, const Averaging& round,
                                                 double below) {
-  std::optional<Selection> best;
-  for (std::size_t k = 0; k < relaxation_.slopes().size(); ++k) {
+  std::vector<Selection> found;
+  for (std::size_t k = 0; k < relaxation_.slopes(); ++k) {
     const Score score = rounded_score(sites, round, k);
     const double value = objective_(score);
     if (!(value < below)) continue;
@@ -82,10 +89,22 @@ std::optional<Selection> MachineSearch::rounded(const std::vector<SitePeers>& si
     if (!allowed(space_, selection.counts)) continue;
     add_dearer_reads(selection);
     if (!(selection.value < below)) continue;
-    below = selection.value;
-    best = std::move(selection);
+    if (!space_.accepts) below = selection.value;
+    found.push_back(std::move(selection));
   }
-  return best;
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Selection& a, const Selection& b) { return a.value < b.value; });
+  const auto same = [](const Selection& a, const Selection& b) { return a.counts == b.counts; };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  for (Selection& one : found)
+    if (accepted(one.counts)) return std::move(one);
+  return std::nullopt;
+}
+
+bool MachineSearch::accepted(const std::vector<int>& counts) {
+  if (!space_.accepts) return true;
+  steps += kStepsOfJudging;
+  return space_.accepts(counts);
 }
 
 void MachineSearch::add_dearer_reads(Selection& selection) const {
@@ -117,8 +136,7 @@ double MachineSearch::threshold() const {
 void MachineSearch::take(std::size_t choice, int peers) {
   const Choice& one = space_.choices[choice];
   counts_[choice] += peers;
-  samples_per_s_ += peers * one.samples_per_s;
-  usd_per_h_ += peers * one.usd_per_h;
+  if (peers != 0) add_peers(sums_, one, peers);
   for (const int quota : one.quotas) used_[static_cast<std::size_t>(quota)] += peers * one.quota_use;
   int& there = of_domain_[static_cast<std::size_t>(one.domain)];
   domains_ -= there > 0 ? 1 : 0;
@@ -138,9 +156,8 @@ bool MachineSearch::has_room(std::size_t choice, int peers) const {
 double MachineSearch::bound_at(const Place& place) {
   ++steps;
   Relaxation::Sums sums = relaxation_.none();
-  for (std::size_t k = 0; k < sums.gain.size(); ++k)
-    sums.gain[k] = samples_per_s_ - relaxation_.slopes()[k] * usd_per_h_;
-  sums.cheapest_usd_per_h = sums.dearest_usd_per_h = usd_per_h_;
+  for (std::size_t k = 0; k < sums.gain.size(); ++k) sums.gain[k] = relaxation_.gain_of(sums_, k);
+  sums.cheapest_usd_per_h = sums.dearest_usd_per_h = sums_.usd_per_h;
   const auto& sites = *task_;
   relaxation_.add(sums, sites_[sites[place.site].site].from[place.choice], place.left);
   for (std::size_t later = place.site + 1; later < sites.size(); ++later)
@@ -171,15 +188,13 @@ void MachineSearch::branch(const Place& place) {
   }
   const std::size_t choice = sites_[(*task_)[place.site].site].choices[place.choice];
   // Saved values: adding and subtracting would let the sums drift.
-  const double samples_per_s = samples_per_s_;
-  const double usd_per_h = usd_per_h_;
+  const MachineSums before = sums_;
   std::vector<std::pair<double, int>> numbers;
   for (int n = 0; n <= place.left && has_room(choice, n); ++n) {
     take(choice, n);
     const double bound = bound_at({place.site, place.choice + 1, place.left - n});
     take(choice, -n);
-    samples_per_s_ = samples_per_s;
-    usd_per_h_ = usd_per_h;
+    sums_ = before;
     if (bound < threshold()) numbers.emplace_back(bound, n);
   }
   std::sort(numbers.begin(), numbers.end());
@@ -188,16 +203,15 @@ void MachineSearch::branch(const Place& place) {
     take(choice, n);
     descend({place.site, place.choice + 1, place.left - n});
     take(choice, -n);
-    samples_per_s_ = samples_per_s;
-    usd_per_h_ = usd_per_h;
+    sums_ = before;
   }
 }
 
 void MachineSearch::conclude() {
   if (domains_ < space_.least_domains) return;
-  Selection selection{counts_, score_of(space_, samples_per_s_, usd_per_h_, round_), below_};
+  Selection selection{counts_, score_of(space_, sums_, round_), below_};
   add_dearer_reads(selection);
-  if (!(selection.value < below_)) return;
+  if (!(selection.value < below_) || !accepted(selection.counts)) return;
   below_ = selection.value;
   found_ = std::move(selection);
 }

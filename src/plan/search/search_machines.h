@@ -38,7 +38,7 @@ class MachineSearch {
   /// Machines that the relaxation takes at one of the slopes, if allowed and of a smaller value than `below`.
   std::optional<Selection> rounded(const std::vector<SitePeers>& sites, const Averaging& round, double below);
 
-  /// Value of the machines that the relaxation takes, even if not allowed.
+  /// Value of the machines that the relaxation takes, even if not allowed or accepted.
   double rounded_value(const std::vector<SitePeers>& sites, const Averaging& round) const;
 
   /// The best with a value below `below` - `tolerance` * |value|; its work is counted in `steps`.
@@ -68,6 +68,7 @@ class MachineSearch {
 
   void add_dearer_reads(Selection& selection) const;
   Score rounded_score(const std::vector<SitePeers>& sites, const Averaging& round, std::size_t slope) const;
+  bool accepted(const std::vector<int>& counts);
   void split(Site& site) const;
   void take(std::size_t choice, int peers);
   bool has_room(std::size_t choice, int peers) const;
@@ -89,8 +90,7 @@ class MachineSearch {
   std::vector<int> of_domain_;
   int domains_ = 0;
   int domains_later_ = 0;  ///< most domains that later sites can add
-  double samples_per_s_ = 0;
-  double usd_per_h_ = 0;
+  MachineSums sums_;
   double below_ = 0;
   double tolerance_ = 0;
   std::optional<Selection> found_;

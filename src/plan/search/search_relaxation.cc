@@ -41,6 +41,11 @@ Relaxation::Relaxation(const Space& space) : space_(space) {
   slopes_.push_back(0);
   for (int k = 0; k + 1 < kSlopes && steepest > 0; ++k)
     slopes_.push_back(2 * steepest * std::pow(kSlopeRange, -static_cast<double>(k) / (kSlopes - 2)));
+  least_start_h_ = kInfinity;
+  for (const Choice& choice : space.choices) {
+    if (choice.slow_samples_per_s > 0) measures_ = 2;
+    if (choice.most > 0) least_start_h_ = std::min(least_start_h_, choice.start_h);
+  }
   for (std::size_t q = 0; q < space.quotas.size(); ++q) {
     double least_use = kInfinity;
     for (const Choice& choice : space.choices)
@@ -52,11 +57,11 @@ Relaxation::Relaxation(const Space& space) : space_(space) {
 
 double Relaxation::gain_of(std::size_t choice, std::size_t slope) const {
   const Choice& one = space_.choices[choice];
-  return one.samples_per_s - slopes_[slope] * one.usd_per_h;
+  return gain_of(MachineSums{one.samples_per_s, one.slow_samples_per_s, one.usd_per_h, 0}, slope);
 }
 
 bool Relaxation::before(std::uint32_t a, std::uint32_t b, std::size_t slope) const {
-  if (slope < slopes_.size()) {
+  if (slope < slopes()) {
     const double gain_a = gain_of(a, slope);
     const double gain_b = gain_of(b, slope);
     if (gain_a != gain_b) return gain_a > gain_b;
@@ -71,7 +76,7 @@ Relaxation::Ranking Relaxation::ranking_of(const std::vector<std::size_t>& choic
   std::vector<std::uint32_t> order;
   for (std::size_t choice : choices)
     if (most_of(space_, space_.choices[choice]) > 0) order.push_back(static_cast<std::uint32_t>(choice));
-  for (std::size_t slope = 0; slope <= slopes_.size(); ++slope) {
+  for (std::size_t slope = 0; slope <= slopes(); ++slope) {
     std::sort(order.begin(), order.end(),
               [&](std::uint32_t a, std::uint32_t b) { return before(a, b, slope); });
     Ranked peers;
@@ -111,11 +116,11 @@ Relaxation::Ranked Relaxation::merged(const Ranked& a, const Ranked& b, std::siz
 
 Gains Relaxation::gains_of(const Ranking& ranking) const {
   Gains gains;
-  gains.slopes_ = slopes_.size();
+  gains.slopes_ = slopes();
   const auto numbers = static_cast<std::size_t>(space_.most_peers) + 1;
   gains.gain_.assign(numbers * gains.slopes_, -kInfinity);
-  gains.usd_per_h_.assign(numbers * gains.slopes_, 0);
   gains.cheapest_.assign(numbers, kInfinity);
+  gains.dearest_.assign(numbers, 0);
   for (std::size_t slope = 0; slope < gains.slopes_; ++slope) {
     double gain = 0;
     double usd = 0;
@@ -124,7 +129,7 @@ Gains Relaxation::gains_of(const Ranking& ranking) const {
       gain += gain_of(ranking[slope][n], slope);
       usd += space_.choices[ranking[slope][n]].usd_per_h;
       gains.gain_[(n + 1) * gains.slopes_ + slope] = gain;
-      gains.usd_per_h_[(n + 1) * gains.slopes_ + slope] = usd;
+      if (slope % slopes_.size() == 0) gains.dearest_[n + 1] = std::max(gains.dearest_[n + 1], usd);
     }
   }
   double usd = 0;
@@ -134,19 +139,20 @@ Gains Relaxation::gains_of(const Ranking& ranking) const {
   return gains;
 }
 
-Relaxation::Sums Relaxation::none() const { return {.gain = std::vector<double>(slopes_.size())}; }
+Relaxation::Sums Relaxation::none() const { return {.gain = std::vector<double>(slopes())}; }
 
 void Relaxation::add(Sums& sums, const Gains& gains, int peers) const {
   const double* gain = gains.gain(peers);
   for (std::size_t k = 0; k < sums.gain.size(); ++k) sums.gain[k] += gain[k];
   sums.cheapest_usd_per_h += gains.cheapest_usd_per_h(peers);
-  sums.dearest_usd_per_h += gains.usd_per_h(peers)[0];
+  sums.dearest_usd_per_h += gains.dearest_usd_per_h(peers);
 }
 
-double Relaxation::fastest_at(const Sums& sums, double usd_per_h) const {
+double Relaxation::fastest_at(const Sums& sums, double usd_per_h, std::size_t measure) const {
+  const double* gain = &sums.gain[measure * slopes_.size()];
   double fastest = kInfinity;
   for (std::size_t k = 0; k < slopes_.size(); ++k)
-    fastest = std::min(fastest, slopes_[k] * usd_per_h + sums.gain[k]);
+    fastest = std::min(fastest, slopes_[k] * usd_per_h + gain[k]);
   return fastest;
 }
 
@@ -159,9 +165,11 @@ struct Relaxation::Interval {
   double enough = 0;
 
   double ideal(double low, double high) const {
-    const double fastest = relaxation.fastest_at(sums, high);
-    if (!(fastest > 0)) return kInfinity;
-    return objective(score_of(relaxation.space_, fastest, low, round));
+    MachineSums machines{.usd_per_h = low, .start_h = relaxation.least_start_h_};
+    machines.samples_per_s = relaxation.fastest_at(sums, high, 0);
+    if (!(machines.samples_per_s > 0)) return kInfinity;
+    if (relaxation.measures_ > 1) machines.slow_samples_per_s = relaxation.fastest_at(sums, high, 1);
+    return objective(score_of(relaxation.space_, machines, round));
   }
 
   double least(double low, double high, int halvings) const {

@@ -13,6 +13,8 @@
 namespace tw::plan {
 namespace {
 
+double usd_per_million(const Score& score) { return 1e6 * score.usd_per_h() / (3600 * score.samples_per_s); }
+
 constexpr Effort kUnlimited{.steps = 100'000'000};
 constexpr double kNotAllowed = std::numeric_limits<double>::infinity();
 
@@ -68,7 +70,7 @@ Space random_market(Prng& random, int offers, int most_peers) {
 }
 
 Objective least_per_sample() {
-  return [](const Score& score) { return score.usd_per_million(); };
+  return [](const Score& score) { return usd_per_million(score); };
 }
 
 Objective fastest_within(double usd_per_h) {
@@ -79,17 +81,18 @@ Objective fastest_within(double usd_per_h) {
 
 Objective cheapest_at_least(double samples_per_s) {
   return [=](const Score& score) {
-    return score.samples_per_s >= samples_per_s ? score.usd_per_million() : kNotAllowed;
+    return score.samples_per_s >= samples_per_s ? usd_per_million(score) : kNotAllowed;
   };
 }
 
-/// The least value over all plans.
+/// The least value over all plans that may be taken.
 double least_value(const Space& space, const Objective& objective) {
   std::vector<int> counts(space.choices.size());
   double least = kNotAllowed;
   const std::function<void(std::size_t, int)> fill = [&](std::size_t choice, int left) {
     if (choice == counts.size()) {
-      if (allowed(space, counts)) least = std::min(least, objective(score_of(space, counts)));
+      if (allowed(space, counts) && (!space.accepts || space.accepts(counts)))
+        least = std::min(least, objective(score_of(space, counts)));
       return;
     }
     for (int count = 0; count <= std::min(left, space.choices[choice].most); ++count) {
@@ -113,6 +116,26 @@ void expect_optimum(const Space& space, const Objective& objective, std::uint64_
   EXPECT_TRUE(allowed(space, best.counts)) << "seed " << seed;
   EXPECT_NEAR(objective(score_of(space, best.counts)) / best.value, 1, 1e-12) << "seed " << seed;
   EXPECT_EQ(result.gap(), 0) << "seed " << seed;
+}
+
+TEST(Search, finds_the_best_plan_that_is_accepted_and_fast_enough_with_bad_luck) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Prng random(seed);
+    Space space = random_market(random, 5, 4);
+    space.slow_averaging = 1.2;
+    for (Choice& choice : space.choices)
+      choice.slow_samples_per_s = choice.samples_per_s * between(random, 0.4, 1);
+    space.accepts = [](const std::vector<int>& counts) {
+      return std::accumulate(counts.begin(), counts.end(), 0) % 2 == 0 || counts.front() > 0;
+    };
+    const double least = between(random, 20, 100);
+    expect_optimum(
+        space,
+        [=](const Score& score) {
+          return score.slow_samples_per_s >= least ? usd_per_million(score) : kNotAllowed;
+        },
+        seed);
+  }
 }
 
 TEST(Search, finds_the_optimum_where_reading_costs_more_at_some_sites) {
@@ -193,7 +216,7 @@ TEST(Search, the_runner_up_uses_other_sites) {
 
 TEST(Score, of_a_sample_counts_its_data_and_its_part_of_the_traffic) {
   const Space space{.samples_per_round = 1000, .usd_per_sample = 0.002};
-  const Score score = score_of(space, 100, 3, {.seconds = 10, .usd = 5});
+  const Score score = score_of(space, {.samples_per_s = 100, .usd_per_h = 3}, {.seconds = 10, .usd = 5});
   EXPECT_NEAR(score.usd_per_sample, 0.002 + 0.005, 1e-12);
   EXPECT_NEAR(score.samples_per_s, 50, 1e-12);
   EXPECT_EQ(score.vm_usd_per_h, 3);

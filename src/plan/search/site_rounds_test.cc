@@ -88,7 +88,7 @@ TEST(SiteRounds, of_hivemind_take_and_cost_what_its_prediction_says) {
     const Prediction expected = predict(workload, used).value();
     const Averaging round = rounds.of({4, 0, 0, 0, 2, 0});
     const Space space{.samples_per_round = target};
-    const Score score = score_of(space, expected.local_sps.value, 1, round);
+    const Score score = score_of(space, {.samples_per_s = expected.local_sps.value, .usd_per_h = 1}, round);
     EXPECT_NEAR(score.samples_per_s / expected.throughput_sps.value, 1, 1e-9) << target;
     const Cost cost = cost_of(workload, used, expected);
     EXPECT_NEAR(score.usd_per_sample * score.samples_per_s * 3600 / cost.egress_usd_per_h.value, 1, 1e-9);

@@ -29,21 +29,30 @@ std::vector<std::string> cells_of(std::string_view line) {
 /// Where the columns stand; -1: not there.
 struct Columns {
   int id = -1, time = -1, available = -1, event = -1, node = -1;
+  int price = -1;  ///< for replays alone
   std::size_t count = 0;
+
+  /// nullptr: no column has this name.
+  int* place_of(const std::string& name) {
+    if (name == "trace_id" || name == "trace") return &id;
+    if (name == "t_seconds" || name == "time_s") return &time;
+    if (name == "available") return &available;
+    if (name == "event") return &event;
+    if (name == "spot_usd_h") return &price;
+    return name == "node" ? &node : nullptr;
+  }
 
   static std::optional<Columns> of(const std::vector<std::string>& header) {
     Columns columns;
     columns.count = header.size();
     for (int i = 0; i < static_cast<int>(header.size()); ++i) {
-      const std::string& name = header[static_cast<std::size_t>(i)];
-      if (name == "trace_id" || name == "trace") columns.id = i;
-      if (name == "t_seconds" || name == "time_s") columns.time = i;
-      if (name == "available") columns.available = i;
-      if (name == "event") columns.event = i;
-      if (name == "node") columns.node = i;
+      int* place = columns.place_of(header[static_cast<std::size_t>(i)]);
+      if (place == nullptr || *place >= 0) return std::nullopt;  // given twice, maybe under two names
+      *place = i;
     }
     const bool events = columns.event >= 0 && columns.node >= 0;
     if (columns.time < 0 || (columns.available >= 0) == events) return std::nullopt;
+    if (events && columns.price >= 0) return std::nullopt;
     return columns;
   }
 };
@@ -136,7 +145,8 @@ class TraceReading {
     columns_ = Columns::of(cells);
     if (columns_) return {};
     return fmt::format(
-        "header \"{}\": expected [trace_id,]t_seconds,available or [trace_id,]t_seconds,event,node",
+        "header \"{}\": expected [trace_id,]t_seconds,available[,spot_usd_h] or "
+        "[trace_id,]t_seconds,event,node, each column once",
         fmt::join(cells, ","));
   }
 

@@ -63,8 +63,16 @@ TEST(Trace, events_keep_the_time_of_each_node) {
 
 TEST(Trace, errors_name_file_line_value_and_what_was_expected) {
   EXPECT_EQ(trace_complaint("time,n\n"),
-            "spot.csv:1: header \"time,n\": expected [trace_id,]t_seconds,available or "
-            "[trace_id,]t_seconds,event,node");
+            "spot.csv:1: header \"time,n\": expected [trace_id,]t_seconds,available[,spot_usd_h] or "
+            "[trace_id,]t_seconds,event,node, each column once");
+  EXPECT_EQ(trace_complaint("t_seconds,available,speed\n").substr(0, 51),
+            "spot.csv:1: header \"t_seconds,available,speed\": exp");
+  for (const std::string header : {"t_seconds,time_s,available", "trace,trace_id,t_seconds,available",
+                                   "t_seconds,available,available", "t_seconds,event,node,spot_usd_h"})
+    EXPECT_EQ(trace_complaint(header + "\n"),
+              "spot.csv:1: header \"" + header +
+                  "\": expected [trace_id,]t_seconds,available[,spot_usd_h] or "
+                  "[trace_id,]t_seconds,event,node, each column once");
   EXPECT_EQ(trace_complaint("t_seconds,available\n0,1\n5,-1\n"),
             "spot.csv:3: available -1: expected a whole number from 0 to 10000");
   EXPECT_EQ(trace_complaint("t_seconds,available\n0,1\n\nfive,1\n"),

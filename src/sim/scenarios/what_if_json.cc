@@ -43,6 +43,7 @@ std::string to_json(const WhatIf& what, const WhatIfReport& report) {
   }
   json["spot_machine_hours"] = report.machine_hours;
   json["sent_gb"] = report.sent_gb;
+  json["anchor_usd_per_h"] = what.anchor_usd_per_h;
   json["usd"] = report.usd;
   json["usd_per_million_samples"] = report.usd_per_million_samples;
   json["violations"] = report.violations;

@@ -103,6 +103,21 @@ TEST(WhatIf, what_it_costs) {
   EXPECT_NEAR(report.usd_per_million_samples, report.usd / static_cast<double>(report.samples) * 1e6, 1e-9);
 }
 
+TEST(WhatIf, names_anchors_that_its_cost_leaves_out) {
+  const auto has = [](const WhatIf& what, const char* words) {
+    return to_string(what, what_if(what)).find(words) != std::string::npos;
+  };
+  WhatIf what = small();
+  what.length = 360s;
+  EXPECT_FALSE(has(what, "without a price")) << "there is no price at all";
+  what.usd_per_h = 0.5;
+  EXPECT_TRUE(has(what, "; 1 anchor for 0.1 h without a price (--anchor-usd-per-h))\n"));
+  what.anchors = 2;
+  EXPECT_TRUE(has(what, "; 2 anchors for 0.1 h without a price"));
+  what.anchor_usd_per_h = 1;
+  EXPECT_FALSE(has(what, "without a price"));
+}
+
 TEST(WhatIf, a_machine_that_its_owner_gives_up_leaves_in_time) {
   WhatIf what = small();
   what.lifetimes[1] = {.slot = 1, .goes = 62s, .given_up = true, .on_demand = true, .usd_per_h = 3};

@@ -8,6 +8,14 @@
 namespace tw::sim {
 namespace {
 
+/// What the cost leaves out; empty where nothing or everything is priced.
+std::string unpriced_anchors(const WhatIf& what, const WhatIfReport& report) {
+  if (what.anchors == 0 || what.anchor_usd_per_h > 0 || report.usd == 0) return "";
+  return fmt::format("; {} for {:.1f} h without a price (--anchor-usd-per-h)",
+                     what.anchors == 1 ? "1 anchor" : fmt::format("{} anchors", what.anchors),
+                     to_seconds(report.simulated) / 3600);
+}
+
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 }  // namespace
@@ -51,8 +59,9 @@ std::string to_string(const WhatIf& what, const WhatIfReport& report) {
   row("sent", fmt::format("{:.2f} GB", report.sent_gb));
   const std::string on_demand =
       what.policy ? fmt::format(", {:.1f} on demand", report.on_demand_hours) : std::string();
-  row("cost", fmt::format("{:.2f} USD, {:.3f} USD for a million samples ({:.1f} spot machine hours{})",
-                          report.usd, report.usd_per_million_samples, report.machine_hours, on_demand));
+  row("cost", fmt::format("{:.2f} USD, {:.3f} USD for a million samples ({:.1f} spot machine hours{}{})",
+                          report.usd, report.usd_per_million_samples, report.machine_hours, on_demand,
+                          unpriced_anchors(what, report)));
   if (report.simulated < what.length) text += "everybody was gone: the run ended there; an anchor keeps it\n";
   for (const std::string& violation : report.violations) text += "violated: " + violation + "\n";
   return text;

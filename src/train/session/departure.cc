@@ -86,8 +86,8 @@ void Departure::end_as(Ending ending, std::string reason) {
 }
 
 std::string_view name_of(Ending ending) {
-  constexpr std::array<std::string_view, 8> kNames = {"",         "left", "notice", "interrupted",
-                                                      "complete", "left", "failed", "lost"};
+  constexpr std::array<std::string_view, 9> kNames = {"",     "left",   "notice", "interrupted", "complete",
+                                                      "left", "failed", "lost",   "taken"};
   return kNames.at(static_cast<std::size_t>(ending));
 }
 

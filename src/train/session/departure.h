@@ -20,7 +20,8 @@ enum class Ending {
   complete,     ///< the run is complete
   unreached,    ///< failed: no peer of a run that had begun before was reached; another start may reach one
   failed,
-  lost,  ///< failed: nothing is left of the run, so that another start fails, too, until a person decides
+  lost,   ///< failed: nothing is left of the run, so that another start fails, too, until a person decides
+  taken,  ///< failed: another run trains in its folder; as above
 };
 
 constexpr bool is_failure(Ending ending) { return ending >= Ending::unreached; }

@@ -44,7 +44,7 @@ class Session final : private world::NetworkEvents {
   void leave_at_once(Ending as = Ending::left);
 
   /// Something outside failed, such as a job: the session cannot go on.
-  void fail(std::string why) { core_.departure.fail(std::move(why)); }
+  void fail(std::string why, Ending as = Ending::failed) { core_.departure.fail(std::move(why), as); }
 
   /// The machine is taken away after `time`: by then the work is in the round, or another peer has it.
   /// finished() as early as possible. The earliest end of several calls counts.

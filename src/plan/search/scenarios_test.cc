@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/advise/scenarios.h"
+#include "plan/search/scenarios.h"
 
 #include <gtest/gtest.h>
 
@@ -62,6 +62,18 @@ TEST(Scenarios, predicted_speeds_err_within_their_range_in_80_percent) {
   const Spread hours = spread_of(play_scenarios(run, 4000).hours);
   EXPECT_NEAR(hours.p10 * 1.5, 1, 0.03);
   EXPECT_NEAR(hours.p90 / 1.5, 1, 0.03);
+}
+
+TEST(Scenarios, all_machines_err_together_and_the_worst_luck_is_that_of_the_scenarios) {
+  PlannedRun run = run_of(4, market::never_taken());
+  for (PlannedMachine& machine : run.machines) {
+    machine.factor = 1.5;
+    machine.join_s = machine.wait_s = 0;
+  }
+  run.round.seconds = 0;
+  const double hours = 1 / error_of(1.5, worst_luck(0.1));
+  EXPECT_NEAR(spread_of(play_scenarios(run).hours).p90 / hours, 1, 1e-3);
+  EXPECT_NEAR(error_of(1.5, worst_luck(0.1, 4000)) * 1.5, 1, 0.03);
 }
 
 TEST(Scenarios, the_same_plan_has_the_same_luck) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/advise/scenarios.h"
+#include "plan/search/scenarios.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,11 +21,7 @@ double normal(Prng random) {
   return radius * std::cos(2 * 3.14159265358979323846 * random.uniform());
 }
 
-/// A random factor: within 1 / factor and factor in 80 % of the draws.
-double error_within(double factor, Prng random) {
-  constexpr double kNinthDecile = 1.2815515655446004;
-  return std::exp(std::log(factor) / kNinthDecile * normal(random));
-}
+double luck_of(std::uint64_t scenario) { return normal(Prng(mix(kErrorSeed, scenario))); }
 
 /// A machine begins to work or is taken, or a shock hits a failure domain.
 struct Event {
@@ -43,12 +39,10 @@ struct Event {
 class Scenario {
  public:
   Scenario(const PlannedRun& run, std::uint64_t number)
-      : run_(run),
-        averaging_s_(run.round.seconds * error_within(run.round_factor, Prng(mix(kErrorSeed, number)))) {
+      : run_(run), averaging_s_(run.round.seconds * error_of(run.round_factor, -luck_of(number))) {
     for (std::size_t m = 0; m < run.machines.size(); ++m) {
       const PlannedMachine& machine = run.machines[m];
-      const Prng of_kind(mix(mix(kErrorSeed, number), 1 + static_cast<std::uint64_t>(machine.kind)));
-      speeds_.push_back(machine.samples_per_s * error_within(machine.factor, of_kind));
+      speeds_.push_back(machine.samples_per_s * error_of(machine.factor, luck_of(number)));
       luck_.emplace_back(mix(mix(kSeed, number), m));
       paid_from_s_.push_back(-1);
       lives_.push_back(0);
@@ -185,6 +179,18 @@ Outcomes play_scenarios(const PlannedRun& run, int scenarios) {
     outcomes.losses += static_cast<double>(scenario.losses()) / scenarios;
   }
   return outcomes;
+}
+
+double worst_luck(double risk, int scenarios) {
+  std::vector<double> luck;
+  for (int number = 0; number < scenarios; ++number)
+    luck.push_back(luck_of(static_cast<std::uint64_t>(number)));
+  return quantile(luck, risk);
+}
+
+double error_of(double factor, double luck) {
+  constexpr double kNinthDecile = 1.2815515655446004;
+  return std::exp(std::log(factor) / kNinthDecile * luck);
 }
 
 Spread spread_of(const std::vector<double>& values) {

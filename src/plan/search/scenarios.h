@@ -13,8 +13,7 @@ namespace tw::plan {
 
 struct PlannedMachine {
   double samples_per_s = 0;
-  double factor = 1;  ///< of the 80 % range of that speed; all machines of a kind have the same error
-  int kind = 0;
+  double factor = 1;  ///< of the 80 % range of that speed
   double usd_per_h = 0;
   market::LifetimeLaw lifetimes;
   double wait_s = 0;    ///< from the request until it runs and is paid
@@ -44,8 +43,17 @@ struct Outcomes {
   double losses = 0;  ///< machines taken, on average
 };
 
-/// Scenario s of any plan has the same random draws: machine m uses the seed (s, m). Meaningful from 200 on.
-Outcomes play_scenarios(const PlannedRun& run, int scenarios = 256);
+inline constexpr int kScenarios = 256;  ///< meaningful from 200 on
+
+/// Scenario s of any plan has the same random draws: machine m uses the seed (s, m). All its predictions err
+/// by the same share of their ranges, for one model of the machines made them.
+Outcomes play_scenarios(const PlannedRun& run, int scenarios = kScenarios);
+
+/// The luck that all but this share of the scenarios exceed: how far predictions err, in standard deviations.
+double worst_luck(double risk, int scenarios = kScenarios);
+
+/// The error that this luck makes of a prediction: within 1 / factor and factor in 80 % of the scenarios.
+double error_of(double factor, double luck);
 
 Spread spread_of(const std::vector<double>& values);
 
