@@ -124,10 +124,11 @@ TEST_F(Clients, an_interrupted_start_goes_on_behind_nobodys_back_and_all_jobs_of
   EXPECT_EQ(living("sky/launching"), 0);
   std::filesystem::remove(path("sky/hold"));
 
-  std::ofstream(path("sky/jobs")) << "7 words-p1 RUNNING\n8 words-p1 RUNNING\n9 words-p2-r1 RUNNING\n";
+  std::ofstream(path("sky/jobs")) << "7 words-p1 RUNNING\n8 words-p1 RUNNING\n"
+                                  << "9 words-p2 RUNNING\n10 words-p2-r1 RUNNING\n";
   EXPECT_THAT(command({"status", "words"}), HasSubstr("2 jobs live: 8 (words-p1), 7 (words-p1)"));
   EXPECT_THAT(command({"down", "words"}), HasSubstr("run words is down"));
-  EXPECT_EQ(jobs("CANCELLED"), 3) << content_of(path("sky/jobs"));
+  EXPECT_EQ(jobs("CANCELLED"), 4) << content_of(path("sky/jobs"));
 }
 
 TEST_F(Clients, a_run_is_down_only_once_slurm_has_cancelled_its_jobs) {

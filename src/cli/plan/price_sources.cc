@@ -112,8 +112,11 @@ Status add_catalog(const std::string& cloud, const FoundFile& file, PriceSources
                     read.error().message, cloud)};
   market::CatalogOffers& got = read.value();
   TW_TRY(add_interruptions(fs::path(file.path).parent_path(), got.offers));
-  market.sources.push_back(fmt::format("{}: {}, {}", file.path, counted(got.offers.size(), "offer"),
-                                       market::dated_text(file.as_of_unix_s, host::now_unix_s())));
+  const std::int64_t now = host::now_unix_s();
+  const std::string dated = market::is_ahead(file.as_of_unix_s, now)
+                                ? ", " + market::dated_text(file.as_of_unix_s, now)
+                                : fmt::format(" of {} ago", market::age_text(now - file.as_of_unix_s));
+  market.sources.push_back(fmt::format("{}: {}{}", file.path, counted(got.offers.size(), "offer"), dated));
   std::move(got.offers.begin(), got.offers.end(), std::back_inserter(market.offers));
   std::move(got.left_out.begin(), got.left_out.end(), std::back_inserter(market.left_out));
   return Unit{};

@@ -53,7 +53,7 @@ TEST(RunProgress, a_zone_has_no_machine_since_its_last_one_was_lost) {
 
 TEST(RunProgress, a_machine_that_left_by_itself_or_by_sigterm_is_not_taken) {
   monitor::LogEntry notice = entry(2, 2, Phase::notice, 5);
-  notice.event.fact = event::Notice{.source = "SIGTERM"};
+  notice.event.fact = event::Notice{.source = "signal"};
   const std::vector<std::vector<monitor::LogEntry>> logs{
       {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(2.1, 1, Phase::leave, 5, 2),
        entry(2.2, 1, Phase::accumulate, 6)},
@@ -97,7 +97,7 @@ std::vector<std::vector<monitor::LogEntry>> logs_with_prices() {
     log.back().event.fact =
         event::Traffic{.to = {{other, 10'000'000'000}}, .from = {{"s3:us-east-1", 1'000'000'000}}};
     log.push_back(entry(0.9, id, Phase::commit, 4));
-    log.back().event.fact = event::Commit{.samples = 900, .samples_total = 900};
+    log.back().event.fact = event::Commit{.samples = 900, .samples_total = 900, .last = true};
     log.push_back(entry(1, id, Phase::stop, 4));
   }
   return logs;
@@ -119,7 +119,10 @@ TEST(RunProgress, the_cost_so_far_is_that_of_the_report) {
 TEST(RunProgress, a_complete_run_takes_no_more_time_and_a_price_of_the_state_stands_in) {
   auto logs = logs_with_prices();
   EXPECT_NEAR(progress_of(logs, unix_s(50)).elapsed_h, 1, 1e-6);
-  for (auto& log : logs) log.pop_back();
+  for (auto& log : logs) {
+    log.pop_back();
+    log.back().event.fact = event::Commit{.samples = 900, .samples_total = 900};
+  }
   logs[0][0].event.fact = event::Start{.site = "aws:us-east-1:a", .last_round = 9};
   logs[1][0].event.fact = event::Start{.site = "aws:us-west-2:a", .last_round = 9};
   EXPECT_NEAR(progress_of(logs, unix_s(50)).elapsed_h, 50, 1e-6);

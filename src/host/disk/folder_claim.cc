@@ -46,7 +46,8 @@ FileLock::Holder FolderClaim::take() {
   if (!lock_) return std::nullopt;
   const auto gate = lock_->lock(Kind::exclusive, kGate);
   if (!gate) return std::nullopt;
-  if (gate.value()) return gate.value();
+  gate_is_busy_ = gate.value().has_value();
+  if (gate_is_busy_) return gate.value();
   const FileLock::Holder other = take_with(*lock_);
   lock_->unlock(kGate);
   return other;
@@ -56,10 +57,14 @@ std::string FolderClaim::take_soon(Loop& loop, const std::function<bool()>& cut_
   const Instant until = loop.now() + kWait;
   FileLock::Holder holder = take();
   for (; holder && loop.now() < until && !cut_short(); holder = take()) loop.run_until(cut_short, kTryAgain);
+  // Many peers that start at once may take turns there for longer.
+  if (holder && gate_is_busy_) holder = take_with(*lock_);
   if (!holder || cut_short()) return {};
+  const std::string elsewhere =
+      fmt::format("a process on another machine; if that is gone, remove {}/{}", folder_, kFile);
   return fmt::format(
       "a run trains in {} already ({}): join it with its token, or give another --out / checkpoint.folder",
-      folder_, *holder > 0 ? fmt::format("process {}", *holder) : "a process elsewhere");
+      folder_, *holder > 0 ? fmt::format("process {}", *holder) : elsewhere);
 }
 
 /// At the gate.

@@ -37,6 +37,7 @@ class FolderClaim {
 
   std::string folder_;
   FileLock::Range own_;
+  bool gate_is_busy_ = false;     ///< others look and take at the moment
   std::optional<FileLock> lock_;  ///< nothing: there are no locks
 };
 

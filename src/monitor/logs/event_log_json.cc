@@ -368,12 +368,16 @@ std::error_code JsonEventLog::take_up() {
   return file_.cut(text.rfind('\n') + 1);  // npos + 1 is 0
 }
 
-/// The folder may have been removed or moved, too.
+/// The folder may have been removed or moved, too. After that a file of the same name is that of another run.
 std::error_code JsonEventLog::take_up_in_its_folder() {
+  if (was_removed_ && std::filesystem::exists(log_part_path(path_, part_)))
+    return std::make_error_code(std::errc::file_exists);
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code failed;
   if (!folder.empty()) std::filesystem::create_directories(folder, failed);
-  return failed ? failed : take_up();
+  if (!failed) failed = take_up();
+  was_removed_ = was_removed_ && failed;
+  return failed;
 }
 
 bool JsonEventLog::has_gone(Instant now, bool is_last) {
@@ -391,8 +395,8 @@ void JsonEventLog::forget_file(Instant at) {
   const std::uint64_t unwritten = trouble_ ? trouble_->missing : 0;
   trouble_ = LogTrouble{.message = removal_, .missing = logged_ + unwritten, .since = at};
   file_ = {};
-  const std::vector<std::uint64_t> parts = log_parts(path_);
-  part_ = parts.empty() ? 1 : parts.back();
+  was_removed_ = true;
+  if (log_parts(path_).empty()) part_ = 1;
   logged_ = 0;
 }
 

@@ -99,6 +99,7 @@ class JsonEventLog : public world::EventSink {
   Instant looked_{};                   ///< whether the file still has its name
   std::optional<world::Event> start_;  ///< of this writer
   std::string removal_;
+  bool was_removed_ = false;  ///< the file, and there is no new one yet
 };
 
 /// Follows a log that another process writes, from part to part.

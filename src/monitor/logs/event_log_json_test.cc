@@ -399,6 +399,23 @@ TEST_F(EventLogFile, that_was_moved_is_noticed_once_a_second_and_by_the_last_eve
   EXPECT_EQ(entries().back().event.phase(), Phase::stop);
 }
 
+TEST_F(EventLogFile, leaves_a_file_of_its_name_alone_that_another_run_has_begun) {
+  JsonEventLog log = open();
+  emit_rounds(log, 1, 2);
+  std::filesystem::rename(path(), path("moved"));
+  std::ofstream(path()) << "of others\n";
+  emit_rounds(log, 3, 5);
+  ASSERT_TRUE(log.trouble());
+  EXPECT_EQ(log.trouble()->message, "cannot write the event log " + path() + ": File exists");
+  std::string kept;
+  std::getline(std::ifstream(path()) >> std::ws, kept);
+  EXPECT_EQ(kept, "of others");
+  std::filesystem::remove(path());
+  emit_rounds(log, 6, 6);
+  EXPECT_FALSE(log.trouble());
+  EXPECT_EQ(entries().front().event.as<event::Log>()->missing, 5U);
+}
+
 TEST_F(EventLogFile, whose_folder_cannot_be_made_again_is_trouble) {
   JsonEventLog log = open();
   emit_rounds(log, 1, 2);
