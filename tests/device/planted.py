@@ -61,7 +61,7 @@ BUGS = (
         "        synchronize([part.held[0] for part in self._parts])\n", ""),
     Bug("a wait for the first device's part of the mean alone", "on_device.py",
         "[part.held[0] for part in self._parts]", "[self._parts[0].held[0]]"),
-    Bug("the engine writes a mean that still crosses to torch's optimizer", "optimizers.py",
+    Bug("the engine writes a mean that still crosses to torch's optimizer", "foreign.py",
         "            synchronize([entry.tensor for entry in self._entries])\n", ""),
     Bug("buffers are read before they have crossed", "memory.py", 'value.to("cpu", torch.float32)',
         'value.to("cpu", torch.float32, non_blocking=True)'),
