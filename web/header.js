@@ -140,7 +140,7 @@ function lossNote(board) {
 function roundNote(board) {
   const last = board.rounds.filter((round) => round.comm_s != null).at(-1);
   if (!last) return "no round yet";
-  const hidden = board.speed.hidden == null ? "" : `, ${percent(board.speed.hidden)} hidden (delayed)`;
+  const hidden = board.speed.hidden == null ? "" : `, ${percent(board.speed.hidden)} hidden`;
   return `${duration(last.calc_s)} + ${duration(last.comm_s)}${hidden}`;
 }
 

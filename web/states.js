@@ -26,6 +26,7 @@ const KINDS = {
   handed_over: { word: "handed over", state: "leaving" },
   left: { word: "left", state: "left" },
   lost: { word: "lost", state: "lost" },
+  resumed: { word: "resumed", state: "fetching" },
 };
 
 export const wordOf = (state) => STATES[state]?.word ?? state;

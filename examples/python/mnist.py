@@ -7,6 +7,7 @@ TRADEWIND_TOKEN=@token TRADEWIND_LISTEN=10.0.0.6:7000 python3 mnist.py     one p
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy
@@ -19,6 +20,8 @@ DATA = Path(__file__).resolve().parents[2] / "data-cache/mnist"
 
 def digits(part, count):
     """Pictures [count, 1, 28, 28] from 0 to 1, and their digits [count]."""
+    if not DATA.exists():
+        sys.exit(f"{DATA} is missing: tools/fetch_data.sh of the repository fetches it")
     pictures = numpy.fromfile(DATA / f"{part}-images-idx3-ubyte", numpy.uint8, offset=16).reshape(
         -1, 1, 28, 28
     )

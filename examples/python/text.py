@@ -4,6 +4,7 @@
 
 import argparse
 import math
+import sys
 from pathlib import Path
 
 import torch
@@ -53,6 +54,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="seconds instead of minutes")
     small = parser.parse_args().small
+    if not TEXT.exists():
+        sys.exit(f"{TEXT} is missing: tools/fetch_data.sh of the repository fetches it")
     context = 32 if small else 64
     rounds = 5 if small else 1000
     torch.manual_seed(1)

@@ -80,17 +80,25 @@ def function(what: str, value: Any, of: str) -> None:
         raise MisuseError(f"{what}={value!r}: expected a function of {of}.")
 
 
+def attribute_of(value: Any, name: str) -> Any:
+    """None: it has none. A program's object may raise anything, as dicts do whose keys are attributes."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # of any type: it is that of the value
+        return None
+
+
 def described(value: Any) -> str:
     """What an error says that it found: "a dict of 2", "a Tensor of shape [8]", or the value."""
-    kind = type(value).__name__
-    if hasattr(value, "shape"):
-        return f"a {kind} of shape {list(value.shape)}"
-    return f"a {kind} of {len(value)}" if isinstance(value, (Mapping, list, tuple)) else f"{value!r:.80}"
+    kind, shape = type(value).__name__, attribute_of(value, "shape")
+    if isinstance(value, (Mapping, list, tuple)):
+        return f"a {kind} of {len(value)}"
+    return f"{value!r:.80}" if shape is None else f"a {kind} of shape {list(shape)}"
 
 
 def number(what: str, value: Any, meaning: str) -> float:
     """An argument that is one number of any kind, or a tensor of one element. MisuseError: it is none."""
-    is_tensor = hasattr(value, "numel")
+    is_tensor = attribute_of(value, "numel") is not None
     if not is_tensor or value.numel() == 1:
         with contextlib.suppress(TypeError, ValueError):
             return float(value.item() if is_tensor else value)

@@ -24,6 +24,7 @@ import torch
 
 from .engine.settings import as_text, resolve, together
 from .errors import MisuseError, SettingError, TradewindError, function, number
+from .loop.ending import finish_leave
 from .loop.life import active, not_joined
 from .program import free_port, program
 
@@ -70,6 +71,7 @@ def _names_main(pickled: bytes) -> bool:
 
 
 _OF_EACH = ("id", "join", "listen", "run", "token")
+_MOST_PEERS = 64  # of one machine, as of `tw run --peers`
 _GRACE_S = 3.0
 _PR_SET_PDEATHSIG = 1
 _BEGUN = b"begun"  # a process has found the function
@@ -108,8 +110,8 @@ def launch_local(
     A process that a signal ended is a peer that was lost: the others go on, and a TradewindError stands in
     its place; it is raised if none is left.
     """
-    if isinstance(peers, bool) or not isinstance(peers, int) or peers < 1:
-        raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1.")
+    if isinstance(peers, bool) or not isinstance(peers, int) or not 1 <= peers <= _MOST_PEERS:
+        raise SettingError(f"launch_local(peers={peers!r}): expected a whole number from 1 to {_MOST_PEERS}.")
     function("launch_local(): fn", fn, "args")
     if timeout is not None:
         timeout = number("launch_local(): timeout", timeout, "the seconds for all")
@@ -218,16 +220,31 @@ def _child(
     if environment.get("OMP_NUM_THREADS", "").isdigit():
         torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))  # the variable was read when torch began
     connection.send_bytes(_BEGUN)
+    peer = os.getpid()
     try:
-        # Not send(): torch would share memory that ends with this process.
-        connection.send_bytes(pickle.dumps((True, _Returned(_result_of(fn, args), not_joined()))))
-    except BaseException as error:
-        connection.send_bytes(pickle.dumps((False, _failure(error))))
+        message = _message_of(fn, args)
+        if os.getpid() == peer:  # else that of a fork which fn made
+            # Not send(): torch would share memory that ends with this process.
+            connection.send_bytes(message)
     finally:
         run = active()
         if run is not None:
             run.close()
         connection.close()
+
+
+def _message_of(fn: Callable[..., Any], args: Tuple[Any, ...]) -> bytes:
+    """What fn returned or raised. A fork that fn made ends as fn lets it."""
+    peer = os.getpid()
+    try:
+        returned = pickle.dumps((True, _Returned(_result_of(fn, args), not_joined())))
+        with contextlib.suppress(TradewindError, UserWarning):  # it is the result that counts
+            finish_leave(active())
+        return returned
+    except BaseException as error:
+        if os.getpid() != peer:
+            raise
+        return pickle.dumps((False, _failure(error)))
 
 
 def _result_of(fn: Callable[..., Any], args: Tuple[Any, ...]) -> Any:

@@ -30,6 +30,7 @@ except ImportError:
 from .data.samples import CountedBatch, Given, beginning, counting, usual_size
 from .errors import UnsupportedError, warn
 from .loop.styles import SAME_SAMPLES, Shard, is_number, shard_of
+from .model.optimizers import ONE_OPTIMIZER
 from .run import Run
 
 
@@ -119,7 +120,7 @@ class Strategy(SingleDeviceStrategy):
         super().setup_optimizers(trainer)
         found: List[Any] = list(super().optimizers)
         if len(found) != 1:
-            raise UnsupportedError(f"the module has {len(found)} optimizers: a run has one.")
+            raise UnsupportedError(f"the module has {len(found)} optimizers: {ONE_OPTIMIZER}")
         schedules = [config.scheduler for config in self.lr_scheduler_configs]
         self.optimizers = [self._run.optimizer(self.lightning_module, found[0], **self._options)]
         for config, schedule in zip(self.lr_scheduler_configs, schedules):
@@ -224,15 +225,7 @@ class Strategy(SingleDeviceStrategy):
 
     def optimizer_step(self, optimizer: Any, closure: Callable[[], Any], *arguments: Any, **named: Any) -> Any:
         """As ever; the end of the run ends the training."""
-        called: List[bool] = []
-
-        def noted() -> Any:
-            called.append(True)
-            return closure()
-
-        result = super().optimizer_step(optimizer, noted, *arguments, **named)
-        if not called:
-            closure()  # Lightning wants its result, though nobody wants the gradient
+        result = super().optimizer_step(optimizer, closure, *arguments, **named)
         self._count_rounds()
         if self._run.finished:
             self._trainer().should_stop = True

@@ -14,12 +14,13 @@ from .errors import MisuseError, described, function, whole
 from .loop.driver import Node
 from .loop.life import Life, OpenEngine
 from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
+from .model.begun import Begun
 from .model.layout import Modules
 from .model.local import trained_of
 from .model.schedule import SchedulerLike
 from .model.stand_in import RoundScheduler
 from .model.options import TrainedOptions
-from .model.trained import Begun, Trained
+from .model.trained import Trained
 
 # Of run.fit(), where neither an argument nor a DataLoader says.
 _BATCH_SIZE = 32
@@ -314,7 +315,7 @@ class Run:
     @property
     def samples(self) -> int:
         """Samples of all peers in these rounds."""
-        return int(self.view.get("samples", 0))
+        return int(self.view.get("applied", 0))
 
     @property
     def peers(self) -> int:

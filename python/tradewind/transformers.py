@@ -20,11 +20,11 @@ from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
 from .data.samples import CountedBatch, Given, counting, usual_size
-from .errors import warn
+from .errors import UnsupportedError, warn
 from .loop.life import Life
 from .loop.styles import SAME_SAMPLES, is_number, shard_of
 from .model.local import MODES
-from .model.trained import Begun
+from .model.begun import Begun
 from .run import Run
 
 
@@ -64,12 +64,14 @@ class RunCallback(DefaultFlowCallback):
         self._round = 0
         self._epoch = 0
         self._turned = False
+        self._began: Optional[Begun] = None  # what was done when this peer took its first batch
         self._steps = 0  # since the round changed
+        self.is_first, self._seen = True, -1  # step() of a round; the round of the last one
         self._sum: Any = 0.0  # of the losses, when it did
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """The first step begins, in the round after those of the checkpoint that it goes on from."""
-        self._sum = 0.0
+        self._sum, self._began = 0.0, None
         self._round = state.global_step
         size = self._size()
         if size:
@@ -89,6 +91,20 @@ class RunCallback(DefaultFlowCallback):
             return -(-rounds * int(each) // size)
         usual = int(args.train_batch_size * args.gradient_accumulation_steps)
         return -(-rounds * (self._run.samples or usual) // (size * (self._run.round or 1)))
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
+        """The first batch of a step() is in hand, so the run has started."""
+        self._run._life.loss = None  # of a step() that never came
+        self.is_first, self._seen = self._run.round != self._seen, self._run.round
+        if self._began is None:
+            self._began = Begun(self._run.round, self._run.samples)
+
+    def correct_speed(self, logs: Any) -> None:
+        """That of the run since this peer came. transformers takes each round for the samples of one step()."""
+        seconds = logs.get("train_runtime")
+        if seconds and "train_samples_per_second" in logs and self._began is not None:
+            logs["train_samples_per_second"] = round((self._run.samples - self._began.samples) / seconds, 3)
+            logs["train_steps_per_second"] = round((self._run.round - self._began.round) / seconds, 3)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
         """After each step() of this peer, of which a round may have several."""
@@ -200,6 +216,21 @@ class Trainer(transformers.Trainer):
         self.optimizer = self._run.optimizer(self.model, inner, **self._run_options)
         return self.optimizer
 
+    def training_step(self, *arguments: Any, **named: Any) -> torch.Tensor:
+        """That of transformers, whose losses add up to the mean loss of the step(); the run's log gets it. To read it
+        from a GPU takes a wait, so of a round there the first one counts.
+        """
+        found: torch.Tensor = super().training_step(*arguments, **named)
+        life = self._run._life
+        if found.device.type == "cpu" or self._follows.is_first:
+            life.loss = found.detach() if life.loss is None else life.loss + found.detach()
+        return found
+
+    def log(self, logs: Any, *arguments: Any, **named: Any) -> None:
+        """That of transformers, with the speed of the run."""
+        self._follows.correct_speed(logs)
+        super().log(logs, *arguments, **named)
+
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """That of transformers, over the rounds of the run."""
         self.lr_scheduler = self._run.scheduler(super().create_scheduler(num_training_steps, optimizer))
@@ -256,4 +287,17 @@ class Trainer(transformers.Trainer):
         if isinstance(self.train_dataset, IterableDataset):
             return _Counted(self._run._life, loader)
         life = self._run._life
-        return shard_of(life, loader, Given(), lambda: int(self.args.gradient_accumulation_steps))
+        try:
+            return shard_of(life, loader, Given(), lambda: int(self.args.gradient_accumulation_steps))
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{error} {self._other_way()}") from None
+
+    def _other_way(self) -> str:
+        """What helps where the loader is made by a trainer that the program cannot change."""
+        kinds = type(self).__mro__
+        plain = kinds[kinds.index(Trainer) + 1].__name__
+        samples = int(self.args.train_batch_size * self.args.gradient_accumulation_steps)
+        return (
+            f"Or train with {plain} alone, optimizers=(run.optimizer(model, optimizer, batch_size={samples}), None), and a"
+            " callback that sets control.should_training_stop when run.finished is true."
+        )

@@ -111,14 +111,23 @@ std::string key_like(const std::string& written) {
   return "";
 }
 
-/// The name of which this is a misspelling: one letter is wrong, not the first; in a short name two are
-/// swapped. Other programs have TRADEWIND_SIZE or TRADEWIND_REGION for themselves.
+/// Whether a finger slipped: two letters are swapped, or one is there twice.
+bool is_slip(const std::string& written, const std::string& meant) {
+  const auto once = [](std::string text) {
+    text.erase(std::ranges::unique(text).begin(), text.end());
+    return text;
+  };
+  return std::ranges::is_permutation(written, meant) || once(written) == once(meant);
+}
+
+/// The name of which this is a misspelling: one letter is wrong, not the first; where both are short, it is a
+/// slip. Other programs have TRADEWIND_SIZE or TRADEWIND_REGION for themselves.
 std::string misspelt(const std::string& written, const std::vector<std::string>& known) {
   constexpr std::size_t kShort = 4;
   const std::string meant = nearest_name(written, known);
   if (meant.empty() || meant.front() != written.front() || edit_distance(written, meant) > 1) return "";
-  const bool swapped = std::ranges::is_permutation(written, meant);
-  return written.size() > kShort || swapped ? meant : "";
+  const bool is_long = std::max(written.size(), meant.size()) > kShort;
+  return is_long || is_slip(written, meant) ? meant : "";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bind/environment.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,6 +106,11 @@ TEST(Environment, names_a_variable_that_is_misspelt) {
               ElementsAre("TRADEWIND_JION is not read: did you mean TRADEWIND_JOIN?",
                           "TRADEWIND_ROUNDS is not read: did you mean TRADEWIND_SET=training.rounds=5?",
                           "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"));
+  for (const auto& [wrong, meant] :
+       {std::pair("TRADEWIND_TOKN", "TRADEWIND_TOKEN"), std::pair("TRADEWIND_TOKENS", "TRADEWIND_TOKEN"),
+        std::pair("TRADEWIND_OUTT", "TRADEWIND_OUT"), std::pair("TRADEWIND_SIITE", "TRADEWIND_SITE")})
+    EXPECT_THAT(misspelt_variables({wrong}, value),
+                ElementsAre(fmt::format("{} is not read: did you mean {}?", wrong, meant)));
   for (const char* fine : {"TRADEWIND_JOIN", "TRADEWIND_RUN_FOLDER", "TRADEWIND_LIBRARY", "TRADEWIND_THREADS",
                            "TRADEWIND_LAUNCHER", "TRADEWIND_SERVICE_HOST", "TRADEWIND_PORT",
                            "TRADEWIND_REGION", "TRADEWIND_SIZE", "TRADEWIND_BATCH", "TRADEWIND_UID",

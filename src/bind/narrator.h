@@ -26,6 +26,9 @@ class Narrator {
 
   explicit Narrator(Options options) : options_(options), progress_(options.rounds) {}
 
+  /// The last round is another one than the options say.
+  void ends_with(Round round) { progress_ = monitor::ProgressText(round); }
+
   /// To stderr, for this peer.
   static Narrator of(const peer::Options& peer);
 

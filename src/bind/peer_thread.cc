@@ -22,6 +22,7 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(10);
 constexpr std::size_t kMostEvents = 4096;
+constexpr std::size_t kMostTotals = 16;
 constexpr auto kRefreshWithin = std::chrono::seconds(1);
 
 }  // namespace
@@ -119,6 +120,7 @@ void PeerThread::invite() {
 
 void PeerThread::run() {
   verdict_.join();
+  count_from(plan_.begun);
   const Result<std::string> address = peer_->start();
   if (address) {
     address_ = address.value();
@@ -150,7 +152,7 @@ void PeerThread::run() {
   ended_ = true;
 }
 
-void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->unsaved().empty()); }
+void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->troubles().unsaved().empty()); }
 
 void PeerThread::look() {
   for (const int signal : host::take_tapped_signals())
@@ -179,10 +181,9 @@ void PeerThread::refresh() {
             .address = address_,
             .watch = peer_->watch_url(),
             .failure = peer_->failure(),
-            .unsaved = peer_->unsaved(),
-            .refused = peer_->refused(),
+            .unsaved = peer_->troubles().unsaved(),
+            .refused = peer_->troubles().refused(),
             .ending = peer_->ending(),
-            .rounds = peer_->options().session.run.rounds,
             .target_batch_size = peer_->options().session.run.batch.size.value_or(0),
             .loss = peer_->journal().loss()};
   const std::vector<wire::Member> members = peer_->members();
@@ -193,10 +194,20 @@ void PeerThread::refresh() {
   {
     const std::lock_guard lock(mutex_);
     view.granularity = shared_.view.granularity;
+    view.totals = std::move(shared_.view.totals);
     shared_.view = std::move(view);
+    shared_.count(shared_.view.session.round, shared_.view.session.samples);
     shared_.seen = shared_.changes;
   }
   refreshed_.notify_all();
+}
+
+// The program's parameters may be of a round before the newest one.
+void PeerThread::Shared::count(Round round, std::uint64_t samples) {
+  auto& totals = view.totals;
+  std::erase_if(totals, [round](const auto& total) { return total.first >= round; });
+  if (totals.size() >= kMostTotals) totals.erase(totals.begin());
+  totals.emplace_back(round, samples);
 }
 
 void PeerThread::emit(const world::Event& event) {
@@ -213,6 +224,7 @@ void PeerThread::emit(const world::Event& event) {
     loop_.post([this] { refresh(); });
   }
   const auto* commit = event.as<event::Commit>();
+  if (commit) shared_.count(event.round, commit->samples_total);
   if (commit && commit->samples > 0 && commit->calc_s && commit->comm_s.value_or(0) > 0)
     shared_.view.granularity = *commit->calc_s / *commit->comm_s;
 }
@@ -255,6 +267,18 @@ void PeerThread::close() {
     verdict_.close();
     peer.leave_at_once();
   });
+}
+
+void PeerThread::goes_on_from(Round begun) {
+  post([this, begun](peer::Peer&) { count_from(begun); });
+}
+
+void PeerThread::count_from(Round begun) {
+  const Round before = peer_->view().rounds;
+  peer_->goes_on_from(begun);
+  const Round rounds = peer_->view().rounds;
+  const std::lock_guard lock(mutex_);
+  if (rounds != before) shared_.narrator.ends_with(rounds);
 }
 
 void PeerThread::take(spot::Signal signal) {

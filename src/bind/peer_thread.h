@@ -47,6 +47,7 @@ class PeerThread final : public world::EventSink {
     Callbacks callbacks{nullptr};
     peer::Options links;
     std::uint64_t grain = 1;
+    Round begun = 0;  ///< of the program's own state; goes_on_from() says when it is of another
   };
 
   PeerThread(Plan plan, std::vector<float> initial);
@@ -86,6 +87,8 @@ class PeerThread final : public world::EventSink {
   void take(spot::Signal signal);
   void pause(bool paused);
   void arrive_at_barrier();
+  /// Session::goes_on_from, inside the job that restores the state.
+  void goes_on_from(Round begun);
   void tell_order(const data::SampleOrder& order);
   /// Later than the end of this peer's part, too; then on the program's thread alone.
   void tell_evaluation(Evaluation evaluation);
@@ -103,9 +106,13 @@ class PeerThread final : public world::EventSink {
     std::vector<std::string> warnings{};
     std::vector<Evaluation> evaluations{};
     Narrator narrator;
+
+    /// The run had so many samples up to this round; rounds after it are of a history that was given up.
+    void count(Round round, std::uint64_t samples);
   };
 
   void run();
+  void count_from(Round begun);
   void invite();
   void say_end();
   void write_evaluations();

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -12,12 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/text/fields.h"
-#include "base/text/option.h"
 #include "bind/environment.h"
 #include "host/system/environment.h"
+#include "peer/links.h"
 #include "peer/spelling.h"
-#include "peer/values.h"
 #include "train/run/run_fields.h"
 #include "train/run/run_file_yaml.h"
 
@@ -45,49 +42,6 @@ Result<Pairs> pairs_of(std::span<const tw_setting> given) {
   }
   return pairs;
 }
-
-/// With the nearest name that there is.
-Error unknown_setting(const std::string& key) {
-  std::vector<std::string> known;
-  for (const FieldRow& row : train::run_rows({})) {
-    known.push_back(row.key.substr(row.key.find('.') + 1));
-    known.push_back(row.key);
-  }
-  for (const peer::LinkField& field : peer::link_fields()) known.emplace_back(field.name);
-  const std::string meant = did_you_mean(key, known);
-  return Error{fmt::format("there is no setting {}{}", key,
-                           meant.empty() ? "; docs/python.md lists all settings" : meant)};
-}
-
-/// What the program says of itself.
-struct OfTheProgram {
-  std::uint64_t grain = 1;
-  std::uint64_t threads = 1;
-  std::uint64_t begun = 0;  ///< rounds that it did in a run before; they count for training.rounds
-
-  struct Field {
-    const char* key;
-    std::uint64_t OfTheProgram::*value;
-    std::uint64_t least;
-    std::uint64_t most;
-  };
-
-  static constexpr std::array<Field, 3> kFields{{{"grain", &OfTheProgram::grain, 0, UINT64_MAX},
-                                                 {"threads", &OfTheProgram::threads, 1, peer::kMostThreads},
-                                                 {"begun", &OfTheProgram::begun, 1, UINT64_MAX}}};
-
-  /// False: the key is another's.
-  Result<bool> take(const std::string& key, const std::string& text) {
-    for (const Field& field : kFields) {
-      if (key != field.key) continue;
-      TW_TRY(const auto count, parse_count(peer::spelled(kPython, field.key), text,
-                                           {.least = field.least, .most = field.most}));
-      this->*field.value = count;
-      return true;
-    }
-    return false;
-  }
-};
 
 /// Running statistics may be small differences of large numbers; a block of int8 could turn their sign.
 Status check_codec(const train::RunOptions& run, const CallerModel& model) {
@@ -123,41 +77,38 @@ Status check_fragments(const train::RunOptions& run, const CallerModel& model) {
 
 Result<Settings> read_settings(std::span<const tw_setting> given) {
   Settings settings;
-  std::string file;
   Pairs of_the_run;
-  OfTheProgram of_the_program;
+  peer::ProgramSettings of_the_program;
   TW_TRY(auto pairs, pairs_of(given));
   TW_TRY(auto all, with_environment(std::move(pairs), host::environment_value));
   settings.warnings = let_rejoin_win(all, host::environment_value);
   std::ranges::move(misspelt_variables(host::environment_names(), host::environment_value),
                     std::back_inserter(settings.warnings));
   for (const auto& [key, value] : all) {
-    if (key == "run_file") {
-      if (value.empty()) return Error{found_nothing({key, '='}, "the run file; leave it out for none")};
-      file = value;
-    } else if (key == "gpu" || key == "gpu_uuid") {
-      (key == "gpu" ? settings.gpu : settings.gpu_uuid) = value;
-    } else if (const auto taken = of_the_program.take(key, value); !taken) {
+    if (const auto taken = of_the_program.take(key, value); !taken) {
       return taken.error();
     } else if (taken.value()) {
       continue;
     } else if (is_of_the_run(key)) {
       of_the_run.emplace_back(key, value);
     } else if (peer::find_link_field(key) == nullptr && peer::replacement_of(key).empty()) {
-      return unknown_setting(key);
+      return peer::unknown_setting(key);
     } else if (const Status right = peer::assign(settings.links, key, value, kPython); !right) {
       return right.error();
     }
   }
-  TW_TRY(auto run, train::read_run_file(file, of_the_run));
+  TW_TRY(auto run, train::read_run_file(of_the_program.run_file, of_the_run));
   settings.run = std::move(run);
+  TW_TRY(peer::check_links(settings.links, kPython));
   if (settings.run.rounds <= of_the_program.begun)
     return Error{
         fmt::format("training.rounds {}: the program's own state is of round {} already; give more rounds",
                     settings.run.rounds, of_the_program.begun)};
-  settings.run.rounds -= of_the_program.begun;
+  settings.begun = of_the_program.begun;
   settings.grain = of_the_program.grain;
   settings.threads = of_the_program.threads;
+  settings.gpu = std::move(of_the_program.gpu);
+  settings.gpu_uuid = std::move(of_the_program.gpu_uuid);
   return settings;
 }
 

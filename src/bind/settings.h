@@ -21,6 +21,7 @@ struct Settings {
   std::vector<std::string> warnings{};  ///< for the user
   std::uint64_t grain = 1;    ///< samples that the program computes at once, at the beginning; 0: not known
   std::uint64_t threads = 1;  ///< for sums, updates and digests, at most
+  std::uint64_t begun = 0;    ///< PeerThread::Plan
   std::string gpu{}, gpu_uuid{};  ///< peer::Options
 };
 

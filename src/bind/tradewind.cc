@@ -196,9 +196,10 @@ int start(tw_peer& peer, std::span<const tw_tensor> initial) {
   peer::place_checkpoints(links.value(), peer.model.parameters());
   std::vector<float> parameters(peer.model.parameters());
   add_tensors(initial, 1, parameters);
-  auto thread = std::make_unique<PeerThread>(
-      PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(), peer.settings.grain},
-      std::move(parameters));
+  auto thread =
+      std::make_unique<PeerThread>(PeerThread::Plan{peer.model, peer.callbacks, std::move(links).value(),
+                                                    peer.settings.grain, peer.settings.begun},
+                                   std::move(parameters));
   if (const auto address = thread->started(); !address) {
     failed(address.error().message);
     return thread->view().ending == train::Ending::notice ? TW_CONDEMNED : TW_FAILED;
@@ -349,10 +350,10 @@ int tw_waited(tw_peer* peer, double seconds) {
 int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value) {
   return guarded([&] {
     if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
-    const Round rounds = peer->settings.run.rounds;
+    const train::SessionView seen = peer->thread->view().session;
     // A run that is complete may have more of them than were asked for now.
-    if (round > rounds && round > peer->thread->view().session.round)
-      return misuse(fmt::format("an evaluation after round {}, while the run has {}", round, rounds));
+    if (round > std::max(seen.rounds, seen.round))
+      return misuse(fmt::format("an evaluation after round {}, while the run has {}", round, seen.rounds));
     const std::string what = name != nullptr ? name : "";
     if (what.empty() || what.size() > kMostNameBytes)
       return misuse(fmt::format("an evaluation with a name of {} bytes, expected 1 to {}", what.size(),
@@ -363,6 +364,14 @@ int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value) 
     if (!std::isfinite(value))
       return misuse(fmt::format("the evaluation \"{}\" is {}, expected a finite number", what, value));
     peer->thread->tell_evaluation({round, what, value});
+    return int{TW_OK};
+  });
+}
+
+int tw_begun(tw_peer* peer, uint64_t rounds) {
+  return guarded([&] {
+    if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    peer->thread->goes_on_from(rounds);
     return int{TW_OK};
   });
 }

@@ -5,9 +5,7 @@
 /*
  * The engine of tradewind for a program that has its own training loop: the program's thread is the compute
  * thread of one peer. C11; used through ctypes by the Python package.
- *
  * Life of a peer: tw_open, tw_start, then again and again tw_next and tw_done, tw_close.
- *
  *   tw_next returns TW_GRADIENT    the program computes the gradient of order.samples samples and hands it in
  *                                  with tw_done (or gives the order back with tw_drop)
  *   tw_next returns TW_FINISHED    the run is over, or this peer has left
@@ -30,7 +28,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 14
+#define TW_ABI 15
 
 enum tw_status {
   TW_OK = 0,
@@ -201,6 +199,8 @@ TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, sinc
 
 /* For logs: what was measured after this round, 0 to the last. name: 64 bytes, no line end; value: finite. */
 TW_API int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value);
+/* In `load`: the state is of a run that goes on from so many rounds, not those of the setting "begun". */
+TW_API int tw_begun(tw_peer* peer, uint64_t rounds);
 
 /* The program is busy (an evaluation): no orders, others do its part. Null: it is back. On the thread of
  * tw_next it calls `save`: peers that join meanwhile get the state as it is now. */

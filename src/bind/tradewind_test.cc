@@ -15,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -73,7 +74,10 @@ class Program {
               return round == program.fails_in ? 1 : 0;
             },
         .update = nullptr,
-        .load = nullptr,
+        .load = goes_on_from ? [](void* user, std::uint64_t,
+                                  int) { return tw_begun(static_cast<Program*>(user)->peer,
+                                                         *static_cast<Program*>(user)->goes_on_from); }
+                             : decltype(tw_calls::load){},
         .save =
             [](void* user, std::uint32_t) {
               ++static_cast<Program*>(user)->saves;
@@ -175,7 +179,8 @@ class Program {
   std::uint64_t fails_in = 0;       ///< round whose settings callback fails; 0: none
   bool keeps = false;               ///< its gradients, until the engine asks for their sum
   std::vector<float> kept{0, 0, 0, 0};
-  bool hears = true;  ///< has a callback for warnings
+  std::optional<std::uint64_t> goes_on_from;  ///< rounds before, known with the state
+  bool hears = true;                          ///< has a callback for warnings
   std::vector<std::string> warnings;
 
  private:
@@ -196,6 +201,18 @@ TEST(Tradewind, trains_a_programs_model_by_the_mean_of_its_gradients) {
   for (int round = 0; round < 5; ++round) expected -= 0.1F * (expected - 1);
   EXPECT_THAT(program.values(), Each(::testing::FloatNear(expected, 1e-5F)));
   EXPECT_THAT(program.view(), HasSubstr("\"round\":5"));
+}
+
+TEST(Tradewind, has_as_many_rounds_as_are_left_of_those_that_count_from_the_beginning) {
+  Program alone(Pairs{{"begun", "4"}});
+  ASSERT_EQ(TW_OK, alone.start(4)) << tw_last_error();
+  EXPECT_EQ(TW_FINISHED, alone.train(8));
+  EXPECT_THAT(alone.rounds, ::testing::ElementsAre(1));
+  Program program(Pairs{{"begun", "4"}});
+  program.goes_on_from = 2;  // what its state turned out to be
+  ASSERT_EQ(TW_OK, program.start(4)) << tw_last_error();
+  EXPECT_EQ(TW_FINISHED, program.train(8));
+  EXPECT_THAT(program.rounds, ::testing::ElementsAre(1, 2, 3));
 }
 
 TEST(Tradewind, gives_a_program_whose_run_is_complete_its_parameters_and_ends) {
@@ -551,6 +568,8 @@ TEST(Tradewind, says_what_is_wrong_with_settings_and_model) {
   EXPECT_THAT(error(), HasSubstr("did you mean \"rounds\"?"));
   EXPECT_EQ(TW_MISUSE, Program(Pairs{{"lisen", "x"}}).open());
   EXPECT_THAT(error(), HasSubstr("listen"));
+  EXPECT_EQ(TW_MISUSE, Program(Pairs{{"watch", "8080"}}).open());
+  EXPECT_EQ("watch=8080: expected HOST:PORT, such as 127.0.0.1:8080", error());
   EXPECT_EQ(TW_MISUSE, Program(Pairs{{"training.microbatch", "4"}}).open());
   EXPECT_THAT(error(), HasSubstr("unknown key"));
   EXPECT_EQ(TW_MISUSE, Program(Pairs{{"training.\x1b[31m", "4"}}).open());
@@ -628,6 +647,9 @@ TEST(Tradewind, lists_no_settings_where_one_is_wrong) {
   EXPECT_EQ("", all_settings({{"rounds", "0"}}));
   EXPECT_THAT(error(), HasSubstr("expected a whole number from 1"));
   EXPECT_EQ("", all_settings({{"site", nullptr}}));
+  EXPECT_EQ("", all_settings({{"grace", "25"}}));
+  EXPECT_EQ("grace=25: expected a duration from 1s to 1h, such as 25s", error());
+  EXPECT_NE("", all_settings({{"token", "@/nowhere/token"}})) << "a token may come later";
 }
 
 TEST(Tradewind, tells_tw_run_where_its_peer_stands) {

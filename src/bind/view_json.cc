@@ -26,7 +26,8 @@ std::string waits_for(const View& view) {
 std::string to_json(const View& view) {
   const nlohmann::ordered_json json = {{"round", view.session.round},
                                        {"samples", view.session.samples},
-                                       {"rounds", view.rounds},
+                                       {"totals", view.totals},
+                                       {"rounds", view.session.rounds},
                                        {"target", view.target_batch_size},
                                        {"id", view.self.value},
                                        {"leader", view.session.leader.value},

@@ -104,35 +104,37 @@ int list(const CatalogArguments& arguments) {
   return kDone;
 }
 
-void print_law(const market::LifetimeLaw& law) {
-  print_out("{:<24}", law.name);
-  for (const double h : {1.0, 2.0, 4.0, 8.0, 12.0, 23.9}) print_out(" {:>6.1f}%", 100 * law.gone_by(h));
-  print_out(" {:>9.1f} h  {}\n", law.expected_h(), law.source);
-}
-
-/// How long machines live: of the laws there are, or of one, with what own logs say.
-int lifetimes(const CatalogArguments& arguments) {
+void print_laws(const std::vector<market::LifetimeLaw>& laws) {
   print_out("{:<24} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>11}  source\n", "gone within", "1 h", "2 h", "4 h",
             "8 h", "12 h", "24 h", "mean");
-  if (arguments.law.empty()) {
-    if (!arguments.learn.empty())
-      return complain(
-          fmt::format("--learn {}: expected a law to begin with, such as gcp-v100 or exponential:24",
-                      arguments.learn.front()),
-          kUsage);
-    for (const market::LifetimeLaw& law : market::measured_lifetimes()) print_law(law);
-    return kDone;
+  for (const market::LifetimeLaw& law : laws) {
+    print_out("{:<24}", law.name);
+    for (const double h : {1.0, 2.0, 4.0, 8.0, 12.0, 23.9}) print_out(" {:>6.1f}%", 100 * law.gone_by(h));
+    print_out(" {:>9.1f} h  {}\n", law.expected_h(), law.source);
   }
-  const auto prior = market::lifetimes_named(arguments.law);
-  if (!prior) return complain(prior.error().message, kUsage);
-  print_law(prior.value());
+}
+
+/// How long machines live: by the laws there are, or by one, and by what own logs say.
+Result<std::vector<market::LifetimeLaw>> laws_asked_for(const CatalogArguments& arguments) {
+  if (arguments.law.empty() && !arguments.learn.empty())
+    return Error{fmt::format("--learn {}: expected a law to begin with, such as gcp-v100 or exponential:24",
+                             arguments.learn.front())};
+  if (arguments.law.empty()) return market::measured_lifetimes();
+  TW_TRY(const auto prior, market::lifetimes_named(arguments.law));
   std::vector<market::Lived> seen;
   for (const std::string& folder : arguments.learn) {
-    const auto lives = lives_in(folder);
-    if (!lives) return complain(lives.error().message, kUsage);
-    seen.insert(seen.end(), lives.value().begin(), lives.value().end());
+    TW_TRY(const auto lives, lives_in(folder));
+    seen.insert(seen.end(), lives.begin(), lives.end());
   }
-  if (!arguments.learn.empty()) print_law(learned(prior.value(), seen));
+  std::vector<market::LifetimeLaw> laws{prior};
+  if (!arguments.learn.empty()) laws.push_back(learned(prior, seen));
+  return laws;
+}
+
+int lifetimes(const CatalogArguments& arguments) {
+  const auto laws = laws_asked_for(arguments);
+  if (!laws) return complain(laws.error().message, kUsage);
+  print_laws(laws.value());
   return kDone;
 }
 

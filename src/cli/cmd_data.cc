@@ -82,24 +82,25 @@ int add_folder(const std::string& folder, std::vector<std::string>& all) {
                     folder, folder),
         kUsage);
   const auto content = host::StoreFiles().content(folder);
-  if (!content) return complain(content.error().message, kFailed);
+  if (!content) return complain(content.error().message, has_scheme(folder) ? kFailed : kUsage);
   for (const std::string& name : content.value().files)
     if (name.ends_with(".tar")) all.push_back(folder + name);
   warn_of_others(folder, content.value());
   return kDone;
 }
 
-/// "s3://bucket/folder/": its tar files. Anything else: a name, with braces perhaps. The code of the
-/// complaint is 0 where there is none.
+/// "s3://bucket/folder/", or a folder of this machine: its tar files. Anything else: a name, with braces
+/// perhaps. The code of the complaint is 0 where there is none.
 int add_shards(const std::string& given, std::vector<std::string>& all) {
   if (given.ends_with('/')) return add_folder(given, all);
   std::error_code error;
+  if (!has_scheme(given) && std::filesystem::is_directory(given, error)) return add_folder(given + "/", all);
   const bool is_there = !has_scheme(given) && std::filesystem::exists(given, error);
   if (!has_scheme(given) && given.find_first_of("*?") != std::string::npos && !is_there)
     return complain(
-        fmt::format("{}: * and ? are for the shell (without quotes); or name a folder with / at its "
-                    "end for all tar files there",
-                    given),
+        fmt::format(
+            "{}: * and ? are for the shell (without quotes); or name the folder for all tar files there",
+            given),
         kUsage);
   if (is_there) {
     all.push_back(given);  // braces are a part of its name
@@ -148,7 +149,7 @@ int check_out(const std::string& out) {
 std::optional<data::ShardIndex> index_at(const std::string& path) {
   auto index = data::read_shard_index(path);
   if (index) return std::move(index).value();
-  complain(index.error().message, has_scheme(path) ? kUsage : kFailed);
+  complain(index.error().message, kUsage);
   return std::nullopt;
 }
 
@@ -209,7 +210,7 @@ int list_data(const DataArguments& arguments) {
   const auto limit = parse_count("--limit", arguments.limit, {.least = 0, .most = 1'000'000'000});
   if (!limit) return complain(limit.error().message, kUsage);
   const auto index = index_at(arguments.index);
-  if (!index) return has_scheme(arguments.index) ? kUsage : kFailed;
+  if (!index) return kUsage;
   print_facts(arguments.index, *index);
   const std::uint64_t shown = std::min(limit.value(), index->size());
   for (std::uint64_t i = 0; i < shown; ++i) {
@@ -225,7 +226,7 @@ int list_data(const DataArguments& arguments) {
 
 int verify_data(const DataArguments& arguments) {
   const auto index = index_at(arguments.index);
-  if (!index) return has_scheme(arguments.index) ? kUsage : kFailed;
+  if (!index) return kUsage;
   host::Stores stores(warn_of_stores());
   ProgressLine line;
   const std::size_t count = index->shards().size();
@@ -255,16 +256,13 @@ void describe_data(CLI::App& app, DataArguments& arguments) {
   CLI::App* data = app.add_subcommand("data", "Index, list, verify and pack shards of samples");
   data->require_subcommand(1);
   CLI::App* index = data->add_subcommand("index", "Index shards: write down where each sample lies");
-  index
-      ->add_option("SHARD", arguments.shards,
-                   "tar files, URLs, ranges {000..127}, or folders that end with /")
-      ->required();
+  index->add_option("SHARD", arguments.shards, "tar files, URLs, ranges {000..127}, or folders")->required();
   index->add_option("-o,--out", arguments.out, "the .twi file to write")->required();
   index->add_flag("--contents", arguments.contents,
                   "digest all bytes, so that copies elsewhere have the same identity");
   index->footer(
       "A SHARD is a path, or a URL with file, http, https, s3, gs or az. {000..127} stands for all\n"
-      "numbers; a name with / at its end for all tar files there (a folder, or s3).\n"
+      "numbers; a folder, or s3://BUCKET/NAME/ with / at its end, for all tar files there.\n"
       "\n"
       "Examples:\n"
       "  tw data index 's3://bucket/train-{000000..000127}.tar' -o train.twi\n"

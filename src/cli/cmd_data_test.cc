@@ -170,6 +170,17 @@ TEST_F(DataCommands, take_names_as_they_stand_where_such_a_file_is) {
               HasSubstr("2 tw: -o: expected the name"));
 }
 
+TEST_F(DataCommands, take_a_folder_of_this_machine_without_a_slash_at_its_end) {
+  std::filesystem::create_directories(at("shards"));
+  EXPECT_EQ(pack(at("in"), {.out = at("shards/train")}), "0 ");
+  EXPECT_EQ(told({.shards = {at("shards")}, .out = at("x.twi")}, "index"), "0 ");
+  const auto index = data::read_shard_index(at("x.twi"));
+  ASSERT_TRUE(index) << index.error().message;
+  EXPECT_EQ(index.value().size(), 3U);
+  EXPECT_EQ(told({.shards = {at("in")}, .out = at("y.twi")}, "index"),
+            "2 tw: " + at("in") + ": no tar files\n");
+}
+
 TEST_F(DataCommands, name_tars_of_a_folder_that_they_leave_out) {
   EXPECT_EQ(pack(at("in")), "0 ");
   for (const char* name : {"b.tar.gz", "c.TAR", "in/d.tar", "e.tgz"}) std::ofstream(at(name)) << "x";
@@ -181,8 +192,8 @@ TEST_F(DataCommands, name_tars_of_a_folder_that_they_leave_out) {
 
 TEST_F(DataCommands, name_subfolders_of_a_store_that_they_leave_out) {
   const BucketOnTheWeb bucket(
-      "<Prefix>sub/</Prefix><CommonPrefixes><Prefix>sub/b/</Prefix></CommonPrefixes>"
-      "<CommonPrefixes><Prefix>sub/a/</Prefix></CommonPrefixes><Key>sub/x.txt</Key>");
+      "<ListBucketResult><Prefix>sub/</Prefix><CommonPrefixes><Prefix>sub/b/</Prefix></CommonPrefixes>"
+      "<CommonPrefixes><Prefix>sub/a/</Prefix></CommonPrefixes><Key>sub/x.txt</Key></ListBucketResult>");
   EXPECT_EQ(
       told({.shards = {"s3://bkt/sub/"}, .out = at("x.twi")}, "index"),
       "2 warning: s3://bkt/sub/: 2 subfolders are left out, the first of them a/; only files named *.tar "
@@ -248,13 +259,16 @@ TEST_F(DataCommands, say_which_stores_they_read_and_write) {
               HasSubstr("2 tw: -o s3://b/x: expected s3://BUCKET/KEY with a"));
   EXPECT_THAT(told({.shards = {"gs://b/folder/"}, .out = at("x.twi")}, "index"),
               HasSubstr("2 tw: gs://b/folder/: folders of this machine and of s3 are listed, no others"));
-  EXPECT_THAT(told({.shards = {at("*.tar")}, .out = at("x.twi")}, "index"),
-              HasSubstr("* and ? are for the shell"));
+  EXPECT_THAT(
+      told({.shards = {at("*.tar")}, .out = at("x.twi")}, "index"),
+      HasSubstr("* and ? are for the shell (without quotes); or name the folder for all tar files there"));
   EXPECT_THAT(told({.shards = {at("a.tar")}, .out = at("none/x.twi")}, "index"),
               HasSubstr("2 tw: -o " + at("none/x.twi") + ": there is no folder " + at("none")));
   EXPECT_THAT(told({.index = "s3://b/x.twi"}, "ls"),
               HasSubstr("2 tw: s3://b/x.twi: an index is read from this machine"));
-  EXPECT_THAT(told({.index = at("none.twi")}, "verify"), HasSubstr("1 tw: "));
+  EXPECT_THAT(told({.index = at("none.twi")}, "verify"), HasSubstr("2 tw: " + at("none.twi")));
+  EXPECT_THAT(told({.index = at("in/a.txt")}, "ls"), HasSubstr("2 tw: " + at("in/a.txt")));
+  EXPECT_THAT(told({.shards = {at("none/")}, .out = at("x.twi")}, "index"), HasSubstr("2 tw: "));
 }
 
 }  // namespace

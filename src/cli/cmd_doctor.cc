@@ -15,7 +15,7 @@
 #include "host/system/calendar.h"
 #include "host/system/random_os.h"
 #include "measure/doctor/findings_json.h"
-#include "peer/meeting_place.h"
+#include "peer/search/meeting_place.h"
 #include "peer/values.h"
 #include "plan/input/model_profile_yaml.h"
 #include "plan/model/gpu_memory.h"
@@ -93,7 +93,7 @@ Finding look_at_disk(const std::string& folder, const measure::Needs& needs) {
 /// What a peer does there, under a name that no peer takes for a notice.
 Status try_rendezvous(world::Files& files, const std::string& folder, std::vector<std::string>& names) {
   const std::string path = fmt::format("{}/doctor-{}", folder, host::OsRandom().next());
-  const std::array<std::byte, 4> some{};
+  const std::array<std::byte, 4> some{std::byte{'d'}, std::byte{'o'}, std::byte{'c'}, std::byte{'!'}};
   const std::array<std::span<const std::byte>, 1> parts{some};
   TW_TRY(files.make_folder(folder));
   TW_TRY(files.write(path, parts));
@@ -103,6 +103,11 @@ Status try_rendezvous(world::Files& files, const std::string& folder, std::vecto
   if (!listed) return listed.error();
   if (!read) return read.error();
   names = std::move(listed).value();
+  const std::string name = path.substr(folder.size() + 1);
+  if (std::ranges::find(names, name) == names.end())
+    return Error{fmt::format("{}: the list lacks {}, which was just written there", folder, name)};
+  if (!std::ranges::equal(read.value(), some))
+    return Error{fmt::format("{}: other bytes are read than were written there", path)};
   return Unit{};
 }
 
@@ -112,7 +117,8 @@ Finding look_at_rendezvous(const std::string& folder) {
   std::vector<std::string> names;
   if (const Status works = try_rendezvous(files, folder, names); !works)
     return {"rendezvous", measure::Verdict::hurts, works.error().message,
-            "give rendezvous a folder or bucket where every peer may list, read, write and remove"};
+            "mend what is said there, or give rendezvous another folder or bucket where every peer may list, "
+            "read, write and remove"};
   const std::int64_t now = host::now_unix_s();
   const auto alive = std::ranges::count_if(names, [now](const std::string& text) {
     const auto name = swarm::notice_name_in(text);

@@ -64,9 +64,8 @@ Result<std::unique_ptr<host::Tls>> tls_of(const NetArguments& arguments) {
         "probes show each other a token, as peers do: give one of --token @FILE, --run FOLDER, or, in a "
         "network that you trust, --insecure"};
   if (arguments.insecure) return std::unique_ptr<host::Tls>();
-  TW_TRY(const auto token, arguments.token.empty()
-                               ? peer::read_token("--run", "@" + peer::token_file(arguments.run), warn)
-                               : peer::read_token("--token", arguments.token, warn));
+  TW_TRY(const auto token, arguments.token.empty() ? peer::read_folder_token("--run", arguments.run, warn)
+                                                   : peer::read_token("--token", arguments.token, warn));
   return host::Tls::open(token, host::now_unix_s());
 }
 

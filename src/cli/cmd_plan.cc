@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/result.h"
+#include "base/text/option.h"
 #include "base/text/write_file.h"
 #include "cli/commands.h"
 #include "cli/plan/plan_sources.h"
@@ -47,11 +48,22 @@ Status write_files(const plan::Job& job, const plan::MarketSpace& market, const 
 
 Result<plan::Job> job_of(const PlanArguments& arguments) {
   auto job = read_job_file(arguments.job);
-  if (!job) return job;
-  if (arguments.point > 0 && job.value().goal != plan::Goal::pareto)
+  if (!job || arguments.point.empty()) return job;
+  TW_TRY(const auto point, parse_count("--point", arguments.point, {.least = 1, .most = plan::kFrontPoints}));
+  if (job.value().goal != plan::Goal::pareto)
     return Error{"--point: expected with goal: pareto in JOB.yaml alone"};
-  job.value().front_point = arguments.point;
+  job.value().front_point = static_cast<int>(point);
   return job;
+}
+
+/// How many points the front of a job has, its search says.
+Status has_point(const plan::Job& job, const plan::Recommendation& plan) {
+  if (job.front_point <= static_cast<int>(plan.front.size())) return Unit{};
+  if (plan.front.size() == 1)
+    return Error{
+        fmt::format("--point {}: the front has one row; expected --point 1, or none", job.front_point)};
+  return Error{
+      fmt::format("--point {}: expected a row of the front, 1 to {}", job.front_point, plan.front.size())};
 }
 
 Result<plan::ModePlan> plan_of(const PlanArguments& arguments, const plan::Job& job,
@@ -95,6 +107,8 @@ int plan_job(const PlanArguments& arguments) {
   auto planned = plan_of(arguments, job.value(), known.value());
   if (!planned) return complain(arguments.job + ": " + planned.error().message, kFailed);
   plan::ModePlan& made = planned.value();
+  if (const Status there = has_point(made.job, made.plan); !there)
+    return complain(there.error().message, kUsage);
   const auto notes = run_file_notes(made.job);
   if (!notes) return complain(notes.error().message, kUsage);
   std::ranges::copy(notes.value(), std::back_inserter(made.plan.assumptions));
@@ -118,6 +132,8 @@ int compare_methods(const PlanArguments& arguments) {
   if (!market) return complain(market.error().message, kUsage);
   const auto rows = plan::compare(job.value(), market.value(), host::now_unix_s());
   if (!rows) return complain(arguments.job + ": " + rows.error().message, kFailed);
+  if (const Status there = has_point(job.value(), rows.value().ours); !there)
+    return complain(there.error().message, kUsage);
   print_out("{}", arguments.json ? to_json(job.value(), rows.value()) : to_text(job.value(), rows.value()));
   return kDone;
 }
@@ -132,15 +148,19 @@ void describe_plan(CLI::App& app, PlanArguments& arguments) {
   command->add_flag("--json", arguments.json, "print one JSON object instead of a table");
   command->add_option("--out", arguments.out, "folder for PLAN.yaml, plan.html and plan.svg")
       ->capture_default_str();
-  command->add_option("--point", arguments.point, "with goal: pareto: plan for this row of the front")
-      ->check(CLI::PositiveNumber);
-  CLI::Option* method = command->add_option("--method", arguments.method,
-                                            "deepvm, spotdnn, transient, cost-first or performance-first");
+  CLI::Option* point = command->add_option(
+      "--point", arguments.point,
+      fmt::format("with goal: pareto: plan for this row of the front, 1 to {}", plan::kFrontPoints));
+  CLI::Option* method = command
+                            ->add_option("--method", arguments.method,
+                                         "deepvm, spotdnn, transient, cost-first or performance-first")
+                            ->excludes(point);
   command->add_flag("--compare", arguments.compare, "compare all methods with our plan; write no files")
       ->excludes(method);
   describe_sources(*command, arguments.sources);
   command->footer(
       "How a plan is found, what the methods are, when not to believe it: docs/planner.md\n"
+      "The plan of a --method may miss limits of the job; then it says so.\n"
       "Exit codes: 0 planned, 1 no plan keeps the limits or a file cannot be written, 2 wrong usage or\n"
       "input.\n"
       "\nExamples:\n  tw plan examples/plan.yaml\n  tw plan examples/plan.yaml --method deepvm\n"

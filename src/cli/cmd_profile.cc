@@ -118,10 +118,18 @@ Status check(const ProfileArguments& arguments) {
 
 /// The profile that is there already, to which a machine is added; nothing: none is.
 Result<std::optional<plan::ModelProfile>> profile_before(const std::string& file) {
-  if (file.empty() || !std::filesystem::exists(file)) return std::optional<plan::ModelProfile>();
+  if (file.empty()) return std::optional<plan::ModelProfile>();
+  std::error_code error;
+  const auto folder = std::filesystem::absolute(file).parent_path();
+  if (!std::filesystem::is_directory(folder, error))
+    return Error{fmt::format("{}: there is no folder {}", file, folder.string())};
+  if (!std::filesystem::exists(file, error)) return std::optional<plan::ModelProfile>();
   TW_TRY(const auto text, read_text_file(file));
-  TW_TRY(auto before, plan::read_profile(file, text));
-  return std::optional(std::move(before));
+  auto before = plan::read_profile(file, text);
+  if (!before)
+    return Error{
+        fmt::format("{}; expected a profile that tw profile wrote, or a new file", before.error().message)};
+  return std::optional(std::move(before).value());
 }
 
 std::vector<std::string> words_of_run(const ProfileArguments& arguments, const std::string& folder) {
@@ -281,7 +289,9 @@ int profile(const ProfileArguments& arguments) {
     return kDone;
   }
   const Status written = write_file(arguments.out, text);
-  return written ? kDone : complain("--out " + written.error().message, kFailed);
+  if (written) return kDone;
+  print_out("{}", text);  // what was measured is not lost
+  return complain("--out " + written.error().message, kFailed);
 }
 
 }  // namespace tw::cli

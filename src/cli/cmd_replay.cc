@@ -64,10 +64,12 @@ Result<std::optional<launch::PolicyProgram>> own_policy(const std::string& comma
 }
 
 Result<plan::ReplayTable> replay_with_progress(const plan::ReplayTask& task,
-                                               const std::vector<plan::AvailabilityTrace>& traces) {
+                                               const std::vector<plan::AvailabilityTrace>& traces,
+                                               const std::optional<launch::PolicyProgram>& own) {
   ProgressLine line;
   return replay_table(task, traces, [&](double share) {
     line.show(fmt::format("{:.0f} % of the starts are played", 100 * share), share);
+    return !own || !own->trouble();
   });
 }
 
@@ -114,7 +116,7 @@ int replay(const ReplayArguments& arguments) {
   if (!own) return complain("--policy " + own.error().message, kUsage);
   plan::ReplayTask with_own = task.value();
   if (own.value()) with_own.own = &*own.value();
-  const auto table = replay_with_progress(with_own, traces.value());
+  const auto table = replay_with_progress(with_own, traces.value(), own.value());
   if (own.value() && own.value()->trouble())
     return complain("--policy " + own.value()->trouble()->message, kFailed);
   if (!table) return complain(table.error().message, kUsage);

@@ -186,7 +186,7 @@ int run_catalog(const CatalogArguments& arguments, const std::string& what);
 struct PlanArguments {
   std::string job;
   std::string out = ".";
-  int point = 0;
+  std::string point;   ///< row of the front, from 1; empty: its knee
   std::string method;  ///< of the literature; empty: the search
   bool compare = false;
   bool json = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -102,8 +103,12 @@ std::string unknown_argument(const CLI::App& command) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  for (const std::string& name : command_names(command)) known.push_back(name);
-  return fmt::format("unknown argument {}{}", extra.front(), did_you_mean(extra.front(), known));
+  const std::vector<std::string> parts = command_names(command);
+  known.insert(known.end(), parts.begin(), parts.end());
+  std::string meant = did_you_mean(extra.front(), known);
+  if (meant.empty() && !parts.empty() && !extra.front().starts_with('-'))
+    meant = fmt::format("; expected one of {}", fmt::join(parts, ", "));
+  return fmt::format("unknown argument {}{}", extra.front(), meant);
 }
 
 /// name: as name_of() has it.

@@ -67,7 +67,8 @@ std::string direct_hosts() {
 /// One exchange with a server. Where it lies in memory, libcurl finds it again: it does not move.
 class Exchange {
  public:
-  explicit Exchange(HttpRequest request) : request_(std::move(request)) {}
+  explicit Exchange(HttpRequest request, std::function<bool()> is_over = {})
+      : request_(std::move(request)), is_over_(std::move(is_over)) {}
 
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -84,12 +85,14 @@ class Exchange {
  private:
   static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user);
   static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* user);
+  static int ask_whether_over(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   void set_message();
   bool asks_for_range() const;
   bool fell_silent(CURLcode code) const;
   int status() const;  ///< 0: no answer yet
 
   HttpRequest request_;
+  std::function<bool()> is_over_;
   std::unique_ptr<CURL, void (*)(CURL*)> curl_{nullptr, curl_easy_cleanup};
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers_{nullptr, curl_slist_free_all};
   std::array<char, CURL_ERROR_SIZE> why_{};
@@ -115,6 +118,11 @@ CURL* Exchange::prepare(bool follows_redirects) {
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(silence_s));
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(silence_s));
+  }
+  if (is_over_) {
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, ask_whether_over);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);
   }
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "tradewind");
   curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
@@ -176,11 +184,16 @@ std::size_t Exchange::take_header(char* data, std::size_t size, std::size_t coun
   return size * count;
 }
 
+int Exchange::ask_whether_over(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Exchange*>(user)->is_over_() ? 1 : 0;  // ends the transfer
+}
+
 Result<HttpAnswer> Exchange::result(CURLcode code) const {
   if (code == CURLE_WRITE_ERROR && asks_for_range() && status() == kWholeStatus)
     return HttpAnswer{.status = kWholeStatus, .headers = answer_.headers};  // the caller judges that
   if (code == CURLE_WRITE_ERROR)
     return Error{fmt::format("more than the {} bytes that are taken", request_.most_bytes)};
+  if (code == CURLE_ABORTED_BY_CALLBACK) return Error{"broken off", true};
   if (fell_silent(code)) return Error{fmt::format("no byte came for {:g} s", to_seconds(request_.silence))};
   if (code != CURLE_OK)
     return Error{(why_[0] != 0 ? why_.data() : curl_easy_strerror(code)) + remedy_for(code),
@@ -254,8 +267,8 @@ Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits) {
   return with_address(url, exchange.result(curl_easy_perform(curl)));
 }
 
-Result<HttpAnswer> http_exchange(const HttpRequest& request) {
-  Exchange exchange(request);
+Result<HttpAnswer> http_exchange(const HttpRequest& request, const std::function<bool()>& is_over) {
+  Exchange exchange(request, is_over);
   CURL* const curl = exchange.prepare(false);
   if (curl == nullptr) return cannot_start();
   return exchange.result(curl_easy_perform(curl));

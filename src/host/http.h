@@ -31,7 +31,9 @@ Result<world::HttpAnswer> http_get(const std::string& url, const HttpLimits& lim
 
 /// One exchange; blocks. Redirects are not followed. An error does not name the address, which may hold a
 /// signature. Error::lasting: no further try will help, as with a certificate that is not trusted.
-Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request);
+/// is_over: asked about every second; true breaks the exchange off, which is a lasting error. Empty: never.
+Result<world::HttpAnswer> http_exchange(const world::HttpRequest& request,
+                                        const std::function<bool()>& is_over = {});
 
 /// Exchanges on one thread of its own, over connections that stay open; begun from any thread. Redirects are
 /// not followed.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <asio.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
@@ -227,6 +229,24 @@ TEST(HttpPool, says_what_no_further_try_will_help) {
   };
   EXPECT_TRUE(error("ftp://127.0.0.1:1/x").lasting);
   EXPECT_FALSE(error("http://127.0.0.1:1/x").lasting) << "its server may be back";
+}
+
+TEST(HttpExchange, breaks_off_when_it_is_over) {
+  Loop loop;
+  Server server(loop);
+  std::atomic<bool> over = false;
+  std::optional<Result<HttpAnswer>> answer;
+  std::thread asks([&] {
+    auto came = http_exchange({.url = server.url("/hangs"), .patience = 60s}, [&] { return over.load(); });
+    loop.post([&, came] { answer = came; });
+  });
+  EXPECT_TRUE(loop.run_until([&] { return !server.requests.empty(); }, kSoon));
+  over = true;
+  EXPECT_TRUE(loop.run_until([&] { return answer.has_value(); }, kSoon));
+  asks.join();
+  ASSERT_TRUE(answer && !*answer);
+  EXPECT_EQ(answer->error().message, "broken off");
+  EXPECT_TRUE(answer->error().lasting);
 }
 
 TEST_F(HttpDoor, reads_files_and_waits_for_no_pipe) {

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <utility>
 
+#include "host/system/early_signals.h"
+
 namespace tw::launch {
 namespace {
 
@@ -43,13 +45,8 @@ HeldEndSignals::HeldEndSignals() : is_outer_(!std::exchange(is_holding, true)) {
   last_held_ms = 0;
   for (const int signal : kHeld) {
     held_counts[static_cast<std::size_t>(signal)] = 0;
-
-    struct sigaction now {};
-
-    sigaction(signal, nullptr, &now);
-    if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN) continue;
-    sigaction(signal, &action, nullptr);
-    before_[signal] = now;
+    if (host::ignores(signal)) continue;
+    sigaction(signal, &action, &before_[signal]);
   }
 }
 

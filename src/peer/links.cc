@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/text/fields.h"
+#include "base/text/option.h"
 #include "host/address.h"
 #include "host/disk/absolute_path.h"
 #include "host/identity/authority.h"
@@ -20,9 +22,11 @@
 #include "host/system/calendar.h"
 #include "host/system/random_os.h"
 #include "monitor/logs/past_run.h"
-#include "peer/meeting_place.h"
+#include "peer/other_run.h"
+#include "peer/search/meeting_place.h"
 #include "peer/values.h"
 #include "train/run/run_facts.h"
+#include "train/run/run_fields.h"
 
 namespace tw::peer {
 namespace {
@@ -66,12 +70,35 @@ void join_the_living(Options& options, std::uint64_t parameters) {
                                            session.meets_in, fmt::join(session.found, ", ")));
 }
 
+/// Nothing says that others have the run, or that it is to begin anew.
+bool begins_unless_found(const train::SessionOptions& session) {
+  return session.founds() && session.found.empty() && session.past != train::Past::begun && !session.anew;
+}
+
 /// Makes it if it is not there.
 bool is_writable(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   return access(folder.c_str(), W_OK | X_OK) == 0;
 }
+
+struct ProgramCount {
+  std::string_view key;
+  std::uint64_t ProgramSettings::*place;
+  Bounds bounds;
+};
+
+struct ProgramText {
+  std::string_view key;
+  std::string ProgramSettings::*place;
+};
+
+constexpr ProgramCount kProgramCounts[] = {{"grain", &ProgramSettings::grain, {.least = 0}},
+                                           {"threads", &ProgramSettings::threads, {1, kMostThreads}},
+                                           {"begun", &ProgramSettings::begun, {.least = 1}}};
+constexpr ProgramText kProgramTexts[] = {{"run_file", &ProgramSettings::run_file},
+                                         {"gpu", &ProgramSettings::gpu},
+                                         {"gpu_uuid", &ProgramSettings::gpu_uuid}};
 
 /// Reads the texts of one user, in the user's spelling.
 class LinkReader {
@@ -80,6 +107,7 @@ class LinkReader {
       : given_(given), spelling_(spelling), catalog_price_(catalog_price) {}
 
   Result<Options> read();
+  Status check();  ///< no file is read, no catalog asked
 
  private:
   OptionName option(std::string_view name) const { return spelled(spelling_, name); }
@@ -93,12 +121,15 @@ class LinkReader {
   std::string admission() const;
   Status read_addresses();
   Status use_token(const wire::Token& token);
-  Status read_role(const std::optional<wire::Token>& token);
+  Status check_together() const;
+  Status check_role() const;
+  void read_role(const std::optional<wire::Token>& token);
+  Status check_price();
   Status read_price();
   Status read_progress();
   Status read_listen();
-  Status read_past();
-  Status read_watch(const std::optional<wire::Token>& token);
+  void read_past();
+  void read_watch(const std::optional<wire::Token>& token);
   void warn_of_insecurity();
 
   const LinkOptions& given_;
@@ -107,22 +138,29 @@ class LinkReader {
   Options options_;
 };
 
-Result<Options> LinkReader::read() {
+Status LinkReader::check() {
   TW_TRY(read_self());
   TW_TRY(read_log());
   TW_TRY(read_machine());
   TW_TRY(read_addresses());
+  TW_TRY(check_together());
+  TW_TRY(check_role());
+  TW_TRY(check_price());
+  return read_progress();
+}
+
+Result<Options> LinkReader::read() {
+  TW_TRY(check());
   const auto token = this->token();
   if (!token) return token.error();
   options_.admission = admission();
-  TW_TRY(read_past());
+  read_past();
   if (token.value()) TW_TRY(use_token(*token.value()));
   if (!options_.admission.empty()) options_.token = token.value();
-  TW_TRY(read_role(token.value()));
+  read_role(token.value());
   TW_TRY(read_price());
-  TW_TRY(read_progress());
   TW_TRY(read_listen());
-  TW_TRY(read_watch(token.value()));
+  read_watch(token.value());
   warn_of_insecurity();
   return std::move(options_);
 }
@@ -143,12 +181,33 @@ Status LinkReader::read_self() {
   return Unit{};
 }
 
-Status LinkReader::read_role(const std::optional<wire::Token>& token) {
+/// Options that exclude each other, whatever else is given.
+Status LinkReader::check_together() const {
+  const auto both = [](const std::string& one, const std::string& other, std::string_view why) {
+    return Error{fmt::format("{} and {}: {}; give one of the two", one, other, why)};
+  };
+  const bool has_token = !given_.token.empty() || !given_.run_folder.empty();
+  if (!given_.token.empty() && !given_.run_folder.empty())
+    return both(option("token").name, option("run").with(given_.run_folder), "a peer has one token");
+  if (has_token && given_.insecure)
+    return both(flag("insecure"), "a token", "TLS is either off or on, for all peers of a run");
+  if (given_.rejoin && given_.no_rejoin)
+    return both(flag("rejoin"), flag("no_rejoin"), "the peers of a run may be alive or not");
+  if (given_.rejoin && given_.anew)
+    return both(flag("rejoin"), flag("anew"), "the run goes on or begins anew");
+  return Unit{};
+}
+
+Status LinkReader::check_role() const {
+  const std::string& role = given_.role;
+  if (role.empty() || role == name_of(wire::Role::anchor) || role == name_of(wire::Role::peer)) return Unit{};
+  return Error{fmt::format("{}: expected peer or anchor", option("role").with(role))};
+}
+
+void LinkReader::read_role(const std::optional<wire::Token>& token) {
   const std::string role =
       !given_.role.empty() ? given_.role : name_of(token ? token->role : wire::Role::peer);
   options_.session.anchor = role == name_of(wire::Role::anchor);
-  if (given_.role.empty() || options_.session.anchor || role == name_of(wire::Role::peer)) return Unit{};
-  return Error{fmt::format("{}: expected peer or anchor", option("role").with(role))};
 }
 
 Status LinkReader::read_log() {
@@ -167,18 +226,22 @@ Status LinkReader::read_machine() {
   return Unit{};
 }
 
-Status LinkReader::read_price() {
-  options_.pays_spot = asks_catalog(given_.usd_per_h) && !options_.session.anchor;
+Status LinkReader::check_price() {
   if (!asks_catalog(given_.usd_per_h)) {
     TW_TRY(const auto price, parse_price_option(option("usd_per_h"), given_.usd_per_h));
     options_.usd_per_h = price;
-    return Unit{};
-  }
-  if (!catalog_price_)
+  } else if (!catalog_price_) {
     return Error{
         fmt::format("{}: a program does not ask the catalogs; give USD an hour, or start it with tw "
                     "run --usd-per-h {} --site PROVIDER:REGION -- PROGRAM",
                     option("usd_per_h").with(given_.usd_per_h), given_.usd_per_h)};
+  }
+  return Unit{};
+}
+
+Status LinkReader::read_price() {
+  if (!asks_catalog(given_.usd_per_h)) return Unit{};
+  options_.pays_spot = !options_.session.anchor;
   TW_TRY(const auto price, catalog_price_(given_.usd_per_h, given_.site, options_.session.anchor));
   options_.usd_per_h = price;
   return Unit{};
@@ -195,13 +258,6 @@ Status LinkReader::read_progress() {
 
 Result<std::optional<wire::Token>> LinkReader::token() {
   const bool given = !given_.token.empty() || !given_.run_folder.empty();
-  if (!given_.token.empty() && !given_.run_folder.empty())
-    return Error{fmt::format("{} and {}: a peer has one token; give one of the two", option("token").name,
-                             option("run").with(given_.run_folder))};
-  if (given && given_.insecure)
-    return Error{
-        fmt::format("{} and a token: TLS is either off or on, for all peers of a run; give one of the two",
-                    flag("insecure"))};
   if (given_.insecure) return std::optional<wire::Token>();
   const bool names_others = !given_.join.empty() || !given_.listen.empty();
   const bool waits = options_.session.wait_for > 1;
@@ -213,9 +269,8 @@ Result<std::optional<wire::Token>> LinkReader::token() {
         names_others ? "" : option("wait_for").with(given_.wait_for) + ": nobody could join this peer; ",
         option("token").with("TOKEN"), option("run").with("FOLDER"), flag("insecure"))};
   const auto warn = [this](const std::string& line) { options_.warnings.push_back(line); };
-  TW_TRY(auto token, given_.token.empty()
-                         ? read_token(option("run"), "@" + token_file(given_.run_folder), warn)
-                         : read_token(option("token"), given_.token, warn));
+  TW_TRY(auto token, given_.token.empty() ? read_folder_token(option("run"), given_.run_folder, warn)
+                                          : read_token(option("token"), given_.token, warn));
   return std::optional(std::move(token));
 }
 
@@ -229,10 +284,7 @@ std::string LinkReader::admission() const {
 }
 
 /// Whether the run had begun before, as far as the user says or can be known from the options alone.
-Status LinkReader::read_past() {
-  if (given_.rejoin && given_.no_rejoin)
-    return Error{fmt::format("{} and {}: the peers of a run may be alive or not; give one of the two",
-                             flag("rejoin"), flag("no_rejoin"))};
+void LinkReader::read_past() {
   train::SessionOptions& session = options_.session;
   if (given_.rejoin) {
     session.past = train::Past::begun;
@@ -241,11 +293,7 @@ Status LinkReader::read_past() {
   // With a token of its own run no other peer can exist.
   const bool alone = options_.admission.empty();
   if (given_.no_rejoin || given_.anew || alone) session.past = train::Past::over;
-  if (given_.rejoin && given_.anew)
-    return Error{fmt::format("{} and {}: the run goes on or begins anew; give one of the two", flag("rejoin"),
-                             flag("anew"))};
   session.anew = given_.anew;
-  return Unit{};
 }
 
 Status LinkReader::read_addresses() {
@@ -253,8 +301,9 @@ Status LinkReader::read_addresses() {
     TW_TRY(auto address, parse_address_option(option("join"), text));
     options_.session.join.push_back(std::move(address));
   }
-  if (given_.listen.empty() || given_.listen == "none") return Unit{};
-  TW_TRY(parse_address_option(option("listen"), given_.listen));
+  if (!given_.listen.empty() && given_.listen != "none")
+    TW_TRY(parse_address_option(option("listen"), given_.listen));
+  if (!given_.watch.empty()) TW_TRY(parse_address_option(option("watch"), given_.watch));
   return Unit{};
 }
 
@@ -285,12 +334,10 @@ Status LinkReader::read_listen() {
 }
 
 /// The own token of a peer that trains alone admits no viewer.
-Status LinkReader::read_watch(const std::optional<wire::Token>& token) {
-  if (given_.watch.empty()) return Unit{};
-  TW_TRY(auto address, parse_address_option(option("watch"), given_.watch));
-  options_.watch.emplace(host::WebOptions{.address = std::move(address)});
+void LinkReader::read_watch(const std::optional<wire::Token>& token) {
+  if (given_.watch.empty()) return;
+  options_.watch.emplace(host::WebOptions{.address = given_.watch});
   if (!options_.admission.empty()) options_.watch->token = token;
-  return Unit{};
 }
 
 /// A command line says it of its own accord; this machine alone is no network.
@@ -303,7 +350,52 @@ void LinkReader::warn_of_insecurity() {
       fmt::format("without TLS ({}): anybody on the network can read and change this run", flag("insecure")));
 }
 
+LinkOptions with_defaults(LinkOptions given) {
+  LinkOptions usual;
+  for (const LinkField& field : link_fields()) {
+    const LinkField::Place place = field.place(given);
+    if (auto* const* text = std::get_if<std::string*>(&place); text != nullptr && (*text)->empty())
+      **text = value_of(field, usual);
+  }
+  return given;
+}
+
 }  // namespace
+
+Result<bool> ProgramSettings::take(std::string_view key, const std::string& value) {
+  const OptionName option = spelled(Spelling::python, key);
+  if (key == "run_file" && value.empty())
+    return Error{found_nothing(option, "the run file; leave it out for none")};
+  if (const auto* count = std::ranges::find(kProgramCounts, key, &ProgramCount::key);
+      count != std::end(kProgramCounts)) {
+    TW_TRY(const auto number, parse_count(option, value, count->bounds));
+    this->*count->place = number;
+    return true;
+  }
+  const auto* text = std::ranges::find(kProgramTexts, key, &ProgramText::key);
+  if (text == std::end(kProgramTexts)) return false;
+  this->*text->place = value;
+  return true;
+}
+
+Error unknown_setting(const std::string& name) {
+  std::vector<std::string> known;
+  for (const FieldRow& row : train::run_rows({})) {
+    known.push_back(row.key.substr(row.key.find('.') + 1));
+    known.push_back(row.key);
+  }
+  for (const LinkField& field : link_fields()) known.emplace_back(field.name);
+  for (const ProgramCount& count : kProgramCounts) known.emplace_back(count.key);
+  for (const ProgramText& text : kProgramTexts) known.emplace_back(text.key);
+  const std::string meant = did_you_mean(name, known);
+  return Error{fmt::format("there is no setting {}{}", name,
+                           meant.empty() ? "; docs/python.md lists all settings" : meant)};
+}
+
+Status check_links(const LinkOptions& given, Spelling spelling, const CatalogPrice& catalog_price) {
+  const LinkOptions whole = with_defaults(given);
+  return LinkReader(whole, spelling, catalog_price).check();
+}
 
 Result<Options> read_links(const LinkOptions& given, Spelling spelling, const CatalogPrice& catalog_price) {
   return LinkReader(given, spelling, catalog_price).read();
@@ -345,7 +437,8 @@ void place_checkpoints(Options& options, std::uint64_t parameters) {
   const std::string parent = !options.out.empty()          ? options.out + "/checkpoints"
                              : !options.run_folder.empty() ? options.run_folder + "/checkpoints"
                                                            : host::absolute_path("tradewind-checkpoints");
-  const std::string folder = parent + "/" + to_string(run_digest(run, parameters)).substr(0, kDigits);
+  const train::RunFacts facts(run, parameters);
+  const std::string folder = parent + "/" + to_string(facts.digest()).substr(0, kDigits);
   if (!is_writable(folder)) {
     options.warnings.push_back(fmt::format(
         "no checkpoints: {} cannot be written; give checkpoint.folder another folder, or none", folder));
@@ -353,6 +446,9 @@ void place_checkpoints(Options& options, std::uint64_t parameters) {
   }
   checkpoint.folder = folder;
   checkpoint.is_usual = checkpoint.to.empty();
+  if (!begins_unless_found(options.session)) return;
+  std::string other = other_run_in(parent, options, facts);
+  if (!other.empty()) options.warnings.push_back(std::move(other));
 }
 
 std::string checkpoint_words(const train::CheckpointOptions& checkpoint) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -54,6 +55,25 @@ struct Options {
 using CatalogPrice =
     std::function<Result<double>(const std::string& price, const std::string& site, bool anchor)>;
 
+/// Refuses what read_links() would refuse of the texts alone, without reading tokens and catalogs: each
+/// value, and options that exclude each other. Others may still be added. An empty text was not given.
+Status check_links(const LinkOptions& given, Spelling spelling, const CatalogPrice& catalog_price = {});
+
+/// What a program says of itself: neither keys of the run file nor options of its peer.
+struct ProgramSettings {
+  std::string run_file;
+  std::uint64_t grain = 1;    ///< samples that it computes at once, at the beginning; 0: not known
+  std::uint64_t threads = 1;  ///< for sums, updates and digests, at most
+  std::uint64_t begun = 0;    ///< rounds that it did in a run before; they count for training.rounds
+  std::string gpu, gpu_uuid;  ///< Options
+
+  /// Stores a value as a program writes it. False: the key is another's.
+  Result<bool> take(std::string_view key, const std::string& value);
+};
+
+/// The complaint about a name that is no setting, with the nearest one.
+Error unknown_setting(const std::string& name);
+
 /// What the texts mean; session.run is left as it is. Reads token files. The error is one message for the
 /// user that names the option, its value and what was expected. catalog_price: of fronts that have catalogs.
 Result<Options> read_links(const LinkOptions& given, Spelling spelling,
@@ -69,7 +89,8 @@ void look_at_past(Options& options, std::uint64_t parameters);
 void look_for_peers(Options& options, std::uint64_t parameters);
 
 /// Decides where checkpoints go and how often: as the run file says, else in `out`, in the run folder, or in
-/// the working folder; there in a folder for this run alone. parameters: as above.
+/// the working folder; there in a folder for this run alone, with a warning if it begins beside another run
+/// that has not ended. parameters: as above.
 void place_checkpoints(Options& options, std::uint64_t parameters);
 
 /// "checkpoints in logs/checkpoints/1a2b3c4d, every 5 min".

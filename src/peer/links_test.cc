@@ -9,10 +9,13 @@
 #include <fstream>
 
 #include "base/text/write_file.h"
+#include "host/files_disk.h"
 #include "host/identity/authority.h"
 #include "host/store/store_files.h"
 #include "host/system/calendar.h"
-#include "peer/meeting_place.h"
+#include "peer/search/meeting_place.h"
+#include "sync/checkpoint.h"
+#include "sync/test_state.h"
 #include "train/run/run_facts.h"
 
 namespace tw::peer {
@@ -231,6 +234,50 @@ TEST_F(ReadLinks, name_an_option_that_is_missing) {
          "listen=none: nobody could join a peer that only dials; give it join=HOST:PORT of another");
 }
 
+TEST_F(ReadLinks, are_checked_as_texts_where_no_token_is_there_yet) {
+  const auto refused = [](const LinkOptions& given, Spelling spelling) {
+    const Status right = check_links(given, spelling);
+    return right ? "nothing" : right.error().message;
+  };
+  const std::pair<LinkOptions, std::string> table[] = {
+      {{.grace = "25"}, "grace=25: expected a duration from 1s to 1h, such as 25s"},
+      {{.log_limit = "1"}, "log_limit=1: expected a size from 64 KiB to 16 GiB, such as 256MiB"},
+      {{.notices = "foo"}, "notices=foo: expected auto, aws, gcp, azure, signal, none or file:PATH"},
+      {{.watch = "8080"}, "watch=8080: expected HOST:PORT, such as 127.0.0.1:8080"},
+      {{.listen = "1.2.3.4"}, "listen=1.2.3.4: expected HOST:PORT, such as 1.2.3.4:7000"},
+      {{.join = {"a:1", "b"}}, "join=b: expected HOST:PORT, such as b:7000"},
+      {{.role = "chef"}, "role=chef: expected peer or anchor"},
+      {{.id = "0"}, "id=0: expected a whole number from 1 to 9007199254740991, for example id=1"},
+      {{.wait_for = "0"}, "wait_for=0: expected a whole number from 1 to 10000, for example wait_for=1"},
+      {{.usd_per_h = "-1"},
+       "usd_per_h=-1: expected USD an hour from 0 to 100000, such as 0.35; tw run also takes catalog[:TYPE]"},
+      {{.progress = "loud"}, "progress=loud: expected auto, line or off"},
+      {{.token = "@t", .insecure = true},
+       "insecure=True and a token: TLS is either off or on, for all peers of a run; give one of the two"},
+      {{.rejoin = true, .anew = true},
+       "rejoin=True and anew=True: the run goes on or begins anew; give one of the two"},
+  };
+  for (const auto& [given, message] : table) EXPECT_EQ(refused(given, Spelling::python), message);
+  EXPECT_EQ(refused({.grace = "25"}, Spelling::command_line),
+            "--grace 25: expected a duration from 1s to 1h, such as 25s");
+  EXPECT_THAT(refused({.usd_per_h = "catalog"}, Spelling::python), HasSubstr("does not ask the catalogs"));
+  const auto price = [](const std::string&, const std::string&, bool) {
+    return Result<double>(Error{"asked"});
+  };
+  EXPECT_TRUE(check_links({.usd_per_h = "catalog"}, Spelling::command_line, price)) << "no catalog is asked";
+  // The program, or who starts it, may add the token.
+  EXPECT_EQ(refused({.wait_for = "2", .token = "@" + folder_ + "/none"}, Spelling::python), "nothing");
+  EXPECT_EQ(refused({.join = {"a:1"}, .listen = "none"}, Spelling::python), "nothing");
+  const LinkOptions empty{.log_limit = "", .wait_for = "", .notices = "", .grace = "", .progress = ""};
+  EXPECT_EQ(refused(empty, Spelling::command_line), "nothing") << "an empty text was not given";
+}
+
+TEST(Settings, that_there_are_none_of_are_named_with_the_nearest_one) {
+  EXPECT_EQ(unknown_setting("ruonds").message, "there is no setting ruonds; did you mean \"rounds\"?");
+  EXPECT_EQ(unknown_setting("grac").message, "there is no setting grac; did you mean \"grace\"?");
+  EXPECT_EQ(unknown_setting("xyzzy").message, "there is no setting xyzzy; docs/python.md lists all settings");
+}
+
 TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {
   const std::string no_token =
       "what was given is no token: it does not begin with tw1-; expected the line that `tw token` printed";
@@ -240,10 +287,10 @@ TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {
   EXPECT_THAT(complaint({.token = "@" + folder_ + "/x"}, Spelling::python),
               HasSubstr("token=@" + folder_ + "/x: "));
   EXPECT_THAT(complaint({.run_folder = folder_ + "/x"}, Spelling::command_line),
-              HasSubstr("--run @" + folder_ + "/x/token: "));
-  EXPECT_THAT(
-      complaint({.run_folder = folder_ + "/x"}, Spelling::python),
-      HasSubstr("; `tw token FOLDER --out " + folder_ + "/x/token` makes it where the run folder is"));
+              HasSubstr("--run " + folder_ + "/x: " + folder_ + "/x/token: "));
+  EXPECT_THAT(complaint({.run_folder = folder_ + "/x"}, Spelling::python),
+              HasSubstr("; `tw init FOLDER` makes a run folder, and `tw token " + folder_ + "/x --out " +
+                        folder_ + "/x/token` the token of one"));
   std::ofstream(folder_ + "/torn") << "not a token";
   EXPECT_THAT(complaint({.token = "@" + folder_ + "/torn"}, Spelling::command_line),
               HasSubstr("--token @" + folder_ + "/torn: what the file holds "));
@@ -334,6 +381,65 @@ TEST_F(ReadLinks, says_that_there_are_no_checkpoints_where_none_can_be_written) 
   EXPECT_TRUE(options.session.run.checkpoint.folder.empty());
   ASSERT_EQ(options.warnings.size(), 1U);
   EXPECT_THAT(options.warnings.front(), StartsWith("no checkpoints: " + folder_ + "/file/checkpoints/"));
+}
+
+/// A run of before, with a batch of 16, that left a checkpoint of round 5 in `out`.
+class BesideAnotherRun : public ReadLinks {
+ protected:
+  static train::RunOptions with_batch(std::uint64_t size) {
+    train::RunOptions run;
+    run.batch.size = size;
+    return run;
+  }
+
+  void leave_checkpoint(bool last) {
+    const train::RunFacts facts(with_batch(16), 7);
+    wire::Record record = sync::sample::history(1, 5).back();
+    record.run = facts.digest();
+    record.last = last;
+    host::DiskFiles files;
+    sync::CheckpointStore store(files,
+                                {.folder = folder_ + "/checkpoints/" + to_string(facts.digest()).substr(0, 8),
+                                 .unique = "1",
+                                 .words = facts.words()});
+    ASSERT_TRUE(store.save(sync::sample::image(record)));
+  }
+
+  std::vector<std::string> warnings(std::uint64_t batch, LinkOptions given = {}) {
+    given.out = folder_;
+    Options options = read(given);
+    options.session.run = with_batch(batch);
+    look_at_past(options, 7);
+    place_checkpoints(options, 7);
+    return options.warnings;
+  }
+};
+
+TEST_F(BesideAnotherRun, says_which_setting_differs_before_it_begins_at_round_1) {
+  leave_checkpoint(false);
+  EXPECT_THAT(warnings(32),
+              ElementsAre(AllOf(StartsWith("this run has no checkpoint in " + folder_ + "/checkpoints/"),
+                                HasSubstr("is of round 5 of another run that has not ended: there "
+                                          "\"batch=16\", here \"batch=32\". To resume that one, "))));
+  EXPECT_THAT(warnings(16), IsEmpty()) << "it goes on";
+  EXPECT_THAT(warnings(32, {.anew = true}), IsEmpty());
+  EXPECT_THAT(warnings(32, {.join = {"127.0.0.1:7"}, .run_folder = folder_}), IsEmpty())
+      << "others have its state";
+}
+
+TEST_F(BesideAnotherRun, that_is_complete_says_nothing) {
+  leave_checkpoint(true);
+  EXPECT_THAT(warnings(32), IsEmpty());
+}
+
+TEST_F(BesideAnotherRun, that_left_a_log_alone_names_that) {
+  std::ofstream log(folder_ + "/events-1.jsonl");
+  const world::Event start{.fact = event::Start{.digest = to_string(train::run_digest(with_batch(16), 7))}};
+  log << monitor::to_json_line({PeerId{1}, 0, start}) << '\n'
+      << monitor::to_json_line({PeerId{1}, 0, {.at = {}, .round = 3, .fact = event::Commit{}}}) << std::endl;
+  EXPECT_THAT(warnings(32),
+              ElementsAre(HasSubstr("events-1.jsonl shows 3 rounds of another run that has not ended")));
+  EXPECT_THAT(warnings(16), IsEmpty());
 }
 
 TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peer/live_journal.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "base/peer_name.h"
 #include "monitor/logs/event_log_json.h"
 
 namespace tw::peer {
@@ -34,10 +40,32 @@ wire::Status LiveJournal::status() {
 }
 
 bool LiveJournal::is_urgent(const world::Event& event) const {
+  if (event.as<event::Apply>()) return journal_.rounds().complete();
   const auto* commit = event.as<event::Commit>();
   if (commit == nullptr) return false;
   const bool is_cheap = commit->members <= kFewMembers && clock_.now() - told_at_ >= kBetweenUrgent;
   return is_cheap || commit->last;
+}
+
+std::optional<std::string> LiveJournal::difference_at_the_end() const {
+  const auto& peers = journal_.peers().all();
+  const auto own = peers.find(self_);
+  if (own == peers.end() || own->second.digest().empty() || !journal_.rounds().complete())
+    return std::nullopt;
+  const Round last = journal_.rounds().last();
+  std::vector<std::string> differing;
+  for (const auto& [peer, track] : peers) {
+    const bool stood_there = track.digest_round() == last && own->second.digest_round() == last;
+    if (stood_there && !track.digest().empty() && track.digest() != own->second.digest())
+      differing.push_back(peer_name(peer));
+  }
+  if (differing.empty()) return std::nullopt;
+  return fmt::format(
+      "the parameters of this peer differ after the last round from those of peer {}: a program changed "
+      "parameters or the optimizer's state between rounds, or its optimizer computes other bits, here or "
+      "there; "
+      "tw report compares all peers",
+      fmt::join(differing, ", "));
 }
 
 std::optional<monitor::BudgetWord> LiveJournal::budget_word() {

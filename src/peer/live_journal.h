@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "monitor/fold/budget.h"
 #include "monitor/fold/journal.h"
@@ -34,6 +35,10 @@ class LiveJournal final : public train::SessionObserver {
 
   /// Statuses carry it.
   Barrier& barrier() { return barrier_; }
+
+  /// A line for the user where others told of other parameters after the last round of the run than this peer
+  /// has. The last one to end has heard of all others.
+  std::optional<std::string> difference_at_the_end() const;
 
   /// The budget message that is due, if any; call it once a second.
   std::optional<monitor::BudgetWord> budget_word();

@@ -206,6 +206,7 @@ void Peer::act_on(const spot::Notice& notice) {
   switch (notice.kind) {
     case spot::NoticeKind::preempt:
     case spot::NoticeKind::maintenance:
+      if (notice.deadline != kNever) files_.end_at(notice.deadline - kKeptInHand);
       return session_->leave_within(std::max(Duration{}, left - kKeptInHand));
     case spot::NoticeKind::at_risk:
       return session_->set_at_risk(true);
@@ -231,6 +232,7 @@ void Peer::take(spot::Signal signal) {
 
 void Peer::leave_at_once(train::Ending as) {
   leaves_at_once_ = finder_.has_value();
+  files_.end_at(loop_.now());
   session_->leave_at_once(as);
 }
 
@@ -273,6 +275,7 @@ void Peer::farewell() {
     loop_.run_until([&] { return said() || at_once(); }, kFarewell);
   }
   if (finder_) finder_->leave(at_once);
+  if (const auto differs = live_.difference_at_the_end()) warn(*differs);
   for (const world::Event& refusals : refusals_.rest()) tell(refusals);
   const host::LinkBytes bytes = network_.total();
   emit({.at = loop_.now(),

@@ -22,8 +22,8 @@
 #include "peer/links.h"
 #include "peer/live_journal.h"
 #include "peer/notice_watch.h"
-#include "peer/peer_finder.h"
 #include "peer/peer_log.h"
+#include "peer/search/peer_finder.h"
 #include "peer/viewer.h"
 #include "spot/signals.h"
 #include "train/learn/model.h"
@@ -70,6 +70,9 @@ class Peer final : public world::EventSink {
   /// All its work is finished: it was not told to leave at once.
   bool finished_work() const { return !leaves_at_once_; }
 
+  /// Session::goes_on_from.
+  void goes_on_from(Round begun) { session_->goes_on_from(begun); }
+
   /// The program around it uses the compute thread itself: Session::pause.
   void pause(bool paused) { session_->pause(paused); }
 
@@ -101,11 +104,8 @@ class Peer final : public world::EventSink {
   /// Why it could not go on; empty without a failure.
   std::string failure() const { return view().failure; }
 
-  /// Why the newest checkpoint that was due is not where it was promised; empty: it is.
-  const std::string& unsaved() const { return troubles_.unsaved(); }
-
-  /// The last peer that was turned away since it trains something else, and why; empty: none.
-  const std::string& refused() const { return troubles_.refused(); }
+  /// What keeps the run from saving, and peers from joining it.
+  const monitor::Troubles& troubles() const { return troubles_; }
 
   /// Tells the other peers and the log how it ended. Runs the loop until queued messages are sent, for 3 s at
   /// most. Call once, after the loop.

@@ -28,6 +28,17 @@ void warn_of_readers(const std::string& path, const Warn& warn) {
                   path, static_cast<unsigned>(allowed)));
 }
 
+/// where: begins every message, before the path.
+Result<wire::Token> token_of_file(const std::string& where, const std::string& path,
+                                  const std::string& remedy, const Warn& warn) {
+  const auto content = read_text_file(path, kMostTokenFileBytes);
+  if (!content) return Error{where + content.error().message + "; " + remedy};
+  warn_of_readers(path, warn);
+  auto token = wire::token_in(std::string(without_byte_order_mark(content.value())));
+  if (!token) return Error{fmt::format("{}{}: what the file holds {}", where, path, token.error().message)};
+  return token;
+}
+
 }  // namespace
 
 std::string token_file(const std::string& run_folder) { return run_folder + "/token"; }
@@ -39,15 +50,19 @@ Result<wire::Token> read_token(const OptionName& option, const std::string& text
     return token;
   }
   const std::string path = text.substr(1);
-  const auto content = read_text_file(path, kMostTokenFileBytes);
-  if (!content)
-    return Error{fmt::format("{}; `tw token FOLDER --out {}` makes it where the run folder is",
-                             option.with("@" + content.error().message), path)};
-  warn_of_readers(path, warn);
-  auto token = wire::token_in(std::string(without_byte_order_mark(content.value())));
-  if (!token)
-    return Error{fmt::format("{}: what the file holds {}", option.with(text), token.error().message)};
-  return token;
+  return token_of_file(option.with("@"), path,
+                       fmt::format("`tw token FOLDER --out {}` makes it where the run folder is", path),
+                       warn);
+}
+
+Result<wire::Token> read_folder_token(const OptionName& option, const std::string& folder, const Warn& warn) {
+  const std::string path = token_file(folder);
+  return token_of_file(
+      option.with(folder) + ": ", path,
+      fmt::format("`tw init FOLDER` makes a run folder, and `tw token {} --out {}` the token "
+                  "of one",
+                  folder, path),
+      warn);
 }
 
 }  // namespace tw::peer

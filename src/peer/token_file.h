@@ -20,4 +20,7 @@ std::string token_file(const std::string& run_folder);
 /// A token, or @ and the name of a file that holds one. warn: called if others may read the file.
 Result<wire::Token> read_token(const OptionName& option, const std::string& text, const Warn& warn);
 
+/// The token of a run folder. option: that has the folder as its value.
+Result<wire::Token> read_folder_token(const OptionName& option, const std::string& folder, const Warn& warn);
+
 }  // namespace tw::peer

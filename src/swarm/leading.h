@@ -43,6 +43,9 @@ class Leading {
   /// The round of this peer's present or next lead is the last one.
   void end_run() { is_last_ = true; }
 
+  /// The last round is another one than the options say. Not while it leads.
+  void ends_with(Round round) { core_.options.rounds = round; }
+
   /// Lower bound in seconds of averaging by its own plan; 0 if no bandwidth is known or another peer leads.
   double least_reduce_s(const wire::Plan& plan) const { return lead_ ? lead_->least_reduce_s(plan) : 0; }
 

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstring>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -139,6 +140,18 @@ struct Header {
 constexpr const char* kTorn = "it is cut off";
 constexpr const char* kCorrupt = "its header is corrupt";
 
+bool begins_as_checkpoint(std::span<const std::byte> bytes) {
+  const auto magic = std::as_bytes(std::span(kMagic));
+  return bytes.size() >= magic.size() && std::ranges::equal(bytes.first(magic.size()), magic);
+}
+
+bool has_other_version(std::span<const std::byte> bytes) {
+  HeaderReader reader(bytes);
+  (void)reader.take(kMagic.size());
+  const auto version = reader.number<std::uint32_t>();
+  return !reader.torn() && version != kVersion;
+}
+
 Result<Header> read_header(HeaderReader& reader) {
   const auto magic = reader.take(kMagic.size());
   if (reader.torn()) return Error{kTorn};
@@ -223,17 +236,16 @@ std::optional<Round> round_of_checkpoint(std::string_view name) { return round_i
 
 std::optional<Round> round_of_part(std::string_view name) { return round_in(name, kPartSuffix, true); }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end != 0) lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
+/// The history of `one` was resumed from a record that counts as much as `other`. Peers that joined it then
+/// do not know its origin.
+bool was_resumed_from(const wire::Record& one, const wire::Record& other) {
+  const bool counted = !other.minority && other.awaited.empty();
+  return counted && one.restarts > other.restarts && one.samples_total() >= other.samples_total() &&
+         one.majority_samples + other.samples == other.majority_samples;
 }
 
-/// Those with more rounds first.
+}  // namespace
+
 std::vector<std::string> checkpoints_among(const std::vector<std::string>& names) {
   std::vector<std::pair<Round, std::string>> found;
   for (const std::string& name : names) {
@@ -246,16 +258,6 @@ std::vector<std::string> checkpoints_among(const std::vector<std::string>& names
   return checkpoints;
 }
 
-/// The history of `one` was resumed from a record that counts as much as `other`. Peers that joined it then
-/// do not know its origin.
-bool was_resumed_from(const wire::Record& one, const wire::Record& other) {
-  const bool counted = !other.minority && other.awaited.empty();
-  return counted && one.restarts > other.restarts && one.samples_total() >= other.samples_total() &&
-         one.majority_samples + other.samples == other.majority_samples;
-}
-
-}  // namespace
-
 bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other) {
   const wire::Rank rank = rank_of(one.image.record), of_other = rank_of(other.image.record);
   if (one.origin == of_other.record) return true;
@@ -263,6 +265,12 @@ bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other) {
   if (was_resumed_from(one.image.record, other.image.record)) return true;
   if (was_resumed_from(other.image.record, one.image.record)) return false;
   return goes_before(rank, of_other);
+}
+
+Result<CheckpointHead> read_head(std::span<const std::byte> beginning) {
+  HeaderReader reader(beginning);
+  TW_TRY(auto header, read_header(reader));
+  return CheckpointHead{std::move(header.image.record), std::move(header.words)};
 }
 
 Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path) {
@@ -425,26 +433,24 @@ Status CheckpointStore::remove_parts(const std::vector<std::string>& names, Roun
   return Unit{};
 }
 
-/// The first fact that differs: the others may follow from it.
-std::string CheckpointStore::difference(const RunWords& theirs) const {
-  const auto lines = [](const RunWords& words) { return lines_of(words.facts + '\n' + words.layout); };
-  const std::vector<std::string> there = lines(theirs), here = lines(options_.words);
-  const auto [one, other] = std::ranges::mismatch(there, here);
-  const auto quoted = [](auto at, auto end) { return at == end ? "nothing" : '"' + *at + '"'; };
-  if (one == there.end() && other == here.end()) return "the number of its parameters differs";
-  return fmt::format("there {}, here {}", quoted(one, there.end()), quoted(other, here.end()));
-}
-
 CheckpointStore::Finding CheckpointStore::examine(const std::string& name, const Digest& run) {
   const auto bytes = files_.read(path_of(name));
   if (!bytes) return {Verdict::unreadable, bytes.error().message, {}};
   HeaderReader reader(bytes.value());
   const auto header = read_header(reader);
-  if (!header) return {Verdict::broken, header.error().message, {}};
+  if (!header) {
+    const Verdict verdict = bytes.value().size() < kMagic.size()   ? Verdict::broken
+                            : !begins_as_checkpoint(bytes.value()) ? Verdict::no_checkpoint
+                            : has_other_version(bytes.value())     ? Verdict::other_format
+                                                                   : Verdict::broken;
+    if (verdict != Verdict::broken) known_.try_emplace(name);
+    return {verdict, header.error().message, {}};
+  }
   const Digest found = header.value().image.record.run;
   if (found != run) {
     known_[name].reset();
-    return {Verdict::other_run, "it is of another run: " + difference(header.value().words), {}};
+    return {
+        Verdict::other_run, "it is of another run: " + difference(header.value().words, options_.words), {}};
   }
   auto loaded = read_bytes(bytes.value());
   if (!loaded) return {Verdict::broken, loaded.error().message, {}};
@@ -495,35 +501,46 @@ Status CheckpointStore::rename_to_old(const std::vector<std::string>& aside, con
   return Unit{};
 }
 
-Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Digest& run) {
+Result<FoundCheckpoints> CheckpointStore::find(const Digest& run) {
   const auto names = files_.list(options_.folder);
-  if (!names && names.error().lasting) return std::optional<LoadedCheckpoint>();
+  if (!names && names.error().lasting) return FoundCheckpoints{};
   if (!names) return names.error();
-  std::optional<LoadedCheckpoint> first;
-  std::vector<std::string> skipped;
-  bool other_run = false;
+  FoundCheckpoints found;
+  std::optional<LoadedCheckpoint>& first = found.newest;
+  std::set<Verdict> verdicts;
   for (const std::string& name : checkpoints_among(names.value())) {
     Finding finding = examine(name, run);
-    if (finding.verdict == Verdict::sound) {
-      if (!first || is_newer(finding.loaded, *first)) first = std::move(finding.loaded);
-      continue;
+    verdicts.insert(finding.verdict);
+    if (finding.verdict != Verdict::sound) {
+      found.unusable.push_back({.name = name,
+                                .round = *round_of_checkpoint(name),
+                                .why = std::move(finding.why),
+                                .damaged = finding.verdict == Verdict::broken});
+    } else if (!first || is_newer(finding.loaded, *first)) {
+      first = std::move(finding.loaded);
     }
-    other_run = other_run || finding.verdict == Verdict::other_run;
-    skipped.push_back(fmt::format("{}: {}", name, finding.why));
   }
-  if (first) {
-    // Those with fewer rounds would have been left alone, whatever they hold.
-    std::erase_if(skipped, [&](const std::string& text) {
-      return *round_of_checkpoint(text.substr(0, text.find(':'))) < first->image.record.round;
-    });
-    first->skipped = std::move(skipped);
+  if (first || found.unusable.empty()) return found;
+  found.none = fmt::format("no checkpoint in {} can be used ({})", options_.folder,
+                           fmt::join(lines_by_reason(found.unusable), "; "));
+  if (verdicts.contains(Verdict::other_run)) {
+    found.remedy =
+        "To resume it, make that as it was there; to start anew, choose another checkpoint folder.";
+  } else if (verdicts.contains(Verdict::other_format)) {
+    found.remedy =
+        "Resume it with the version that wrote them, or choose another checkpoint folder to start anew.";
+  } else {
+    found.remedy = "Restore one of them from a copy, or choose another checkpoint folder to start anew.";
   }
-  if (first || skipped.empty()) return first;
-  const std::string advice =
-      other_run ? "To resume it, make that as it was there; to start anew, choose another checkpoint folder."
-                : "Restore one of them from a copy, or choose another checkpoint folder to start anew.";
-  return Error{fmt::format("no checkpoint in {} can be used ({}). {}", options_.folder,
-                           fmt::join(skipped, "; "), advice)};
+  return found;
+}
+
+Result<std::optional<LoadedCheckpoint>> CheckpointStore::load_newest(const Digest& run) {
+  TW_TRY(auto found, find(run));
+  if (!found.none.empty()) return Error{fmt::format("{}. {}", found.none, found.remedy)};
+  // Those with fewer rounds would have been left alone, whatever they hold.
+  if (found.newest) found.newest->skipped = passed_over(found.unusable, found.newest->image.record.round);
+  return std::move(found.newest);
 }
 
 }  // namespace tw::sync

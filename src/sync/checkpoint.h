@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "sync/image.h"
+#include "sync/unusable.h"
 #include "wire/rank.h"
 #include "world/files.h"
 
@@ -34,6 +36,18 @@ struct LoadedCheckpoint {
 /// Reads one file of any run; every byte is verified. The error names the file and says why it is of no use.
 Result<LoadedCheckpoint> read_checkpoint(world::Files& files, const std::string& path);
 
+/// What the header of a checkpoint says; the rest of the file may be cut off or corrupt.
+struct CheckpointHead {
+  wire::Record record;
+  RunWords words;
+};
+
+/// beginning: enough bytes of the file for its header, which is verified.
+Result<CheckpointHead> read_head(std::span<const std::byte> beginning);
+
+/// Those of a folder's names that checkpoints have; the ones with more rounds first.
+std::vector<std::string> checkpoints_among(const std::vector<std::string>& names);
+
 /// True for just one of two checkpoints of a run: by the rank by which histories are compared where they meet
 /// (wire/rank.h); but what was resumed from a checkpoint is newer than that one, which members may still have
 /// and which therefore goes before it.
@@ -43,6 +57,14 @@ bool is_newer(const LoadedCheckpoint& one, const LoadedCheckpoint& other);
 /// holds those of several runs, or none that is sound.
 Result<std::optional<LoadedCheckpoint>> read_newest_checkpoint(world::Files& files,
                                                                const std::string& folder);
+
+/// What a folder has for a run.
+struct FoundCheckpoints {
+  std::optional<LoadedCheckpoint> newest{};    ///< of those whose every byte verifies
+  std::vector<UnusableCheckpoint> unusable{};  ///< those with more rounds first
+  std::string none{};                          ///< why none can be used; empty: one can, or there is none
+  std::string remedy{};                        ///< then: what to do
+};
 
 /// Checkpoints of one run in one folder, round-000120-1a2b3c4d.tw each: the round, and the first digits of
 /// the record's digest. Several peers may share the folder. A file appears under its name only when it is
@@ -67,8 +89,9 @@ class CheckpointStore {
   /// Writes the checkpoint unless a sound one after the same record is there already. Then removes those
   /// beyond `keep`, this peer's own ones of a history that it gave up, the one that the history was resumed
   /// from (origin), and the leftovers of unfinished writes; the last one of a complete run before this one is
-  /// set aside. Never removes a checkpoint of another run. After an error the earlier checkpoints are still
-  /// there.
+  /// set aside. Never removes a checkpoint of another run, nor one whose format it does not know, which may
+  /// be of any; a damaged one goes once the run has more rounds. After an error the earlier checkpoints are
+  /// still there.
   Status save(const StateImage& image, const Digest& origin = {});
 
   /// Makes the folder, which else the first save does: an error is better now than then.
@@ -78,13 +101,18 @@ class CheckpointStore {
   /// checkpoints. Those that had such names before are removed.
   Status set_aside(const Digest& run);
 
-  /// The newest checkpoint of this run whose every byte verifies; nothing when the folder holds no
-  /// checkpoints or is not there. Creates nothing. If it holds some but none can be used, the error names
-  /// them, so that no run silently starts anew.
+  /// Reads all checkpoints of the folder; nothing when it holds none or is not there. Creates nothing. An
+  /// error if it cannot be listed.
+  Result<FoundCheckpoints> find(const Digest& run);
+
+  /// The newest checkpoint of this run that find() has. If the folder holds some but none can be used, the
+  /// error names them, so that no run silently starts anew.
   Result<std::optional<LoadedCheckpoint>> load_newest(const Digest& run);
 
+  const std::string& folder() const { return options_.folder; }
+
  private:
-  enum class Verdict { sound, other_run, broken, unreadable };
+  enum class Verdict { sound, other_run, other_format, no_checkpoint, broken, unreadable };
 
   struct Known {
     Known(const wire::Record& record, std::string by);
@@ -109,14 +137,13 @@ class CheckpointStore {
   bool drops(const Known& other, const wire::Record& saved, const Digest& origin) const;
   Status remove_parts(const std::vector<std::string>& names, Round oldest_kept);
   Finding examine(const std::string& name, const Digest& run);
-  std::string difference(const RunWords& theirs) const;
   Status remove(const std::string& name);
   bool is_there(const std::string& name);
   std::string path_of(const std::string& name) const;
 
   world::Files& files_;
   Options options_;
-  /// By name, which tells the record: written or read by this object. Nothing: of another run.
+  /// By name, which tells the record: written or read by this object. Nothing: of another run or format.
   std::map<std::string, std::optional<Known>> known_;
 };
 

@@ -239,7 +239,8 @@ TEST(Checkpoint, does_not_believe_a_file_under_the_name_of_another_round) {
   const auto found = store(disk).load_newest(sample::kRun);
   ASSERT_TRUE(found.ok() && found.value());
   EXPECT_EQ(found.value()->skipped,
-            Names{path_of(99).substr(5) + ": it holds the state of " + path_of(10, "").substr(5)});
+            Names{path_of(99).substr(5) + ": it holds the state of " + path_of(10, "").substr(5) +
+                  "; the file is removed once the run is past its round"});
 }
 
 TEST(Checkpoint, names_all_that_are_broken_rather_than_let_a_run_start_anew) {
@@ -278,6 +279,14 @@ TEST(Checkpoint, names_the_first_fact_by_which_another_run_differs) {
   EXPECT_EQ(why("model=a\nbatch=512\nseed=1", "w float32 [3]"), "the number of its parameters differs");
 }
 
+TEST(Checkpoint, names_files_of_one_reason_together) {
+  MemoryDisk disk;
+  auto other = store(disk, 3);
+  for (const Round round : {4, 5, 6}) ASSERT_TRUE(other.save(state(round, {1, 2})).ok());
+  const std::string error = load_error(disk), why = "it is of another run: ";
+  EXPECT_EQ(error.find(why), error.rfind(why)) << error;
+}
+
 TEST(Checkpoint, keeps_what_it_says_of_its_run) {
   MemoryDisk disk;
   CheckpointStore kept(disk, {"ckpt", 2, "42", {.layout = "w", .facts = "seed=1", .end = "rounds=9"}});
@@ -297,6 +306,48 @@ TEST(Checkpoint, never_removes_or_replaces_a_checkpoint_of_another_run) {
   for (const Round round : {20, 30, 40}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
   EXPECT_EQ(disk.short_names(), (Names{"round-000010.tw", "round-000040.tw", "round-000040.tw"}));
   EXPECT_TRUE(sample::same(*loaded(disk), state(40)));
+}
+
+TEST(Checkpoint, never_removes_one_whose_format_it_does_not_know_but_a_damaged_one) {
+  constexpr std::size_t kVersionAt = 16;
+  MemoryDisk disk;
+  auto checkpoints = store(disk, 3);
+  for (const Round round : {4, 5, 6}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
+  disk.files[path_of(6)][kVersionAt] ^= std::byte{1};
+  disk.files[path_of(5)].pop_back();
+  auto again = store(disk, 1);
+  const auto found = again.load_newest(sample::kRun);
+  ASSERT_TRUE(found.ok() && found.value());
+  EXPECT_EQ(found.value()->image.record.round, 4U);
+  ASSERT_EQ(found.value()->skipped.size(), 2U);
+  EXPECT_NE(found.value()->skipped[0].find("this program reads format 6"), std::string::npos);
+  EXPECT_NE(found.value()->skipped[1].find("the file is removed"), std::string::npos);
+  for (const Round round : {5, 6, 7, 8}) {
+    StateImage image = state(round);
+    image.record.restarts = 1;
+    ASSERT_TRUE(again.save(image).ok());
+  }
+  EXPECT_EQ(disk.short_names(), (Names{"round-000006.tw", "round-000008.tw"}));
+  EXPECT_TRUE(disk.files.contains(path_of(6)));
+}
+
+TEST(Checkpoint, of_another_format_alone_is_not_to_be_restored_from_a_copy) {
+  MemoryDisk disk;
+  ASSERT_TRUE(store(disk).save(state(6)).ok());
+  disk.files[path_of(6)][16] ^= std::byte{1};
+  EXPECT_NE(load_error(disk).find("Resume it with the version that wrote them"), std::string::npos);
+}
+
+TEST(Checkpoint, shows_its_head_by_its_beginning_alone) {
+  MemoryDisk disk;
+  CheckpointStore kept(disk, {"ckpt", 2, "42", {.layout = "w", .facts = "seed=1", .end = "rounds=9"}});
+  ASSERT_TRUE(kept.save(state(10)).ok());
+  const Bytes& file = disk.files[path_of(10)];
+  const auto head = read_head(std::span(file).first(file.size() - 1));
+  ASSERT_TRUE(head) << head.error().message;
+  EXPECT_EQ(head.value().record.round, 10U);
+  EXPECT_EQ(head.value().words.facts, "seed=1");
+  EXPECT_FALSE(read_head(std::span(file).first(40)).ok());
 }
 
 TEST(Checkpoint, leaves_the_former_ones_loadable_when_the_disk_is_full) {

@@ -53,12 +53,16 @@ TEST_F(BadInput, on_the_command_line_is_named_with_what_was_expected) {
       {{"run", run, "--peers", "three", "--", "true"}, 2, {"--peers three", "whole number"}},
       {{"run", path("none.yaml"), "--", "true"}, 2, {"none.yaml"}},
       {{"run", run, "--set", "rounds", "--", "true"}, 2, {"--set rounds", "KEY=VALUE"}},
-      {{"run", run, "--insecure", "--run", path("run"), "--", "true"}, 2, {"--insecure", "give one of them"}},
+      {{"run", run, "--insecure", "--run", path("run"), "--", "true"},
+       2,
+       {"--insecure", "give one of the two"}},
       {{"init", path("run")}, 1, {path("run/ca.key"), "exists already"}},
       {{"init", path("other"), "--name", "a\x1b[31mb"}, 2, {"--name a\\x1b[31mb", "bytes of text"}},
       {{"token", path("nowhere")}, 2, {path("nowhere/ca.key"), "tw init"}},
       {{"token", path("run"), "--out", path("run/token")}, 1, {"--out", "exists already"}},
       {{"catalog", "lst"}, 2, {"lst", "did you mean \"list\""}},
+      {{"catalog", "ls"}, 2, {"unknown argument ls; expected one of ", "list"}},
+      {{"data", "ls", path("none.twi")}, 2, {path("none.twi")}},
       {{"doctor", "--probe", "127.0.0.1:1"}, 2, {"--probe 127.0.0.1:1", "tw doctor @FILE", "--insecure"}},
       {{"net", "prob"}, 2, {"prob", "did you mean \"probe\""}},
       {{"token", path("run"), "--expires", "30"}, 2, {"--expires 30", "30d"}},
@@ -68,6 +72,37 @@ TEST_F(BadInput, on_the_command_line_is_named_with_what_was_expected) {
       {{"report", path("")}, 2, {"no event log"}},
   };
   for (const Complaint& complaint : table) expect(complaint);
+}
+
+TEST_F(BadInput, in_options_of_a_program_is_told_once_before_a_process_begins) {
+  const std::string begun = path("begun");
+  std::ofstream(path("bad.yaml")) << "training: {ruonds: 3}\n";
+  const auto expect_once = [&](std::vector<std::string> words, const std::string& message) {
+    words.insert(words.begin(), {"run", "--peers", "2"});
+    words.insert(words.end(), {"--", "touch", begun});
+    Program program = tw(words, "refused");
+    EXPECT_EQ(program.wait(), 2) << program.output();
+    EXPECT_TRUE(program.output().starts_with("tw: " + message)) << message << "\n" << program.output();
+    EXPECT_EQ(std::ranges::count(program.output(), '\n'), 1) << program.output();
+    EXPECT_FALSE(std::filesystem::exists(begun)) << message;
+  };
+  const std::pair<std::string, std::string> options[] = {
+      {"--grace", "25"},       {"--log-limit", "5XB"}, {"--notices", "foo"},  {"--watch", "8080"},
+      {"--listen", "1.2.3.4"}, {"--role", "chef"},     {"--site", "a b"},     {"--wait-for", "0"},
+      {"--usd-per-h", "-1"},   {"--progress", "loud"}, {"--threads", "0"},    {"--set", "foo=1"},
+      {"--set", "rounds=1e3"}, {"--set", "mode=fast"}, {"--set", "grace=25"},
+  };
+  for (const auto& [option, value] : options) expect_once({option, value}, option + " " + value + ": ");
+  const std::string nowhere = path("nowhere");
+  const std::vector<std::string> others[] = {{}, {"--join", "192.0.2.1:7000"}, {"--rejoin"}};
+  for (const std::vector<std::string>& more : others) {
+    std::vector<std::string> words = {"--run", nowhere};
+    words.insert(words.end(), more.begin(), more.end());
+    expect_once(words, "--run " + nowhere + ": " + nowhere + "/token: ");
+  }
+  expect_once({"--token", "@" + nowhere, "--join", "192.0.2.1:7000"}, "--token @" + nowhere + ": ");
+  expect_once({"--no-rejoin", "--set", "rejoin=1"}, "--rejoin and --no-rejoin: ");
+  expect_once({path("bad.yaml")}, path("bad.yaml") + ":1: training.ruonds: unknown key");
 }
 
 TEST_F(BadInput, in_the_settings_of_a_peer_is_named_with_what_was_expected) {

@@ -113,6 +113,18 @@ TEST_F(CatalogTest, a_table_without_an_offer_takes_the_place_of_none) {
   EXPECT_THAT(listed.output(), HasSubstr("0.1530"));
 }
 
+TEST_F(CatalogTest, prints_no_table_of_lifetimes_before_it_has_all_of_them) {
+  const auto error_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"catalog", "lifetimes"});
+    Program program(words, {.output = path("table.txt"), .separate_errors = path("errors.txt")});
+    EXPECT_EQ(program.wait(), 2);
+    EXPECT_EQ(program.output(), "");
+    return content_of(path("errors.txt"));
+  };
+  EXPECT_THAT(error_of({"foo"}), HasSubstr("lifetimes foo: expected one of gcp-"));
+  EXPECT_THAT(error_of({"exponential:24", "--learn", path("nofolder")}), HasSubstr(path("nofolder")));
+}
+
 TEST_F(CatalogTest, says_what_went_wrong_on_the_way) {
   std::string gone;
   {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <set>
 
+#include "base/check.h"
 #include "e2e/program.h"
 
 namespace tw {
@@ -114,6 +119,52 @@ TEST_F(Leaving, peers_hand_over_what_they_did_and_are_gone_before_the_round_ends
   expect_each_sample_once();
   EXPECT_TRUE(of_those_that_stay(Phase::reissue).empty()) << "nothing was computed again";
   EXPECT_TRUE(of_those_that_stay(Phase::lost).empty());
+}
+
+/// A store that takes connections and never answers: nobody takes them from the queue of its port.
+class SilentStore {
+ public:
+  SilentStore() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const general = reinterpret_cast<sockaddr*>(&address);
+    TW_CHECK(bind(socket_, general, size) == 0 && listen(socket_, 16) == 0);
+    TW_CHECK(getsockname(socket_, general, &size) == 0);
+    setenv("AWS_ENDPOINT_URL", ("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))).c_str(), 1);
+    setenv("AWS_ACCESS_KEY_ID", "key", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  }
+
+  SilentStore(const SilentStore&) = delete;
+  SilentStore& operator=(const SilentStore&) = delete;
+
+  ~SilentStore() {
+    close(socket_);
+    for (const char* name : {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"})
+      unsetenv(name);
+  }
+
+  bool is_asked() const {
+    pollfd waiting{socket_, POLLIN, 0};
+    return poll(&waiting, 1, 0) == 1;
+  }
+
+ private:
+  int socket_;
+};
+
+using LeavingAStore = ProgramTest;
+
+TEST_F(LeavingAStore, that_is_silent_does_not_keep_a_peer_beyond_its_notice) {
+  const SilentStore store;
+  Program alone = peer(write_run({}), 1,
+                       {"checkpoint.to=s3://data/run", "checkpoint.folder=" + path("kept"),
+                        "checkpoint.logs=false", "rendezvous=none", "role=anchor", "grace=3s"});
+  ASSERT_TRUE(wait_until([&] { return store.is_asked(); }));
+  alone.send(SIGTERM);
+  EXPECT_EQ(alone.wait(20s), kGoesOn) << "it waits for the store:\n" << alone.output();
 }
 
 }  // namespace

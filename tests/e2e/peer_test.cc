@@ -126,6 +126,25 @@ TEST_F(Peers, resume_from_the_newest_checkpoint_that_is_whole) {
   EXPECT_EQ(events_of(3, Phase::accumulate).front().round, expected + 1);
 }
 
+TEST_F(Peers, end_where_the_checkpoint_has_as_many_rounds_as_the_run_is_to_have_now) {
+  const std::string run = write_run({.rounds = 100'000}, "checkpoint:\n  every: 1\n");
+  {
+    Program first = peer(run, 1);
+    ASSERT_TRUE(wait_until([&] {
+      const auto saved = events_of(1, Phase::checkpoint);
+      return !saved.empty() && saved.back().round >= 2;
+    }));
+    first.send(SIGKILL);
+    EXPECT_EQ(first.wait(), 128 + SIGKILL);
+  }
+  const Round then = last_round(1);
+  Program again = peer(run, 1, {"training.rounds=2", "no_rejoin=true"});
+  EXPECT_EQ(again.wait(), 0) << again.output();
+  EXPECT_TRUE(again.says("the run is complete: round ")) << again.output();
+  EXPECT_TRUE(again.says("; raise rounds to go on")) << again.output();
+  EXPECT_EQ(last_round(1), then) << "neither one more, nor all of them again";
+}
+
 /// A run token whose only address is that of the first peer, which is killed and started again with the same
 /// arguments, as every launcher does.
 class Relaunched : public Peers {

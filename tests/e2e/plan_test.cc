@@ -43,6 +43,7 @@ TEST_F(Plan, a_run_under_way_is_planned_again_from_its_logs) {
   EXPECT_EQ(json["samples_left"], 1e7 - 8 * 256);
   EXPECT_EQ(json["peers"], 2);
   EXPECT_GT(json["measured_sps"], 0);
+  EXPECT_GT(json["measured_peers"], 0);
   EXPECT_GT(json["usd_spent"], 0);
   EXPECT_EQ(json["advice"], "change");  // an A10 is faster, at a fifth of the price
   EXPECT_EQ(json["add"][0]["gpu"], "A10");

@@ -89,9 +89,14 @@ TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
     EXPECT_EQ(odd.wait(), 2);
     EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a name"));
   }
-  Program nowhere = profile({"--out", path("no/such.yaml")}, toy_words("20"));
-  EXPECT_EQ(nowhere.wait(), 1);
-  EXPECT_THAT(nowhere.output(), HasSubstr("cannot be written"));
+  const std::vector<std::string> unseen{"touch", path("ran")};
+  Program nowhere = profile({"--out", path("no/such.yaml")}, unseen);
+  EXPECT_EQ(nowhere.wait(), 2);
+  EXPECT_THAT(nowhere.output(), HasSubstr("there is no folder " + path("no")));
+  Program script = profile({"--out", write("p.py", "import torch\n")}, unseen);
+  EXPECT_EQ(script.wait(), 2);
+  EXPECT_THAT(script.output(), HasSubstr("expected a profile that tw profile wrote, or a new file"));
+  EXPECT_FALSE(std::filesystem::exists(path("ran"))) << "it is not measured for nothing";
   Program failing = profile({}, {"sh", "-c", "echo no data here; exit 7"});
   EXPECT_EQ(failing.wait(), 7);
   EXPECT_THAT(failing.output(), HasSubstr("no data here"));
@@ -174,6 +179,26 @@ TEST_F(PlannerTest, a_publications_choice_is_a_plan_like_any_other) {
               HasSubstr("count: 17, role: peer, site: \"aws:us-east-1\", vm: \"g4dn.xlarge\", gpu: \"T4\""));
   EXPECT_THAT(plan,
               HasSubstr("count: 1, role: anchor, site: \"aws:us-east-1\", vm: \"c5.xlarge\", gpu: \"\""));
+}
+
+TEST_F(PlannerTest, a_point_that_no_front_has_is_refused_before_the_search_and_one_that_this_lacks_after_it) {
+  const std::string job =
+      write("job.yaml",
+            "model: CONV\ntbs: 32768\nsamples: 1e6\ngoal: pareto\npeers_max: 1\ngpus: [T4]\n"
+            "providers: [gcp]\nmode: sync\ncodec: fp16\n");
+  for (const std::string point : {"0", "-1", "abc", "1.5", "99"}) {
+    Program wrong = tw({"plan", job, "--point", point, "--out", path("out")}, "wrong");
+    EXPECT_EQ(wrong.wait(), 2) << point;
+    EXPECT_THAT(wrong.output(), HasSubstr("--point " + point + ": expected a whole number from 1 to 10"));
+  }
+  Program beyond = tw({"plan", job, "--point", "9", "--catalog", "built-in", "--out", path("out")}, "beyond");
+  EXPECT_EQ(beyond.wait(), 2);
+  EXPECT_THAT(beyond.output(), HasSubstr("--point 9: expected a row of the front, 1 to "));
+  const std::string spot = write("spot.yaml", content_of(job) + "regions: [us-west]\npurchase: [spot]\n");
+  Program only = tw({"plan", spot, "--point", "9", "--catalog", "built-in", "--out", path("out")}, "only");
+  EXPECT_EQ(only.wait(), 2);
+  EXPECT_THAT(only.output(), HasSubstr("--point 9: the front has one row; expected --point 1, or none"));
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
 TEST_F(PlannerTest, what_a_job_leaves_open_is_chosen_and_reaches_the_run) {

@@ -96,6 +96,15 @@ TEST_F(Run, goes_on_without_a_killed_peer_loses_no_sample_and_computes_what_one_
   }
 }
 
+TEST_F(Run, leaves_to_the_program_what_settings_go_together_with) {
+  std::ofstream(path("part.yaml")) << "training: {batch_min: 32}\n";
+  Program program = tw({"run", path("part.yaml"), "--set", "rounds=3", "--", TW_TOY,
+                        "training.target_batch_size=auto", "checkpoint.folder=none"},
+                       "run");
+  EXPECT_EQ(program.wait(60s), 0) << program.output();
+  EXPECT_THAT(program.output(), HasSubstr("round 1/3"));
+}
+
 TEST_F(Run, goes_on_without_its_leader) {
   const auto json = report_of({"--peers", "3", "--kill", "leader@5"});
   ASSERT_EQ(json["lost"].size(), 1U);

@@ -80,7 +80,8 @@ class AnyServer {
   }
 
   std::string word() {
-    return input_.one_of(std::vector<std::string>{"<Key>",
+    return input_.one_of(std::vector<std::string>{"<ListBucketResult>",
+                                                  "<Key>",
                                                   "</Key>",
                                                   "<ETag>",
                                                   "</ETag>",

@@ -134,6 +134,7 @@ class FakeEngine:
         self.compared = 0
         self.groups: Sequence[Group] = shape.groups
         self.round, self.counted, self.all_samples = 0, 0, 0
+        self.totals: List[Tuple[int, int]] = []
         self.barriers = 0
         self.loss: Optional[float] = None
         self.loss_sum = self.data_s = 0.0
@@ -175,6 +176,7 @@ class FakeEngine:
             for mine, theirs in zip(self.vectors, vectors):
                 mine[:] = theirs
         self.calls.load(self.round, True)
+        self.rounds = int(self.settings.get("rounds", 100)) - self.calls.rounds_before
 
     def saved(self) -> Tuple[int, List[np.ndarray]]:
         """What a joiner gets."""
@@ -188,6 +190,7 @@ class FakeEngine:
         self.log.append({"phase": "commit", "round": self.round + 1, "samples_total": self.counted})
         self.records.append({"round": self.round + 1, "samples": self.counted})
         self.all_samples += self.counted
+        self.totals.append((self.round + 1, self.all_samples))
         self.loss, self.loss_sum = self.loss_sum / self.counted, 0.0
         self.sum[:] = 0
         samples, self.counted = self.counted, 0
@@ -326,6 +329,7 @@ class FakeEngine:
         return {
             "round": self.round,
             "samples": self.all_samples,
+            "totals": self.totals[-16:],
             "peers": 1,
             "id": 1,
             "first": True,

@@ -18,7 +18,10 @@ from torch.utils.data import (
     TensorDataset,
 )
 from tradewind import MisuseError, SettingError
-from tradewind.model.advice import about_sizes
+from tradewind.data.order import content_of
+from tradewind.data.samples import to_device
+from tradewind.errors import described
+from tradewind.model.advice import about_sizes, number_of_loss
 from tradewind.loop.counts import count_of
 
 N = 8
@@ -32,6 +35,12 @@ Pair = namedtuple("Pair", "inputs targets")
 class Fields:
     inputs: torch.Tensor
     name: str = "train"
+
+
+class Attributes(dict):
+    """Its keys are attributes."""
+
+    __getattr__ = dict.__getitem__
 
 
 GRAPHS = SimpleNamespace(num_graphs=N, x=torch.zeros(31, 4), batch_size=N)
@@ -52,10 +61,22 @@ COUNTED = {
     "packed": torch.nn.utils.rnn.pack_sequence([torch.zeros(5 - at % 3) for at in range(N)], False),
     "packed and lengths": (torch.nn.utils.rnn.pack_sequence([torch.zeros(4, 2)] * N), torch.zeros(N)),
     "graphs": GRAPHS,
+    "a dict with attributes": Attributes(x=torch.zeros(N, 4), shape=(3, 3), batch_size=5),
+    "dicts with attributes": (Attributes(x=torch.zeros(N, 4)), Attributes(y=torch.zeros(N))),
+    "one column": [torch.zeros(N, 4)],
+    "one column of pictures": [torch.zeros(N, 3, 4, 4)],
+    "one column of sequences": [torch.zeros(N, 5, 2)],
+    "sequences of one layer": (torch.zeros(N, 4), [torch.zeros(N, 5, 2)]),
+    "of one GPU": [{"data": torch.zeros(N, 3, 4, 4), "label": torch.zeros(N, 1)}],
+    "of one loader": ([torch.zeros(N, 4), torch.zeros(N)],),
+    "of one view": ({"x": torch.zeros(N, 4)}, [{"m": torch.zeros(N)}]),
     "as many pictures as channels": ([torch.zeros(N, 4, 4)] * N, torch.zeros(N)),
 }
 UNKNOWN = {
     "pictures": PICTURES,
+    "one picture": PICTURES[:1],
+    "detection in one picture": (PICTURES[:1], [{"boxes": torch.zeros(3, 4), "labels": torch.zeros(3)}]),
+    "one sample that is not collated": [(torch.zeros(3, 4, 4), 1)],
     "ragged pictures": RAGGED,
     "detection": (tuple(PICTURES), tuple(BOXES)),
     "pictures and labels": (PICTURES, torch.zeros(N)),
@@ -80,6 +101,17 @@ def test_batches_whose_parts_agree_are_counted(name):
 def test_a_number_is_never_guessed(name):
     found = count_of(UNKNOWN[name])
     assert isinstance(found, str) and "samples=" in found and "batch_size=" in found
+
+
+def test_a_dict_with_attributes_is_a_dict_wherever_it_is_looked_at():
+    batch = Attributes(x=torch.zeros(2))
+    data_set = TensorDataset(torch.zeros(3))
+    data_set.data = batch
+    assert described(batch) == "a Attributes of 1"
+    assert content_of(data_set, 3).startswith("data set: TensorDataset ")
+    assert to_device(batch, torch.device("cpu")).keys() == {"x"}
+    with pytest.raises(MisuseError, match="loss= is a Attributes of 1: expected one number"):
+        number_of_loss(batch)
 
 
 def begun(fake_run, batch_size=None, **settings):

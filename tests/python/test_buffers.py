@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running statistics of BatchNorm."""
 
+import re
+import warnings
+
 import pytest
 import torch
 from models import assert_close, data, loss_of, train, with_batch_norm
-from tradewind import SettingError
+from tradewind import SettingError, TradewindWarning
 from tradewind.engine import abi
 
 
@@ -121,9 +124,43 @@ def test_a_momentum_that_the_loop_changes_keeps_a_variance_positive(fake_run):
     opt = run.optimizer(model, optimizer(model, "engine"), batch_size=8)
     run.start()
     model[1].momentum = 0.9
-    loop(opt, model, [(torch.zeros(8, 4), torch.zeros(8, 1))] * 30)
+    with pytest.warns(TradewindWarning, match="momentum of 1.running_mean is 0.9 now"):
+        loop(opt, model, [(torch.zeros(8, 4), torch.zeros(8, 1))] * 30)
     assert run.finished and bool((model[1].running_var > 0).all())
     torch.testing.assert_close(model[1].running_var, torch.full((6,), 0.9**30))
+
+
+def reset(model):
+    model[1].reset_running_stats()
+
+
+def momentum(value):
+    return lambda model: setattr(model[1], "momentum", value)
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (momentum(0.01), "momentum of 1.running_mean is 0.01 now and 0.1 when.* goes on with 0.1.*local"),
+        (momentum(None), "momentum of 1.running_mean is None now and 0.1 when.* goes on with 0.1.*local"),
+        (reset, "num_batches_tracked of 1.running_mean was set back by 1 .*local"),
+        (momentum(0.0), None),
+        (momentum(0.1), None),
+    ],
+)
+def test_what_the_run_does_not_follow_of_statistics_is_named_once(fake_run, change, said):
+    model = with_batch_norm()
+    run = fake_run(target_batch_size=8, rounds=6)
+    opt = run.optimizer(model, optimizer(model, "engine"), batch_size=8)
+    loop(opt, model, [data()] * 2)
+    change(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loop(opt, model, [data()] * 2)
+        change(model)
+        loop(opt, model, [data()] * 2)
+    assert run.finished and len(caught) == (said is not None)
+    assert not caught or re.search(said, str(caught[0].message))
 
 
 def test_instance_norm_counts_its_passes_too(fake_run):

@@ -30,6 +30,25 @@ def train(folder, rounds, dtype=torch.float32, on_round=lambda model: None):
     return model
 
 
+def leaves_in(round_):
+    """The last peer of its run, which breaks out of its loop."""
+    model = with_batch_norm()
+    run = tradewind.join()
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=1e-2))
+    for inputs, targets in run.batches([data()], distinct=True):
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+        if run.round == round_:
+            run.leave()
+            break
+
+
+def test_the_last_peer_leaves_a_checkpoint_though_its_loop_breaks(tmp_path):
+    settings = {"target_batch_size": 8, "rounds": 9, "checkpoint.folder": str(tmp_path / "ck")}
+    tradewind.launch_local(leaves_in, 3, peers=1, settings=settings, timeout=90)
+    assert tradewind.load_checkpoint(tmp_path / "ck").round == 3
+
+
 def export(*words, **environment):
     environment = {**os.environ, "PYTHONPATH": python_path(), **environment}
     command = [sys.executable, "-m", "tradewind", "export", *map(str, words)]

@@ -27,7 +27,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
     get_worker_info,
 )
-from tradewind import MisuseError, TradewindError, UnsupportedError
+from tradewind import MisuseError, TradewindError, TradewindWarning, UnsupportedError
 from tradewind.data import samples
 from tradewind.data.order import Drawn, Shuffled, order_of
 
@@ -219,11 +219,23 @@ def test_a_batch_sampler_keeps_collate_fn_and_size(fake_run):
 
 def test_a_batch_sampler_of_a_users_own_is_refused_by_name(fake_run):
     class Buckets(BatchSampler):
-        pass
+        def __iter__(self):
+            return reversed(list(super().__iter__()))
 
     loader = DataLoader(Numbered(), batch_sampler=Buckets(SequentialSampler(Numbered()), 8, False))
     with pytest.raises(UnsupportedError, match="batch_sampler=Buckets.*run.batches"):
         trained(fake_run, loader)
+
+
+def test_a_batch_sampler_that_goes_through_batches_as_torchs_counts_as_that(fake_run):
+    class Seeded(BatchSampler):
+        """As the usual one of sentence-transformers."""
+
+        def set_epoch(self, epoch):
+            self.epoch = epoch
+
+    loader = DataLoader(Numbered(), batch_sampler=Seeded(SequentialSampler(Numbered()), 8, False))
+    assert trained(fake_run, loader, rounds=1) == [[*range(8)], [*range(8, 16)]]
 
 
 def test_torchdatas_samplers_count_as_torchs(fake_run):
@@ -550,6 +562,13 @@ def test_samples_that_collate_fn_leaves_out_are_told_once(fake_run):
         batches = trained(fake_run, DataLoader(Numbered(), batch_size=8, collate_fn=only_even))
     assert {len(batch) for batch in batches} == {4}
     assert [str(one.message)[:42] for one in caught] == ["collate_fn made 4 rows of 8 samples, and a"]
+
+
+def test_a_batch_that_collate_fn_did_not_make_is_told_once(fake_run):
+    loader = DataLoader(Numbered(), batch_size=8, collate_fn=lambda samples: None)
+    with pytest.warns(TradewindWarning, match="collate_fn made no batch of 8 samples, and all 8") as told:
+        assert trained(fake_run, loader, lambda batch: batch) == [None] * 8
+    assert len(told) == 1
 
 
 def in_rows(rows):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals, forks and the end of the process, on the engine's double."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -12,7 +14,8 @@ import tradewind
 from conftest import ROOT, python_path
 from models import data, loss_of, mlp
 from tradewind.engine import abi
-from tradewind.loop import life
+from tradewind.engine.peer import Order
+from tradewind.loop import ending, life
 
 NOTICES = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -127,6 +130,47 @@ run.start()
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert found.stdout == "goodbye\n", found.stderr
+
+
+def leaving(fake_run):
+    """A run whose program called leave() and is over, though it forgot the run."""
+    run, opt, model = begun(fake_run)
+    fake_run.runs.clear()
+    loss_of(model, *data()).backward()
+    opt.step()
+    run.leave()
+    return fake_run.engines[0]
+
+
+def test_a_program_that_ends_after_leave_waits_until_it_has_left(fake_run, monkeypatch):
+    engine = leaving(fake_run)
+    gc.collect()
+    done = []
+    for name in ("next", "part", "close"):
+        call = getattr(engine, name)
+        monkeypatch.setattr(engine, name, lambda *a, name=name, call=call: (done.append(name), call(*a))[1])
+    ending.say_goodbye(life.active)
+    assert done == ["next", "part", "close"] and life.active() is None
+
+
+def test_a_program_that_ends_before_it_has_left_is_told(fake_run, monkeypatch):
+    engine = leaving(fake_run)
+    order = Order(2, 8, 8)
+    dropped = []
+    monkeypatch.setattr(engine, "next", lambda limit_ms: (abi.TW_GRADIENT, order))
+    monkeypatch.setattr(engine, "drop", lambda: dropped.append(1))
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 25)).__next__)
+    with pytest.warns(tradewind.TradewindWarning, match="has not left yet, as run.leave.* wanted"):
+        ending.say_goodbye(life.active)
+    assert dropped == [1, 1] and engine.closed
+
+
+def test_a_program_that_ends_without_leave_waits_for_nothing(fake_run, monkeypatch):
+    begun(fake_run)
+    engine = fake_run.engines[0]
+    monkeypatch.setattr(engine, "next", None)
+    ending.say_goodbye(life.active)
+    assert engine.closed
 
 
 def test_a_start_that_fails_closes(fake_run, monkeypatch):

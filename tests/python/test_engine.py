@@ -113,6 +113,10 @@ class Library:
         self.seen["busy"] = why
         return abi.TW_OK
 
+    def tw_begun(self, handle, rounds):
+        self.seen["begun"] = rounds
+        return abi.TW_OK
+
     def tw_leave(self, handle, at_once):
         self.seen["leave"] = at_once
         return abi.TW_OK
@@ -125,6 +129,7 @@ class Library:
 class Recorder:
     contributes = False
     updates_here = True
+    rounds_before = 4
 
     def __init__(self):
         self.calls = []
@@ -183,6 +188,7 @@ def test_next_runs_the_callbacks_and_gives_the_order(library):
     step = (1, 3, abi.TW_ADAM, 0, 0.5)
     update = ("update", 7, [1, 2, 3, 4], step)
     assert calls.calls == [("settings", 7), update, ("load", 7, True), ("save", True)]
+    assert library.seen["begun"] == 4
     assert library.seen["rate"] == 0.25
     library.next_status = abi.TW_TIMEOUT
     assert peer.next(100) == (abi.TW_TIMEOUT, None)

@@ -66,6 +66,16 @@ def exits(code):
     sys.exit(code)
 
 
+def forks(how):
+    """A child that ends before this peer does."""
+    child = os.fork()
+    if child == 0:
+        if how == "return":
+            return "child"
+        raise how
+    return os.WEXITSTATUS(os.waitpid(child, 0)[1])
+
+
 def sleeps(seconds):
     time.sleep(seconds)
 
@@ -145,6 +155,13 @@ def test_sys_exit_is_a_return_or_an_exit_code():
 
 
 @pytest.mark.timeout(60)
+def test_the_end_of_a_child_that_the_function_forked_is_not_that_of_the_peer():
+    ends = {"return": "return", "exit": SystemExit(0), "code": SystemExit(3), "error": KeyError("child")}
+    found = {name: launch_local(forks, how, peers=1, start="fork") for name, how in ends.items()}
+    assert found == {"return": [0], "exit": [0], "code": [3], "error": [1]}
+
+
+@pytest.mark.timeout(60)
 def test_a_killed_peer_is_lost_and_the_others_go_on():
     results = launch_local(dies_as_first, peers=3, start="fork")
     assert results[1:] == ["2", "3"] and "peer 1 was ended by SIGKILL" in str(results[0])
@@ -171,15 +188,16 @@ def test_the_time_is_up():
 
 
 def test_what_is_wrong_is_told_before_a_process_begins(fake_run):
-    with pytest.raises(SettingError, match="whole number from 1"):
-        launch_local(sleeps, 1, peers=0)
+    for wrong in (0, 65, 2.0):
+        with pytest.raises(SettingError, match=f"peers={wrong}.: expected a whole number from 1 to 64"):
+            launch_local(sleeps, 1, peers=wrong)
     with pytest.raises(SettingError, match="spawn, forkserver or fork"):
         launch_local(sleeps, 1, start="clone")
     with pytest.raises(SettingError, match='did you mean "rounds"'):
         launch_local(sleeps, 1, settings={"round": 1})
     with pytest.raises(SettingError, match="join cannot be set here: launch_local"):
         launch_local(sleeps, 1, settings={"join": "127.0.0.1:5"})
-    with pytest.raises(SettingError, match="wait_for='all': expected a whole number"):
+    with pytest.raises(SettingError, match="wait_for=all: expected a whole number"):
         launch_local(sleeps, 1, start="fork", settings={"wait_for": "all"})
     with pytest.raises(MisuseError, match="fn='sleeps': expected a function"):
         launch_local("sleeps", 1, start="fork")

@@ -9,8 +9,9 @@ import warnings
 import numpy
 import pytest
 import torch
+from fake_engine import FakeEngine
 from models import assert_close, assert_equal, data, loss_of, mlp, train
-from tradewind import MisuseError, TradewindError, UnsupportedError
+from tradewind import EngineError, MisuseError, TradewindError, UnsupportedError
 
 
 def adamw(model):
@@ -146,9 +147,45 @@ def test_a_closure_gives_loss_and_gradient(fake_run):
     losses = [opt.step(closure).item() for _ in range(4)]
     assert losses == sorted(losses, reverse=True)
     assert fake_run.engines[0].handed[0][3] == pytest.approx(losses[0] * 8)
-    assert opt.step(closure) is None
     train(other, adamw(other), 4)
     assert_close(model, other, rtol=1e-5, atol=1e-6)
+    with torch.no_grad():  # after the end it is called all the same, as in torch, and trains nothing
+        assert run.finished and opt.step(closure).item() < losses[-1]
+    assert run.metrics["steps"] == 4 and opt.step() is False
+    run.close()
+    assert opt.step(closure).item() < losses[-1]
+    assert_close(model, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_that_goes_on_after_the_end_is_told_once(fake_run):
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), *mlp())
+    run, opt = started(fake_run, model, rounds=1)
+    gradient(model)
+    opt.step()
+    mean = model[0].running_mean.clone()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(99):
+            opt.step()
+        assert run.finished and not caught
+        gradient(model, seed=4)
+        for _ in range(200):
+            opt.step()
+    (told,) = caught
+    assert "called step() 100 times since, which trains nothing: end it when" in str(told.message)
+    assert torch.equal(model[0].running_mean, mean), "statistics stay those of the run, too"
+
+
+def test_frozen_parameters_that_moved_before_the_start_are_explained(fake_run, monkeypatch):
+    text = 'another run: expected "frozen: mean (4,) float32 9a", this peer has "frozen: mean (4,) float32 0"'
+
+    def refused(self, initial):
+        raise EngineError(text)
+
+    monkeypatch.setattr(FakeEngine, "start", refused)
+    run, opt = started(fake_run, mlp())
+    with pytest.raises(EngineError, match=r"9a.*change them, call run.start\(\) before the first one"):
+        run.start()
 
 
 def test_a_loss_that_is_said_reaches_the_log(fake_run):
@@ -235,7 +272,9 @@ def test_no_batch_size_is_an_error_before_anything_is_opened(fake_run):
     with pytest.raises(MisuseError, match="no batch size known.*run.shard.*samples="):
         opt.step()
     assert not fake_run.engines
-    for samples in (0, -1, 1.5, True):
+    with pytest.raises(MisuseError, match=r"samples=0\): no sample has a gradient: call run.skip\(\)"):
+        opt.step(samples=0)
+    for samples in (-1, 1.5, True, False):
         with pytest.raises(MisuseError, match="samples=.*whole number from 1"):
             opt.step(samples=samples)
 

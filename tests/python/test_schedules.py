@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+import tradewind
 from models import assert_close, assert_equal, data, loss_of, mlp, train
 from torch.optim import lr_scheduler
 from tradewind import MisuseError, UnsupportedError
@@ -82,7 +83,7 @@ def test_a_joiner_goes_on_with_the_schedule(fake_run, name, engine):
 def test_a_metric_of_one_peer_decides_nothing(fake_run):
     model = mlp()
     inner = adam(model)
-    with pytest.raises(UnsupportedError, match="ReduceLROnPlateau decides by a metric"):
+    with pytest.raises(UnsupportedError, match="ReduceLROnPlateau decides by a metric.*run.metrics"):
         fake_run().optimizer(model, inner, scheduler=lr_scheduler.ReduceLROnPlateau(inner))
 
 
@@ -235,3 +236,23 @@ def test_the_last_rate_is_that_of_the_round_until_the_loop_steps(fake_run):
         schedule.step()
         found.append(schedule.get_last_lr())
     assert found == [[0.4], [0.2], [0.2], [0.1]]
+
+
+@pytest.mark.parametrize("how", ["object", "run.scheduler"])
+def test_a_schedule_that_the_loop_steps_as_well_is_named_once(fake_run, how):
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=4)
+    inner = torch.optim.SGD(model.parameters(), lr=0.4)
+    schedule = lr_scheduler.StepLR(inner, 1, 0.5)
+    opt = run.optimizer(model, inner, scheduler=schedule if how == "object" else None, batch_size=8)
+    if how == "run.scheduler":
+        run.scheduler(schedule)
+    with pytest.warns(tradewind.TradewindWarning, match="StepLR was stepped outside .*run.scheduler") as said:
+        loop(opt, model, 4, schedule)
+    assert len([one for one in said if "outside" in str(one.message)]) == 1
+
+
+def test_a_stand_in_that_the_loop_steps_is_as_meant(fake_run, recwarn):
+    model, run = mlp(), fake_run(target_batch_size=8, rounds=4)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.4), batch_size=8)
+    loop(opt, model, 4, run.scheduler(lr_scheduler.StepLR(opt, 1, 0.5)))
+    assert not [one for one in recwarn if "outside" in str(one.message)]

@@ -119,6 +119,38 @@ def test_what_is_wrong_is_named(arguments, text):
         resolve(arguments)
 
 
+@pytest.mark.parametrize(
+    "arguments,text",
+    [
+        ({"grace": "25"}, "grace=25: expected a duration from 1s to 1h, such as 25s"),
+        ({"watch": "8080"}, "watch=8080: expected HOST:PORT, such as 127.0.0.1:8080"),
+        ({"join": ["a:1", "b"]}, "join=b: expected HOST:PORT, such as b:7000"),
+        ({"id": 0}, "id=0: expected a whole number from 1 to"),
+        ({"wait_for": 0}, "wait_for=0: expected a whole number from 1 to"),
+        ({"usd_per_h": "catalog"}, "usd_per_h=catalog: a program does not ask the catalogs"),
+        ({"role": "chef"}, "role=chef: expected peer or anchor"),
+        ({"notices": "foo"}, "notices=foo: expected auto, aws"),
+        ({"progress": "loud"}, "progress=loud: expected auto, line or off"),
+        ({"run": "folder", "insecure": True}, "insecure=True and a token: TLS is either off or on"),
+        ({"rejoin": True, "no_rejoin": True}, "rejoin=True and no_rejoin=True: the peers of a run"),
+    ],
+)
+def test_join_checks_options_of_a_peer_at_once(arguments, text):
+    with pytest.raises(SettingError, match=text):
+        tradewind.join(**arguments)
+
+
+def test_join_leaves_for_the_start_what_others_may_still_make(tmp_path):
+    tradewind.join(token=f"@{tmp_path}/later", wait_for=2, listen="none").close()
+    tradewind.join(run=tmp_path / "later", out=tmp_path / "later").close()
+
+
+def test_variables_of_a_peer_are_checked_at_once(monkeypatch):
+    monkeypatch.setenv("TRADEWIND_GRACE", "25")
+    with pytest.raises(SettingError, match="grace=25: expected a duration"):
+        tradewind.join()
+
+
 def test_the_environment_stands_for_arguments(monkeypatch, tmp_path):
     (tmp_path / "a.yaml").write_text("training: {codec: fp16}\n")
     environment = {
@@ -126,22 +158,22 @@ def test_the_environment_stands_for_arguments(monkeypatch, tmp_path):
         "TRADEWIND_SET": "rounds=5; training.seed=6",
         "TRADEWIND_JOIN": "a:1,b:2",
         "TRADEWIND_RUN_FOLDER": "folder",
-        "TRADEWIND_INSECURE": "1",
+        "TRADEWIND_REJOIN": "1",
         "TRADEWIND_WAIT_FOR": "3",
         "TRADEWIND_THREADS": "2",
         "TRADEWIND_PROGRESS": "off",
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    settings = resolve({"rounds": 5, "insecure": True})
-    assert settings.pairs == (("rounds", "5"), ("insecure", "true")) and settings.threads == 2
+    settings = resolve({"rounds": 5, "rejoin": True})
+    assert settings.pairs == (("rounds", "5"), ("rejoin", "true")) and settings.threads == 2
     expected = {
         "training.rounds": "5",
         "training.codec": "fp16",
         "training.seed": "6",
         "join": "a:1,b:2",
         "run": "folder",
-        "insecure": "1",
+        "rejoin": "1",
         "wait_for": "3",
         "progress": "off",
     }
@@ -200,6 +232,7 @@ def test_settings_that_do_not_fit_the_arguments_are_named(settings, text):
 def test_a_variable_that_is_misspelt_is_named_once(monkeypatch):
     monkeypatch.setenv("TRADEWIND_DATA_OF_MINE", "of the program")
     monkeypatch.setenv("TRADEWIND_WAITFOR", "5")
+    monkeypatch.setenv("TRADEWIND_TOKN", "@token")
     model = mlp()
     with tradewind.join(target_batch_size=8, rounds=1, insecure=True, progress="off") as run:
         with pytest.warns(tradewind.TradewindWarning) as said:
@@ -209,7 +242,8 @@ def test_a_variable_that_is_misspelt_is_named_once(monkeypatch):
                 opt.step()
     texts = [str(one.message) for one in said]
     assert [text for text in texts if "is not read" in text] == [
-        "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?"
+        "TRADEWIND_TOKN is not read: did you mean TRADEWIND_TOKEN?",
+        "TRADEWIND_WAITFOR is not read: did you mean TRADEWIND_WAIT_FOR?",
     ]
 
 

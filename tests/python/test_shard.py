@@ -9,7 +9,14 @@ import time
 import pytest
 import torch
 from models import data, loss_of, mlp
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import (
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+)
 from tradewind import MisuseError, TradewindError, UnsupportedError
 from tradewind.data.workers import WorkerPool, _packed
 
@@ -39,6 +46,18 @@ class Stream(IterableDataset):
         return iter([])
 
 
+class Lengthless(torch.utils.data.Dataset):
+    """Its sampler alone knows its samples."""
+
+    def __getitem__(self, index):
+        return torch.tensor([float(index)] * 4), os.getpid()
+
+
+class Unsaid(Lengthless):
+    def __len__(self):
+        raise NotImplementedError
+
+
 def begun(fake_run, batch_size=None, **settings):
     model = mlp()
     run = fake_run(**{"target_batch_size": 8, "rounds": 2, **settings})
@@ -54,6 +73,20 @@ def go_through(run, opt, model, source):
         model(inputs).sum().backward()
         opt.step()
     return batches
+
+
+@pytest.mark.parametrize("data", [Lengthless(), Unsaid(), Subset(Lengthless(), range(8))])
+@pytest.mark.parametrize("sampler", [range(8), SequentialSampler(range(8)), RandomSampler(range(8))])
+def test_a_sampler_stands_for_the_length_of_a_data_set(fake_run, data, sampler):
+    batches = go_through(*begun(fake_run), DataLoader(data, batch_size=4, sampler=sampler))
+    indices = [index for found, _ in batches for index in found]
+    assert sorted(indices[:8]) == sorted(indices[8:]) == [*range(8)]
+
+
+@pytest.mark.parametrize("data", [Lengthless(), Unsaid()])
+def test_a_data_set_without_a_length_and_a_sampler_is_refused(fake_run, data):
+    with pytest.raises(UnsupportedError, match="no length; give the DataLoader a sampler"):
+        fake_run().shard(data, batch_size=4)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -340,6 +373,7 @@ def test_a_batch_of_an_order_that_others_got_meanwhile_does_not_count(fake_run, 
         if at == 0 and how == "skip":
             run.skip()
         else:
-            opt.step((lambda: model(inputs).sum()) if how == "closure" else None)
+            found = opt.step((lambda: model(inputs).sum()) if how == "closure" else None)
+            assert (found == model(inputs).sum() or at) if how == "closure" else isinstance(found, bool)
     assert sizes == [4, 4, 4] and len(fake_run.engines[0].handed) == 2
     assert run.metrics["skipped" if how == "skip" else "dropped"] == 1

@@ -8,7 +8,7 @@ import torch
 import trainers
 from models import data, loss_of, mlp
 from test_integrations import transformers_trainer
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, TensorDataset
 from tradewind import UnsupportedError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.timeout(300)]
@@ -129,6 +129,56 @@ def test_transformers_logs_the_rate_that_a_round_used(fake_run, tmp_path):
     trainer.train()
     rates = [one["learning_rate"] for one in trainer.state.log_history if "learning_rate" in one]
     assert rates == pytest.approx([0.1, 0.075, 0.05, 0.025])
+
+
+def test_the_log_of_a_run_has_the_loss_of_transformers(fake_run, tmp_path):
+    run = fake_run(target_batch_size=16, rounds=2)
+    trainer = transformers_trainer(run, tmp_path)
+    losses = []
+    step = type(trainer).training_step
+
+    def training_step(self, *arguments):
+        losses.append(float(found := step(self, *arguments)))
+        return found
+
+    trainer.__class__ = type("Trainer", (type(trainer),), {"training_step": training_step})
+    trainer.train()
+    each = [8 * (losses[at] + losses[at + 1]) for at in range(0, 8, 2)]  # two batches of 4 a step
+    assert [loss for _, _, _, loss in fake_run.engines[0].handed] == pytest.approx(each)
+    assert run.metrics["loss"] == pytest.approx(sum(each[2:]) / 16)
+
+
+def test_transformers_logs_the_speed_of_the_run(fake_run, tmp_path):
+    trainer = transformers_trainer(fake_run(target_batch_size=32, rounds=3), tmp_path)
+    metrics = trainer.train().metrics
+    logged = trainer.state.log_history[-1]
+    for found in (metrics, logged):
+        assert found["train_samples_per_second"] * found["train_runtime"] == pytest.approx(96, rel=0.02)
+        assert found["train_steps_per_second"] * found["train_runtime"] == pytest.approx(3, rel=0.02)
+
+
+def test_a_trainer_whose_batches_the_run_cannot_make_names_the_plain_one(fake_run, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    import tradewind.transformers
+
+    class Buckets(BatchSampler):
+        def __iter__(self):
+            return reversed(list(super().__iter__()))
+
+    class Bucketed(transformers.Trainer):
+        def get_train_dataloader(self):
+            batches = Buckets(SequentialSampler(self.train_dataset), 4, False)
+            return DataLoader(self.train_dataset, batch_sampler=batches)
+
+    class Mixed(tradewind.transformers.Trainer, Bucketed):
+        pass
+
+    arguments = trainers.arguments_of(tmp_path)
+    model, rows = trainers.language_model(), trainers.Rows()
+    trainer = Mixed(fake_run(), model=model, args=arguments, train_dataset=rows)
+    text = r"batch_sampler=Buckets.*Or train with Bucketed alone, optimizers=.*batch_size=8\), None"
+    with pytest.raises(UnsupportedError, match=text):
+        trainer.train()
 
 
 def test_batches_that_accelerate_dispatches_are_counted(fake_run):

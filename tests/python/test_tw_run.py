@@ -111,7 +111,7 @@ PRINT = "import os, sys; print(os.environ['TRADEWIND_VERDICT'] != '', sys.argv[1
 
 @pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
 def test_every_option_is_a_variable_that_the_package_knows(tmp_path, monkeypatch):
-    (tmp_path / "run.yaml").write_text("model: own\n")
+    (tmp_path / "run.yaml").write_text("training: {codec: fp16}\n")
     options = (
         "--join a:1 --join b:2 --listen c:3 --out logs --log-limit 9MiB --id 7 --wait-for 2 --site aws:us:a"
         " --role anchor --token @t --rejoin --notices none --grace 9s --watch e:4"

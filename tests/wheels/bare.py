@@ -11,6 +11,7 @@ VALUES = 64
 
 class Calls:
     contributes = updates_here = False
+    rounds_before = 0
     settings = update = load = save = contribution = lambda *_: None
 
 

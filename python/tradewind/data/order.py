@@ -29,7 +29,7 @@ from torch.utils.data import (
 )
 
 from ..engine.host_bytes import bytes_of
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, attribute_of
 
 _SAMPLED = 256
 
@@ -48,10 +48,11 @@ def sampled(values: Any) -> str:
 
 def _is_array(value: Any, size: int) -> bool:
     is_tensor = isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_complex()
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    dtype = attribute_of(value, "dtype")
+    kind = attribute_of(dtype, "kind") or ""
     is_numpy = type(value).__module__ == "numpy" and type(value).__name__ == "ndarray" and kind in "iuf"
-    is_signed = getattr(value, "dtype", None) not in _UNKNOWN_TO_TORCH
-    return (is_tensor or (is_numpy and is_signed)) and len(getattr(value, "shape", ())) > 0 and len(value) == size
+    is_array = is_tensor or is_numpy and dtype not in _UNKNOWN_TO_TORCH
+    return is_array and len(value.shape) > 0 and len(value) == size
 
 
 _UNKNOWN_TO_TORCH = ("uint16", "uint32", "uint64")
@@ -63,7 +64,7 @@ def _parts(dataset: Any, size: int) -> Iterator[str]:
         indices = list(dataset.indices)
         content = repr([int(indices[at]) for at in _evenly(len(indices))]).encode()
         yield f"indices {zlib.crc32(content):08x}"
-        yield from _parts(dataset.dataset, len(dataset.dataset))
+        yield from _parts(dataset.dataset, size_of(dataset.dataset))
     elif isinstance(dataset, ConcatDataset):
         for part in dataset.datasets:
             yield f"{len(part)}"
@@ -84,6 +85,14 @@ def _arrays(dataset: Any) -> List[Any]:
         value = getattr(dataset, "__dict__", {}).get(name)
         found.extend(value if isinstance(value, tuple) else [value])
     return found
+
+
+def size_of(dataset: Any) -> int:
+    """Its samples; 0: it has no length, as one whose sampler alone knows them."""
+    try:
+        return len(dataset)
+    except (TypeError, NotImplementedError):
+        return 0
 
 
 def content_of(dataset: "Dataset[Any]", size: int) -> str:
@@ -378,8 +387,9 @@ class Sampling:
         self.drop_last = False
         if batches is None:
             return
-        if not is_torchs(batches, BatchSampler):
-            kind = type(batches)
+        kind = type(batches)
+        # One that inherits torch's __iter__ makes torch's batches, as the usual one of sentence-transformers.
+        if not is_torchs(batches, BatchSampler) and getattr(kind, "__iter__", None) is not BatchSampler.__iter__:
             raise UnsupportedError(
                 f"run.shard(): batch_sampler={kind.__name__} of {kind.__module__} makes batches of its own, and the"
                 " run's batches are cut to its rounds: use run.batches(loader), or give the loader sampler="
@@ -402,12 +412,14 @@ def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
             f"run.shard(): the loader's DistributedSampler takes one of {sampler.num_replicas} parts of the"
             " data, and run.shard() gives each peer its samples: leave the sampler out."
         )
+    if getattr(sampler, "data_source", None) is dataset:
+        _length(dataset)
     if type(sampler) is SequentialSampler and _covers(sampler, dataset):
         return InOrder(_length(dataset))
     plain = is_torchs(sampler, RandomSampler) or (
         isinstance(sampler, RandomSampler) and is_accelerates(sampler)
     )
-    if plain and sampler.replacement and len(sampler.data_source) == len(dataset):
+    if plain and sampler.replacement and len(sampler.data_source) == size_of(dataset):
         return Replaced(_length(dataset), seed)
     if plain and not sampler.replacement and _covers(sampler, dataset):
         return Shuffled(_length(dataset), block)
@@ -415,13 +427,13 @@ def order_of(dataset: Any, block: int, sampler: Any, seed: int) -> Order:
 
 
 def _covers(sampler: Any, dataset: Any) -> bool:
-    return bool(len(sampler) == len(sampler.data_source) == len(dataset))
+    return bool(len(sampler) == len(sampler.data_source) == size_of(dataset))
 
 
 def _length(dataset: Any) -> int:
     try:
         size = len(dataset)
-    except TypeError:
+    except (TypeError, NotImplementedError):
         raise UnsupportedError(
             f"run.shard() of {type(dataset).__name__}: it has no length; give the DataLoader a sampler."
         ) from None

@@ -27,8 +27,8 @@ from torch.utils.data import (
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from ..engine.peer import DataOrder
-from ..errors import MisuseError, UnsupportedError, warn, whole
-from .order import Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, span_seed
+from ..errors import MisuseError, UnsupportedError, attribute_of, warn, whole
+from .order import Sampling, Shuffled, content_of, is_accelerates, order_of, own_iteration, size_of, span_seed
 from .workers import Work, WorkerPool, samples_of
 
 _PREFETCH_FACTOR = 2
@@ -100,7 +100,7 @@ class Samples:
         # A data set that reads ahead by itself, such as Shards, has expect().
         self._expect: Optional[Callable[[List[int]], None]] = getattr(dataset, "expect", None)
         named = getattr(dataset, "run_fact", "")
-        self.facts: List[str] = [f"data: {self.order.fact}", named or content_of(dataset, len(dataset))]
+        self.facts: List[str] = [f"data: {self.order.fact}", named or content_of(dataset, size_of(dataset))]
 
     @property
     def in_run(self) -> DataOrder:
@@ -200,7 +200,7 @@ def _has_device() -> bool:
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """The tensors of a batch on a device; lists, tuples and dicts keep their kind."""
-    if callable(getattr(batch, "to", None)):
+    if callable(attribute_of(batch, "to")):
         return batch.to(device, non_blocking=True) if isinstance(batch, torch.Tensor) else batch.to(device)
     if isinstance(batch, dict):
         return {key: to_device(value, device) for key, value in batch.items()}

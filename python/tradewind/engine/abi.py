@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 14
+TW_ABI = 15
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -246,6 +246,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_fragment": (c_int, [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)]),
     "tw_waited": (c_int, [c_void_p, c_double]),
     "tw_evaluated": (c_int, [c_void_p, c_uint64, c_char_p, c_double]),
+    "tw_begun": (c_int, [c_void_p, c_uint64]),
     "tw_done": (c_int, [c_void_p, POINTER(tw_gradient)]),
     "tw_drop": (c_int, [c_void_p]),
     "tw_busy": (c_int, [c_void_p, c_char_p]),

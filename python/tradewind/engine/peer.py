@@ -108,6 +108,10 @@ class Calls(Protocol):
     contributes: bool  # done() gets counts alone, and contribution() is asked for the sum
     updates_here: bool  # update() is called; else the engine updates its vector
 
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of a run before, from whose state the run goes on; known after load()."""
+
     def settings(self, round: int, wanted: str) -> Optional[Sequence[Group]]:
         """The groups for the update of this round; None: as before. wanted: what done() of one peer of the
         round said, the same text on all peers; empty: as in the round before.
@@ -229,6 +233,8 @@ class Peer:
 
         def load(_: Any, round: int, restored: int) -> None:
             calls.load(round, bool(restored))
+            if restored:
+                self._library.tw_begun(self._handle, calls.rounds_before)
 
         def save(_: Any, all: int) -> None:
             calls.save(bool(all))
@@ -291,7 +297,7 @@ class Peer:
         raise (MisuseError if status == abi.TW_MISUSE else EngineError)(abi.last_error(self._library))
 
     def start(self, initial: Sequence[HostTensor]) -> None:
-        """Listens, and joins or starts the run. SettingError: a token or an address that is none."""
+        """Listens, and joins or starts the run. SettingError: a wrong token, or none."""
         status = self._library.tw_start(self._handle, _tensors(initial), len(initial))
         if status == abi.TW_MISUSE:
             raise SettingError(abi.last_error(self._library))

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple,
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from ..errors import MisuseError, whole
+from ..errors import MisuseError, attribute_of, whole
 
 Infinite = Callable[[], Optional[str]]
 
@@ -22,6 +22,7 @@ NO_BATCH_SIZE = (
     "run.optimizer(..., batch_size=...)."
 )
 _REMEDY = "say step(samples=...), run.batches(loader, batch_size=...) or run.optimizer(..., batch_size=...)."
+_MOST_CHANNELS = 4
 _NAMED = 3  # places that an error names
 
 
@@ -60,10 +61,14 @@ def count_of(batch: Any) -> Union[int, str]:
     for rows in found:
         if isinstance(rows, _Rows) and rows.samples != first.samples:
             return (
-                f"the samples of a batch cannot be counted: {rows.place} is a list of {rows.samples} parts"
-                f" that are alike, and their tensors begin with {first.samples}; {_REMEDY}"
+                f"the samples of a batch cannot be counted: {rows.place} is a list of {_counted_parts(rows.samples)},"
+                f" and {'its' if rows.samples == 1 else 'their'} tensors begin with {first.samples}; {_REMEDY}"
             )
     return first.samples
+
+
+def _counted_parts(count: int) -> str:
+    return "one part" if count == 1 else f"{count} parts that are alike"
 
 
 def _parts_of(value: Any, place: str) -> Iterator[_Found]:
@@ -96,6 +101,8 @@ def why_fewer(batch: Any, made_of: int) -> Optional[str]:
     """Of a batch that has fewer rows than it was made of samples; None: it has all, cannot be counted, or is one row,
     into which a collate_fn packs them.
     """
+    if batch is None:
+        return f"collate_fn made no batch of {made_of} samples, and all {made_of} count as trained"
     found = count_of(batch)
     if isinstance(found, int) and found != 1 and found < made_of and made_of not in _second_sizes(batch):
         return f"collate_fn made {found} rows of {made_of} samples, and all {made_of} count as trained"
@@ -108,43 +115,63 @@ def _second_sizes(value: Any) -> List[int]:
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         return [size for part in value for size in _second_sizes(part)]
-    shape = getattr(value, "shape", None)
+    shape = _shape_of(value)
     return [int(shape[1])] if isinstance(shape, tuple) and len(shape) > 1 else []
+
+
+def _shape_of(value: Any) -> Any:
+    """None: it has none, as a dict, whatever its keys are called."""
+    return None if isinstance(value, Mapping) else attribute_of(value, "shape")
 
 
 def _own_count(value: Any) -> Optional[int]:
     """Of what says by itself how many samples it has; None: it does not."""
+    if isinstance(value, Mapping):
+        return None
     if isinstance(value, PackedSequence):
         return int(value.batch_sizes[0])
     for name in ("num_graphs", "batch_size"):  # torch_geometric; dgl, tensordict
-        said = getattr(value, name, None) if not isinstance(value, Mapping) else None
+        said = attribute_of(value, name)
         said = said[0] if isinstance(said, tuple) and said else said
         if isinstance(said, int) and not isinstance(said, bool):
             return said
     if isinstance(value, torch.Tensor):
         return value.size(0) if value.dim() > 0 else None
-    shape = getattr(value, "shape", None)
+    shape = _shape_of(value)
     return int(shape[0]) if isinstance(shape, tuple) and shape else None
 
 
 def _are_alike(parts: Any) -> bool:
     """Whether parts of a list may be one sample each: dicts or lists of one kind, tensors of one type that are
-    of one shape, or pictures. (Inputs and targets mostly are of two.)
+    of one shape, or pictures. (Inputs and targets mostly are of two.) A single part is, if it begins with what may be
+    a picture.
     """
-    if len(parts) < 2:
+    if not parts:
         return False
     kinds = {_kind_of(part) for part in parts}
     if len(kinds) > 1:
         return False
     first = parts[0]
-    if not hasattr(first, "shape"):
+    if len(parts) == 1:
+        return _may_be_a_picture(first)
+    shape = _shape_of(first)
+    if shape is None:
         return isinstance(first, (Mapping, list, tuple))
-    return len(first.shape) >= 3 or len({tuple(part.shape) for part in parts}) == 1
+    return len(shape) >= 3 or len({tuple(part.shape) for part in parts}) == 1
+
+
+def _may_be_a_picture(value: Any) -> bool:
+    """Whether its first tensor has the shape [channels, height, width]."""
+    while isinstance(value, (Mapping, list, tuple)) and value:
+        value = next(iter(value.values())) if isinstance(value, Mapping) else value[0]
+    shape = _shape_of(value)
+    return isinstance(shape, tuple) and len(shape) == 3 and shape[0] <= _MOST_CHANNELS
 
 
 def _kind_of(value: Any) -> Any:
-    if hasattr(value, "shape"):
-        return type(value), str(getattr(value, "dtype", "")), len(value.shape)
+    shape = _shape_of(value)
+    if shape is not None:
+        return type(value), str(getattr(value, "dtype", "")), len(shape)
     if isinstance(value, Mapping):
         return type(value), tuple(value)
     if isinstance(value, (list, tuple)):
@@ -218,10 +245,17 @@ class BatchCount:
         self._taken, self.is_offered = [], False
 
 
+def said_samples(samples: Any) -> int:
+    """What step(samples=) says. MisuseError: no whole number from 1."""
+    if isinstance(samples, int) and samples == 0 and samples is not False:
+        raise MisuseError("step(samples=0): no sample has a gradient: call run.skip() in place of step() there.")
+    return whole("step(): samples", samples)
+
+
 def known_samples(samples: Optional[int], taken: int, batch_size: Optional[int]) -> int:
     """Samples of a gradient: said, else counted, else as always. MisuseError: none of them."""
     if samples is not None:
-        return whole("step(): samples", samples)
+        return said_samples(samples)
     if taken or batch_size:
         return taken or batch_size or 0
     raise MisuseError(NO_BATCH_SIZE)

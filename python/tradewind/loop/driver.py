@@ -9,6 +9,7 @@ round one of the parameters. Ranks other than 0 have no engine: NodeVectors repl
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -50,6 +51,8 @@ class Driver:
         self.order: Optional[Order] = None
         self.finished = False
         self.waited_s = 0.0
+        self._leaves = False
+        self._thread = threading.get_ident()
         self._tick = tick
         self._wanted = wanted
         self._sizes: Deque[int] = deque(maxlen=_REMEMBERED_STEPS)
@@ -63,10 +66,13 @@ class Driver:
         began = time.monotonic()
         self.order = None
         while self.order is None and not self.finished:
-            status, self.order = self.engine.next(SLICE_MS)
-            self.finished = status == abi.TW_FINISHED
-            self._tick()
+            self._wait_a_slice()
         self.waited_s += time.monotonic() - began
+
+    def _wait_a_slice(self) -> None:
+        status, self.order = self.engine.next(SLICE_MS)
+        self.finished = status == abi.TW_FINISHED
+        self._tick()
 
     def samples(self, data: DataOrder, count: int) -> List[int]:
         """Indices of the first samples of the order in hand."""
@@ -129,12 +135,26 @@ class Driver:
         """Gives the order in hand back."""
         self.engine.drop()
 
+    def leave(self, at_once: bool) -> None:
+        """Hands in what is done and leaves after the round, during later waits. Any thread."""
+        self._leaves = True
+        self.engine.leave(at_once)
+
     def finish(self) -> None:
         """Waits for the end after leave(); an order that still comes is given back."""
         while not self.finished:
             self.wait()
             if self.order is not None:
                 self.engine.drop()
+
+    def finish_leave(self, limit_s: float) -> bool:
+        """The program is over: finish(), at most so long, if leave() was called. Whether this peer has left."""
+        until, is_mine = time.monotonic() + limit_s, threading.get_ident() == self._thread
+        while self._leaves and is_mine and not self.finished and time.monotonic() < until:
+            self._wait_a_slice()
+            if self.order is not None:
+                self.engine.drop()
+        return self.finished or not self._leaves
 
 
 class Node:
@@ -333,6 +353,10 @@ class NodeDriver(Driver):
     def samples(self, data: DataOrder, count: int) -> List[int]:
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
+
+    def finish_leave(self, limit_s: float) -> bool:
+        """Does not wait: the other ranks would have to, too."""
+        return self.finished or not self._leaves
 
     def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""

@@ -24,10 +24,13 @@ from ..engine import abi
 from ..engine.peer import Calls, Engine, ModelShape, Peer
 from ..engine.settings import Settings
 from ..errors import MisuseError, UnsupportedError, is_ours, warn
+from ..model.advice import explained
+from ..model.optimizers import ONE_OPTIMIZER
 from ..model.trained import Trained
 from .counts import known_samples
 from .driver import Driver, Node, NodeDriver, NodeVectors
-from .loop import Closure, Loop, Loss
+from .ending import say_goodbye
+from .loop import Closure, Loop, Loss, StepsAfterEnd
 
 # A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
 _TWICE_S = 1.0
@@ -51,6 +54,7 @@ class Life:
         self.batch_size: Optional[int] = None  # samples of a step where nothing else tells
         self.listeners: List[Callable[[Dict[str, Any]], None]] = []
         self.loop: Optional[Loop] = None  # after the start
+        self.loss: Optional[Loss] = None  # of the next step(), where its caller cannot say it
         self._open_engine: OpenEngine = open_engine or Peer
         self._trained: Optional[Trained] = None
         self._no_numbers: Set[str] = set()  # evaluations that were not finite once
@@ -59,6 +63,7 @@ class Life:
         self._closed = False
         self._last_view: Dict[str, Any] = {}
         self._pauses = 0  # that are open, one inside another
+        self._after_end = StepsAfterEnd()
         if settings.threads:
             torch.set_num_threads(settings.threads)
 
@@ -135,7 +140,7 @@ class Life:
     def refuse_second(self) -> None:
         """UnsupportedError: there is an optimizer already."""
         if self._trained is not None:
-            raise UnsupportedError("a run has one optimizer: give it all parameters, in groups.")
+            raise UnsupportedError(ONE_OPTIMIZER)
         self.refuse_started("run.optimizer()")
 
     def uses(self, samples: Samples) -> None:
@@ -177,7 +182,8 @@ class Life:
         except BaseException as error:
             self.close()
             joined(f"{type(error).__name__}: {error}")
-            raise
+            told = explained(error)
+            raise told from error.__cause__ if told is error else None
 
     def _open(self, shape: ModelShape, trained: Trained, grain: Optional[int]) -> Driver:
         node, pairs = self.node, list(self.settings.pairs)
@@ -200,7 +206,9 @@ class Life:
             return
         if self.loop is None:
             raise MisuseError("run.leave() before the start: nothing was joined yet; run.close() ends it.")
-        self.loop.driver.engine.leave(at_once)
+        global _active
+        _active = _active if self.finished else lambda: self  # until it has left, though the program may forget it
+        self.loop.driver.leave(at_once)
 
     def finish(self) -> None:
         """Leaves, and waits for it."""
@@ -249,7 +257,7 @@ class Life:
                 for listener in self.listeners:
                     listener(event)
 
-    # Steps and batches. After the end they do nothing.
+    # Steps and batches. After the end they train nothing.
 
     @property
     def _going(self) -> Optional[Loop]:
@@ -259,8 +267,12 @@ class Life:
     def step(self, closure: Optional[Closure], samples: Optional[int], loss: Optional[Loss]) -> Any:
         """Optimizer.step(), the first of which starts the run."""
         self.guard()
+        loss, self.loss = self.loss if loss is None else loss, None
         if self.finished:
-            return None if closure is not None else False
+            found = self._after_end.step(closure)
+            if self.loop is not None and not self._closed:
+                self.trained.undo_forward()
+            return found
         if self.loop is None:
             if closure is None:
                 samples = known_samples(samples, 0, self.batch_size)
@@ -382,7 +394,7 @@ class Life:
 
 # The process.
 
-_active: "Optional[weakref.ReferenceType[Life]]" = None
+_active: Optional[Callable[[], Optional[Life]]] = None
 _taken_over = False  # its signals
 _terminated_at: Optional[float] = None
 _not_joined: Optional[str] = None
@@ -485,8 +497,4 @@ def _watch_forks() -> None:
         _forks_watched = True
 
 
-@atexit.register
-def _say_goodbye() -> None:
-    life = active()
-    if life is not None:
-        life.close()
+atexit.register(say_goodbye, active)

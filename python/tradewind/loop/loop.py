@@ -9,14 +9,41 @@ from typing import Any, Callable, Dict, List, Optional, Union
 import torch
 
 from ..engine.peer import DataOrder, Order, Work
-from ..errors import MisuseError, warn, whole
+from ..errors import MisuseError, warn
 from ..model.advice import Advice, SumLosses, about_swaps, number_of_loss
 from ..model.trained import Trained
-from .counts import NO_SAMPLES, BatchCount, count_of, known_samples, why_fewer
+from .counts import NO_SAMPLES, BatchCount, count_of, known_samples, said_samples, why_fewer
 from .driver import Driver
 
 Loss = Union[torch.Tensor, float]
 Closure = Callable[[], Loss]
+
+# So many steps after the end are more than what is left of most epochs of a small loop.
+_STEPS_AFTER_END = 100
+
+
+def computed(closure: Closure) -> Loss:
+    """Its loss. As in torch, it is called with gradients."""
+    with torch.enable_grad():
+        return closure()
+
+
+class StepsAfterEnd:
+    """Counts calls of step() after the end, which train nothing, and says once that a loop goes on and on."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def step(self, closure: Optional[Closure]) -> Any:
+        """As torch's: the loss of the closure; without one whether a round was applied."""
+        self._steps += 1
+        if self._steps == _STEPS_AFTER_END:
+            warn(
+                f"the run is over for this peer, and the loop has called step() {self._steps} times since, which trains"
+                " nothing: end it when run.finished is true. In a library end it by a callback that asks so, or use"
+                " tradewind.transformers.Trainer or tradewind.lightning.Strategy."
+            )
+        return False if closure is None else computed(closure)
 
 
 class Loop:
@@ -39,7 +66,7 @@ class Loop:
         self._sharded_of: Optional[Order] = None
         self.advice = Advice()
         self._seen = 0  # updates and loads when the loop last got the parameters
-        self._said_fewer = False
+        self._said_fewer = self._unmade = False
         self._last = 0  # samples of the last batch; 0: not known
 
     @property
@@ -53,9 +80,15 @@ class Loop:
         return self._trained.begun.round + self._trained.round
 
     def counted_on(self, view: Dict[str, Any]) -> Dict[str, Any]:
-        """A view of the engine with the rounds and samples of the run before, if this one goes on from it."""
-        begun = self._trained.begun
-        for key, more in (("round", begun.round), ("rounds", begun.round), ("samples", begun.samples)):
+        """A view of the engine with the rounds and samples of the run before, if this one goes on from it; applied: the
+        samples in the rounds that the model has.
+        """
+        begun, round = self._trained.begun, self._trained.round
+        counts = [samples for of, samples in view.pop("totals", ()) if of <= round]
+        if "samples" in view:  # rounds may be decided that are not in the model yet
+            view["applied"] = (counts[-1] if counts else view["samples"]) if round else 0
+        of_both = (("round", begun.round), ("rounds", begun.round))
+        for key, more in (*of_both, ("samples", begun.samples), ("applied", begun.samples)):
             if more and view.get(key) is not None:
                 view[key] += more
         return view
@@ -101,6 +134,11 @@ class Loop:
     def look(self, batch: Any, made_of: int) -> None:
         """Says once that a collate_fn may leave samples out."""
         self._last = made_of
+        self._unmade = batch is None  # told by step(), as a loop may skip() it
+        if not self._unmade:
+            self._say_fewer(batch, made_of)
+
+    def _say_fewer(self, batch: Any, made_of: int) -> None:
         found = None if self._said_fewer else why_fewer(batch, made_of)
         if found is not None:
             self._said_fewer = True
@@ -227,15 +265,17 @@ class Loop:
     def step(self, closure: Optional[Closure], samples: Optional[int], loss: Optional[Loss]) -> Any:
         """Optimizer.step() of a started run."""
         self._count.is_offered = False
+        if self._unmade:
+            self._say_fewer(None, self._last)
         if closure is None:
             had = self.samples_in_hand(samples)
             return self._hand_in(had, loss) if self._is_wanted() else self.discard()
-        if not self._is_wanted() and (self.finished or self._sharded):
+        counts = self._is_wanted() or not (self.finished or self._sharded)
+        found = computed(closure)
+        if counts:
+            self._hand_in(self.samples_in_hand(samples), found)
+        else:
             self.discard()
-            return None
-        with torch.enable_grad():
-            found = closure()
-        self._hand_in(self.samples_in_hand(samples), found)
         return found
 
     def samples_in_hand(self, samples: Optional[int]) -> int:
@@ -250,7 +290,7 @@ class Loop:
             raise MisuseError(
                 "step() without a batch: the last one was handed in; take the next from run.shard()."
             )
-        if samples is not None and whole("step(): samples", samples) != self._sharded:
+        if samples is not None and said_samples(samples) != self._sharded:
             raise MisuseError(
                 f"step(samples={samples}): the batch of run.shard() in hand has {self._sharded}."
             )

@@ -15,6 +15,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
 from ..errors import MisuseError, described, truth, whole
+from ..model.optimizers import ONE_STEP
 from .counts import count_of
 from .life import Life
 from .loop import Closure, Loss
@@ -57,7 +58,7 @@ class Optimizer(torch.optim.Optimizer):
 
         samples: what the loop computed since the last step(); not needed with run.shard(), run.batches() or
         batch_size=. loss: their mean loss, for logs. closure: computes loss and gradient, called once.
-        Returns whether a round was applied meanwhile, or with a closure its loss. Does nothing once the run
+        Returns whether a round was applied meanwhile, or with a closure its loss. Trains nothing once the run
         is over.
         """
         if closure is not None and not callable(closure):
@@ -129,7 +130,7 @@ class Optimizer(torch.optim.Optimizer):
         if name.endswith("_step") and not name.startswith("_") and callable(found):
             raise MisuseError(
                 f"{type(self._inner).__name__}.{name}() would move the parameters of this peer alone: a round has one"
-                " gradient and one step(), so an optimizer of several steps cannot be used."
+                f" gradient and one step(), so an optimizer of several steps cannot be used. {ONE_STEP}"
             )
         return found
 
@@ -247,7 +248,7 @@ class Batches:
                 batch, samples = found, self._batch_size
                 if isinstance(found, CountedBatch):
                     batch, samples = found.batch, 0 if count_of(found.batch) == 0 else found.samples
-                    if samples:
+                    if samples and batch is not None:
                         life.look(batch, samples)
                 if batch is not None:  # collate_fn left all samples out, and the loop goes on to the next batch
                     life.taken(batch, samples)

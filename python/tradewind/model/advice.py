@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 import torch
 
 from ..engine.host_bytes import bytes_of
-from ..errors import MisuseError, number, program_frame, warn
+from ..errors import EngineError, MisuseError, number, program_frame, warn
 from .layout import Layout, Named, all_modules, is_counter
 from .loss_graph import is_sum
 
@@ -133,7 +133,8 @@ class Advice:
 _SHOWN = 3
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first ones, and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
@@ -167,6 +168,18 @@ def _checksum(value: Optional[torch.Tensor]) -> int:
     if value is None or value.layout != torch.strided or value.numel() > _MOST_LOOKED_AT:
         return 0
     return zlib.crc32(bytes_of(value.detach().cpu().contiguous()))
+
+
+def explained(error: BaseException) -> BaseException:
+    """That of a start; with what helps where frozen values differ. Those of Keras' BatchNormalization move in each forward
+    pass.
+    """
+    if not isinstance(error, EngineError) or 'expected "frozen: ' not in str(error):
+        return error
+    return type(error)(
+        f"{error}. Frozen parameters are compared as they are at the start: if forward passes change them, call run.start()"
+        " before the first one, and give them to run.extra_state()."
+    )
 
 
 class Watch:
@@ -242,12 +255,12 @@ class Watch:
         ]
         if thawed:
             warn(
-                f"{_listed(thawed)}: frozen when the run started, so the run does not train it, though it requires a"
+                f"{listed(thawed)}: frozen when the run started, so the run does not train it, though it requires a"
                 " gradient now. Let it require one when the run starts and freeze it after that: then thawing works."
             )
         if moved:
             warn(
-                f"{_listed(moved)}: frozen when the run started, and changed by this loop since: joiners and"
+                f"{listed(moved)}: frozen when the run started, and changed by this loop since: joiners and"
                 " checkpoints have it as it was. Give it to run.extra_state()."
             )
         if thawed or moved:
@@ -267,7 +280,7 @@ class Watch:
         changed = [at for at, now in enumerate(zip(states, sums or [0] * len(states))) if now != before[at]]
         names = [self._buffers[at][0] for at in changed]
         warn(
-            f"{_listed(names)}: a buffer that changes and is no running statistic of torch's normalisations. Each peer"
+            f"{listed(names)}: a buffer that changes and is no running statistic of torch's normalisations. Each peer"
             " keeps its own, and a joiner begins with that of its new model. Give it to run.extra_state(), or say"
             ' buffers="local" in run.optimizer() if that is right.'
         )

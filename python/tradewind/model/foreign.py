@@ -22,7 +22,7 @@ from .engine_rules import ITS_HOOKS, has_another_step, hooks_of, hooks_of_all
 from .kept import Kept, all_of
 from .layout import Entry, Layout
 from .memory import view_of
-from .optimizers import refuse_optimizer
+from .optimizers import ONE_STEP, refuse_optimizer
 from .schedule import plain_groups
 
 _REMEDY = 'use SGD, Adam, AdamW or tradewind.Lamb, or tradewind.join(mode="local"), where no state travels'
@@ -285,6 +285,7 @@ class ForeignRule:
             raise UnsupportedError(
                 f"{type(self._optimizer).__name__}.step() failed on {tried}, without arguments"
                 f" ({type(error).__name__}: {error}): a run calls it so, once a round with the mean gradient."
+                f" {ONE_STEP}"
             ) from error
         finally:
             for group, rate in zip(groups, rates):

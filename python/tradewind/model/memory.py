@@ -15,7 +15,7 @@ from typing import Any, Callable, List, Optional, Sequence, Set, Tuple, TypeVar
 
 import torch
 
-from ..errors import MisuseError
+from ..errors import MisuseError, warn
 from .device import by_device, fits_float32, host_values, is_away, is_readable, pieces, synchronize
 from .layout import Entry, Moving
 
@@ -294,14 +294,41 @@ class MeanBuffers:
         self._base = [view_of(flat, entry) for entry in entries]
         self._counts = counts
         self._counters = {id(one.module): (one.module, count) for one, count in zip(moving, counts)}
+        self._told: Set[str] = set()
 
     def passes(self) -> List[int]:
-        """Forward passes since the round, of each moving average."""
+        """Forward passes since the round, of each moving average. Names what the run does not follow."""
         made = {
-            key: max(0, int(module.num_batches_tracked) - int(count))
-            for key, (module, count) in self._counters.items()
+            key: int(module.num_batches_tracked) - int(count) for key, (module, count) in self._counters.items()
         }
-        return [made[id(one.module)] for one, _ in zip(self._moving, self._counts)]
+        found = [made[id(one.module)] for one, _ in zip(self._moving, self._counts)]
+        for one, passes in zip(self._moving, found):
+            self._name_changes(one, passes)
+        return [max(0, passes) for passes in found]
+
+    def _name_changes(self, one: Moving, passes: int) -> None:
+        """Each kind once: momentum and passes are those of the run, the same on all peers."""
+        now, then = one.module.momentum, one.momentum or None
+        if now != then and now != 0:  # of 0 nothing moves, which the run follows
+            self._tell_once(
+                "momentum",
+                f"the momentum of {one.name} is {now} now and {then} when the run started, and the run goes on"
+                f" with {then}: set it before run.start().",
+            )
+        if passes < 0:
+            self._tell_once(
+                "passes",
+                f"num_batches_tracked of {one.name} was set back by {-passes} (reset_running_stats()?): the run"
+                " counts its passes on, and adds once what changed in the values.",
+            )
+
+    def _tell_once(self, what: str, text: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            warn(
+                f'{text} Or say buffers="local" in run.optimizer(): then each peer keeps its own running'
+                " statistics, as in torch."
+            )
 
     @torch.no_grad()
     def differences(self, passes: Sequence[int]) -> List[torch.Tensor]:

@@ -12,7 +12,7 @@ import torch
 
 from ..engine import abi
 from ..engine.peer import Group
-from ..errors import MisuseError, UnsupportedError
+from ..errors import MisuseError, UnsupportedError, described
 from .engine_rules import KINDS, group_of, why_not
 from .layout import Entry, Layout
 from .memory import view_of
@@ -23,6 +23,17 @@ _STATE_KEYS: Dict[int, Tuple[str, ...]] = {
     abi.TW_ADAMW: ("exp_avg", "exp_avg_sq"),
     abi.TW_LAMB: ("exp_avg", "exp_avg_sq"),
 }
+
+
+ONE_OPTIMIZER = (
+    "a run has one optimizer: give it all parameters, in groups. Optimizers of two kinds, such as Muon and AdamW, go into"
+    " a torch.optim.Optimizer whose param_groups are those of both, and whose step() calls theirs."
+)
+
+ONE_STEP = (
+    "Where several gradients make a step (SAM), give the run the base optimizer, let the loop move the parameters, compute"
+    " the last gradient and put the values back, and then call step()."
+)
 
 
 class EngineRule:
@@ -154,11 +165,26 @@ class EngineRule:
 
 def refuse_no_optimizer(optimizer: Any) -> None:
     """MisuseError: something else than an optimizer, or a wrapper that hides what it has."""
+    if isinstance(optimizer, (list, tuple)):
+        raise MisuseError(f"run.optimizer(model, optimizer): found {described(optimizer)}: {ONE_OPTIMIZER}")
     missing = [name for name in ("param_groups", "state", "step", "zero_grad") if not hasattr(optimizer, name)]
     if isinstance(optimizer, type) or missing:
         lacks = f" (it has no {missing[0]})" if missing else ""
         raise MisuseError(
-            f"run.optimizer(model, optimizer): expected a torch.optim.Optimizer, found {optimizer!r:.80}{lacks}."
+            f"run.optimizer(model, optimizer): expected a torch.optim.Optimizer, found {optimizer!r:.80}{lacks}: give it"
+            " one, such as torch.optim.AdamW(model.parameters())."
+        )
+    name = type(optimizer).__name__
+    if not hasattr(type(optimizer), "step"):
+        raise MisuseError(
+            f"run.optimizer(model, optimizer): {name} has no step() of its own, it passes calls on: give the run the"
+            f" optimizer inside, and wrap the result, as in {name}(opt=run.optimizer(model, optimizer))."
+        )
+    groups = optimizer.param_groups
+    if groups and groups[0] is not optimizer.param_groups[0]:
+        raise MisuseError(
+            f"run.optimizer(model, optimizer): {name} makes its param_groups anew at each read, so its settings cannot be"
+            " followed: give the run one of torch.optim, such as AdamW (fastai's OptimWrapper takes what it returns)."
         )
 
 

@@ -16,7 +16,7 @@ import torch
 from ..errors import MisuseError, SettingError, UnsupportedError, described, warn
 from .engine_rules import fault_of
 from .layout import Layout
-from .stand_in import refuse_measuring, stepping
+from .stand_in import Stepping, refuse_measuring
 from .state import (
     CONSTANTS,
     LENGTH_BYTES,
@@ -100,8 +100,8 @@ def refuse_scheduler(scheduler: Any, optimizer: torch.optim.Optimizer) -> None:
         )
     if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
         raise UnsupportedError(
-            "ReduceLROnPlateau decides by a metric of one peer, so peers would differ: use a scheduler of"
-            " the round."
+            "ReduceLROnPlateau decides by a metric of one peer, so peers would differ: use a scheduler of the round; or keep"
+            ' it in the loop, and call its step(run.metrics["loss"]), the loss of all peers, when run.round changes.'
         )
     for method in ("step", "state_dict", "load_state_dict"):
         if not callable(getattr(scheduler, method, None)):
@@ -319,7 +319,7 @@ class Schedule:
         self._groups = layout.groups
         self._optimizer = optimizer
         self._schedulers = tuple(schedulers)
-        self._steps = [stepping(one) for one in schedulers]
+        self._steps = [Stepping(one) for one in schedulers]
         self._kind = kind
         self._agreed = plain_groups(self._groups)
         fault = fault_of(self._agreed, kind)
@@ -441,8 +441,8 @@ class Schedule:
     def step(self, round: int) -> None:
         """A round was applied, of the run and the one that it goes on from together the `round`-th."""
         count_step(self._optimizer)
-        for step in self._steps:
-            step(round)
+        for stepping in self._steps:
+            stepping.step(round)
         if not self._wish and self._settings.are_as_marked:
             return
         self._agreed = plain_groups(self._groups)
@@ -485,7 +485,8 @@ class Schedule:
         self._agreed, self._wish = state["groups"], ""
         if settings:
             self._set(self._agreed, state.get("tensors", ()))
-        for scheduler, plain in zip(self._schedulers, state["schedulers"]):
+        for scheduler, stepping, plain in zip(self._schedulers, self._steps, state["schedulers"]):
             _load(scheduler, plain)
+            stepping.mark()
         begun: List[int] = state["begun"]
         return begun

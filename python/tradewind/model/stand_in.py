@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import torch
 
@@ -61,17 +61,34 @@ def refuse_measuring(scheduler: Any) -> None:
         )
 
 
-def stepping(scheduler: Any) -> Callable[[int], None]:
-    """A function that steps it after a round; with the number of rounds if its step() wants one."""
-    told = wants_round(scheduler)
-    update = getattr(scheduler, "step_update", None) if told else None
+class Stepping:
+    """Steps a scheduler after each round; with the number of rounds if its step() wants one."""
 
-    def step(round: int) -> None:
-        scheduler.step(*([round] if told else []))
-        if callable(update):  # timm's: one of both does nothing
-            update(round)
+    def __init__(self, scheduler: Any) -> None:
+        self._scheduler = scheduler
+        self._is_told = wants_round(scheduler)
+        self._update = getattr(scheduler, "step_update", None) if self._is_told else None
+        self._warned = False
+        self.mark()
 
-    return step
+    def mark(self) -> None:
+        """It is as the run has it."""
+        self._at = getattr(self._scheduler, "last_epoch", None)
+
+    def step(self, round: int) -> None:
+        """The run's step; a loop that makes its own ones as well hears of it once."""
+        if not self._warned and getattr(self._scheduler, "last_epoch", None) != self._at:
+            self._warned = True
+            name = type(self._scheduler).__name__
+            warn(
+                f"{name} was stepped outside of the run, which steps it once a round: its rates are those of later rounds"
+                " now. In the loop use what run.scheduler() returns, as scheduler = run.scheduler(scheduler), or leave"
+                " scheduler.step() out."
+            )
+        self._scheduler.step(*([round] if self._is_told else []))
+        if callable(self._update):  # timm's: one of both does nothing
+            self._update(round)
+        self.mark()
 
 
 class RoundScheduler:

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, ContextManager, Dict, Iterable, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 import torch
 
 from ..data.order import span_seed
 from ..engine import abi
 from ..engine.peer import Engine, Group, HostTensor, ModelShape, Step
-from ..errors import MisuseError, UnsupportedError, warn
+from ..errors import MisuseError, UnsupportedError
 from .advice import Watch, say_what_changes
+from .begun import Begun, say_other_state, say_what_begins_anew
 from .device import Staging, all_finite, gpu_facts, host_values, host_view, pin
 from .engine_rules import counts_nothing, kind_of, why_not
 from .foreign import ForeignRule
@@ -51,16 +52,6 @@ class Rule(Protocol):
     def check(self) -> None: ...
 
 
-class Begun(NamedTuple):
-    """What was done in a run before, from whose state this one goes on."""
-
-    round: int
-    samples: int
-
-    def __str__(self) -> str:
-        return f"round {self.round} with {self.samples} samples"
-
-
 class Trained:
     """Callbacks of the engine (Calls), and the gradients for it. prepare(), then bind(), then the engine's
     calls.
@@ -76,6 +67,7 @@ class Trained:
         self.round = 0  # whose parameters the model has
         self.updates = 0  # rounds applied by this peer
         self.loads = 0  # of the state of others or a checkpoint, and the one at the beginning
+        self._came = False  # to a run that had begun
         self.replaced = False  # the first load brought other values than the model had
         self._model = model
         self._options = options
@@ -105,6 +97,11 @@ class Trained:
         self.begun = begun
         self._saved_schedulers = SavedSchedulers(state.get("schedulers") or (), self.optimizer)
         self._saved_schedulers.load(self._schedulers, self.optimizer)
+
+    @property
+    def rounds_before(self) -> int:
+        """Rounds of a run before from whose state this one goes on."""
+        return self.begun.round
 
     @property
     def layout(self) -> Layout:
@@ -337,6 +334,10 @@ class Trained:
             self.extra.load(self._extra)
         if written and isinstance(self._rule, ForeignRule):
             self._rule.load(self._state)
+        if written and self.round and not self.updates and not self._came:
+            self._came = True
+            own = () if self._options.mean_buffers else modules_of(self._model)
+            say_what_begins_anew(own, [self.optimizer] if self.steps_here else [], self.round + self.begun.round)
 
     def _load_schedule(self) -> None:
         self._begins_with(self._schedule.load(self._text))
@@ -344,9 +345,7 @@ class Trained:
     def _begins_with(self, run: Optional[Sequence[int]]) -> None:
         """The run goes on from so many rounds and samples; None: nobody else has told of it."""
         mine, self.begun = self.begun, self.begun if run is None else Begun(*run)
-        if any(mine) and mine != self.begun:
-            goes_on = f"goes on from {self.begun}" if any(self.begun) else "began without a state"
-            warn(f"run.load_state_dict(): the state is of {mine}, and the run {goes_on}: this peer takes the run's.")
+        say_other_state(mine, self.begun, self.round)
 
     def save(self, all: bool) -> None:
         """Writes parameters and state that the program keeps into the vectors. Not all: parameters."""

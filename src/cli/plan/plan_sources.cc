@@ -41,7 +41,7 @@ Result<PlanKnowledge> knowledge_for(const std::string& file, const plan::Job& jo
   TW_TRY(auto at_hand, price_sources(sources.market));
   TW_TRY(known.network, network_at_hand(sources.profile));
   known.offers = std::move(at_hand.offers);
-  for (market::Offer& gone : offers_of(plan, known.offers)) known.offers.push_back(std::move(gone));
+  for (market::Offer& gone : offers_of(plan, job, known.offers)) known.offers.push_back(std::move(gone));
   for (const std::string& folder : sources.learn) {
     TW_TRY(const auto lives, lives_in(folder));
     known.seen.insert(known.seen.end(), lives.begin(), lives.end());

@@ -23,7 +23,7 @@ PeerProcess::PeerProcess(peer::Options options, bool quiet, std::unique_ptr<trai
 
 int PeerProcess::run() {
   loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGINT, SIGTERM});
-  if (!host::ignores_hangup()) loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGHUP});
+  if (!host::ignores(SIGHUP)) loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGHUP});
   // With --notices none they keep what they do to any process.
   if (peer_.options().notices.ask != spot::NoticeOptions::Ask::none)
     loop_.on_signal([this](int signal) { on_signal(signal); }, {SIGUSR1, SIGUSR2});
@@ -36,8 +36,9 @@ int PeerProcess::run() {
   if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
   if (!failure.empty()) return complain(failure, exit_code());
   if (exit_code() == kFailed)
-    return complain(fmt::format("{}, but its last checkpoint is missing: {}", ended, peer_.unsaved()),
-                    kFailed);
+    return complain(
+        fmt::format("{}, but its last checkpoint is missing: {}", ended, peer_.troubles().unsaved()),
+        kFailed);
   const std::string after =
       told_at_ ? fmt::format(", {:.2f} s after {}", to_seconds(loop_.now() - *told_at_), told_by_) : "";
   say(ended + after);
@@ -47,7 +48,7 @@ int PeerProcess::run() {
 int PeerProcess::exit_code() const {
   switch (peer_.ending()) {
     case train::Ending::complete:
-      return peer_.unsaved().empty() ? kDone : kFailed;
+      return peer_.troubles().unsaved().empty() ? kDone : kFailed;
     case train::Ending::notice:
     case train::Ending::left:
     case train::Ending::unreached:

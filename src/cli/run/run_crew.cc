@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
+#include "base/text/text.h"
 #include "cli/arguments/arguments.h"
 #include "cli/arguments/link_arguments.h"
 #include "cli/plan/catalog_price.h"
@@ -21,10 +22,12 @@
 #include "host/identity/authority.h"
 #include "host/system/free_port.h"
 #include "launch/local/child.h"
+#include "peer/links.h"
 #include "peer/spelling.h"
 #include "peer/token_file.h"
 #include "peer/values.h"
 #include "train/run/run_fields.h"
+#include "train/run/run_file_yaml.h"
 
 namespace tw::cli {
 namespace {
@@ -32,6 +35,8 @@ namespace {
 using launch::Variable;
 
 constexpr std::int64_t kProgramTokenLasts_s = 30LL * 86400;
+constexpr peer::Spelling kOption = peer::Spelling::command_line;
+constexpr peer::Spelling kSetting = peer::Spelling::python;  // KEY=VALUE
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
@@ -42,12 +47,6 @@ Status check(const RunPlan& plan) {
     return Error{"nothing to run; write the command after --, as in: tw run --peers 2 -- python3 train.py"};
   if (!arguments.run_file.empty() && !std::filesystem::exists(arguments.run_file))
     return Error{fmt::format("{}: no such file; a command comes after --", arguments.run_file)};
-  const int ways = static_cast<int>(!links.token.empty()) + static_cast<int>(!links.run_folder.empty()) +
-                   static_cast<int>(links.insecure);
-  if (ways > 1) return Error{"--token, --run and --insecure: give one of them"};
-  if (links.rejoin && links.no_rejoin) return Error{"--rejoin and --no-rejoin: give one of them"};
-  if (links.rejoin && links.anew)
-    return Error{"--rejoin and --anew: the run goes on or begins anew; give one of the two"};
   if (plan.peers + plan.joins > 1 && !links.id.empty())
     return Error{
         fmt::format("--id {}: goes with one process, and there are {}", links.id, plan.peers + plan.joins)};
@@ -120,20 +119,28 @@ Status read_script(RunPlan& plan) {
   return Unit{};
 }
 
+void in_silence(const std::string&) {}  // the peers warn
+
 /// Whether peers of a run that goes on elsewhere are named.
-Result<bool> names_others(const peer::LinkOptions& links) {
+bool names_others(const peer::LinkOptions& links) {
   if (!links.join.empty() || links.rejoin) return true;
   if (links.token.empty()) return false;
-  TW_TRY(const auto token, peer::read_token("--token", links.token, [](const std::string&) {}));
-  return std::ranges::any_of(token.addresses,
-                             [&](const std::string& address) { return address != links.listen; });
+  const auto token = peer::read_token("--token", links.token, in_silence);
+  return token && std::ranges::any_of(token.value().addresses,
+                                      [&](const std::string& address) { return address != links.listen; });
+}
+
+/// KEY and VALUE of --set, as a program reads them.
+Result<std::pair<std::string, std::string>> setting_in(const std::string& text) {
+  TW_TRY(const auto setting, parse_setting(text));
+  return std::pair(train::whole_run_key(trimmed(setting.first)), std::string(trimmed(setting.second)));
 }
 
 /// KEY=VALUE;KEY=VALUE of TRADEWIND_SET.
 Result<std::string> settings_text(const std::vector<std::string>& settings) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : settings) {
-    TW_TRY(auto setting, parse_setting(text));
+    TW_TRY(auto setting, setting_in(text));
     pairs.push_back(std::move(setting));
     if (text.find(';') != std::string::npos)
       return Error{fmt::format("--set {}: a value of a program's run cannot hold a ;", text)};
@@ -141,6 +148,71 @@ Result<std::string> settings_text(const std::vector<std::string>& settings) {
   const std::string twice = train::given_twice(pairs);
   if (!twice.empty()) return Error{"--set: " + twice};
   return fmt::format("{}", fmt::join(settings, ";"));
+}
+
+/// A setting by itself: the program may add what it goes together with. The message begins with it.
+Status check_setting(const std::string& text) {
+  TW_TRY(const auto setting, setting_in(text));
+  const auto& [key, value] = setting;
+  if (const train::RunField* field = train::find_run_field(key)) {
+    train::RunOptions scratch;
+    const std::string complaint =
+        train::assign(*field, given_word(value, std::filesystem::current_path()), scratch);
+    return complaint.empty() ? Status(Unit{}) : Error{fmt::format("{}: {}", text, complaint)};
+  }
+  TW_TRY(const bool is_of_program, peer::ProgramSettings().take(key, value));
+  if (is_of_program) return Unit{};
+  if (peer::find_link_field(key) == nullptr && peer::replacement_of(key).empty())
+    return Error{fmt::format("{}: {}", text, peer::unknown_setting(key).message)};
+  peer::LinkOptions links;
+  TW_TRY(peer::assign(links, key, value, kSetting));
+  return peer::check_links(links, kSetting);
+}
+
+/// Whether a peer knows which of an option and --set counts where they differ (bind/environment.h).
+bool has_precedence(const peer::LinkOptions& options, std::string_view key) {
+  return key == "progress" || (options.rejoin && (key == "anew" || key == "no_rejoin"));
+}
+
+/// The options and those of --set, each of which was checked by itself.
+Result<peer::LinkOptions> with_settings(const RunArguments& arguments) {
+  peer::LinkOptions all = arguments.links;
+  for (const std::string& text : arguments.set) {
+    TW_TRY(const auto setting, setting_in(text));
+    const auto& [key, value] = setting;
+    const peer::LinkField* field = peer::find_link_field(key);
+    if (field == nullptr || has_precedence(arguments.links, key)) continue;
+    peer::LinkOptions alone;
+    TW_TRY(peer::assign(alone, key, value, kSetting));
+    const std::string before = peer::value_of(*field, arguments.links);
+    if (!before.empty() && before != peer::value_of(*field, alone))
+      return Error{fmt::format("--set {}: given twice, also as {}; leave one of them out", text,
+                               peer::is_flag(*field) ? peer::spelled_flag(kOption, key)
+                                                     : peer::spelled(kOption, key).with(before))};
+    if (before.empty()) TW_TRY(peer::assign(all, key, value, kSetting));
+  }
+  return all;
+}
+
+/// With --rejoin, a file may be missing yet: a script before the program may fetch it again.
+Status check_token(const peer::LinkOptions& links) {
+  if (!links.run_folder.empty()) TW_TRY(peer::read_folder_token("--run", links.run_folder, in_silence));
+  std::error_code error;
+  const bool may_come =
+      links.rejoin && links.token.starts_with('@') && !std::filesystem::exists(links.token.substr(1), error);
+  if (!links.token.empty() && !may_come) TW_TRY(peer::read_token("--token", links.token, in_silence));
+  return Unit{};
+}
+
+/// What the program will refuse, whatever settings of its own it adds. links: without the rounds of --join.
+Status check_values(const RunArguments& arguments) {
+  for (const std::string& text : arguments.set)
+    if (const Status right = check_setting(text); !right) return Error{"--set " + right.error().message};
+  TW_TRY(const auto links, with_settings(arguments));
+  TW_TRY(peer::check_links(links, kOption, catalog_price));
+  TW_TRY(check_token(links));
+  if (!arguments.run_file.empty()) TW_TRY(train::check_run_file(arguments.run_file));
+  return Unit{};
 }
 
 /// Threads for each process where the user says nothing: more of them than cores stand in each other's way.
@@ -222,18 +294,19 @@ Result<RunPlan> plan_run(const RunArguments& arguments) {
   TW_TRY(count_peers(plan));
   if (!arguments.threads.empty()) TW_TRY(peer::parse_threads_option("--threads", arguments.threads));
   TW_TRY(settings_text(arguments.set));
-  if (const std::string& text = arguments.links.wait_for; !text.empty()) {
-    TW_TRY(const auto waits_for, parse_count("--wait-for", text, {.least = 1}));
-    plan.waits_for = waits_for;
-  }
   TW_TRY(const auto restarts, parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000}));
   plan.restarts = restarts;
   TW_TRY(read_script(plan));
   TW_TRY(check(plan));
+  TW_TRY(check_values(plan.arguments));
+  if (const std::string& text = arguments.links.wait_for; !text.empty()) {
+    TW_TRY(const auto waits_for, parse_count("--wait-for", text, {.least = 1}));
+    plan.waits_for = waits_for;
+  }
   peer::LinkOptions& links = plan.arguments.links;
   TW_TRY(const auto price, price_text(links.usd_per_h, links.site));
   links.usd_per_h = price;
-  TW_TRY(const auto others, names_others(links));
+  const bool others = names_others(links);
   const bool has_script = !plan.script.is_over();
   if (has_script && links.out.empty())
     return Error{"--kill, --join ROUND and --stop follow the event logs: give --out FOLDER, too"};

@@ -22,6 +22,46 @@ void take_peers(const monitor::Journal& journal, plan::RunProgress& progress) {
   if (progress.peers == 0) progress.peers = at_the_end;
 }
 
+/// What rounds yielded, with the time that they took.
+struct Work {
+  double seconds = 0, peer_seconds = 0, samples = 0;
+
+  /// A round, from the commit of the one before.
+  void add(const monitor::BoardRound& round, const monitor::BoardRound& before) {
+    const double round_s = *round.committed_s - *before.committed_s;
+    seconds += round_s;
+    peer_seconds += round_s * static_cast<double>(round.contributors.size());
+    samples += static_cast<double>(round.samples_total) - static_cast<double>(before.samples_total);
+  }
+};
+
+/// No loss and no resume lies between the commits: a round that has one had to wait, which says nothing of
+/// the machines.
+bool is_calm(const monitor::BoardRound& round, const monitor::BoardRound& before,
+             const std::vector<monitor::Interruption>& interruptions) {
+  using Kind = monitor::Interruption::Kind;
+  return std::ranges::none_of(interruptions, [&](const monitor::Interruption& one) {
+    const bool waits = one.kind == Kind::lost || one.kind == Kind::resumed;
+    return waits && one.at_s >= *before.committed_s && one.at_s < *round.committed_s;
+  });
+}
+
+/// The speed of the calm ones of the recent rounds, else of all, and the peers that made it: others may have
+/// gone or come since.
+plan::RunSpeed measured_in(const std::vector<const monitor::BoardRound*>& recent,
+                           const std::vector<monitor::Interruption>& interruptions) {
+  Work calm, all;
+  for (std::size_t i = 0; i + 1 < recent.size(); ++i) {
+    const monitor::BoardRound& round = *recent[i];
+    const monitor::BoardRound& before = *recent[i + 1];
+    all.add(round, before);
+    if (is_calm(round, before, interruptions)) calm.add(round, before);
+  }
+  const Work& work = calm.seconds > 0 ? calm : all;
+  if (work.seconds <= 0 || work.samples <= 0) return {};
+  return {.samples_per_s = work.samples / work.seconds, .peers = work.peer_seconds / work.seconds};
+}
+
 /// A machine that came or went at a site.
 struct SiteChange {
   double at_s = 0;
@@ -121,6 +161,7 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   progress.paid = paid_in(board);
   progress.samples = static_cast<double>(board.samples);
   progress.samples_per_s = board.speed.samples_per_s;
+  progress.measured = measured_in(journal.rounds().recent(), board.interruptions);
   take_peers(journal, progress);
   progress.losses = static_cast<int>(std::ranges::count(
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));

@@ -11,8 +11,8 @@
 
 namespace tw::cli {
 
-/// Progress of a run, from the event logs of its peers. Its speed is that of the last 20 rounds. If a run has
-/// ended, its peers at the end count. prices: of peers whose events tell none.
+/// Progress of a run, from the event logs of its peers. If a run has ended, its peers at the end count.
+/// prices: of peers whose events tell none.
 plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
                               std::int64_t now_unix_s, const PeerPrices& prices = {});
 

@@ -131,6 +131,75 @@ TEST(RunProgress, a_complete_run_takes_no_more_time_and_a_price_of_the_state_sta
   EXPECT_NEAR(paid.machines_usd, 1.8, 1e-9);
 }
 
+/// The first peer's log: eight rounds of 0.1 h by three peers, then three of 0.3 h by it alone. The first of
+/// them waits half an hour more for those that are lost.
+std::vector<monitor::LogEntry> log_of_one_that_is_left() {
+  std::vector<monitor::LogEntry> log{start(0, 1, "aws:us-east-1")};
+  double hour = 0;
+  for (Round round = 1; round <= 11; ++round) {
+    const bool alone = round > 8;
+    if (round == 9)
+      for (const std::uint64_t gone : {2, 3}) log.push_back(entry(hour, 1, Phase::lost, round, gone));
+    hour += round == 9 ? 0.8 : alone ? 0.3 : 0.1;
+    log.push_back(entry(hour, 1, Phase::commit, round));
+    log.back().event.fact =
+        event::Commit{.peers = alone ? std::vector{PeerId{1}} : std::vector{PeerId{1}, PeerId{2}, PeerId{3}},
+                      .samples = 900,
+                      .samples_total = 900 * round};
+  }
+  return log;
+}
+
+TEST(RunProgress, the_recent_speed_is_that_of_the_peers_that_made_it) {
+  const auto log = log_of_one_that_is_left();
+  const auto before = std::vector(log.begin(), log.begin() + 9);
+  const plan::RunProgress all = progress_of({before}, unix_s(0.8));
+  EXPECT_NEAR(all.measured.peers, 3, 1e-9);
+  const plan::RunProgress left = progress_of({log}, unix_s(2.2));
+  EXPECT_EQ(left.losses, 2);
+  EXPECT_NEAR(left.measured.peers, (7 * 0.1 * 3 + 2 * 0.3) / 1.3, 1e-3) << "without the round of the loss";
+  EXPECT_NEAR(left.measured.samples_per_s / left.measured.peers, all.measured.samples_per_s / 3, 1e-3)
+      << "each is as fast as before";
+  EXPECT_NEAR(left.samples_per_s, 10 * 900 / (2.1 * 3600), 1e-3) << "of all ten rounds";
+  EXPECT_EQ(left.samples_per_s, monitor::summarize({log}).board.speed.samples_per_s);
+}
+
+TEST(RunProgress, the_round_of_a_loss_tells_no_speed_also_where_the_lost_peer_had_a_part_in_it) {
+  auto log = log_of_one_that_is_left();
+  const plan::RunSpeed without = progress_of({log}, unix_s(2.2)).measured;
+  for (monitor::LogEntry& one : log)
+    if (one.event.round == 9 && one.event.as<event::Commit>())
+      one.event.fact =
+          event::Commit{.peers = {PeerId{1}, PeerId{2}, PeerId{3}}, .samples = 900, .samples_total = 8100};
+  const plan::RunSpeed with = progress_of({log}, unix_s(2.2)).measured;
+  EXPECT_NEAR(with.samples_per_s, without.samples_per_s, 1e-9);
+  EXPECT_NEAR(with.peers, without.peers, 1e-9);
+}
+
+/// Ten rounds of 0.1 h by one peer, and one more after all were gone for an hour.
+std::vector<monitor::LogEntry> log_of_one_that_is_resumed() {
+  std::vector<monitor::LogEntry> log{start(0, 1, "aws:us-east-1")};
+  for (Round round = 1; round <= 11; ++round) {
+    const double begun_h = 0.1 * static_cast<double>(round - 1) + (round > 10 ? 1 : 0);
+    if (round > 10) {
+      log.push_back(start(begun_h, 1, "aws:us-east-1"));
+      log.push_back(entry(begun_h, 1, Phase::restore, round - 1));
+      log.back().event.fact = event::Restore{.digest = "0a", .cause = event::Cause::checkpoint};
+    }
+    log.push_back(entry(begun_h, 1, Phase::accumulate, round));
+    log.push_back(entry(begun_h + 0.1, 1, Phase::commit, round));
+    log.back().event.fact = event::Commit{.samples = 900, .samples_total = 900 * round};
+  }
+  return log;
+}
+
+TEST(RunProgress, the_wait_until_all_that_were_lost_are_started_again_is_no_speed_of_the_machines) {
+  const plan::RunProgress progress = progress_of({log_of_one_that_is_resumed()}, unix_s(2.1));
+  EXPECT_EQ(progress.losses, 0) << "nobody was left to tell";
+  EXPECT_NEAR(progress.measured.samples_per_s, 900 / 360.0, 1e-6);
+  EXPECT_NEAR(progress.samples_per_s, 10 * 900 / 7200.0, 1e-6);
+}
+
 TEST(RunProgress, counts_the_hours_of_a_peer_that_only_others_logged) {
   const std::vector<std::vector<monitor::LogEntry>> logs{
       {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(1, 1, Phase::join, 1, 2),

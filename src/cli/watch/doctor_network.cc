@@ -9,6 +9,7 @@
 #include "base/text/text_file.h"
 #include "cli/plan/price_sources.h"
 #include "host/http.h"
+#include "host/identity/holder.h"
 #include "host/system/calendar.h"
 #include "host/system/machine_signs.h"
 #include "measure/net_probe.h"
@@ -70,6 +71,8 @@ measure::Finding DoctorNetwork::look_at_token() {
                             .role = wire::name_of(token_->role),
                             .trains = token_->role != wire::Role::observer,
                             .left_s = static_cast<double>(token_->expires_unix_s - now)};
+  if (const auto begin = host::begin_of(*token_))
+    facts.begins_in_s = token_begins_in_s_ = static_cast<double>(*begin - now);
   auto tls = host::Tls::open(*token_, now);
   if (tls) {
     tls_ = std::move(tls).value();
@@ -135,7 +138,7 @@ std::vector<measure::Finding> DoctorNetwork::look() {
       if (!arguments_.listen.empty()) door.failed = end.refusal_of(address, opened.value());
     }
   }
-  findings.push_back(judge_clock(measure::ask_clock(), skew_s));
+  findings.push_back(judge_clock(measure::ask_clock(), skew_s, token_begins_in_s_));
   findings.push_back(judge_door(door));
   return findings;
 }

@@ -46,6 +46,7 @@ class DoctorNetwork {
   Places places_;
   std::unique_ptr<host::Tls> tls_;
   std::vector<MeasuredLink> links_;
+  double token_begins_in_s_ = 0;
 };
 
 /// token: a token, @FILE, or empty. The arguments outlive it. Errors name the option.

@@ -6,9 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
 
 #include "base/result.h"
 #include "base/text/number.h"
@@ -53,128 +50,7 @@ Result<Array> decode_class(std::string_view bytes) {
   return Array{{}, std::vector<std::int64_t>{*number}};
 }
 
-/// Numpy's name of the type, without its byte order.
-struct NpyHead {
-  std::string type;
-  std::vector<std::uint64_t> shape;
-  std::size_t data = 0;  ///< where the values begin
-};
-
-/// The text after "'name':" in the header.
-std::string_view value_of(std::string_view header, std::string_view name) {
-  const std::size_t at = header.find(fmt::format("'{}'", name));
-  if (at == std::string_view::npos) return {};
-  const std::size_t colon = header.find(':', at);
-  return colon == std::string_view::npos ? std::string_view{} : without_blanks(header.substr(colon + 1));
-}
-
-Result<NpyHead> npy_head(std::string_view bytes) {
-  const Error wrong{"no npy file of numpy (NEP 1)"};
-  if (!bytes.starts_with("\x93NUMPY") || bytes.size() < 12) return wrong;
-  const bool wide = bytes[6] >= 2;
-  std::uint32_t length = 0;
-  std::memcpy(&length, bytes.data() + 8, wide ? 4 : 2);
-  NpyHead head{.data = (wide ? 12U : 10U) + std::size_t{length}};
-  if (head.data > bytes.size()) return wrong;
-  const std::string_view header = bytes.substr(wide ? 12 : 10, length);
-  const std::string_view type = value_of(header, "descr"), order = value_of(header, "fortran_order");
-  if (type.size() < 4 || type.front() != '\'' || order.empty()) return wrong;
-  head.type = type.substr(1, type.find('\'', 1) - 1);
-  if (head.type.size() < 2) return wrong;
-  if (order.starts_with("True")) return Error{"an npy file in Fortran's order, expected C's order"};
-  std::string_view shape = value_of(header, "shape");
-  const std::size_t end = shape.find(')');
-  if (!shape.starts_with('(') || end == std::string_view::npos) return wrong;
-  shape = shape.substr(1, end - 1);
-  while (!without_blanks(shape).empty()) {
-    const std::size_t comma = std::min(shape.find(','), shape.size());
-    const auto size = parse_number<std::uint64_t>(without_blanks(shape.substr(0, comma)));
-    if (!size) return wrong;
-    head.shape.push_back(*size);
-    shape.remove_prefix(std::min(comma + 1, shape.size()));
-  }
-  return head;
-}
-
-template <class From, class To>
-std::vector<To> converted(std::string_view bytes) {
-  std::vector<To> values(bytes.size() / sizeof(From));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    From value;
-    std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
-    values[i] = static_cast<To>(value);
-  }
-  return values;
-}
-
-Result<std::vector<float>> narrowed(std::string_view bytes) {
-  const std::vector<double> wide = converted<double, double>(bytes);
-  const auto beyond = std::ranges::find_if_not(wide, fits_float32);
-  if (beyond != wide.end()) return Error{beyond_float32(fmt::to_string(*beyond))};
-  return std::vector<float>(wide.begin(), wide.end());
-}
-
-float half_value(std::uint16_t half) {
-  const int exponent = half >> 10U & 0x1f;
-  const auto fraction = static_cast<float>(half & 0x3ffU);
-  float value = exponent == 0    ? std::ldexp(fraction, -24)
-                : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                 : std::ldexp(fraction + 1024, exponent - 25);
-  return (half & 0x8000U) != 0 ? -value : value;
-}
-
-std::vector<float> halves(std::string_view bytes) {
-  std::vector<float> values;
-  for (const std::uint16_t half : converted<std::uint16_t, std::uint16_t>(bytes))
-    values.push_back(half_value(half));
-  return values;
-}
-
 }  // namespace
-
-Result<Array> decode_npy(std::string_view bytes) {
-  TW_TRY(auto head, npy_head(bytes));
-  const std::string& type = head.type;
-  const std::string_view kind = std::string_view(type).substr(1);
-  const std::string_view values = bytes.substr(head.data);
-  if (type.front() == '>')
-    return Error{fmt::format("an npy file of type {}: byte order big-endian, expected little", type)};
-  const auto width = parse_number<std::uint64_t>(kind.substr(std::min<std::size_t>(1, kind.size())));
-  std::uint64_t expected = width.value_or(0);
-  for (const std::uint64_t size : head.shape) {
-    if (size != 0 && expected > values.size() / size) return Error{"an npy file that is cut off"};
-    expected *= size;
-  }
-  if (expected != values.size())
-    return Error{fmt::format("an npy file of type {} and shape [{}] with {} bytes of values", type,
-                             fmt::join(head.shape, ", "), values.size())};
-  Array array{std::move(head.shape), std::vector<float>{}};
-  if (kind == "f8") {
-    TW_TRY(array.values, narrowed(values));
-    return array;
-  }
-  if (kind == "f4")
-    array.values = converted<float, float>(values);
-  else if (kind == "f2")
-    array.values = halves(values);
-  else if (kind == "u1" || kind == "b1")
-    array.values = converted<std::uint8_t, std::int64_t>(values);
-  else if (kind == "i1")
-    array.values = converted<std::int8_t, std::int64_t>(values);
-  else if (kind == "i2")
-    array.values = converted<std::int16_t, std::int64_t>(values);
-  else if (kind == "u2")
-    array.values = converted<std::uint16_t, std::int64_t>(values);
-  else if (kind == "i4")
-    array.values = converted<std::int32_t, std::int64_t>(values);
-  else if (kind == "u4")
-    array.values = converted<std::uint32_t, std::int64_t>(values);
-  else if (kind == "i8")
-    array.values = converted<std::int64_t, std::int64_t>(values);
-  else
-    return Error{fmt::format("an npy file of type {}, expected whole or real numbers", type)};
-  return array;
-}
 
 std::string decoded_fields() { return fmt::format("{}", fmt::join(kDecoded, ", ")); }
 

@@ -25,7 +25,7 @@ bool is_decoded(std::string_view field);
 /// txt and json: programs that do not decode them keep captions and other texts there.
 bool may_hold_anything(std::string_view field);
 
-/// Reads a numpy file (NEP 1), versions 1 to 3, in C order and little-endian.
+/// Reads a numpy file (NEP 1), versions 1 to 3, of real or whole numbers in any order of axes and bytes.
 Result<Array> decode_npy(std::string_view bytes);
 
 /// Reads numbers from JSON: one, or lists of equal lengths (also txt: numbers separated by blanks). A byte

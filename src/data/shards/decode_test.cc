@@ -107,8 +107,10 @@ std::string why_not(const std::string& picture) {
   return array ? std::string() : array.error().message;
 }
 
-std::string npy(const std::string& type, const std::string& shape, const std::string& values) {
-  const std::string head = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+std::string npy(const std::string& type, const std::string& shape, const std::string& values,
+                const std::string& fortran_order = "False") {
+  const std::string head =
+      "{'descr': '" + type + "', 'fortran_order': " + fortran_order + ", 'shape': " + shape + ", }";
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(head.size()) + '\0' + head + values;
 }
 
@@ -198,14 +200,34 @@ TEST(Npy, becomes_floats_and_integers) {
             (Array{{3}, std::vector<float>{1, -2, 0.5F}}));
 }
 
+TEST(Npy, is_read_in_any_order_of_axes_and_bytes) {
+  const Array expected{{2, 3}, std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}};
+  EXPECT_EQ(decode_npy(npy("|i1", "(2, 3)", "\x01\x02\x03\x04\x05\x06")).value(), expected);
+  EXPECT_EQ(decode_npy(npy("|i1", "(2, 3)", "\x01\x04\x02\x05\x03\x06", "True")).value(), expected);
+  const std::string big("\0\1\0\4\0\2\0\5\0\3\0\6", 12);
+  EXPECT_EQ(decode_npy(npy(">u2", "(2, 3)", big, "True")).value(), expected);
+  const Array cube{{2, 2, 3}, std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+  EXPECT_EQ(
+      decode_npy(npy("|i1", "(2, 2, 3)", "\x01\x07\x04\x0a\x02\x08\x05\x0b\x03\x09\x06\x0c", "True")).value(),
+      cube);
+  EXPECT_EQ(decode_npy(npy(">f4", "(1,)", std::string("\x3f\x80\0\0", 4))).value(),
+            (Array{{1}, std::vector<float>{1}}));
+}
+
 TEST(Npy, that_is_broken_is_an_error) {
   EXPECT_FALSE(decode_npy(""));
   EXPECT_FALSE(decode_npy(npy("", "(2,)", "1234")));
   EXPECT_THAT(decode_npy(npy("<f4", "(2,)", "1234")).error().message, HasSubstr("cut off"));
   EXPECT_THAT(decode_npy(npy("<f4", "(99999999999, 99999999999)", "1234")).error().message,
               HasSubstr("cut off"));
-  EXPECT_EQ(decode_npy(npy(">f4", "(1,)", "1234")).error().message,
-            "an npy file of type >f4: byte order big-endian, expected little");
+  EXPECT_THAT(decode_npy(npy("|O", "(1,)", "12")).error().message,
+              HasSubstr("type |O, expected whole or real numbers"));
+  EXPECT_THAT(decode_npy(npy("<i2", "(1,)", "123")).error().message, HasSubstr("1 bytes behind the values"));
+  EXPECT_THAT(decode_npy(npy("<u8", "(1,)", std::string(8, '\xff'))).error().message,
+              HasSubstr("18446744073709551615: a whole number beyond int64"));
+  std::string records = npy("<f4", "(1,)", "1234");
+  records.replace(records.find("'<f4'"), 5, "[('x'");
+  EXPECT_THAT(decode_npy(records).error().message, HasSubstr("an npy file of records"));
   EXPECT_THAT(decode_npy(npy("<c8", "(1,)", "12345678")).error().message, HasSubstr("<c8"));
 }
 

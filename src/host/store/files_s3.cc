@@ -26,10 +26,24 @@ constexpr std::size_t kAnswerRoom = std::size_t{1} << 20;
 /// A page of a list has 1,000 names.
 constexpr int kMostPages = 1'000;
 constexpr Duration kFirstPause = std::chrono::milliseconds(200);
+/// What was sent last may still lie in buffers of this machine and of its router. The line is the slowest
+/// that Effort::patience is for (0.5 Mbit/s).
+constexpr std::size_t kMostBuffered = std::size_t{4} << 20;
+constexpr double kLineBytesPerS = 62.5e3;
+/// A disk of a store copies at least so fast.
+constexpr double kCopiedBytesPerS = 50e6;
+/// A peer that leaves has two seconds in hand.
+constexpr Duration kLastPatience = std::chrono::seconds(1);
+constexpr std::size_t kMostShown = 100;
 constexpr int kOk = 200, kNoContent = 204, kPartial = 206, kNotThere = 404, kOutOfRange = 416;
 
 bool may_pass(const Result<world::HttpAnswer>& answer) {
   return answer ? is_temporary(answer.value()) : !answer.error().lasting;
+}
+
+/// A 200 that pages of proxies say, too.
+bool is_of_store(const world::HttpAnswer& answer) {
+  return answer.header("etag") || answer.header("x-amz-request-id");
 }
 
 std::string source_of(const S3Name& name) {
@@ -92,7 +106,9 @@ S3Files::S3Files(S3Place place, Doors doors, const Effort& effort)
 
 S3Files::S3Files(S3Place place, Doors doors) : S3Files(std::move(place), std::move(doors), Effort{}) {}
 
-Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
+bool S3Files::is_over() const { return doors_.is_over && doors_.is_over(); }
+
+world::HttpRequest S3Files::request_for(const Ask& ask) const {
   const S3Target target = [&] {
     S3Target made = target_of(place_, ask.name);
     made.query = ask.query;
@@ -103,21 +119,22 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
                              .headers = ask.headers,
                              .body = ask.body,
                              .patience = effort_.patience,
-                             .silence = effort_.silence,
+                             .silence = silence_of(ask),
                              .most_bytes = kPartBytes + kAnswerRoom,
                              .authorities = place_.authorities};
+  const S3Scope scope{place_.region, doors_.unix_s()};
+  return place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
+}
+
+Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
   for (int attempt = 1;; ++attempt) {
-    if (doors_.is_over && doors_.is_over())
-      return Error{fmt::format("{}: {} did not answer in time", shown(ask.name), place_.host)};
-    const S3Scope scope{place_.region, doors_.unix_s()};
-    const world::HttpRequest signed_request =
-        place_.credentials ? sign(request, target, scope, *place_.credentials) : request;
-    auto answer = doors_.exchange(signed_request);
+    if (is_over()) return Error{fmt::format("{}: {} did not answer in time", shown(ask), place_.host)};
+    auto answer = doors_.exchange(request_for(ask));
     count(ask, answer);
     const bool is_last = !may_pass(answer) || attempt == effort_.attempts;
     if (!answer && is_last)
-      return Error{fmt::format("{} (asked {} at {}): {}", shown(ask.name), counted(attempt, "time"),
-                               place_.host, answer.error().message)};
+      return Error{fmt::format("{} (asked {} at {}): {}", shown(ask), counted(attempt, "time"), place_.host,
+                               answer.error().message)};
     if (is_last) return answer;
     const auto jitter = 0.5 + Prng(mix(doors_.seed, ++attempts_)).uniform();
     doors_.pause(std::chrono::duration_cast<Duration>(kFirstPause * (1 << attempt) * jitter));
@@ -126,6 +143,20 @@ Result<world::HttpAnswer> S3Files::send(const Ask& ask) {
 
 std::string S3Files::shown(const S3Name& name) const {
   return fmt::format("{}{}/{}", place_.root, name.bucket, name.key);
+}
+
+std::string S3Files::shown(const Ask& ask) const {
+  S3Name name = ask.name;
+  for (const auto& [word, value] : ask.query)
+    if (word == "prefix") name.key = value;
+  return shown(name);
+}
+
+Duration S3Files::silence_of(const Ask& ask) const {
+  if (effort_.silence == Duration{}) return {};
+  const auto buffered = static_cast<double>(std::min(ask.body.size(), kMostBuffered));
+  return effort_.silence +
+         from_seconds(buffered / kLineBytesPerS + static_cast<double>(ask.copied_bytes) / kCopiedBytesPerS);
 }
 
 Result<S3Name> S3Files::name_in(const std::string& path) const { return parse_s3(path, place_.root); }
@@ -144,9 +175,19 @@ void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {
 }
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
-  return Error{fmt::format("{}: {} was answered with {} {}(as {}){}", shown(ask.name), ask.method,
-                           answer.status, error_of(answer.body), who_asks(place_),
-                           region_advice(answer, place_.region))};
+  const std::string times =
+      is_temporary(answer) ? fmt::format("; asked {}", counted(effort_.attempts, "time")) : "";
+  return Error{fmt::format("{}: {} was answered with {} {}(as {}{}){}", shown(ask), ask.method, answer.status,
+                           error_of(answer.body), who_asks(place_), times,
+                           store_advice(answer, place_.region))};
+}
+
+Error S3Files::no_store(const Ask& ask, const world::HttpAnswer& answer, std::string_view expected) const {
+  return Error{
+      fmt::format("{}: {} answered {} with {} and '{}', expected {} of S3: is this the endpoint of the "
+                  "store, or the page of a proxy?",
+                  shown(ask), place_.host, ask.method, answer.status,
+                  answer.header("content-type").value_or("no content-type").substr(0, kMostShown), expected)};
 }
 
 Result<world::HttpAnswer> S3Files::ask(const Ask& asked, int expected) {
@@ -172,6 +213,7 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
     if (part.status == kOutOfRange && content.empty()) return content;  // an empty object has no ranges
     if (part.status != kPartial && part.status != kOk)
       return Error{refused(range, part).message, part.status == kNotThere};
+    if (part.status == kOk && !is_of_store(part)) return no_store(range, part, "an ETag");
     if (part.status == kOk && !content.empty()) return Error{path + ": the store serves no ranges"};
     const auto* const bytes = reinterpret_cast<const std::byte*>(part.body.data());
     content.insert(content.end(), bytes, bytes + part.body.size());
@@ -194,24 +236,35 @@ Result<std::vector<std::byte>> S3Files::read(const std::string& path) {
 Status S3Files::write(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   TW_TRY(const auto name, name_in(path));
   if (total_of(parts) > kPartBytes) return write_in_parts(name, parts);
-  const auto put = ask({.method = "PUT", .name = name, .body = Bodies(parts).next()}, kOk);
-  return put ? Status(Unit{}) : Status(put.error());
+  const Ask put{.method = "PUT", .name = name, .body = Bodies(parts).next()};
+  TW_TRY(const auto stored, ask(put, kOk));
+  if (!stored.header("etag")) return no_store(put, stored, "an ETag");
+  return Unit{};
+}
+
+Status S3Files::judge_late(const Ask& ask, const world::HttpAnswer& answer) const {
+  if (!error_of(answer.body).empty()) return refused(ask, answer);
+  if (first_text(answer.body, "ETag").empty()) return no_store(ask, answer, "an ETag");
+  return Unit{};
 }
 
 Result<std::string> S3Files::begin_upload(const S3Name& name) {
-  TW_TRY(const auto begun, ask({.method = "POST", .name = name, .query = {{"uploads", ""}}}, kOk));
+  const Ask begin{.method = "POST", .name = name, .query = {{"uploads", ""}}};
+  TW_TRY(const auto begun, ask(begin, kOk));
   std::string id = first_text(begun.body, "UploadId");
-  if (id.empty()) return Error{shown(name) + ": an upload without an id"};
+  if (id.empty()) return no_store(begin, begun, "an UploadId");
   return id;
 }
 
 Status S3Files::finish_upload(const S3Name& name, const std::string& upload,
-                              const std::vector<std::string>& etags) {
-  const Ask finish{
-      .method = "POST", .name = name, .query = {{"uploadId", upload}}, .body = parts_list(etags)};
+                              const std::vector<std::string>& etags, std::uint64_t bytes) {
+  const Ask finish{.method = "POST",
+                   .name = name,
+                   .query = {{"uploadId", upload}},
+                   .body = parts_list(etags),
+                   .copied_bytes = bytes};
   TW_TRY(const auto finished, ask(finish, kOk));
-  if (!error_of(finished.body).empty()) return refused(finish, finished);  // a late one
-  return Unit{};
+  return judge_late(finish, finished);
 }
 
 Status S3Files::write_in_parts(const S3Name& name, std::span<const std::span<const std::byte>> parts) {
@@ -220,18 +273,27 @@ Status S3Files::write_in_parts(const S3Name& name, std::span<const std::span<con
   std::vector<std::string> etags;
   Status done = Unit{};
   for (std::string body = bodies.next(); done && !body.empty(); body = bodies.next()) {
-    const auto put = ask({.method = "PUT",
-                          .name = name,
-                          .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload}},
-                          .body = std::move(body)},
-                         kOk);
-    if (put) etags.push_back(put.value().header("etag").value_or(""));
-    if (!put) done = put.error();
+    const Ask put{.method = "PUT",
+                  .name = name,
+                  .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload}},
+                  .body = std::move(body)};
+    const auto stored = ask(put, kOk);
+    const auto etag = stored ? stored.value().header("etag") : std::nullopt;
+    if (etag) etags.push_back(*etag);
+    if (!etag) done = stored ? no_store(put, stored.value(), "an ETag") : stored.error();
   }
-  if (done) done = finish_upload(name, upload, etags);
-  // Unfinished parts are billed. That they cannot be removed says nothing new about the failure.
-  if (!done) (void)send({.method = "DELETE", .name = name, .query = {{"uploadId", upload}}});
+  if (done) done = finish_upload(name, upload, etags, total_of(parts));
+  if (!done) drop_upload(name, upload);
   return done;
+}
+
+// Unfinished parts are billed. That they cannot be removed says nothing new about the failure.
+void S3Files::drop_upload(const S3Name& name, const std::string& upload) {
+  const Ask removal{.method = "DELETE", .name = name, .query = {{"uploadId", upload}}};
+  if (send(removal) || !is_over()) return;
+  world::HttpRequest last = request_for(removal);
+  last.patience = kLastPatience;
+  count(removal, doors_.last_exchange ? doors_.last_exchange(last) : doors_.exchange(last));
 }
 
 Result<std::uint64_t> S3Files::size_of(const S3Name& name) {
@@ -239,7 +301,9 @@ Result<std::uint64_t> S3Files::size_of(const S3Name& name) {
   TW_TRY(const auto answer, send(first));
   if (answer.status == kOutOfRange) return std::uint64_t{0};
   const auto total = total_in(answer.header("content-range").value_or(""));
-  if (answer.status != kPartial || !total) return refused(first, answer);
+  if (answer.status == kOk || (answer.status == kPartial && !total))
+    return no_store(first, answer, "a range of an object");
+  if (answer.status != kPartial) return refused(first, answer);
   return *total;
 }
 
@@ -249,19 +313,19 @@ Status S3Files::copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_
   Status done = Unit{};
   for (std::uint64_t at = 0; done && at < size; at += kCopyPart) {
     const std::uint64_t last = std::min(at + kCopyPart, size) - 1;
-    const auto copied =
-        ask({.method = "PUT",
-             .name = to,
-             .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload}},
-             .headers = {{"x-amz-copy-source", source_of(from)},
-                         {"x-amz-copy-source-range", fmt::format("bytes={}-{}", at, last)}}},
-            kOk);
-    const std::string tag = copied ? first_text(copied.value().body, "ETag") : "";
-    if (!tag.empty()) etags.push_back(tag);
-    if (tag.empty()) done = copied ? Error{shown(to) + ": a part without an ETag"} : copied.error();
+    const Ask copy{.method = "PUT",
+                   .name = to,
+                   .query = {{"partNumber", std::to_string(etags.size() + 1)}, {"uploadId", upload}},
+                   .headers = {{"x-amz-copy-source", source_of(from)},
+                               {"x-amz-copy-source-range", fmt::format("bytes={}-{}", at, last)}},
+                   .copied_bytes = last + 1 - at};
+    const auto copied = ask(copy, kOk);
+    if (!copied) done = copied.error();
+    if (copied) done = judge_late(copy, copied.value());
+    if (done) etags.push_back(first_text(copied.value().body, "ETag"));
   }
-  if (done) done = finish_upload(to, upload, etags);
-  if (!done) (void)send({.method = "DELETE", .name = to, .query = {{"uploadId", upload}}});
+  if (done) done = finish_upload(to, upload, etags, size);
+  if (!done) drop_upload(to, upload);
   return done;
 }
 
@@ -275,9 +339,10 @@ Status S3Files::rename(const std::string& from, const std::string& to) {
   } else {
     const Ask copy{.method = "PUT",
                    .name = target.value(),
-                   .headers = {{"x-amz-copy-source", source_of(source.value())}}};
+                   .headers = {{"x-amz-copy-source", source_of(source.value())}},
+                   .copied_bytes = size};
     TW_TRY(const auto copied, ask(copy, kOk));
-    if (!error_of(copied.body).empty()) return refused(copy, copied);  // a late one
+    if (const Status whole = judge_late(copy, copied); !whole) return whole;
   }
   return remove_object(source.value());
 }
@@ -286,6 +351,7 @@ Status S3Files::remove_object(const S3Name& name) {
   const Ask removal{.method = "DELETE", .name = name};
   TW_TRY(const auto answer, send(removal));
   const int status = answer.status;
+  if (status == kOk && !is_of_store(answer)) return no_store(removal, answer, "204");
   if (status == kOk || status == kNoContent || status == kNotThere) return Unit{};
   return refused(removal, answer);
 }
@@ -310,6 +376,7 @@ Result<S3Files::Content> S3Files::content(const std::string& folder) {
              .query = {{"list-type", "2"}, {"encoding-type", "url"}, {"delimiter", "/"}, {"prefix", prefix}}};
     if (!token.empty()) page.query.emplace_back("continuation-token", token);
     TW_TRY(const auto answer, ask(page, kOk));
+    if (answer.body.find("<ListBucketResult") == std::string::npos) return no_store(page, answer, "a list");
     add_names(answer.body, "Key", prefix, all.files);
     add_names(answer.body, "Prefix", prefix, all.folders);
     token = first_text(answer.body, "NextContinuationToken");
@@ -339,7 +406,7 @@ world::StoreUses S3Files::uses() const {
 
 S3Files::Doors s3_doors() {
   const std::int64_t now = now_unix_s();
-  return {.exchange = http_exchange,
+  return {.exchange = [](const world::HttpRequest& request) { return http_exchange(request); },
           .unix_s = now_unix_s,
           .pause = [](Duration time) { std::this_thread::sleep_for(time); },
           .seed = static_cast<std::uint64_t>(now)};

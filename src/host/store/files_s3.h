@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/store/s3_place.h"
@@ -36,14 +37,16 @@ class S3Files final : public world::Files {
     std::function<void(Duration)> pause;  ///< before another attempt
     std::uint64_t seed = 0;               ///< of the jitter of pauses
     std::function<bool()> is_over{};      ///< nothing is asked any more; empty: never
+    Exchange last_exchange{};             ///< after that, one that nothing breaks off; empty: `exchange`
   };
 
   /// How long one request may take.
   struct Effort {
     int attempts = kAttempts;                     ///< while the server is busy or does not answer
     Duration patience = std::chrono::minutes(5);  ///< of an attempt: 16 MiB at 0.5 Mbit/s
-    Duration silence{};                           ///< world::HttpRequest
-    std::uint64_t most_bytes = UINT64_MAX;        ///< a larger object is not read
+    /// world::HttpRequest; longer where the store takes in or copies what it was sent before it answers.
+    Duration silence = std::chrono::seconds(10);
+    std::uint64_t most_bytes = UINT64_MAX;  ///< a larger object is not read
   };
 
   S3Files(S3Place place, Doors doors, const Effort& effort);
@@ -74,20 +77,35 @@ class S3Files final : public world::Files {
     std::vector<std::pair<std::string, std::string>> query{};
     world::HttpHeaders headers{};
     std::string body{};
+    std::uint64_t copied_bytes = 0;  ///< by the store itself
   };
 
   Result<S3Name> name_in(const std::string& path) const;
   std::string shown(const S3Name& name) const;
+  /// The object, or the folder of a list.
+  std::string shown(const Ask& ask) const;
+  Duration silence_of(const Ask& ask) const;
   void count(const Ask& ask, const Result<world::HttpAnswer>& answer);
+  bool is_over() const;
+  /// Signed now.
+  world::HttpRequest request_for(const Ask& ask) const;
   /// The answer, whatever its status, of the last attempt.
   Result<world::HttpAnswer> send(const Ask& ask);
   /// The answer where its status is `expected`.
   Result<world::HttpAnswer> ask(const Ask& ask, int expected);
   Error refused(const Ask& ask, const world::HttpAnswer& answer) const;
+  /// It says that all is well, and is not what S3 would say.
+  Error no_store(const Ask& ask, const world::HttpAnswer& answer, std::string_view expected) const;
+  /// Stores say 200 before they have copied anything: the body says whether it became an object.
+  Status judge_late(const Ask& ask, const world::HttpAnswer& answer) const;
   Result<std::uint64_t> size_of(const S3Name& name);
   Status write_in_parts(const S3Name& name, std::span<const std::span<const std::byte>> parts);
   Result<std::string> begin_upload(const S3Name& name);
-  Status finish_upload(const S3Name& name, const std::string& upload, const std::vector<std::string>& etags);
+  /// bytes: of all its parts.
+  Status finish_upload(const S3Name& name, const std::string& upload, const std::vector<std::string>& etags,
+                       std::uint64_t bytes);
+  /// Removes its parts, even when all is over: then with one attempt of a second.
+  void drop_upload(const S3Name& name, const std::string& upload);
   Status copy_in_parts(const S3Name& from, const S3Name& to, std::uint64_t size);
   Status remove_object(const S3Name& name);
 

@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <functional>
+
 #include "host/store/object_place.h"
 #include "host/store/test_bucket.h"
 
 namespace tw::host {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -133,6 +137,99 @@ TEST_F(FilesInABucket, are_tried_again_while_the_store_is_busy_and_not_for_ever)
   bucket.asked.clear();
   EXPECT_FALSE(write(files, "s3://data/x", "3"));
   EXPECT_EQ(bucket.asked.size(), 1U) << "a no is a no";
+}
+
+TEST_F(FilesInABucket, are_none_where_a_page_answers_that_is_not_of_a_store) {
+  bucket.objects["/data/run/a"] = "hello";
+  bucket.page = "<html>captive portal</html>";
+  EXPECT_EQ(files.list("s3://data/run").error().message,
+            "s3://data/run/: store answered GET with 200 and 'text/html', expected a list of S3: is this the "
+            "endpoint of the store, or the page of a proxy?");
+  const std::string large(S3Files::kPartBytes + 1, 'x');
+  for (const Status& stored : {write(files, "s3://data/x", "1"), write(files, "s3://data/x", large),
+                               files.rename("s3://data/x", "s3://data/y")}) {
+    ASSERT_FALSE(stored);
+    EXPECT_THAT(stored.error().message, HasSubstr("is this the endpoint of the store"));
+  }
+  EXPECT_THAT(text_of(files.read("s3://data/run/a")), HasSubstr("answered GET with 200 and 'text/html'"));
+}
+
+TEST_F(FilesInABucket, are_as_they_were_where_a_page_answers_one_request) {
+  const auto where_it_answers = [this](const std::string& part, const std::function<Status()>& use) {
+    bucket.page = "<html>captive portal</html>";
+    bucket.page_at = part;
+    const Status used = use();
+    bucket.page = "";
+    EXPECT_THAT(bucket.uploads, IsEmpty()) << part;
+    return used ? "none" : used.error().message;
+  };
+  const auto write_large = [this] {
+    return write(files, "s3://data/x", std::string(S3Files::kPartBytes + 1, 'x'));
+  };
+  const std::string put = "store answered PUT with 200 and 'text/html', expected an ETag of S3";
+  EXPECT_THAT(where_it_answers("partNumber=2", write_large), HasSubstr(put));
+  EXPECT_THAT(where_it_answers("POST /data/x?uploadId=", write_large),
+              HasSubstr("store answered POST with 200 and 'text/html', expected an ETag of S3"));
+  bucket.objects["/data/a"] = "hello";
+  const auto rename = [this] { return files.rename("s3://data/a", "s3://data/b"); };
+  EXPECT_THAT(where_it_answers("PUT /data/b", rename), HasSubstr(put));
+  const std::string removal = "store answered DELETE with 200 and 'text/html', expected 204 of S3";
+  EXPECT_THAT(where_it_answers("DELETE /data/a", rename), HasSubstr(removal));
+  EXPECT_THAT(where_it_answers("DELETE", [this] { return files.remove("s3://data/a"); }), HasSubstr(removal));
+  bucket.told_size = 6'000'000'000;
+  EXPECT_THAT(where_it_answers("partNumber=3", rename), HasSubstr(put));
+  EXPECT_EQ(bucket.objects["/data/a"], "hello");
+}
+
+TEST_F(FilesInABucket, leave_no_parts_although_it_is_over) {
+  bucket.after = [this] { bucket.is_over = bucket.asked.back().find("partNumber=1") != std::string::npos; };
+  EXPECT_FALSE(write(files, "s3://data/x", std::string(S3Files::kPartBytes + 1, 'x')));
+  EXPECT_EQ(bucket.asked.size(), 3U) << "the upload, a part, the removal";
+  EXPECT_THAT(bucket.uploads, IsEmpty());
+  EXPECT_LE(bucket.patiences.back(), std::chrono::seconds(1));
+}
+
+TEST_F(FilesInABucket, are_not_waited_for_where_the_store_is_silent) {
+  (void)files.list("s3://data/run");
+  EXPECT_EQ(bucket.silences.back(), 10s);
+  const std::size_t mib = 1 << 20;
+  ASSERT_TRUE(write(files, "s3://data/x", std::string(2 * mib, 'x')));
+  EXPECT_GE(bucket.silences.back(), 10s + 33s) << "sent bytes may wait in buffers of a line of 0.5 Mbit/s";
+  ASSERT_TRUE(write(files, "s3://data/x", std::string(16 * mib, 'x')));
+  EXPECT_LE(bucket.silences.back(), 10s + 68s) << "which are not that large";
+  EXPECT_EQ(bucket.silences.size(), 3U);
+}
+
+TEST_F(FilesInABucket, are_waited_for_while_the_store_copies_them) {
+  const auto silences_of_rename = [this](std::uint64_t size) {
+    bucket.objects["/data/x"] = "x";
+    bucket.told_size = size;
+    bucket.silences.clear();
+    EXPECT_TRUE(files.rename("s3://data/x", "s3://data/y"));
+    return bucket.silences;
+  };
+  EXPECT_THAT(silences_of_rename(2'000'000'000), ElementsAre(10s, 10s + 40s, 10s)) << "size, copy, removal";
+  const auto large = silences_of_rename(5'500'000'000);
+  ASSERT_EQ(large.size(), 10U) << "size, upload, six parts, its end, removal";
+  EXPECT_EQ(large[2], 10s + 20s);
+  EXPECT_EQ(large[7], 10s + 10s);
+  EXPECT_GE(large[8], 10s + 110s);
+}
+
+TEST_F(FilesInABucket, name_what_is_to_be_done_where_they_are_refused) {
+  const auto refusal = [this](int status, const std::string& code) {
+    bucket.refusal = code;
+    bucket.refusals = std::vector<int>(S3Files::kAttempts, status);
+    const auto listed = files.list("s3://data/run");
+    bucket.refusals.clear();
+    return listed ? "none" : listed.error().message;
+  };
+  EXPECT_EQ(refusal(400, "ExpiredToken"),
+            "s3://data/run/: GET was answered with 400 ExpiredToken (as key me, region us-east-1, store): "
+            "expected credentials that have not expired; get new ones");
+  EXPECT_THAT(refusal(403, "RequestTimeTooSkewed"), HasSubstr("set that of this machine (timedatectl"));
+  EXPECT_THAT(refusal(403, "SignatureDoesNotMatch"), HasSubstr("correct the credentials"));
+  EXPECT_THAT(refusal(503, "SlowDown"), HasSubstr("store; asked 5 times): the store is busy"));
 }
 
 TEST_F(FilesInABucket, are_tried_again_where_an_upload_was_too_slow) {

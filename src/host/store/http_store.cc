@@ -191,7 +191,7 @@ void HttpStore::tell_trouble(const Job& job, const Trouble& trouble) const {
 
 Error HttpStore::refused(const Job& job, const world::HttpAnswer& answer) const {
   const int status = answer.status;
-  std::string more = job.place.region.empty() ? "" : region_advice(answer, job.place.region);
+  std::string more = job.place.region.empty() ? "" : store_advice(answer, job.place.region);
   if (more.empty() && is_redirect(status)) {
     const std::string to = redirected(job.url, answer.header("location").value_or(""));
     more = fmt::format(": this redirect is not followed{}",

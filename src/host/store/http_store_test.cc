@@ -339,9 +339,10 @@ TEST(HttpStore, says_in_whose_name_a_refused_request_was_signed) {
   server.environment = {{"AWS_ACCESS_KEY_ID", "AKIA1"}, {"AWS_SECRET_ACCESS_KEY", "hidden"}};
   server.answers = {{world::HttpAnswer{403, "<Error><Code>AccessDenied</Code></Error>"}}};
   HttpStore store = server.store();
-  EXPECT_EQ(read_now(store, {"s3://bucket/a/b.tar", 0, 4}).error().message,
-            "s3://bucket/a/b.tar, bytes 0-3: answered with 403 AccessDenied (as key AKIA1, region us-east-1, "
-            "s3.us-east-1.amazonaws.com)");
+  EXPECT_EQ(
+      read_now(store, {"s3://bucket/a/b.tar", 0, 4}).error().message,
+      "s3://bucket/a/b.tar, bytes 0-3: answered with 403 AccessDenied (as key AKIA1, region us-east-1, "
+      "s3.us-east-1.amazonaws.com): expected a key that may do this there; allow it, or name another place");
   EXPECT_EQ(server.asked[0].request.url, "https://bucket.s3.us-east-1.amazonaws.com/a/b.tar");
   EXPECT_THAT(server.header(0, "authorization"), HasSubstr("SignedHeaders=host;range;x-amz-content-sha256"));
 }

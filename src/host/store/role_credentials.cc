@@ -92,11 +92,12 @@ void RoleCredentials::refused() {
 }
 
 RoleCredentials& role_credentials() {
-  static RoleCredentials ours({.exchange = http_exchange,
-                               .unix_s = now_unix_s,
-                               .environment = environment_value,
-                               .sys_vendor = read_machine_signs().sys_vendor,
-                               .read_files = [] { return read_aws_files(environment_value); }});
+  static RoleCredentials ours(
+      {.exchange = [](const world::HttpRequest& request) { return http_exchange(request); },
+       .unix_s = now_unix_s,
+       .environment = environment_value,
+       .sys_vendor = read_machine_signs().sys_vendor,
+       .read_files = [] { return read_aws_files(environment_value); }});
   return ours;
 }
 

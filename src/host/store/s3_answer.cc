@@ -32,6 +32,35 @@ std::string plain_text(std::string_view text) {
   return plain;
 }
 
+struct StoreRemedy {
+  std::string_view code, remedy;
+};
+
+constexpr std::string_view kRightClock =
+    ": expected a clock that is right; set that of this machine (timedatectl set-ntp true, or start chronyd)";
+constexpr std::string_view kRightKey =
+    ": expected the id and the secret of one key of this store; correct the credentials";
+constexpr std::string_view kFreshKey = ": expected credentials that have not expired; get new ones";
+
+constexpr std::array<StoreRemedy, 9> kRemedies{
+    {{"ExpiredToken", kFreshKey},
+     {"TokenRefreshRequired", kFreshKey},
+     {"RequestTimeTooSkewed", kRightClock},
+     {"RequestExpired", kRightClock},
+     {"InvalidAccessKeyId", kRightKey},
+     {"SignatureDoesNotMatch", kRightKey},
+     {"InvalidToken", kRightKey},
+     {"AccessDenied", ": expected a key that may do this there; allow it, or name another place"},
+     {"NoSuchBucket", ": expected a bucket that is there; make it, or correct its name"}}};
+
+std::string remedy_of(const world::HttpAnswer& answer) {
+  if (is_temporary(answer)) return ": the store is busy or has a fault of its own; try again later";
+  const std::string code = error_of(answer.body);
+  for (const StoreRemedy& known : kRemedies)
+    if (code == std::string(known.code) + " ") return std::string(known.remedy);
+  return {};
+}
+
 std::string escaped(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -88,11 +117,11 @@ std::optional<ContentRange> range_in(std::string_view content_range) {
   return ContentRange{*first, *last, total};
 }
 
-std::string region_advice(const world::HttpAnswer& answer, const std::string& region) {
+std::string store_advice(const world::HttpAnswer& answer, const std::string& region) {
   std::string named = answer.header("x-amz-bucket-region").value_or("");
   if (const auto regions = texts_of(answer.body, "Region"); named.empty() && !regions.empty())
     named = regions.front();
-  if (named.empty() || named == region || named.size() > 100) return {};
+  if (named.empty() || named == region || named.size() > 100) return remedy_of(answer);
   return ": the bucket is in " + named + ", set AWS_REGION";
 }
 

@@ -38,9 +38,9 @@ struct ContentRange {
 /// Nothing: it is none, or of other units, or ends before it begins or beyond its size.
 std::optional<ContentRange> range_in(std::string_view content_range);
 
-/// ": the bucket is in eu-west-1, set AWS_REGION" where the answer names another region than `region`, else
-/// nothing.
-std::string region_advice(const world::HttpAnswer& answer, const std::string& region);
+/// ": the bucket is in eu-west-1, set AWS_REGION" where the answer names another region than `region`; else
+/// what is to be done about its error, where that is known.
+std::string store_advice(const world::HttpAnswer& answer, const std::string& region);
 
 /// The inverse of percent_encoded; what is not well-formed stays as it is.
 std::string percent_decoded(std::string_view text);

@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "base/result.h"
 #include "base/text/text_file.h"
+#include "host/http.h"
 #include "host/store/object_place.h"
 #include "host/store/role_credentials.h"
 
@@ -48,8 +52,27 @@ AwsFiles read_aws_files(const Environment& environment) {
 
 S3Files::Doors StoreFiles::doors() const {
   S3Files::Doors doors = s3_doors();
-  doors.is_over = is_over_;
+  doors.is_over = [this] { return is_over(); };
+  doors.last_exchange = doors.exchange;
+  doors.exchange = [this](const world::HttpRequest& request) {
+    return http_exchange(request, [this] { return is_over(); });
+  };
+  doors.pause = [this](Duration time) {
+    constexpr Duration kLook = std::chrono::milliseconds(50);
+    for (; time > Duration{} && !is_over(); time -= kLook) std::this_thread::sleep_for(std::min(time, kLook));
+  };
   return doors;
+}
+
+bool StoreFiles::is_over() const {
+  const Instant end = end_;
+  const auto past = std::chrono::steady_clock::now().time_since_epoch() >= end.time_since_epoch();
+  return past || (is_over_ && is_over_());
+}
+
+void StoreFiles::end_at(Instant when) {
+  Instant end = end_;
+  while (when < end && !end_.compare_exchange_weak(end, when)) continue;
 }
 
 Result<world::Files*> StoreFiles::files_for(const std::string& path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/time.h"
 #include "host/files_disk.h"
 #include "host/store/files_s3.h"
 
@@ -38,6 +40,11 @@ class StoreFiles final : public world::Files {
   /// What is in a folder; folders in it are known in a store alone.
   Result<Content> content(const std::string& folder);
 
+  /// From then on stores are asked nothing, and requests under way break off: the machine goes, and waits for
+  /// none of them, but a second at most for the removal of an upload's parts. The earliest of several counts;
+  /// on the time line of Loop::now.
+  void end_at(Instant when);
+
   /// S3Files::uses of all stores.
   world::StoreUses uses() const;
 
@@ -47,9 +54,11 @@ class StoreFiles final : public world::Files {
   /// path: s3:// or gs://
   Result<S3Files*> store_for(const std::string& path);
   S3Files::Doors doors() const;
+  bool is_over() const;
 
   const S3Files::Effort effort_;
   const std::function<bool()> is_over_;
+  std::atomic<Instant> end_ = kNever;
   DiskFiles disk_;
   mutable std::mutex mutex_;
   std::map<AwsFiles, S3Files> s3_;  ///< by what says where it is, and whose keys; guarded by mutex_

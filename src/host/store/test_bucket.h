@@ -32,6 +32,11 @@ class Bucket {
   bool encodes_names = true;    ///< in lists, as it is asked to
   bool continues_lists = true;  ///< with tokens for the next page
   bool is_over = false;
+  std::string page;                 ///< that answers instead; empty: none
+  std::string page_at;              ///< in what is asked, where the page answers; empty: everywhere
+  std::uint64_t told_size = 0;      ///< of any object, in answers to ranges; 0: its own
+  std::vector<Duration> silences;   ///< that requests allow
+  std::vector<Duration> patiences;  ///< that requests have
 
   S3Files files(const S3Files::Effort& effort = {}) {
     return files(
@@ -79,6 +84,10 @@ class Bucket {
       return world::HttpAnswer{.status = status,
                                .body = fmt::format("<Error><Code>{}</Code></Error>", refusal)};
     }
+    silences.push_back(request.silence);
+    patiences.push_back(request.patience);
+    if (!page.empty() && asked.back().find(page_at) != std::string::npos)
+      return world::HttpAnswer{.status = 200, .body = page, .headers = {{"Content-Type", "text/html"}}};
     if (request.method == "GET" && query.empty()) return get(request, path);
     if (request.method == "GET") return listing(query);
     if (request.method == "DELETE" && !query.empty())
@@ -90,15 +99,23 @@ class Bucket {
     }
     if (request.method == "POST") {
       for (const auto& [number, part] : uploads[path]) objects[path] += part;
-      return uploads.erase(path), world::HttpAnswer{.status = 200};
+      return uploads.erase(path), world::HttpAnswer{.status = 200, .body = made(objects[path])};
     }
+    const std::string source = header(request, "x-amz-copy-source");
+    if (query.starts_with("partNumber=") && !source.empty())
+      return world::HttpAnswer{.status = 200, .body = made(source)};
     if (query.starts_with("partNumber=")) {
       uploads[path][std::stoi(query.substr(11))] = request.body;
       return world::HttpAnswer{.status = 200, .headers = {{"ETag", etag(request.body)}}};
     }
-    const std::string source = header(request, "x-amz-copy-source");
     objects[path] = source.empty() ? request.body : objects.at(percent_decoded(source));
-    return world::HttpAnswer{.status = 200};
+    if (!source.empty()) return world::HttpAnswer{.status = 200, .body = made(objects[path])};
+    return world::HttpAnswer{.status = 200, .headers = {{"ETag", etag(request.body)}}};
+  }
+
+  /// A copy, or an upload in parts.
+  static std::string made(const std::string& content) {
+    return fmt::format("<Result><ETag>{}</ETag></Result>", etag(content));
   }
 
   Result<world::HttpAnswer> get(const world::HttpRequest& request, const std::string& path) {
@@ -114,17 +131,19 @@ class Bucket {
     if (first >= content.size()) return world::HttpAnswer{.status = 416};
     last = std::min(last, content.size() - 1);
     first += shift;
-    return world::HttpAnswer{
-        .status = 206,
-        .body = content.substr(first, last + 1 - first),
-        .headers = {{"Content-Range", fmt::format("bytes {}-{}/{}", first, last, content.size())},
-                    {"ETag", etag(content)}}};
+    const std::uint64_t size = told_size > 0 ? told_size : content.size();
+    return world::HttpAnswer{.status = 206,
+                             .body = content.substr(first, last + 1 - first),
+                             .headers = {{"Content-Range", fmt::format("bytes {}-{}/{}", first, last, size)},
+                                         {"ETag", etag(content)}}};
   }
 
   /// Two keys a page.
   Result<world::HttpAnswer> listing(const std::string& query) {
     if (lists_for_ever)
-      return world::HttpAnswer{.status = 200, .body = "<NextContinuationToken>x</NextContinuationToken>"};
+      return world::HttpAnswer{
+          .status = 200,
+          .body = "<ListBucketResult><NextContinuationToken>x</NextContinuationToken></ListBucketResult>"};
     const std::string prefix = "/data/" + percent_decoded(query.substr(query.find("prefix=") + 7));
     const std::size_t token = query.find("continuation-token=");
     const std::string last =
@@ -134,7 +153,8 @@ class Bucket {
     const auto shown = [&](const std::string& path) {
       return encodes_names ? percent_encoded(path.substr(6), true) : path.substr(6);
     };
-    std::string body = encodes_names ? "<EncodingType>url</EncodingType>" : "";
+    std::string body = "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+    if (encodes_names) body += "<EncodingType>url</EncodingType>";
     body += fmt::format("<Prefix>{}</Prefix>", shown(prefix));
     std::set<std::string> folders;
     int count = 0;
@@ -154,7 +174,7 @@ class Bucket {
     }
     for (const std::string& folder : folders)
       body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", shown(folder));
-    return world::HttpAnswer{.status = 200, .body = body};
+    return world::HttpAnswer{.status = 200, .body = body + "</ListBucketResult>"};
   }
 };
 

@@ -26,13 +26,13 @@ void catch_early_signals(std::span<const int> signals) {
 
   action.sa_handler = note;
   for (const int signal : signals)
-    if (signal != SIGHUP || !ignores_hangup()) sigaction(signal, &action, nullptr);
+    if (signal != SIGHUP || !ignores(SIGHUP)) sigaction(signal, &action, nullptr);
 }
 
-bool ignores_hangup() {
+bool ignores(int signal) {
   struct sigaction now {};
 
-  sigaction(SIGHUP, nullptr, &now);
+  sigaction(signal, nullptr, &now);
   return (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN;
 }
 

@@ -11,8 +11,9 @@ namespace tw::host {
 /// constructors of libraries. The second SIGINT ends the process all the same. An ignored SIGHUP stays so.
 void catch_early_signals(std::span<const int> signals);
 
-/// SIGHUP is ignored, as nohup leaves it: whoever started the process wants it to outlive the terminal.
-bool ignores_hangup();
+/// The process ignores this signal, as nohup leaves SIGHUP: whoever started it wants it to outlive the
+/// terminal.
+bool ignores(int signal);
 
 /// The signals that arrived, each once. Call it after installing other handlers.
 std::vector<int> take_early_signals();

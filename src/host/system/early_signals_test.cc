@@ -35,9 +35,9 @@ TEST(EarlySignals, leave_a_hangup_that_nohup_ignores) {
   std::signal(SIGHUP, SIG_IGN);
   catch_early_signals(kHangup);
   std::raise(SIGHUP);
-  EXPECT_TRUE(ignores_hangup());
+  EXPECT_TRUE(ignores(SIGHUP));
   std::signal(SIGHUP, SIG_DFL);
-  EXPECT_FALSE(ignores_hangup());
+  EXPECT_FALSE(ignores(SIGHUP));
   EXPECT_THAT(take_early_signals(), IsEmpty());
   catch_early_signals(kHangup);
   std::raise(SIGHUP);

@@ -55,7 +55,7 @@ void tapped(int signal, siginfo_t* info, void* context) {
 
 void tap_signal(int signal) {
   TW_CHECK(signal > 0 && signal < NSIG);
-  if (is_tapped(signal) || (signal == SIGHUP && ignores_hangup())) return;
+  if (is_tapped(signal) || (signal == SIGHUP && ignores(SIGHUP))) return;
   struct sigaction& next = before[static_cast<std::size_t>(signal)];
   sigaction(signal, nullptr, &next);
   struct sigaction action = next;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/identity/holder.h"
 #include "host/identity/tls.h"
 #include "host/loop.h"
 #include "host/tcp/cipher_thread.h"
@@ -237,7 +238,10 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
                                              : std::optional<std::string>("it shows no token");
     stage_ = Stage::verdict;
     say_verdict(objection.value_or("").substr(0, wire::kMostVerdictBytes));
-    if (objection) part("this peer refuses it: " + *objection);
+    if (!objection) return;
+    const bool dialed = SSL_is_server(ssl_.get()) == 0;
+    part("this peer refuses it: " + *objection +
+         (dialed && theirs != nullptr ? advice_on_port_of(theirs) : std::string()));
   }
 
   void say_verdict(const std::string& objection) {

@@ -150,6 +150,17 @@ TEST(TcpNetwork, says_that_an_address_is_in_use) {
                 "port 0 picks a free one)");
 }
 
+TEST(TcpNetwork, says_that_an_address_is_not_of_this_machine) {
+  Loop loop;
+  Party one(loop, 1);
+  TcpNetwork second(loop, PeerId{2}, one.random, [](event::Cause, const std::string&) {});
+  const auto opened = second.open("192.0.2.1:7000", one);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().message,
+            "cannot listen on 192.0.2.1:7000: cannot assign requested address (no address of this machine; "
+            "ip -brief address shows them, 0.0.0.0 and [::] stand for all)");
+}
+
 TEST(TcpNetwork, pulls_bulk_messages_in_order_until_there_are_none) {
   Loop loop;
   Party one(loop, 1);

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <openssl/ec.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "host/identity/authority.h"
+#include "host/identity/holder.h"
 #include "host/identity/tls.h"
 #include "host/tcp/admission/greeting.h"
 #include "host/tcp/admission/stranger.h"
 #include "host/tcp/party.h"
+#include "host/web/certificate.h"
+#include "host/web/server.h"
 
 namespace tw::host {
 namespace {
@@ -142,6 +148,61 @@ TEST_F(TlsNetwork, turns_a_token_of_another_run_away_and_tells_both) {
   EXPECT_THAT(meeting.dialer(), AllOf(HasSubstr("(credential)"), HasSubstr("the token is not of run")));
   EXPECT_THAT(meeting.other(), HasSubstr("the token is not of run"));
   EXPECT_THAT(meeting.dialer() + meeting.other(), AllOf(HasSubstr("'words'"), HasSubstr("'pictures'")));
+}
+
+TEST_F(TlsNetwork, says_that_a_clock_is_behind_the_token) {
+  const wire::Token early = token(run, 1);
+  const std::int64_t begin = begin_of(early).value();
+  EXPECT_EQ(begin, now() - 2 * kDay - 3600);
+  const auto opened_at = [&](std::int64_t at) { return Tls::open(early, at); };
+  EXPECT_TRUE(opened_at(begin));
+  ASSERT_FALSE(opened_at(begin - 1));
+  EXPECT_THAT(opened_at(begin - 1).error().message, HasSubstr("set the clock that is wrong"));
+}
+
+using X509Owner = std::unique_ptr<X509, decltype(&X509_free)>;
+
+/// As a proxy shows it that reads the traffic.
+X509Owner foreign_certificate() {
+  X509Owner certificate(X509_new(), X509_free);
+  EVP_PKEY* const key = EVP_EC_gen("P-256");
+  const auto* name = reinterpret_cast<const unsigned char*>("Corp Proxy");
+  X509_NAME_add_entry_by_NID(X509_get_issuer_name(certificate.get()), NID_commonName, MBSTRING_UTF8, name, -1,
+                             -1, 0);
+  TW_CHECK(X509_set_pubkey(certificate.get(), key) == 1 &&
+           X509_sign(certificate.get(), key, EVP_sha256()) > 0);
+  EVP_PKEY_free(key);
+  return certificate;
+}
+
+TEST_F(TlsNetwork, takes_what_is_no_peer_for_none_instead_of_one_of_another_run) {
+  const WebCertificate page(token(run, 1),
+                            {.hosts = {"127.0.0.1"}, .from_unix_s = 0, .to_unix_s = 4'000'000'000});
+  X509* const of_page = SSL_CTX_get0_certificate(page.context());
+  EXPECT_EQ(tls()->objection_to(of_page, 1'000'000),
+            "the certificate, issued by 'tradewind words', is of no token");
+  EXPECT_THAT(advice_on_port_of(of_page), HasSubstr("the port of a page (--watch), not of a peer"));
+  const auto foreign = foreign_certificate();
+  EXPECT_EQ(tls()->objection_to(foreign.get(), 1'000'000),
+            "the certificate, issued by 'Corp Proxy', is of no token");
+  EXPECT_THAT(advice_on_port_of(foreign.get()), HasSubstr("a proxy in between reads the traffic"));
+  const Authority another = Authority::create("pictures");
+  EXPECT_EQ(advice_on_port_of(SSL_CTX_get0_certificate(tls_of(token(another, 1))->context())), "");
+}
+
+TEST_F(TlsNetwork, tells_one_who_dials_the_page_that_it_is_one) {
+  const auto page = WebServer::open(loop, {.address = "0.0.0.0:0", .token = token(run, 1)},
+                                    [](const WebRequest&) { return WebAnswer{}; });
+  ASSERT_TRUE(page) << page.error().message;
+  std::string port = page.value()->url();
+  port = port.substr(port.rfind(':'));
+  port.pop_back();  // the slash
+  Party one(loop, 1, {.tls = tls()});
+  one.network.connect("127.0.0.1" + port);
+  ASSERT_TRUE(soon(loop, [&] { return !one.story.empty(); }));
+  EXPECT_THAT(one.story.front(),
+              AllOf(HasSubstr("this peer refuses it: the certificate, issued by 'tradewind"),
+                    HasSubstr("is the port of a page (--watch)")));
 }
 
 TEST_F(TlsNetwork, turns_an_expired_token_of_the_dialer_away_and_tells_both) {

@@ -91,6 +91,33 @@ std::string_view sky_list(std::string_view text) {
   return at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
 }
 
+/// "; 2 jobs live: 5 (RUN-p3-r1), 2 (RUN-p3)"; empty: at most one.
+std::string twins_among(const std::vector<SkyJob>& jobs) {
+  std::vector<std::string> living;
+  for (const SkyJob& job : jobs)
+    if (job.lives) living.push_back(fmt::format("{} ({})", job.id, job.name));
+  if (living.size() < 2) return "";
+  return fmt::format("; {} jobs live: {}", living.size(), fmt::join(living, ", "));
+}
+
+PeerReport sky_report(const Deployment& deployment, const PeerJob& peer, const std::vector<SkyJob>& jobs,
+                      std::int64_t now_unix_s) {
+  PeerReport report{.number = peer.number};
+  if (is_on_its_way(deployment, peer, jobs, now_unix_s)) {
+    report.state = PeerState::waiting;
+    report.detail = fmt::format("started {} s ago, not in the queue yet", now_unix_s - peer.started_unix_s);
+    return report;
+  }
+  if (jobs.empty()) return report;
+  const SkyJob& job = jobs.front();
+  report.state = job.state;
+  report.where = job.where;
+  report.restarts = job.recoveries;
+  report.detail = job.detail + twins_among(jobs);
+  if (report.state == PeerState::done) report.exit_code = 0;
+  return report;
+}
+
 }  // namespace
 
 Result<std::vector<SkyJob>> read_sky_queue(std::string_view text) {
@@ -127,37 +154,6 @@ bool is_on_its_way(const Deployment& deployment, const PeerJob& peer, const std:
     return job.lives || (job.name == name && job.submitted_unix_s >= started - kClocksDiffer_s);
   });
 }
-
-namespace {
-
-/// "; 2 jobs live: 5 (RUN-p3-r1), 2 (RUN-p3)"; empty: at most one.
-std::string twins_among(const std::vector<SkyJob>& jobs) {
-  std::vector<std::string> living;
-  for (const SkyJob& job : jobs)
-    if (job.lives) living.push_back(fmt::format("{} ({})", job.id, job.name));
-  if (living.size() < 2) return "";
-  return fmt::format("; {} jobs live: {}", living.size(), fmt::join(living, ", "));
-}
-
-PeerReport sky_report(const Deployment& deployment, const PeerJob& peer, const std::vector<SkyJob>& jobs,
-                      std::int64_t now_unix_s) {
-  PeerReport report{.number = peer.number};
-  if (is_on_its_way(deployment, peer, jobs, now_unix_s)) {
-    report.state = PeerState::waiting;
-    report.detail = fmt::format("started {} s ago, not in the queue yet", now_unix_s - peer.started_unix_s);
-    return report;
-  }
-  if (jobs.empty()) return report;
-  const SkyJob& job = jobs.front();
-  report.state = job.state;
-  report.where = job.where;
-  report.restarts = job.recoveries;
-  report.detail = job.detail + twins_among(jobs);
-  if (report.state == PeerState::done) report.exit_code = 0;
-  return report;
-}
-
-}  // namespace
 
 std::vector<PeerReport> sky_reports(const std::vector<SkyJob>& queue, const Deployment& deployment,
                                     std::int64_t now_unix_s) {

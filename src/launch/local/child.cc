@@ -62,7 +62,9 @@ void forget_handlers() {
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
-  for (const int ignored : {SIGPIPE, SIGXFSZ}) std::signal(ignored, SIG_DFL);
+  // What is ignored stays so, as SIGXFSZ: a file that may not grow (ulimit -f) is a failed write, and
+  // training goes on without it. A pipe that nobody reads ends the child.
+  std::signal(SIGPIPE, SIG_DFL);
 }
 
 /// Between fork and exec: async-signal-safe calls alone, because libraries have threads that are not copied.

@@ -27,6 +27,15 @@ TEST(Child, gets_a_signal_that_comes_before_its_program_runs_although_this_one_h
   std::signal(SIGTERM, before);
 }
 
+TEST(Child, outlives_a_file_that_may_not_grow_as_this_program_does) {
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  auto child = Child::start_piped({"grep", "-q", "SigIgn:.*[13579bdf]......$", "/proc/self/status"}, {});
+  std::signal(SIGXFSZ, before);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(ending_of(child.value()), 0);
+  EXPECT_EQ(child.value().ending(), 0) << "bit 24 is SIGXFSZ";
+}
+
 TEST(Child, has_no_signal_blocked_that_this_thread_gets) {
   auto child = Child::start_piped({"grep", "-q", "SigBlk:.0000000000000000", "/proc/self/status"}, {});
   ASSERT_TRUE(child);

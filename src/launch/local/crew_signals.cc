@@ -30,7 +30,7 @@ CrewSignals::CrewSignals() {
   struct sigaction action {};
 
   action.sa_handler = count_signal;
-  const bool outlives_terminal = host::ignores_hangup();
+  const bool outlives_terminal = host::ignores(SIGHUP);
   for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &action, &before_[i]);
   if (outlives_terminal) std::signal(SIGHUP, SIG_IGN);
   for (const int early : host::take_early_signals()) count_signal(early);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <system_error>
@@ -38,6 +39,8 @@ constexpr std::uint64_t kFilesOfLink = 65;
 
 /// Share of a GPU's time or memory that an idle one may show: the desktop, the driver's own.
 constexpr double kIdleGpu = 0.05;
+
+constexpr const char* kSetClock = "timedatectl set-ntp true, or start chronyd";
 
 std::string size_of(double bytes) {
   if (bytes >= kGiB) return fmt::format("{:.1f} GiB", bytes / kGiB);
@@ -208,18 +211,28 @@ Finding judge_files(const FileLimit& limit, const Needs& needs) {
   return finding;
 }
 
-Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s) {
+Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s, double token_begins_in_s) {
   Finding finding{.check = "clock"};
   if (skew_s) {
     finding.verdict = by_limits(std::abs(*skew_s), kSkewed_s, kVerySkewed_s);
-    finding.text = fmt::format("{:+.2f} s against the other machine", *skew_s);
+    finding.text = fmt::format("{:.2f} s {} that of the other machine", std::abs(*skew_s),
+                               *skew_s > 0 ? "behind" : "ahead of");
   } else {
     finding.verdict = clock.synchronised ? Verdict::ok : Verdict::note;
     finding.text = "no other machine to compare with; the kernel ";
     finding.text += clock.synchronised ? fmt::format("has it right within {:.3f} s", clock.error_s)
                                        : std::string("does not know whether it is right");
   }
-  if (finding.verdict != Verdict::ok) finding.remedy = "timedatectl set-ntp true, or start chronyd";
+  if (finding.verdict != Verdict::ok) finding.remedy = kSetClock;
+  if (token_begins_in_s <= 0) return finding;
+  const bool is_behind = skew_s ? *skew_s >= token_begins_in_s : !clock.synchronised;
+  finding.verdict = Verdict::hurts;
+  finding.text +=
+      fmt::format("; the token begins to hold in {}: {}", duration_text(token_begins_in_s),
+                  is_behind ? "this clock is behind" : "the clock of the machine that made it was ahead");
+  if (is_behind) return finding;
+  if (!finding.remedy.empty()) finding.remedy += "; ";
+  finding.remedy += "set the clock of the machine that made the token, and make a new one there (tw token)";
   return finding;
 }
 
@@ -277,6 +290,15 @@ Finding judge_token(const std::optional<TokenFacts>& token) {
     finding.remedy = "tw token FOLDER --role peer --address HOST:PORT --expires 30d";
     return finding;
   }
+  if (token->begins_in_s > 0) {
+    finding.verdict = Verdict::hurts;
+    finding.text += fmt::format(
+        ", begins to hold in {}: this clock is behind, or that of the machine that made it was ahead",
+        duration_text(token->begins_in_s));
+    finding.remedy =
+        fmt::format("set the clock that is wrong, which the line \"clock\" names: {}", kSetClock);
+    return finding;
+  }
   if (token->left_s <= 0 || token->bad) {
     finding.verdict = Verdict::hurts;
     finding.text +=
@@ -315,7 +337,8 @@ std::string render(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     text += fmt::format("{} {} {}", fitted(finding.check, 12), fitted(name_of(finding.verdict), 9),
                         printable_line(finding.text));
-    text += (finding.remedy.empty() ? "" : ". Remedy: " + printable_line(finding.remedy)) + "\n";
+    const std::string_view stop = finding.text.ends_with('?') ? " Remedy: " : ". Remedy: ";
+    text += finding.remedy.empty() ? "\n" : fmt::format("{}{}\n", stop, printable_line(finding.remedy));
   }
   return text;
 }

@@ -45,7 +45,10 @@ CpuFacts quieter(const CpuFacts& first, const CpuFacts& second);
 Finding judge_memory(const MemoryFacts& memory, const Needs& needs);
 Finding judge_gpu(const GpuFacts& facts, const Needs& needs);
 Finding judge_files(const FileLimit& limit, const Needs& needs);
-Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s);
+
+/// skew_s: by which the clock of another machine is ahead of this one. token_begins_in_s:
+/// TokenFacts::begins_in_s
+Finding judge_clock(const ClockFacts& clock, std::optional<double> skew_s, double token_begins_in_s = 0);
 Finding judge_disk(const std::string& folder, const DiskFacts& disk, const Needs& needs);
 
 /// Where measure_disk() could write nothing.
@@ -55,6 +58,7 @@ struct TokenFacts {
   std::string run, role;
   bool trains = true;              ///< peers and anchors do
   double left_s = 0;               ///< until it expires
+  double begins_in_s = 0;          ///< more than 0: it does not hold yet, by this clock
   std::optional<std::string> bad;  ///< why TLS cannot be set up with it
 };
 

@@ -114,8 +114,42 @@ TEST(Findings, of_a_clock_trust_another_machine_before_the_kernel) {
   EXPECT_EQ(judge_clock({.synchronised = true}, -3).verdict, Verdict::note);
   const Finding finding = judge_clock({.synchronised = true}, -400);
   EXPECT_EQ(finding.verdict, Verdict::hurts);
-  EXPECT_THAT(finding.text, HasSubstr("-400.00 s"));
+  EXPECT_THAT(finding.text, HasSubstr("400.00 s ahead of that of the other machine"));
   EXPECT_THAT(finding.remedy, HasSubstr("timedatectl"));
+}
+
+TEST(Findings, of_a_token_of_the_future_are_about_the_clock) {
+  const double year_s = 365 * 86400;
+  for (const Finding& finding :
+       {judge_token(TokenFacts{
+            .run = "mnist", .role = "peer", .left_s = 2 * year_s, .begins_in_s = year_s, .bad = "bad"}),
+        judge_clock({}, std::nullopt, year_s)}) {
+    EXPECT_EQ(finding.verdict, Verdict::hurts);
+    EXPECT_THAT(finding.text, HasSubstr("begins to hold in 365 d 0 h: this clock is behind"));
+    EXPECT_THAT(finding.remedy, HasSubstr("timedatectl"));
+  }
+}
+
+TEST(Findings, of_a_clock_that_is_right_blame_the_one_that_made_the_token) {
+  const double day_s = 86400;
+  EXPECT_THAT(judge_clock({}, day_s + 1, day_s).text, HasSubstr("this clock is behind"));
+  const auto expect_other = [](const Finding& finding) {
+    EXPECT_EQ(finding.verdict, Verdict::hurts);
+    EXPECT_THAT(finding.text, HasSubstr("the clock of the machine that made it was ahead"));
+    EXPECT_THAT(finding.remedy, HasSubstr("make a new one there"));
+  };
+  expect_other(judge_clock({}, 0.01, day_s));
+  expect_other(judge_clock({.synchronised = true}, std::nullopt, day_s));
+  const Finding both = judge_clock({}, 100, day_s);
+  expect_other(both);
+  EXPECT_THAT(both.remedy, HasSubstr("timedatectl"));
+  EXPECT_THAT(judge_clock({}, 0.01, day_s).remedy, Not(HasSubstr("timedatectl")));
+}
+
+TEST(Findings, of_a_question_end_with_it) {
+  EXPECT_THAT(render({{"door", Verdict::hurts, "is it open?", "open it"}}),
+              HasSubstr("open? Remedy: open it\n"));
+  EXPECT_THAT(render({{"door", Verdict::hurts, "shut", "open it"}}), HasSubstr("shut. Remedy: open it\n"));
 }
 
 TEST(Findings, of_a_disk_are_about_checkpoints) {

@@ -11,7 +11,8 @@
 namespace tw::monitor {
 
 std::string_view name_of(Interruption::Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"joined", "notice", "handed_over", "left", "lost"};
+  constexpr std::array<std::string_view, 6> kNames = {"joined", "notice", "handed_over",
+                                                      "left",   "lost",   "resumed"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

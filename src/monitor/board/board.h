@@ -46,9 +46,9 @@ struct BoardSpan {
   bool operator==(const BoardSpan&) const = default;
 };
 
-/// A peer joined, left, was lost or got a notice.
+/// A peer joined, left, was lost, got a notice, or went on from a checkpoint when all were lost.
 struct Interruption {
-  enum class Kind { joined, notice, handed_over, left, lost };
+  enum class Kind { joined, notice, handed_over, left, lost, resumed };
 
   Kind kind{};
   double at_s = 0;
@@ -118,7 +118,7 @@ struct BoardSpeed {
   double samples_per_s = 0;
   std::optional<double> goodput;      ///< share of the peers' time that went into samples that count, 0 to 1
   std::optional<double> granularity;  ///< computing time / communication time
-  std::optional<double> hidden;       ///< with mode delayed: share of averaging while its peer computed
+  std::optional<double> hidden;       ///< in modes that overlap: share of averaging while its peer computed
 
   static void fields(auto& self, auto&& field) {
     field("samples_per_s", self.samples_per_s);

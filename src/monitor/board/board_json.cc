@@ -121,7 +121,7 @@ struct Reader {
   }
 
   void read(const Json& json, const std::string& where, Interruption::Kind& value) const {
-    read_name(json, where, value, Interruption::Kind::lost);
+    read_name(json, where, value, Interruption::Kind::resumed);
   }
 
   template <class Enum>

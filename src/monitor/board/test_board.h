@@ -46,6 +46,19 @@ inline Money some_money() {
           .budget_usd = 5};
 }
 
+inline std::vector<Interruption> some_interruptions() {
+  return {{.kind = Interruption::Kind::handed_over,
+           .at_s = 1001,
+           .round = 13,
+           .peer = PeerId{2},
+           .detail = "128 samples to peer 1"},
+          {.kind = Interruption::Kind::resumed,
+           .at_s = 1002,
+           .round = 13,
+           .peer = PeerId{2},
+           .detail = "goes on from a checkpoint"}};
+}
+
 /// No member has its default value.
 inline Board full_board() {
   Board board;
@@ -89,11 +102,7 @@ inline Board full_board() {
                   .from_s = 996,
                   .to_s = 996.5,
                   .why = "waits for peer 2"}};
-  board.interruptions = {{.kind = Interruption::Kind::handed_over,
-                          .at_s = 1001,
-                          .round = 13,
-                          .peer = PeerId{2},
-                          .detail = "128 samples to peer 1"}};
+  board.interruptions = some_interruptions();
   board.ledger = {.committed = 6144, .handed_over = 128, .again = 64, .skipped = 32};
   board.money = some_money();
   board.delays = {{.cause = Delay::Cause::link,

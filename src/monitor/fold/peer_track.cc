@@ -146,6 +146,7 @@ void PeerTrack::take_start(const Seen& seen, const event::Start& start) {
   ended_ = shown_.usage;
   leaves_ = false;
   called_ = 0;
+  standing.started_s = seen.at_s;
   standing.stopped_s.reset();
   shown_.notice.reset();
   shown_.wait.reset();

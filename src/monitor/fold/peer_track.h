@@ -72,6 +72,8 @@ class Contributions {
 struct Standing {
   std::optional<Round> first_round, lost_round;
   std::optional<Round> resumed;  ///< its state is that of a checkpoint of this round, without later updates
+  double resumed_s = 0;          ///< when it took that state
+  double started_s = 0;          ///< its last process
   std::optional<double> stopped_s;
   bool killed = false;
   bool left = false;        ///< it left by itself, according to a record
@@ -128,6 +130,9 @@ class PeerTrack {
 
   /// Nothing: it has told of something else since, or is gone.
   const std::optional<BoardWait>& last_wait() const { return shown_.wait; }
+
+  /// When it last told of itself.
+  double heard_s() const { return shown_.heard_s; }
 
   const std::string& digest() const { return shown_.digest; }
 

@@ -2,6 +2,10 @@
 #include "monitor/fold/peers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "base/peer_name.h"
 
@@ -39,11 +43,28 @@ bool Peers::stayed(const Standing& standing, Round last) {
   return standing.first_round && !lost && !standing.left && !standing.superseded;
 }
 
-void Peers::rewind(Round to) {
+/// A peer goes on from a checkpoint: those of which nothing was heard since it took that were lost, but for
+/// processes that have started since the last round.
+void Peers::rewind(Round to, const Seen& seen, News& news) {
+  const double restored_s = track(seen.writer()).standing.resumed_s;
+  const auto last = std::exchange(last_commit_, std::nullopt);
+  std::vector<std::string> lost;
   for (auto& [id, peer] : tracks_) {
     peer.contributions.rewind(to);
-    if (!peer.standing.resumed) peer.standing.superseded = true;
+    if (peer.standing.resumed) continue;
+    peer.standing.superseded = true;
+    const bool is_new = last && peer.standing.started_s > last->at_s;
+    if (!peer.standing.first_round || is_new || peer.is_gone() || peer.heard_s() >= restored_s) continue;
+    peer.standing.lost_round = std::min(peer.lane.round(), to);
+    peer.gone(PeerState::lost, "lost with all other peers", peer.lane.round(), peer.heard_s());
+    lost.push_back(peer_name(id));
   }
+  if (!last && lost.empty()) return;
+  std::string why = "goes on from a checkpoint";
+  if (last) why += fmt::format(", {:.1f} s after round {} was done", seen.at_s - last->at_s, last->round);
+  if (!lost.empty()) why += fmt::format("; lost: {}", fmt::join(lost, ", "));
+  news.interruption = told(Interruption::Kind::resumed, seen, seen.writer(), std::move(why));
+  news.interruption->round = to;
 }
 
 void Peers::take_driver(const Seen& seen, News& news) {
@@ -63,14 +84,14 @@ void Peers::take_accumulate(const Seen& seen, News& news) {
   const bool goes_on = standing.resumed && *standing.resumed + 1 == round;
   if (goes_on) {
     news.rewound = *standing.resumed;
-    rewind(*standing.resumed);
+    rewind(*standing.resumed, seen, news);
   }
   standing.resumed.reset();
 
   const bool returns = standing.lost_round && round > *standing.lost_round;
   if (!first_round_) first_round_ = round;
   const bool comes = !standing.first_round && *first_round_ < round && !goes_on;
-  if (returns || comes)
+  if (!news.interruption && (returns || comes))
     news.interruption = told(Interruption::Kind::joined, seen, seen.writer(), returns ? "is back" : "");
   if (returns) {
     standing.lost_round.reset();
@@ -80,6 +101,7 @@ void Peers::take_accumulate(const Seen& seen, News& news) {
 }
 
 void Peers::take_commit(const Seen& seen, const event::Commit& commit) {
+  last_commit_ = {seen.event().round, seen.at_s};
   if (commit.samples > 0)
     track(seen.writer()).contributions.add(seen.event().round, commit.samples, seen.at_s);
 }
@@ -148,7 +170,9 @@ Peers::News Peers::take(const Seen& seen) {
     take_commit(seen, *commit);
   } else if (const auto* restored = event.as<event::Restore>()) {
     const bool resumes = restored->cause == event::Cause::checkpoint;
-    track(seen.writer()).standing.resumed = resumes ? std::optional(event.round) : std::nullopt;
+    Standing& standing = track(seen.writer()).standing;
+    standing.resumed = resumes ? std::optional(event.round) : std::nullopt;
+    standing.resumed_s = seen.at_s;
   } else if (event.as<event::Join>()) {
     take_join(seen, news);
   } else if (event.as<event::Leave>()) {

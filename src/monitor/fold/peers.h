@@ -49,11 +49,19 @@ class Peers {
   void take_join(const Seen& seen, News& news);
   void take_leave(const Seen& seen, News& news);
   void take_lost(const Seen& seen, const event::Lost& lost, News& news);
-  void rewind(Round to);
+  void rewind(Round to, const Seen& seen, News& news);
 
   std::size_t lane_rounds_;
   std::map<PeerId, PeerTrack> tracks_;
-  std::optional<Round> first_round_;  ///< of the run, if events tell it
+
+  /// A round, and when a peer reported its commit.
+  struct Committed {
+    Round round = 0;
+    double at_s = 0;
+  };
+
+  std::optional<Round> first_round_;      ///< of the run, if events tell it
+  std::optional<Committed> last_commit_;  ///< nothing: a resume was told since
 };
 
 }  // namespace tw::monitor

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "base/peer_name.h"
 
@@ -260,26 +261,30 @@ std::optional<double> Rounds::hidden(std::size_t rounds) const {
   return comm_s > 0 ? std::optional(std::min(1.0, hidden_s / comm_s)) : std::nullopt;
 }
 
+std::vector<const BoardRound*> Rounds::recent() const {
+  std::vector<const BoardRound*> recent;
+  for (auto at = tracks_.rbegin(); at != tracks_.rend() && recent.size() <= kSpeedRounds; ++at)
+    if (const BoardRound& round = at->second.shown; round.committed_s && round.samples_total > 0)
+      recent.push_back(&round);
+  return recent;
+}
+
 BoardSpeed Rounds::speed() const {
   BoardSpeed speed;
   speed.hidden = hidden(kSpeedRounds);
+  const std::vector<const BoardRound*> rounds = recent();
   double calc_s = 0, comm_s = 0;
-  const Track* newest = nullptr;
-  const Track* oldest = nullptr;
-  std::size_t seen = 0;
-  for (auto at = tracks_.rbegin(); at != tracks_.rend() && seen <= kSpeedRounds; ++at) {
-    const Track& round = at->second;
-    if (!round.shown.committed_s || round.shown.samples_total == 0) continue;
-    if (newest == nullptr) newest = &round;
-    oldest = &round;
-    if (seen++ == kSpeedRounds || !round.shown.calc_s || !round.shown.comm_s) continue;
-    calc_s += *round.shown.calc_s;
-    comm_s += *round.shown.comm_s;
+  for (const BoardRound* round : rounds | std::views::take(kSpeedRounds)) {
+    if (!round->calc_s || !round->comm_s) continue;
+    calc_s += *round->calc_s;
+    comm_s += *round->comm_s;
   }
   if (comm_s > 0) speed.granularity = calc_s / comm_s;
-  if (newest == oldest) return speed;
-  const double seconds = *newest->shown.committed_s - *oldest->shown.committed_s;
-  const auto samples = static_cast<double>(newest->shown.samples_total - oldest->shown.samples_total);
+  if (rounds.size() < 2) return speed;
+  const BoardRound& newest = *rounds.front();
+  const BoardRound& oldest = *rounds.back();
+  const double seconds = *newest.committed_s - *oldest.committed_s;
+  const auto samples = static_cast<double>(newest.samples_total - oldest.samples_total);
   if (seconds > 0 && samples > 0) speed.samples_per_s = samples / seconds;
   return speed;
 }

@@ -48,6 +48,10 @@ class Rounds {
   /// mode of the run.
   std::optional<double> hidden(std::size_t rounds) const;
 
+  /// The committed rounds that speed() is over, newest first, and the one before them: theirs begins at its
+  /// commit.
+  std::vector<const BoardRound*> recent() const;
+
   /// Speed, granularity and hidden averaging over the last rounds; goodput is left open.
   BoardSpeed speed() const;
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/peer_name.h"
 
@@ -43,6 +45,7 @@ HeldHistory::HeldHistory(const std::vector<LogEntry>& entries) : dropped_(entrie
   gather(entries);
   if (const auto tip = find_tip()) hold(*tip);
   mark(entries);
+  mark_false_losses(entries);
   sum_up_dropped(entries);
 }
 
@@ -136,25 +139,49 @@ bool HeldHistory::is_dropped(const std::string& record) const {
 }
 
 // What a peer tells of a round before its commit is of the history of that commit. After a dropped commit,
-// the next round belongs to the same history, decided or not.
+// the next round belongs to the same history, decided or not. A launcher, which writes as peer 0, tells of
+// the history of the peer that it killed, or of the next commit where that one had not decided any round.
 void HeldHistory::mark(const std::vector<LogEntry>& entries) {
   std::map<PeerId, Round> decided, begun;  // of dropped histories; 0: none
+  bool drops_next = false;                 // the next commit of any peer is dropped
   for (std::size_t i = entries.size(); i-- > 0;) {
     const world::Event& event = entries[i].event;
     const std::string record = record_in(event);
     Round& round = decided[entries[i].writer];
     if (!record.empty()) dropped_[i] = is_dropped(record);
+    if (event.phase() == Phase::commit) drops_next = dropped_[i];
+    if (event.phase() == Phase::kill) dropped_[i] = drops_next;
     if (!record.empty()) round = dropped_[i] && event.phase() == Phase::commit ? event.round : 0;
     if (record.empty() && round != 0 && leads_to_commit(event.phase())) dropped_[i] = event.round == round;
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const world::Event& event = entries[i].event;
-    const std::string record = record_in(event);
-    Round& round = begun[entries[i].writer];
-    if (!record.empty()) round = dropped_[i] ? event.round + 1 : 0;
-    if (event.phase() == Phase::start) round = 0;
-    if (record.empty() && round != 0 && leads_to_commit(event.phase()))
-      dropped_[i] = dropped_[i] || event.round == round;
+    const PeerId writer = entries[i].writer;
+    if (event.phase() == Phase::kill && event.peer)
+      if (const auto of = begun.find(*event.peer); of != begun.end()) dropped_[i] = of->second != 0;
+    if (event.phase() == Phase::start) begun.erase(writer);
+    if (const std::string record = record_in(event); !record.empty())
+      begun[writer] = dropped_[i] ? event.round + 1 : 0;
+    else if (const auto of = begun.find(writer); of != begun.end() && of->second != 0)
+      dropped_[i] = dropped_[i] || (leads_to_commit(event.phase()) && event.round == of->second);
+  }
+}
+
+void HeldHistory::mark_false_losses(const std::vector<LogEntry>& entries) {
+  std::set<std::pair<PeerId, Round>> contributed;
+  std::map<PeerId, Round>
+      went_on;  // last round that its present process decided, from the entry under way on
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (const auto* commit = entries[i].event.as<event::Commit>(); commit != nullptr && !dropped_[i])
+      if (commit->samples > 0) contributed.emplace(entries[i].writer, entries[i].event.round);
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    const world::Event& event = entries[i].event;
+    if (event.phase() == Phase::start) went_on.erase(entries[i].writer);
+    if (event.phase() == Phase::commit && !dropped_[i]) went_on.try_emplace(entries[i].writer, event.round);
+    if (event.phase() != Phase::lost || !event.peer) continue;
+    const auto later = went_on.find(*event.peer);
+    const bool goes_on = later != went_on.end() && later->second > event.round;
+    if (goes_on && contributed.contains({*event.peer, event.round})) dropped_[i] = true;
   }
 }
 

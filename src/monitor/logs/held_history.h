@@ -38,7 +38,8 @@ class HeldHistory {
   /// Entries of all logs in the order of time; they outlive this object.
   explicit HeldHistory(const std::vector<LogEntry>& entries);
 
-  /// For each entry: it is about a round of a history that was dropped.
+  /// For each entry: it is about a round of a history that was dropped, or about the loss of a peer that had
+  /// its part in that round and went on. One that was cut off says so of those whom it does not hear.
   const std::vector<bool>& dropped_entries() const { return dropped_; }
 
   /// The commits that the run holds, one for each record, by round.
@@ -73,6 +74,7 @@ class HeldHistory {
   void hold(const std::string& tip);
   bool is_dropped(const std::string& record) const;
   void mark(const std::vector<LogEntry>& entries);
+  void mark_false_losses(const std::vector<LogEntry>& entries);
   double samples_of(const Node& node) const;
   void sum_up_dropped(const std::vector<LogEntry>& entries);
 

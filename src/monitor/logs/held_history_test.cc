@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/logs/held_history.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "monitor/fold/journal.h"
 #include "monitor/report/report.h"
@@ -155,6 +158,15 @@ TEST_F(Forked, a_resumed_run_has_the_rounds_before_its_checkpoint_and_none_that_
   ASSERT_EQ(summary.dropped.size(), 1U);
   EXPECT_EQ(summary.dropped.front().first, 21U);
   EXPECT_EQ(summary.dropped.front().last, 30U);
+
+  const auto peer_of = [&](std::uint64_t number) {
+    return *std::ranges::find(summary.board.peers, PeerId{number}, &BoardPeer::peer);
+  };
+  EXPECT_EQ(peer_of(2).state, PeerState::lost);
+  EXPECT_EQ(peer_of(2).ended, "lost with all other peers");
+  EXPECT_NE(peer_of(1).state, PeerState::lost);
+  EXPECT_THAT(render(summary), ::testing::HasSubstr("resumed        after round 20: peer 1 goes on from a "
+                                                    "checkpoint, 30.1 s after round 20 was done; lost: 2\n"));
 }
 
 TEST_F(Forked, a_peer_that_gives_its_history_up_takes_its_later_rounds_from_the_board) {
@@ -169,6 +181,24 @@ TEST_F(Forked, a_peer_that_gives_its_history_up_takes_its_later_rounds_from_the_
   for (const LogEntry& entry : merge(story.logs())) journal.take(entry);
   EXPECT_EQ(journal.board().round, 15U);
   EXPECT_TRUE(journal.board().identical.value());
+}
+
+TEST_F(Forked, a_kill_of_a_run_that_began_again_is_no_loss_of_the_new_one) {
+  for (const int peer : {1, 2}) {
+    start(peer, 0);
+    rounds(peer, 1, peer == 2 ? 9 : 40, {"first", "none"});
+  }
+  add(0, 10.5, {.round = 10, .peer = PeerId{2}, .fact = event::Kill{}});
+  add(1, 10.8, {.round = 10, .peer = PeerId{2}, .fact = event::Lost{}});
+  start(5, 0.5);
+  add(0, 1.2, {.round = 1, .peer = PeerId{5}, .fact = event::Kill{}});  // before it had a part in any round
+  for (const int peer : {3, 4}) {
+    start(peer, 50);
+    rounds(peer, 1, 20, {.name = "second", .parent = "none", .later = 50});
+  }
+  EXPECT_TRUE(summarize(story.logs()).lost.empty());
+  add(0, 60.5, {.round = 9, .peer = PeerId{4}, .fact = event::Kill{}});
+  EXPECT_EQ(summarize(story.logs()).lost.size(), 1U);
 }
 
 }  // namespace

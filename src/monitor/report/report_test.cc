@@ -203,6 +203,18 @@ TEST(Report, lists_a_kill_that_nobody_noticed) {
   EXPECT_EQ(summary.lost[0].detected_s, std::nullopt);
 }
 
+TEST(Report, does_not_believe_one_that_was_cut_off_about_those_that_went_on) {
+  Story story;
+  story.rounds(1, 2, {1, 2, 3});
+  story.add(3, 3.5, {.round = 3, .peer = PeerId{1}, .why = "silent", .fact = event::Lost{}});
+  story.add(1, 3.6, {.round = 3, .peer = PeerId{3}, .why = "silent", .fact = event::Lost{}});
+  story.rounds(3, 5, {1, 2});
+  const Summary summary = story.summary();
+  ASSERT_EQ(summary.lost.size(), 1U);
+  EXPECT_EQ(summary.lost[0].peer, PeerId{3});
+  EXPECT_TRUE(summary.joined.empty());
+}
+
 TEST(Report, does_not_believe_the_lost_about_the_others) {
   Story story;
   story.rounds(1, 2, {1, 2, 3});
@@ -541,7 +553,7 @@ TEST(ReportText, names_what_delayed_the_run_and_how_much_averaging_was_hidden) {
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("disk"), std::string::npos) << "half a per cent is not worth a line";
-  EXPECT_NE(text.find("mode           delayed: 75 % of averaging was hidden"), std::string::npos) << text;
+  EXPECT_NE(text.find("overlap        75 % of averaging was hidden"), std::string::npos) << text;
   EXPECT_NE(text.find("1,110 over the last ten rounds"), std::string::npos) << text;
   summary.board.rounds = {{.round = 1, .begun_s = 100, .committed_s = 109}};
   EXPECT_EQ(render(summary).find("delayed by"), std::string::npos) << "nine seconds tell nothing";

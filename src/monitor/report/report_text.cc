@@ -63,6 +63,15 @@ std::string render_loss(const LostPeer& lost) {
   return line("lost", text);
 }
 
+/// Those that no other line of the report tells.
+std::string render_interruption(const Interruption& one) {
+  const std::string who = "peer " + peer_name(one.peer);
+  if (one.kind == Interruption::Kind::left)
+    return line("left", fmt::format("{} in round {}", who, one.round));
+  if (one.kind != Interruption::Kind::resumed) return "";
+  return line("resumed", fmt::format("after round {}: {} {}", one.round, who, one.detail));
+}
+
 std::string render_arrival(const JoinedPeer& joined) {
   const std::string seconds = joined.seconds ? fmt::format("contributed after {:.3f} s", *joined.seconds)
                                              : std::string("contributed nothing");
@@ -189,8 +198,7 @@ std::string render(const Summary& summary) {
     text += line("evaluated", render_evaluation(summary.board, one));
   text += render_phases(summary);
   if (const auto hidden = summary.board.speed.hidden)
-    text +=
-        line("mode", fmt::format("delayed: {:.0f} % of averaging was hidden by computing", 100 * *hidden));
+    text += line("overlap", fmt::format("{:.0f} % of averaging was hidden by computing", 100 * *hidden));
   if (summary.insecure)
     text +=
         line("insecure", "without TLS (--insecure): anybody on the network could read and change this run");
@@ -198,9 +206,7 @@ std::string render(const Summary& summary) {
   for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
   for (const GivenNotice& notice : summary.notices) text += render_notice(notice);
   for (const HandOver& handover : summary.handovers) text += render_handover(handover);
-  for (const Interruption& one : summary.board.interruptions)
-    if (one.kind == Interruption::Kind::left)
-      text += line("left", fmt::format("peer {} in round {}", peer_name(one.peer), one.round));
+  for (const Interruption& one : summary.board.interruptions) text += render_interruption(one);
   text += render_leavings(summary);
   for (const DroppedRounds& dropped : summary.dropped) text += render_dropped(dropped);
   text += render_delays(summary.board);

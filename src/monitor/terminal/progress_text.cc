@@ -9,6 +9,7 @@
 #include "base/peer_name.h"
 #include "base/text/duration.h"
 #include "base/text/printable.h"
+#include "base/text/text.h"
 #include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
@@ -89,7 +90,7 @@ std::optional<std::string> ProgressText::round_line(const Event& event, const ev
   if (shown_at_ != Instant{} && event.at - shown_at_ < kBetweenLines) return std::nullopt;
   std::string line = fmt::format("round {}", event.round);
   if (rounds_ > 0) line += fmt::format("/{}", rounds_);
-  if (commit.members > 0) line += fmt::format("  {} peers", commit.members);
+  if (commit.members > 0) line += "  " + counted(commit.members, "peer");
   if (shown_at_ != Instant{} && total >= shown_samples_)
     line += fmt::format("  {:.0f} samples/s",
                         static_cast<double>(total - shown_samples_) / to_seconds(event.at - shown_at_));
@@ -107,8 +108,9 @@ std::optional<std::string> ProgressText::loss_line(const Event& event, const eve
   const std::pair now(event.peer.value_or(PeerId{}), event.round);
   if (lost_ == now) return std::nullopt;
   lost_ = now;
+  const bool says_it = event.why.starts_with("silent for");
   return fmt::format("round {}  lost {}{}{}", event.round, about(event),
-                     measured(lost.silent_s, ", silent for {:.2f} s"), because(event));
+                     says_it ? "" : measured(lost.silent_s, ", silent for {:.2f} s"), because(event));
 }
 
 std::optional<std::string> ProgressText::line_for(const Event& event) {

@@ -44,13 +44,16 @@ TEST_F(Terminal, shows_what_the_program_measured_of_which_round) {
 }
 
 TEST_F(Terminal, shows_losses_at_once_and_each_once) {
-  const world::Event lost{.at = Instant(2s),
-                          .round = 7,
-                          .peer = PeerId{2},
-                          .why = "link closed",
-                          .fact = event::Lost{.silent_s = 0.25}};
+  world::Event lost{.at = Instant(2s),
+                    .round = 7,
+                    .peer = PeerId{2},
+                    .why = "link closed",
+                    .fact = event::Lost{.silent_s = 0.25}};
   EXPECT_EQ(show(lost), "round 7  lost peer 2, silent for 0.25 s: link closed");
   EXPECT_EQ(show(lost), "(nothing)");
+  lost.round = 8;
+  lost.why = "silent for 0.25 s";
+  EXPECT_EQ(show(lost), "round 8  lost peer 2: silent for 0.25 s");
 }
 
 TEST_F(Terminal, names_whom_it_waits_for_and_why) {

@@ -79,8 +79,7 @@ void add_model(Flow& flow, const Board& board) {
   for (const BoardEvaluation& one : newest_evaluations(board))
     flow.add(fmt::format("{} {:.4g} after round {}", one.name, one.value, one.round));
   if (board.speed.granularity) flow.add("granularity " + rate_text(*board.speed.granularity));
-  if (board.speed.hidden)
-    flow.add(fmt::format("delayed, {:.0f} % of averaging hidden", 100 * *board.speed.hidden));
+  if (board.speed.hidden) flow.add(fmt::format("{:.0f} % of averaging hidden", 100 * *board.speed.hidden));
   if (board.speed.goodput) flow.add(fmt::format("goodput {:.0f} %", 100 * *board.speed.goodput));
   if (!board.identical) return;
   flow.add(*board.identical ? "identical parameters" : "PARAMETERS DIFFER",

@@ -93,6 +93,7 @@ Result<Recommendation> recommend_by(Method method, const Job& job, const MarketS
   if (!choice) return Error{fmt::format("{}: {}", name, choice.error().message)};
   Recommendation plan = described(job, market, choice.value().counts, name, now_unix_s);
   TW_TRY(can_run(job, plan.chosen));
+  plan.misses = missed_limit(job, plan.chosen);
   plan.method = fmt::format("{}: {}", name, choice.value().reason);
   for (const std::string& assumption : choice.value().assumptions) plan.assumptions.push_back(assumption);
   return plan;

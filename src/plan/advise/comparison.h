@@ -27,7 +27,8 @@ struct Comparison {
 /// The market includes machines without a GPU (MarketInputs::idle_anchors). An error: there is no own plan.
 Result<Comparison> compare(const Job& job, const MarketSpace& market, std::int64_t now_unix_s);
 
-/// The method's choice as an ordinary plan. An error says why there is none.
+/// The method's choice as an ordinary plan, also where it misses limits of the job, which its `misses` says.
+/// An error says why there is none.
 Result<Recommendation> recommend_by(Method method, const Job& job, const MarketSpace& market,
                                     std::int64_t now_unix_s);
 

@@ -62,6 +62,33 @@ TEST(Comparison, deepvm_chooses_from_a_job_what_its_publication_recommends) {
   EXPECT_GT(plan.value().chosen.hours_spread.p90, plan.value().chosen.hours_spread.p10);
 }
 
+TEST(Comparison, a_method_that_misses_a_limit_of_the_job_says_so_wherever_it_is_named) {
+  DeepVmsMarket deepvm;
+  const auto planned = [&] { return recommend_by(Method::deepvm, deepvm.job(), deepvm.market(), 0).value(); };
+  const Recommendation free = planned();
+  EXPECT_EQ(free.misses, "");
+  EXPECT_THAT(to_json(deepvm.job(), free, "PLAN.yaml"), HasSubstr("\"misses\": null"));
+  deepvm.job().deadline_h = free.chosen.hours - 2;
+  const Recommendation late = planned();
+  EXPECT_EQ(late.misses, "misses the deadline by 2 h");
+  EXPECT_EQ(late.method, free.method);
+  EXPECT_THAT(to_text(deepvm.job(), late), HasSubstr("$/h; it misses the deadline by 2 h.\n"));
+  EXPECT_THAT(to_plan_file(deepvm.job(), deepvm.market(), late),
+              HasSubstr("; it misses the deadline by 2 h.\n"));
+  EXPECT_THAT(to_json(deepvm.job(), late, "PLAN.yaml"),
+              HasSubstr("\"misses\": \"misses the deadline by 2 h\""));
+}
+
+TEST(Comparison, the_table_of_a_method_has_its_choice_also_where_the_goal_is_a_front) {
+  DeepVmsMarket deepvm;
+  deepvm.job().goal = Goal::pareto;
+  const auto plan = recommend_by(Method::deepvm, deepvm.job(), deepvm.market(), 0);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const std::string text = to_text(deepvm.job(), plan.value());
+  EXPECT_THAT(text, HasSubstr("\ndeepvm  "));
+  EXPECT_THAT(text, testing::Not(HasSubstr("the front")));
+}
+
 TEST(Comparison, the_plan_file_of_a_method_is_read_like_any_other) {
   DeepVmsMarket deepvm;
   const auto plan = recommend_by(Method::deepvm, deepvm.job(), deepvm.market(), 0);
@@ -82,8 +109,8 @@ TEST(Comparison, a_run_by_the_plan_of_a_method_can_be_planned_again) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const auto groups =
       read_plan_file("PLAN.yaml", to_plan_file(deepvm.job(), deepvm.market(), plan.value())).value();
-  EXPECT_TRUE(offers_of(groups, market::built_in_offers()).empty());
-  EXPECT_EQ(offers_of(groups, {}).size(), 2U);
+  EXPECT_TRUE(offers_of(groups, deepvm.job(), market::built_in_offers()).empty());
+  EXPECT_EQ(offers_of(groups, deepvm.job(), {}).size(), 2U);
   const RunProgress progress{.samples = 10e6, .elapsed_h = 5, .peer_hours = 85, .peers = 17};
   const auto next = replan({deepvm.job(), deepvm.market(), groups, progress, 0});
   ASSERT_TRUE(next.ok()) << next.error().message;

@@ -22,8 +22,6 @@
 namespace tw::plan {
 namespace {
 
-constexpr int kFrontPoints = 10;
-
 std::string life_text(const market::LifetimeLaw& law) {
   const double hours = law.expected_h();
   if (!std::isfinite(hours)) return "nobody takes it";
@@ -135,11 +133,8 @@ class Recommender {
     }
     if (kept.empty()) return no_plan(search_);
     for (std::size_t i = 0; i < kept.size(); ++i) kept[i].name = fmt::format("front {}", i + 1);
-    if (job_.front_point > static_cast<int>(kept.size()))
-      return Error{fmt::format("point {}: the front has {} points; expected one of them", job_.front_point,
-                               kept.size())};
-    const std::size_t chosen =
-        job_.front_point > 0 ? static_cast<std::size_t>(job_.front_point - 1) : knee_of(kept);
+    const auto asked = std::min(static_cast<std::size_t>(job_.front_point), kept.size());
+    const std::size_t chosen = asked > 0 ? asked - 1 : knee_of(kept);
     plan.front = std::move(kept);
     plan.chosen = plan.front[chosen];
     add_others(limits, plan);
@@ -359,29 +354,34 @@ std::string losses_text(double losses) {
   return fmt::format("{} machines are taken in the mean", significant(losses, 2));
 }
 
+std::string missed_limit(const Job& job, const Option& option) {
+  if (job.deadline_h > 0 && option.hours > job.deadline_h)
+    return fmt::format("misses the deadline by {} h", significant(option.hours - job.deadline_h, 3));
+  if (job.budget_usd > 0 && option.usd > job.budget_usd)
+    return fmt::format("exceeds the budget by {} $", significant(option.usd - job.budget_usd, 4));
+  if (job.budget_usd_per_h > 0 && option.usd_per_h > job.budget_usd_per_h * (1 + 1e-9))
+    return fmt::format("exceeds the budget per hour by {} $",
+                       significant(option.usd_per_h - job.budget_usd_per_h, 3));
+  if (option.domains < job.domains_min)
+    return fmt::format("has {} failure domain{}, not {}",
+                       option.domains == 1 ? "one" : std::to_string(option.domains),
+                       option.domains == 1 ? "" : "s", job.domains_min);
+  if (job.deadline_h > 0 && option.risky_hours > job.deadline_h)
+    return fmt::format("misses the deadline in {:.0f} % of the scenarios", 100 * option.late_share);
+  if (job.budget_usd > 0 && option.risky_usd > job.budget_usd)
+    return fmt::format("exceeds the budget in {:.0f} % of the scenarios", 100 * option.dear_share);
+  if (job.deadline_h > 0 && option.slow_hours > job.deadline_h)
+    return fmt::format("misses the deadline by {} h at the speed of risk {:g}",
+                       significant(option.slow_hours - job.deadline_h, 3), job.risk);
+  if (job.budget_usd > 0 && option.slow_usd > job.budget_usd)
+    return fmt::format("exceeds the budget by {} $ at the speed of risk {:g}",
+                       significant(option.slow_usd - job.budget_usd, 4), job.risk);
+  return "";
+}
+
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen) {
   if (other.counts == chosen.counts) return "is the chosen one";
-  if (job.deadline_h > 0 && other.hours > job.deadline_h)
-    return fmt::format("misses the deadline by {} h", significant(other.hours - job.deadline_h, 3));
-  if (job.budget_usd > 0 && other.usd > job.budget_usd)
-    return fmt::format("exceeds the budget by {} $", significant(other.usd - job.budget_usd, 4));
-  if (job.budget_usd_per_h > 0 && other.usd_per_h > job.budget_usd_per_h * (1 + 1e-9))
-    return fmt::format("exceeds the budget per hour by {} $",
-                       significant(other.usd_per_h - job.budget_usd_per_h, 3));
-  if (other.domains < job.domains_min)
-    return fmt::format("has {} failure domain{}, not {}",
-                       other.domains == 1 ? "one" : std::to_string(other.domains),
-                       other.domains == 1 ? "" : "s", job.domains_min);
-  if (job.deadline_h > 0 && other.risky_hours > job.deadline_h)
-    return fmt::format("misses the deadline in {:.0f} % of the scenarios", 100 * other.late_share);
-  if (job.budget_usd > 0 && other.risky_usd > job.budget_usd)
-    return fmt::format("exceeds the budget in {:.0f} % of the scenarios", 100 * other.dear_share);
-  if (job.deadline_h > 0 && other.slow_hours > job.deadline_h)
-    return fmt::format("misses the deadline by {} h at the speed of risk {:g}",
-                       significant(other.slow_hours - job.deadline_h, 3), job.risk);
-  if (job.budget_usd > 0 && other.slow_usd > job.budget_usd)
-    return fmt::format("exceeds the budget by {} $ at the speed of risk {:g}",
-                       significant(other.slow_usd - job.budget_usd, 4), job.risk);
+  if (std::string missed = missed_limit(job, other); !missed.empty()) return missed;
   return fmt::format("{}, {}", difference_text(other.usd - chosen.usd, 4, "$", "more", "less"),
                      difference_text(other.hours - chosen.hours, 3, "h", "longer", "shorter"));
 }

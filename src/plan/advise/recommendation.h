@@ -12,6 +12,8 @@
 /// Where to train, on which machines and how many.
 namespace tw::plan {
 
+inline constexpr int kFrontPoints = 10;  ///< of Recommendation::front, at most
+
 /// A plan and its expected outcome.
 struct Option {
   std::string name;  ///< "chosen", "without T4", "half as many", "one site", "on-demand only"
@@ -38,6 +40,7 @@ struct Option {
 
 struct Recommendation {
   std::string method{};  ///< published method that made the choice, and its criterion; empty: the search
+  std::string misses{};  ///< limit that the choice of the method misses (missed_limit)
   Option chosen;
   std::vector<Option> others;  ///< runners-up and baselines
   /// Goal pareto: from the cheapest to the fastest, the chosen one included; otherwise the fastest plans at
@@ -67,6 +70,9 @@ Recommendation described(const Job& job, const MarketSpace& market, const std::v
 /// "no machine is taken", "1 run in 256 loses a machine", "2.5 machines are taken in the mean".
 std::string losses_text(double losses);
 
+/// "misses the deadline by 2.3 h", "exceeds the budget in 14 % of the scenarios"; empty: it keeps all limits.
+std::string missed_limit(const Job& job, const Option& option);
+
 /// The limit that the other option misses, or its extra cost and time over the chosen one.
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen);
 
@@ -75,6 +81,7 @@ std::string verdict_on(const Job& job, const Option& other, const Option& chosen
 double least_of_goal(const Job& job, const MarketSpace& market);
 
 /// An error names the limit that cannot be met, and the nearest that can. told: of each of its searches.
+/// Where the front has fewer points than Job::front_point, its last one is chosen.
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s,
                                  const SearchTold& told = {});
 

@@ -168,7 +168,7 @@ TEST(Recommendation, the_pareto_front_goes_from_the_cheapest_to_the_fastest_and_
   planning.job().front_point = 1;
   EXPECT_EQ(planning.plan().value().chosen.counts, front.front().counts);
   planning.job().front_point = 99;
-  EXPECT_THAT(planning.plan().error().message, HasSubstr("point 99"));
+  EXPECT_EQ(planning.plan().value().chosen.counts, front.back().counts);
 }
 
 TEST(Recommendation, a_deadline_that_nothing_meets_is_answered_with_the_nearest) {

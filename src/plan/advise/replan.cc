@@ -10,6 +10,8 @@
 
 #include "base/result.h"
 #include "base/text/quantity.h"
+#include "base/text/text.h"
+#include "plan/search/market_limits.h"
 
 namespace tw::plan {
 namespace {
@@ -122,7 +124,7 @@ class Replanner {
     const double samples = in_.progress.samples;
     replan_.usd_estimated = std::max(0.0, in_.progress.peer_hours - paid.priced_hours) * mean_usd_per_h_;
     if (!paid.averaging_usd)
-      replan_.usd_estimated += samples * round_of(living()).usd / in_.job.target_batch_size;
+      replan_.usd_estimated += samples * round_of(usual()).usd / in_.job.target_batch_size;
     // Without data in the JOB, the plan's price of them is a guess that nobody paid.
     if (!paid.reads_usd && in_.job.data.named)
       replan_.usd_estimated +=
@@ -142,10 +144,37 @@ class Replanner {
                                            significant(now.usd_per_h, 4), significant(group.usd_per_h, 4)));
   }
 
-  /// Counts without the missing machines, taken from the most frequent spot kinds.
-  std::vector<int> living() const {
+  std::vector<int> living() const { return without(replan_.missing); }
+
+  /// As many as there were in the mean of the run so far.
+  std::vector<int> usual() const {
+    const RunProgress& at = in_.progress;
+    if (at.elapsed_h <= 0 || at.peer_hours <= 0) return counts_;
+    return without(std::accumulate(counts_.begin(), counts_.end(), 0) -
+                   rounded_peers(at.peer_hours / at.elapsed_h));
+  }
+
+  /// As many as made the measured speed.
+  std::vector<int> measured() const {
+    if (in_.progress.measured.peers <= 0) return living();
+    return without(training(counts_) - rounded_peers(in_.progress.measured.peers));
+  }
+
+  static int rounded_peers(double peers) { return std::max(1, static_cast<int>(std::lround(peers))); }
+
+  /// The number of machines that train.
+  int training(const std::vector<int>& counts) const {
+    int all = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (market_.candidates[i].samples_per_s > 0) all += counts[i];
+    return all;
+  }
+
+  /// Counts without so many missing machines, taken from the most frequent spot kinds. Machines that do not
+  /// train are the last of the market, on-demand, so they stay while one that trains is left.
+  std::vector<int> without(int missing) const {
     std::vector<int> counts = counts_;
-    for (int n = 0; n < replan_.missing; ++n) {
+    for (int n = 0; n < missing; ++n) {
       std::size_t from = counts.size();
       for (std::size_t i = 0; i < counts.size(); ++i) {
         const bool spot = market_.candidates[i].offer.purchase == market::Purchase::spot;
@@ -178,15 +207,22 @@ class Replanner {
     return all > 1 ? market_.space.averaging(peers) : Averaging{};
   }
 
-  /// Scales all speeds like the measured speed of the plan's machines; averaging takes the time of the model.
-  void take_measured_speed() {
-    const std::vector<int> counts = living();
-    const Averaging round = round_of(counts);
+  /// Speed of the model for the peers that made the measured one.
+  double model_speed(const std::vector<int>& counts) const {
     double speed = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) speed += counts[i] * market_.candidates[i].samples_per_s;
-    if (in_.progress.samples_per_s > 0 && speed > 0) {
+    const double peers = in_.progress.measured.peers;
+    return peers > 0 && speed > 0 ? speed * peers / training(counts) : speed;
+  }
+
+  /// Scales all speeds like the measured speed of the plan's machines; averaging takes the time of the model.
+  void take_measured_speed() {
+    const std::vector<int> counts = measured();
+    const Averaging round = round_of(counts);
+    const double speed = model_speed(counts);
+    if (in_.progress.measured.samples_per_s > 0 && speed > 0) {
       const double batch = in_.job.target_batch_size;
-      const double round_s = batch / in_.progress.samples_per_s;
+      const double round_s = batch / in_.progress.measured.samples_per_s;
       const double calc_s = left_.delayed() ? round_s : round_s - round.seconds;
       const double model_s = batch / speed;
       replan_.speed_factor = calc_s > 0.1 * round_s
@@ -454,6 +490,13 @@ std::string estimated_part(const Replan& replan) {
                      significant(replan.usd_estimated, 4));
 }
 
+/// " by 2.9 peers"; empty: not known how many.
+std::string measured_peers_text(double peers) {
+  if (peers <= 0) return "";
+  const std::string number = significant(peers, 2);
+  return fmt::format(" by {} peer{}", number, number == "1" ? "" : "s");
+}
+
 std::string line_of(const Option& option) {
   return fmt::format("  {:<11} {}: {} samples/s, {} h and {} $ more, P90 {} h and {} $\n", option.name,
                      to_string(option.peers), significant(option.samples_per_s, 4),
@@ -477,13 +520,12 @@ std::string_view to_string(Advice advice) {
   return "";
 }
 
-std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
+std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan, const Job& job,
                                      const std::vector<market::Offer>& now) {
+  const std::vector<market::Offer> all = all_offers(job, now);
   std::vector<market::Offer> gone;
   for (const PlannedGroup& group : plan) {
-    if (std::any_of(now.begin(), now.end(),
-                    [&](const market::Offer& offer) { return matches(group, offer); }))
-      continue;
+    if (std::ranges::any_of(all, [&](const market::Offer& offer) { return matches(group, offer); })) continue;
     const auto several = several_gpus(group.gpu);
     market::Offer offer{.provider = group.site.provider,
                         .region = group.site.region,
@@ -506,13 +548,14 @@ Result<Replan> replan(const ReplanInputs& inputs) { return Replanner(inputs).run
 
 std::string to_text(const Replan& replan) {
   const RunProgress& at = replan.progress;
-  std::string text = fmt::format("{} samples in {} h by {} peers ({} lost), {} $ spent{}; {} samples left\n",
-                                 significant(at.samples, 4), significant(at.elapsed_h, 3), at.peers,
-                                 at.losses, significant(replan.usd_spent, 4), estimated_part(replan),
-                                 significant(replan.samples_left, 4));
-  if (at.samples_per_s > 0)
-    text += fmt::format("measured {} samples/s: machines are {} times as fast as the model says\n",
-                        significant(at.samples_per_s, 4), significant(replan.speed_factor, 3));
+  std::string text = fmt::format(
+      "{} samples in {} h by {} ({} lost), {} $ spent{}; {} samples left\n", significant(at.samples, 4),
+      significant(at.elapsed_h, 3), counted(static_cast<std::uint64_t>(at.peers), "peer"), at.losses,
+      significant(replan.usd_spent, 4), estimated_part(replan), significant(replan.samples_left, 4));
+  if (at.measured.samples_per_s > 0)
+    text += fmt::format("measured {} samples/s{}: machines are {} times as fast as the model says\n",
+                        significant(at.measured.samples_per_s, 4), measured_peers_text(at.measured.peers),
+                        significant(replan.speed_factor, 3));
   if (replan.hours_left > 0)
     text += fmt::format("{} h to the deadline, {} h {} than the plan's machines need\n",
                         significant(replan.hours_left, 3), significant(std::abs(replan.to_spare_h), 3),
@@ -525,7 +568,8 @@ std::string to_text(const Replan& replan) {
   add_changes(text, "add", replan.add);
   add_changes(text, "drop", replan.drop);
   if (replan.missing > 0 && replan.advice == Advice::keep)
-    text += fmt::format("  replace {} machines that are missing\n", replan.missing);
+    text +=
+        fmt::format("  replace {}\n", counted(static_cast<std::uint64_t>(replan.missing), "missing machine"));
   if (replan.advice == Advice::done) return text;
   text += line_of(replan.current);
   if (replan.advice != Advice::keep)

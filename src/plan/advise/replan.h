@@ -45,8 +45,9 @@ Result<std::vector<PlannedGroup>> read_plan_file(const std::string& file, std::s
 /// Source of offers that the market no longer has.
 inline constexpr const char* kNoLongerOffered = "PLAN.yaml; no longer offered";
 
-/// Offers for those machines of the plan that the market no longer has, at the plan's prices.
-std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan,
+/// Offers for those machines of the plan that neither the market nor `owned` of the job has any more, at the
+/// plan's prices.
+std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan, const Job& job,
                                      const std::vector<market::Offer>& now);
 
 /// The part of a run's cost that its event logs price, as `tw report` counts it.
@@ -57,13 +58,20 @@ struct Paid {
   double writes_usd = 0;                               ///< into stores
 };
 
+/// The speed that is compared with the model's.
+struct RunSpeed {
+  double samples_per_s = 0;  ///< of the last ten rounds without a loss or a resume; 0: not known yet
+  double peers = 0;          ///< mean number that made it; 0: not known, so those that are alive
+};
+
 struct RunProgress {
   double samples = 0;
   double elapsed_h = 0;  ///< to now; of a run that is over: to its last record
   double peer_hours = 0;
   Paid paid{};
-  double samples_per_s = 0;  ///< recent; 0: not known yet
-  int peers = 0;             ///< that are alive
+  double samples_per_s = 0;  ///< of the last ten rounds, as `tw report` tells it; 0: not known yet
+  RunSpeed measured{};
+  int peers = 0;  ///< that are alive
   int losses = 0;
   std::vector<ZoneSeen> zones{};
 };
@@ -107,7 +115,7 @@ struct Replan {
 
 struct ReplanInputs {
   const Job& job;
-  const MarketSpace& market;  ///< today's, with offers_of(plan)
+  const MarketSpace& market;  ///< today's, with offers_of(plan, job)
   const std::vector<PlannedGroup>& plan;
   const RunProgress& progress;
   std::int64_t now_unix_s = 0;

@@ -66,6 +66,12 @@ class Underway {
     missing_ = 1;
   }
 
+  /// So many are gone, and the speed is that of so many peers; 0: not known.
+  void lose(int machines, double measured_peers) {
+    missing_ = machines;
+    measured_peers_ = measured_peers;
+  }
+
   void forget_on_demand() {
     std::erase_if(offers_, [](const market::Offer& one) { return one.purchase != market::Purchase::spot; });
   }
@@ -76,13 +82,13 @@ class Underway {
 
   /// Replans after this much of the time and this share of the samples.
   Result<Replan> at(double hours, double share, double samples_per_s) {
-    market_ = market(offers_of(plan_, offers_));
+    market_ = market(offers_of(plan_, job_, offers_));
     if (!market_) return market_.error();
     const RunProgress progress{.samples = share * job_.samples,
                                .elapsed_h = hours,
                                .peer_hours = hours * peers(),
                                .paid = paid_,
-                               .samples_per_s = samples_per_s,
+                               .measured = {.samples_per_s = samples_per_s, .peers = measured_peers_},
                                .peers = peers() - missing_,
                                .zones = zones_};
     return replan({job_, market_.value(), plan_, progress, 0});
@@ -120,6 +126,7 @@ class Underway {
   double expected_sps_ = 0;
   std::vector<ZoneSeen> zones_;
   int missing_ = 0;
+  double measured_peers_ = 0;
   Paid paid_;
 };
 
@@ -282,6 +289,49 @@ TEST(Replan, the_state_of_a_large_model_costs_egress_where_it_is_sent_to_another
   EXPECT_GT(large.switch_state_usd, 0.01 * 12 * started) << to_text(large);
   EXPECT_THAT(to_text(large), HasSubstr("$ of it to send the state)"));
   EXPECT_EQ(moved(1e7).advice, Advice::keep) << "10 TB each";
+}
+
+TEST(Replan, the_measured_speed_is_compared_with_that_of_the_peers_that_made_it) {
+  Underway run;
+  run.job().deadline_h = 400;
+  run.follow({{market::parse_site("gcp:us-west").value(), "n1-standard-8+T4", "T4", 4, market::Purchase::spot,
+               0.18}});
+  const auto factor = [&](int lost, double measured_peers, double samples_per_s) {
+    run.lose(lost, measured_peers);
+    return run.at(2, 0.05, samples_per_s).value().speed_factor;
+  };
+  const double all = factor(0, 4, 100);
+  EXPECT_NEAR(factor(0, 0, 100), all, 1e-9);
+  EXPECT_NEAR(factor(3, 4, 100), all, 1e-9) << "those that are gone made it, too";
+  EXPECT_NEAR(factor(0, 2, 100), 2 * all, 0.1 * all) << "two of the four came later";
+  EXPECT_NEAR(factor(3, 3.6, 90), all, 0.05 * all);
+  run.lose(3, 3.6);
+  EXPECT_THAT(to_text(run.at(2, 0.05, 90).value()),
+              HasSubstr("measured 90 samples/s by 3.6 peers: machines"));
+}
+
+TEST(Replan, what_averaging_has_cost_is_estimated_for_the_peers_that_there_were) {
+  Underway run;
+  run.job().deadline_h = 400;
+  run.follow(
+      {{market::parse_site("gcp:us-west").value(), "n1-standard-8+T4", "T4", 2, market::Purchase::spot, 0.18},
+       {market::parse_site("gcp:eu").value(), "n1-standard-8+T4", "T4", 2, market::Purchase::spot, 0.18}});
+  run.pay({.priced_hours = 8, .machines_usd = 1});
+  const double before = run.at(2, 0.05, 0).value().usd_estimated;
+  EXPECT_GT(before, 0);
+  run.lose(3, 0);
+  EXPECT_EQ(run.at(2, 0.05, 0).value().usd_estimated, before);
+}
+
+TEST(Replan, own_hosts_are_no_longer_offered_only_once_the_job_names_them_no_more) {
+  Underway run;
+  const market::Site home = market::parse_site("onprem:eu").value();
+  run.job().deadline_h = 0;
+  run.job().owned = {{2, "T4", home}};
+  run.follow({{home, "own", "T4", 2, market::Purchase::owned, 0}});
+  EXPECT_THAT(run.at(2, 0.3, 0).value().prices, IsEmpty());
+  run.job().owned.clear();
+  EXPECT_THAT(run.at(2, 0.3, 0).value().prices, testing::ElementsAre(HasSubstr("no longer offered")));
 }
 
 TEST(Replan, machines_that_are_no_longer_offered_are_known_by_their_plan) {

@@ -63,6 +63,7 @@ std::string to_json(const Job& job, const Recommendation& plan, const std::strin
                   {"mode", job.mode},
                   {"averaging", mode_of(job, plan)},
                   {"method", plan.method.empty() ? Json() : Json(plan.method)},
+                  {"misses", plan.misses.empty() ? Json() : Json(plan.misses)},
                   {"chosen", json_of(plan.chosen)},
                   {"others", json_of(plan.others)},
                   {"front", json_of(plan.front)},

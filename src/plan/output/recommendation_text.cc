@@ -23,15 +23,25 @@ std::string row_of(const Option& option, std::size_t width) {
 
 constexpr double kNotLookedFor = 1.001e-4;  ///< plan/search/search.h
 
+/// The front is the table; a published method looks for none.
+bool has_front(const Job& job, const Recommendation& plan) {
+  return job.goal == Goal::pareto && plan.method.empty();
+}
+
 std::string choice_line(const Job& job, const Recommendation& plan) {
-  if (job.goal != Goal::pareto) return "";
+  if (!has_front(job, plan)) return "";
   return fmt::format("Chosen is {}, {}: {}; --point N chooses another.\n", plan.chosen.name,
                      to_string(plan.chosen.peers),
                      job.front_point > 0 ? "by --point" : "the knee of the front");
 }
 
+/// By which published method the plan was chosen, and the limit that it misses.
+std::string method_line(const Recommendation& plan) {
+  return fmt::format("Chosen by {}{}{}.\n", plan.method, plan.misses.empty() ? "" : "; it ", plan.misses);
+}
+
 std::string search_line(const Job& job, const Recommendation& plan) {
-  if (!plan.method.empty()) return fmt::format("Chosen by {}.\n", plan.method);
+  if (!plan.method.empty()) return method_line(plan);
   if (plan.exact && job.goal == Goal::fastest)
     return "The search was exact: no other plan is faster by this model by more than 0.1 %.\n";
   if (plan.exact) return "The search was exact: no other plan is better by this model.\n";
@@ -148,9 +158,9 @@ std::string to_text(const Job& job, const Recommendation& plan) {
   width = std::max(width, to_string(plan.chosen.peers).size());
   std::string text = fmt::format("{:<15} {:<{}} {:<20} {:>9} {:>8} {:>8} {:>9} {:>8}  {}\n", "plan", "peers",
                                  width, "bought", "samples/s", "hours", "$", "$/h", "$/1M",
-                                 job.goal == Goal::pareto ? "against the chosen one" : "why it lost");
-  if (job.goal != Goal::pareto) text += row_of(plan.chosen, width);
-  if (job.goal == Goal::pareto)
+                                 has_front(job, plan) ? "against the chosen one" : "why it lost");
+  if (!has_front(job, plan)) text += row_of(plan.chosen, width);
+  if (has_front(job, plan))
     for (const Option& one : plan.front) text += row_of(one, width);
   for (const Option& one : plan.others) text += row_of(one, width);
   const auto estimated = [](const Option& one) { return one.estimated; };
@@ -177,7 +187,7 @@ std::string to_plan_file(const Job& job, const MarketSpace& market, const Recomm
   std::string text = fmt::format("# By `tw plan`: {} samples/s, {} h, {} $ expected.\n",
                                  significant(plan.chosen.samples_per_s, 4), significant(plan.chosen.hours, 3),
                                  significant(plan.chosen.usd, 4));
-  if (!plan.method.empty()) text += fmt::format("# Chosen by {}.\n", plan.method);
+  if (!plan.method.empty()) text += "# " + method_line(plan);
   for (const std::string& reason : plan.mode_reasons) text += "# " + reason + "\n";
   if (!job.run.empty()) text += fmt::format("run: \"{}\"\n", job.run);
   if (!job.file.empty()) text += fmt::format("job: \"{}\"\n", job.file);

@@ -49,7 +49,8 @@ class Replays {
   Replays(const ReplayTask& task, std::size_t rows, const OnShare& on_share)
       : task_(task), rows_(static_cast<double>(rows)), on_share_(on_share) {}
 
-  void play(const std::string& name, const Zones& zones, const DeadlineJob& job) {
+  /// False: on_share stopped it.
+  bool play(const std::string& name, const Zones& zones, const DeadlineJob& job) {
     ReplayRow row{.trace = name,
                   .zones = static_cast<int>(zones.size()),
                   .machines = job.machines,
@@ -57,19 +58,21 @@ class Replays {
     std::vector<Percents> over(count());
     const double length_s = CoveredTime(zones).length_s;
     for (double from_s = 0; from_s + job.deadline_s <= length_s; from_s += task_.every_s) {
-      tell(from_s / length_s);
       ++row.starts;
+      std::vector<double> usd(count());
+      // The user's own goes first: where it cannot answer, nobody waits for the others.
+      if (task_.own != nullptr) usd.back() = start(job, zones, from_s, *task_.own, row.policies.back());
+      if (!goes_on(from_s / length_s)) return false;
+      const auto policies = spot_policies();
+      for (std::size_t p = 0; p < policies.size(); ++p)
+        usd[p] = start(job, zones, from_s, *policies[p], row.policies[p]);
       const double least = least_usd_in_hindsight(job, zones, from_s);
       row.least_usd += least;
-      auto policies = spot_policies();
-      for (std::size_t p = 0; p < count(); ++p) {
-        SpotPolicy& policy = p < policies.size() ? *policies[p] : *task_.own;
-        row.policies[p].name = policy.name();
-        over[p].push_back(100 * (start(job, zones, from_s, policy, row.policies[p]) / least - 1));
-      }
+      for (std::size_t p = 0; p < count(); ++p) over[p].push_back(100 * (usd[p] / least - 1));
     }
     finish(row, over);
     table_.rows.push_back(std::move(row));
+    return true;
   }
 
   void leave_out(const std::string& trace) { table_.too_short.push_back(trace); }
@@ -94,9 +97,9 @@ class Replays {
 
  private:
   /// part: of this row.
-  void tell(double part) const {
-    if (on_share_)
-      on_share_((static_cast<double>(table_.rows.size() + table_.too_short.size()) + part) / rows_);
+  bool goes_on(double part) const {
+    return !on_share_ ||
+           on_share_((static_cast<double>(table_.rows.size() + table_.too_short.size()) + part) / rows_);
   }
 
   std::size_t count() const { return spot_policies().size() + (task_.own != nullptr ? 1 : 0); }
@@ -104,6 +107,7 @@ class Replays {
   static double start(const DeadlineJob& job, const Zones& zones, double from_s, SpotPolicy& policy,
                       PolicyResult& sum) {
     const Replay run = replay(job, zones, from_s, policy);
+    sum.name = policy.name();
     add(sum, {.usd = run.usd,
               .makespan_h = run.finished_s / 3600,
               .spot_h = run.spot_h,
@@ -192,7 +196,8 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
     if ((CoveredTime(zones).length_s - job.deadline_s) / task.every_s >= kMostStarts)
       return Error{fmt::format("--every-h {:g}: more than {} starts along {}; expected fewer",
                                task.every_s / 3600, kMostStarts, zones.front().id)};
-    replays.play(zones.size() > 1 ? task.market : zones.front().id, zones, job);
+    if (!replays.play(zones.size() > 1 ? task.market : zones.front().id, zones, job))
+      return Error{fmt::format("the replay of {} was stopped", zones.front().id)};
   }
   ReplayTable table = replays.table();
   if (table.rows.empty()) return nothing_replayed(task, traces, table);

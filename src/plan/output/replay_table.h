@@ -54,11 +54,12 @@ struct ReplayTable {
   std::vector<std::string> too_short;  ///< traces that end before the deadline
 };
 
-/// on_share: gets the share of the replays that are done, 0 to 1, after each of them.
-using OnShare = std::function<void(double share)>;
+/// Gets the share of the replays that are done, 0 to 1, at each start, once the user's own policy has played
+/// it. False: no more of them.
+using OnShare = std::function<bool(double share)>;
 
-/// An error when the deadline cannot be met even on-demand, no trace fits, or a trace has more machines than
-/// kMostReplayMachines and the task does not say how many.
+/// An error when the deadline cannot be met even on-demand, no trace fits, on_share stops it, or a trace has
+/// more machines than kMostReplayMachines and the task does not say how many.
 Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces,
                                  const OnShare& on_share = {});
 

@@ -19,10 +19,16 @@ class Waiting : public SpotPolicy {
 
   std::string_view name() const override { return name_; }
 
-  SpotDecision decide(const SpotView&) override { return {SpotAction::wait, 0, ""}; }
+  SpotDecision decide(const SpotView&) override {
+    ++asked_;
+    return {SpotAction::wait, 0, ""};
+  }
+
+  int asked() const { return asked_; }
 
  private:
   std::string name_;
+  int asked_ = 0;
 };
 
 ReplayTask task() {
@@ -73,8 +79,25 @@ TEST(ReplayTable, says_how_far_it_is) {
   std::vector<double> shares;
   auto two = always(24);
   two.push_back({.id = "again", .changes = two[0].changes});
-  ASSERT_TRUE(replay_table(often, two, [&](double share) { shares.push_back(share); }));
+  ASSERT_TRUE(replay_table(often, two, [&](double share) {
+    shares.push_back(share);
+    return true;
+  }));
   EXPECT_EQ(shares, (std::vector<double>{0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875}));
+}
+
+TEST(ReplayTable, is_stopped_once_the_users_own_policy_has_played_its_first_start) {
+  Waiting own("mine");
+  ReplayTask often = task();
+  often.every_s = 6 * kHour;
+  often.own = &own;
+  std::vector<int> asked;
+  EXPECT_FALSE(replay_table(often, always(30), [&](double) {
+    asked.push_back(own.asked());
+    return false;
+  }));
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_GT(asked.front(), 0);
 }
 
 TEST(ReplayTable, an_unknown_market_is_named_as_it_was_asked_for) {

@@ -115,7 +115,7 @@ struct RunOptions {
   /// Work of a peer that is lost after the call is computed again in the same round, not in the next one.
   bool exact_batches = false;
   double norm_cap = 0;  ///< largest L2 norm, per sample, of a contribution; 0 = none
-  Round rounds = 100;
+  Round rounds = 100;   ///< with those of a run before (Session::goes_on_from)
   std::uint64_t seed = 1;
   CheckpointOptions checkpoint;
   BudgetOptions budget;

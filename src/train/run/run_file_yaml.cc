@@ -69,13 +69,19 @@ class Reading {
     return program_;
   }
 
-  Result<RunOptions> finish() {
+  Result<RunOptions> values() {
     RunOptions options;
     for (const auto& [field, given] : given_) {
       const std::string complaint = assign(*field, given.value, options);
       if (!complaint.empty()) fault(fmt::format("{}: {}", given.where, complaint));
     }
-    if (faults_.empty()) check_together(options);
+    if (!faults_.empty()) return faults_.error();
+    return options;
+  }
+
+  Result<RunOptions> finish() {
+    TW_TRY(auto options, values());
+    check_together(options);
     if (!faults_.empty()) return faults_.error();
     return options;
   }
@@ -186,6 +192,13 @@ Result<RunOptions> read_run_file(const std::string& path,
   if (!path.empty()) reading.read_file();
   for (const auto& [key, value] : overrides) reading.override_with(key, value);
   return reading.finish();
+}
+
+Status check_run_file(const std::string& path) {
+  Reading reading(path);
+  reading.read_file();
+  TW_TRY(reading.values());
+  return Unit{};
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> absolute_paths(

@@ -20,6 +20,9 @@ namespace tw::train {
 Result<RunOptions> read_run_file(const std::string& path,
                                  const std::vector<std::pair<std::string, std::string>>& overrides = {});
 
+/// Refuses what is wrong by itself, a key or its value; a program may add what they go together with.
+Status check_run_file(const std::string& path);
+
 /// `program:` of a run file; without a command where there is none. Other keys are not checked.
 Result<ProgramOptions> read_program(const std::string& path);
 

@@ -12,9 +12,11 @@
 namespace tw::train {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using namespace std::chrono_literals;
 
 class MovedClock final : public world::Clock {
@@ -135,6 +137,35 @@ class CheckpointCopy : public ::testing::Test {
     });
     disk.run_all();
     return round;
+  }
+
+  /// What it says then of checkpoints that it passes over, or why it goes on from none.
+  std::vector<std::string> said(Checkpoints&& from) {
+    std::vector<std::string> lines;
+    from.load(sync::sample::kRun, [&](Checkpoints::Loaded& found) {
+      if (!found.ok()) lines = {found.error().message};
+      if (found.ok() && found.value()) lines = found.value()->skipped;
+    });
+    disk.run_all();
+    return lines;
+  }
+
+  /// Both folders have rounds 5 and 6 then.
+  void save_twice_and_copy() {
+    Checkpoints own = checkpoints();
+    for (Round round : {5, 6}) {
+      save(own, round);
+      ASSERT_EQ(copy(own), "round " + std::to_string(round));
+    }
+  }
+
+  void lose(const std::string& prefix) {
+    std::erase_if(files.files, [&](const auto& file) { return file.first.starts_with(prefix); });
+  }
+
+  void damage(const std::string& prefix) {
+    for (auto& [path, bytes] : files.files)
+      if (path.starts_with(prefix)) bytes.back() ^= std::byte{1};
   }
 
   std::vector<std::string> names(const std::string& folder) { return files.list(folder).value(); }
@@ -275,7 +306,49 @@ TEST_F(CheckpointCopy, is_not_loaded_where_the_own_checkpoint_is_newer) {
   EXPECT_EQ(loaded(checkpoints()), 5U);
   EXPECT_EQ(loaded(checkpoints(false)), 5U);
   files.away = "away";
-  EXPECT_EQ(loaded(checkpoints()), 5U) << "and nobody asks for the copy";
+  EXPECT_EQ(loaded(checkpoints()), 5U) << "and nobody needs the copy";
+}
+
+TEST_F(CheckpointCopy, that_is_newer_and_cannot_be_used_is_not_passed_over_in_silence) {
+  save_twice_and_copy();
+  lose("own/round-000006");
+  damage("away/round-000006");
+  EXPECT_EQ(loaded(checkpoints()), 5U);
+  EXPECT_THAT(said(checkpoints()),
+              ElementsAre(AllOf(HasSubstr("away/round-000006-"), HasSubstr(" corrupt"))));
+  damage("away/round-000005");
+  EXPECT_THAT(said(checkpoints()),
+              ElementsAre(AllOf(HasSubstr("no checkpoint in away can be used ("),
+                                HasSubstr("; the newest one that can be used is own/round-000005-"))));
+}
+
+TEST_F(CheckpointCopy, that_cannot_be_reached_may_be_newer) {
+  save_twice_and_copy();
+  files.away = "away";
+  EXPECT_THAT(said(checkpoints()),
+              ElementsAre(HasSubstr("away: unreachable: it may hold a newer one; the newest "
+                                    "one that can be used is own/round-000006-")));
+  lose("own/");
+  EXPECT_THAT(said(checkpoints()), ElementsAre("away: unreachable")) << "and does not go on";
+}
+
+TEST_F(CheckpointCopy, from_which_the_run_goes_on_is_named_instead_of_a_remedy) {
+  save_twice_and_copy();
+  damage("own/");
+  EXPECT_THAT(said(checkpoints()),
+              ElementsAre(AllOf(HasSubstr("no checkpoint in own can be used ("),
+                                HasSubstr("; the newest one that can be used is away/round-000006-"),
+                                Not(HasSubstr("choose another")))));
+  damage("away/");
+  EXPECT_THAT(said(checkpoints()), ElementsAre(AllOf(HasSubstr("no checkpoint in own can be used ("),
+                                                     HasSubstr("; no checkpoint in away can be used ("),
+                                                     HasSubstr("). Restore one of them from a copy"))));
+}
+
+TEST_F(CheckpointCopy, that_is_damaged_is_no_matter_where_the_own_one_of_its_round_is_sound) {
+  save_twice_and_copy();
+  damage("away/round-000006");
+  EXPECT_THAT(said(checkpoints()), IsEmpty());
 }
 
 TEST_F(CheckpointCopy, by_time_is_due_after_five_minutes_or_when_it_takes_two_percent_of_the_time) {

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/session/checkpoints.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/result.h"
@@ -22,19 +28,60 @@ Checkpoints::Copied copy_newest(const Stores& stores, const Digest& run) {
   return std::optional(image.record);
 }
 
+using Found = Result<sync::FoundCheckpoints>;
+
+const sync::LoadedCheckpoint* newest_of(const Found& found) {
+  return found.ok() && found.value().newest ? &*found.value().newest : nullptr;
+}
+
+/// Why the folder has nothing to go on from; empty: it holds no checkpoints.
+std::string trouble_of(const Found& found) { return found.ok() ? found.value().none : found.error().message; }
+
+/// One line for all folders with troubles, and what to do; nothing where they hold no checkpoints.
+Checkpoints::Loaded refused(const Found& own, const Found& copies) {
+  std::vector<std::string> troubles;
+  std::string remedy;
+  for (const Found* found : {&own, &copies}) {
+    if (std::string trouble = trouble_of(*found); !trouble.empty()) troubles.push_back(std::move(trouble));
+    if (found->ok() && remedy.empty()) remedy = found->value().remedy;
+  }
+  if (troubles.empty()) return std::optional<sync::LoadedCheckpoint>();
+  return Error{fmt::format("{}{}{}", fmt::join(troubles, "; "), remedy.empty() ? "" : ". ", remedy)};
+}
+
+/// What the folder has that may be newer than the checkpoint of the other folder, from which the run goes on.
+std::vector<std::string> passed_over_in(const Found& found, const std::string& folder,
+                                        const sync::LoadedCheckpoint& taken) {
+  const Round round = taken.image.record.round;
+  const std::string newest = fmt::format("the newest one that can be used is {}", taken.path);
+  if (!found.ok()) return {fmt::format("{}: it may hold a newer one; {}", found.error().message, newest)};
+  std::vector<sync::UnusableCheckpoint> files = found.value().unusable;
+  const bool may_be_newer = std::ranges::any_of(
+      files, [&](const sync::UnusableCheckpoint& file) { return file.round >= taken.image.record.round; });
+  if (!may_be_newer) return {};
+  if (!found.value().none.empty()) return {fmt::format("{}; {}", found.value().none, newest)};
+  std::erase_if(files,
+                [&](const sync::UnusableCheckpoint& file) { return taken.path.ends_with("/" + file.name); });
+  for (sync::UnusableCheckpoint& file : files) file.name = folder + "/" + file.name;
+  return sync::passed_over(files, round);
+}
+
 // A copy counts as much as an own one. Where the own ones cannot be used a copy is enough, and the other way
-// round.
+// round; but no newer one is passed over in silence.
 Checkpoints::Loaded load_from(const Stores& stores, const Digest& run) {
   TW_TRY(stores.first->make_folder());
-  auto own = stores.first->load_newest(run);
-  if (!stores.second) return own;
-  auto copy = stores.second->load_newest(run);
-  const bool has_copy = copy.ok() && copy.value();
-  if (!has_copy) return own.ok() && !own.value() ? std::move(copy) : std::move(own);
-  const bool has_own = own.ok() && own.value();
-  if (has_own && !sync::is_newer(*copy.value(), *own.value())) return own;
-  if (!own.ok()) copy.value()->skipped.push_back(own.error().message);
-  return copy;
+  if (!stores.second) return stores.first->load_newest(run);
+  Found own = stores.first->find(run), copies = stores.second->find(run);
+  const auto *mine = newest_of(own), *copy = newest_of(copies);
+  if (mine == nullptr && copy == nullptr) return refused(own, copies);
+  const bool takes_copy = mine == nullptr || (copy != nullptr && sync::is_newer(*copy, *mine));
+  sync::FoundCheckpoints& from = (takes_copy ? copies : own).value();
+  sync::LoadedCheckpoint& taken = *from.newest;
+  taken.skipped = sync::passed_over(from.unusable, taken.image.record.round);
+  const std::string& other = (takes_copy ? stores.first : stores.second)->folder();
+  std::ranges::move(passed_over_in(takes_copy ? own : copies, other, taken),
+                    std::back_inserter(taken.skipped));
+  return std::move(from.newest);
 }
 
 }  // namespace

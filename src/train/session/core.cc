@@ -55,6 +55,11 @@ Core::Core(const Doors& doors, SessionOptions of_session, std::unique_ptr<Learne
       swarm(swarm_options(options, facts, worker), clock.now()),
       departure(calls.ends) {}
 
+void Core::goes_on_from(Round rounds) {
+  begun = rounds;
+  swarm.leading().ends_with(last_round());
+}
+
 void Core::refuse(event::Cause cause, std::optional<PeerId> peer, std::string why) {
   events.emit({.round = round, .peer = peer, .why = std::move(why), .fact = event::Refuse{.cause = cause}});
 }

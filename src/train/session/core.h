@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,12 @@ struct Core {
   /// The vector as rounds average it.
   const average::Fragments& fragments() const { return worker.size().fragments; }
 
+  /// The last one of the run, as its records count.
+  Round last_round() const { return options.run.rounds - std::min(options.run.rounds, begun); }
+
+  /// The state that this peer has now is of a run that goes on from so many rounds of one before.
+  void goes_on_from(Round rounds);
+
   void refuse(event::Cause cause, std::optional<PeerId> peer, std::string why);
 
   CountedTime clock;
@@ -49,6 +56,7 @@ struct Core {
   Waits waits;
   Worker worker;
   const RunFacts facts;
+  Round begun = 0;  ///< rounds that count for RunOptions::rounds, and not in records
   swarm::Swarm swarm;
   Departure departure;
   std::string address;  ///< at which others reach this peer; empty until start()

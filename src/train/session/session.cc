@@ -22,6 +22,13 @@ std::unique_ptr<Learner> learner_of(Model& model, const SessionOptions& options,
   return std::make_unique<EngineLearner>(model, engine, doors.compute, doors.disk);
 }
 
+/// Its budget is spent before its last round.
+bool is_drained(const Core& core) {
+  const RunOptions& run = core.options.run;
+  const bool early = core.swarm.head() && core.swarm.head()->round < core.last_round();
+  return early && run.budget.usd && run.budget.action == BudgetAction::drain;
+}
+
 }  // namespace
 
 Session::Session(Doors doors, SessionOptions options, Model& model, SessionObserver* observer)
@@ -58,7 +65,7 @@ void Session::report_start() {
   core_.events.emit({.fact = event::Start{.digest = to_string(core_.facts.digest()),
                                           .address = core_.address,
                                           .site = core_.options.site,
-                                          .last_round = core_.options.run.rounds,
+                                          .last_round = core_.last_round(),
                                           .anchor = core_.options.anchor}});
 }
 
@@ -254,6 +261,13 @@ void Session::act(const swarm::Reduce& reduce) {
 void Session::act(const swarm::CatchUp& catch_up) {
   core_.events.emit({.round = core_.round, .why = catch_up.why, .fact = event::Restore{}});
   if (catch_up.differs && recovery_.computes_other_bits()) return;
+  if (catch_up.differs)
+    core_.events.emit(
+        {.round = core_.round,
+         .why = "this peer's parameters are not those of the run, which it fetches again: its "
+                "program changes parameters or the optimizer's state between rounds, its optimizer "
+                "computes other bits on this machine, or a bit of memory has flipped",
+         .fact = event::Warn{}});
   rounds_.abandon();
   recovery_.catch_up(catch_up.differs);
 }
@@ -281,14 +295,7 @@ void Session::finish_when_done() {
   const bool needed = std::ranges::any_of(
       missing, [this](PeerId peer) { return core_.swarm.view().membership.roster().fetches(peer); });
   if (core_.departure.linger(now, !missing.empty(), needed ? now : recovery_.replica().asked_at()))
-    core_.departure.end(is_drained() ? "the run is over: its budget is spent" : "the run is complete");
-}
-
-/// Its budget is spent before its last round.
-bool Session::is_drained() const {
-  const RunOptions& run = core_.options.run;
-  const bool early = core_.swarm.head() && core_.swarm.head()->round < run.rounds;
-  return early && run.budget.usd && run.budget.action == BudgetAction::drain;
+    core_.departure.end(is_drained(core_) ? "the run is over: its budget is spent" : "the run is complete");
 }
 
 // Called by Departure, once.
@@ -369,6 +376,7 @@ std::vector<wire::Member> Session::members() const {
 
 SessionView Session::view() const {
   SessionView view;
+  view.rounds = core_.last_round();
   const std::optional<wire::Record>& end = resumption_.end();
   const std::optional<wire::Record>& head = end ? end : core_.swarm.head();
   if (head) {

@@ -62,6 +62,10 @@ class Session final : private world::NetworkEvents {
   /// Sends the status of this peer to all linked peers.
   void tell(const wire::Status& status);
 
+  /// The state that the learner got is of a run that goes on from so many rounds of one before, which count
+  /// for RunOptions::rounds. Before the job that restores it is done.
+  void goes_on_from(Round begun) { core_.goes_on_from(begun); }
+
   /// The run ends with the next round that this peer leads.
   void end_run();
 
@@ -121,7 +125,6 @@ class Session final : private world::NetworkEvents {
 
   void act(const swarm::Ended& ended);
   void finish_when_done();
-  bool is_drained() const;
   void on_end();
 
   Core core_;

@@ -90,6 +90,7 @@ struct SessionOptions {
 /// State of a session, for progress displays. Plain values.
 struct SessionView {
   Round round = 0;            ///< last one committed on this peer
+  Round rounds = 0;           ///< of the run
   std::uint64_t samples = 0;  ///< of the run, committed
   PeerId leader;
   bool eldest = false;    ///< of the processes that are here, it has been in the run for longest

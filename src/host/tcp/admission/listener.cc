@@ -61,6 +61,9 @@ Error cannot_listen(const std::string& address, const std::error_code& error) {
   if (error == asio::error::address_in_use) {
     advice = " (another process has this port; listen on another one, port 0 picks a free one)";
   }
+  if (error.value() == EADDRNOTAVAIL)  // asio has no name for it
+    advice = " (no address of this machine; ip -brief address shows them, 0.0.0.0 and [::] stand for all)";
+  if (error == asio::error::access_denied) advice = " (ports below 1024 are root's; listen on a higher one)";
   return Error{fmt::format("cannot listen on {}: {}{}", address, in_words(error), advice)};
 }
 

@@ -145,7 +145,8 @@ void Linking::on_refused(const std::string& address, const world::DialFailure& f
   refusal.words += own_side(refusal);
   const std::string& why = refusal.words;
   const bool nobody_there = failure.kind == world::DialFailure::Kind::unreachable;
-  const std::string told = nobody_there ? fmt::format("cannot connect to {}: {}", address, why) : why;
+  const std::string told = nobody_there ? fmt::format("cannot connect to {}: {}", address, why)
+                                        : fmt::format("{}: {}", address, why);
   if (!nobody_there || core_.swarm.peer_state() == wire::PeerState::fresh)
     core_.refuse(search_.asks(address) ? Cause::none : Cause::dial, std::nullopt, told);
   core_.waits.on_refused(core_.clock.now(), address, why);

@@ -15,10 +15,10 @@ namespace tw::train {
 namespace {
 
 /// A budget ends a run before its last round.
-std::string complete_text(const sync::LoadedCheckpoint& loaded, Round rounds) {
+std::string complete_text(const sync::LoadedCheckpoint& loaded, const RunOptions& run) {
   const Round round = loaded.image.record.round;
   return fmt::format("the run is complete: round {}, checkpoint {}; raise {} to go on", round, loaded.path,
-                     round < rounds ? "budget_usd" : "rounds");
+                     run.budget.usd && round < run.rounds ? "budget_usd" : "rounds");
 }
 
 std::string places_of(const CheckpointOptions& places) {
@@ -103,11 +103,12 @@ void Resumption::found_checkpoints(Checkpoints::Loaded& loaded) {
   }
 }
 
-// A run that has ended goes on when what ended it was changed.
+// A run that has ended goes on when what ended it was changed. One with as many rounds as it is to have has
+// ended, too, although it was to have more when they were decided.
 bool Resumption::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
   const wire::Record& record = loaded.image.record;
-  return !record.last ||
-         (record.round < core_.options.run.rounds && loaded.words.end != core_.facts.words().end);
+  return record.round < core_.options.run.rounds &&
+         (!record.last || loaded.words.end != core_.facts.words().end);
 }
 
 /// Where nobody chose the folder, the same command is a new run, unless something says that it was started
@@ -118,7 +119,7 @@ bool Resumption::lies_where_a_run_ends() const {
 
 /// The checkpoint is that of a run that is complete: the program gets its parameters.
 void Resumption::stand_at_the_end(sync::LoadedCheckpoint loaded) {
-  const std::string why = complete_text(loaded, core_.options.run.rounds);
+  const std::string why = complete_text(loaded, core_.options.run);
   if (core_.options.when_complete == WhenComplete::ends) return core_.departure.end(why);
   stands_at_the_end_ = true;
   // owners: the job, and its `done`
@@ -179,8 +180,10 @@ void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
         {.round = record.round, .why = skipped, .fact = event::Checkpoint{.cause = event::Cause::skipped}});
   }
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
-  if (!goes_on_after(loaded))
-    return lies_where_a_run_ends() ? stand_at_the_end(std::move(loaded)) : begin_again(record.round);
+  if (!goes_on_after(loaded)) {
+    const bool stays = !record.last || lies_where_a_run_ends();  // what was lost is not trained again
+    return stays ? stand_at_the_end(std::move(loaded)) : begin_again(record.round);
+  }
   for (const wire::Member& member : record.members)
     if (member.address != core_.address) core_.swarm.membership().roster().learn(member);
   const bool waited =

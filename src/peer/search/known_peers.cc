@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer/known_peers.h"
+#include "peer/search/known_peers.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer/meeting_place.h"
+#include "peer/search/meeting_place.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,9 +11,9 @@
 #include "host/executor_thread.h"
 #include "host/loop.h"
 #include "host/store/store_files.h"
-#include "peer/known_peers.h"
 #include "peer/links.h"
-#include "peer/meeting_place.h"
+#include "peer/search/known_peers.h"
+#include "peer/search/meeting_place.h"
 #include "swarm/members/rendezvous.h"
 #include "train/session/session.h"
 

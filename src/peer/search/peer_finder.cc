@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer/peer_finder.h"
+#include "peer/search/peer_finder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
