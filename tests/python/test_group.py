@@ -85,6 +85,32 @@ def late_main(rank, world, store, kind, results):
     dist.destroy_process_group()
 
 
+class Ahead(FakeEngine):
+    """One round more is decided than the model has, as in delayed."""
+
+    def view(self):
+        view = super().view()
+        return {**view, "samples": view["samples"] + 16}
+
+
+def ahead_main(rank, world, store, kind, results):
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
+    settings = resolve({"target_batch_size": 16, "rounds": ROUNDS, "progress": "off"})
+    run = tradewind.Run(settings, Ahead, node=Node(dist.group.WORLD))
+    model = model_of(kind)
+    opt = run.optimizer(model, optimizer_of(kind, model), batch_size=4)
+    inputs, targets = data(4)
+    counts = []
+    while not run.finished:
+        opt.zero_grad()
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+        counts.append(run.samples)
+    results.put((rank, counts, {}))
+    run.close()
+    dist.destroy_process_group()
+
+
 def ranks(tmp_path, kind, world=2, main=rank_main):
     context = multiprocessing.get_context("fork")
     results = context.Queue()
@@ -101,6 +127,12 @@ def ranks(tmp_path, kind, world=2, main=rank_main):
         (*one[:2], {name: torch.from_numpy(value) for name, value in one[2].items()}, *one[3:])
         for one in found
     ]
+
+
+@pytest.mark.timeout(180)
+def test_all_ranks_count_the_samples_of_the_rounds_that_the_model_has(tmp_path):
+    first, second = ranks(tmp_path, "plain", main=ahead_main)
+    assert first[1] == second[1] and first[1][-1] == 16 * ROUNDS
 
 
 @pytest.mark.timeout(180)

@@ -274,6 +274,12 @@ class NodeVectors:
         """Nothing is open."""
 
 
+def applied_samples(view: Dict[str, Any], round: int) -> int:
+    """Samples in the rounds up to this one, which the model has: later ones may be decided already."""
+    counts = [samples for of, samples in view.get("totals", ()) if of <= round]
+    return int((counts[-1] if counts else view["samples"]) if round else 0)
+
+
 class _News(NamedTuple):
     """News of rank 0 after each wait, as whole numbers."""
 
@@ -285,6 +291,7 @@ class _News(NamedTuple):
     loads: int
     round: int
     samples: int
+    applied: int
     peers: int
     ended: int  # bytes of the text that follows: why the run is over
 
@@ -322,7 +329,9 @@ class NodeDriver(Driver):
 
     def _news(self, view: Dict[str, Any], ended: int) -> _News:
         order = self.order or Order(0, 0, 0)
-        numbers = [*(int(view.get(key) or 0) for key in ("round", "samples", "peers")), ended]
+        view = {"samples": 0, **view}
+        view["applied"] = applied_samples(view, self._trained.round)
+        numbers = [*(int(view.get(key) or 0) for key in ("round", "samples", "applied", "peers")), ended]
         return _News(int(self.finished), *order, self._trained.updates, self._trained.loads, *numbers)
 
     def _follow(self, news: _News, ended: str) -> None:
@@ -344,6 +353,7 @@ class NodeDriver(Driver):
         self.engine.seen = {
             "round": news.round,
             "samples": news.samples,
+            "applied": news.applied,
             "peers": news.peers,
             "first": False,
             "ended": ended,

@@ -13,7 +13,7 @@ from ..errors import MisuseError, warn
 from ..model.advice import Advice, SumLosses, about_swaps, number_of_loss
 from ..model.trained import Trained
 from .counts import NO_SAMPLES, BatchCount, count_of, known_samples, said_samples, why_fewer
-from .driver import Driver
+from .driver import Driver, applied_samples
 
 Loss = Union[torch.Tensor, float]
 Closure = Callable[[], Loss]
@@ -84,9 +84,9 @@ class Loop:
         samples in the rounds that the model has.
         """
         begun, round = self._trained.begun, self._trained.round
-        counts = [samples for of, samples in view.pop("totals", ()) if of <= round]
-        if "samples" in view:  # rounds may be decided that are not in the model yet
-            view["applied"] = (counts[-1] if counts else view["samples"]) if round else 0
+        if "samples" in view:
+            view.setdefault("applied", applied_samples(view, round))
+        view.pop("totals", None)
         of_both = (("round", begun.round), ("rounds", begun.round))
         for key, more in (*of_both, ("samples", begun.samples), ("applied", begun.samples)):
             if more and view.get(key) is not None:
