@@ -15,6 +15,7 @@ and local: their sum). share: utilisation / bound.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -81,14 +82,31 @@ def bound(arguments, cell):
     return work_s / (work_s + wire_s if cell["mode"] in ("sync", "local") else max(work_s, wire_s))
 
 
+@contextlib.contextmanager
+def bed(folder, hosts, mbit_s, rtt):
+    """A wide-area network of equal hosts and a token of a run; addresses by name."""
+    sites = "".join(f"  - {{name: {host}, nic: {mbit_s}mbit}}\n" for host in hosts)
+    (folder / "bed.yaml").write_text(
+        f"about: hosts of {mbit_s} Mbit/s, {rtt} apart\nmtu: 9000\nsites:\n{sites}links:\n  - rtt: {rtt}\n"
+    )
+    subprocess.run([TW, "init", folder / "token"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([WAN, folder / "bed.yaml", "up"], check=True, stdout=sys.stderr)
+    try:
+        shown = subprocess.run([WAN, folder / "bed.yaml", "show"], check=True, capture_output=True)
+        yield {host["name"]: host["address"] for host in json.loads(shown.stdout)["hosts"]}
+    finally:
+        subprocess.run([WAN, folder / "bed.yaml", "down"], check=True, stdout=sys.stderr)
+
+
 def start(folder, number, addresses, command):
+    """A peer: a Python program and its words."""
     environment = {**os.environ, "TRADEWIND_ID": str(number)}
     environment["TRADEWIND_LISTEN"] = f"{addresses[NAMES[number - 1]]}:7000"
     if number == 1:
         environment["TRADEWIND_WAIT_FOR"] = str(len(addresses))
     else:
         environment["TRADEWIND_JOIN"] = f"{addresses['a']}:7000"
-    words = [WAN, folder / "bed.yaml", "exec", NAMES[number - 1], sys.executable, __file__, *command]
+    words = [WAN, folder / "bed.yaml", "exec", NAMES[number - 1], sys.executable, *command]
     with open(folder / f"peer-{number}.txt", "w") as output:
         return subprocess.Popen([str(word) for word in words], stdout=output, stderr=output, env=environment)
 
@@ -110,26 +128,15 @@ def measure(arguments, cell):
             f"rounds: {(arguments.rounds + SKIPPED) * turns}, "
             f"codec: {arguments.codec}, mode: {cell['mode']}{parts}}}\n"
         )
-        sites = "".join(f"  - {{name: {host}, nic: {cell['mbit_s']}mbit}}\n" for host in hosts)
-        (folder / "bed.yaml").write_text(
-            f"about: hosts of {cell['mbit_s']} Mbit/s, {arguments.rtt} apart\nmtu: 9000\nsites:\n{sites}"
-            f"links:\n  - rtt: {arguments.rtt}\n"
-        )
-        subprocess.run([TW, "init", folder / "token"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([WAN, folder / "bed.yaml", "up"], check=True, stdout=sys.stderr)
-        try:
-            shown = subprocess.run([WAN, folder / "bed.yaml", "show"], check=True, capture_output=True)
-            addresses = {host["name"]: host["address"] for host in json.loads(shown.stdout)["hosts"]}
-            work_s = cell["steps"] * arguments.step_s / turns
-            command = ["--peer", folder, "--work-s", work_s, "--parameters", arguments.parameters]
-            command += ["--mode", cell["mode"]]
+        work_s = cell["steps"] * arguments.step_s / turns
+        command = [__file__, "--peer", folder, "--work-s", work_s, "--parameters", arguments.parameters]
+        command += ["--mode", cell["mode"]]
+        with bed(folder, hosts, cell["mbit_s"], arguments.rtt) as addresses:
             peers = [start(folder, n, addresses, command) for n in range(1, arguments.peers + 1)]
             codes = [process.wait(arguments.limit_s) for process in peers]
             if any(codes):
                 raise SystemExit((folder / f"peer-{codes.index(max(codes)) + 1}.txt").read_text())
             seconds, samples = rounds_of(folder, SKIPPED * turns)
-        finally:
-            subprocess.run([WAN, folder / "bed.yaml", "down"], check=True, stdout=sys.stderr)
     utilisation = samples / arguments.peers * work_s / seconds
     most = bound(arguments, cell)
     return {**cell, "utilisation": utilisation, "bound": most, "share": utilisation / most}

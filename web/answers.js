@@ -56,7 +56,8 @@ function whatCost(board) {
   const m = board.money;
   if (m.usd == null) return ["No price is known: give usd_per_h, or --plan PLAN.yaml.", null];
   const budget = m.budget_usd == null ? "" : `; the budget is ${usd(m.budget_usd)}`;
-  const sofar = `${usd(m.usd)} so far${m.usd_per_h == null || board.complete ? "" : `, ${usd(m.usd_per_h)}/h`}`;
+  const part = m.priced_hours < m.machine_hours * 0.999 ? " for the hours whose price is known" : "";
+  const sofar = `${usd(m.usd)} so far${part}${m.usd_per_h == null || board.complete ? "" : `, ${usd(m.usd_per_h)}/h`}`;
   if (!m.forecast || board.complete) return [`${sofar}${budget}.`];
   const { low, likely, high } = m.forecast;
   const tone = m.budget_usd == null ? null : likely > m.budget_usd ? "bad" : high > m.budget_usd ? "warn" : "good";

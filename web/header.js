@@ -114,23 +114,26 @@ export function tiles() {
     }
     const part =
       m.priced_hours < m.machine_hours * 0.999
-        ? ` · ${percent(m.priced_hours / m.machine_hours)} of hours priced`
+        ? `${percent(m.priced_hours / m.machine_hours)} of hours priced`
         : "";
-    money.set(
-      usd(m.usd),
-      m.budget_usd != null
-        ? `${usd(m.usd_per_h)}/h · budget ${usd(m.budget_usd)}`
-        : `${m.usd_per_h == null ? "in all" : `${usd(m.usd_per_h)}/h`}${part}`,
-    );
+    money.set(usd(m.usd), costNote(m, part));
     const share = m.budget_usd > 0 ? m.usd / m.budget_usd : 0;
     setAttribute(money.value, "data-tone", share >= 1 ? "bad" : share >= 0.8 ? "warn" : null);
     million.set(
       usd(m.usd_per_million),
-      m.egress_usd > 0 ? `traffic ${percent(m.egress_usd / m.usd)} of the cost` : "samples so far",
+      part || (m.egress_usd > 0 ? `traffic ${percent(m.egress_usd / m.usd)} of the cost` : "samples so far"),
     );
-    if (!m.forecast) whole.set("–", board.complete ? "complete" : board.dead_since_s != null ? "dead" : "no goal or no speed yet");
+    if (!m.forecast)
+      whole.set("–", part || (board.complete ? "complete" : board.dead_since_s != null ? "dead" : m.left_s != null ? "a price or a peer's log is missing" : "no goal or no speed yet"));
     else whole.set(usd(m.forecast.likely), `${usd(m.forecast.low)} to ${usd(m.forecast.high)}`);
   }
+}
+
+/// Below the dollars so far. part: of how many hours the price is known; empty: of all.
+export function costNote(m, part) {
+  const rate = m.usd_per_h == null ? "" : `${usd(m.usd_per_h)}/h`;
+  const budget = m.budget_usd == null ? "" : `budget ${usd(m.budget_usd)}`;
+  return [rate, budget, part].filter(Boolean).join(" · ") || "in all";
 }
 
 function lossNote(board) {

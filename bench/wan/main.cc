@@ -111,15 +111,16 @@ int carry_in_background(const Topology& topology, const Fd& lock) {
   return 0;
 }
 
-int up(const Topology& topology, bool foreground) {
+int up(const Topology& topology, const Arguments& arguments) {
   const auto removed = remove_dead_testbeds();
   if (!removed) return complain(removed.error().message);
   if (!removed.value().empty())
     fmt::print(stderr, "tw-wan: removed what was left of {}\n", fmt::join(removed.value(), ", "));
   const auto lock = lock_testbed(TestbedPlace{topology.name});
   if (!lock) return complain(lock.error().message);
-  if (!lock.value()) return complain(fmt::format("{0} is up already; next: tw-wan {0} down", topology.name));
-  if (!foreground) return carry_in_background(topology, *lock.value());
+  if (!lock.value())
+    return complain(fmt::format("{} is up already; next: tw-wan {} down", topology.name, arguments.topology));
+  if (!arguments.foreground) return carry_in_background(topology, *lock.value());
   return carry(topology, *lock.value(), [](const std::string& line) {
     fmt::print("{}\n", line);
     std::fflush(stdout);
@@ -278,7 +279,7 @@ int run(int count, char** words) {
     return 0;
   }
   if (geteuid() != 0) return complain("network namespaces need root; next: sudo tw-wan ...");
-  if (app.got_subcommand("up")) return up(topology.value(), arguments.foreground);
+  if (app.got_subcommand("up")) return up(topology.value(), arguments);
   if (app.got_subcommand("exec"))
     return exec(topology.value(), arguments.place, app.get_subcommand("exec")->remaining());
   if (app.got_subcommand("set")) return set(topology.value(), arguments);

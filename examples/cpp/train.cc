@@ -220,7 +220,8 @@ int train(const std::string& folder, const std::vector<tw_setting>& settings) {
   std::printf("at the end: %.2f %% right\n", 100 * accuracy(model, test));
   if (peer.is("\"ending\":\"notice\"")) return 75;
   if (peer.is("\"ending\":\"lost\"")) return 2;  // nothing is left of the run
-  return peer.is("\"ending\":\"complete\"") && peer.is("\"unsaved\":\"\"") ? 0 : 1;
+  const bool whole = peer.is("\"unsaved\":\"\"") && peer.is("\"differs\":\"\"");
+  return peer.is("\"ending\":\"complete\"") && whole ? 0 : 1;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ import torch
 from .engine.settings import as_text, resolve, together
 from .errors import MisuseError, SettingError, TradewindError, function, number
 from .loop.ending import finish_leave
-from .loop.life import active, not_joined
+from .loop.process import active, not_joined
 from .program import free_port, program
 
 _FORK = 'or use launch_local(..., start="fork").'
@@ -145,9 +145,11 @@ def _context(start: str) -> Any:
     if start == "fork":
         run = active()
         if run is not None and run.started:
-            raise MisuseError(
-                'launch_local(start="fork"): a run is open in this process; close() it, or use "spawn".'
-            )
+            if not run.finished:
+                raise MisuseError(
+                    'launch_local(start="fork"): a run is open in this process; close() it, or use "spawn".'
+                )
+            run.close()
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             raise MisuseError('launch_local(start="fork"): CUDA is in use in this process; use "spawn".')
     return multiprocessing.get_context(start)

@@ -14,6 +14,7 @@ folder peer-ID.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional
 
@@ -293,6 +294,6 @@ class Strategy(SingleDeviceStrategy):
         self.checkpoint_io.remove_checkpoint(filepath)
 
     def teardown(self) -> None:
-        """Leaves the run."""
+        """Leaves the run. Lightning calls this inside its `except`, too."""
         super().teardown()
-        self._run.close()
+        self._run._life.close(failed=sys.exc_info()[0] is not None)

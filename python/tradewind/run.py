@@ -283,7 +283,7 @@ class Run:
             if kind is None:
                 self._life.finish()
         finally:
-            self.close()
+            self._life.close(failed=kind is not None)
 
     def on_event(self, listener: Callable[[Dict[str, Any]], None]) -> None:
         """Calls listener(event) inside step() for each event of the log (docs/events.md) from now on."""
@@ -324,18 +324,18 @@ class Run:
 
     @property
     def ending(self) -> str:
-        """How this peer's part ended: "complete" (with the run), "notice" (of a preemption), "left", "failed",
-        "lost" (nothing is left of the run's state); empty before.
+        """How this peer's part ended: "complete" (with the run), "notice" (of a preemption), "left", "failed" (also by
+        an exception in `with run:`), "lost" (nothing is left of the run's state); empty before.
         """
         return str(self.view.get("ending") or "")
 
     @property
     def exit_code(self) -> int:
         """For sys.exit(): 75 when this peer left on a notice, so that the run goes on and whoever started this
-        process may start it again; 1 when it failed, or when the run's last checkpoint is missing; 2 when
-        nothing is left of the run, so that another start cannot help; else 0.
+        process may start it again; 1 when it failed, when the run's last checkpoint is missing, or when other
+        peers have other parameters; 2 when nothing is left of the run, so that another start cannot help; else 0.
         """
-        if self.ending == "complete" and self.unsaved:
+        if self.ending == "complete" and (self.unsaved or self.differs):
             return 1
         return {"notice": 75, "failed": 1, "lost": 2}.get(self.ending, 0)
 
@@ -343,6 +343,11 @@ class Run:
     def unsaved(self) -> str:
         """Why the newest checkpoint that was due could not be written; empty: it was, or none was due."""
         return str(self.view.get("unsaved") or "")
+
+    @property
+    def differs(self) -> str:
+        """Of a complete run: which peers have other parameters than this one, and why; empty: none has."""
+        return str(self.view.get("differs") or "")
 
     @property
     def waiting(self) -> str:

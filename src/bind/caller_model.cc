@@ -206,6 +206,8 @@ Status check_head(const tw_model& given) {
   if (given.tensor_count > kMostTensors)
     return Error{
         fmt::format("the model has {} tensors, expected {} at most", given.tensor_count, kMostTensors)};
+  if (given.state_sizes == nullptr && given.state_count > 0)
+    return Error{fmt::format("state_sizes: a null pointer, expected {} sizes", given.state_count)};
   if (!(std::isfinite(given.clip_norm) && given.clip_norm >= 0))
     return Error{fmt::format("clip_norm {}: expected a number of at least 0", given.clip_norm)};
   return Unit{};

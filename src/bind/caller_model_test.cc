@@ -151,6 +151,20 @@ TEST(CallerModel, has_no_more_values_than_can_be_counted) {
   EXPECT_EQ(model.error().message, "state vector 1: with its 9223372036854775808" + more);
 }
 
+TEST(CallerModel, takes_no_sizes_of_state_that_are_not_given) {
+  const tw_group group = trained_by(TW_SGD);
+  const std::uint64_t size = 2;
+  EXPECT_EQ(read_model({.groups = &group,
+                        .group_count = 1,
+                        .tensor_sizes = &size,
+                        .tensor_count = 1,
+                        .state_sizes = nullptr,
+                        .state_count = 3})
+                .error()
+                .message,
+            "state_sizes: a null pointer, expected 3 sizes");
+}
+
 TEST(CallerModel, takes_no_bits_that_mean_nothing) {
   tw_group group = trained_by(TW_SGD);
   group.flags = 0xff;

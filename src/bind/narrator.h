@@ -27,7 +27,7 @@ class Narrator {
   explicit Narrator(Options options) : options_(options), progress_(options.rounds) {}
 
   /// The last round is another one than the options say.
-  void ends_with(Round round) { progress_ = monitor::ProgressText(round); }
+  void ends_with(Round round) { progress_.ends_with(round); }
 
   /// To stderr, for this peer.
   static Narrator of(const peer::Options& peer);

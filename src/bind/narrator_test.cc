@@ -30,6 +30,15 @@ TEST(Narrator, writes_lines_one_after_the_other_where_nobody_can_overwrite_them)
   EXPECT_EQ(narrator.take_text(true), "");
 }
 
+TEST(Narrator, goes_on_where_the_run_turns_out_to_end_with_another_round) {
+  Narrator narrator({.rounds = 9});
+  narrator.take(round_at(1, 0s));
+  narrator.ends_with(5);
+  narrator.take(round_at(2, 1s));
+  narrator.take(round_at(3, 3s));
+  EXPECT_EQ(narrator.take_text(), "round 1/9\nround 3/5  0 samples/s\n");
+}
+
 TEST(Narrator, writes_the_line_about_rounds_in_place_on_a_terminal) {
   Narrator narrator({.terminal = true, .rounds = 2000, .usd_per_h = 3.6});
   narrator.take(round_at(999, 0s));

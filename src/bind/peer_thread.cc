@@ -54,8 +54,7 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
   // owners: see state()
   state_ = std::make_shared<train::TrainState>(
       work_, session.run, fragments,
-      make_caller_optimizer(plan_.model, plan_.callbacks, session.averaging.threads),
-      hooks_of(plan_.model, plan_.callbacks, session.averaging.threads));
+      make_caller_optimizer(plan_.model, plan_.callbacks, session.averaging.threads), hooks());
   const auto failed = [this](const std::string& what) { peer_->fail("training failed: " + what); };
   executor_ = std::make_unique<host::CallerExecutor>(loop_, failed);
   beside_ = std::make_unique<host::ThreadExecutor>(loop_, failed);
@@ -70,6 +69,17 @@ PeerThread::PeerThread(Plan plan, std::vector<float> initial)
                             .data = [before = data_uses()] { return data_uses(before); }},
                 std::move(learner));
   thread_ = std::thread([this] { run(); });
+}
+
+/// Callbacks of the program; one that fails ends the peer, and is_loading() with it.
+train::StateHooks PeerThread::hooks() {
+  train::StateHooks hooks = hooks_of(plan_.model, plan_.callbacks, plan_.links.session.averaging.threads);
+  hooks.changed = [this, load = std::move(hooks.changed)](Round round, bool restored) {
+    is_loading_ = true;
+    load(round, restored);
+    is_loading_ = false;
+  };
+  return hooks;
 }
 
 PeerThread::~PeerThread() {
@@ -140,6 +150,7 @@ void PeerThread::run() {
     const std::string ended = peer_->view().ended;
     const std::lock_guard lock(mutex_);
     shared_.is_last = true;
+    refreshed_.notify_all();
     const bool came_late = peer_->ending() == train::Ending::complete && !verdict_.has_begun();
     if (failure_.empty() && !ended.empty())
       came_late ? shared_.narrator.insist(ended) : shared_.narrator.say(ended);
@@ -152,7 +163,10 @@ void PeerThread::run() {
   ended_ = true;
 }
 
-void PeerThread::say_end() { verdict_.end(peer_->ending(), !peer_->troubles().unsaved().empty()); }
+void PeerThread::say_end() {
+  verdict_.end(peer_->ending(), {.unsaved = !peer_->troubles().unsaved().empty(),
+                                 .differs = !peer_->live().difference_at_the_end().empty()});
+}
 
 void PeerThread::look() {
   for (const int signal : host::take_tapped_signals())
@@ -182,10 +196,11 @@ void PeerThread::refresh() {
             .watch = peer_->watch_url(),
             .failure = peer_->failure(),
             .unsaved = peer_->troubles().unsaved(),
+            .differs = peer_->live().difference_at_the_end(),
             .refused = peer_->troubles().refused(),
             .ending = peer_->ending(),
             .target_batch_size = peer_->options().session.run.batch.size.value_or(0),
-            .loss = peer_->journal().loss()};
+            .loss = peer_->live().journal().loss()};
   const std::vector<wire::Member> members = peer_->members();
   view.peers = members.size();
   view.member = swarm::is_member(members, view.self);
@@ -217,7 +232,7 @@ void PeerThread::emit(const world::Event& event) {
   shared_.events.push_back({peer_->options().session.self, loop_.unix_nanos(), event});
   if (shared_.events.size() > kMostEvents) shared_.events.pop_front();
   if (event.phase() == world::Phase::warn) shared_.warnings.push_back(event.why);
-  shared_.narrator.take(event, &peer_->journal());
+  shared_.narrator.take(event, &peer_->live().journal());
   // What the program can see of the run changes with these: the next view is not older.
   if (begins || event.phase() == world::Phase::apply || event.phase() == world::Phase::restore) {
     ++shared_.changes;
@@ -231,8 +246,9 @@ void PeerThread::emit(const world::Event& event) {
 
 View PeerThread::view() const {
   std::unique_lock lock(mutex_);
-  refreshed_.wait_for(lock, kRefreshWithin,
-                      [this] { return shared_.is_last || shared_.seen == shared_.changes; });
+  refreshed_.wait_for(lock, kRefreshWithin, [this] {
+    return shared_.is_last || (!shared_.closes && shared_.seen == shared_.changes);
+  });
   return shared_.view;
 }
 
@@ -261,6 +277,10 @@ void PeerThread::leave(bool at_once) {
 }
 
 void PeerThread::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    shared_.closes = true;
+  }
   // One that has ended takes the time of its farewell: the others' copies of its last words, and its cloud.
   post([this](peer::Peer& peer) {
     if (peer.ending() != train::Ending::none) return;

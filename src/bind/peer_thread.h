@@ -72,6 +72,9 @@ class PeerThread final : public world::EventSink {
   // owners: the learner, and each vector that the program holds
   const std::shared_ptr<train::TrainState>& state() const { return state_; }
 
+  /// Inside tw_calls.load.
+  bool is_loading() const { return is_loading_; }
+
   /// The vector as rounds average it.
   const average::Fragments& fragments() const { return state_->fragments(); }
 
@@ -101,6 +104,7 @@ class PeerThread final : public world::EventSink {
     View view;
     std::uint64_t changes = 0;             ///< events that change the view
     std::uint64_t seen = 0;                ///< of them, in the view
+    bool closes = false;                   ///< the next view is the last one
     bool is_last = false;                  ///< no other view comes
     std::deque<monitor::LogEntry> events;  ///< their text is made only for those who ask
     std::vector<std::string> warnings{};
@@ -111,6 +115,7 @@ class PeerThread final : public world::EventSink {
     void count(Round round, std::uint64_t samples);
   };
 
+  train::StateHooks hooks();
   void run();
   void count_from(Round begun);
   void invite();
@@ -134,6 +139,7 @@ class PeerThread final : public world::EventSink {
   std::string failure_;
   Verdict verdict_;
   host::WatchedProcess launcher_;    ///< `tw run`, which signals cannot reach when it is killed
+  bool is_loading_ = false;          ///< of the program's thread
   bool over_ = false;                ///< the thread has ended, and was joined
   std::atomic<bool> ended_ = false;  ///< it touches nothing any more
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -19,6 +20,8 @@
 namespace tw::bind {
 namespace {
 
+constexpr std::uint64_t kLeastMemory = 1U << 20;
+
 const std::vector<std::string>& data_keys() {
   static const std::vector<std::string> keys = {"index",   "field",  "decode", "image",      "channels",
                                                 "threads", "memory", "cache",  "cache_limit"};
@@ -31,11 +34,11 @@ Status take_count(const tw_setting& setting, Bounds bounds, std::uint32_t& targe
   return Unit{};
 }
 
-Status take_size(const tw_setting& setting, std::uint64_t& target) {
+Status take_size(const tw_setting& setting, std::uint64_t least, std::uint64_t& target) {
   const auto size = parse_size(setting.value);
-  if (!size)
-    return Error{
-        fmt::format("{}={}: expected a size such as 256MiB, at most 1TiB", setting.key, setting.value)};
+  if (!size || *size < least)
+    return Error{fmt::format("{}={}: expected a size such as 256MiB, from {} to 1 TiB", setting.key,
+                             setting.value, size_text(least))};
   target = *size;
   return Unit{};
 }
@@ -73,11 +76,11 @@ Status take_setting(const tw_setting& setting, DataSettings& settings) {
     reader.threads = static_cast<int>(threads);
     return taken;
   } else if (key == "memory") {
-    return take_size(setting, reader.memory_bytes);
+    return take_size(setting, kLeastMemory, reader.memory_bytes);
   } else if (key == "cache") {
     settings.cache = host::absolute_path(value);
   } else if (key == "cache_limit") {
-    return take_size(setting, settings.cache_bytes);
+    return take_size(setting, 1, settings.cache_bytes);
   } else {
     return Error{fmt::format("there is no setting {}{}", key, did_you_mean(key, data_keys()))};
   }
@@ -145,6 +148,12 @@ Result<DataSettings> read_data_settings(std::span<const tw_setting> given) {
     TW_TRY(take_setting(setting, settings));
   }
   if (settings.reader.index.empty()) return Error{"index: expected a file of tw data index, found none"};
+  const auto is_limit = [](const tw_setting& setting) {
+    return std::string_view(setting.key) == "cache_limit";
+  };
+  if (const auto limit = std::ranges::find_if(given, is_limit);
+      limit != given.end() && settings.cache.empty())
+    return Error{fmt::format("cache_limit={}: expected with cache=FOLDER, which it limits", limit->value)};
   return settings;
 }
 

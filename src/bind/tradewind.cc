@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -55,8 +57,9 @@ namespace {
 constexpr std::size_t kMostSettingsBytes = 4000;
 constexpr std::size_t kMostNameBytes = 64;
 
-/// In a forked child nothing of the engine runs.
-bool forked = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+/// In a child that was forked beside open peers nothing of the engine runs.
+bool forked = false;                  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::atomic<std::size_t> peers_open;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 template <class Call>
 int guarded(const Call& call) {
@@ -249,6 +252,7 @@ int tw_open(const tw_setting* settings, size_t count, const tw_model* model, con
       return misuse("training.fragments: expected 1 with tw_calls.update, which gets the mean of all values");
     if (const Status fits = adapt(read.value(), given.value()); !fits) return misuse(fits.error().message);
     *peer = new tw_peer{std::move(given).value(), callbacks, std::move(read).value()};
+    ++peers_open;
     tw::host::take_tapped_signals();  // a run before this one was over when they came
     return int{TW_OK};
   });
@@ -322,6 +326,9 @@ int tw_done(tw_peer* peer, const tw_gradient* gradient) {
       return misuse(fits.error().message);
     if (const auto bad = first_not_finite(given, peer->work_threads()); bad)
       return misuse(fmt::format("the gradient of tensor {} is not finite", *bad));
+    if (!later && !std::isfinite(static_cast<float>(gradient->weight)))
+      return misuse(
+          fmt::format("a gradient with the weight {}, expected a finite float32", gradient->weight));
     const std::uint64_t samples = gradient->samples, most = peer->in_hand.count();
     if (samples == 0 || samples > most)
       return misuse(fmt::format("{} samples, expected 1 to {}, which the order has", samples, most));
@@ -371,6 +378,7 @@ int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value) 
 int tw_begun(tw_peer* peer, uint64_t rounds) {
   return guarded([&] {
     if (const std::string why = not_ready(peer); !why.empty()) return misuse(why);
+    if (!peer->thread->is_loading()) return misuse("tw_begun: expected in tw_calls.load alone");
     peer->thread->goes_on_from(rounds);
     return int{TW_OK};
   });
@@ -473,11 +481,12 @@ int tw_heed(tw_peer* peer, int signal) {
 }
 
 void tw_close(tw_peer* peer) {
-  if (forked) return;
+  if (forked || peer == nullptr) return;
   delete peer;
+  --peers_open;
 }
 
 void tw_after_fork(void) {
-  forked = true;
+  forked = forked || peers_open > 0;
   tw::host::close_guarded_sockets();
 }

@@ -192,7 +192,7 @@ typedef struct {
 } tw_gradient;
 
 /* Adds the gradient to the sum of the order's round. It has no effect if that round was decided meanwhile:
- * its samples are then in no sum, and are leased again. TW_MISUSE, too, if a value is not finite. */
+ * its samples are then in no sum, and are leased again. TW_MISUSE, too: a value or weight is not finite. */
 TW_API int tw_done(tw_peer* peer, const tw_gradient* gradient);
 TW_API int tw_drop(tw_peer* peer);                   /* Gives the order back: another peer may get it. */
 TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, since tw_done; adds up. */
@@ -221,8 +221,8 @@ TW_API void tw_release(tw_memory* memory);
 
 /* ---- views; the caller frees texts with tw_free */
 /* One JSON object: round, samples, peers, leader, waiting, finished, ended (in words), ending (empty,
- * complete, notice, interrupted, left, lost, failed), failure, address, watch (address of the page), member,
- * unsaved (why the newest checkpoint due is not written), loss (mean over the newest batch told by all). */
+ * complete, notice, interrupted, left, lost, failed), failure, address, watch (of the page), member, unsaved
+ * (why a due checkpoint is missing), differs (whose parameters do at the end), loss (of the newest batch). */
 TW_API char* tw_view(tw_peer* peer);
 /* One JSON object a line: the events since the last call (docs/events.md), the oldest dropped beyond 4096. */
 TW_API char* tw_events(tw_peer* peer);
@@ -240,7 +240,7 @@ TW_API int tw_heed(tw_peer* peer, int signal);
 
 /* Leaves the others (3 s at most) and frees the peer. Null: no effect. */
 TW_API void tw_close(tw_peer* peer);
-/* In a fork's child: closes the sockets without telling the others; all other calls return TW_MISUSE then. */
+/* In a fork's child: closes the sockets without telling the others. With open peers all calls fail then. */
 TW_API void tw_after_fork(void);
 
 #ifdef __cplusplus

@@ -29,14 +29,15 @@ typedef struct tw_data tw_data;
 
 /* Reads the index. Settings, as text, everything but the first with a value where it is left out:
  *   index        file of tw data index
- *   field        once for each: "jpg", or "jpg;png" for the first that a sample has. None: all fields
+ *   field        once for each: "jpg", or "jpg;png" for the first that a sample has; each sample has to have
+ *                one. None: all fields
  *   decode       true: fields are decoded by their kind, as docs/data.md says; false: bytes (false)
  *   image        squares of so many pixels a side, 0 to 4096; 0: pictures stay as they are (0)
  *   channels     of pictures: 1 grey, 3 colours, 0 as they are (0)
  *   threads      decoders, 1 to 256 (1)
- *   memory       samples that are read ahead, such as 256MiB (256MiB)
+ *   memory       samples that are read ahead, such as 256MiB, at least 1MiB (256MiB)
  *   cache        folder that keeps what came over the network (none)
- *   cache_limit  beyond it what was used longest ago goes (10GiB)
+ *   cache_limit  with cache: beyond it what was used longest ago goes (10GiB)
  * TW_MISUSE names the setting, the file or the field. */
 TW_API int tw_data_open(const tw_setting* settings, size_t count, tw_data** data);
 

@@ -112,6 +112,10 @@ TEST_F(ShardsOfAProgram, say_what_is_wrong_with_settings_and_numbers) {
   EXPECT_STREQ("there is no setting thread; did you mean \"threads\"?", tw_last_error());
   EXPECT_EQ(TW_MISUSE, open({{"memory", "lots"}}));
   EXPECT_THAT(tw_last_error(), HasSubstr("memory=lots: expected a size such as 256MiB"));
+  EXPECT_EQ(TW_MISUSE, open({{"memory", "1KiB"}}));
+  EXPECT_THAT(tw_last_error(), HasSubstr("memory=1KiB: expected a size such as 256MiB, from 1 MiB to 1 TiB"));
+  EXPECT_EQ(TW_MISUSE, open({{"cache_limit", "1GiB"}}));
+  EXPECT_THAT(tw_last_error(), HasSubstr("cache_limit=1GiB: expected with cache=FOLDER, which it limits"));
   EXPECT_EQ(TW_MISUSE, open({{"channels", "2"}}));
   EXPECT_EQ(TW_MISUSE, open({{"image", "4097"}}));
   EXPECT_THAT(tw_last_error(), HasSubstr("image=4097"));

@@ -39,7 +39,7 @@ class Program {
   explicit Program(Pairs settings) : settings_(std::move(settings)) {
     settings_.insert({"insecure", "true"});
     settings_.insert({"training.target_batch_size", "8"});
-    settings_.insert({"training.rounds", "5"});
+    if (!settings_.contains("training.rounds")) settings_.insert({"training.rounds", "5"});
     if (!settings_.contains("checkpoint.folder")) settings_.insert({"checkpoint.folder", "none"});
     settings_.insert({"training.seed", "7"});
   }
@@ -235,6 +235,51 @@ TEST(Tradewind, gives_a_program_whose_run_is_complete_its_parameters_and_ends) {
                 HasSubstr("the run is complete: round 5, checkpoint " + folder.path() + "/round-000005-"));
     EXPECT_THAT(view, HasSubstr("; raise rounds to go on"));
   }
+}
+
+TEST(Tradewind, shows_how_a_peer_has_ended_that_its_program_closes) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  EXPECT_THAT(program.view(), HasSubstr("\"ending\":\"\""));
+  ASSERT_EQ(TW_OK, tw_leave(program.peer, 2));
+  EXPECT_THAT(program.view(), HasSubstr("\"ending\":\"left\""));
+}
+
+TEST(Tradewind, serves_a_forked_child_unless_a_peer_was_open) {
+  const auto opened_in_a_child = [] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      tw_after_fork();
+      ::_exit(-Program(Pairs{}).open());
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return -WEXITSTATUS(status);
+  };
+  {
+    Program open(Pairs{});
+    ASSERT_EQ(TW_OK, open.open()) << error();
+    EXPECT_EQ(TW_MISUSE, opened_in_a_child());
+  }
+  EXPECT_EQ(TW_OK, opened_in_a_child());
+}
+
+TEST(Tradewind, counts_the_rounds_before_a_checkpoint_where_the_run_is_to_have_others) {
+  const host::TemporaryFolder folder;
+  const auto trained = [&](const char* rounds) {
+    Program program(Pairs{{"listen", "127.0.0.1:0"},
+                          {"no_rejoin", "true"},
+                          {"begun", "4"},
+                          {"training.rounds", rounds},
+                          {"checkpoint.folder", folder.path()}});
+    EXPECT_EQ(TW_OK, program.start(3)) << error();
+    EXPECT_EQ(TW_FINISHED, program.train(8)) << error();
+    return program.samples;
+  };
+  EXPECT_EQ(trained("7"), 24U) << "three rounds";
+  EXPECT_EQ(trained("6"), 0U) << "there were more";
+  EXPECT_EQ(trained("7"), 0U);
+  EXPECT_EQ(trained("8"), 8U) << "one more";
 }
 
 TEST(Tradewind, asks_a_program_that_keeps_its_gradients_for_their_sum) {
@@ -466,6 +511,12 @@ TEST(Tradewind, refuses_a_gradient_that_is_not_finite_and_takes_the_next_one) {
     EXPECT_THAT(error(), HasSubstr("the gradient of tensor 1 is not finite"));
   }
   values[3] = std::numeric_limits<float>::max();
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), 1e300}) {
+    tw_gradient weighted = handed;
+    weighted.weight = bad;
+    EXPECT_EQ(TW_MISUSE, tw_done(program.peer, &weighted));
+    EXPECT_EQ(fmt::format("a gradient with the weight {}, expected a finite float32", bad), error());
+  }
   EXPECT_EQ(TW_OK, tw_done(program.peer, &handed)) << error();
 }
 
@@ -678,6 +729,8 @@ TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {
   ASSERT_EQ(TW_OK, program.start(1)) << error();
   EXPECT_EQ(TW_MISUSE, tw_drop(program.peer));
   EXPECT_EQ("no order is in hand (tw_next)", error());
+  EXPECT_EQ(TW_MISUSE, tw_begun(program.peer, 1));
+  EXPECT_EQ("tw_begun: expected in tw_calls.load alone", error());
   for (const auto& call : {+[] { return tw_leave(nullptr, 0); }, +[] { return tw_busy(nullptr, "x"); },
                            +[] { return tw_signal(nullptr, SIGTERM); }, +[] { return tw_drop(nullptr); },
                            +[] { return tw_evaluated(nullptr, 1, "x", 0); }}) {

@@ -12,11 +12,12 @@ void Verdict::begin() {
 
 /// A peer that never had a part in the run is "joining" to the end, unless another start would fare no
 /// better.
-std::string_view Verdict::word_of(train::Ending ending, bool unsaved) const {
+std::string_view Verdict::word_of(train::Ending ending, const Flaws& flaws) const {
   using train::Ending;
   if (ending == Ending::lost || ending == Ending::taken) return name_of(ending);
   if (ending == Ending::unreached) return "unreached";
-  if (begun_ && ending == Ending::complete && unsaved) return "unsaved";
+  if (begun_ && ending == Ending::complete && flaws.unsaved) return "unsaved";
+  if (begun_ && ending == Ending::complete && flaws.differs) return "differs";
   if (begun_ && ending == Ending::left && closes_ && !asked_) return "closed";
   if (begun_) return ending == Ending::none ? "left" : name_of(ending);
   if (ending == Ending::complete) return "over";

@@ -27,11 +27,16 @@ class Verdict {
   /// The program closes its peer before the end of the run.
   void close() { closes_ = true; }
 
-  /// unsaved: the last checkpoint is missing.
-  void end(train::Ending ending, bool unsaved) { say(word_of(ending, unsaved)); }
+  /// What is wrong with a run that is complete.
+  struct Flaws {
+    bool unsaved = false;  ///< the last checkpoint is missing
+    bool differs = false;  ///< other peers have other parameters
+  };
+
+  void end(train::Ending ending, const Flaws& flaws) { say(word_of(ending, flaws)); }
 
  private:
-  std::string_view word_of(train::Ending ending, bool unsaved) const;
+  std::string_view word_of(train::Ending ending, const Flaws& flaws) const;
   void say(std::string_view word);
 
   std::string file_;

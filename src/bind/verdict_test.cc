@@ -18,8 +18,8 @@ struct Told {
 
   std::string word() const { return read_text_file(file).value(); }
 
-  std::string at_the_end(Ending ending, bool unsaved = false) {
-    verdict.end(ending, unsaved);
+  std::string at_the_end(Ending ending, const Verdict::Flaws& flaws = {}) {
+    verdict.end(ending, flaws);
     return word();
   }
 };
@@ -43,9 +43,18 @@ TEST(Verdict, says_how_a_peer_ended_that_had_a_part_in_its_run) {
     told.verdict.begin();
     EXPECT_EQ(word, told.at_the_end(ending));
   }
-  Told told;
-  told.verdict.begin();
-  EXPECT_EQ("unsaved", told.at_the_end(Ending::complete, true));
+}
+
+TEST(Verdict, says_what_is_wrong_with_a_run_that_is_complete) {
+  const auto word = [](Ending ending, const Verdict::Flaws& flaws) {
+    Told told;
+    told.verdict.begin();
+    return told.at_the_end(ending, flaws);
+  };
+  EXPECT_EQ("unsaved", word(Ending::complete, {.unsaved = true}));
+  EXPECT_EQ("differs", word(Ending::complete, {.differs = true}));
+  EXPECT_EQ("unsaved", word(Ending::complete, {.unsaved = true, .differs = true}));
+  EXPECT_EQ("left", word(Ending::left, {.unsaved = true, .differs = true}));
 }
 
 TEST(Verdict, tells_a_peer_that_its_program_closed_from_one_that_was_asked_to_leave) {

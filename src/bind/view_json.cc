@@ -40,6 +40,7 @@ std::string to_json(const View& view) {
                                        {"ending", name_of(view.ending)},
                                        {"failure", view.failure},
                                        {"unsaved", view.unsaved},
+                                       {"differs", view.differs},
                                        {"address", view.address},
                                        {"watch", view.watch},
                                        {"loss", number_or_null(view.loss)},

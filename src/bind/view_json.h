@@ -21,6 +21,7 @@ struct View {
   std::string watch;    ///< URL of the watch page; empty: none
   std::string failure;  ///< of the session or of the process
   std::string unsaved;  ///< monitor::Troubles::unsaved
+  std::string differs;  ///< LiveJournal::difference_at_the_end
   std::string refused;  ///< monitor::Troubles::refused
   train::Ending ending = train::Ending::none;
   std::uint64_t peers = 0;

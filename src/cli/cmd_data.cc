@@ -193,7 +193,7 @@ int index_data(const DataArguments& arguments) {
   };
   auto index = data::index_shards(shards, stores, how);
   line.clear();
-  if (!index) return complain(index.error().message, kFailed);
+  if (!index) return complain(index.error().message, index.error().lasting ? kUsage : kFailed);
   const auto folder = std::filesystem::absolute(arguments.out).lexically_normal().parent_path();
   index.value().rename([&](const std::string& object) { return name_for(object, folder); });
   const std::string bytes = index.value().encode();

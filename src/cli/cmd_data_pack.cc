@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
@@ -74,25 +77,42 @@ Result<std::vector<std::string>> files_under(const std::string& folder) {
       return Error{fmt::format("{}: a link to a folder in which it lies", at->path().string())};
     above.push_back(std::move(plain));
   }
-  if (error) return Error{fmt::format("{}: {}", folder, error.message())};
+  if (error) return Error{fmt::format("{}: {}", folder, cause_text(error))};
   std::ranges::sort(names);
   return names;
 }
 
-/// Subfolders of a folder, sorted, links followed: the order of torchvision's ImageFolder. Their places are
-/// the numbers of the classes.
+/// A file or folder, or what lies in a hidden folder.
+bool is_hidden(const std::string& name) {
+  return name.starts_with('.') || name.find("/.") != std::string::npos;
+}
+
+/// Subfolders of a folder that are not hidden, sorted, links followed: the order of torchvision's
+/// ImageFolder. Their places are the numbers of the classes.
 Result<std::vector<std::string>> classes_in(const std::string& folder) {
   std::vector<std::string> classes;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
-    if (at->is_directory(gone)) classes.push_back(at->path().filename().string());
+    std::string name = at->path().filename().string();
+    if (at->is_directory(gone) && !is_hidden(name)) classes.push_back(std::move(name));
   }
-  if (error) return Error{fmt::format("{}: {}", folder, error.message())};
+  if (error) return Error{fmt::format("{}: {}", folder, cause_text(error))};
   if (classes.empty())
     return Error{fmt::format("{}: no folders in it, --classes expects one for each class", folder)};
   std::ranges::sort(classes);
   return classes;
+}
+
+/// used: places of those that have samples.
+void warn_of_empty_classes(const std::string& folder, const std::vector<std::string>& classes,
+                           const std::set<std::size_t>& used) {
+  std::vector<std::string> empty;
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (!used.contains(i)) empty.push_back(classes[i]);
+  if (!empty.empty())
+    show_aside(fmt::format("warning: {}: {} of {} classes {} no samples, the first of them {}", folder,
+                           empty.size(), classes.size(), empty.size() == 1 ? "has" : "have", empty.front()));
 }
 
 void print_classes(const std::vector<std::string>& classes) {
@@ -113,6 +133,7 @@ Result<std::vector<Unpacked>> samples_of_folder(const std::string& folder, bool 
   }
   TW_TRY(const auto names, files_under(folder));
   std::map<std::string, Unpacked> samples;
+  std::set<std::size_t> used;  // classes
   LeftFiles unnamed, loose;
   for (const std::string& name : names) {
     const data::MemberName parts = data::split_member(name);
@@ -120,18 +141,21 @@ Result<std::vector<Unpacked>> samples_of_folder(const std::string& folder, bool 
     std::error_code gone;
     if (has_classes && name.find('/') == std::string::npos) {
       loose.add(name);
-    } else if (parts.field.empty() || !fs::is_regular_file(path, gone)) {
+    } else if (parts.field.empty() || is_hidden(name) || !fs::is_regular_file(path, gone)) {
       unnamed.add(name);
     } else {
       Unpacked& sample = samples[std::string(parts.key)];
       sample.key = parts.key;
       sample.files.emplace_back(parts.field, path);
+      if (!has_classes) continue;
       const auto place = std::ranges::lower_bound(classes, name.substr(0, name.find('/'))) - classes.begin();
-      if (has_classes) sample.target = std::to_string(place);
+      sample.target = std::to_string(place);
+      used.insert(static_cast<std::size_t>(place));
     }
   }
   loose.warn(folder, "beside the folders of classes");
   unnamed.warn(folder, "without an ending (such as .jpg), hidden or not plain");
+  warn_of_empty_classes(folder, classes, used);
   if (has_classes) print_classes(classes);
   std::vector<Unpacked> all;
   for (auto& [key, sample] : samples) {
@@ -153,6 +177,31 @@ Status check_fields(const Unpacked& sample) {
                       field, known->second, path)};
   }
   return Unit{};
+}
+
+/// "cls, jpg".
+std::string fields_of(const Unpacked& sample) {
+  std::set<std::string> fields;
+  if (!sample.target.empty()) fields.insert("cls");
+  for (const auto& [field, path] : sample.files) fields.insert(field);
+  return fmt::format("{}", fmt::join(fields, ", "));
+}
+
+/// A program that names a field refuses shards in which one sample lacks it.
+void warn_of_other_fields(const std::string& source, const std::vector<Unpacked>& samples) {
+  std::map<std::string, std::uint64_t> counts;  // by their fields
+  for (const Unpacked& sample : samples) ++counts[fields_of(sample)];
+  if (counts.size() < 2) return;
+  const auto& [most, count] =
+      *std::ranges::max_element(counts, {}, &std::pair<const std::string, std::uint64_t>::second);
+  const std::uint64_t others = samples.size() - count;
+  const Unpacked& first = *std::ranges::find_if(
+      samples, [&most = most](const Unpacked& sample) { return fields_of(sample) != most; });
+  show_aside(
+      fmt::format("warning: {}: {} of {} samples {} other fields than most ({}), the first of them {} "
+                  "({})",
+                  source, others, samples.size(), others == 1 ? "has" : "have", most,
+                  first.files.front().second, fields_of(first)));
 }
 
 /// Fields of a line of a CSV file, as RFC 4180 writes them.
@@ -183,7 +232,7 @@ Result<Unpacked> sample_of_line(const std::string& line, const fs::path& folder)
   if (!is_quoted && fields.size() > 2) fields = {line.substr(0, comma), line.substr(comma + 1)};
   if (fields.size() > 2) return Error{fmt::format("expected PATH or PATH,CLASS, found {}", line)};
   Unpacked sample;
-  if (fields.size() == 2) sample.target = fields[1];
+  if (fields.size() == 2) sample.target = trimmed(fields[1]);
   if (fields.size() == 2 && !parse_number<std::int64_t>(sample.target))
     return Error{
         fmt::format("expected PATH,CLASS with a whole number, found {}; where classes have names, one folder "
@@ -198,16 +247,20 @@ Result<Unpacked> sample_of_line(const std::string& line, const fs::path& folder)
   return sample;
 }
 
-/// A first line that begins with the field "path" is left out. Paths are relative to the folder.
+/// A first line that begins with the field "path", in any case, is left out. Paths are relative to the
+/// folder.
 Result<std::vector<Unpacked>> samples_of_list(std::istream& lines, const fs::path& folder) {
   std::vector<Unpacked> all;
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     if (++number == 1) line = std::string(without_byte_order_mark(line));
     while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
-    if (line.empty() || (number == 1 && csv_fields(line).front() == "path")) continue;
+    if (line.empty() || (number == 1 && lower(csv_fields(line).front()) == "path")) continue;
     auto sample = sample_of_line(line, folder);
-    if (!sample) return Error{fmt::format("line {}: {}", number, sample.error().message)};
+    if (!sample)
+      return Error{fmt::format("line {}{}: {}", number,
+                               number == 1 ? " (a header would begin with path)" : "",
+                               sample.error().message)};
     sample.value().key = fmt::format("{:09}", all.size());
     all.push_back(std::move(sample).value());
   }
@@ -228,6 +281,7 @@ Result<std::vector<Unpacked>> samples_found(const DataArguments& arguments) {
 Result<std::vector<Unpacked>> samples_of(const DataArguments& arguments) {
   TW_TRY(auto samples, samples_found(arguments));
   for (const Unpacked& sample : samples) TW_TRY(check_fields(sample));
+  warn_of_other_fields(arguments.source, samples);
   return samples;
 }
 
@@ -257,6 +311,16 @@ Result<std::vector<std::string>> shards_there(const std::string& out, host::Stor
     if (parse_number<std::uint64_t>(number)) shards.push_back(out + "-" + number + ".tar");
   }
   return shards;
+}
+
+/// The first sample that is one of these shards, which are to be replaced; empty: none is.
+std::string packed_again(const std::vector<Unpacked>& samples, const std::vector<std::string>& shards) {
+  std::set<fs::path> replaced;
+  for (const std::string& shard : shards) replaced.insert(fs::weakly_canonical(shard));
+  for (const Unpacked& sample : samples)
+    for (const auto& [field, path] : sample.files)
+      if (path.ends_with(".tar") && replaced.contains(fs::weakly_canonical(path))) return path;
+  return {};
 }
 
 /// Shards of about this size, with the samples in an order by chance.
@@ -324,9 +388,9 @@ int pack_data(const DataArguments& arguments) {
   const auto seed = parse_number<std::uint64_t>(arguments.seed);
   if (!seed) return complain(fmt::format("--seed {}: expected a whole number", arguments.seed), kUsage);
   const auto samples = samples_of(arguments);
-  if (!samples) return complain(samples.error().message, kFailed);
+  if (!samples) return complain(samples.error().message, kUsage);
   const std::size_t count = samples.value().size();
-  if (count == 0) return complain(fmt::format("{}: no samples", arguments.source), kFailed);
+  if (count == 0) return complain(fmt::format("{}: no samples", arguments.source), kUsage);
   const fs::path folder = fs::path(arguments.out).parent_path();
   if (!folder.empty() && arguments.out.find("://") == std::string::npos) {
     std::error_code failed;
@@ -339,7 +403,12 @@ int pack_data(const DataArguments& arguments) {
     return complain(
         fmt::format("{} is there; give another name, or --force to have the shards of this name replaced",
                     there.value().front()),
-        kFailed);
+        kUsage);
+  if (const std::string again = packed_again(samples.value(), there.value()); !again.empty())
+    return complain(
+        fmt::format("-o {}: {}, a shard of this name, would be packed as a sample; choose another -o",
+                    arguments.out, again),
+        kUsage);
   Packing packing(arguments.out, *shard_bytes);
   const data::SampleOrder order(*seed, count);
   ProgressLine line;

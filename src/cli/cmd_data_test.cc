@@ -108,8 +108,10 @@ class DataCommands : public testing::Test {
 TEST_F(DataCommands, pack_a_list_as_spreadsheets_write_it) {
   EXPECT_EQ(pack_lines("path,label\r\na.txt,3\r\n\"b.txt\",4\r\n\"c,d.txt\",5\r\n"), "0 ");
   EXPECT_THAT(packed(), UnorderedElementsAre("3:a.txt", "4:b.txt", "5:c,d.txt"));
-  EXPECT_EQ(pack_lines("c,d.txt,7\na.txt\n"), "0 ") << "commas that nobody quoted; no class";
-  EXPECT_THAT(packed(), UnorderedElementsAre("7:c,d.txt", ":a.txt"));
+  EXPECT_EQ(pack_lines("c,d.txt,7\na.txt, 8 \n"), "0 ") << "commas that nobody quoted; blanks";
+  EXPECT_THAT(packed(), UnorderedElementsAre("7:c,d.txt", "8:a.txt"));
+  EXPECT_EQ(pack_lines("Path,Label\na.txt,9\n"), "0 ");
+  EXPECT_THAT(packed(), UnorderedElementsAre("9:a.txt"));
 }
 
 TEST_F(DataCommands, pack_what_comes_on_stdin) {
@@ -125,14 +127,15 @@ TEST_F(DataCommands, name_the_line_of_a_list_that_is_wrong) {
               HasSubstr("list.csv: line 2: expected PATH,CLASS with a whole "
                         "number, found b.txt,cat; where classes have names"));
   EXPECT_THAT(pack_lines("a.txt,0\nnone.txt,0\n"), HasSubstr("line 2: no such file: " + at("in/none.txt")));
-  EXPECT_THAT(pack_lines("\"a.txt\",0,1\n"), HasSubstr("line 1: expected PATH or PATH,CLASS"));
+  EXPECT_THAT(pack_lines("\"a.txt\",0,1\n"),
+              HasSubstr("line 1 (a header would begin with path): expected PATH or PATH,CLASS"));
 }
 
 TEST_F(DataCommands, leave_no_shards_of_an_earlier_pack_beside_new_ones) {
   EXPECT_EQ(pack(at("in"), {.shard_size = "1KiB"}), "0 ");
   EXPECT_EQ(packed().size(), 3U);
   EXPECT_TRUE(std::filesystem::exists(at("train-000002.tar")));
-  EXPECT_EQ(pack(at("in")), "1 tw: " + at("train-000000.tar") +
+  EXPECT_EQ(pack(at("in")), "2 tw: " + at("train-000000.tar") +
                                 " is there; give another name, or --force to have the shards of this name "
                                 "replaced\n");
   EXPECT_EQ(pack(at("in"), {.force = true}), "0 ");
@@ -201,11 +204,12 @@ TEST_F(DataCommands, name_subfolders_of_a_store_that_they_leave_out) {
 }
 
 TEST_F(DataCommands, number_the_folders_as_classes) {
-  for (const char* name : {"cat", "dog", "empty", "elsewhere"})
+  for (const char* name : {"cat", "dog", "empty", "elsewhere", ".checks"})
     std::filesystem::create_directories(at("p/") + name);
   std::filesystem::rename(at("p/elsewhere"), at("elsewhere"));
   std::filesystem::create_directory_symlink(at("elsewhere"), at("p/bird"));
-  for (const char* name : {"a.txt", "cat/c.txt", "dog/d.txt", "bird/b.txt", "dog/noext", "dog/.hidden.txt"})
+  for (const char* name :
+       {"a.txt", "cat/c.txt", "dog/d.txt", "bird/b.txt", "dog/noext", "dog/.hidden.txt", ".checks/a.txt"})
     std::ofstream(at("p/") + name) << name;
   testing::internal::CaptureStdout();
   EXPECT_EQ(pack(at("p"), {.classes = true}),
@@ -213,8 +217,10 @@ TEST_F(DataCommands, number_the_folders_as_classes) {
                 ": 1 file beside the folders of classes is left out, the first of them a.txt\n"
                 "warning: " +
                 at("p") +
-                ": 2 files without an ending (such as .jpg), hidden or not plain are left out, "
-                "the first of them dog/.hidden.txt\n");
+                ": 3 files without an ending (such as .jpg), hidden or not plain are left out, "
+                "the first of them .checks/a.txt\n"
+                "warning: " +
+                at("p") + ": 1 of 4 classes has no samples, the first of them empty\n");
   EXPECT_THAT(testing::internal::GetCapturedStdout(),
               testing::StartsWith("classes: 0 bird, 1 cat, 2 dog, 3 empty\n"));
   EXPECT_THAT(packed(), UnorderedElementsAre("0:bird/b.txt", "1:cat/c.txt", "2:dog/d.txt"));
@@ -227,7 +233,7 @@ TEST_F(DataCommands, number_the_folders_as_classes) {
 TEST_F(DataCommands, pack_no_field_twice) {
   std::filesystem::create_directories(at("p/cat"));
   for (const char* name : {"p/cat/0.png", "p/cat/0.PNG", "p/cat/1.cls"}) std::ofstream(at(name)) << "1";
-  EXPECT_EQ(pack(at("p")), "1 tw: the field png comes twice in a sample: by " + at("p/cat/0.PNG") +
+  EXPECT_EQ(pack(at("p")), "2 tw: the field png comes twice in a sample: by " + at("p/cat/0.PNG") +
                                " and by " + at("p/cat/0.png") + "; leave one out, or rename it\n");
   std::filesystem::remove(at("p/cat/0.PNG"));
   EXPECT_THAT(
@@ -235,6 +241,28 @@ TEST_F(DataCommands, pack_no_field_twice) {
       HasSubstr("the field cls comes twice in a sample: by its class (of --classes, or of the list) and by " +
                 at("p/cat/1.cls")));
   EXPECT_FALSE(std::filesystem::exists(at("train-000000.tar")));
+}
+
+TEST_F(DataCommands, warn_of_samples_with_other_fields_than_most) {
+  EXPECT_EQ(pack_lines("a.txt,3\nb.txt\n\"c,d.txt\",5\n"),
+            "0 warning: " + at("in/list.csv") +
+                ": 1 of 3 samples has other fields than most (cls, txt), the first of them " +
+                at("in/b.txt") + " (txt)\n");
+  std::filesystem::create_directories(at("p/cat"));
+  for (const char* name : {"p/cat/0.png", "p/cat/1.png", "p/cat/1.cap", "p/cat/2.png", "p/cat/Thumbs.db"})
+    std::ofstream(at(name)) << name;
+  EXPECT_EQ(pack(at("p"), {.classes = true, .force = true}),
+            "0 warning: " + at("p") +
+                ": 2 of 4 samples have other fields than most (cls, png), the first of them " +
+                at("p/cat/1.cap") + " (cap, cls, png)\n");
+}
+
+TEST_F(DataCommands, pack_no_shard_that_they_are_about_to_replace) {
+  EXPECT_EQ(pack(at("in"), {.out = at("in/self")}), "0 ");
+  EXPECT_THAT(pack(at("in"), {.out = at("in/self"), .force = true}),
+              HasSubstr("tw: -o " + at("in/self") + ": " + at("in/self-000000.tar") +
+                        ", a shard of this name, would be packed as a sample; choose another -o\n"));
+  EXPECT_EQ(pack(at("in/"), {.out = at("in/../self"), .force = true}).substr(0, 1), "0") << "elsewhere";
 }
 
 TEST_F(DataCommands, pack_a_list_with_a_byte_order_mark_and_without_classes) {
@@ -245,6 +273,23 @@ TEST_F(DataCommands, pack_a_list_with_a_byte_order_mark_and_without_classes) {
             "0 ");
   EXPECT_THAT(packed(), UnorderedElementsAre("4:a.txt"));
   EXPECT_THAT(pack(at("in/list.csv"), {.classes = true}), HasSubstr("list.csv is no folder, so its folders"));
+}
+
+TEST_F(DataCommands, tell_wrong_input_from_a_store_that_fails) {
+  std::ofstream(at("torn.tar")) << std::string(700, 'x');
+  EXPECT_THAT(told({.shards = {at("torn.tar")}, .out = at("x.twi")}, "index"),
+              HasSubstr("2 tw: " + at("torn.tar") + ": expected a tar file"));
+  EXPECT_THAT(told({.shards = {at("none.tar")}, .out = at("x.twi")}, "index"),
+              HasSubstr("2 tw: " + at("none.tar") + ": No such file"));
+  EXPECT_THAT(told({.shards = {at("torn.tar"), at("torn.tar")}, .out = at("x.twi")}, "index"),
+              HasSubstr("2 tw: " + at("torn.tar") + ": named twice"));
+  EXPECT_EQ(pack(at("nothing")), "2 tw: " + at("nothing") + ": cannot be read: No such file or directory\n");
+  std::filesystem::create_directories(at("empty"));
+  EXPECT_EQ(pack(at("empty")), "2 tw: " + at("empty") + ": no samples\n");
+  EXPECT_THAT(pack_lines("a.txt,cat\n"), HasSubstr("2 tw: "));
+  const BucketOnTheWeb bucket("no ranges");
+  EXPECT_THAT(told({.shards = {"s3://bkt/x.tar"}, .out = at("x.twi")}, "index"),
+              HasSubstr("1 tw: s3://bkt/x.tar, bytes 0-0: the server serves no ranges"));
 }
 
 TEST_F(DataCommands, say_which_stores_they_read_and_write) {

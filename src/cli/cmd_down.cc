@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/option.h"
+#include "base/text/quantity.h"
 #include "cli/arguments/launch_arguments.h"
 #include "cli/commands.h"
 #include "cli/run/run_place.h"
@@ -177,8 +178,9 @@ int status(const StatusArguments& arguments) {
   }
   print_out("{}", table_of(run.value().store.state(), reports.value()));
   if (known.samples > 0)
-    print_out("\n{:.0f} samples, {} samples/s over the last ten rounds, {} losses; more: tw report {}/logs\n",
-              known.samples, monitor::rate_text(known.samples_per_s), known.losses, deployment.folder);
+    print_out("\n{} samples, {} samples/s over the last ten rounds, {} losses; more: tw report {}/logs\n",
+              grouped(static_cast<std::uint64_t>(known.samples)), monitor::rate_text(known.samples_per_s),
+              known.losses, deployment.folder);
   return kDone;
 }
 

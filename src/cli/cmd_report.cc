@@ -32,7 +32,7 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
   command->add_option("--trace", arguments.exports.trace,
                       "write FILE in Chrome's trace format, for Perfetto or speedscope");
   command->add_option("--csv", arguments.exports.csv,
-                      "write CSV tables of rounds, peers, interruptions and links into this folder");
+                      "write CSV tables of rounds, peers, links and more into this folder");
   command->add_option("--tensorboard", arguments.exports.tensorboard,
                       "write an event file for TensorBoard into this folder");
   command->add_option("--html", arguments.exports.html, "write FILE: a page of the run that needs no server");
@@ -93,9 +93,8 @@ int export_run(const Exports& exports, const Logs& logs, const PeerPrices& price
 int report(const ReportArguments& arguments) {
   if (arguments.json && arguments.exports.any())
     return complain(
-        "--json: prints the report; --trace, --csv, --tensorboard and --html write files instead; give one "
-        "of "
-        "the two",
+        "--json: prints the report; --trace, --csv, --tensorboard, --html and --samples write files instead; "
+        "give one of the two",
         kUsage);
   auto run = read_logs(arguments.folder);
   if (!run) return complain(run.error().message, kUsage);

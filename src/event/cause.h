@@ -22,7 +22,7 @@ enum class Cause {
   self,         ///< this peer reached itself
   dial,         ///< a dial failed, or was refused there
   message,      ///< a peer sent what cannot be read or used
-  own,          ///< an unusable contribution or state of this peer
+  own,          ///< an unusable contribution or state of this peer; it cannot take in connections
   verdict,      ///< lost: nothing that the peer computed enters the round, but it stays and gets the mean
   checkpoint,   ///< restore: the state is from a checkpoint, not from other peers
   preempt,      ///< notice: the machine goes at its deadline

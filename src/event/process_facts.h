@@ -13,7 +13,7 @@ struct Restore {
   std::string digest;  ///< of the parameters; empty: it fetches them
   Cause cause{};       ///< checkpoint, anew; none: from other peers
   std::string record, parent;
-  Count bytes;
+  Count bytes, last_round;
   Measure took_s, offer_s, transfer_s;
 
   static void fields(auto& self, auto&& field) {
@@ -26,6 +26,8 @@ struct Restore {
     field("took_s", self.took_s, "how long it took");
     field("offer_s", self.offer_s, "of it, until the state is offered");
     field("transfer_s", self.transfer_s, "of it, until the last chunk is here");
+    field("last_round", self.last_round,
+          "where the state shows another one than `start` has: the run ends with it");
   }
 };
 

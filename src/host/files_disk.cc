@@ -13,11 +13,13 @@
 #include <system_error>
 #include <utility>
 
+#include "base/cause_text.h"
+
 namespace tw::host {
 namespace {
 
 Error failed(const std::string& what, int code) {
-  return Error{fmt::format("cannot {}: {}", what, std::generic_category().message(code))};
+  return Error{fmt::format("cannot {}: {}", what, cause_text(code))};
 }
 
 /// Owns a descriptor; negative when opening failed, with the cause in errno.

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/cause_text.h"
+
 namespace tw::host {
 
 std::string authority_file(const Environment& environment) {
@@ -110,6 +112,8 @@ CURL* Exchange::prepare(bool follows_redirects) {
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, follows_redirects ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+  // Without redirects the path is asked for as it is: in a bucket x/../y is another object than y.
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, follows_redirects ? 0L : 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // a look-up of a name that hangs is left alone
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(patience_ms));
@@ -241,7 +245,7 @@ Result<HttpAnswer> read_file(const HttpRequest& request) {
   const std::string path = request.url.substr(kFile.size());
   const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return HttpAnswer{.status = 404};
-  if (file < 0) return Error{std::strerror(errno)};
+  if (file < 0) return Error{cause_text(errno)};
 
   struct stat facts {};
 
@@ -251,7 +255,7 @@ Result<HttpAnswer> read_file(const HttpRequest& request) {
   const int cause = errno;
   close(file);
   if (!is_file) return Error{"expected a plain file"};
-  if (got < 0) return Error{std::strerror(cause)};
+  if (got < 0) return Error{cause_text(cause)};
   if (static_cast<std::size_t>(got) > request.most_bytes)
     return Error{fmt::format("more than the {} bytes that are taken", request.most_bytes)};
   text.resize(static_cast<std::size_t>(got));

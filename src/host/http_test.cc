@@ -153,6 +153,11 @@ TEST_F(HttpDoor, puts_without_a_body) {
   EXPECT_THAT(server.requests[0], HasSubstr("Content-Length: 0\r\n"));
 }
 
+TEST_F(HttpDoor, asks_for_a_path_as_it_is) {
+  server.answers["/x/../y"] = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny";
+  EXPECT_EQ(answer_to({.url = server.url("/x/../y")}).value().body, "y");
+}
+
 TEST_F(HttpDoor, answers_others_while_one_hangs) {
   server.answers["/quick"] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
   ask({.url = server.url("/hangs"), .patience = 60s});

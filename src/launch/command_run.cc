@@ -20,6 +20,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "host/system/calendar.h"
 #include "host/system/own_folder.h"
@@ -267,10 +268,10 @@ Result<Output> run_command(const Command& command) {
   if (!command.own_folder.empty()) TW_TRY(host::take_own_folder(command.own_folder));
   const Descriptor input(open_input(command));
   if (input.number() < 0)
-    return Error{fmt::format("{}: its input cannot be read: {}", to_line(command), std::strerror(errno))};
+    return Error{fmt::format("{}: its input cannot be read: {}", to_line(command), cause_text(errno))};
   const Descriptor output(memfd_create("output", MFD_CLOEXEC)), errors(memfd_create("errors", MFD_CLOEXEC));
   if (output.number() < 0 || errors.number() < 0)
-    return Error{fmt::format("{}: no memory for its output: {}", to_line(command), std::strerror(errno))};
+    return Error{fmt::format("{}: no memory for its output: {}", to_line(command), cause_text(errno))};
   pid_t pid = -1;
   const int cause = spawn(command, input.number(), output.number(), errors.number(), pid);
   if (cause == ENOENT) {
@@ -280,7 +281,7 @@ Result<Output> run_command(const Command& command) {
     return Output{command, kNoProgram, "", why};
   }
   if (cause != 0)
-    return Error{fmt::format("{}: cannot be started: {}", command.words.front(), std::strerror(cause))};
+    return Error{fmt::format("{}: cannot be started: {}", command.words.front(), cause_text(cause))};
   Waiting waiting(pid, command.limit);
   const int exit_code = waiting.wait();
   if (waiting.cause() == Waiting::Cause::interrupted) return interrupted;

@@ -58,7 +58,10 @@ bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number) {
 
 void mark_started(Deployment& deployment, const std::vector<PeerJob>& peers, std::int64_t unix_s) {
   for (PeerJob& peer : deployment.peers)
-    if (has_peer(peers, peer.number)) peer.started_unix_s = unix_s;
+    if (has_peer(peers, peer.number)) {
+      peer.started_unix_s = unix_s;
+      peer.untried = peer.untried && unix_s == 0;
+    }
 }
 
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer) {
@@ -96,6 +99,18 @@ std::optional<double> price_of(const PeerJob& peer) {
   return machine.usd_per_h;
 }
 
+namespace {
+
+/// Where no peer has the state of the run any more, the one that began it resumes it: if all joined, they
+/// would wait for each other. The others dial it, and it dials those that it knew.
+bool joins(const Deployment& deployment, const PeerJob& peer, Start start) {
+  const bool began_it = peer.number == deployment.founder && !peer.address.empty();
+  const bool comes_back = start == Start::again && began_it && peer.number == first_of(deployment).number;
+  return start != Start::begin && !comes_back;
+}
+
+}  // namespace
+
 std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob& peer, Start start,
                                     const PeerPaths& paths) {
   std::vector<std::string> words = {"run",   paths.run_file, "--token",  "@" + paths.token_file,
@@ -103,8 +118,9 @@ std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob&
   if (start == Start::begin)
     words.insert(words.end(), {"--no-rejoin", "--wait-for", std::to_string(deployment.peers.size())});
   if (start == Start::again) words.emplace_back("--rejoin");
+  const bool dials = joins(deployment, peer, start);
   for (const std::string& address : paths.join)
-    if (start != Start::begin && address != paths.listen) words.insert(words.end(), {"--join", address});
+    if (dials && address != paths.listen) words.insert(words.end(), {"--join", address});
   if (!peer.machine.site.provider.empty())
     words.insert(words.end(), {"--site", market::to_string(peer.machine.site)});
   if (const std::optional<double> price = price_of(peer))

@@ -37,6 +37,7 @@ struct PeerJob {
   std::string home{};                   ///< ssh: folder there for program and runs; empty: ~/.tradewind
   std::string address{};                ///< where others reach it, without a port; empty: the engine finds it
   std::uint16_t port = 0;               ///< port at which it listens; unique on its host
+  bool untried = false;                 ///< no start has got so far that it may live: nobody asks for it
   std::int64_t started_unix_s = 0;      ///< of its last start by `tw up`; 0: long ago, or stopped since
 
   bool operator==(const PeerJob&) const = default;
@@ -74,6 +75,7 @@ struct Deployment {
   std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...; of
                                               ///< several engines: ssh.control, slurm.partition
   Duration grace = std::chrono::seconds(25);  ///< between SIGTERM and the end
+  std::uint32_t founder = 0;                  ///< number of the peer that began the run; 0: not known
   bool begun = false;                         ///< a peer of the run lives, or may: all starts have `--rejoin`
 
   bool operator==(const Deployment&) const = default;
@@ -97,7 +99,8 @@ bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number);
 /// USD an hour of its machine: nothing if the price is not known, or an alternative has another price.
 std::optional<double> price_of(const PeerJob& peer);
 
-/// Sets PeerJob::started_unix_s of those that have the numbers of these peers.
+/// Sets PeerJob::started_unix_s of those that have the numbers of these peers. 0: their start failed, or they
+/// were stopped; else each of them may live from now on.
 void mark_started(Deployment& deployment, const std::vector<PeerJob>& peers, std::int64_t unix_s);
 
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer);
@@ -123,7 +126,7 @@ struct PeerPaths {
 enum class Start {
   begin,  ///< the very first one: it begins the run once enough peers are linked
   join,   ///< the run begins meanwhile, or is running
-  again,  ///< as join, and the run had begun before: `--rejoin`
+  again,  ///< as join, and the run had begun before: `--rejoin`; its founder may resume it
 };
 
 Start start_of(const Deployment& deployment, const PeerJob& peer);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "launch/engine.h"
 #include "launch/test_deployment.h"
 
@@ -74,6 +76,23 @@ TEST(Deployment, command_lines_name_the_others_and_not_themselves) {
       ElementsAre("run", "run.yaml", "--token", "@token", "--out", "out", "--listen", "10.0.0.1:7000",
                   "--rejoin", "--join", "10.0.0.2:7000", "--site", "onprem:eu", "--usd-per-h", "0.1",
                   "--grace", "25s", "--set", "training.rounds=20", "--set", "checkpoint.folder=/data/it's"));
+}
+
+TEST(Deployment, the_peer_that_began_the_run_may_resume_it_and_all_others_join) {
+  Deployment deployment = three_peers();
+  deployment.begun = true;
+  const auto joins = [&](std::size_t place) {
+    const auto words = peer_words(deployment, deployment.peers[place], Start::again, kPaths);
+    EXPECT_THAT(words, Contains("--rejoin"));
+    return std::ranges::find(words, "--join") != words.end();
+  };
+  EXPECT_TRUE(joins(0)) << "a peer of an earlier plan began the run";
+  deployment.founder = 1;
+  EXPECT_FALSE(joins(0));
+  EXPECT_TRUE(joins(1));
+  EXPECT_TRUE(joins(2));
+  for (PeerJob& peer : deployment.peers) peer.address.clear();
+  EXPECT_TRUE(joins(0)) << "the others would not find it";
 }
 
 TEST(Deployment, a_program_of_the_users_own_is_started_by_tw_run) {

@@ -57,15 +57,27 @@ bool is_at(const Deployment& deployment, const std::set<std::uint32_t>& lost, co
   });
 }
 
+/// Those of which a machine may know.
+std::vector<PeerJob> tried(std::vector<PeerJob> peers) {
+  std::erase_if(peers, &PeerJob::untried);
+  return peers;
+}
+
 }  // namespace
 
 Status perform(const Engine& engine, Action action, const Deployment& deployment,
-               const std::vector<PeerJob>& peers, Duration at_least) {
+               const std::vector<PeerJob>& all, Duration at_least) {
+  // Files of a start that was prepared in vain are there, too; a host that was never reached has none.
+  const std::vector<PeerJob> peers = action == Action::remove ? all : tried(all);
   if (peers.empty()) return Unit{};
   std::vector<Command> commands = engine.commands(action, deployment, peers);
   for (Command& command : commands)
     if (command.limit > Duration{}) command.limit = std::max(command.limit, at_least);
-  const Batch batch = run_all(commands);
+  Batch batch = run_all(commands);
+  std::erase_if(batch.failures, [&](const Batch::Failure& failure) {
+    const auto peer = std::ranges::find(peers, failure.peer, &PeerJob::number);
+    return peer != peers.end() && peer->untried;
+  });
   std::string trouble = text_of(batch);
   if (action == Action::stop || action == Action::retire)
     add_line(trouble, end_remains(engine, action, deployment, peers, batch.outputs));
@@ -132,13 +144,28 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
   return all;
 }
 
-Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment) {
+namespace {
+
+Result<std::vector<PeerReport>> ask_all(const Engine& engine, const Deployment& deployment) {
+  if (deployment.peers.empty()) return std::vector<PeerReport>();
   Batch batch = run_all(engine.commands(Action::status, deployment, deployment.peers));
   // What is late may live: the engine knows about whom it was asked.
   std::erase_if(batch.failures,
                 [](const Batch::Failure& failure) { return failure.why == Batch::Why::late; });
   TW_TRY(status_of(text_of(batch)));
   return engine.states(deployment, batch.outputs);
+}
+
+}  // namespace
+
+Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment) {
+  Deployment asked = deployment;
+  asked.peers = tried(deployment.peers);
+  TW_TRY(auto reports, ask_all(engine, asked));
+  for (const PeerJob& peer : deployment.peers)
+    if (peer.untried) reports.push_back({.number = peer.number});
+  std::ranges::sort(reports, {}, &PeerReport::number);
+  return reports;
 }
 
 PeerReport report_of(const std::vector<PeerReport>& reports, std::uint32_t number) {

@@ -9,7 +9,8 @@
 #include "launch/command_run.h"
 #include "launch/engine.h"
 
-/// An engine's commands, run. Each blocks until they have ended.
+/// An engine's commands, run. Each blocks until they have ended. Machines of untried peers hear of nothing
+/// but their start: their names may be wrong.
 namespace tw::launch {
 
 /// The error has a line for each peer, host or command that failed, and for what lives after Action::stop;
@@ -30,7 +31,8 @@ using BeforeStart = std::function<Status(const std::vector<PeerJob>& peers)>;
 Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers,
               const BeforeStart& before);
 
-/// States of the peers of the deployment, by number. What does not answer in time is unknown.
+/// States of the peers of the deployment, by number; those that are untried are absent. What does not answer
+/// in time is unknown.
 Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& deployment);
 
 /// absent without a report.

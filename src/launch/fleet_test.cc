@@ -26,6 +26,7 @@ class OneByOne final : public Engine {
     std::vector<Command> commands;
     for (const PeerJob& peer : peers) {
       const bool fails = (action == Action::start ? fail_to_start : unready).contains(peer.number);
+      told.insert(peer.number);
       commands.push_back({.words = {fails ? "false" : "true"}, .peer = peer.number});
       if (action == Action::start && slow_to_start.contains(peer.number)) {
         commands.back().words = {"sleep", "600"};
@@ -61,6 +62,7 @@ class OneByOne final : public Engine {
   std::set<std::uint32_t> unready, fail_to_start, slow_to_start;
   bool first_alone = false;                 ///< on an engine of its own
   mutable std::vector<std::string> jobs{};  ///< that live after a stop
+  mutable std::set<std::uint32_t> told{};   ///< peers that commands were for
   bool end_fails = false, ends = true;
 };
 
@@ -157,6 +159,30 @@ TEST(Fleet, a_stop_ends_what_is_left_of_the_peers_or_names_it) {
   engine.ends = true;
   engine.end_fails = true;
   EXPECT_EQ(stop(), "false: exit code 1");
+}
+
+TEST(Fleet, a_machine_that_cannot_be_reached_for_its_first_start_holds_up_no_status_and_no_stop) {
+  OneByOne engine;
+  engine.unready = {2};
+  Deployment deployment = three_peers();
+  for (PeerJob& peer : deployment.peers) peer.untried = true;
+  const auto reports = ask(engine, deployment);
+  ASSERT_TRUE(reports.ok() && reports.value().size() == 3);
+  for (const PeerReport& report : reports.value())
+    EXPECT_EQ(report.state, PeerState::absent) << report.number;
+  EXPECT_TRUE(engine.told.empty());
+  const auto mark = [&](const std::vector<PeerJob>& peers) {
+    mark_started(deployment, peers, 1'800'000'000);
+    return Status(Unit{});
+  };
+  EXPECT_EQ(numbers(start(engine, deployment, deployment.peers, mark)), std::vector<std::uint32_t>{1});
+  engine.told.clear();
+  EXPECT_TRUE(perform(engine, Action::stop, deployment, deployment.peers).ok());
+  EXPECT_TRUE(ask(engine, deployment).ok());
+  EXPECT_EQ(engine.told, std::set<std::uint32_t>{1});
+  mark_started(deployment, deployment.peers, 0);
+  EXPECT_FALSE(deployment.peers[0].untried) << "a start that failed may have got through";
+  EXPECT_TRUE(deployment.peers[1].untried);
 }
 
 TEST(Fleet, a_peer_that_is_unknown_has_no_logs_to_fetch) {

@@ -50,7 +50,7 @@ class Placing {
 
   Status add(const plan::PlannedGroup& group, int kept) {
     for (int n = kept; n < group.count; ++n) {
-      PeerJob peer{.number = number_++};
+      PeerJob peer{.number = number_++, .untried = true};
       fill(peer, group);
       peer.port = static_cast<std::uint16_t>(kFirstPort + peer.number % kPortsInUse);
       if (needs_host(peer) && !give_host(peer))

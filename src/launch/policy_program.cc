@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "plan/output/spot_view.h"
 
@@ -46,7 +47,7 @@ class Patience {
 Result<PolicyProgram> PolicyProgram::start(const std::string& command) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    return Error{fmt::format("{}: no socket for it: {}", command, std::strerror(errno))};
+    return Error{fmt::format("{}: no socket for it: {}", command, cause_text(errno))};
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, sockets[1], STDIN_FILENO);
@@ -64,7 +65,7 @@ Result<PolicyProgram> PolicyProgram::start(const std::string& command) {
   close(sockets[1]);
   if (cause == 0) return PolicyProgram(command, sockets[0], pid);
   close(sockets[0]);
-  return Error{fmt::format("{}: cannot be started: {}", command, std::strerror(cause))};
+  return Error{fmt::format("{}: cannot be started: {}", command, cause_text(cause))};
 }
 
 PolicyProgram::PolicyProgram(PolicyProgram&& other) noexcept

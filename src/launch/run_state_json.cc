@@ -40,6 +40,7 @@ Json peer_json(const PeerJob& peer) {
           {"port", peer.port},
           {"machine", machine_json(peer.machine)},
           {"alternatives", alternatives},
+          {"untried", peer.untried},
           {"started_unix_s", peer.started_unix_s}};
 }
 
@@ -52,6 +53,7 @@ PeerJob peer_in(const Json& json) {
                .home = json.at("home").get<std::string>(),
                .address = json.at("address").get<std::string>(),
                .port = json.at("port").get<std::uint16_t>(),
+               .untried = json.value("untried", false),
                .started_unix_s = json.value("started_unix_s", std::int64_t{0})};
   for (const Json& machine : json.at("alternatives")) peer.alternatives.push_back(machine_in(machine));
   return peer;
@@ -87,6 +89,7 @@ Json deployment_json(const Deployment& deployment) {
           {"settings", deployment.settings},
           {"on", deployment.on},
           {"grace_s", to_seconds(deployment.grace)},
+          {"founder", deployment.founder},
           {"peers", peers}};
 }
 
@@ -106,7 +109,8 @@ Deployment deployment_in(const Json& json) {
                         .image = json.at("image").get<std::string>(),
                         .settings = json.at("settings").get<std::vector<std::string>>(),
                         .on = json.at("on").get<std::map<std::string, std::string>>(),
-                        .grace = from_seconds(json.at("grace_s").get<double>())};
+                        .grace = from_seconds(json.at("grace_s").get<double>()),
+                        .founder = json.value("founder", 0U)};
   for (const Json& peer : json.at("peers")) deployment.peers.push_back(peer_in(peer));
   return deployment;
 }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "base/text/text_file.h"
 #include "base/text/write_file.h"
@@ -21,17 +22,38 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStateFile = "state.json";
-constexpr const char* kLockFile = "lock";
+constexpr const char* kLockFile = "state.lock";  ///< the first entry of a folder, and the mark of one
 constexpr auto kWaitForLock = std::chrono::seconds(60);
 
 std::string state_file(const std::string& folder) { return folder + "/" + kStateFile; }
 
-/// An entry of the folder that `tw up` did not make; empty: none.
-std::string stranger_in(const std::string& folder) {
+/// An entry besides the lock; empty: none.
+std::string entry_of(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.path().filename() != kLockFile) return entry.path().filename().string();
   return "";
+}
+
+bool is_of_a_run(const std::string& folder) {
+  return fs::exists(folder + "/" + kLockFile) || fs::exists(state_file(folder));
+}
+
+/// Makes the folder of a run that begins, unless another command does so at the same time, or did so and
+/// was killed.
+Status make_run_folder(const std::string& folder) {
+  if (is_of_a_run(folder)) return Unit{};
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return Error{fmt::format("{}: cannot make this folder: {}", folder, cause_text(error))};
+  // What another command makes there it makes after the lock.
+  if (const std::string stranger = entry_of(folder); !stranger.empty() && !is_of_a_run(folder))
+    return Error{
+        fmt::format("{}: expected an empty folder or one of tw up, but {} is in it; --name or "
+                    "--state takes another one",
+                    folder, stranger)};
+  fs::permissions(folder, fs::perms::owner_all, error);
+  return Unit{};
 }
 
 }  // namespace
@@ -72,18 +94,9 @@ Result<std::optional<RunStore>> RunStore::open_if_free(const std::string& runs, 
 }
 
 Result<RunStore> RunStore::open_or_make(const std::string& runs, const std::string& run) {
-  if (fs::exists(state_file(runs + "/" + run))) return open(runs, run);
   RunStore store(runs + "/" + run);
-  std::error_code error;
-  fs::create_directories(store.folder_, error);
-  if (error) return Error{fmt::format("{}: cannot make this folder: {}", store.folder_, error.message())};
-  fs::permissions(store.folder_, fs::perms::owner_all, error);
-  if (const std::string stranger = stranger_in(store.folder_); !stranger.empty())
-    return Error{
-        fmt::format("{}: expected an empty folder or one of tw up, but {} is in it; --name or "
-                    "--state takes another one",
-                    store.folder_, stranger)};
   TW_TRY(store.lock());
+  if (fs::exists(state_file(store.folder_))) TW_TRY(store.read());
   return store;
 }
 
@@ -95,7 +108,7 @@ RunStore::RunStore(RunStore&& other) noexcept
 
 /// Where nothing was saved, nothing is left.
 RunStore::~RunStore() {
-  if (!lock_ || has_state_ || !stranger_in(folder_).empty()) return;
+  if (!lock_ || has_state_ || !entry_of(folder_).empty()) return;
   unlink((folder_ + "/" + kLockFile).c_str());
   rmdir(folder_.c_str());
 }
@@ -110,6 +123,7 @@ Result<host::FileLock::Holder> RunStore::try_lock() {
 Status RunStore::lock() {
   const auto end = std::chrono::steady_clock::now() + kWaitForLock;
   while (true) {
+    TW_TRY(make_run_folder(folder_));  // each time: who held the lock may have removed it
     TW_TRY(const auto holder, try_lock());
     if (!holder) return Unit{};
     if (std::chrono::steady_clock::now() > end)

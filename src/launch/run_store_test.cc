@@ -34,7 +34,9 @@ RunState some_state() {
   state.deployment.anchor_token.clear();
   state.deployment.on = {{"partition", "spot"}};
   state.deployment.user.folders = {"out"};
+  state.deployment.founder = 3;
   state.deployment.peers[1].restart = 2;
+  state.deployment.peers[2].untried = true;
   state.deployment.peers[1].started_unix_s = 1'800'000'000;
   state.deployment.peers[1].alternatives = {state.deployment.peers[0].machine};
   return state;
@@ -78,8 +80,8 @@ TEST(RunStore, that_a_run_is_stopped_is_read_while_tw_down_holds_the_lock) {
 
 TEST(RunStore, a_state_that_says_nothing_of_a_stop_or_a_start_had_none) {
   std::string text = to_json(some_state());
-  for (const std::string key :
-       {" \"stopped\": false,\n", " \"stopping\": false,\n", ",\n    \"started_unix_s\": 1800000000"}) {
+  for (const std::string key : {" \"stopped\": false,\n", " \"stopping\": false,\n", "  \"founder\": 3,\n",
+                                ",\n    \"started_unix_s\": 1800000000"}) {
     ASSERT_NE(text.find(key), std::string::npos) << key;
     text.erase(text.find(key), key.size());
   }
@@ -87,6 +89,7 @@ TEST(RunStore, a_state_that_says_nothing_of_a_stop_or_a_start_had_none) {
   ASSERT_TRUE(state.ok());
   EXPECT_EQ(state.value().stop, StopState::none);
   EXPECT_EQ(state.value().deployment.peers[1].started_unix_s, 0);
+  EXPECT_EQ(state.value().deployment.founder, 0U);
 }
 
 TEST(RunStore, the_state_holds_no_token) {
@@ -109,9 +112,31 @@ TEST(RunStore, damaged_and_foreign_content_is_one_error_and_is_left_alone) {
   const host::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() + "/words");
   std::ofstream(folder.path() + "/words/thesis.tex") << "dear";
+  const mode_t mode = mode_of(folder.path() + "/words");
   const auto store = RunStore::open_or_make(folder.path(), "words");
   ASSERT_FALSE(store.ok());
   EXPECT_THAT(store.error().message, HasSubstr("but thesis.tex is in it"));
+  EXPECT_EQ(mode_of(folder.path() + "/words"), mode);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/words/state.lock"));
+}
+
+TEST(RunStore, a_folder_whose_first_command_was_killed_is_of_that_run) {
+  const host::TemporaryFolder folder;
+  {
+    const auto killed = RunStore::open_or_make(folder.path(), "words");
+    ASSERT_TRUE(killed.ok()) << killed.error().message;
+    std::ofstream(folder.path() + "/words/ca.key") << "a key, and no state yet";
+  }
+  auto store = RunStore::open_or_make(folder.path(), "words");
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  EXPECT_FALSE(store.value().has_state());
+  EXPECT_TRUE(store.value().save(some_state()).ok());
+}
+
+TEST(RunStore, nothing_is_left_of_a_run_that_was_not_saved) {
+  const host::TemporaryFolder folder;
+  { ASSERT_TRUE(RunStore::open_or_make(folder.path(), "words").ok()); }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/words"));
 }
 
 TEST(RunStore, an_unknown_run_is_told_with_those_that_are_known) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/cause_text.h"
 #include "base/digest.h"
 #include "base/result.h"
 #include "base/text/fields.h"
@@ -92,7 +93,7 @@ class Search {
     if (!folder.empty()) folders_.insert(folder.string());
     for (auto entry = fs::recursive_directory_iterator(there, error); entry != fs::end(entry);
          entry.increment(error)) {
-      if (error) return Error{fmt::format("program.files: {}: {}", written, error.message())};
+      if (error) return Error{fmt::format("program.files: {}: {}", written, cause_text(error))};
       if (is_litter(entry->path())) {
         entry.disable_recursion_pending();
         continue;
@@ -212,7 +213,7 @@ Status stage(const UserProgram& program, const std::string& from, const std::str
     if (!error) fs::rename(part, copy, error);
     if (error)
       return Error{
-          fmt::format("{}/{}: cannot be copied to {}: {}", from, file, to.string(), error.message())};
+          fmt::format("{}/{}: cannot be copied to {}: {}", from, file, to.string(), cause_text(error))};
   }
   return write_with_folder(list, text, 0600);
 }

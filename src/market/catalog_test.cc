@@ -147,6 +147,8 @@ TEST(SkyPilot, a_malformed_row_is_named) {
             "vms.csv:2: InstanceType is empty: expected a VM type or an AcceleratorName");
   EXPECT_EQ(refusal("aws", header + "g5,A10G,1,4,1.0,\n"), "vms.csv:2: Region is empty: expected a region");
   EXPECT_THAT(refusal("aws", "InstanceType,Price\n"), HasSubstr("vms.csv:1: no column Region"));
+  EXPECT_THAT(refusal("aws", "InstanceType,GpuName,GpuCount,Price,Region\n"),
+              HasSubstr("vms.csv:1: no column AcceleratorName"));
   EXPECT_THAT(refusal("aws", header + "g5,A10G,1\n"), HasSubstr("vms.csv:2: 3 fields, expected 6"));
 }
 

@@ -95,7 +95,9 @@ class Reader {
   explicit Reader(const std::string& cloud) : cloud_(site_at(cloud, "").provider) {}
 
   Status read(const CatalogFile& file) {
-    TW_TRY(const auto table, CsvTable::parse(file.name, file.text, {"Price", "Region"}));
+    TW_TRY(const auto table,
+           CsvTable::parse(file.name, file.text,
+                           {"Region", "Price", "InstanceType", "AcceleratorName", "AcceleratorCount"}));
     for (std::size_t i = 0; i < table.size(); ++i) {
       CsvRow row = table.row(i);
       machines_.push_back(read_machine(row, cloud_, file));

@@ -47,11 +47,10 @@ bool LiveJournal::is_urgent(const world::Event& event) const {
   return is_cheap || commit->last;
 }
 
-std::optional<std::string> LiveJournal::difference_at_the_end() const {
+std::string LiveJournal::difference_at_the_end() const {
   const auto& peers = journal_.peers().all();
   const auto own = peers.find(self_);
-  if (own == peers.end() || own->second.digest().empty() || !journal_.rounds().complete())
-    return std::nullopt;
+  if (own == peers.end() || own->second.digest().empty() || !journal_.rounds().complete()) return {};
   const Round last = journal_.rounds().last();
   std::vector<std::string> differing;
   for (const auto& [peer, track] : peers) {
@@ -59,7 +58,7 @@ std::optional<std::string> LiveJournal::difference_at_the_end() const {
     if (stood_there && !track.digest().empty() && track.digest() != own->second.digest())
       differing.push_back(peer_name(peer));
   }
-  if (differing.empty()) return std::nullopt;
+  if (differing.empty()) return {};
   return fmt::format(
       "the parameters of this peer differ after the last round from those of peer {}: a program changed "
       "parameters or the optimizer's state between rounds, or its optimizer computes other bits, here or "

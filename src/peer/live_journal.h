@@ -37,8 +37,8 @@ class LiveJournal final : public train::SessionObserver {
   Barrier& barrier() { return barrier_; }
 
   /// A line for the user where others told of other parameters after the last round of the run than this peer
-  /// has. The last one to end has heard of all others.
-  std::optional<std::string> difference_at_the_end() const;
+  /// has; empty: nobody did. The last one to end has heard of all others.
+  std::string difference_at_the_end() const;
 
   /// The budget message that is due, if any; call it once a second.
   std::optional<monitor::BudgetWord> budget_word();

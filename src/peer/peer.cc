@@ -25,6 +25,7 @@ constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 constexpr Duration kFirstLook = std::chrono::seconds(3);
 /// How long the last messages may take to leave.
 constexpr Duration kFarewell = std::chrono::seconds(3);
+constexpr Duration kLastMessages = std::chrono::milliseconds(300);  // of one that ends at once: its vote
 /// This process leaves the run this long before its machine goes.
 constexpr Duration kKeptInHand = std::chrono::seconds(2);
 /// Azure: a machine that is moved stands still for a few seconds, 9 at most.
@@ -57,6 +58,11 @@ void add_size(const train::ModelSize& size, const std::string& layout, event::St
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("group ") || line.starts_with("buffer: ")) ++tensors;
   if (tensors > 0) start.tensors = tensors;
+}
+
+/// failure: of its session, which has ended; empty: it was asked to leave.
+Error does_not_join(const std::string& failure) {
+  return {failure.empty() ? "does not join, because it was asked to leave" : failure};
 }
 
 /// For monitor/fold/delays.h.
@@ -123,6 +129,7 @@ Result<std::string> Peer::start() {
   const std::string taken = claim_->take_soon(loop_, [this] { return finished(); });
   if (!taken.empty()) session_->fail(taken, train::Ending::taken);
   if (!taken.empty()) return Error{taken};
+  if (finished()) return does_not_join(failure());  // others may train in its folders
   TW_TRY(log_.open(options_));
   TW_TRY(open_viewer());
   for (const std::string& line : options_.warnings) warn(line);
@@ -136,8 +143,7 @@ Result<std::string> Peer::start() {
     return Error{
         fmt::format("does not join, because this machine is about to go: {}", text_of(*notice, loop_.now()))};
   }
-  if (finished())
-    return Error{failure().empty() ? "does not join, because it was asked to leave" : failure()};
+  if (finished()) return does_not_join(failure());
   const std::string& copies = options_.session.run.checkpoint.to;
   if (host::is_s3(copies))  // better now than when the first checkpoint is done
     TW_TRY(files_.make_folder(copies));
@@ -269,13 +275,12 @@ bool Peer::pass_barrier() {
 
 void Peer::farewell() {
   const auto at_once = [this] { return leaves_at_once_; };
-  if (!at_once()) {
-    for (const wire::Member& member : session_->members()) network_.close(member.peer);
-    const auto said = [this] { return network_.flushed() && (!watch_ || !watch_->says_goodbye()); };
-    loop_.run_until([&] { return said() || at_once(); }, kFarewell);
-  }
+  for (const wire::Member& member : session_->members()) network_.close(member.peer);
+  const auto said = [this] { return network_.flushed() && (!watch_ || !watch_->says_goodbye()); };
+  loop_.run_until([&] { return said() || at_once(); }, kFarewell);
+  if (at_once()) loop_.run_until([this] { return network_.flushed(); }, kLastMessages);
   if (finder_) finder_->leave(at_once);
-  if (const auto differs = live_.difference_at_the_end()) warn(*differs);
+  if (const std::string differs = live_.difference_at_the_end(); !differs.empty()) warn(differs);
   for (const world::Event& refusals : refusals_.rest()) tell(refusals);
   const host::LinkBytes bytes = network_.total();
   emit({.at = loop_.now(),
@@ -296,7 +301,8 @@ void Peer::tell(const world::Event& event) {
   log_.emit(whole);
   live_.take(whole);
   if (front_.shown != nullptr) front_.shown->emit(event);
-  if (live_.is_urgent(event)) loop_.post(life_.tie([this] { session_->tell(live_.status()); }));
+  // At once: others that hear first that this peer has the last record may end before they hear more.
+  if (live_.is_urgent(event)) session_->tell(live_.status());
   if (const auto line = troubles_.line_for(event)) warn(*line);
 }
 

@@ -114,7 +114,7 @@ class Peer final : public world::EventSink {
   const Options& options() const { return options_; }
 
   /// What this peer knows of the run and all its peers.
-  const monitor::Journal& journal() const { return live_.journal(); }
+  const LiveJournal& live() const { return live_; }
 
   /// Where the run is seen. Empty: nowhere.
   std::string watch_url() const { return viewer_ ? viewer_->url() : ""; }

@@ -158,7 +158,7 @@ TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
 
 /// What a peer that is not as expected says of itself.
 std::string told(const Process& process) {
-  const monitor::Board board = process.peer.journal().board();
+  const monitor::Board board = process.peer.live().journal().board();
   std::string text = "round " + std::to_string(process.peer.view().round) + ", " +
                      std::to_string(process.shown.events.size()) + " events, failure '" +
                      process.peer.failure() + "', " + std::to_string(board.links.size()) + " links";
@@ -206,14 +206,14 @@ TEST_F(APeer, shows_every_peer_of_the_run_and_what_it_costs) {
   const PeerId other = second.peer.options().session.self;
   // Either may compute all of these tiny rounds: the leader is faster than a word through a socket.
   const auto seen = [&] {
-    const monitor::Board board = first.peer.journal().board();
+    const monitor::Board board = first.peer.live().journal().board();
     const monitor::BoardPeer* peer = find(board, other);
     const auto samples = [](const monitor::BoardPeer& one) { return one.samples > 0; };
     return peer != nullptr && peer->usd_per_h && std::ranges::any_of(board.peers, samples) &&
            board.identical == true && !board.links.empty();
   };
   if (!loop_.run_until(seen, kSoon)) FAIL() << told(first) << "\n" << told(second);
-  const monitor::Board board = first.peer.journal().board();
+  const monitor::Board board = first.peer.live().journal().board();
   ASSERT_EQ(board.peers.size(), 2U);
   const monitor::BoardPeer& peer = *find(board, other);
   EXPECT_EQ(peer.site, "aws:us-east-1:a");
@@ -238,7 +238,7 @@ TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
   const auto told = std::ranges::find(process.shown.events, world::Phase::budget, &world::Event::phase);
   ASSERT_NE(told, process.shown.events.end());
   EXPECT_GE(told->as<event::Budget>()->usd.value_or(0), 20);
-  const monitor::Board board = process.peer.journal().board();
+  const monitor::Board board = process.peer.live().journal().board();
   EXPECT_FALSE(board.complete);
   EXPECT_EQ(board.ended, "its budget is spent");
   EXPECT_EQ(process.peer.view().ended, "the run is over: its budget is spent");
@@ -326,6 +326,15 @@ TEST_F(APeer, leaves_after_the_round_when_it_is_asked) {
   EXPECT_EQ(process.peer.failure(), "");
   process.peer.farewell();
   EXPECT_EQ(process.shown.events.back().why, process.peer.view().ended);
+}
+
+TEST_F(APeer, that_is_asked_to_leave_before_it_begins_writes_nothing) {
+  Process process(loop_, options({.out = folder_}, 1'000'000));
+  process.peer.leave();
+  const auto address = process.peer.start();
+  ASSERT_FALSE(address);
+  EXPECT_EQ(address.error().message, "does not join, because it was asked to leave");
+  EXPECT_FALSE(std::filesystem::exists(folder_)) << "others may train there";
 }
 
 TEST_F(APeer, ends_at_once_when_it_is_told_so) {

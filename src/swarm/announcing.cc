@@ -108,7 +108,7 @@ wire::Progress Announcing::progress() const {
   progress.bandwidth = own_.bandwidth;
   progress.outlook = farewell.outlook();
   progress.leaves_in_s = farewell.leaves_in_s(core_.now);
-  progress.seats = acceptor.seats();
+  if (!farewell.gave_seat()) progress.seats = acceptor.seats();  // they went with its own
   progress.gave_seat = farewell.gave_seat();
   progress.settings = own_.settings;
   return progress;

@@ -73,13 +73,31 @@ void Leaving::hand_over_when_idle() {
 bool Leaving::handed_over() {
   const Farewell::Stage stage = core_.farewell.stage();
   if (stage != Farewell::Stage::sending && stage != Farewell::Stage::entrusted) return false;
-  wire::Entrust entrust{core_.head()->round + 1, core_.acceptor.promised(), core_.work.hand_out(), {}};
-  if (core_.part.is_member() && core_.acceptor.may_give_seat() && core_.farewell.entrust()) {
+  const PeerId to = core_.farewell.order().to;
+  const bool gives_seat =
+      core_.part.is_member() && core_.acceptor.may_give_seat() && core_.farewell.entrust();
+  entrust(to, core_.work.hand_out(), gives_seat);
+  return true;
+}
+
+void Leaving::entrust(PeerId to, std::vector<wire::SlotProgress> slots, bool gives_seat) {
+  wire::Entrust entrust{core_.head()->round + 1, core_.acceptor.promised(), std::move(slots), {}};
+  if (gives_seat) {
     entrust.seats = core_.acceptor.seats();
     entrust.seats.push_back(core_.options.self.peer);
   }
-  core_.send(core_.farewell.order().to, std::move(entrust));
-  return true;
+  core_.send(to, std::move(entrust));
+}
+
+void Leaving::leave_seat() {
+  if (core_.part.ended() || !core_.takes_part() || !core_.part.is_member()) return;
+  if (!core_.acceptor.may_give_seat() || core_.farewell.gave_seat()) return;
+  for (const wire::Member& m : core_.members()) {
+    if (m.is(core_.options.self) || !core_.membership.is_here(m)) continue;
+    if (core_.membership.stances().of(m.peer).leaving) continue;
+    core_.farewell.give_seat(m.peer);
+    return entrust(m.peer, {}, true);
+  }
 }
 
 void Leaving::go_early() {
@@ -131,7 +149,8 @@ std::optional<std::vector<std::uint32_t>> Leaving::keep(PeerId from, const wire:
 
 // ---- its machine stands still
 
-void Leaving::freeze(Instant from, Duration lasts) {
+void Leaving::freeze(Instant now, Instant from, Duration lasts) {
+  core_.wake(now);
   core_.farewell.freeze(from, lasts);
   announcing_.tell_peer_state();
 }

@@ -25,7 +25,11 @@ class Leaving {
   bool set_at_risk(bool at_risk);
 
   /// Its machine stands still from `from` for `lasts`: tells others to expect its silence.
-  void freeze(Instant from, Duration lasts);
+  void freeze(Instant now, Instant from, Duration lasts);
+
+  /// This process ends now, and its sums with it. Another member votes in its place, so that the others need
+  /// not wait until they may go on without a majority.
+  void leave_seat();
 
   /// Ends this peer's part in the run, once nothing keeps it.
   void consider();
@@ -46,6 +50,7 @@ class Leaving {
 
  private:
   void go_early();
+  void entrust(PeerId to, std::vector<wire::SlotProgress> slots, bool gives_seat);
 
   SwarmCore& core_;
   Announcing& announcing_;

@@ -305,11 +305,6 @@ void Swarm::set_at_risk(Instant now, bool at_risk) {
   if (leaving_.set_at_risk(at_risk)) settle();
 }
 
-void Swarm::freeze(Instant now, Instant from, Duration lasts) {
-  core_.wake(now);
-  leaving_.freeze(from, lasts);
-}
-
 // ---- messages
 
 void Swarm::receive(PeerId from, const wire::Heartbeat& told) {

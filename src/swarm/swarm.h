@@ -73,8 +73,6 @@ class Swarm {
   std::vector<std::uint32_t> keep(Instant now, PeerId from, const wire::Entrust& entrust);
   /// Its machine may be taken away soon, or is safe again. While at risk, it neither leads nor keeps sums.
   void set_at_risk(Instant now, bool at_risk);
-  /// Its machine stands still from `from` for `lasts`: tells others to expect its silence.
-  void freeze(Instant now, Instant from, Duration lasts);
 
   // ---- views
   wire::PeerState peer_state() const { return core_.part.peer_state(); }
@@ -95,6 +93,8 @@ class Swarm {
   Membership& membership() { return core_.membership; }
 
   Work& work() { return core_.work; }
+
+  Leaving& leaving() { return leaving_; }
 
   Announcing& announcing() { return announcing_; }
 

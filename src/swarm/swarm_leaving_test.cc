@@ -98,6 +98,24 @@ TEST(SwarmLeaving, leaves_its_vote_with_the_other_one_of_two) {
   }
 }
 
+// The same for one that ends at once, as at an exception of its program: its sums are lost, its vote is not.
+TEST(SwarmLeaving, leaves_its_vote_where_it_ends_at_once) {
+  for (const std::uint64_t leaver : {1, 2}) {
+    Pool pool;
+    pool.start_all(2);
+    ASSERT_TRUE(pool.reaches(1, 2));
+    pool.run_for(100ms);
+    pool.at(leaver).leave(pool.now());
+    pool.at(leaver).leaving().leave_seat();
+    pool.run_for(20ms);  // its last messages arrive
+    pool.kill(leaver);
+    const std::uint64_t other = 3 - leaver;
+    const Round then = pool.round_of(other);
+    ASSERT_TRUE(pool.comes([&] { return pool.round_of(other) >= then + 1; }, 4s)) << leaver;
+    for (const wire::Record& record : pool.peer(other).applied) EXPECT_FALSE(record.minority) << leaver;
+  }
+}
+
 TEST(SwarmLeaving, hands_on_what_it_keeps_for_others) {
   Pool pool(long_rounds());
   pool.start_all(3);
@@ -194,7 +212,7 @@ TEST(SwarmLeaving, is_no_loss_to_others_while_its_machine_stands_still) {
     Pool pool(long_rounds());
     pool.start_all(3);
     pool.run_for(5s);
-    if (told) pool.at(3).freeze(pool.now(), pool.now() + 1s, 8s);
+    if (told) pool.at(3).leaving().freeze(pool.now(), pool.now() + 1s, 8s);
     pool.run_for(1s);
     pool.peer(3).stopped = true;
     pool.run_for(8s);

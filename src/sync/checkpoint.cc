@@ -27,10 +27,10 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 // File format: magic, version, run, record (as a Commit message, with its length), digest of the parameters,
-// the texts of RunWords and the writer, each with its length, origin, number of chunks, size and digest of
-// each, digest of all this; then the chunks. Little-endian.
+// the texts of RunWords and the writer, each with its length, origin, begun, number of chunks,
+// size and digest of each, digest of all this; then the chunks. Little-endian.
 constexpr std::string_view kMagic = "tradewind state\n";
-constexpr std::uint32_t kVersion = 6;
+constexpr std::uint32_t kVersion = 7;
 constexpr std::string_view kSuffix = ".tw";
 constexpr std::string_view kPartSuffix = ".tw.part-";
 constexpr std::string_view kOldEnd = ".old";
@@ -109,7 +109,7 @@ class HeaderReader {
 };
 
 std::vector<std::byte> header_of(const StateImage& image, const CheckpointStore::Options& store,
-                                 const Digest& origin) {
+                                 const Digest& origin, Round begun) {
   HeaderWriter writer;
   writer.put(std::as_bytes(std::span(kMagic)));
   writer.put(kVersion);
@@ -121,6 +121,7 @@ std::vector<std::byte> header_of(const StateImage& image, const CheckpointStore:
   const RunWords& words = store.words;
   for (const std::string* text : {&words.layout, &words.facts, &words.end, &store.unique}) writer.put(*text);
   writer.put(origin);
+  writer.put(begun);
   writer.put(static_cast<std::uint64_t>(image.chunks.size()));
   for (std::size_t i = 0; i < image.chunks.size(); ++i) {
     writer.put(static_cast<std::uint64_t>(image.chunks[i].size()));
@@ -134,6 +135,7 @@ struct Header {
   RunWords words;
   std::string writer;
   Digest origin;
+  Round begun = 0;
   std::vector<std::uint64_t> sizes;
 };
 
@@ -166,6 +168,7 @@ Result<Header> read_header(HeaderReader& reader) {
   RunWords& words = header.words;
   for (std::string* text : {&words.layout, &words.facts, &words.end, &header.writer}) *text = reader.text();
   header.origin = reader.digest();
+  header.begun = reader.number<Round>();
   const auto count = reader.number<std::uint64_t>();
   for (std::uint64_t i = 0; i < count && !reader.torn(); ++i) {
     header.sizes.push_back(reader.number<std::uint64_t>());
@@ -203,6 +206,7 @@ Result<LoadedCheckpoint> read_bytes(std::span<const std::byte> bytes) {
   loaded.words = std::move(header.words);
   loaded.writer = std::move(header.writer);
   loaded.origin = header.origin;
+  loaded.begun = header.begun;
   TW_TRY(auto image, read_chunks(std::move(header), reader));
   loaded.image = std::move(image);
   return loaded;
@@ -336,21 +340,22 @@ Result<std::vector<std::string>> CheckpointStore::list() {
   return files_.list(options_.folder);
 }
 
-Status CheckpointStore::save(const StateImage& image, const Digest& origin) {
+Status CheckpointStore::save(const StateImage& image, const Digest& origin, Round begun) {
   TW_CHECK(!image.chunks.empty() && image.digests.size() == image.chunks.size());
   TW_TRY(const auto names, list());
   const std::string name = name_of(image.record);
   const bool there = std::find(names.begin(), names.end(), name) != names.end();
   if (!there || examine(name, image.record.run).verdict != Verdict::sound) {
-    if (Status written = write(name, image, origin); !written) return written;
+    if (Status written = write(name, image, origin, begun); !written) return written;
   }
   return prune(image.record, origin);
 }
 
-Status CheckpointStore::write(const std::string& name, const StateImage& image, const Digest& origin) {
+Status CheckpointStore::write(const std::string& name, const StateImage& image, const Digest& origin,
+                              Round begun) {
   const std::string part =
       path_of(fmt::format("{}{}{}", stem_of(image.record), kPartSuffix, options_.unique));
-  const std::vector<std::byte> header = header_of(image, options_, origin);
+  const std::vector<std::byte> header = header_of(image, options_, origin, begun);
   std::vector<std::span<const std::byte>> parts{header};
   for (const Blob& chunk : image.chunks) parts.push_back(chunk.bytes());
   Status done = files_.write(part, parts);

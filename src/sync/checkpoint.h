@@ -29,6 +29,7 @@ struct LoadedCheckpoint {
   RunWords words;
   std::string writer;  ///< CheckpointStore::Options::unique of its writer
   Digest origin;       ///< record of the checkpoint from which its history was resumed; zero: none
+  Round begun = 0;     ///< rounds of a run before, which the records do not count (Session::goes_on_from)
   std::string path{};  ///< of its file
   std::vector<std::string> skipped;  ///< files of later rounds that cannot be used, each with the reason
 };
@@ -91,8 +92,8 @@ class CheckpointStore {
   /// from (origin), and the leftovers of unfinished writes; the last one of a complete run before this one is
   /// set aside. Never removes a checkpoint of another run, nor one whose format it does not know, which may
   /// be of any; a damaged one goes once the run has more rounds. After an error the earlier checkpoints are
-  /// still there.
-  Status save(const StateImage& image, const Digest& origin = {});
+  /// still there. origin, begun: LoadedCheckpoint.
+  Status save(const StateImage& image, const Digest& origin = {}, Round begun = 0);
 
   /// Makes the folder, which else the first save does: an error is better now than then.
   Status make_folder();
@@ -130,7 +131,7 @@ class CheckpointStore {
   };
 
   Result<std::vector<std::string>> list();
-  Status write(const std::string& name, const StateImage& image, const Digest& origin);
+  Status write(const std::string& name, const StateImage& image, const Digest& origin, Round begun);
   Status prune(const wire::Record& saved, const Digest& origin);
   Status rename_to_old(const std::vector<std::string>& aside, const Digest& run);
   static bool is_of_former_run(const Known& other, const wire::Record& saved);

@@ -147,6 +147,17 @@ TEST(Checkpoint, loads_what_was_saved) {
   EXPECT_TRUE(found.value()->skipped.empty());
 }
 
+TEST(Checkpoint, knows_the_rounds_of_a_run_before) {
+  for (const Round begun : {0, 1, 100'000}) {
+    MemoryDisk disk;
+    ASSERT_TRUE(store(disk).save(state(120), {}, begun).ok());
+    const auto found = store(disk).load_newest(sample::kRun);
+    ASSERT_TRUE(found.ok() && found.value());
+    EXPECT_EQ(found.value()->begun, begun);
+    EXPECT_TRUE(sample::same(found.value()->image, state(120)));
+  }
+}
+
 TEST(Checkpoint, finds_none_in_a_missing_or_empty_folder) {
   MemoryDisk disk;
   for (int i = 0; i < 2; ++i) {
@@ -313,14 +324,14 @@ TEST(Checkpoint, never_removes_one_whose_format_it_does_not_know_but_a_damaged_o
   MemoryDisk disk;
   auto checkpoints = store(disk, 3);
   for (const Round round : {4, 5, 6}) ASSERT_TRUE(checkpoints.save(state(round)).ok());
-  disk.files[path_of(6)][kVersionAt] ^= std::byte{1};
+  disk.files[path_of(6)][kVersionAt] ^= std::byte{8};
   disk.files[path_of(5)].pop_back();
   auto again = store(disk, 1);
   const auto found = again.load_newest(sample::kRun);
   ASSERT_TRUE(found.ok() && found.value());
   EXPECT_EQ(found.value()->image.record.round, 4U);
   ASSERT_EQ(found.value()->skipped.size(), 2U);
-  EXPECT_NE(found.value()->skipped[0].find("this program reads format 6"), std::string::npos);
+  EXPECT_NE(found.value()->skipped[0].find("this program reads format 7"), std::string::npos);
   EXPECT_NE(found.value()->skipped[1].find("the file is removed"), std::string::npos);
   for (const Round round : {5, 6, 7, 8}) {
     StateImage image = state(round);
@@ -334,7 +345,7 @@ TEST(Checkpoint, never_removes_one_whose_format_it_does_not_know_but_a_damaged_o
 TEST(Checkpoint, of_another_format_alone_is_not_to_be_restored_from_a_copy) {
   MemoryDisk disk;
   ASSERT_TRUE(store(disk).save(state(6)).ok());
-  disk.files[path_of(6)][16] ^= std::byte{1};
+  disk.files[path_of(6)][16] ^= std::byte{8};
   EXPECT_NE(load_error(disk).find("Resume it with the version that wrote them"), std::string::npos);
 }
 

@@ -121,6 +121,16 @@ TEST_F(Clients, a_job_that_is_not_in_skypilots_queue_yet_is_not_started_again_an
   EXPECT_EQ(jobs("CANCELLED"), 2) << content_of(path("sky/jobs"));
 }
 
+TEST_F(Clients, two_commands_that_start_the_same_run_at_once_start_each_machine_once) {
+  Program one = with_clients(up_words("skypilot"), "one");
+  Program other = with_clients(up_words("skypilot"), "other");
+  EXPECT_EQ(one.wait(), 0) << one.output();
+  EXPECT_EQ(other.wait(), 0) << other.output();
+  EXPECT_EQ(jobs("RUNNING"), 2) << content_of(path("sky/jobs"));
+  EXPECT_NE(one.says("started p1 p2"), other.says("started p1 p2")) << one.output() << other.output();
+  EXPECT_NE(one.says("nothing to change"), other.says("nothing to change"));
+}
+
 TEST_F(Clients, an_interrupted_start_goes_on_behind_nobodys_back_and_all_jobs_of_a_name_are_cancelled) {
   std::ofstream(path("sky/hold")) << "";
   Program first = with_clients(up_words("skypilot"), "first");

@@ -188,7 +188,7 @@ TEST_F(Run, with_another_setting_in_the_same_folder_is_shown_alone) {
     EXPECT_EQ(program->wait(), 0) << program->output();
     EXPECT_THAT(program->output(), HasSubstr("left out: events-1.jsonl, events-2.jsonl of run "));
   }
-  EXPECT_THAT(report.output(), HasSubstr("samples        5120"));
+  EXPECT_THAT(report.output(), HasSubstr("samples        5,120"));
   EXPECT_THAT(top.output(), HasSubstr("2 peers: 2 left"));
 }
 

@@ -66,7 +66,7 @@ TEST_F(Security, admits_by_token_alone_and_tells_the_others_why_not) {
   EXPECT_TRUE(second.says("dials others, and listens nowhere")) << second.output();
   for (const Program* program : {&second, &first}) program->send(SIGTERM);
   for (Program* program : {&second, &first}) EXPECT_EQ(program->wait(), kGoesOn);
-  EXPECT_FALSE(summary().insecure);
+  EXPECT_EQ(summary().insecure, false);
 }
 
 TEST_F(Security, says_everywhere_when_it_is_off) {
@@ -74,7 +74,7 @@ TEST_F(Security, says_everywhere_when_it_is_off) {
       tw({"run", write_run({.rounds = 2}), "--peers", "2", "--insecure", "--out", path("out"), "--", TW_TOY});
   ASSERT_EQ(program.wait(), 0) << program.output();
   EXPECT_TRUE(program.says("without TLS (insecure)")) << program.output();
-  EXPECT_TRUE(summary().insecure);
+  EXPECT_EQ(summary().insecure, true);
 }
 
 TEST_F(Security, says_why_nobody_is_found) {

@@ -137,6 +137,24 @@ TEST_F(Up, starts_the_program_of_the_run_file_and_passes_its_exit_codes_through)
   EXPECT_TRUE(summarize(logs.value()).identical);
 }
 
+TEST_F(Up, goes_on_from_its_checkpoint_when_each_peer_was_lost_before_the_other_was_back) {
+  write_run({.rounds = 100'000},
+            "  patience: 3s\ncheckpoint: {every: 2}\nprogram: {command: [" TW_TOY ", --work-ms, 5]}\n");
+  plan(1);
+  EXPECT_THAT(up(), HasSubstr("started p1 p2\n"));
+  ASSERT_TRUE(wait_until([&] { return contributions(1000) > 6; }));
+  kill(process_of(1), SIGSTOP);  // it gives nobody the state
+  kill(process_of(2), SIGKILL);
+  ASSERT_TRUE(wait_until([&] { return status()["peers"][1]["state"] == "failed"; }));
+  EXPECT_THAT(up(), HasSubstr("started p2\n"));
+  kill(process_of(1), SIGKILL);
+  ASSERT_TRUE(wait_until([&] { return status()["peers"][0]["state"] == "failed"; }));
+  EXPECT_THAT(up(), HasSubstr("started p1\n"));
+  EXPECT_TRUE(contributes(1001));
+  EXPECT_TRUE(contributes(2001));
+  EXPECT_THAT(command({"logs", "words", "p1"}), HasSubstr("resumed from round"));
+}
+
 TEST_F(Up, takes_folders_of_the_run_file_as_those_beside_it) {
   write_run({.rounds = 100'000},
             "checkpoint: {to: copies}\nprogram: {command: [" TW_TOY ", --work-ms, 5]}\n");

@@ -28,7 +28,7 @@ void put(Bytes& file, auto value) { put(file, std::as_bytes(std::span(&value, 1)
 Bytes sealed_file(Input& input) {
   Bytes file;
   put(file, std::as_bytes(std::span(std::string_view("tradewind state\n"))));
-  put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : 5));
+  put(file, static_cast<std::uint32_t>(input.one_in(8) ? input.number() : 7));
   put(file, sync::sample::kRun);
   Material material;
   material.records = sync::sample::history(1, 3);
@@ -41,6 +41,7 @@ Bytes sealed_file(Input& input) {
   put(file, Digest{1, 1});
   for (int text = 0; text < 4; ++text) put(file, input.one_in(8) ? input.number() : std::uint64_t{0});
   put(file, input.one_in(4) ? Digest{1, 2} : Digest{});
+  put(file, input.one_in(4) ? std::uint64_t{input.number()} : std::uint64_t{0});
   const std::uint64_t chunks = input.below(4);
   put(file, input.one_in(8) ? input.number() : chunks);
   Bytes tail;

@@ -114,7 +114,8 @@ class FakeEngine:
     ) -> None:
         self.settings = {key.split(".")[-1]: value for key, value in settings}
         self.shape, self.calls = shape, calls
-        self.target = int(self.settings.get("target_batch_size", 512))
+        target = str(self.settings.get("target_batch_size", 512))
+        self.target = 512 if target == "auto" else int(target)
         self.rounds = int(self.settings.get("rounds", 100)) - int(self.settings.get("begun", 0))
         self.grain = int(self.settings.get("grain", 0)) or self.target
         self.given = given

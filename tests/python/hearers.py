@@ -47,6 +47,38 @@ def without_a_disk(report: Report, folder: str) -> Dict[str, Any]:
     return dict(warnings=texts, events=told, code=run.exit_code, unsaved=run.unsaved)
 
 
+def with_parameters_of_its_own(report: Report, changes: bool) -> Dict[str, Any]:
+    """The program may change a parameter itself, which no comparison before the end of five rounds sees."""
+    run, opt, model = begun()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", tradewind.TradewindWarning)
+        for batch in run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=4):
+            loss_of(model, *batch).backward()
+            opt.step()
+            opt.zero_grad()
+            if changes and run.round >= 2:
+                changes = False
+                with torch.no_grad():
+                    next(model.parameters()).add_(1.0)
+        run.close()
+    texts = [str(one.message) for one in said if one.category is tradewind.TradewindWarning]
+    return dict(warnings=texts, ending=run.ending, code=run.exit_code, differs=run.differs)
+
+
+def until_a_round(report: Report, last: int) -> Dict[str, Any]:
+    """Leaves after this round, or at the end of the run."""
+    run, opt, model = begun()
+    with run:
+        for batch in run.shard(torch.utils.data.TensorDataset(*data(64)), batch_size=4):
+            loss_of(model, *batch).backward()
+            opt.step()
+            opt.zero_grad()
+            if run.round == last:
+                break
+    weights = [value for tensor in model.parameters() for value in tensor.flatten().tolist()]
+    return dict(ending=run.ending, code=run.exit_code, round=run.round, weights=weights)
+
+
 def with_a_loss(report: Report, loss: float) -> Dict[str, Any]:
     """Says this loss of each of its batches."""
     run, opt, model = begun()

@@ -11,6 +11,7 @@ import pytest
 import torch
 from models import mlp
 from torch.utils.data import (
+    ChainDataset,
     DataLoader,
     DistributedSampler,
     IterableDataset,
@@ -21,8 +22,8 @@ from tradewind import MisuseError, SettingError
 from tradewind.data.order import content_of
 from tradewind.data.samples import to_device
 from tradewind.errors import described
-from tradewind.model.advice import about_sizes, number_of_loss
-from tradewind.loop.counts import count_of
+from tradewind.model.advice import Sizes, about_sizes, number_of_loss
+from tradewind.loop.counts import count_of, count_unless_single
 
 N = 8
 PICTURES = [torch.zeros(3, 4, 4)] * N
@@ -289,16 +290,158 @@ def test_a_distributed_sampler_of_several_ranks_is_a_part_of_its_own(fake_run, a
 
 
 def test_sizes_that_let_one_peer_work_at_a_time():
-    assert about_sizes(64, 16, 4) is None and about_sizes(64, 64, 1) is None
-    assert about_sizes(64, 64, 2) == (
+    assert about_sizes(64, Sizes(16), 4) is None and about_sizes(64, Sizes(64), 1) is None
+    assert about_sizes(64, Sizes(64), 2) == (
         "target_batch_size=64 is 1 step of 64 samples, so 1 of 2 peers computes at a time and the others"
         " wait: take 32 samples at most, or a target_batch_size of 128 at least."
     )
-    assert "2 of 3 peers compute at a time" in about_sizes(64, 32, 3)
-    assert about_sizes(32, 48, 1) == (
+    assert "2 of 3 peers compute at a time" in about_sizes(64, Sizes(32), 3)
+    assert about_sizes(32, Sizes(48), 1) == (
         "target_batch_size=32 is less than the 48 samples of a step, so 16 of them never count: take 32"
         " samples at most, or a target_batch_size of 48 at least."
     )
+
+
+def test_sizes_of_which_the_last_step_of_a_round_is_mostly_for_nothing():
+    assert about_sizes(32, Sizes(24, lost=1 / 3), 2) == (
+        "target_batch_size=32 takes 2 steps of 24 samples, and 16 of these 48 never count: take 16"
+        " samples, or a target_batch_size of 48."
+    )
+    assert "take 50 samples" in about_sizes(100, Sizes(64, lost=0.2), 1)
+    assert about_sizes(32, Sizes(24, lost=0.05), 2) is None, "steps of many sizes, which mostly fit"
+    assert about_sizes(1000, Sizes(64, lost=0.2), 2) is None, "a tenth at most"
+
+
+def test_a_shard_whose_last_peer_gets_little():
+    assert about_sizes(32, Sizes(24, is_cut=True), 2) == (
+        "target_batch_size=32 is 2 steps of 24 samples at most, one for each peer, of which the last has"
+        " 8: take 16 samples, or a target_batch_size of 48."
+    )
+    assert about_sizes(32, Sizes(24, is_cut=True), 1) is None
+    assert about_sizes(32, Sizes(9, is_cut=True), 2) is None
+    assert about_sizes(32, Sizes(40, is_cut=True), 1) is None
+
+
+def with_target(monkeypatch):
+    from fake_engine import FakeEngine
+
+    view = FakeEngine.view
+    monkeypatch.setattr(FakeEngine, "view", lambda self: {**view(self), "target": self.target})
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 5)).__next__)
+
+
+def test_a_run_says_once_how_much_of_its_work_is_for_nothing(fake_run, monkeypatch):
+    with_target(monkeypatch)
+    run, opt, model = begun(fake_run, target_batch_size=10, rounds=30)
+    text = "takes 2 steps of 8 samples, and 6 of these 16 never count: take 5"
+    with pytest.warns(UserWarning, match=text) as told:
+        steps_of(run, opt, model, run.batches([torch.zeros(N, 4)], distinct=True))
+    assert len(told) == 1 and run.metrics["surplus"] == 30 * 6
+
+
+def without_step(run, opt, model, inner=None):
+    """Takes 200 batches."""
+    for at, batch in enumerate(run.batches([torch.zeros(N, 4)], distinct=True)):
+        model(batch).sum().backward()
+        if inner is not None:
+            inner.step()
+        if at == 200:
+            return
+
+
+def test_batches_without_a_step_are_named_once(fake_run, monkeypatch):
+    with_target(monkeypatch)
+    run, opt, model = begun(fake_run)
+    text = "64 batches were taken since the last step.., more than 2 rounds of target_batch_size=16 have"
+    with pytest.warns(UserWarning, match=text) as told:
+        without_step(run, opt, model)
+    assert len(told) == 1
+    run.close()
+    model = mlp()
+    run, inner = fake_run(target_batch_size=2 * N), torch.optim.SGD(model.parameters(), lr=0.1)
+    opt = run.optimizer(model, inner)
+    with pytest.warns(UserWarning, match="have: 0.bias has changed, so the loop may step"):
+        without_step(run, opt, model, inner)
+
+
+def test_many_batches_of_one_step_are_no_fault(fake_run, monkeypatch):
+    with_target(monkeypatch)
+    run, opt, model = begun(fake_run, target_batch_size=130 * N, rounds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for at, batch in enumerate(run.batches([torch.zeros(N, 4)], distinct=True)):
+            model(batch).sum().backward()
+            if at % 130 == 129:
+                opt.step()
+    assert run.samples == 130 * N
+
+
+def test_a_second_step_with_a_batch_says_its_samples(fake_run):
+    run, opt, model = begun(fake_run)
+    text = r"step\(\) without a batch: the last one was handed in; say step\(samples="
+    for batch in run.batches([torch.zeros(N, 4)], distinct=True):
+        model(batch).sum().backward()
+        opt.step()
+        with pytest.raises(MisuseError, match=text):
+            opt.step()
+        opt.step(samples=N)
+    assert run.samples == 6 * N
+
+
+class Singles(IterableDataset):
+    """Samples one by one, each with a target."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def __iter__(self):
+        return iter([{"x": torch.zeros(6), "y": self.target}] * 4)
+
+
+ONE_BY_ONE = [lambda data: data, lambda data: ChainDataset([data]), lambda data: DataLoader(data, None)]
+
+
+@pytest.mark.parametrize("target", [torch.tensor(1), 1, torch.tensor(1).numpy()])
+@pytest.mark.parametrize("how", ONE_BY_ONE)
+def test_samples_that_come_one_by_one_are_no_batches(fake_run, target, how):
+    run, opt, model = begun(fake_run)
+    text = r"the batch\['y'\] has no dimension, as if.*one sample.*batch_size=.*samples="
+    with pytest.raises(MisuseError, match=text):
+        steps_of(run, opt, model, run.batches(how(Singles(target)), distinct=True))
+    run.close()
+    run, opt, model = begun(fake_run)
+    assert steps_of(run, opt, model, run.batches(how(Singles(target)), batch_size=1, distinct=True)) == 6 * N
+    run.close()
+    run, opt, model = begun(fake_run)
+    loader = DataLoader(Singles(target), batch_size=2)
+    assert steps_of(run, opt, model, run.batches(loader, distinct=True)) == 3 * N
+
+
+BATCHES = ("inputs and targets", "with texts", "with a size", "packed", "graphs")
+WITH_ONE_OF_EACH = {
+    "records": {"x": torch.zeros(N, 3), "json": [{"id": at} for at in range(N)]},
+    "scalars": (torch.zeros(N, 3), [torch.tensor(at) for at in range(N)]),
+    "pairs": [torch.zeros(N, 3), [(at, 0.5) for at in range(N)]],
+    "a truth": {"x": torch.zeros(N, 3), "last": False},
+}
+
+
+@pytest.mark.parametrize("name", [*BATCHES, *WITH_ONE_OF_EACH])
+def test_a_data_set_may_give_batches(name):
+    assert count_unless_single({**COUNTED, **WITH_ONE_OF_EACH}[name]) == N
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        (torch.tensor(1.0), torch.tensor(2.0)),
+        (torch.zeros(N, 3), [torch.tensor(1)] * (N - 1)),
+        (torch.zeros(2), [torch.tensor(1), 2]),
+        {"x": torch.zeros(N), "y": 1},
+    ],
+)
+def test_lists_that_have_not_one_part_of_each_sample_tell_of_single_samples(sample):
+    assert "has no dimension, as if this were one sample" in count_unless_single(sample)
 
 
 @pytest.mark.parametrize("how", ["shard", "batches", "samples"])
@@ -314,6 +457,20 @@ def test_a_run_says_once_that_its_batches_are_too_large_for_its_peers(fake_run, 
     with pytest.warns(UserWarning, match="1 of 3 peers computes at a time.*take 6 samples") as told:
         steps_of(run, opt, model, source, **({"samples": 20} if how == "samples" else {}))
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("target", [512, "auto"])
+def test_sizes_are_no_fault_where_the_leader_chooses_the_target_batch_size(fake_run, monkeypatch, target):
+    from fake_engine import FakeEngine
+
+    view = FakeEngine.view
+    monkeypatch.setattr(FakeEngine, "view", lambda self: {**view(self), "peers": 3, "target": self.target})
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 5)).__next__)
+    run, opt, model = begun(fake_run, target_batch_size=target)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        steps_of(run, opt, model, [0] * 3, samples=512)
+    assert len(told) == (0 if target == "auto" else 1), [str(one.message) for one in told]
 
 
 def test_tensor_data_sets_are_counted(fake_run):
@@ -340,6 +497,15 @@ def test_a_batch_without_samples_is_named_and_can_be_skipped(fake_run, batch_siz
         opt.step()
         opt.zero_grad()
     assert seen == [N, 0] * 5 + [N] and run.samples == 6 * N
+
+
+def test_a_loader_that_drops_all_samples_is_named(fake_run):
+    run, opt, model = begun(fake_run)
+    loader = DataLoader(Rows(5), batch_size=8, shuffle=True, drop_last=True)
+    with pytest.raises(MisuseError, match="it has 5 samples, and drop_last=True.*less than batch_size=8"):
+        steps_of(run, opt, model, run.batches(loader))
+    with pytest.raises(MisuseError, match="has no batch; a generator can be gone through only once"):
+        steps_of(run, opt, model, run.batches(iter([]), distinct=True))
 
 
 def test_a_batch_that_a_collate_fn_left_without_rows_is_one_without_samples(fake_run):

@@ -163,6 +163,21 @@ def test_what_the_run_does_not_follow_of_statistics_is_named_once(fake_run, chan
     assert not caught or re.search(said, str(caught[0].message))
 
 
+def test_a_momentum_of_0_that_the_loop_raises_is_named_once(fake_run):
+    model = with_batch_norm()
+    momentum(0.0)(model)
+    run = fake_run(target_batch_size=8, rounds=6)
+    opt = run.optimizer(model, optimizer(model, "engine"), batch_size=8)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loop(opt, model, [data()] * 2)
+        assert not caught
+        momentum(0.1)(model)
+        loop(opt, model, [data()] * 4)
+    assert run.finished and len(caught) == 1
+    assert re.search("momentum of 1.running_mean is 0.1 now and 0 when", str(caught[0].message))
+
+
 def test_instance_norm_counts_its_passes_too(fake_run):
     def instance_norm():
         torch.manual_seed(1)

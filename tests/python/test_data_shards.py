@@ -151,17 +151,27 @@ def test_a_closed_one_opens_again(forty):
 
 
 def test_a_broken_sample_is_named_with_object_and_bytes(tmp_path):
-    members = [("x/0", {"cls": b"1"}), ("x/1", {"cls": b"eight"}), ("x/2", {"txt": b"1"})]
+    members = [("x/0", {"cls": b"1"}), ("x/1", {"cls": b"eight"}), ("x/2", {"cls": b"1"})]
     data = tradewind.data.shards(write_shards(tmp_path, members, 9), fields=("cls",), decode=True)
     wrong = 'train-000.tar: x/1: cls, bytes 1536-1540: expected a whole number, found "eight"'
     with pytest.raises(DataError, match=wrong):
         data[1]
-    with pytest.raises(DataError, match="train-000.tar: x/2 has no field cls"):
-        data[2]
     assert data[0] == (1,)
     loader = DataLoader(data, batch_size=2, num_workers=1)
     with pytest.raises(DataError, match="x/1: cls, bytes 1536-1540"):
         list(loader)
+
+
+def test_a_field_that_some_samples_lack_is_refused_at_once(tmp_path):
+    members = [("x/0", {"jpg": b"1", "cls": b"1"}), ("x/1", {"png": b"2", "cls": b"2"})]
+    index = write_shards(tmp_path, [*members, ("x/Thumbs", {"db": b"3"})], 9)
+    lacks = r"train.twi: 1 of 3 samples has no field {}, the first of them .*-000.tar: x/Thumbs \(it has db\)"
+    for field in ("cls", "jpg;png"):
+        with pytest.raises(SettingError, match=lacks.format(field)):
+            tradewind.data.shards(index, fields=("__key__", field))
+    index = write_shards(tmp_path, members, 9)
+    assert list(tradewind.data.shards(index, fields=("jpg;png", "cls"))) == [(b"1", b"1"), (b"2", b"2")]
+    assert tradewind.data.shards(index)[1] == {"__key__": "x/1", "png": b"2", "cls": b"2"}
 
 
 def test_shards_that_changed_are_named(tmp_path):
@@ -203,7 +213,9 @@ def test_an_index_that_changed_is_not_mixed_with_the_one_before(tmp_path):
         ({"decode": True, "channels": 2}, "channels=2: expected 1 for grey"),
         ({"threads": 0}, "threads=0"),
         ({"memory": "lots"}, "memory=lots: expected a size such as 256MiB"),
+        ({"memory": "1KiB"}, "memory=1KiB: expected a size such as 256MiB, from 1 MiB to 1 TiB"),
         ({"cache_limit": 0}, "cache_limit=0: expected a size"),
+        ({"cache_limit": "1GiB"}, "cache_limit=1GiB: expected with cache=FOLDER"),
         ({"block": 4}, "block=4: expected 1 to 3, the samples of the data"),
         ({"block": 2.0}, "block=2.0: expected a whole number"),
     ],

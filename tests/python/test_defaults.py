@@ -8,7 +8,7 @@ import pytest
 import torch
 import tradewind
 from conftest import needs_engine
-from models import assert_equal, data, loss_of, mlp, with_batch_norm
+from models import assert_close, assert_equal, data, loss_of, mlp, with_batch_norm
 from tradewind.model import trained
 from tradewind.model.device import Crossing
 from tradewind.model.layout import Entry
@@ -183,6 +183,61 @@ def test_a_state_that_came_in_inference_mode_can_be_trained(kind, fake_run):
         opt.step()
         assert run.round == STEPS + 1
         run.close()
+
+
+class Angles(torch.nn.Linear):
+    """A layer with a buffer that is made anew for a longer batch, as rotary embeddings do."""
+
+    def __init__(self):
+        super().__init__(8, 1)
+        self.register_buffer("angles", torch.zeros(1), persistent=False)
+
+    def forward(self, inputs):
+        if len(inputs) > len(self.angles):
+            self.angles = torch.arange(len(inputs), dtype=torch.float32).cos()
+        return super().forward(inputs) * (1 + self.angles[: len(inputs), None])
+
+
+def with_angles(frozen_in):
+    """Its first layer, frozen, was made in that mode."""
+    torch.manual_seed(1)
+    with frozen_in:
+        first = torch.nn.Linear(4, 8).requires_grad_(False)
+    return torch.nn.Sequential(first, torch.nn.Tanh(), Angles())
+
+
+@pytest.mark.filterwarnings("ignore:2.angles:tradewind.TradewindWarning")
+def test_layers_and_buffers_made_in_inference_mode_change_nothing(fake_run):
+    bare, model = with_angles(nothing_set()), with_angles(torch.inference_mode())
+    with torch.inference_mode():
+        bare(data(9)[0]), model(data(9)[0])
+    inner = torch.optim.AdamW(bare[2].parameters(), lr=1e-2)
+    run = fake_run(target_batch_size=8, rounds=STEPS)
+    opt = run.optimizer(model, torch.optim.AdamW(model[2].parameters(), lr=1e-2), batch_size=8)
+    for at in range(STEPS):
+        for mine, one in ((bare, inner), (model, opt)):
+            one.zero_grad()
+            loss_of(mine, *data()).backward()
+            one.step()
+            with torch.inference_mode():
+                mine(data(10 + at)[0])  # as an evaluation
+    assert run.finished
+    assert_close(model, bare)
+
+
+def test_gradients_made_in_inference_mode_count(fake_run):
+    bare, model = mlp(), mlp()
+    inner = torch.optim.SGD(bare.parameters(), lr=0.1)
+    run = fake_run(target_batch_size=8, rounds=STEPS)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for _ in run.batches([data()]):
+        for mine, one in ((bare, inner), (model, opt)):
+            with torch.inference_mode():
+                gradients = [values.sin() for values in mine.parameters()]
+            for parameter, gradient in zip(mine.parameters(), gradients):
+                parameter.grad = gradient
+            one.step()
+    assert_close(model, bare)
 
 
 @needs_engine

@@ -15,7 +15,7 @@ from conftest import ROOT, python_path
 from models import data, loss_of, mlp
 from tradewind.engine import abi
 from tradewind.engine.peer import Order
-from tradewind.loop import ending, life
+from tradewind.loop import ending, process
 
 NOTICES = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -31,8 +31,8 @@ def begun(fake_run, **settings):
 @pytest.fixture
 def default_signals(monkeypatch):
     """As in a program that handles none; its handlers are back afterwards."""
-    monkeypatch.setattr(life, "_taken_over", False)
-    monkeypatch.setattr(life, "_terminated_at", None)
+    monkeypatch.setattr(process, "_taken_over", False)
+    monkeypatch.setattr(process, "_terminated_at", None)
     before = {number: signal.signal(number, signal.SIG_DFL) for number in NOTICES}
     yield
     for number, handler in before.items():
@@ -92,7 +92,7 @@ def test_a_child_cannot_use_the_run_and_the_library_hears_of_it(fake_run, monkey
             os.write(writer, b"told. ")
 
     monkeypatch.setattr(abi, "_loaded", [Told])
-    life._watch_forks()
+    process.watch_forks()
     child = os.fork()
     if child == 0:
         try:
@@ -149,8 +149,8 @@ def test_a_program_that_ends_after_leave_waits_until_it_has_left(fake_run, monke
     for name in ("next", "part", "close"):
         call = getattr(engine, name)
         monkeypatch.setattr(engine, name, lambda *a, name=name, call=call: (done.append(name), call(*a))[1])
-    ending.say_goodbye(life.active)
-    assert done == ["next", "part", "close"] and life.active() is None
+    ending.say_goodbye(process.active)
+    assert done == ["next", "part", "close"] and process.active() is None
 
 
 def test_a_program_that_ends_before_it_has_left_is_told(fake_run, monkeypatch):
@@ -161,7 +161,7 @@ def test_a_program_that_ends_before_it_has_left_is_told(fake_run, monkeypatch):
     monkeypatch.setattr(engine, "drop", lambda: dropped.append(1))
     monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 25)).__next__)
     with pytest.warns(tradewind.TradewindWarning, match="has not left yet, as run.leave.* wanted"):
-        ending.say_goodbye(life.active)
+        ending.say_goodbye(process.active)
     assert dropped == [1, 1] and engine.closed
 
 
@@ -169,7 +169,7 @@ def test_a_program_that_ends_without_leave_waits_for_nothing(fake_run, monkeypat
     begun(fake_run)
     engine = fake_run.engines[0]
     monkeypatch.setattr(engine, "next", None)
-    ending.say_goodbye(life.active)
+    ending.say_goodbye(process.active)
     assert engine.closed
 
 
@@ -198,6 +198,34 @@ def test_the_others_hear_of_an_exception_before_anything_else_is_done(fake_run, 
     with pytest.raises(KeyError), run:
         raise KeyError
     assert done[0] == "part" and done[-1] == "close" and not engine.leaving
+
+
+def test_the_ending_of_a_run_that_the_program_closes_is_named(fake_run):
+    run, _, _ = begun(fake_run)
+    run.close()
+    assert (run.ending, run.exit_code) == ("left", 0)
+    for late in (False, True):
+        run, opt, model = begun(fake_run, rounds=1)
+        with pytest.raises(KeyError), run:
+            if late:
+                loss_of(model, *data()).backward()
+                opt.step()
+            raise KeyError
+        assert (run.ending, run.exit_code) == (("", 0) if late else ("failed", 1)), "its run was over"
+    run, _, _ = begun(fake_run)
+    fake_run.engines[-1].signal(signal.SIGTERM)
+    run.close(), run.close()
+    assert (run.ending, run.exit_code) == ("notice", 75)
+
+
+def test_the_ending_is_named_where_the_news_have_none(fake_run, monkeypatch):
+    run, _, _ = begun(fake_run)
+    view = fake_run.engines[-1].view()
+    del view["ending"]  # as on the other ranks of a node
+    monkeypatch.setattr(fake_run.engines[-1], "view", lambda: dict(view))
+    with pytest.raises(KeyError), run:
+        raise KeyError
+    assert (run.ending, run.exit_code) == ("failed", 1)
 
 
 def test_a_run_that_was_not_joined_cannot_be_left(fake_run):

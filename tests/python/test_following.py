@@ -10,6 +10,7 @@ import warnings
 import pytest
 import torch
 from models import assert_close, assert_equal, data, loss_of, mlp, train, with_batch_norm
+from torch.nn.utils import prune
 from tradewind import MisuseError, SettingError, UnsupportedError
 from tradewind.data.order import content_of
 
@@ -181,6 +182,39 @@ def test_a_module_that_came_later_is_refused_by_name(fake_run):
     model.add_module("head", torch.nn.Linear(1, 1))
     with pytest.raises(MisuseError, match="head.weight was not there"):
         step(opt, model)
+
+
+def swap(model):
+    model[0].weight, model[2].weight = model[2].weight, model[0].weight
+
+
+def wrap(model):
+    model[0] = torch.nn.Sequential(model[0])
+
+
+MOVES = {
+    "tied": (lambda model: setattr(model[2], "weight", model[0].weight), "2.weight is now what was 0."),
+    "pruned": (
+        lambda model: prune.l1_unstructured(model[0], "weight", 0.5),
+        "0.weight_orig is now what was 0.weight.",
+    ),
+    "swapped": (swap, "0.weight is now what was 2.weight, 2.weight is now what was 0.weight."),
+    "dropped": (lambda model: setattr(model[2], "bias", None), "2.bias is gone."),
+    "wrapped": (wrap, None),
+}
+
+
+@pytest.mark.parametrize("move,text", MOVES.values(), ids=MOVES)
+def test_parameters_that_get_other_names_are_named_once(fake_run, move, text):
+    torch.manual_seed(1)
+    layers = [torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)]
+    model = torch.nn.Sequential(*layers)
+    run, opt = started(fake_run, model, KINDS["engine"](model.parameters()))
+    step(opt, model)
+    move(model)
+    texts = told(lambda: [step(opt, model) for _ in range(3)])
+    texts = [one for one in texts if "moved parameters" in one]
+    assert [text in one and "checkpoints" in one for one in texts] == ([True] if text else [])
 
 
 def test_weights_loaded_in_mid_run_are_named(fake_run):

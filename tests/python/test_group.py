@@ -51,6 +51,8 @@ def rank_main(rank, world, store, kind, results):
     mine = slice(rank * 4, rank * 4 + 4)
     verdicts = []
     while not run.finished:
+        if kind == "leaves" and rank == 1 and run.round == 2:
+            run.leave()
         opt.zero_grad()
         loss_of(model, inputs[mine], targets[mine]).backward()
         verdicts.append(opt.step())
@@ -152,6 +154,13 @@ def test_all_ranks_have_the_parameters_of_rank_0(tmp_path, kind):
         mine = model_of(kind)
         mine.load_state_dict(first[2])
         assert_close(mine, other, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.timeout(60)
+def test_all_ranks_leave_where_one_of_them_does(tmp_path):
+    first, second = ranks(tmp_path, "leaves")
+    assert first[1] == second[1] and len(first[1]) < 2 * ROUNDS
+    assert first[4] == second[4] in (2, 3)
 
 
 @pytest.mark.timeout(60)

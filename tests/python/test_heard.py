@@ -20,6 +20,18 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning_once_and_the_exit_code
     assert found["code"] == 1 and "kept" in found["unsaved"]
 
 
+@pytest.mark.parametrize("changes", [True, False])
+def test_parameters_that_differ_at_the_end_are_a_warning_and_the_exit_code(changes):
+    with crew_of(target_batch_size=16, rounds=5) as crew:
+        first = crew.start(hearers.with_parameters_of_its_own, wait_for=2, changes=False)
+        second = crew.start(hearers.with_parameters_of_its_own, changes=changes)
+        ends = first.result(), second.result()
+    for end, other in zip(ends, "21"):
+        assert end["ending"] == "complete" and end["code"] == int(changes), end
+        said = f"differ after the last round from those of peer {other}: "
+        assert (said in end["differs"]) == changes and end["warnings"] == [end["differs"]] * changes, end
+
+
 def test_the_loss_of_a_run_is_that_of_all_its_peers():
     with crew_of(target_batch_size=32, rounds=8) as crew:
         first = crew.start(hearers.with_a_loss, wait_for=2, loss=1.0)

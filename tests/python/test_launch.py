@@ -12,7 +12,7 @@ import pytest
 import torch
 from tradewind import MisuseError, SettingError, TradewindError, launch_local
 from tradewind.engine.settings import resolve
-from tradewind.loop import life
+from tradewind.loop import process
 from tradewind.program import program
 
 
@@ -82,7 +82,7 @@ def sleeps(seconds):
 
 def second_is_refused(seconds):
     if os.environ["TRADEWIND_ID"] == "2":
-        life.joined("EngineError: another run")
+        process.joined("EngineError: another run")
         return "caught"
     time.sleep(seconds)
 
@@ -185,6 +185,18 @@ def test_the_time_is_up():
     with pytest.raises(TradewindError, match="the time is up, and no result came from peers 1, 2"):
         launch_local(sleeps, 50, peers=2, start="fork", timeout=1)
     assert time.monotonic() - began < 20
+
+
+def test_a_run_that_is_over_is_closed_before_a_fork(fake_run):
+    model = torch.nn.Linear(1, 1)
+    run = fake_run(target_batch_size=1, rounds=1)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=1)
+    run.start()
+    with pytest.raises(MisuseError, match="a run is open in this process"):
+        launch_local(exits, 0, peers=1, start="fork")
+    model(torch.ones(1, 1)).backward()
+    assert opt.step() and not fake_run.engines[0].closed
+    assert launch_local(exits, 0, peers=1, start="fork") == [None] and fake_run.engines[0].closed
 
 
 def test_what_is_wrong_is_told_before_a_process_begins(fake_run):

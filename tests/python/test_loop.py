@@ -394,6 +394,18 @@ def test_what_comes_too_late_is_counted_as_dropped(fake_run):
     assert opt.step() is True
 
 
+def test_a_run_goes_on_whose_first_steps_all_come_too_late(fake_run):
+    model = mlp()
+    run, opt = started(fake_run, model)
+    run.start()
+    for _ in range(20):
+        fake_run.engines[0].stale_next = True
+        gradient(model)
+        assert opt.step() is False
+    assert run.metrics["dropped"] == 20
+    assert opt.step() is True
+
+
 def test_another_thread_is_refused(fake_run):
     model = mlp()
     run, opt = started(fake_run, model)
@@ -466,6 +478,25 @@ def test_paused_tells_the_engine_why(fake_run):
         assert fake_run.engines[0].why == "evaluating"
     assert fake_run.engines[0].why is None
     assert opt.step()
+
+
+@pytest.mark.parametrize("mode", ["sync", "delayed", "local"])
+def test_a_pause_has_no_steps_and_batches(fake_run, mode):
+    model = mlp()
+    run, opt = started(fake_run, model, mode=mode, rounds=1)
+    batches = run.batches([data()[0]] * 9, distinct=True)
+    shard = run.shard([data()[0]] * 9, batch_size=1)
+    calls = [opt.step, lambda: opt.step(gradient), lambda: next(iter(shard)), lambda: next(iter(batches))]
+    run.start()
+    for call in [*calls, run.skip, run.barrier]:
+        with run.paused("evaluating"), pytest.raises(MisuseError, match="inside run.paused.*leave it first"):
+            call()
+    gradient(model)
+    with run.paused("evaluating"), run.paused("saving"):
+        pass
+    assert opt.step()
+    with run.paused("evaluating"):
+        assert run.finished and not opt.step(), "the run is over"
 
 
 def test_a_pause_inside_a_pause_does_not_end_it(fake_run):

@@ -155,6 +155,78 @@ def test_weights_that_were_given_other_memory_are_a_view_again(fake_run):
     assert model[0].weight.data_ptr() == place
 
 
+@pytest.mark.parametrize("checked", [False, True])
+def test_other_memory_that_the_engine_takes_before_the_next_step_is_named(fake_run, checked):
+    model = mlp()
+    run = fake_run(target_batch_size=8)
+    opt = run.optimizer(model, OPTIMIZERS["engine"](model), batch_size=8)
+    step(model, opt), step(model, opt)
+    bound = run._life.trained._bound
+    if checked:
+        assert bound.check() is None  # in the middle of a round
+    expected = model[0].weight.detach() + 1
+    model[0].weight.data = expected.clone()
+    run._life.trained.save(True)
+    assert bound.check() == "0.weight" and bound.check() is None
+    assert torch.equal(model[0].weight, expected)
+
+
+# ---- what the program has of their memory since before the start
+
+
+def flat_of(model):
+    """A vector of the program's, of which all weights are parts."""
+    vector = torch.cat([one.detach().reshape(-1) for one in model.parameters()])
+    torch.nn.utils.vector_to_parameters(vector, model.parameters())
+    return [vector]
+
+
+HOLDERS = {
+    "state_dict": lambda model: list(model.state_dict().values()),
+    "data": lambda model: [one.data for one in model.parameters()],
+    "numpy": lambda model: [one.detach().numpy() for one in model.parameters()],
+    "part": lambda model: [one.detach().view(-1)[:1] for one in model.parameters()],
+    "vector": flat_of,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_it_follows_the_training_as_in_torch(holder, rule, fake_run, monkeypatch):
+    bare, model = mlp(), mlp()
+    held, expected = HOLDERS[holder](model), HOLDERS[holder](bare)
+    optimizer = update_by(rule, monkeypatch)
+    loop(bare, optimizer(bare), lambda _: None)
+    run = fake_run(target_batch_size=8, rounds=STEPS)
+    loop(model, run.optimizer(model, optimizer(model), batch_size=8), lambda _: None)
+    assert_close(model, bare)
+    for mine, theirs in zip(held, expected):
+        torch.testing.assert_close(torch.as_tensor(mine), torch.as_tensor(theirs), rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize("rule", ["engine", "torch"])
+def test_a_weight_that_nobody_else_holds_becomes_a_view_at_the_first_step(rule, fake_run, monkeypatch):
+    model = mlp()
+    opt = fake_run(target_batch_size=8).optimizer(model, update_by(rule, monkeypatch)(model), batch_size=8)
+    held, places = model[0].weight.data, [one.data_ptr() for one in model.parameters()]
+    inputs, targets = data(8)
+    outputs = model(inputs)
+    (outputs - targets).pow(2).mean().backward()
+    opt.step()
+    stays = [one.data_ptr() == place for one, place in zip(model.parameters(), places)]
+    assert stays == [True, False, False, False] and torch.equal(held, model[0].weight)
+
+
+def test_weights_that_were_given_memory_of_others_stay_there(fake_run):
+    model = mlp()
+    opt = fake_run(target_batch_size=8).optimizer(model, OPTIMIZERS["engine"](model), batch_size=8)
+    step(model, opt)
+    (vector,) = flat_of(model)
+    for seed in range(3):
+        told(lambda: step(model, opt, seed))
+        assert torch.equal(vector, torch.cat([one.detach().reshape(-1) for one in model.parameters()]))
+
+
 # ---- the warning
 
 
@@ -182,7 +254,7 @@ def test_values_that_were_put_back_are_no_change(kind, rule, fake_run, monkeypat
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("change", [clip_in_place, give_other_memory])
+@pytest.mark.parametrize("change", [clip, clip_in_place, give_other_memory])
 @pytest.mark.parametrize("kind", MODELS)
 def test_each_changed_weight_is_named_once(kind, change, rule, fake_run, monkeypatch):
     make, options = MODELS[kind]
@@ -215,12 +287,24 @@ def test_other_weights_of_any_shape_are_seen(shape, order):
     assert bound.check() == "weight"
 
 
+def test_changes_through_data_are_seen_on_the_host_once_a_round():
+    bound, tensor = bound_to(torch.tensor([1.0, float("nan")]))
+    assert bound.check() is None  # a value that is no number equals itself
+    bound.mark()
+    tensor.data[0] = 2.0
+    assert bound.check() == "weight"
+    bound.mark()
+    assert bound.check() is None
+    tensor.data[0] = 3.0
+    assert bound.check() is None
+
+
 # ---- the vector
 
 
 def bound_to(values, alias=True):
     """One parameter with these values, bound to a vector."""
-    tensor = torch.nn.Parameter(values)
+    tensor = torch.nn.Parameter(values.clone())  # nobody else holds its memory
     flat = values.reshape(-1).clone()
     bound = Bound([Entry("weight", tensor, 0, tensor.numel())], flat, alias)
     bound.take()

@@ -183,6 +183,12 @@ def test_state_that_the_user_loaded_before_is_kept(fake_run):
     [
         (lambda m: torch.optim.LBFGS(m.parameters()), "LBFGS"),
         (lambda m: torch.optim.SparseAdam(list(m.parameters())), "SparseAdam"),
+        (
+            lambda m: Both(
+                torch.optim.SGD(m[0].parameters(), lr=0.1), torch.optim.SparseAdam(list(m[2].parameters()))
+            ),
+            "SparseAdam needs",
+        ),
     ],
 )
 def test_optimizers_that_cannot_be_shared_are_refused(fake_run, make, text):

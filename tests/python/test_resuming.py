@@ -3,9 +3,12 @@
 
 from contextlib import nullcontext
 
+import hearers
 import pytest
 import torch
 import tradewind
+from conftest import needs_engine
+from crew import crew_of
 from models import data, loss_of, mlp, with_batch_norm
 
 
@@ -75,6 +78,7 @@ def test_what_no_checkpoint_has_begins_anew_with_a_word(fake_run, recwarn):
         run.close()
     said = [str(one.message) for one in recwarn if "begins anew" in str(one.message)]
     assert len(said) == 1 and "after round 1" in said[0] and "running statistics of 1 (buffers=" in said[0]
+    assert "save model.state_dict() now and then, and load it before" in said[0]
 
 
 def test_the_loops_own_optimizer_begins_anew_with_a_word(fake_run, recwarn):
@@ -85,11 +89,70 @@ def test_the_loops_own_optimizer_begins_anew_with_a_word(fake_run, recwarn):
         run = fake_run(given=state, mode="local", target_batch_size=8, rounds=9)
         opt = run.optimizer(model, inner, batch_size=8)
         if kept is not None:
-            run.load_state_dict(kept)
+            inner.load_state_dict(kept)
         run.start()
         step(opt, model)
-        kept = run.state_dict() if state is not None else None
+        kept = inner.state_dict() if state is not None else None
         state = fake_run.engines[-1].saved()
         run.close()
-    said = [str(one.message) for one in recwarn if "begins anew" in str(one.message)]
+    said = [str(one.message) for one in recwarn if isinstance(one.message, tradewind.TradewindWarning)]
     assert len(said) == 1 and "after round 1" in said[0] and "the state of the loop's AdamW" in said[0]
+    assert "save optimizer.state_dict() now and then, and load it before run.start()" in said[0]
+    # The third process loaded it, and no word was needed.
+    assert inner.state[next(iter(model.parameters()))]["step"] == 2
+
+
+class Begun:
+    """A run on the engine that goes on from round 4 of one before, and its processes."""
+
+    def __init__(self, folder):
+        self.settings = {"checkpoint.folder": str(folder), "checkpoint.every": 1}
+        self.events = []
+
+    def rounds(self, rounds, before=None, until=None):
+        """Rounds after which a process of it had the model, of so many; before: the state that it loads."""
+        model = mlp()
+        with tradewind.join(target_batch_size=8, rounds=rounds, settings=self.settings) as run:
+            opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+            if before is not None:
+                run.load_state_dict({**before, "optimizer": opt.state_dict()})
+            self.events.clear()
+            run.on_event(self.events.append)
+            run.start()
+            seen = [run.round]
+            for inputs, targets in run.batches([data()] * rounds):
+                loss_of(model, inputs, targets).backward()
+                opt.step()
+                opt.zero_grad()
+                seen.append(run.round)
+                if run.round == until:
+                    break  # it leaves, and has a checkpoint
+        return seen
+
+    def last_rounds(self):
+        """With which the run ends, in the order in which the log says so."""
+        return [event["last_round"] for event in self.events if "last_round" in event]
+
+
+@needs_engine
+def test_a_checkpoint_of_a_run_that_goes_on_from_another_counts_the_rounds_of_both(tmp_path):
+    begun = Begun(tmp_path / "ck")
+    assert begun.rounds(9, before={"round": 4, "samples": 32}, until=6) == [4, 5, 6]
+    assert begun.last_rounds() == [5]
+    assert begun.rounds(9) == [6, 7, 8, 9], "this process loaded no state: the checkpoint has it"
+    assert begun.last_rounds() == [9, 5], "its start did not know it"
+    assert begun.rounds(8) == [9], "it has as many rounds already"
+    assert begun.rounds(10) == [9, 10]
+
+
+@needs_engine
+@pytest.mark.engine
+def test_peers_that_start_together_end_together_where_the_run_has_more_rounds_than_it_is_to_have():
+    with crew_of(target_batch_size=8, rounds=9) as crew:
+        kept = crew.start(hearers.until_a_round, last=6).result()
+        crew.settings["rounds"] = 4
+        first = crew.start(hearers.until_a_round, found=True, wait_for=2, last=9)
+        second = crew.start(hearers.until_a_round, last=9)
+        ends = first.result(), second.result(90)
+    complete = {**kept, "ending": "complete", "code": 0}
+    assert kept["round"] == 6 and ends == (complete, complete)

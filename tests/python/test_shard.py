@@ -306,6 +306,16 @@ def test_a_batch_that_is_not_handed_in_is_an_error(fake_run):
             pass
 
 
+def test_a_loop_that_steps_the_optimizer_inside_is_named(fake_run):
+    model = mlp()
+    run, inner = fake_run(target_batch_size=8, rounds=2), torch.optim.SGD(model.parameters(), lr=0.1)
+    run.optimizer(model, inner)
+    with pytest.raises(MisuseError, match="not handed in: 0.weight has changed, so the loop may step"):
+        for inputs, targets in run.shard(TensorDataset(*data()), batch_size=4):
+            loss_of(model, inputs, targets).backward()
+            inner.step()
+
+
 def test_a_skipped_batch_counts_with_a_gradient_of_zero(fake_run):
     run, opt, model = begun(fake_run, rounds=1)
     for at, (inputs, _) in enumerate(run.shard(Numbers(), batch_size=4)):

@@ -94,6 +94,26 @@ def test_the_leader_chooses_the_samples_of_each_round(tmp_path, mode):
 
 @needs_engine
 @pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
+@pytest.mark.parametrize("mode", ["sync", "delayed"])
+def test_the_other_one_of_two_goes_on_at_once_when_the_leader_raises(tmp_path, mode):
+    script = tmp_path / "train.py"
+    ends = 'if run.round >= 5 and os.environ["TRADEWIND_ID"] == "1": run.close(); raise LookupError("own")'
+    script.write_text(
+        TRAIN.replace("    opt.zero_grad()", f"    opt.zero_grad()\n    {ends}")
+        .replace("target_batch_size=64, rounds=200", f'target_batch_size=16, rounds=40, mode="{mode}"')
+    )  # fmt: skip
+    done = subprocess.run(
+        [PROGRAM, "run", "--peers", "2", "--wait-for", "2", "--out", str(tmp_path / "out"), "--set",
+         "checkpoint.folder=none", "--", sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": python_path()}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "LookupError: own" in done.stderr and "done 40" in done.stdout, done.stderr
+    log = next((tmp_path / "out").glob("events-2*.jsonl")).read_text()
+    assert '"phase":"stop"' in log and "minority" not in log
+
+
+@needs_engine
+@pytest.mark.skipif(not Path(PROGRAM).exists(), reason="tw is not built (make program)")
 def test_the_peer_of_the_wheels_tests_that_has_no_pytorch_trains():
     done = subprocess.run(
         [PROGRAM, "run", "--peers", "2", "--wait-for", "2", "--set", "training.rounds=10", "--set",

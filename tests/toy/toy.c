@@ -182,6 +182,7 @@ static int exit_code_of(tw_peer* peer, int status) {
                    : strstr(view, "\"ending\":\"lost\"")             ? kWrongOrLost
                    : strstr(view, "\"ending\":\"complete\"") == NULL ? kFailed
                    : strstr(view, "\"unsaved\":\"\"") == NULL        ? kFailed
+                   : strstr(view, "\"differs\":\"\"") == NULL        ? kFailed
                                                                      : 0;
   tw_free(view);
   return code;

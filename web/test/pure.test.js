@@ -21,6 +21,7 @@ import {
   signed,
   usd,
 } from "../format.js";
+import { costNote } from "../header.js";
 import { moneyText } from "../links.js";
 import { placeLabels } from "../labels.js";
 import { found, hit, layOut, moved, nameOf } from "../lane_layout.js";
@@ -317,6 +318,13 @@ test("what a link cost has its requests, and no rate of a burst of copies", () =
   assert.equal(moneyText({ ...read, from: "x", to: "b2" }), "$3.00");
   assert.equal(moneyText({ ...read, requests_usd: null }), "1.00 GB");
   assert.equal(moneyText({ ...read, store: "", requests_usd: null }), "$0.036/h · $1.00");
+});
+
+test("a cost of a part of the hours says so, with a budget and without", () => {
+  const money = { usd_per_h: null, budget_usd: null };
+  assert.equal(costNote(money, ""), "in all");
+  assert.equal(costNote(money, "33 % of hours priced"), "33 % of hours priced");
+  assert.equal(costNote({ usd_per_h: 1.5, budget_usd: 5 }, "33 % of hours priced"), "$1.50/h · budget $5.00 · 33 % of hours priced");
 });
 
 const answerTo = (board, question, silent = new Set()) =>

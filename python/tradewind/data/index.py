@@ -134,15 +134,16 @@ class Options(NamedTuple):
     threads: Optional[int]
     memory: str
     cache: Optional[str]
-    cache_limit: str
+    cache_limit: Optional[str]
 
     def pairs(self, threads: int) -> List[Tuple[str, str]]:
         """Settings of the library."""
         pairs = [("index", self.path), ("decode", "true" if self.decode else "false")]
         pairs += [("field", name) for name in self.fields or () if name != KEY]
         pairs += [("image", str(self.image)), ("channels", str(self.channels)), ("threads", str(threads))]
-        pairs += [("memory", self.memory), ("cache_limit", self.cache_limit)]
-        return pairs + ([("cache", self.cache)] if self.cache else [])
+        pairs += [("memory", self.memory)]
+        given = (("cache", self.cache), ("cache_limit", self.cache_limit))
+        return pairs + [(name, value) for name, value in given if value]
 
 
 class Shards(Dataset):
@@ -155,7 +156,7 @@ class Shards(Dataset):
     """
 
     def __init__(self, options: Options) -> None:
-        """SettingError: wrong, or an index or a field that is not there."""
+        """SettingError: wrong, an index that is not there, or a field that some sample lacks."""
         self._options = options
         self._opened_first_by = os.getpid()
         self._reader: Optional[ShardReader] = None
@@ -307,7 +308,7 @@ def shards(
     threads: Optional[int] = None,
     memory: Union[str, int] = "256MiB",
     cache: Union[str, "os.PathLike[str]", None] = None,
-    cache_limit: Union[str, int] = "10GiB",
+    cache_limit: Union[str, int, None] = None,
 ) -> Shards:
     """The samples of an index that `tw data index` made, for run.shard(), run.fit(), a DataLoader, or as they
     are.
@@ -318,8 +319,8 @@ def shards(
     they are. channels: 1 grey, 3 colours, 0 as they are. block: this many consecutive samples stay
     together in the order of a run, and are one read. threads: that decode and read files; None: 4 or as
     many as there are cores, in workers of a loader 1. memory: samples that are read ahead (bytes, or "256MiB"), in each
-    process. cache: folder that keeps what came over the network, up to cache_limit. SettingError: a wrong
-    argument, or an index or a field that is not there; the text names it.
+    process. cache: folder that keeps what came over the network, up to cache_limit ("10GiB"). SettingError: a
+    wrong argument, an index that is not there, or a field that some sample lacks; the text names it.
     """
     return Shards(
         Options(
@@ -332,6 +333,6 @@ def shards(
             threads,
             str(memory),
             None if cache is None else os.fspath(cache),
-            str(cache_limit),
+            None if cache_limit is None else str(cache_limit),
         )
     )

@@ -265,6 +265,13 @@ def counting(loader: Any) -> Any:
     return _with_base(loader, collate_fn=_Counting(base.collate_fn))
 
 
+def may_give_samples(loader: Any) -> bool:
+    """Whether what it gives may be single samples, not batches: a data set, or a DataLoader that makes no batches."""
+    base = _base(loader)
+    makes_none = base is not None and base.batch_sampler is None and base.batch_size is None
+    return makes_none or isinstance(loader, IterableDataset)
+
+
 def beginning(loader: DataLoader, batches: int) -> Any:
     """The loader of the first batches alone, which it has in the order of the data set."""
     size = loader.batch_size or 1

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from ..errors import MisuseError, attribute_of, whole
+from ..model.memory import version_of
 
 Infinite = Callable[[], Optional[str]]
 
@@ -20,6 +22,9 @@ NO_SAMPLES = (
 NO_BATCH_SIZE = (
     "no batch size known: use run.shard(loader) or run.batches(loader), or say step(samples=...) or "
     "run.optimizer(..., batch_size=...)."
+)
+NO_BATCH = (
+    "step() without a batch: the last one was handed in; say step(samples=...) for a further step() with its samples."
 )
 _REMEDY = "say step(samples=...), run.batches(loader, batch_size=...) or run.optimizer(..., batch_size=...)."
 _MOST_CHANNELS = 4
@@ -67,6 +72,37 @@ def count_of(batch: Any) -> Union[int, str]:
     return first.samples
 
 
+def count_unless_single(batch: Any) -> Union[int, str]:
+    """count_of() a batch of a source that may give samples one by one: a part without any dimension tells of those."""
+    found = count_of(batch)
+    place = None if isinstance(found, str) else _single_of(batch, "the batch", found)
+    if place is None:
+        return found
+    return f"{place} has no dimension, as if this were one sample: give a DataLoader with batch_size=, or {_REMEDY}"
+
+
+def _single_of(value: Any, place: str, samples: int) -> Optional[str]:
+    """The first part of a batch of so many samples that is a number, or a tensor without dimensions; not in a list that
+    has one of each sample.
+    """
+    if isinstance(value, numbers.Number) and not isinstance(value, bool) or _shape_of(value) == ():
+        return place
+    if _own_count(value) is not None:
+        return None
+    named = list(_named_parts(value, place))
+    if isinstance(value, (list, tuple)) and all(isinstance(part, numbers.Number) for part, _ in named):
+        return None  # one of each sample, or a size
+    singles = (_single_of(*one, samples) for one in named if not _has_one_of_each(one[0], samples))
+    return next((found for found in singles if found is not None), None)
+
+
+def _has_one_of_each(value: Any, samples: int) -> bool:
+    """Whether a part of a batch is a list of as many parts as samples, of one kind, which tell no count themselves."""
+    if not isinstance(value, (list, tuple)) or hasattr(value, "_fields") or len(value) != samples:
+        return False
+    return all(_own_count(part) is None for part in value) and len({_kind_of(part) for part in value}) == 1
+
+
 def _counted_parts(count: int) -> str:
     return "one part" if count == 1 else f"{count} parts that are alike"
 
@@ -75,21 +111,26 @@ def _parts_of(value: Any, place: str) -> Iterator[_Found]:
     own = _own_count(value)
     if own is not None:
         yield _Size(place, own)
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _parts_of(part, f"{place}[{key!r}]")
+        return
+    found = [one for part, where in _named_parts(value, place) for one in _parts_of(part, where)]
+    is_list = isinstance(value, (list, tuple)) and not hasattr(value, "_fields")
+    yield from _found_in_list(value, found, place) if is_list else found
+
+
+def _named_parts(value: Any, place: str) -> Iterator[Tuple[Any, str]]:
+    """Parts of a dict, list, tuple or dataclass, each with its place."""
+    if isinstance(value, Mapping):
+        yield from ((part, f"{place}[{key!r}]") for key, part in value.items())
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for key, part in zip(value._fields, value):
-            yield from _parts_of(part, f"{place}.{key}")
+        yield from ((part, f"{place}.{key}") for key, part in zip(value._fields, value))
     elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from _parts_of(getattr(value, field.name), f"{place}.{field.name}")
+        names = [field.name for field in dataclasses.fields(value)]
+        yield from ((getattr(value, name), f"{place}.{name}") for name in names)
     elif isinstance(value, (list, tuple)):
-        yield from _parts_of_list(value, place)
+        yield from ((part, f"{place}[{at}]") for at, part in enumerate(value))
 
 
-def _parts_of_list(value: Any, place: str) -> Iterator[_Found]:
-    parts = [found for at, part in enumerate(value) for found in _parts_of(part, f"{place}[{at}]")]
+def _found_in_list(value: Any, parts: List[_Found], place: str) -> Iterator[_Found]:
     if value and not parts:
         yield _Size(place, len(value), sure=False)
     elif _are_alike(value):
@@ -191,12 +232,18 @@ class BatchCount:
         self._infinite = infinite
         self._marks = 0
         self._taken: List[Union[int, str]] = []  # of each batch, or why that is not known
+        self.had_any = False  # at any time
         self.is_offered = False  # a GradScaler has the gradient of all that was taken, and no step() came
 
     @property
     def samples(self) -> int:
         """Those that are known."""
         return sum(one for one in self._taken if isinstance(one, int))
+
+    @property
+    def batches(self) -> int:
+        """How many were taken."""
+        return len(self._taken)
 
     @property
     def unknown(self) -> Optional[str]:
@@ -216,13 +263,16 @@ class BatchCount:
     def _versions(self) -> int:
         gradients = (parameter.grad for parameter in self._parameters)
         return hash(
-            tuple((id(gradient), gradient._version) for gradient in gradients if gradient is not None)
+            tuple((id(gradient), version_of(gradient)) for gradient in gradients if gradient is not None)
         )
 
     def take(self, samples: Union[int, str]) -> bool:
         """A batch is handed to the loop. Whether those before it turned out to be void."""
         void = self.has_any and self._infinite() is not None
-        self._taken = [samples] if void else [*self._taken, samples]
+        if void:
+            self._taken = []
+        self._taken.append(samples)
+        self.had_any = True
         self._marks = self._versions()
         return void
 

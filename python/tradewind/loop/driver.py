@@ -187,11 +187,12 @@ class Node:
         if there.data_ptr() != values.data_ptr():
             values.copy_(there)
 
-    def sum(self, value: int) -> int:
+    def sums(self, *values: int) -> List[int]:
         """Over all ranks."""
-        there = torch.tensor([value], dtype=torch.int64, device=self._device)
+        there = torch.tensor(values, dtype=torch.int64, device=self._device)
         self._finish(dist.all_reduce(there, group=self._group, async_op=True))
-        return int(there.item())
+        found: List[int] = there.tolist()
+        return found
 
 
 def _is_part(group: Any) -> bool:
@@ -304,6 +305,7 @@ class NodeDriver(Driver):
         self._node = node
         self._trained = trained
         self._told = (0, 0)
+        self._at_once = False
 
     def wait(self) -> None:
         """As Driver.wait(), on all ranks at once; all have the parameters of rank 0 then."""
@@ -364,6 +366,11 @@ class NodeDriver(Driver):
         """Not in a group."""
         raise UnsupportedError(_NO_SHARD)
 
+    def leave(self, at_once: bool) -> None:
+        """The call of one rank counts for all at their next step()."""
+        self._at_once = self._at_once or at_once
+        super().leave(at_once)
+
     def finish_leave(self, limit_s: float) -> bool:
         """Does not wait: the other ranks would have to, too."""
         return self.finished or not self._leaves
@@ -371,7 +378,9 @@ class NodeDriver(Driver):
     def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
         self._trained.refuse_infinite()  # all ranks raise, or none
-        total = self._node.sum(had)
+        total, leaves, at_once = self._node.sums(had, self._leaves, self._at_once)
+        if (leaves > 0, at_once > 0) != (self._leaves, self._at_once):
+            self.leave(at_once > 0)
         if self._node.rank == 0:
             return super().done(trained, total, loss, current)
         return Verdict(True, total, total)

@@ -1,41 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of this process as a peer: joined, started, over, closed. One run at a time, its signals, forks, and its end with
-the process.
-"""
+"""The life of this process as a peer: joined, started, over, closed."""
 
 from __future__ import annotations
 
-import atexit
 import math
 import os
-import signal
 import threading
 import time
-import traceback
-import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
 from ..data.order import span_seed
 from ..data.samples import Samples
-from ..engine import abi
 from ..engine.peer import Calls, Engine, ModelShape, Peer
 from ..engine.settings import Settings
-from ..errors import MisuseError, UnsupportedError, is_ours, warn
+from ..errors import MisuseError, UnsupportedError, warn
 from ..model.advice import explained
 from ..model.optimizers import ONE_OPTIMIZER
 from ..model.trained import Trained
+from . import process
 from .counts import known_samples
 from .driver import Driver, Node, NodeDriver, NodeVectors
-from .ending import say_goodbye
 from .loop import Closure, Loop, Loss, StepsAfterEnd
-
-# A second SIGTERM counts from then on; schedulers send it twice within milliseconds.
-_TWICE_S = 1.0
-# They would end a process that does not know them, also where no notices are wanted.
-_TO_LEAVE = (signal.SIGTERM, signal.SIGHUP)
 
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
@@ -47,7 +35,7 @@ class Life:
         self, settings: Settings, open_engine: Optional[OpenEngine] = None, node: Optional[Node] = None
     ) -> None:
         """node: the processes that are one peer together; None: this one is alone."""
-        self.joined_at = _become_active(self)
+        self.joined_at = process.become_active(self)
         self.joined_in = os.getpid()
         self.settings = settings
         self.node = node
@@ -167,21 +155,22 @@ class Life:
             return
         trained = self.trained
         shape = trained.prepare(self.settings.values["training.codec"], self._data_facts)
-        _watch_forks()
+        process.watch_forks()
         self._thread = threading.get_ident()
         driver = self._open(shape, trained, grain)
         self.loop = Loop(driver, trained, self.batch_size, self._tick)
+        self.loop.advice.is_target_chosen = self.settings.values["training.target_batch_size"] == "auto"
         try:
             initial, alive = trained.initial()
             driver.start(initial)
             del alive
             trained.bind(driver.engine)
-            _heed_signals(self, driver.engine)
+            process.heed_signals(self, driver.engine)
             self.loop.wait()
-            joined(None)
+            process.joined(None)
         except BaseException as error:
-            self.close()
-            joined(f"{type(error).__name__}: {error}")
+            self.close(failed=True)
+            process.joined(f"{type(error).__name__}: {error}")
             told = explained(error)
             raise told from error.__cause__ if told is error else None
 
@@ -206,8 +195,7 @@ class Life:
             return
         if self.loop is None:
             raise MisuseError("run.leave() before the start: nothing was joined yet; run.close() ends it.")
-        global _active
-        _active = _active if self.finished else lambda: self  # until it has left, though the program may forget it
+        process.hold(self)
         self.loop.driver.leave(at_once)
 
     def finish(self) -> None:
@@ -216,18 +204,20 @@ class Life:
             self.leave()
             self.loop.driver.finish()
 
-    def close(self) -> None:
-        """Says goodbye (3 s at most). A second call does nothing, nor does one in a fork."""
+    def close(self, failed: bool = False) -> None:
+        """Says goodbye (3 s at most). A second call does nothing, nor does one in a fork. failed: by an exception."""
         if self._closed or os.getpid() != self.joined_in:
             return
         self._closed = True
-        _released(self)
+        process.released(self)
         if self.loop is not None:
             driver = self.loop.driver
-            driver.finished = True
+            before_end, driver.finished = not driver.finished, True
             driver.engine.part()  # the others wait for nothing that follows
             try:
                 self._last_view = self.loop.counted_on(driver.engine.view())
+                if before_end and (self._last_view.get("ending") or "") in ("", "left"):
+                    self._last_view["ending"] = "failed" if failed else "left"
                 self.trained.settle()
             finally:
                 driver.engine.close()
@@ -250,6 +240,12 @@ class Life:
                 " (leave() may be called by any)."
             )
 
+    def _guard_work(self, call: str) -> None:
+        """guard(); MisuseError: a pause is open, in which others do this peer's part, so it would wait for ever."""
+        self.guard()
+        if self._pauses and not self.finished:
+            raise MisuseError(f"{call} inside run.paused(): leave it first.")
+
     def _tick(self) -> None:
         assert self.loop is not None
         if self.listeners:
@@ -266,7 +262,7 @@ class Life:
 
     def step(self, closure: Optional[Closure], samples: Optional[int], loss: Optional[Loss]) -> Any:
         """Optimizer.step(), the first of which starts the run."""
-        self.guard()
+        self._guard_work("step()")
         loss, self.loss = self.loss if loss is None else loss, None
         if self.finished:
             found = self._after_end.step(closure)
@@ -295,6 +291,7 @@ class Life:
 
     def next_indices(self, samples: Samples, batch_size: int) -> List[int]:
         """Indices of the next batch, for samples.parts(); none: the run is over."""
+        self._guard_work("the next batch of run.shard()")
         self.start(batch_size)
         samples.begun = self.trained.begun.samples
         return [] if self._going is None else self._going.next_indices(samples.in_run, batch_size)
@@ -321,15 +318,15 @@ class Life:
         if self._going is not None:
             self._going.look(batch, made_of)
 
-    def taken(self, batch: Any, samples: Optional[int] = None) -> None:
-        """The program gets a batch of its own loader; samples: of it, if known."""
-        self.guard()
+    def taken(self, batch: Any, samples: Union[int, str, None] = None) -> None:
+        """The program gets a batch of its own loader; samples: of it, if known, or why they are not."""
+        self._guard_work("the next batch of run.batches()")
         if self._going is not None:
             self._going.taken(batch, samples)
 
     def skip(self) -> None:
         """The program gives up the batch in hand."""
-        self.guard()
+        self._guard_work("run.skip()")
         if self._going is not None:
             self._going.skip()
 
@@ -383,118 +380,10 @@ class Life:
 
     def barrier(self) -> None:
         """Waits for all live peers."""
-        self.guard()
+        self._guard_work("run.barrier()")
         if self.node is not None:
             raise UnsupportedError("run.barrier() in a group: use torch.distributed.barrier() there.")
         if self.loop is None:
             raise MisuseError("run.barrier() before the start: call run.start() first.")
         if not self.finished:
             self.loop.barrier()
-
-
-# The process.
-
-_active: Optional[Callable[[], Optional[Life]]] = None
-_taken_over = False  # its signals
-_terminated_at: Optional[float] = None
-_not_joined: Optional[str] = None
-_forks_watched = False
-
-
-def not_joined() -> Optional[str]:
-    """Why the last run of this process could not be joined; None: it was, or none was tried."""
-    return _not_joined
-
-
-def joined(why_not: Optional[str]) -> None:
-    """A start has ended; None: well."""
-    global _not_joined
-    _not_joined = why_not
-
-
-def active() -> Optional[Life]:
-    """That of this process which is not closed."""
-    return _active() if _active is not None else None
-
-
-def _caller() -> str:
-    """file:line outside of this package."""
-    for frame in reversed(traceback.extract_stack()):
-        if not is_ours(frame.filename):
-            return f"{frame.filename}:{frame.lineno}"
-    return "?"
-
-
-def _become_active(life: Life) -> str:
-    """Where the run was joined. MisuseError: another one is open; a run that is over is closed."""
-    global _active
-    before = active()
-    if before is not None and os.getpid() == before.joined_in:
-        if not before.finished:
-            raise MisuseError(
-                f"a run is open in this process already, joined at {before.joined_at}: close() it first; a"
-                " process is one peer."
-            )
-        before.close()
-    _active = weakref.ref(life)
-    return _caller()
-
-
-def _released(life: Life) -> None:
-    global _active
-    if active() is life:
-        _active = None
-
-
-def _heed_signals(life: Life, engine: Engine) -> None:
-    """SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices of a preemption; unless the program handles them itself, or
-    ignores them (SIGHUP under nohup).
-
-    The engine hears of them first, since a handler in Python waits until the program's call returns.
-    """
-    global _taken_over
-    if _taken_over or threading.current_thread() is not threading.main_thread():
-        return
-    every = life.settings.values["notices"] != "none"
-    for number in (*_TO_LEAVE, signal.SIGUSR1, signal.SIGUSR2):
-        if (every or number in _TO_LEAVE) and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _on_signal)
-            engine.heed(number)
-    _taken_over = True
-
-
-def _on_signal(number: int, frame: Any) -> None:
-    """For a handler of the program's own that calls this one, and for ends. The engine tells doubles apart.
-    The third SIGTERM ends the process, whatever its loop is busy with.
-    """
-    global _terminated_at
-    life = active()
-    if life is not None and os.getpid() != life.joined_in and number != signal.SIGTERM:
-        return  # a worker of a DataLoader: its process ends it
-    if life is None or not life.started or os.getpid() != life.joined_in:
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        return
-    life.signal(number)
-    if number == signal.SIGTERM:
-        if _terminated_at is None:
-            _terminated_at = time.monotonic()
-        elif time.monotonic() - _terminated_at >= _TWICE_S:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _in_fork() -> None:
-    """Children of a fork (data loader workers) have the engine's sockets: they close them, and can use nothing of it."""
-    library = abi.loaded_library()
-    if library is not None:
-        library.tw_after_fork()
-
-
-def _watch_forks() -> None:
-    global _forks_watched
-    if not _forks_watched:
-        os.register_at_fork(after_in_child=_in_fork)
-        _forks_watched = True
-
-
-atexit.register(say_goodbye, active)

@@ -10,14 +10,16 @@ import torch
 
 from ..engine.peer import DataOrder, Order, Work
 from ..errors import MisuseError, warn
-from ..model.advice import Advice, SumLosses, about_swaps, number_of_loss
+from ..model.advice import Advice, NoGradients, Sizes, SumLosses, about_swaps, number_of_loss, with_the_runs
 from ..model.trained import Trained
-from .counts import NO_SAMPLES, BatchCount, count_of, known_samples, said_samples, why_fewer
+from .counts import NO_BATCH, NO_SAMPLES, BatchCount, count_of, known_samples, said_samples, why_fewer
 from .driver import Driver, applied_samples
 
 Loss = Union[torch.Tensor, float]
 Closure = Callable[[], Loss]
 
+# After so many steps the share of samples that were lost is known.
+_STEPS_OF_A_SHARE = 16
 # So many steps after the end are more than what is left of most epochs of a small loop.
 _STEPS_AFTER_END = 100
 
@@ -60,6 +62,7 @@ class Loop:
         self._batch_size = batch_size
         self._ended = ended
         self._sum_losses = SumLosses()
+        self._no_gradients = NoGradients([entry.tensor for entry in trained.layout.parameters])
         self._count = BatchCount((entry.tensor for entry in trained.layout.parameters), trained.infinite)
         # Samples of the shard's batch in hand; 0: handed in; None: no shard.
         self._sharded: Optional[int] = None
@@ -68,6 +71,7 @@ class Loop:
         self._seen = 0  # updates and loads when the loop last got the parameters
         self._said_fewer = self._unmade = False
         self._last = 0  # samples of the last batch; 0: not known
+        self._added = 0  # samples of the gradients that were added, surplus and all
 
     @property
     def finished(self) -> bool:
@@ -102,7 +106,13 @@ class Loop:
             self._trained.settle()
             self._ended()
         if not self.finished:
-            self.advice.look(self.driver.engine.view, self.driver.at_once, self._sharded is not None)
+            sizes = Sizes(self.driver.at_once, self._sharded is not None, self._lost())
+            self.advice.look(self.driver.engine.view, sizes)
+
+    def _lost(self) -> float:
+        """Which share of the samples were beyond their round; 0 before many steps."""
+        is_known = self._added > 0 and self.counters["steps"] >= _STEPS_OF_A_SHARE
+        return self.counters["surplus"] / self._added if is_known else 0.0
 
     def _is_current(self) -> bool:
         """Has an order in hand (or the end); whether the parameters are those that the loop last got."""
@@ -123,13 +133,14 @@ class Loop:
 
     # Batches.
 
-    def taken(self, batch: Any, samples: Optional[int]) -> None:
-        """The loop gets a batch of a loader of its own. samples: of it, if known."""
+    def taken(self, batch: Any, samples: Union[int, str, None]) -> None:
+        """The loop gets a batch of a loader of its own. samples: of it, if known, or why they are not."""
         self._void_skipped()
         found = count_of(batch) if samples is None else samples
         self._last = found if isinstance(found, int) else 0
         if self._count.take(found):
             self._void()
+        self.advice.of_no_step(self._count, self.driver.engine.view, self._trained.check)
 
     def look(self, batch: Any, made_of: int) -> None:
         """Says once that a collate_fn may leave samples out."""
@@ -198,8 +209,8 @@ class Loop:
             order = self.driver.order
             where = f" from sample {order.first} on, of round {order.round}," if order else ""
             raise MisuseError(
-                f"a batch of {self._sharded} samples{where} was not handed in: call step() after it, or"
-                " run.skip(); for several batches a step say run.shard(..., accumulate=)."
+                f"a batch of {self._sharded} samples{where} was not handed in: {with_the_runs(self._trained.check())}"
+                " after it, or run.skip(); for several batches a step say run.shard(..., accumulate=)."
             )
         self._void()
 
@@ -285,6 +296,8 @@ class Loop:
                 raise MisuseError(self._count.unknown)
             if samples is None and self._count.is_empty:
                 raise MisuseError(NO_SAMPLES)
+            if samples is None and self._count.had_any and not (self._count.has_any or self._batch_size):
+                raise MisuseError(NO_BATCH)
             return known_samples(samples, self._count.samples, self._batch_size)
         if self._sharded == 0:
             raise MisuseError(
@@ -306,6 +319,7 @@ class Loop:
                 f" run.extra_state(), on every peer alike.{about_swaps(trained.optimizer)}"
             )
         self._sum_losses.look(loss, had, self._last)
+        self._no_gradients.look()
         told = number_of_loss(loss)
         updates, begun = trained.updates, trained.updates + trained.loads
         if self.driver.order is not None:
@@ -318,6 +332,7 @@ class Loop:
         if loss is not None and not math.isfinite(told):
             self.advice.of_no_loss(told, self.round + 1)
         if verdict.added:
+            self._added += verdict.had
             self.counters["surplus"] += verdict.had - verdict.counted
             self.counters["inner_steps"] += trained.steps_here
         else:

@@ -13,10 +13,20 @@ from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTup
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from ..data.samples import CountedBatch, Given, Samples, counting, has_own_part, reordered, to_device, usual_size
+from ..data.samples import (
+    CountedBatch,
+    Given,
+    Samples,
+    counting,
+    has_own_part,
+    may_give_samples,
+    reordered,
+    to_device,
+    usual_size,
+)
 from ..errors import MisuseError, described, truth, whole
 from ..model.optimizers import ONE_STEP
-from .counts import count_of
+from .counts import count_of, count_unless_single
 from .life import Life
 from .loop import Closure, Loss
 
@@ -209,6 +219,14 @@ def _refuse_no_batches(loader: Any, batch_size: Optional[int]) -> None:
         )
 
 
+def _why_empty(loader: Any) -> str:
+    size = usual_size(loader)
+    samples: Any = getattr(loader, "sampler", None)
+    if getattr(loader, "drop_last", False) and size and hasattr(samples, "__len__"):
+        return f"it has {len(samples)} samples, and drop_last=True leaves out what is less than batch_size={size}"
+    return "a generator can be gone through only once"
+
+
 class Batches:
     """The result of run.batches(): the loader's batches, counted, epoch after epoch until the run is over."""
 
@@ -237,6 +255,7 @@ class Batches:
         if life.finished:
             return
         source = self._source()
+        count = count_unless_single if may_give_samples(source) else count_of
         while not life.finished:
             sampler: Any = getattr(source, "sampler", None)
             if hasattr(sampler, "set_epoch"):
@@ -251,14 +270,12 @@ class Batches:
                     if samples and batch is not None:
                         life.look(batch, samples)
                 if batch is not None:  # collate_fn left all samples out, and the loop goes on to the next batch
-                    life.taken(batch, samples)
+                    life.taken(batch, count(batch) if samples is None else samples)
                 if life.finished:
                     return
                 yield batch
             if empty:
-                raise MisuseError(
-                    "run.batches(): the loader has no batch; a generator can be gone through only once."
-                )
+                raise MisuseError(f"run.batches(): the loader has no batch; {_why_empty(source)}.")
 
 
 class Summary(NamedTuple):

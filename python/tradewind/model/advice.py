@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import torch
 
 from ..engine.host_bytes import bytes_of
 from ..errors import EngineError, MisuseError, number, program_frame, warn
+from .device import is_away
 from .layout import Layout, Named, all_modules, is_counter
 from .loss_graph import is_sum
+from .memory import version_of
 
 _STEPS = 3
 
@@ -67,11 +69,93 @@ def about_swaps(optimizer: Any) -> str:
     )
 
 
+def _may_train(gradient: torch.Tensor) -> bool:
+    """Whether it has other values than zeros, as far as that can be seen at once."""
+    return is_away(gradient) or gradient.layout != torch.strided or bool(torch.count_nonzero(gradient))
+
+
+class NoGradients:
+    """Looks at the gradients of the first steps, and says once that there are none. On a device, where to look is to wait,
+    those of zeros pass.
+    """
+
+    def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
+        self._parameters = parameters
+        self._left = _STEPS
+
+    def look(self) -> None:
+        """At a step()."""
+        if not self._left:
+            return
+        gradients = [parameter.grad for parameter in self._parameters]
+        if any(one is not None and _may_train(one) for one in gradients):
+            self._left = 0
+            return
+        self._left -= 1
+        if not self._left:
+            warn(
+                f"no parameter had a gradient in the first {_STEPS} steps, so this peer adds nothing to the run: call"
+                " loss.backward() before step(), and zero_grad() after it."
+            )
+
+
+def with_the_runs(changed: Optional[str]) -> str:
+    """What to do where batches were taken and no step() of the run came. changed: a parameter that changed all the same."""
+    call = "call step() of what run.optimizer() returned"
+    return call if changed is None else f"{changed} has changed, so the loop may step the optimizer inside: {call}"
+
+
 _LOOK_S = 1.0
+# So many batches for a step(), with samples for so many rounds, are no accumulation.
+_BATCHES_OF_NO_STEP = 64
+_ROUNDS_OF_NO_STEP = 2
+
+# Of the samples that a peer computes, this share may go for nothing without a word.
+_LOST = 0.1
 
 
-def about_sizes(target: int, at_once: int, peers: int) -> Optional[str]:
+class Taken(Protocol):
+    """Batches that a loop has in hand, and their samples, of those where that is known."""
+
+    @property
+    def batches(self) -> int: ...
+
+    @property
+    def samples(self) -> int: ...
+
+
+class Sizes(NamedTuple):
+    """Samples that a peer takes at once, 0: not known yet; whether steps are cut to what a round has left; and which share
+    of the samples, of those not cut, turned out to be beyond their round.
+    """
+
+    at_once: int
+    is_cut: bool = False
+    lost: float = 0.0
+
+
+def about_rest(target: int, sizes: Sizes, peers: int) -> Optional[str]:
+    """On the last step of a round, of which a part is beyond the target batch size; None: it is small."""
+    at_once = sizes.at_once
+    steps = -(-target // at_once)
+    more = steps * at_once - target
+    if more <= target * _LOST:
+        return None
+    fits = f"take {-(-target // steps)} samples, or a target_batch_size of {steps * at_once}."
+    if not sizes.is_cut:
+        what = f"{steps} steps of {at_once} samples, and {more} of these {steps * at_once} never count"
+        return f"target_batch_size={target} takes {what}: {fits}" if sizes.lost > _LOST else None
+    if steps != peers or peers == 1:
+        return None
+    return (
+        f"target_batch_size={target} is {steps} steps of {at_once} samples at most, one for each peer, of which the last"
+        f" has {at_once - more}: {fits}"
+    )
+
+
+def about_sizes(target: int, sizes: Sizes, peers: int) -> Optional[str]:
     """On the samples that a peer takes at once, against the target batch size; None: both fit."""
+    at_once = min(sizes.at_once, target) if sizes.is_cut else sizes.at_once
     if at_once > target:
         return (
             f"target_batch_size={target} is less than the {at_once} samples of a step, so {at_once - target}"
@@ -86,16 +170,18 @@ def about_sizes(target: int, at_once: int, peers: int) -> Optional[str]:
             f" {max(1, target // peers)} samples at most, or a target_batch_size of {at_once * peers} at"
             " least."
         )
-    return None
+    return about_rest(target, sizes._replace(at_once=at_once), peers)
 
 
 class Advice:
     """Looks at the run now and then. Thread: the run's."""
 
     def __init__(self) -> None:
+        self.is_target_chosen = False  # the target batch size, by the leader: then no advice names one
         self._of_several: List[str] = []
         self._said_sizes = False
         self._said_no_loss = False
+        self._said_no_step = False
         self._next_look = 0.0
 
     def of_several(self, text: str) -> None:
@@ -112,8 +198,22 @@ class Advice:
                 " round with such a step. Look at its batch, or take a lower learning rate."
             )
 
-    def look(self, view: Callable[[], Dict[str, Any]], at_once: int, is_cut: bool) -> None:
-        """at_once: samples of a step; 0: not known yet. is_cut: steps are cut to what a round has left."""
+    def of_no_step(
+        self, taken: Taken, view: Callable[[], Dict[str, Any]], check: Callable[[], Optional[str]]
+    ) -> None:
+        """Said once, where so much was taken since the last step(). check(): a parameter that changed meanwhile."""
+        if self._said_no_step or taken.batches % _BATCHES_OF_NO_STEP:
+            return
+        target = int(view().get("target") or 0)
+        if target and max(taken.samples, taken.batches) > _ROUNDS_OF_NO_STEP * target:
+            self._said_no_step = True
+            warn(
+                f"{taken.batches} batches were taken since the last step(), more than {_ROUNDS_OF_NO_STEP} rounds of"
+                f" target_batch_size={target} have: {with_the_runs(check())}."
+            )
+
+    def look(self, view: Callable[[], Dict[str, Any]], sizes: Sizes) -> None:
+        """Sizes of the steps up to now."""
         if self._said_sizes and not self._of_several or time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _LOOK_S
@@ -123,8 +223,8 @@ class Advice:
             texts, self._of_several = self._of_several, []
             for text in texts:
                 warn(text.format(peers=peers))
-        known = target and at_once and not self._said_sizes
-        found = about_sizes(target, min(at_once, target) if is_cut else at_once, peers) if known else None
+        known = target and sizes.at_once and not self._said_sizes and not self.is_target_chosen
+        found = about_sizes(target, sizes, peers) if known else None
         if found is not None:
             self._said_sizes = True
             warn(found)
@@ -182,6 +282,14 @@ def explained(error: BaseException) -> BaseException:
     )
 
 
+class _Place(NamedTuple):
+    """A parameter (id), and the module (id) that has it under this name."""
+
+    parameter: int
+    module: int
+    leaf: str
+
+
 class Watch:
     """The model as it was at the start, beside what is trained."""
 
@@ -192,7 +300,8 @@ class Watch:
         self._copies = [one for one in layout.moving if one.is_copy]
         self._buffers = self._other_buffers(layout) if tells_buffers else []
         self._looks = _LOOKS
-        self._known: Dict[str, int] = dict(self._parameters())
+        self._known = self._parameters()
+        self._said_moved = False
         self._group_ids = [id(group) for group in layout.groups]
         self._checked = -1
         self.mark()
@@ -206,21 +315,22 @@ class Watch:
             if (id(module), leaf) not in averaged and not is_counter(module, leaf)
         ]
 
-    def _parameters(self) -> List[Tuple[str, int]]:
-        return [
-            (prefix + name, id(parameter))
-            for prefix, module in self._modules
-            for name, parameter in module.named_parameters()
-        ]
+    def _parameters(self) -> Dict[str, _Place]:
+        """By name; a tied one has several."""
+        return {
+            prefix + leaf: _Place(id(parameter), id(module), leaf)
+            for prefix, module in all_modules(self._modules)
+            for leaf, parameter in module.named_parameters(recurse=False)
+        }
 
     @staticmethod
     def _states(buffers: Sequence[Tuple[str, torch.nn.Module, str]]) -> List[Tuple[int, int]]:
         values = [getattr(module, leaf, None) for _, module, leaf in buffers]
-        return [(id(value), -1 if value is None else value._version) for value in values]
+        return [(id(value), -1 if value is None else version_of(value)) for value in values]
 
     def mark(self) -> None:
         """From now on check() sees what others do."""
-        self._versions = [tensor._version for _, tensor in self._frozen]
+        self._versions = [version_of(tensor) for _, tensor in self._frozen]
         self._buffer_states = self._states(self._buffers)
         self._sums = self._sums_now()
 
@@ -251,7 +361,7 @@ class Watch:
         moved = [
             name
             for (name, tensor), version in zip(self._frozen, self._versions)
-            if tensor._version != version and not tensor.requires_grad
+            if version_of(tensor) != version and not tensor.requires_grad
         ]
         if thawed:
             warn(
@@ -267,7 +377,7 @@ class Watch:
             told = set(thawed) | set(moved)
             self._frozen = [(name, tensor) for name, tensor in self._frozen if name not in told]
             self._copies = [one for one in self._copies if one.name not in told]
-            self._versions = [tensor._version for _, tensor in self._frozen]
+            self._versions = [version_of(tensor) for _, tensor in self._frozen]
 
     def _check_buffers(self) -> None:
         states, sums = self._states(self._buffers), self._sums_now()
@@ -288,19 +398,39 @@ class Watch:
         self._buffer_states, self._sums = self._states(self._buffers), self._sums_now()
 
     def _check_modules(self) -> None:
-        now = dict(self._parameters())
+        now = self._parameters()
         if now == self._known:
             return
-        known: Set[int] = set(self._known.values())
-        for name, number in now.items():
-            if number in known:
+        known = {place.parameter for place in self._known.values()}
+        for name, place in now.items():
+            if place.parameter in known:
                 continue
             what = "is another tensor now than" if name in self._known else "was not there"
             raise MisuseError(
                 f"{name} {what} when the run started, and the run does not train it: change modules before"
                 " run.start(), or load values into the parameters that are there."
             )
-        self._known = now
+        moved = [] if self._said_moved else self._moved(now)
+        if moved:
+            self._said_moved = True
+            warn(
+                f"the loop moved parameters of the model: {listed(moved)}. Joiners and checkpoints have them as they were"
+                " when the run started: tie, prune, swap or drop them before that."
+            )
+
+    def _moved(self, now: Dict[str, _Place]) -> List[str]:
+        """What was done to names of parameters. A layer that the program wrapped only has longer ones."""
+        names: Dict[int, str] = {}
+        for name, place in self._known.items():
+            names.setdefault(place.parameter, name)
+        places, left = set(self._known.values()), {place.parameter for place in now.values()}
+        moved = [
+            f"{name} is now what was {names[place.parameter]}"
+            for name, place in now.items()
+            if (self._known[name].parameter != place.parameter if name in self._known else place not in places)
+        ]
+        gone = [name for name, place in self._known.items() if name not in now and place.parameter not in left]
+        return moved + [f"{name} is gone" for name in gone]
 
     def _check_groups(self, optimizer: torch.optim.Optimizer) -> None:
         groups = optimizer.param_groups

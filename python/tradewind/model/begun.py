@@ -52,8 +52,10 @@ def say_what_begins_anew(modules: Named, optimizers: Sequence[torch.optim.Optimi
         for one in optimizers
         if not one.state and not counts_nothing(one)
     ]
+    kept = ["model.state_dict()"] if names else []
+    kept += ["optimizer.state_dict()"] if len(lost) > len(kept) else []
     if lost:
         warn(
             f"this peer goes on after round {round}, and what is its own begins anew: {' and '.join(lost)}. To keep that,"
-            " save model.state_dict() and run.state_dict() now and then, and load them before run.start()."
+            f" save {' and '.join(kept)} now and then, and load {'it' if len(kept) == 1 else 'them'} before run.start()."
         )

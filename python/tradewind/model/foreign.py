@@ -19,10 +19,10 @@ from ..engine.peer import Group, Step
 from ..errors import UnsupportedError, warn
 from .device import is_away, synchronize
 from .engine_rules import ITS_HOOKS, has_another_step, hooks_of, hooks_of_all
-from .kept import Kept, all_of
+from .kept import Kept
 from .layout import Entry, Layout
 from .memory import view_of
-from .optimizers import ONE_STEP, refuse_optimizer
+from .optimizers import ONE_STEP, Owner, attributes_of, optimizers_in, refuse_optimizer
 from .schedule import plain_groups
 
 _REMEDY = 'use SGD, Adam, AdamW or tradewind.Lamb, or tradewind.join(mode="local"), where no state travels'
@@ -41,13 +41,6 @@ _PERIOD = 61
 _FEWEST_STEPS = 2
 # A setting of so many steps at most (Lookahead's k) says when more state may come.
 _MOST_STEPS = 16
-
-
-class Owner(NamedTuple):
-    """An optimizer. name: of the attribute by which another one has it; of the loop's own empty."""
-
-    name: str
-    optimizer: Any
 
 
 class OfParameter(NamedTuple):
@@ -100,28 +93,10 @@ class RangesOf:
         return bool(self._left) and self._left[-1].first <= place
 
 
-def optimizers_in(optimizer: Any) -> List[Owner]:
-    """It, and those that it has as attributes, also in lists, and so on."""
-    found, seen = [Owner("", optimizer)], {id(optimizer)}
-    for owner in found:  # which grows
-        for name, one in all_of(_attributes_of(owner.optimizer).items()):
-            is_one = isinstance(one, torch.optim.Optimizer) or all(
-                hasattr(one, part) for part in ("param_groups", "state", "step")
-            )
-            if is_one and not isinstance(one, type) and id(one) not in seen:
-                seen.add(id(one))
-                found.append(Owner(f"{owner.name}.{name}".lstrip("."), one))
-    return found
-
-
-def _attributes_of(value: Any) -> Dict[str, Any]:
-    return getattr(value, "__dict__", {})
-
-
 @contextmanager
 def _without_hooks(owners: Sequence[Owner]) -> Iterator[None]:
     """No hook of step() is called: what it keeps itself could not be put back."""
-    its = [_attributes_of(owner.optimizer).get(name) for owner in owners for name in ITS_HOOKS]
+    its = [attributes_of(owner.optimizer).get(name) for owner in owners for name in ITS_HOOKS]
     hooks = [one for one in [*its, *hooks_of_all()] if isinstance(one, dict)]
     before = [dict(one) for one in hooks]
     try:
@@ -246,7 +221,7 @@ class ForeignRule:
         for name, optimizer in self._owners:
             if name:
                 kept.add(optimizer.param_groups, f"{name}.param_groups")
-            kept.add(_attributes_of(optimizer), f"{name}." if name else "", _NO_ATTRIBUTES)
+            kept.add(attributes_of(optimizer), f"{name}." if name else "", _NO_ATTRIBUTES)
         return kept
 
     def _trials(self) -> Iterator[int]:
@@ -262,7 +237,7 @@ class ForeignRule:
     def _steps_to_see(self) -> int:
         """As many as show all that the optimizer keeps."""
         groups = [group.items() for owner in self._owners for group in owner.optimizer.param_groups]
-        its = [_attributes_of(owner.optimizer).items() for owner in self._owners]
+        its = [attributes_of(owner.optimizer).items() for owner in self._owners]
         counts = [value for items in (*groups, *its) for _, value in items if type(value) is int]
         return max([_FEWEST_STEPS, *(count + 1 for count in counts if count <= _MOST_STEPS)])
 

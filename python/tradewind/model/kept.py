@@ -9,6 +9,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 import torch
 
+from .memory import same_values
+
 _LISTS = (list, set, collections.deque)
 # Functions are no data; a logger leads to all others.
 _LEFT_ALONE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, torch.Generator)
@@ -41,7 +43,7 @@ def _is_same(one: Any, other: Any) -> bool:
         if one.dtype != other.dtype or one.shape != other.shape or one.layout != other.layout:
             return False
         there = other.detach().to(one.device)
-        return bool(torch.equal(one.detach(), there) or torch.allclose(one.detach(), there, 0, 0, equal_nan=True))
+        return same_values(one.detach(), there)
     return type(one) is type(other) and isinstance(one, (bool, int, float, str)) and one == other
 
 

@@ -28,7 +28,7 @@ from ..errors import MisuseError, SettingError, UnsupportedError, warn
 from .advice import about_swaps
 from .device import Crossing, Placed, host_values, is_away, pieces
 from .layout import Entry, Layout, Modules
-from .memory import flat_tensor, view_of
+from .memory import flat_tensor, same_values, version_of, view_of
 from .optimizers import refuse_optimizer
 from .options import TrainedOptions
 from .trained import Trained
@@ -293,7 +293,7 @@ class OwnCopy:
         """The model gets the run's parameters."""
         for entry, tensor in zip(self._entries, self._of_model()):
             tensor.copy_(view_of(self._flat, entry))
-        self._versions = [tensor._version for tensor in self._of_model()]
+        self._versions = [version_of(tensor) for tensor in self._of_model()]
 
     @torch.no_grad()
     def changed(self, statistics: bool) -> Optional[str]:
@@ -302,10 +302,10 @@ class OwnCopy:
         """
         for entry, tensor, version in zip(self._entries, self._of_model(), self._versions):
             is_left_out = entry.first >= self._statistics and not statistics
-            if is_left_out or is_away(tensor) and tensor._version == version:
+            if is_left_out or is_away(tensor) and version_of(tensor) == version:
                 continue
             run = view_of(self._flat, entry).to(tensor.device, tensor.dtype)
-            if not torch.equal(tensor, run) and not torch.allclose(tensor, run, 0, 0, equal_nan=True):
+            if not same_values(tensor, run):
                 return entry.name
         return None
 
@@ -416,7 +416,7 @@ class LocallyTrained(Trained):
     def check(self) -> Optional[str]:
         """The loop may change its own copy. MisuseError: the model has the run's parameters."""
         if self._copy is not None and self._copy.is_held:
-            raise MisuseError("step() inside run.committed() or run.paused(): leave it first.")
+            raise MisuseError("step(), or a batch, inside run.committed(): leave it first.")
         self._watch.check(self.updates, self.optimizer)
         self._schedule.check()
         return None

@@ -2,9 +2,9 @@
 """Where tensors meet the engine's vectors.
 
 Two ways, chosen per tensor. Alias: a contiguous float32 tensor on the CPU becomes a view of the engine's
-vector, so an update needs no copy. Copy: everything else (other devices, bfloat16, channels_last) keeps its own
-memory beside the engine's float32 values. Alias off (`alias=False`) copies everything, which is how CPU
-tests see that way.
+vector, so an update needs no copy. Copy: everything else (other devices, bfloat16, channels_last, memory that the
+program holds elsewhere, too) keeps its own memory beside the engine's float32 values. Alias off (`alias=False`)
+copies everything, which is how CPU tests see that way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import functools
 from typing import Any, Callable, List, Optional, Sequence, Set, Tuple, TypeVar
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..errors import MisuseError, warn
 from .device import by_device, fits_float32, host_values, is_away, is_readable, pieces, synchronize
@@ -67,6 +68,31 @@ def view_of(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
     return part.view(entry.tensor.shape)
 
 
+def version_of(tensor: torch.Tensor) -> int:
+    """Counts the changes in place that torch knows of; of a tensor made under torch.inference_mode() always -1."""
+    return -1 if tensor.is_inference() else int(tensor._version)
+
+
+def same_values(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors on one device have the same values."""
+    return bool(torch.equal(one, other) or torch.allclose(one, other, 0, 0, equal_nan=True))
+
+
+def _become(tensor: torch.Tensor, view: torch.Tensor) -> bool:
+    """The tensor becomes the view, unless others hold its memory and would no longer see its changes: a state_dict(),
+    p.data, NumPy. Then it stays as it is, and False is returned; else the values that it had are lost.
+    """
+    storage: Any = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
+    kind, held = type(storage), StorageWeakRef(storage)
+    place = tensor.storage_offset(), tensor.shape, tensor.stride()
+    del storage
+    tensor.data = view
+    theirs = kind._new_with_weak_ptr(held.cdata)  # None: the tensor alone held it, and it is gone
+    if theirs is not None:
+        tensor.data = torch.empty(0, dtype=view.dtype, device="cpu").set_(theirs, *place)
+    return theirs is None
+
+
 def keep_changed(entry: Entry, held: torch.Tensor) -> None:
     """The run's values, float32, of which the tensor had its own, take those that the program changed; others keep
     their bits.
@@ -92,6 +118,10 @@ def _sample(tensor: torch.Tensor) -> torch.Tensor:
     return found
 
 
+def _join(views: Sequence[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([view.reshape(-1) for view in views])
+
+
 class _Samples:
     """Some values of each tensor, as they were at take()."""
 
@@ -100,19 +130,25 @@ class _Samples:
         self._number = {id(view): at for at, view in enumerate(self._views)}
         self._groups = by_device(self._views)
         self._kept = list(self._views)
+        self._joined: List[torch.Tensor] = []  # of each group
         self.take()
 
     def take(self) -> None:
         """The tensors have not moved since the beginning. One operation for each device."""
-        for group in self._groups:
-            whole = torch.cat([view.reshape(-1) for view in group])
-            for view, values in zip(group, whole.split([view.numel() for view in group])):
+        self._joined = [_join(group) for group in self._groups]
+        for group, joined in zip(self._groups, self._joined):
+            for view, values in zip(group, joined.split([view.numel() for view in group])):
                 self._kept[self._number[id(view)]] = values
+
+    def differ_on_host(self) -> bool:
+        """Whether a tensor on the host, none of which has moved, has others now."""
+        pairs = zip(self._groups, self._joined)
+        return any(not is_away(joined) and not same_values(_join(group), joined) for group, joined in pairs)
 
     def differ(self, at: int, tensor: torch.Tensor) -> bool:
         """Whether this tensor, which may have moved, has others now."""
         now = _sample(tensor).reshape(-1)
-        return not torch.equal(now, self._kept[at].to(now.dtype))
+        return not same_values(now, self._kept[at].to(now.dtype))
 
 
 class Bound:
@@ -136,6 +172,7 @@ class Bound:
         self._versions: List[int] = []
         self._in_sync: List[Tuple[int, int]] = []  # place and version of each tensor when it had the vector's values
         self._samples: Optional[_Samples] = None
+        self._is_first_check = False  # since mark()
         self._named: Set[str] = set()  # by check()
 
     @staticmethod
@@ -162,9 +199,12 @@ class Bound:
     def _settle(self, at: int) -> None:
         """This tensor, which has memory of the program's, becomes a view; or a copy, if it cannot be one any more."""
         tensor = self._tensors[at]
-        if self._can_alias(tensor):
-            tensor.data = view_of(self.flat, self._entries[at])
-        else:
+        if self._samples is not None:
+            if tensor.data_ptr() == self._pointers[at]:
+                self._samples = None  # which hold its memory, too
+            else:
+                self._is_first_check = True  # as its place may soon be again the one that mark() saw
+        if not self._can_alias(tensor) or not _become(tensor, view_of(self.flat, self._entries[at])):
             self._aliased[at] = False
             self._copied.append(tensor)
 
@@ -223,6 +263,7 @@ class Bound:
     def mark(self) -> None:
         """From now on check() sees what others do to the tensors, which have the vector's values."""
         self._look()
+        self._is_first_check = True
         self._in_sync = list(zip(self._pointers, self._versions))
 
     def _look(self) -> None:
@@ -230,7 +271,7 @@ class Bound:
         before = self._pointers
         self._pointers, self._shapes = self._places()
         self._kinds = [(tensor.dtype, tensor.device) for tensor in self._tensors]
-        self._versions = [tensor._version for tensor in self._tensors]
+        self._versions = [version_of(tensor) for tensor in self._tensors]
         if self._samples is None or self._pointers != before:
             self._samples = _Samples(self._tensors)
         else:
@@ -242,13 +283,21 @@ class Bound:
 
     def check(self) -> Optional[str]:
         """MisuseError: a tensor has another dtype, shape or device. Returns the name of one that has other values than
-        mark() saw, as far as torch knows of changes; each name once.
+        mark() saw; each name once. What torch does not know of, changes through .data, is seen on the host alone, and by
+        the first check() after mark().
         """
-        versions = [tensor._version for tensor in self._tensors]
+        looks, self._is_first_check = self._is_first_check, False
+        versions = [version_of(tensor) for tensor in self._tensors]
         if versions == self._versions and self._places() == (self._pointers, self._shapes):
-            return None
-        before = zip(self._pointers, self._versions)
-        touched = [at for at, state in enumerate(before) if _state(self._tensors[at]) != state]
+            if not looks or self._samples is None or not self._samples.differ_on_host():
+                return None
+        self._refuse_converted()
+        before = zip(self._pointers, self._versions, self._tensors)
+        touched = [
+            at
+            for at, (*state, tensor) in enumerate(before)
+            if looks and not is_away(tensor) or _state(tensor) != tuple(state)
+        ]
         changed = [self._entries[at].name for at in touched if self._has_other_values(at)]
         self._look()
         new = [name for name in changed if name not in self._named]
@@ -268,7 +317,7 @@ class Bound:
 
 def _state(tensor: torch.Tensor) -> Tuple[int, int]:
     """Changes when the program gives it other memory, or other values in a way that torch knows of."""
-    return tensor.data_ptr(), tensor._version
+    return tensor.data_ptr(), version_of(tensor)
 
 
 def _converted(entry: Entry, shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
@@ -294,6 +343,11 @@ class MeanBuffers:
         self._base = [view_of(flat, entry) for entry in entries]
         self._counts = counts
         self._counters = {id(one.module): (one.module, count) for one, count in zip(moving, counts)}
+        self._still = [
+            one
+            for one in moving
+            if not one.is_copy and one.momentum is None and getattr(one.module, "momentum", None) == 0
+        ]
         self._told: Set[str] = set()
 
     def passes(self) -> List[int]:
@@ -304,23 +358,29 @@ class MeanBuffers:
         found = [made[id(one.module)] for one, _ in zip(self._moving, self._counts)]
         for one, passes in zip(self._moving, found):
             self._name_changes(one, passes)
+        for one in self._still:
+            if one.module.momentum != 0:
+                self._name_momentum(one, 0, "adds the mean of what the peers changed, whatever their passes")
         return [max(0, passes) for passes in found]
 
     def _name_changes(self, one: Moving, passes: int) -> None:
         """Each kind once: momentum and passes are those of the run, the same on all peers."""
         now, then = one.module.momentum, one.momentum or None
         if now != then and now != 0:  # of 0 nothing moves, which the run follows
-            self._tell_once(
-                "momentum",
-                f"the momentum of {one.name} is {now} now and {then} when the run started, and the run goes on"
-                f" with {then}: set it before run.start().",
-            )
+            self._name_momentum(one, then, f"goes on with {then}")
         if passes < 0:
             self._tell_once(
                 "passes",
                 f"num_batches_tracked of {one.name} was set back by {-passes} (reset_running_stats()?): the run"
                 " counts its passes on, and adds once what changed in the values.",
             )
+
+    def _name_momentum(self, one: Moving, then: Optional[float], instead: str) -> None:
+        self._tell_once(
+            "momentum",
+            f"the momentum of {one.name} is {one.module.momentum} now and {then} when the run started, and the run"
+            f" {instead}: set it before run.start().",
+        )
 
     def _tell_once(self, what: str, text: str) -> None:
         if what not in self._told:

@@ -6,7 +6,7 @@ object, with its groups. And what is no optimizer for a run.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -14,6 +14,7 @@ from ..engine import abi
 from ..engine.peer import Group
 from ..errors import MisuseError, UnsupportedError, described
 from .engine_rules import KINDS, group_of, why_not
+from .kept import all_of
 from .layout import Entry, Layout
 from .memory import view_of
 
@@ -34,6 +35,32 @@ ONE_STEP = (
     "Where several gradients make a step (SAM), give the run the base optimizer, let the loop move the parameters, compute"
     " the last gradient and put the values back, and then call step()."
 )
+
+
+class Owner(NamedTuple):
+    """An optimizer. name: of the attribute by which another one has it; of the loop's own empty."""
+
+    name: str
+    optimizer: Any
+
+
+def attributes_of(value: Any) -> Dict[str, Any]:
+    """By name."""
+    return getattr(value, "__dict__", {})
+
+
+def optimizers_in(optimizer: Any) -> List[Owner]:
+    """It, and those that it has as attributes, also in lists, and so on."""
+    found, seen = [Owner("", optimizer)], {id(optimizer)}
+    for owner in found:  # which grows
+        for name, one in all_of(attributes_of(owner.optimizer).items()):
+            is_one = isinstance(one, torch.optim.Optimizer) or all(
+                hasattr(one, part) for part in ("param_groups", "state", "step")
+            )
+            if is_one and not isinstance(one, type) and id(one) not in seen:
+                seen.add(id(one))
+                found.append(Owner(f"{owner.name}.{name}".lstrip("."), one))
+    return found
 
 
 class EngineRule:
@@ -189,14 +216,15 @@ def refuse_no_optimizer(optimizer: Any) -> None:
 
 
 def refuse_optimizer(optimizer: torch.optim.Optimizer) -> None:
-    """UnsupportedError: an optimizer that one step() a round with the mean gradient cannot serve."""
+    """UnsupportedError: one step() a round with the mean gradient cannot serve it, or an optimizer inside of it."""
+    for _, one in optimizers_in(optimizer):
+        if isinstance(one, torch.optim.LBFGS):
+            raise UnsupportedError(
+                "LBFGS computes several gradients in a step, a round has one: use another optimizer."
+            )
+        if isinstance(one, torch.optim.SparseAdam):
+            raise UnsupportedError("SparseAdam needs sparse gradients, a mean over peers is dense: use Adam.")
     name = type(optimizer).__name__
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise UnsupportedError(
-            "LBFGS computes several gradients in a step, a round has one: use another optimizer."
-        )
-    if isinstance(optimizer, torch.optim.SparseAdam):
-        raise UnsupportedError("SparseAdam needs sparse gradients, a mean over peers is dense: use Adam.")
     if not callable(getattr(optimizer, "step", None)):
         raise UnsupportedError(f"{name} has no step().")
     needed = [

@@ -8,7 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
+
+#include "base/cause_text.h"
 
 namespace tw {
 namespace {
@@ -24,9 +25,7 @@ Error unreadable(const std::string& path, const std::string& why) {
   return Error{fmt::format("{}: cannot be read: {}", path, why)};
 }
 
-Error unreadable(const std::string& path, int cause) {
-  return unreadable(path, std::generic_category().message(cause));
-}
+Error unreadable(const std::string& path, int cause) { return unreadable(path, cause_text(cause)); }
 
 Result<std::string> content_of(int file, const std::string& path, std::uint64_t from,
                                std::uint64_t most_bytes) {

@@ -8,7 +8,8 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
+
+#include "base/cause_text.h"
 
 namespace tw {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr unsigned kUsualMode = 0666;  // less the umask
 
 Error unwritten(const std::string& path, int cause) {
-  return Error{fmt::format("{}: cannot be written: {}", path, std::generic_category().message(cause))};
+  return Error{fmt::format("{}: cannot be written: {}", path, cause_text(cause))};
 }
 
 /// 0, or the error. Closes the file.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/cause_text.h"
 #include "base/digest.h"
 #include "base/result.h"
 #include "base/text/duration.h"
@@ -148,7 +149,7 @@ Status copy_package(const std::string& tw, const fs::path& folder) {
     if (!error) fs::copy_file(fs::path(package) / file, copy, fs::copy_options::overwrite_existing, error);
     if (error) break;
   }
-  if (error) return Error{fmt::format("{}: cannot be copied: {}", package, error.message())};
+  if (error) return Error{fmt::format("{}: cannot be copied: {}", package, cause_text(error))};
   return copy_stripped(package + "/libtradewind.so", (folder / "libtradewind.so").string());
 }
 
@@ -346,6 +347,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   launch::Deployment& deployment = state.deployment;
   deployment.run = request.name;
   deployment.folder = store.folder();
+  deployment.founder = before.deployment.founder;
   deployment.program = arguments.program.empty() ? launch::own_path() : absolute_of(arguments.program);
   TW_TRY(set_program(arguments, request, deployment));
   auto settings = settings_of(arguments, request);

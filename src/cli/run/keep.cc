@@ -152,7 +152,7 @@ class Keeper {
   Status start_again(const launch::Engine& engine, launch::RunStore& store, launch::Deployment& deployment,
                      const std::vector<launch::PeerJob>& due) {
     const std::string keys = arguments_.run_folder.empty() ? deployment.folder : arguments_.run_folder;
-    TW_TRY(const auto tokens, make_tokens(keys, deployment.run, false));
+    TW_TRY(const auto tokens, make_tokens(keys, deployment.run, NewKey::never));
     deployment.token = tokens.peer;
     deployment.anchor_token = tokens.anchor;
     if (const Status written = store.write(engine.files(deployment)); !written) return written;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 
 #include "base/result.h"
 #include "cli/commands.h"
@@ -106,9 +107,12 @@ Status check_run_file(const launch::Deployment& runs, const launch::Deployment& 
   return Unit{};
 }
 
-Status give_tokens(const UpArguments& arguments, launch::Deployment& wanted) {
-  const std::string keys = arguments.run_folder.empty() ? wanted.folder : arguments.run_folder;
-  TW_TRY(const auto tokens, make_tokens(keys, wanted.run, arguments.run_folder.empty()));
+/// has_peers: the state names some, which may have tokens.
+Status give_tokens(const UpArguments& arguments, bool has_peers, launch::Deployment& wanted) {
+  const bool is_own = arguments.run_folder.empty();
+  const NewKey own_key = has_peers ? NewKey::if_none : NewKey::if_none_whole;
+  TW_TRY(const auto tokens, make_tokens(is_own ? wanted.folder : arguments.run_folder, wanted.run,
+                                        is_own ? own_key : NewKey::never));
   wanted.token = tokens.peer;
   wanted.anchor_token = tokens.anchor;
   return Unit{};
@@ -130,7 +134,8 @@ Status stage_program(const LaunchRequest& request, const launch::Deployment& dep
 Status write_down(const UpArguments& arguments, const launch::Engine& engine, launch::RunState& state,
                   const Steps& steps, launch::RunStore& store) {
   if (!steps.start.empty()) {
-    if (const Status given = give_tokens(arguments, state.deployment); !given) return given;
+    const bool has_peers = !store.state().deployment.peers.empty();
+    if (const Status given = give_tokens(arguments, has_peers, state.deployment); !given) return given;
     if (const Status written = store.write(engine.files(state.deployment)); !written) return written;
   }
   launch::RunState kept = without_tokens(state);
@@ -163,9 +168,12 @@ Launched take(const launch::Engine& engine, const launch::RunState& state, const
     return launched;
   launched.stopped = steps.stop;
   launch::RunState after = without_tokens(state);
+  after.deployment.founder = store.state().deployment.founder;
   for (launch::PeerJob& peer : after.deployment.peers)
-    if (const launch::PeerJob* now = find_peer(store.state().deployment, peer.number); now != nullptr)
+    if (const launch::PeerJob* now = find_peer(store.state().deployment, peer.number); now != nullptr) {
       peer.started_unix_s = now->started_unix_s;
+      peer.untried = now->untried;
+    }
   is_done(store.save(std::move(after)));
   for (const launch::Action action : {launch::Action::collect, launch::Action::remove})
     is_done(launch::perform(engine, action, wanted, steps.stop));
@@ -242,9 +250,16 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
 launch::Started start_marked(const launch::Engine& engine, launch::RunStore& store,
                              const launch::Deployment& deployment,
                              const std::vector<launch::PeerJob>& peers) {
+  bool is_founded = deployment.begun;
   const auto mark = [&](const std::vector<launch::PeerJob>& these, std::int64_t unix_s) {
     launch::RunState state = store.state();
     mark_started(state.deployment, these, unix_s);
+    if (unix_s > 0 && !std::exchange(is_founded, true)) {  // one whose host is out of reach begins nothing
+      launch::Deployment prepared = deployment;
+      prepared.peers = these;
+      prepared.elsewhere.clear();
+      state.deployment.founder = first_of(prepared).number;
+    }
     return store.save(std::move(state));
   };
   launch::Started started = launch::start(

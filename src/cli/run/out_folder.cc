@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cause_text.h"
 #include "host/disk/folder_claim.h"
 
 namespace tw::cli {
@@ -40,7 +41,7 @@ Status empty_out_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
+  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, cause_text(error))};
   std::vector<fs::path> old;
   for (const auto& file : fs::directory_iterator(folder, error)) {
     const bool log = file.is_regular_file() && is_ours(file.path().filename().string());
@@ -52,7 +53,7 @@ Status empty_out_folder(const std::string& folder) {
     old.push_back(file.path());
   }
   for (const fs::path& path : old) fs::remove_all(path, error);
-  if (error) return Error{fmt::format("--out {}: cannot empty this folder: {}", folder, error.message())};
+  if (error) return Error{fmt::format("--out {}: cannot empty this folder: {}", folder, cause_text(error))};
   return Unit{};
 }
 

@@ -35,20 +35,24 @@ int PeerProcess::run() {
   peer_.farewell();
   if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
   if (!failure.empty()) return complain(failure, exit_code());
-  if (exit_code() == kFailed)
-    return complain(
-        fmt::format("{}, but its last checkpoint is missing: {}", ended, peer_.troubles().unsaved()),
-        kFailed);
+  if (exit_code() == kFailed) return complain(fmt::format("{}, but {}", ended, flaw()), kFailed);
   const std::string after =
       told_at_ ? fmt::format(", {:.2f} s after {}", to_seconds(loop_.now() - *told_at_), told_by_) : "";
   say(ended + after);
   return exit_code();
 }
 
+/// What is wrong with a run that is complete; empty: nothing. A warning says more.
+std::string PeerProcess::flaw() const {
+  const std::string& unsaved = peer_.troubles().unsaved();
+  if (!unsaved.empty()) return "its last checkpoint is missing: " + unsaved;
+  return peer_.live().difference_at_the_end().empty() ? "" : "other peers have other parameters";
+}
+
 int PeerProcess::exit_code() const {
   switch (peer_.ending()) {
     case train::Ending::complete:
-      return peer_.troubles().unsaved().empty() ? kDone : kFailed;
+      return flaw().empty() ? kDone : kFailed;
     case train::Ending::notice:
     case train::Ending::left:
     case train::Ending::unreached:

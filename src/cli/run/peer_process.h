@@ -27,6 +27,7 @@ class PeerProcess final : private world::EventSink {
   void emit(const world::Event& event) override;
   void on_signal(int signal);
   int exit_code() const;
+  std::string flaw() const;
   void say(const std::string& line) const;
 
   bool quiet_;  ///< prints nothing but errors

@@ -204,13 +204,25 @@ Status check_token(const peer::LinkOptions& links) {
   return Unit{};
 }
 
+/// An option that stands in --set is one of the crew's, as if it stood by itself. A flag that is off stays
+/// there: no variable says that.
+Result<RunArguments> with_options_of_set(const RunArguments& arguments) {
+  RunArguments all = arguments;
+  TW_TRY(all.links, with_settings(arguments));
+  std::erase_if(all.set, [&](const std::string& text) {
+    const auto setting = setting_in(text);
+    const std::string& key = setting.value().first;
+    const peer::LinkField* field = peer::find_link_field(key);
+    return field != nullptr && !has_precedence(arguments.links, key) &&
+           !peer::value_of(*field, all.links).empty();
+  });
+  return all;
+}
+
 /// What the program will refuse, whatever settings of its own it adds. links: without the rounds of --join.
 Status check_values(const RunArguments& arguments) {
-  for (const std::string& text : arguments.set)
-    if (const Status right = check_setting(text); !right) return Error{"--set " + right.error().message};
-  TW_TRY(const auto links, with_settings(arguments));
-  TW_TRY(peer::check_links(links, kOption, catalog_price));
-  TW_TRY(check_token(links));
+  TW_TRY(peer::check_links(arguments.links, kOption, catalog_price));
+  TW_TRY(check_token(arguments.links));
   if (!arguments.run_file.empty()) TW_TRY(train::check_run_file(arguments.run_file));
   return Unit{};
 }
@@ -297,13 +309,16 @@ Result<RunPlan> plan_run(const RunArguments& arguments) {
   TW_TRY(const auto restarts, parse_count("--restarts", arguments.restarts, {.least = 0, .most = 1'000'000}));
   plan.restarts = restarts;
   TW_TRY(read_script(plan));
+  for (const std::string& text : arguments.set)
+    if (const Status right = check_setting(text); !right) return Error{"--set " + right.error().message};
+  TW_TRY(plan.arguments, with_options_of_set(plan.arguments));
   TW_TRY(check(plan));
   TW_TRY(check_values(plan.arguments));
-  if (const std::string& text = arguments.links.wait_for; !text.empty()) {
-    TW_TRY(const auto waits_for, parse_count("--wait-for", text, {.least = 1}));
+  peer::LinkOptions& links = plan.arguments.links;
+  if (!links.wait_for.empty()) {
+    TW_TRY(const auto waits_for, parse_count("--wait-for", links.wait_for, {.least = 1}));
     plan.waits_for = waits_for;
   }
-  peer::LinkOptions& links = plan.arguments.links;
   TW_TRY(const auto price, price_text(links.usd_per_h, links.site));
   links.usd_per_h = price;
   const bool others = names_others(links);

@@ -12,6 +12,10 @@
 namespace tw::cli {
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+using testing::Pair;
 using testing::StartsWith;
 
 TEST(RunPlan, of_a_run_that_goes_on_and_begins_anew_is_refused) {
@@ -131,6 +135,30 @@ TEST(RunPlan, refuses_options_and_settings_that_exclude_each_other) {
             "nothing");
   EXPECT_EQ(refused({"anew=1"}, [](auto& links) { links.rejoin = true; }), "nothing")
       << "a process that is started again goes on with its run";
+}
+
+TEST(RunPlan, takes_an_option_in_set_for_its_own) {
+  RunArguments arguments{.peers = "2", .set = {"wait_for=3"}, .words = {"true"}};
+  forget_defaults(arguments.links);
+  const auto waits = plan_run(arguments);
+  ASSERT_FALSE(waits);
+  EXPECT_THAT(waits.error().message,
+              StartsWith("--wait-for 3: 2 peers begin here, and nobody else can join"));
+  arguments.set = {"id=7"};
+  const auto two = plan_run(arguments);
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().message, "--id 7: goes with one process, and there are 2");
+  arguments.set = {"rounds=3", " wait_for = 1", "out=logs", "anew=no", "progress=off"};
+  const auto plan = plan_run(arguments);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan.value().waits_for, 1U);
+  EXPECT_EQ(plan.value().arguments.links.out, "logs");
+  EXPECT_THAT(plan.value().arguments.set, ElementsAre("rounds=3", "anew=no", "progress=off"));
+  const host::TemporaryFolder folder;
+  const auto options = crew_options(plan.value(), folder.path());
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_THAT(options.value().environments.front(), Contains(Pair("TRADEWIND_WAIT_FOR", "1")));
+  EXPECT_THAT(options.value().environments.front(), Not(Contains(Pair("TRADEWIND_WAIT_FOR", "2"))));
 }
 
 TEST(RunPlan, looks_for_the_token_whatever_else_is_given) {

@@ -48,8 +48,17 @@ std::string command_for(std::string_view command, const std::string& run, const 
                      state.empty() ? "" : " --state " + launch::shell_word(state));
 }
 
-Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, bool make) {
-  if (make && !std::filesystem::exists(key_folder + "/ca.key")) {
+Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, NewKey new_key) {
+  const std::string key = key_folder + "/ca.key", certificate = key_folder + "/ca.crt";
+  std::error_code error;
+  const bool is_half = std::filesystem::exists(key, error) && !std::filesystem::exists(certificate, error);
+  if (is_half && new_key == NewKey::if_none)
+    return Error{
+        fmt::format("{} is missing, and peers of run {} have tokens of {}; put it back, or end the run "
+                    "(tw down {}) and remove this key",
+                    certificate, run, key, run)};
+  if (is_half && new_key == NewKey::if_none_whole) std::filesystem::remove(key, error);
+  if (new_key != NewKey::never && !std::filesystem::exists(key, error)) {
     const host::Authority authority = host::Authority::create(run);
     TW_TRY(authority.save(key_folder));
   }

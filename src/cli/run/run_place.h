@@ -25,8 +25,15 @@ struct RunTokens {
   std::string peer, anchor;
 };
 
-/// key_folder: of ca.key; made where there is none and `make` is true.
-Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, bool make);
+/// When make_tokens makes the run's key.
+enum class NewKey {
+  never,
+  if_none,        ///< there is no ca.key
+  if_none_whole,  ///< nor one without a ca.crt, whose writer was killed: no peer has a token of it
+};
+
+/// key_folder: of ca.key.
+Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, NewKey new_key);
 
 /// The table that `tw up` and `tw status` show.
 std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports);

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <system_error>
 
+#include "base/cause_text.h"
 #include "base/text/printable.h"
 #include "cli/commands.h"
 
@@ -87,7 +87,7 @@ int finish_output(int code) {
     std::raise(SIGPIPE);
   }
   if (code != kDone) return code;
-  return complain("cannot write the output: " + std::generic_category().message(first_cause), kFailed);
+  return complain("cannot write the output: " + cause_text(first_cause), kFailed);
 }
 
 }  // namespace tw::cli

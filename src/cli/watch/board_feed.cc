@@ -19,6 +19,7 @@
 #include "host/http.h"
 #include "monitor/board/board_json.h"
 #include "monitor/logs/followed_logs.h"
+#include "monitor/logs/log_file.h"
 #include "peer/token_file.h"
 
 namespace tw::cli {
@@ -61,19 +62,22 @@ class LogFeed final : public BoardFeed {
   monitor::JournalOptions facts_of(const std::vector<PeerId>& peers) {
     auto prices = prices_for(arguments_.where, arguments_.plan, peers);
     trouble_ = prices ? "" : prices.error().message;
-    return {.usd_per_h = prices ? std::move(prices).value() : PeerPrices{}};
+    return {.usd_per_h = prices ? std::move(prices).value() : PeerPrices{}, .may_lack_ends = true};
   }
 
   Result<monitor::Board> read() {
     TW_TRY(logs_->poll());
     if (!trouble_.empty()) return Error{trouble_};
-    if (logs_->logs() == 0)
-      return Error{fmt::format("no event log (events-*.jsonl) in {}", arguments_.where)};
+    if (logs_->logs() == 0) return Error{monitor::no_logs_in(arguments_.where)};
     const double now_s = static_cast<double>(loop_.unix_nanos()) * 1e-9;
-    const monitor::Board now = logs_->board(now_s);
+    monitor::Board now = logs_->board(now_s);
     goes_on_ = goes_on_ || !(now.is_over() || now.dead_since_s);
     if (goes_on_) return now;
     monitor::Board board = logs_->board(0);  // its time stands still
+    if (now.is_over()) {                     // of some peers the logs have no end, as is known by now
+      board.peers = std::move(now.peers);
+      board.money = now.money;
+    }
     if (now.dead_since_s) board.is_dead_since(*now.dead_since_s);
     return board;
   }

@@ -20,12 +20,12 @@ class LogFeed : public testing::Test {
 
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  /// The first board of a run with rounds of five minutes, whose newest line is so old.
-  monitor::Board first_board(double silent_s) {
+  /// The first board of a run with rounds of five minutes, whose newest line is so old. It does four of them.
+  monitor::Board first_board(double silent_s, Round last_round = 99) {
     constexpr double kRound_s = 300;
     constexpr Round kRounds = 4;
     monitor::Story story;
-    story.add(1, kRound_s, {.fact = event::Start{.last_round = 99}});
+    story.add(1, kRound_s, {.fact = event::Start{.last_round = last_round, .usd_per_h = 2}});
     for (Round round = 1; round <= kRounds; ++round)
       story.round(round, kRound_s * static_cast<double>(round), kRound_s, {1});
     const double end_s = kRound_s * (kRounds + 1) + silent_s;
@@ -34,6 +34,8 @@ class LogFeed : public testing::Test {
     std::ofstream log(folder_ + "/events-1.jsonl");
     const std::vector<std::vector<monitor::LogEntry>> logs = story.logs();
     for (monitor::LogEntry entry : logs.front()) {
+      if (auto* commit = std::get_if<event::Commit>(&entry.event.fact))
+        commit->last = entry.event.round == last_round;
       entry.unix_nanos += later;
       log << to_json_line(entry) << "\n";
     }
@@ -65,6 +67,23 @@ TEST_F(LogFeed, of_a_dead_run_stands_still) {
   const monitor::Board board = first_board(5000);
   EXPECT_NEAR(board.dead_since_s.value_or(0), now_s() - 5000, 10);
   EXPECT_NEAR(board.now_s, now_s() - 5000, 10);
+}
+
+TEST_F(LogFeed, of_a_complete_run_loses_a_peer_whose_log_has_no_end) {
+  const monitor::Board board = first_board(1320, 4);
+  EXPECT_TRUE(board.complete);
+  EXPECT_NEAR(board.now_s, now_s() - 1320, 10) << "its time stands still";
+  ASSERT_EQ(board.peers.size(), 1U);
+  EXPECT_EQ(board.peers[0].state, monitor::PeerState::lost);
+  EXPECT_EQ(board.peers[0].ended, "its log ends without a stop");
+  EXPECT_EQ(board.money.usd_per_h, std::nullopt);
+}
+
+TEST_F(LogFeed, of_a_run_that_was_just_complete_waits_for_the_end_of_a_log) {
+  const monitor::Board board = first_board(300, 4);
+  EXPECT_TRUE(board.complete);
+  EXPECT_EQ(board.peers.at(0).state, monitor::PeerState::applying);
+  EXPECT_EQ(board.money.usd_per_h, 2);
 }
 
 TEST_F(LogFeed, of_a_folder_that_two_runs_used_names_the_logs_that_it_leaves_out) {

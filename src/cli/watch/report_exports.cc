@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "base/text/write_file.h"
 #include "cli/watch/frozen_file.h"
@@ -32,7 +33,7 @@ Status write_for(const std::string& option, const std::string& path, const std::
 Status make_folder(const std::string& option, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Error{fmt::format("{} {}: cannot be made: {}", option, folder, error.message())};
+  if (error) return Error{fmt::format("{} {}: cannot be made: {}", option, folder, cause_text(error))};
   return Unit{};
 }
 

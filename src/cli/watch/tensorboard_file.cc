@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/cause_text.h"
+
 namespace tw::cli {
 
 Status TensorBoardFile::take(const monitor::Board& board) {
@@ -19,7 +21,7 @@ Status TensorBoardFile::take(const monitor::Board& board) {
   if (begins) {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
-    if (error) return Error{fmt::format("--tensorboard {}: cannot be made: {}", folder_, error.message())};
+    if (error) return Error{fmt::format("--tensorboard {}: cannot be made: {}", folder_, cause_text(error))};
     file_ = folder_ + "/" + monitor::tensorboard_file_name(board.rounds.front().begun_s);
   }
   std::string records = begins ? monitor::TensorBoardEvents::begin(board.rounds.front().begun_s) : "";

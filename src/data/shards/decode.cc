@@ -32,12 +32,38 @@ std::string quoted_begin(std::string_view text) {
   return fmt::format("\"{}\"{}", text.substr(0, kShown), text.size() > kShown ? "..." : "");
 }
 
+/// A number that people and NumPy may write as +1, 007, .5 or 1. as JSON does; any other word as it is.
+std::string as_json(std::string_view word) {
+  constexpr std::string_view kDigits = "0123456789";
+  const auto has_digit = [&](std::size_t at) {
+    return at < word.size() && kDigits.find(word[at]) != std::string_view::npos;
+  };
+  const bool is_plus = word.starts_with('+') && (has_digit(1) || word.substr(1).starts_with('.'));
+  std::string number(word.starts_with('-') ? "-" : "");
+  if (is_plus || !number.empty()) word.remove_prefix(1);
+  const std::size_t point = std::min(word.find_first_not_of(kDigits), word.size());
+  std::string_view whole = word.substr(0, point);
+  while (whole.size() > 1 && whole.front() == '0') whole.remove_prefix(1);
+  number += whole;
+  if (!word.substr(point).starts_with('.')) return number.append(word.substr(point));
+  if (whole.empty() && has_digit(point + 1)) number += '0';
+  number += '.';
+  if (!whole.empty() && !has_digit(point + 1)) number += '0';
+  return number.append(word.substr(point + 1));
+}
+
 /// Numbers with blanks between them.
 Result<Array> decode_text(std::string_view bytes) {
-  std::string list = "[";
+  std::string words = "[";
   for (const char c : without_blanks(bytes)) {
     const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-    if (!blank || list.back() != ',') list += blank ? ',' : c;
+    if (!blank || words.back() != ',') words += blank ? ',' : c;
+  }
+  std::string list;
+  for (std::size_t at = 1; at <= words.size();) {
+    const std::size_t end = std::min(words.find(',', at), words.size());
+    list += (list.empty() ? '[' : ',') + as_json(std::string_view(words).substr(at, end - at));
+    at = end + 1;
   }
   auto numbers = decode_json(list + "]");
   if (numbers || numbers.error().lasting) return numbers;

@@ -238,6 +238,16 @@ TEST(Numbers, are_whole_where_all_are) {
   EXPECT_EQ(decode_field("txt", "1 2\n 3\n", {}).value(), (Array{{3}, std::vector<std::int64_t>{1, 2, 3}}));
 }
 
+TEST(Numbers, in_a_text_are_spelled_as_people_and_numpy_write_them) {
+  EXPECT_EQ(decode_field("txt", "+1 007, -00 0", {}).value(),
+            (Array{{4}, std::vector<std::int64_t>{1, 7, 0, 0}}));
+  EXPECT_EQ(decode_field("txt", ".5 1. -.25 +.5 2.e1 -3. 00.5", {}).value(),
+            (Array{{7}, std::vector<float>{0.5F, 1, -0.25F, 0.5F, 20, -3, 0.5F}}));
+  EXPECT_EQ(decode_field("txt", "", {}).value(), (Array{{0}, std::vector<std::int64_t>{}}));
+  for (const char* none : {".", "-", "+", "+-1", "-+1", "--1", "1.2.3", "0x10", "1..", "a.5", "1,,2", "1,"})
+    EXPECT_FALSE(decode_field("txt", none, {})) << none;
+}
+
 TEST(Numbers, are_whole_up_to_64_bits) {
   EXPECT_EQ(decode_json("[9223372036854775807, -9223372036854775808]").value(),
             (Array{{2}, std::vector<std::int64_t>{INT64_MAX, INT64_MIN}}));

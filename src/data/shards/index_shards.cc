@@ -55,20 +55,28 @@ class Parts {
     const std::uint64_t begin = offset / kPartBytes * kPartBytes;
     if (!part_ || begin_ != begin) {
       part_.reset();
-      TW_TRY(auto got, world::read_now(store_, {shard_.object, begin,
-                                                std::min(kPartBytes, shard_.bytes - begin), shard_.version}));
-      part_ = std::move(got);
+      auto got = world::read_now(
+          store_, {shard_.object, begin, std::min(kPartBytes, shard_.bytes - begin), shard_.version});
+      has_failed_ = !got;
+      if (has_failed_) return got.error();
+      part_ = std::move(got).value();
       begin_ = begin;
     }
     return std::string_view(*part_).substr(offset - begin);
   }
+
+  bool has_failed() const { return has_failed_; }
 
  private:
   world::Store& store_;
   const Shard& shard_;
   std::uint64_t begin_ = 0;
   std::optional<std::string> part_;
+  bool has_failed_ = false;  ///< the last read
 };
+
+/// No store failed: the shard is what it is.
+Error of_shard(const Error& error) { return {error.message, true}; }
 
 Result<std::string> digest_contents(world::Store& store, const Shard& shard) {
   ContentsDigest digest;
@@ -91,7 +99,7 @@ Result<Indexed> index_one(const std::string& object, world::Store& store, bool c
   Parts parts(store, one.shard);
   auto members =
       tar_members(object, one.shard.bytes, [&](std::uint64_t offset) { return parts.from(offset); });
-  if (!members) return members.error();
+  if (!members) return parts.has_failed() ? members.error() : of_shard(members.error());
   one.tar = std::move(members).value();
   if (!contents) return one;
   TW_TRY(auto digest, digest_contents(store, one.shard));
@@ -212,8 +220,8 @@ Result<std::vector<std::string>> expand_braces(const std::string& text) {
 Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
                                 const Indexing& how) {
   if (const std::string twin = named_twice(objects); !twin.empty())
-    return Error{fmt::format("{}: named twice; each of its samples would come twice in an epoch",
-                             world::shown_object(twin))};
+    return of_shard({fmt::format("{}: named twice; each of its samples would come twice in an epoch",
+                                 world::shown_object(twin))});
   const auto warn = [&](const std::string& text) {
     if (how.warn && !text.empty()) how.warn(text);
   };
@@ -225,7 +233,8 @@ Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::
     const TarContents& tar = one.tar;
     if (!tar.doubt.empty()) warn(fmt::format("{}: {}", world::shown_object(objects[i]), tar.doubt));
     left_out.add(objects[i], tar.members);
-    TW_TRY(index.add(std::move(one.shard), tar.members));
+    if (const Status added = index.add(std::move(one.shard), tar.members); !added)
+      return of_shard(added.error());
     if (how.progress) how.progress(i + 1);
   }
   warn(left_out.text());

@@ -27,7 +27,7 @@ struct Indexing {
 };
 
 /// Looks at all shards, in their order. The error is that of the first one that has any; before it looks,
-/// that one is named twice.
+/// that one is named twice. Error::lasting: a shard is not there, or cannot be one; else a store failed.
 Result<ShardIndex> index_shards(const std::vector<std::string>& objects, world::Store& store,
                                 const Indexing& how);
 

@@ -139,11 +139,9 @@ void Prefetch::State::add(const Pick& pick, bool needed) {
     if (needed && at->second.stage == Stage::ready && !at->second.example.unread.empty()) read_again(pick);
     return;
   }
-  auto fields = choose(index.sample(pick.index));
-  if (!fields) return finish(pick, {.broken = fields.error().message});
-  if (fields.value().empty())
+  at->second.fields = choose(index.sample(pick.index));
+  if (at->second.fields.empty())
     return finish(pick, {.broken = name_of(pick) + ": it has none of the fields that are read"});
-  at->second.fields = std::move(fields).value();
   if (needed) {
     wanted.push_front(pick);
   } else {

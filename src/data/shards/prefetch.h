@@ -43,9 +43,8 @@ class Prefetch {
     std::uint64_t reads_at_once = 16;
   };
 
-  /// Chooses the fields of a sample for Decode: places in ShardIndex::Sample::fields. The error says what the
-  /// sample lacks.
-  using Choose = std::function<Result<std::vector<FieldPlace>>(const ShardIndex::Sample&)>;
+  /// Chooses the fields of a sample for Decode: places in ShardIndex::Sample::fields.
+  using Choose = std::function<std::vector<FieldPlace>(const ShardIndex::Sample&)>;
 
   /// Index and store outlive it.
   Prefetch(const ShardIndex& index, world::Store& store, Settings settings, Choose choose, Decode decode);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "data/shards/index_shards.h"
+#include "data/shards/tar_writer.h"
 #include "data/shards/test_tar.h"
 
 namespace tw::data {
@@ -74,6 +75,18 @@ TEST(TarMembers, that_are_folders_are_passed_by_and_links_of_samples_are_refused
   for (const char kind : {'1', '2'})
     EXPECT_THAT(members_of(file + test_member("s/2.txt", "", kind, "s/1.txt") + end).error().message,
                 HasSubstr("x.tar: s/2.txt is a link or has holes"));
+}
+
+TEST(TarMembers, are_refused_with_names_that_are_too_long) {
+  const auto with_name = [](std::size_t length) {
+    TarWriter tar;
+    EXPECT_TRUE(tar.add(std::string(length - 4, 'n') + ".jpg", "x"));
+    return tar.finish().value();
+  };
+  EXPECT_EQ(members_of(with_name(4096)).value().members.at(0).name.size(), 4096U);
+  EXPECT_EQ(
+      members_of(with_name(4097)).error().message,
+      "x.tar: a member whose name has 4097 bytes, expected at most 4096: " + std::string(40, 'n') + "...");
 }
 
 TEST(TarMembers, have_the_keys_and_fields_of_WebDataset) {

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/text/fields.h"
+#include "base/text/text.h"
 #include "data/shards/decode.h"
 
 namespace tw::data {
@@ -37,17 +38,44 @@ std::vector<std::uint32_t> numbers_of(const std::string& field, const ShardIndex
   return numbers;
 }
 
-Error no_such_field(const std::string& field, const ShardIndex& index) {
-  return Error{fmt::format("no sample has the field {}; there are {}{}", field,
-                           fmt::join(index.field_names(), ", "), did_you_mean(field, index.field_names()))};
-}
-
 const FieldPlace* first_of(const ShardIndex::Sample& sample, const std::vector<std::uint32_t>& names) {
   for (const std::uint32_t name : names) {
     const auto found = std::ranges::find(sample.fields, name, &FieldPlace::name);
     if (found != sample.fields.end()) return &*found;
   }
   return nullptr;
+}
+
+/// "db, cls".
+std::string names_in(const ShardIndex::Sample& sample, const ShardIndex& index) {
+  std::string names;
+  for (const FieldPlace& place : sample.fields)
+    names += (names.empty() ? "" : ", ") + index.field_names()[place.name];
+  return names;
+}
+
+/// Every sample has one of the field's names. The error says which has none, and what to do.
+Status check_field(const std::string& field, const ShardIndex& index) {
+  const std::vector<std::uint32_t> names = numbers_of(field, index);
+  if (names.empty())
+    return Error{fmt::format("no sample has the field {}; there are {}{}", field,
+                             fmt::join(index.field_names(), ", "), did_you_mean(field, index.field_names()))};
+  std::uint64_t without = 0, first = 0;
+  for (std::uint64_t number = 0; number < index.size(); ++number)
+    if (first_of(index.sample(number), names) == nullptr && without++ == 0) first = number;
+  if (without == 0) return Unit{};
+  const ShardIndex::Sample sample = index.sample(first);
+  return Error{fmt::format(
+      "{} of {} {} no field {}, the first of them {}: {} (it has {}); leave such samples out of the shards, "
+      "or name a field that they have, too (\"jpg;png\" is the first of both that a sample has)",
+      without, counted(index.size(), "sample"), without == 1 ? "has" : "have", field,
+      world::shown_object(index.shards()[sample.shard].object), sample.key, names_in(sample, index))};
+}
+
+/// "bytes 512-600".
+std::string shown_place(const FieldPlace& place) {
+  if (place.length == 0) return fmt::format("empty, at byte {}", place.offset);
+  return fmt::format("bytes {}-{}", place.offset, place.offset + place.length - 1);
 }
 
 /// Each sample stands for itself, in any epoch.
@@ -64,8 +92,8 @@ Result<std::unique_ptr<ShardReader>> ShardReader::open(const ReaderOptions& opti
   TW_TRY(auto index, read_shard_index(options.index));
   if (index.size() == 0) return Error{fmt::format("{}: no samples", options.index)};
   for (const std::string& field : options.fields) {
-    if (numbers_of(field, index).empty())
-      return Error{fmt::format("{}: {}", options.index, no_such_field(field, index).message)};
+    if (const Status found = check_field(field, index); !found)
+      return Error{fmt::format("{}: {}", options.index, found.error().message)};
   }
   return std::make_unique<ShardReader>(std::move(index), options, store);
 }
@@ -103,17 +131,10 @@ Result<std::optional<std::vector<ShardReader::Sample>>> ShardReader::read(
 }
 
 /// The places of the fields that the sample has, in the order of fields().
-Result<std::vector<FieldPlace>> ShardReader::choose(const ShardIndex::Sample& sample) const {
+std::vector<FieldPlace> ShardReader::choose(const ShardIndex::Sample& sample) const {
   std::vector<FieldPlace> places;
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (const FieldPlace* place = first_of(sample, names_[i])) {
-      places.push_back(*place);
-    } else if (!options_.fields.empty()) {
-      return Error{fmt::format("{}: {} has no field {}",
-                               world::shown_object(index_.shards()[sample.shard].object), sample.key,
-                               fields_[i])};
-    }
-  }
+  for (const std::vector<std::uint32_t>& names : names_)
+    if (const FieldPlace* place = first_of(sample, names)) places.push_back(*place);
   return places;
 }
 
@@ -132,9 +153,7 @@ Example ShardReader::decode(const Pick& pick, const std::vector<std::string_view
     }
     auto decoded = decode_field(name, content, options_.picture);
     if (!decoded)
-      return {.broken = fmt::format("{}, bytes {}-{}: {}", name, place->offset,
-                                    place->offset + std::max<std::uint64_t>(1, place->length) - 1,
-                                    decoded.error().message)};
+      return {.broken = fmt::format("{}, {}: {}", name, shown_place(*place), decoded.error().message)};
     example.fields[i] = std::move(decoded).value();
   }
   return example;

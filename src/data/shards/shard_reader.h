@@ -35,7 +35,7 @@ class ShardReader {
     std::vector<FieldValue> fields{};  ///< as many as fields(); if all were asked for, some may be empty
   };
 
-  /// The store outlives it. Errors name index and field.
+  /// The store outlives it. Errors name index and field: also one of options.fields that some sample lacks.
   static Result<std::unique_ptr<ShardReader>> open(const ReaderOptions& options, world::Store& store);
 
   ShardReader(ShardIndex index, ReaderOptions options, world::Store& store);
@@ -51,11 +51,11 @@ class ShardReader {
   void expect(std::span<const std::uint64_t> samples);
 
   /// The samples with these numbers, in this order; numbers may repeat. Nothing if they are not there within
-  /// `limit`. The error names object and bytes, or sample and field.
+  /// `limit`. The error names object and bytes, and the sample.
   Result<std::optional<std::vector<Sample>>> read(std::span<const std::uint64_t> samples, Duration limit);
 
  private:
-  Result<std::vector<FieldPlace>> choose(const ShardIndex::Sample& sample) const;
+  std::vector<FieldPlace> choose(const ShardIndex::Sample& sample) const;
   Example decode(const Pick& pick, const std::vector<std::string_view>& bytes) const;
 
   ShardIndex index_;

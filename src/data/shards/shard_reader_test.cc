@@ -14,6 +14,7 @@
 namespace tw::data {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr auto kLong = std::chrono::hours(1);
@@ -81,7 +82,7 @@ TEST_F(Reading, takes_the_names_of_the_index_as_they_are) {
 }
 
 TEST_F(Reading, decodes_what_it_can_and_leaves_the_rest_as_it_is) {
-  options_.fields = {"cap", "txt;json", "cls"};
+  options_.fields = {"cap;json", "txt;json", "cls"};
   options_.decodes = true;
   const auto reader = open();
   const auto samples = read(*reader, {0});
@@ -100,12 +101,28 @@ TEST_F(Reading, of_a_broken_field_names_object_and_bytes) {
   EXPECT_EQ(read(*reader, {0}).size(), 1U) << "the others are still there";
 }
 
-TEST_F(Reading, of_a_sample_without_a_field_that_was_asked_for_says_which) {
-  options_.fields = {"cap"};
-  const auto reader = open();
-  const auto none = reader->read(std::vector<std::uint64_t>{1}, kLong);
-  ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("a.tar: x/1 has no field cap"));
+TEST_F(Reading, of_an_empty_field_says_so) {
+  store_.objects["a.tar"] = test_tar({{"x/0.cls", ""}});
+  std::ofstream(options_.index, std::ios::binary) << index_shards({"a.tar"}, store_, {}).value().encode();
+  store_.objects[read_shard_index(options_.index).value().shards()[0].object] = store_.objects["a.tar"];
+  options_.fields = {"cls"};
+  options_.decodes = true;
+  const auto empty = open()->read(std::vector<std::uint64_t>{0}, kLong);
+  ASSERT_FALSE(empty);
+  EXPECT_THAT(empty.error().message, HasSubstr("x/0: cls, empty, at byte 512: expected a whole number"));
+}
+
+TEST_F(Reading, of_samples_without_a_field_that_is_asked_for_is_refused_before_anything_is_read) {
+  options_.fields = {"cls", "cap"};
+  EXPECT_THAT(
+      ShardReader::open(options_, store_).error().message,
+      AllOf(
+          HasSubstr("twi: 1 of 2 samples has no field cap, the first of them "),
+          HasSubstr("a.tar: x/1 (it has json, cls); leave such samples out of the shards, or name a field")));
+  options_.fields = {"cls", "cap;json"};
+  EXPECT_TRUE(ShardReader::open(options_, store_)) << "each has one of the two";
+  options_.fields = {};
+  EXPECT_TRUE(ShardReader::open(options_, store_)) << "each as it is";
 }
 
 TEST_F(Reading, waits_no_longer_than_it_may_and_goes_on_then) {
@@ -133,7 +150,7 @@ TEST_F(Reading, of_an_index_elsewhere_or_of_shards_without_versions_is_refused) 
 }
 
 TEST_F(Reading, of_a_field_that_no_sample_has_names_the_nearest) {
-  options_.fields = {"txt", "clss"};
+  options_.fields = {"cls", "clss"};
   EXPECT_THAT(
       ShardReader::open(options_, store_).error().message,
       HasSubstr("twi: no sample has the field clss; there are txt, cls, cap, json; did you mean \"cls\"?"));

@@ -13,11 +13,12 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/text/printable.h"
 
 namespace tw::data {
 namespace {
 
-constexpr std::size_t kMostMemberName = 4096;
+constexpr std::size_t kMostMemberName = 4096, kShownName = 40;
 constexpr std::uint64_t kBlock = 512;
 
 /// Position of libarchive in the tar.
@@ -86,7 +87,10 @@ Result<std::optional<TarMember>> member_of(const Reading& reading, archive* arch
   const char* name = archive_entry_pathname_utf8(entry);
   if (name == nullptr) name = archive_entry_pathname(entry);
   if (name == nullptr) return Error{fmt::format("{}: a member without a name that can be read", reading.tar)};
-  const std::string text = std::string(name).substr(0, kMostMemberName);
+  const std::string text = name;
+  if (text.size() > kMostMemberName)
+    return Error{fmt::format("{}: a member whose name has {} bytes, expected at most {}: {}...", reading.tar,
+                             text.size(), kMostMemberName, printable_line(text.substr(0, kShownName)))};
   if (!is_plain_file(entry)) {
     if (split_member(text).key.empty()) return std::optional<TarMember>();
     return Error{fmt::format(

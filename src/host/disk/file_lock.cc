@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 
 namespace tw::host {
@@ -33,7 +33,7 @@ struct flock asked_of(FileLock::Kind kind, FileLock::Range range) {
 }
 
 Error cannot(const std::string& path, const char* what) {
-  return Error{fmt::format("{}: cannot be {}: {}", path, what, std::generic_category().message(errno))};
+  return Error{fmt::format("{}: cannot be {}: {}", path, what, cause_text(errno))};
 }
 
 }  // namespace

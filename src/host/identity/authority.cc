@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "base/text/text_file.h"
 #include "host/system/calendar.h"
@@ -125,7 +126,7 @@ Result<Authority> Authority::open(const std::string& folder) {
 Status Authority::save(const std::string& folder) const {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Error{fmt::format("cannot make the folder {}: {}", folder, error.message())};
+  if (error) return Error{fmt::format("cannot make the folder {}: {}", folder, cause_text(error))};
   const Bio key(BIO_new(BIO_s_mem()));
   TW_CHECK(PEM_write_bio_PKCS8PrivateKey(key.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
   const std::string key_path = folder + "/ca.key", certificate_path = folder + "/ca.crt";
@@ -175,7 +176,7 @@ Status write_secret_file(const std::string& path, const std::string& text) {
   if (file >= 0) ::close(file);
   if (written) return Unit{};
   if (file >= 0) ::unlink(path.c_str());
-  return Error{fmt::format("cannot write {}: {}", path, std::strerror(error))};
+  return Error{fmt::format("cannot write {}: {}", path, cause_text(error))};
 }
 
 std::string date_of(std::int64_t unix_s) {

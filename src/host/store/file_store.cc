@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 #include "base/text/date.h"
 
@@ -48,8 +49,12 @@ class OpenedFile {
   Result<world::ObjectFacts> facts() const {
     struct stat found {};
 
-    if (file_ < 0 || ::fstat(file_, &found) != 0) return wrong(std::strerror(errno));
-    if (!S_ISREG(found.st_mode)) return wrong("expected a plain file");
+    if (file_ < 0) {
+      const bool is_path_wrong = errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+      return Error{wrong(cause_text(errno)).message, is_path_wrong};
+    }
+    if (::fstat(file_, &found) != 0) return wrong(cause_text(errno));
+    if (!S_ISREG(found.st_mode)) return Error{wrong("expected a plain file").message, true};
     return world::ObjectFacts{
         static_cast<std::uint64_t>(found.st_size),
         fmt::format("{:x}-{:x}", static_cast<std::uint64_t>(found.st_mtime), found.st_size)};
@@ -62,7 +67,7 @@ class OpenedFile {
       const ssize_t got =
           ::pread(file_, content.data() + done, length - done, static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return wrong(std::strerror(errno));
+      if (got < 0) return wrong(cause_text(errno));
       if (got == 0) return wrong(fmt::format("it ends at byte {}", offset + done));
       done += static_cast<std::size_t>(got);
     }

@@ -40,8 +40,27 @@ bool is_plain_url(const std::string& object) {
   return object.starts_with("http://") || object.starts_with("https://");
 }
 
-/// Where `location` leads from `url`; empty: to nothing that is asked over HTTP.
-std::string redirected(const std::string& url, const std::string& location) {
+/// The URL as HTTP is asked for it: its path has no segments . and .. any more. They are a part of the name
+/// of an object in a bucket.
+std::string without_dot_segments(const std::string& url) {
+  const std::size_t end = std::min(url.find('?'), url.size());
+  const std::size_t root = std::min(url.find('/', url.find("://") + 3), end);
+  std::string path;
+  for (std::size_t at = root; at < end;) {
+    const std::size_t next = std::min(url.find('/', at + 1), end);
+    const std::string segment = url.substr(at, next - at);
+    const bool is_dots = segment == "/." || segment == "/..";
+    if (segment == "/..") path.erase(std::min(path.rfind('/'), path.size()));
+    if (!is_dots) path += segment;
+    if (is_dots && next == end) path += '/';
+    at = next;
+  }
+  return url.substr(0, root) + path + url.substr(end);
+}
+
+/// Where a Location leads from `url`; empty: to nothing that is asked over HTTP.
+std::string redirected(const std::string& url, std::string location) {
+  location.erase(std::min(location.find('#'), location.size()));  // no server is told of what follows it
   if (is_plain_url(location)) return location;
   const std::size_t host = url.find("://") + 3;
   if (location.starts_with("//")) return url.substr(0, host - 2) + location;
@@ -58,6 +77,9 @@ std::string redirected(const std::string& url, const std::string& location) {
 std::string fault_in_url(const std::string& url) {
   if (std::ranges::any_of(url, [](unsigned char c) { return c <= ' ' || c == 0x7f; }))
     return "a URL with a space, expected one without (%20 stands for a space)";
+  if (url.find('#') != std::string::npos)
+    return "a URL with #, of which no server is told what follows it; expected one without (%23 stands for "
+           "#)";
   const std::size_t scheme = url.find("://");
   const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
   std::string host = url.substr(begin, url.find_first_of("/?#", begin) - begin);
@@ -115,6 +137,7 @@ void HttpStore::ask(const SharedJob& job, Duration later) {
       {"Range", fmt::format("bytes={}-{}", job->next(), extent.offset + extent.length - 1)}};
   if (is_strong(extent.version)) headers.emplace_back("If-Match", extent.version);
   world::HttpRequest request = request_for(job->place, std::move(headers), doors_.unix_s());
+  if (is_plain_url(extent.object)) request.url = without_dot_segments(request.url);
   job->url = request.url;
   if (const std::string fault = fault_in_url(request.url); !fault.empty())
     return job->done(Error{fmt::format("{}: {}", world::shown_object(extent.object), fault)});
@@ -194,8 +217,10 @@ Error HttpStore::refused(const Job& job, const world::HttpAnswer& answer) const 
   std::string more = job.place.region.empty() ? "" : store_advice(answer, job.place.region);
   if (more.empty() && is_redirect(status)) {
     const std::string to = redirected(job.url, answer.header("location").value_or(""));
-    more = fmt::format(": this redirect is not followed{}",
-                       to.empty() ? "" : " (to " + world::shown_object(to) + ")");
+    more =
+        fmt::format(": this redirect{} is not followed{}",
+                    job.redirects > kMostRedirects ? fmt::format(", after {} others,", kMostRedirects) : "",
+                    to.empty() ? ": it has no Location over HTTP" : " (to " + world::shown_object(to) + ")");
   }
   return Error{fmt::format("{}: answered with {} {}(as {}){}", world::text_of(job.extent), status,
                            error_of(answer.body), job.place.who, more),

@@ -110,6 +110,9 @@ TEST(HttpStore, refuses_at_once_what_is_no_url) {
   HttpStore store = server.store();
   EXPECT_EQ(error_of_reading(store, {"http://host/a b.tar", 0, 4}),
             "http://host/a b.tar: a URL with a space, expected one without (%20 stands for a space)");
+  EXPECT_EQ(error_of_reading(store, {"http://host/a#1.tar", 0, 4}),
+            "http://host/a#1.tar: a URL with #, of which no server is told what follows it; expected one "
+            "without (%23 stands for #)");
   EXPECT_EQ(error_of_reading(store, {"https://me:secret@host:99999/x?sig=secret", 0, 4}),
             "https://host:99999/x: host has the port 99999, expected at most 65535");
   EXPECT_EQ(error_of_reading(store, {"http://[::1]:x/y", 0, 4}),
@@ -284,7 +287,7 @@ TEST(HttpStore, follows_redirects_of_plain_urls_alone) {
   ScriptedServer server;
   HttpStore store = server.store();
   server.answers = {{leads_to("/b/y.tar?sig=1")},
-                    {leads_to("z.tar")},
+                    {leads_to("../b/./z.tar#part")},
                     {leads_to("https://other/w")},
                     {partial_answer("abcd")}};
   EXPECT_EQ(error_of_reading(store, {"http://host/a/x.tar", 0, 4}), "none: abcd");
@@ -299,8 +302,32 @@ TEST(HttpStore, follows_redirects_of_plain_urls_alone) {
   server.answers = {{leads_to("http://evil/x")}};
   EXPECT_THAT(error_of_reading(store, {"s3://bucket/x", 0, 4}), HasSubstr("this redirect is not followed"));
   for (int i = 0; i <= HttpStore::kMostRedirects; ++i) server.answers.push_back({leads_to("/x")});
-  EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}), HasSubstr("answered with 302"));
+  EXPECT_EQ(error_of_reading(store, {"http://host/x", 0, 4}),
+            "http://host/x, bytes 0-3: answered with 302 (as nobody: no credentials): this redirect, after 5 "
+            "others, is not followed (to http://host/x)");
+  server.answers.push_back({world::HttpAnswer{302}});
+  EXPECT_THAT(error_of_reading(store, {"http://host/x", 0, 4}),
+              HasSubstr("this redirect is not followed: it has no Location over HTTP"));
   EXPECT_TRUE(server.answers.empty());
+}
+
+TEST(HttpStore, takes_dots_for_folders_in_urls_and_for_a_name_in_buckets) {
+  ScriptedServer server;
+  server.environment = {{"AWS_ENDPOINT_URL", "http://host"}};
+  HttpStore store = server.store();
+  const auto asked = [&](const std::string& object) {
+    server.answers = {{partial_answer("abcd")}};
+    EXPECT_EQ(error_of_reading(store, {object, 0, 4}), "none: abcd") << object;
+    return server.asked.back().request.url;
+  };
+  EXPECT_EQ(asked("http://host/a/../b/./x.tar?to=/../y"), "http://host/b/x.tar?to=/../y");
+  EXPECT_EQ(asked("http://host/../../x.tar"), "http://host/x.tar");
+  EXPECT_EQ(asked("http://host/a/b/.."), "http://host/a/");
+  EXPECT_EQ(asked("http://host/a..b/.c/..d"), "http://host/a..b/.c/..d");
+  EXPECT_EQ(asked("http://host"), "http://host");
+  EXPECT_EQ(asked("http://host?x=1"), "http://host?x=1");
+  EXPECT_EQ(asked("s3://bucket/x/../y.tar"), "http://host/bucket/x/../y.tar");
+  EXPECT_EQ(asked("s3://bucket/./y.tar"), "http://host/bucket/./y.tar");
 }
 
 TEST(HttpStore, names_the_region_of_a_bucket_that_is_elsewhere) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/cause_text.h"
 #include "base/digest.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -105,8 +106,8 @@ Status RangeCache::make_folder(const std::string& folder) {
   if (!error && !std::filesystem::is_directory(folder, error))
     error = std::make_error_code(std::errc::not_a_directory);
   if (error)
-    return Error{
-        fmt::format("cache={}: expected a folder that can be made and written: {}", folder, error.message())};
+    return Error{fmt::format("cache={}: expected a folder that can be made and written: {}", folder,
+                             cause_text(error))};
   return Unit{};
 }
 
@@ -197,7 +198,7 @@ void RangeCache::keep(const world::Extent& extent, const std::string& bytes) {
   if (!file) error = std::error_code(errno, std::generic_category());
   if (file) std::filesystem::rename(part, path_of(extent), error);
   if (!file || error) {
-    tell_failed_write(error.message());
+    tell_failed_write(cause_text(error));
     std::filesystem::remove(part, error);
     return;
   }

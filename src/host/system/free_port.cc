@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/cause_text.h"
+
 namespace tw::host {
 namespace {
 
@@ -32,11 +34,11 @@ Result<std::uint16_t> free_port() {
   if (!error) error = reach(here);
   if (!error) return here.port();
   if (error != asio::error::network_unreachable && error.value() != EADDRNOTAVAIL)
-    return Error{"no TCP port of 127.0.0.1 can be had: " + error.message()};
+    return Error{"no TCP port of 127.0.0.1 can be had: " + cause_text(error)};
   return Error{fmt::format(
       "peers of this machine meet at 127.0.0.1, and it has no such address ({}): bring the loopback "
       "interface up (ip link set lo up), or give another address with --listen HOST:PORT",
-      error.message())};
+      cause_text(error))};
 }
 
 }  // namespace tw::host

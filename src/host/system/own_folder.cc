@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/cause_text.h"
+
 namespace tw::host {
 namespace {
 
@@ -27,12 +29,12 @@ std::string objection_to(const struct stat& found, const std::string& path) {
 
 Status take_own_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return Error{fmt::format("{}: cannot make this folder: {}", path, std::strerror(errno))};
+    return Error{fmt::format("{}: cannot make this folder: {}", path, cause_text(errno))};
 
   struct stat found {};
 
   if (lstat(path.c_str(), &found) != 0)
-    return Error{fmt::format("{}: cannot look at this folder: {}", path, std::strerror(errno))};
+    return Error{fmt::format("{}: cannot look at this folder: {}", path, cause_text(errno))};
   const std::string objection = objection_to(found, path);
   if (objection.empty()) return Unit{};
   return Error{fmt::format("{}: expected a folder that only you can enter, but it {}", path, objection)};

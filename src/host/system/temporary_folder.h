@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/cause_text.h"
+
 namespace tw::host {
 
 /// A new temporary folder; removed with its content at the end of this object.
@@ -16,8 +18,7 @@ class TemporaryFolder {
   /// Throws std::runtime_error if it cannot be made.
   TemporaryFolder() : path_(parent() + "/tw-XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr)
-      throw std::runtime_error("cannot make a folder in " + parent() + ": " +
-                               std::generic_category().message(errno) +
+      throw std::runtime_error("cannot make a folder in " + parent() + ": " + cause_text(errno) +
                                "; set TMPDIR to a folder where this user may write");
   }
 

@@ -75,6 +75,8 @@ Duration Channel::round_trip() {
   return round_trip_;
 }
 
+std::uint64_t Channel::acknowledged() const { return acknowledged_bytes(descriptor_); }
+
 void Channel::prepare_for_bulk() {
   // Where one is unknown, all works without it, slower or later.
   const auto set = [this](int level, int option, int value) {

@@ -3,6 +3,7 @@
 
 #include <asio/buffer.hpp>
 #include <asio/ip/tcp.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -33,6 +34,9 @@ class Channel {
   /// The least recent round trip that the kernel measured on this connection; 0 if it does not tell. While it
   /// is open.
   Duration round_trip();
+
+  /// Bytes sent whose receipt the other side's kernel told, those of TLS among them. Before close.
+  std::uint64_t acknowledged() const;
 
   /// For a data stream of a link, while it is open: little data waits in the kernel, so that later data can
   /// overtake it on another stream. Over a distance the kernel paces, within this machine it does not.

@@ -56,6 +56,11 @@ struct Wire {
   std::vector<std::byte> leaving;  // OpenSSL appends
   bool saw_first = false;
   bool plain = false;  // the first bytes were those of a peer without TLS
+  bool http = false;   // or of a web server without TLS
+
+  bool begins_with(std::string_view text) const {
+    return end >= text.size() && std::memcmp(arrived.data(), text.data(), text.size()) == 0;
+  }
 };
 
 int wire_read(BIO* bio, char* to, int size) {
@@ -232,6 +237,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     ERR_clear_error();
     const int done = SSL_do_handshake(ssl_.get());
     if (wire_.plain) return part_from_plain();
+    if (wire_.http) return fail(asio::error::connection_refused, std::string(kSpeaksHttp));
     if (done != 1) return check(done);
     X509* const theirs = SSL_get0_peer_certificate(ssl_.get());
     const auto objection = theirs != nullptr ? tls_.objection_to(theirs, loop_.unix_nanos() / 1'000'000'000)
@@ -285,6 +291,7 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (turn.error == SSL_ERROR_WANT_READ) {
       if (incoming_ == Incoming::idle) incoming_ = Incoming::wanted;
       if (!received_) return;
+      if (*received_ == asio::error::eof && failure_) return fail(failure_, "");
       if (*received_ == asio::error::eof && stage_ != Stage::handshake)
         return fail(asio::error::connection_aborted, "connection cut off");
       return fail(*received_, "");
@@ -447,7 +454,9 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (!error && departed_ < departing_.size()) return send_rest();
     outgoing_ = outgoing_ == Outgoing::sending_last ? Outgoing::ending : Outgoing::idle;
     if (error) {
-      // Unread bytes of the other side may hold its reason.
+      // Unread bytes of the other side may hold its reason. If not: the kernel told the error to this write,
+      // and tells the read nothing but the end.
+      if (error != asio::error::broken_pipe && stage_ != Stage::failed) failure_ = error;
       if (!received_ && incoming_ == Incoming::receiving) return;
       if (stage_ != Stage::failed) fail(error, why_);
       return answer(failure_);
@@ -492,9 +501,10 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     if (stage_ == Stage::closed) return;
     wire_.end += bytes;
     if (error) received_ = error;
-    if (!std::exchange(wire_.saw_first, true))
-      wire_.plain = bytes >= kPlainBegin.size() &&
-                    std::memcmp(wire_.arrived.data(), kPlainBegin.data(), kPlainBegin.size()) == 0;
+    if (!std::exchange(wire_.saw_first, true)) {
+      wire_.plain = wire_.begins_with(kPlainBegin);
+      wire_.http = wire_.begins_with(kHttpBegin);
+    }
     if (stage_ == Stage::parting) wire_.begin = wire_.end = 0;
     go_on();
   }
@@ -513,8 +523,8 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
   Wire wire_;
   std::unique_ptr<SSL, FreeSsl> ssl_;
   Stage stage_ = Stage::handshake;
-  std::string heard_;  // the verdict of the other side, so far
-  std::error_code failure_;
+  std::string heard_;        // the verdict of the other side, so far
+  std::error_code failure_;  // before it failed: that of a write, while bytes may arrive
   bool lacks_credential_ = false;
   std::string why_;
 

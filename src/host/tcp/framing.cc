@@ -36,6 +36,8 @@ bool speaks_tls(const std::array<std::byte, 8>& preface) {
 
 std::optional<Error> judge_preface(const std::array<std::byte, 8>& bytes) {
   const auto [magic, version] = to_pair(bytes);
+  if (std::memcmp(bytes.data(), kHttpBegin.data(), kHttpBegin.size()) == 0)
+    return Error{std::string(kSpeaksHttp)};
   if (magic != kMagic) {
     return Error{
         fmt::format("does not speak tradewind (its first bytes are {:08x})", __builtin_bswap32(magic))};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/blob.h"
@@ -27,6 +28,11 @@ Preface preface();
 
 /// Sent instead by a peer with TLS to one without.
 Preface tls_preface();
+
+/// The first bytes of one who speaks HTTP, and what is said of it.
+inline constexpr std::string_view kHttpBegin = "HTTP";
+inline constexpr std::string_view kSpeaksHttp =
+    "a web server answers there, not a peer; dial the port of a peer, not of a page (--watch) or a proxy";
 
 struct FrameLimits {
   std::size_t head_bytes = wire::kMaxHeadBytes;

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <asio/error.hpp>
 #include <chrono>
 #include <utility>
 
+#include "host/address.h"
 #include "host/loop.h"
 #include "host/tcp/stream.h"
 
@@ -26,6 +28,22 @@ constexpr Duration kWatch = 100ms;
 constexpr Duration kDialAgain = 5s;  // doubles with each stream that was not added
 constexpr Duration kDialAgainMost = 5min;
 
+/// Less than the kernel waits for the receipt of data (Channel::prepare_for_bulk), more than a peer is
+/// silent.
+constexpr Duration kControlAlive = 10s;
+
+/// TLS and greetings of one stream, in small packets.
+constexpr std::uint64_t kOpeningBytes = 16 << 10;
+
+/// A path whose MTU is smaller than that of the interfaces, on which no ICMP message says so.
+std::string advice_on_mtu(const std::string& remote) {
+  const auto address = parse_address(remote);
+  return fmt::format(
+      "; control messages arrive and data does not: packets above the MTU of the path may be lost (VPN, "
+      "tunnel, peering). Try ping -M do -s 1400 {}, and a smaller MTU: ip link set dev INTERFACE mtu 1400",
+      address ? address.value().host : remote);
+}
+
 }  // namespace
 
 void Link::Streams::close() {
@@ -43,6 +61,7 @@ Link::Link(Loop& loop, const Ends& ends, Streams streams, world::NetworkEvents& 
     : loop_(loop),
       ends_(ends),
       opened_at_(loop.now()),
+      heard_at_(loop.now()),
       streams_(std::move(streams)),
       events_(events),
       calls_(std::move(calls)),
@@ -178,6 +197,7 @@ const std::string& Link::remote() const { return streams_.control->remote(); }
 
 void Link::on_frame(Stream& stream, Frame frame) {
   if (&stream != streams_.control.get()) return consume(std::move(frame));
+  heard_at_ = loop_.now();
   if (is_link_word(frame)) return hear(frame);
   events_.on_message(ends_.peer, std::move(frame));
 }
@@ -207,8 +227,18 @@ void Link::on_room(Stream& stream) {
   if (&stream != streams_.control.get()) pump();
 }
 
-void Link::on_end(Stream&, const std::string& why) {
-  if (state_ == State::open) calls_.lost(why);
+void Link::on_end(Stream& stream, const std::string& why) {
+  if (state_ != State::open) return;
+  calls_.lost(loses_large_packets(stream) ? why + advice_on_mtu(remote()) : why);
+}
+
+/// The kernel sent data of this stream again and again, and nothing of it was received, while the other side
+/// spoke on the control stream. No data ever got through: a firewall forgets connections that did carry some.
+bool Link::loses_large_packets(const Stream& stream) const {
+  if (&stream == streams_.control.get() || stream.error() != asio::error::timed_out) return false;
+  std::uint64_t acknowledged = 0;
+  for (const auto& each : streams_.bulk) acknowledged += each->acknowledged();
+  return acknowledged <= streams_.bulk.size() * kOpeningBytes && loop_.now() - heard_at_ < kControlAlive;
 }
 
 }  // namespace tw::host

@@ -101,10 +101,12 @@ class Link : public StreamUser {
   void hear(const Frame& frame);
   void consume(Frame frame);
   void break_off(std::string why);
+  bool loses_large_packets(const Stream& stream) const;
 
   Loop& loop_;
   Ends ends_;
   Instant opened_at_;
+  Instant heard_at_;  ///< the last control message
   Streams streams_;
   world::NetworkEvents& events_;
   Calls calls_;

@@ -9,11 +9,15 @@
 #include <memory>
 
 #include "host/address.h"
+#include "host/identity/authority.h"
+#include "host/identity/tls.h"
+#include "host/system/calendar.h"
 #include "host/system/cpu_time.h"
 #include "host/tcp/admission/greeting.h"
 #include "host/tcp/admission/stranger.h"
 #include "host/tcp/framing.h"
 #include "host/tcp/party.h"
+#include "host/web/server.h"
 
 namespace tw::host {
 namespace {
@@ -391,6 +395,45 @@ TEST(HostileNetwork, says_nothing_to_a_stranger_that_says_nothing) {
   EXPECT_NE(one.garbage[0].find("closed without a message"), std::string::npos) << one.garbage[0];
 }
 
+std::unique_ptr<Tls> tls_of_a_run() {
+  const std::int64_t now = now_unix_s();
+  const wire::Token token =
+      Authority::create("words").issue({.from_unix_s = now - 60, .expires_unix_s = now + 3600});
+  return std::move(Tls::open(token, now)).value();
+}
+
+TEST(HostileNetwork, says_that_a_web_server_answers) {
+  const auto tls = tls_of_a_run();
+  for (const Tls* with : {static_cast<const Tls*>(nullptr), static_cast<const Tls*>(tls.get())}) {
+    Loop loop;
+    Party one(loop, 1, {.tls = with});
+    Door door;
+    one.network.connect(door.address);
+    const auto server = door.next(loop);
+    server->say("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    ASSERT_TRUE(soon(loop, [&] { return !one.story.empty(); }));
+    EXPECT_EQ(one.story[0], "refused " + door.address + ": " + std::string(kSpeaksHttp));
+  }
+}
+
+TEST(HostileNetwork, says_that_a_service_closed_without_a_word) {
+  const auto tls = tls_of_a_run();
+  for (const Tls* with : {static_cast<const Tls*>(nullptr), static_cast<const Tls*>(tls.get())}) {
+    Loop loop;
+    Party one(loop, 1, {.tls = with});
+    const auto page =
+        WebServer::open(loop, {.address = "127.0.0.1:0"}, [](const WebRequest&) { return WebAnswer{}; });
+    ASSERT_TRUE(page) << page.error().message;
+    std::string address = page.value()->url().substr(std::string("http://").size());
+    address.pop_back();  // the slash
+    one.network.connect(address);
+    ASSERT_TRUE(soon(loop, [&] { return !one.story.empty(); }));
+    EXPECT_NE(one.story[0].find(" without a word (a page, another service, or a peer that restarts)"),
+              std::string::npos)
+        << one.story[0];
+  }
+}
+
 /// Leaves so many descriptors free in this process.
 class FewDescriptors {
  public:
@@ -435,9 +478,27 @@ TEST(HostileNetwork, waits_without_work_while_there_is_no_descriptor_at_all) {
     loop.run_until([] { return false; }, 500ms);
     EXPECT_LT(cpu_seconds() - before, 0.1);
   }
+  ASSERT_EQ(one.causes, std::vector<event::Cause>{event::Cause::own});
+  EXPECT_NE(one.garbage[0].find("cannot take in connections: too many open files (raise the limit"),
+            std::string::npos)
+      << one.garbage[0];
   waits.say("T");
   EXPECT_TRUE(soon(loop, [&] { return !waits.heard().empty(); }));
   EXPECT_TRUE(link_up(loop, two, one));
+}
+
+TEST(HostileNetwork, says_how_a_process_gets_more_descriptors) {
+  Loop loop;
+  Party one(loop, 1);
+  Party two(loop, 2);
+  {
+    const FewDescriptors none(0);
+    one.network.connect(two.address);
+    ASSERT_TRUE(soon(loop, [&] { return !one.story.empty(); }));
+  }
+  EXPECT_NE(one.story[0].find("too many open files (raise the limit of this process, for example: ulimit -n"),
+            std::string::npos)
+      << one.story[0];
 }
 
 TEST(HostileNetwork, closes_who_says_no_hello_in_time) {

@@ -59,7 +59,8 @@ Result<std::string> TcpNetwork::open(const std::string& listen_address, world::N
       [this](Doorway::Visitor visitor, Doorway::Reason reason) { dismiss(visitor, reason); },
       [this](const std::string& remote, std::optional<Doorway::Reason> reason) {
         turned_away(remote, reason);
-      }};
+      },
+      [this](const std::string& why) { on_refused_(event::Cause::own, why); }};
   TW_TRY(auto door, Doorway::open(loop_, listen_address, options_.patience, calls));
   door_ = std::move(door);
   return door_->address();

@@ -9,13 +9,24 @@
 #include <cstdint>
 
 namespace tw::host {
+namespace {
 
-std::optional<Duration> least_round_trip(int socket) {
+/// All zero where the kernel does not tell.
+tcp_info info_of(int socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-  if (info.tcpi_min_rtt == 0 || info.tcpi_min_rtt == UINT32_MAX) return std::nullopt;
-  return std::chrono::microseconds(info.tcpi_min_rtt);
+  (void)::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size);
+  return info;
 }
+
+}  // namespace
+
+std::optional<Duration> least_round_trip(int socket) {
+  const auto least_us = info_of(socket).tcpi_min_rtt;
+  if (least_us == 0 || least_us == UINT32_MAX) return std::nullopt;
+  return std::chrono::microseconds(least_us);
+}
+
+std::uint64_t acknowledged_bytes(int socket) { return info_of(socket).tcpi_bytes_acked; }
 
 }  // namespace tw::host

@@ -71,6 +71,7 @@ void Stream::on_read(const std::error_code& error, std::size_t bytes) {
   }
   parser_.filled(bytes);
   if (error) {
+    error_ = error;
     ending_ = channel_->in_words(error);
     if (error == asio::error::eof && !parser_.between_frames()) *ending_ += " in the middle of a message";
   }
@@ -129,6 +130,7 @@ void Stream::on_written(const std::error_code& error, std::size_t bytes) {
   drop_written(bytes);
   if (error) {
     if (state_ == State::finishing) return close();
+    error_ = error;
     if (user_ != nullptr) return end(channel_->in_words(error));
     ending_ = channel_->in_words(error);
     return;
@@ -167,6 +169,7 @@ void Stream::finish(std::function<void()> done) {
 }
 
 void Stream::close() {
+  if (state_ != State::closed) acknowledged_ = channel_->acknowledged();
   state_ = State::closed;
   user_ = nullptr;
   channel_->close();

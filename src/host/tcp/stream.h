@@ -3,11 +3,13 @@
 
 #include <array>
 #include <asio/buffer.hpp>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "host/loop.h"
 #include "host/tcp/channel.h"
@@ -49,6 +51,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void close();
 
   LinkBytes bytes() const { return bytes_; }
+
+  /// Bytes sent whose receipt the other side's kernel told.
+  std::uint64_t acknowledged() const {
+    return state_ == State::closed ? acknowledged_ : channel_->acknowledged();
+  }
+
+  /// What ended it; none where its bytes are invalid.
+  const std::error_code& error() const { return error_; }
 
   /// It ended because one side shows no token that holds for the other, or TLS is spoken on one side alone.
   bool lacks_credential() const { return channel_->lacks_credential() || parser_.met_tls(); }
@@ -95,6 +105,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool writing_ = false;
 
   LinkBytes bytes_;
+  std::uint64_t acknowledged_ = 0;  // once it is closed
+  std::error_code error_;
 };
 
 }  // namespace tw::host

@@ -11,13 +11,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string_view>
+
+#include "base/cause_text.h"
 
 namespace tw::launch {
 
@@ -120,7 +121,7 @@ Result<pid_t> start_process(ChildStart start) {
     become(start, argv.data(), envp.data(), parent);
   }
   if (pid > 0) return pid;
-  return Error{fmt::format("cannot start another process: {}", std::strerror(errno))};
+  return Error{fmt::format("cannot start another process: {}", cause_text(errno))};
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ std::string own_path() {
   if (error)
     throw std::runtime_error(fmt::format(
         "/proc/self/exe: {}; this program finds itself there: mount /proc (mount -t proc proc /proc)",
-        error.message()));
+        cause_text(error)));
   return path;
 }
 
@@ -171,7 +172,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const std::str
 Result<Child> Child::start_quiet(std::string program, std::vector<std::string> words,
                                  const std::string& output_path) {
   const int output = open(output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, std::strerror(errno))};
+  if (output < 0) return Error{fmt::format("cannot write {}: {}", output_path, cause_text(errno))};
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const auto pid = start_process({std::move(program), std::move(words), {}, nothing, output});
   for (const int file : {nothing, output})
@@ -184,7 +185,7 @@ Result<Child> Child::start_piped(const std::vector<std::string>& words,
                                  const std::vector<Variable>& environment) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return Error{fmt::format("cannot make a pipe: {}", std::strerror(errno))};
+    return Error{fmt::format("cannot make a pipe: {}", cause_text(errno))};
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   const auto pid = start_process({words.front(), words, environment, -1, ends[1]});
   close(ends[1]);

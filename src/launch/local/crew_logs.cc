@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 
 namespace tw::launch {
@@ -13,7 +14,7 @@ namespace tw::launch {
 Result<CrewLogs> CrewLogs::open(const std::string& folder, world::Clock& clock, Script script) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, error.message())};
+  if (error) return Error{fmt::format("--out {}: cannot make this folder: {}", folder, cause_text(error))};
   TW_TRY(auto log,
          monitor::JsonEventLog::open(folder + "/" + monitor::event_log_name(PeerId{}), PeerId{}, clock));
   return CrewLogs(folder, clock, std::move(script), std::move(log));

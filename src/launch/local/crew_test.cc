@@ -208,6 +208,7 @@ TEST(Crew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(kGoesOn, code("echo unreached > $TRADEWIND_VERDICT"));
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
+  EXPECT_EQ(1, code("echo differs > $TRADEWIND_VERDICT")) << "which parameters are right is not known";
   EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
 }
 
@@ -220,6 +221,8 @@ TEST(Crew, gives_the_reason_of_an_exit_code_where_its_peer_said_it) {
   for (const char* end : {"", "; exit 1"})
     EXPECT_EQ(said(std::string("echo unsaved > $TRADEWIND_VERDICT") + end),
               "process 1 ended with exit code 1: its last checkpoint is missing");
+  EXPECT_EQ(said("echo differs > $TRADEWIND_VERDICT"),
+            "process 1 ended with exit code 1: other peers have other parameters");
   EXPECT_EQ(said("echo lost > $TRADEWIND_VERDICT; exit 1"),
             "process 1 ended with exit code 2: nothing is left of the run");
   EXPECT_EQ(said("echo unsaved > $TRADEWIND_VERDICT; exit 4"), "process 1 ended with exit code 4");

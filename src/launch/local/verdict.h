@@ -15,7 +15,7 @@ namespace tw::launch {
 /// had not asked it to leave); "condemned" (it did not join, for its machine is about to go); "lost"
 /// (nothing is left of the run); "taken" (another run trains in its folder); "unreached" (it found no peer of
 /// its run); "over" (the run was complete before it took part); "unsaved" (the run is complete, its last
-/// checkpoint is missing).
+/// checkpoint is missing); "differs" (the run is complete, other peers have other parameters).
 inline constexpr const char* kVerdictVariable = "TRADEWIND_VERDICT";
 
 /// The peer has not begun to take part, as far as it said.
@@ -41,7 +41,7 @@ inline bool broke_off(std::string_view verdict) {
 /// code: that of a program that ended by itself.
 inline int exit_code(int code, std::string_view verdict) {
   if ((verdict == "lost" || verdict == "taken") && code <= 1) return kUsageExit;
-  if (verdict == "unsaved" && code == 0) return 1;
+  if ((verdict == "unsaved" || verdict == "differs") && code == 0) return 1;
   if (verdict == "notice" && code == 0) return kGoesOn;
   if ((verdict == "condemned" || verdict == "unreached") && code <= 1) return kGoesOn;
   return code;
@@ -50,6 +50,7 @@ inline int exit_code(int code, std::string_view verdict) {
 /// Why a peer failed with this exit code, for the end of a message; empty: its program knows.
 inline std::string_view reason_of(int code, std::string_view verdict) {
   if (verdict == "unsaved" && code == 1) return ": its last checkpoint is missing";
+  if (verdict == "differs" && code == 1) return ": other peers have other parameters";
   if (verdict == "lost" && code == kUsageExit) return ": nothing is left of the run";
   if (verdict == "taken" && code == kUsageExit) return ": another run trains in its folder";
   return "";

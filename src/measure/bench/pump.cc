@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/blob.h"
+#include "base/cause_text.h"
 #include "base/digest.h"
 #include "base/result.h"
 #include "host/system/cpu_time.h"
@@ -70,9 +71,9 @@ Result<Pair> connected_pair() {
                        getsockname(listener.fd(), generic, &length) == 0;
   Socket from(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!listens || connect(from.fd(), generic, length) != 0)
-    return Error{std::string("cannot connect to 127.0.0.1: ") + std::strerror(errno)};
+    return Error{std::string("cannot connect to 127.0.0.1: ") + cause_text(errno)};
   Socket to(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (to.fd() < 0) return Error{std::string("cannot accept on 127.0.0.1: ") + std::strerror(errno)};
+  if (to.fd() < 0) return Error{std::string("cannot accept on 127.0.0.1: ") + cause_text(errno)};
   return Pair{std::move(from), std::move(to)};
 }
 

@@ -84,7 +84,8 @@ struct UsdRange {
 struct Money {
   double machine_hours = 0, priced_hours = 0;
   std::optional<double> machines_usd;  ///< for the priced hours; nothing: no price is known
-  double egress_usd = 0, requests_usd = 0;
+  std::optional<double> egress_usd = 0, requests_usd = 0;  ///< nothing: no price is known of what there was
+  // Nothing, too, where the price or the hours of a peer that counts are not known.
   std::optional<double> usd_per_h;        ///< now
   std::optional<double> usd_per_million;  ///< samples, of the run so far
   std::optional<UsdRange> forecast;       ///< of the whole run; nothing: no goal or no speed yet
@@ -93,8 +94,11 @@ struct Money {
 
   /// Nothing where no price is known.
   std::optional<double> usd() const {
-    return machines_usd ? std::optional(*machines_usd + egress_usd + requests_usd) : std::nullopt;
+    if (!machines_usd) return std::nullopt;
+    return *machines_usd + egress_usd.value_or(0) + requests_usd.value_or(0);
   }
+
+  bool is_priced() const { return priced_hours >= 0.999 * machine_hours; }
 
   static void fields(auto& self, auto&& field) {
     field("machine_hours", self.machine_hours);

@@ -34,16 +34,25 @@ bool has_gone(const BoardPeer& peer) {
   return peer.state == PeerState::left || peer.state == PeerState::lost;
 }
 
-bool is_forgotten(const Board& board, const BoardPeer& peer) {
-  return has_gone(peer) && board.now_s - peer.since_s > kGoneIsForgotten_s;
+/// Where nobody goes on with the run, the time of its end.
+double time_of(const Board& board) {
+  if (!board.is_over() && !board.dead_since_s) return board.now_s;
+  double end_s = 0;
+  for (const BoardPeer& peer : board.peers) end_s = std::max({end_s, peer.since_s, peer.heard_s});
+  return end_s;
+}
+
+bool is_forgotten(double now_s, const BoardPeer& peer) {
+  return has_gone(peer) && now_s - peer.since_s > kGoneIsForgotten_s;
 }
 
 /// value(peer): a number, or an optional one.
 template <class Value>
 void each_peer(const Board& board, const Emit& emit, const Value& value) {
+  const double now_s = time_of(board);
   for (const BoardPeer& peer : board.peers) {
     const std::optional<double> found = value(peer);
-    if (is_forgotten(board, peer) || !found) continue;
+    if (is_forgotten(now_s, peer) || !found) continue;
     emit(quoted("peer", peer_name(peer.peer)) + "," + quoted("site", peer.site), *found);
   }
 }
@@ -79,8 +88,8 @@ void peers_by_state(const Board& board, const Emit& emit) {
 
 void spent(const Board& board, const Emit& emit) {
   if_known(emit, board.money.machines_usd, quoted("kind", "machines"));
-  emit(quoted("kind", "egress"), board.money.egress_usd);
-  emit(quoted("kind", "requests"), board.money.requests_usd);
+  if_known(emit, board.money.egress_usd, quoted("kind", "egress"));
+  if_known(emit, board.money.requests_usd, quoted("kind", "requests"));
 }
 
 void forecast(const Board& board, const Emit& emit) {
@@ -92,9 +101,10 @@ void forecast(const Board& board, const Emit& emit) {
 
 /// to: empty but for the link of a pair.
 void each_delay(const Board& board, const Emit& emit, std::optional<double> (*value)(const Delay&)) {
+  const double now_s = time_of(board);
   for (const Delay& delay : board.delays) {
     const auto peer = std::ranges::find(board.peers, delay.peer, &BoardPeer::peer);
-    if (peer == board.peers.end() || is_forgotten(board, *peer)) continue;
+    if (peer == board.peers.end() || is_forgotten(now_s, *peer)) continue;
     const std::string to = delay.to ? peer_name(*delay.to) : "";
     const std::string labels = fmt::format("{},{},{}", quoted("cause", name_of(delay.cause)),
                                            quoted("peer", peer_name(delay.peer)), quoted("to", to));
@@ -147,7 +157,9 @@ constexpr std::array kMetrics = {
     Metric{"tw_samples_total", "counter", "", "Samples in committed rounds",
            [](const Board& b, const Emit& emit) { emit("", number(b.samples)); }},
     Metric{"tw_samples_per_second", "gauge", "", "Speed over the last rounds",
-           [](const Board& b, const Emit& emit) { emit("", b.speed.samples_per_s); }},
+           [](const Board& b, const Emit& emit) {
+             if (b.speed.samples_per_s > 0) emit("", b.speed.samples_per_s);
+           }},
     Metric{"tw_goodput_ratio", "gauge", "",
            "Share of the peers' time that went into samples that count, 0 to 1",
            [](const Board& b, const Emit& emit) { if_known(emit, b.speed.goodput); }},

@@ -26,7 +26,8 @@ struct Metric {
 std::span<const Metric> metrics();
 
 /// Prometheus' text format 0.0.4. A metric whose value is not known is left out. Peers that left or were lost
-/// more than ten minutes ago are left out, so that labels stay within the members of the run.
+/// more than ten minutes ago, or before the end of the run, are left out, so that labels stay within the
+/// members of the run.
 std::string metrics_text(const Board& board);
 
 inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";

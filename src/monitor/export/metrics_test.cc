@@ -51,16 +51,26 @@ TEST(Metrics, of_a_board_that_knows_everything_are_all_there) {
 TEST(Metrics, that_are_not_known_are_left_out) {
   const std::string text = metrics_text(Board{});
   EXPECT_THAT(text, HasSubstr("tw_round 0\n"));
-  for (const char* name :
-       {"tw_loss", "tw_parameters_identical", "tw_budget_usd", "tw_peer_up", "kind=\"machines\""})
+  for (const char* name : {"tw_loss", "tw_parameters_identical", "tw_budget_usd", "tw_peer_up",
+                           "kind=\"machines\"", "kind=\"egress\"", "tw_samples_per_second"})
     EXPECT_THAT(text, Not(HasSubstr(name)));
 }
 
 TEST(Metrics, keep_to_the_members_of_the_run) {
-  Board board = full_board();
+  Board board = living_board();
   board.now_s = board.peers[1].since_s + 599;
   EXPECT_THAT(metrics_text(board), HasSubstr("tw_peer_up{peer=\"2\",site=\"\"} 0\n"));
   board.now_s = board.peers[1].since_s + 601;
+  EXPECT_THAT(metrics_text(board), Not(HasSubstr("peer=\"2\"")));
+}
+
+TEST(Metrics, of_a_run_that_is_over_keep_the_peers_of_its_last_ten_minutes) {
+  Board board = full_board();
+  const double end_s = board.peers[0].heard_s;
+  board.now_s = end_s + 7200;
+  board.peers[1].since_s = end_s - 599;
+  EXPECT_THAT(metrics_text(board), HasSubstr("tw_peer_up{peer=\"2\",site=\"\"} 0\n"));
+  board.peers[1].since_s = end_s - 601;
   EXPECT_THAT(metrics_text(board), Not(HasSubstr("peer=\"2\"")));
 }
 

@@ -61,9 +61,13 @@ void Journal::take_news(const Peers::News& news) {
   if (news.rewound) evaluations_.rewind(*news.rewound);
 }
 
+void Journal::take_last_round(const event::Count& told) {
+  if (const std::uint64_t rounds = told.value_or(0); rounds > 0) last_round_ = rounds;
+}
+
 void Journal::take_start(const event::Start& start) {
   if (!start.digest.empty()) run_ = start.digest;
-  if (const std::uint64_t rounds = start.last_round.value_or(0); rounds > 0) last_round_ = rounds;
+  take_last_round(start.last_round);
   budget_usd_ = start.budget_usd;
   budget_drains_ = start.budget_drains;
 }
@@ -80,6 +84,7 @@ std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   take_news(news);
   if (entry.writer == PeerId{}) return news.interruption;
   if (const auto* start = entry.event.as<event::Start>()) take_start(*start);
+  if (const auto* restored = entry.event.as<event::Restore>()) take_last_round(restored->last_round);
   rounds_.take(seen, from_lost);
   ledger_.take(seen, from_lost);
   own_ledgers_[entry.writer].take(seen, from_lost);
@@ -121,12 +126,26 @@ BoardPeer Journal::priced(BoardPeer peer) const {
   return peer;
 }
 
+/// After a complete run a program may go on for a while, to evaluate its model.
+bool Journal::lost_its_end(const Board& board, const BoardPeer& peer) const {
+  constexpr double kPatience_s = 600;
+  return options_.may_lack_ends && board.complete && !has_gone(peer) &&
+         board.now_s - peer.heard_s > kPatience_s;
+}
+
 void Journal::add_peers(Board& board) const {
   const Round newest = rounds_.last() + 1;
   const Round first = newest > options_.lane_rounds ? newest - options_.lane_rounds + 1 : 0;
   for (const auto& [id, track] : peers_.all()) {
-    board.peers.push_back(priced(track.board(board.now_s)));
-    track.lane.append_to(board.spans, first, board.now_s);
+    BoardPeer& peer = board.peers.emplace_back(priced(track.board(board.now_s)));
+    const bool is_cut = lost_its_end(board, peer);
+    track.lane.append_to(board.spans, first, is_cut ? peer.heard_s : board.now_s);
+    if (!is_cut) continue;
+    peer.state = PeerState::lost;
+    peer.since_s = peer.heard_s;
+    peer.samples_per_s = 0;
+    peer.wait.reset();
+    peer.ended = "its log ends without a stop";
   }
 }
 

@@ -27,6 +27,7 @@ struct JournalOptions {
   std::size_t lane_rounds = Board::kMostLaneRounds;  ///< of which there are spans
   bool whole = false;                                ///< keeps all rounds and interruptions, not the newest
   std::optional<double> budget_usd = {};             ///< nothing: what the newest start event tells
+  bool may_lack_ends = false;  ///< its events are those of logs: one without a stop may have lost its end
 };
 
 /// Takes the events of a run in the order of time: those of all logs, on one time line by monitor::merge, or
@@ -60,6 +61,7 @@ class Journal {
   const Ledger& ledger() const { return ledger_; }
 
  private:
+  void take_last_round(const event::Count& told);
   void take_start(const event::Start& start);
   void take_news(const Peers::News& news);
   wire::GonePeers gone_beside(PeerId self) const;
@@ -67,6 +69,7 @@ class Journal {
   SampleLedger whole_ledger() const;
   BoardPeer priced(BoardPeer peer) const;
   void add_peers(Board& board) const;
+  bool lost_its_end(const Board& board, const BoardPeer& peer) const;
   void judge_end(Board& board) const;
   double patience_s(const Board& board) const;
   std::optional<double> dead_since(const Board& board) const;
@@ -85,7 +88,7 @@ class Journal {
   std::optional<wire::GonePeers> gone_before_;  ///< as the first status said
   std::deque<Interruption> interruptions_;
   std::string run_;
-  std::optional<Round> last_round_;
+  std::optional<Round> last_round_;  ///< as the newest start says, or a state that was put in place after it
   std::optional<double> budget_usd_;
   bool budget_drains_ = false;
   double newest_s_ = 0;

@@ -255,7 +255,7 @@ TEST(JournalStatus, passes_on_what_those_cost_that_are_gone) {
   const Money expected = first.board(kEpochS + 6).money, told = late.board(kEpochS + 6).money;
   EXPECT_NEAR(told.machine_hours, expected.machine_hours, 1e-9);
   EXPECT_NEAR(told.machines_usd.value(), expected.machines_usd.value(), 1e-9);
-  EXPECT_NEAR(told.egress_usd, expected.egress_usd, 1e-9);
+  EXPECT_NEAR(told.egress_usd.value(), expected.egress_usd.value(), 1e-9);
   late.take(PeerId{1}, first.status(PeerId{1}, kEpochS + 7), kEpochS + 7);
   EXPECT_NEAR(late.board(kEpochS + 7).money.machine_hours, expected.machine_hours, 1e-9) << "counted once";
 }

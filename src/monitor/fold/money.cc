@@ -27,12 +27,51 @@ void add_machines(const Board& board, const wire::GonePeers& gone, Money& money)
   if (is_known) money.machines_usd = usd;
 }
 
+/// Nothing where some links count and the price of none of them is known.
+std::optional<double> known_part(double usd, const std::vector<BoardLink>& links, const auto& counts,
+                                 const auto& is_priced) {
+  const auto unknown = [&](const BoardLink& link) { return counts(link) && !is_priced(link); };
+  const auto known = [&](const BoardLink& link) { return counts(link) && is_priced(link); };
+  if (usd == 0 && std::ranges::any_of(links, unknown) && std::ranges::none_of(links, known))
+    return std::nullopt;
+  return usd;
+}
+
+void add_traffic(const Board& board, const wire::GonePeers& gone, Money& money) {
+  double egress_usd = gone.egress_usd, requests_usd = gone.requests_usd;
+  for (const BoardLink& link : board.links) {
+    egress_usd += link.usd;
+    requests_usd += link.requests_usd.value_or(0);
+  }
+  money.egress_usd = known_part(
+      egress_usd, board.links, [](const BoardLink& link) { return link.bytes > 0; },
+      [](const BoardLink& link) { return link.usd_per_gb.has_value(); });
+  money.requests_usd = known_part(
+      requests_usd, board.links, [](const BoardLink& link) { return link.requests > 0; },
+      [](const BoardLink& link) { return link.requests_usd.has_value(); });
+}
+
+/// Whether the hours of all peers that contributed are known: of one without a log they are not.
+bool knows_contributors(const Board& board) {
+  const std::vector<PeerId>* before = nullptr;
+  for (const BoardRound& round : board.rounds) {
+    if (before != nullptr && *before == round.contributors) continue;
+    before = &round.contributors;
+    for (const PeerId peer : round.contributors) {
+      const auto found = std::ranges::find(board.peers, peer, &BoardPeer::peer);
+      if (found == board.peers.end() || found->heard_s == 0) return false;
+    }
+  }
+  return true;
+}
+
 std::optional<double> rate_of(const Board& board) {
   double usd_per_h = 0;
   bool is_known = false;
   for (const BoardPeer& peer : board.peers) {
     const bool runs = peer.state != PeerState::left && peer.state != PeerState::lost;
-    if (!runs || !peer.usd_per_h) continue;
+    if (!runs) continue;
+    if (!peer.usd_per_h) return std::nullopt;
     is_known = true;
     usd_per_h += *peer.usd_per_h;
   }
@@ -57,8 +96,8 @@ double at_share(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
-void forecast(const Board& board, Money& money) {
-  const std::optional<double> usd = money.usd();
+/// usd: of the run so far; nothing: not known of all its peers.
+void forecast(const Board& board, std::optional<double> usd, Money& money) {
   if (board.complete) {
     money.left_s = 0;
     if (usd) money.forecast = UsdRange{*usd, *usd, *usd};
@@ -81,16 +120,12 @@ Money money_of(const Board& board, const wire::GonePeers& gone, std::optional<do
   Money money;
   money.budget_usd = budget_usd;
   add_machines(board, gone, money);
-  money.egress_usd = gone.egress_usd;
-  money.requests_usd = gone.requests_usd;
-  for (const BoardLink& link : board.links) {
-    money.egress_usd += link.usd;
-    money.requests_usd += link.requests_usd.value_or(0);
-  }
+  add_traffic(board, gone, money);
   money.usd_per_h = rate_of(board);
-  if (const auto usd = money.usd(); usd && board.samples > 0)
-    money.usd_per_million = *usd / static_cast<double>(board.samples) * 1e6;
-  forecast(board, money);
+  const bool is_whole = money.is_priced() && knows_contributors(board);
+  const std::optional<double> usd = is_whole ? money.usd() : std::nullopt;
+  if (usd && board.samples > 0) money.usd_per_million = *usd / static_cast<double>(board.samples) * 1e6;
+  forecast(board, usd, money);
   return money;
 }
 

@@ -49,6 +49,44 @@ TEST(Money, does_not_make_up_prices) {
   EXPECT_FALSE(money.usd_per_million);
 }
 
+TEST(Money, takes_no_part_of_a_cost_for_the_whole) {
+  Board board = usual();
+  board.last_round = 22;
+  ASSERT_TRUE(money_of(board, {}, {}).forecast);
+  board.peers[1].usd_per_h.reset();  // it has left: what the run costs an hour now is known
+  Money money = money_of(board, {}, {});
+  EXPECT_EQ(money.usd(), 6.5);
+  EXPECT_EQ(money.usd_per_h, 2);
+  EXPECT_FALSE(money.usd_per_million || money.forecast || money.is_priced());
+  board.peers[1].state = PeerState::computing;
+  EXPECT_FALSE(money_of(board, {}, {}).usd_per_h);
+  board.complete = true;
+  EXPECT_FALSE(money_of(board, {}, {}).forecast);
+}
+
+TEST(Money, for_a_million_samples_is_unknown_where_a_contributor_has_no_log) {
+  Board board = usual();
+  for (BoardPeer& peer : board.peers) peer.heard_s = 1000;
+  for (BoardRound& round : board.rounds) round.contributors = {PeerId{1}, PeerId{2}};
+  EXPECT_TRUE(money_of(board, {}, {}).usd_per_million);
+  board.rounds[3].contributors = {PeerId{1}, PeerId{2}, PeerId{3}};
+  EXPECT_FALSE(money_of(board, {}, {}).usd_per_million);
+  board.peers.push_back({.peer = PeerId{3}, .state = PeerState::left});
+  EXPECT_FALSE(money_of(board, {}, {}).usd_per_million) << "others name it, and nothing was heard of it";
+  board.peers.back().heard_s = 1000;
+  EXPECT_TRUE(money_of(board, {}, {}).usd_per_million);
+}
+
+TEST(Money, of_traffic_is_unknown_where_none_of_it_has_a_price) {
+  Board board = usual();
+  EXPECT_EQ(money_of(Board{}, {}, {}).egress_usd, 0) << "no traffic costs nothing";
+  board.links = {{.from = "a", .to = "b", .bytes = 5}};
+  EXPECT_EQ(money_of(board, {}, {}).egress_usd, std::nullopt);
+  EXPECT_EQ(money_of(board, {}, {}).usd(), 10) << "that of the machines";
+  board.links.push_back({.from = "b", .to = "a", .bytes = 5, .usd_per_gb = 0.1, .usd = 0.5});
+  EXPECT_EQ(money_of(board, {}, {}).egress_usd, 0.5);
+}
+
 TEST(Money, forecasts_by_the_spread_of_the_last_rounds) {
   Board board = usual();
   board.last_round = 22;
@@ -82,7 +120,7 @@ TEST(Money, takes_a_burst_of_copies_for_no_hourly_price) {
   board.links.push_back({.from = "a", .to = "r2", .mbit_s = 800, .usd_per_gb = 0.1, .usd = 3, .store = "r2"});
   const Money money = money_of(board, {}, {});
   EXPECT_DOUBLE_EQ(money.usd_per_h.value(), before);
-  EXPECT_DOUBLE_EQ(money.egress_usd, money_of(usual(), {}, {}).egress_usd + 3);
+  EXPECT_DOUBLE_EQ(money.egress_usd.value(), money_of(usual(), {}, {}).egress_usd.value() + 3);
 }
 
 TEST(Money, adds_what_others_told_of_those_that_are_gone) {

@@ -38,7 +38,13 @@ void Uptime::end() {
   runs_ = false;
 }
 
+void Contributions::tells(Round round) {
+  told_ = std::max(told_, round);
+  while (!credits_.empty() && credits_.front().round <= told_) credits_.pop_front();
+}
+
 void Contributions::add(Round round, std::uint64_t samples, double at_s) {
+  tells(round);
   if (!last_.empty() && last_.back().round == round) {
     samples_ += samples - last_.back().samples;
     last_.back() = {round, samples, at_s};
@@ -50,7 +56,33 @@ void Contributions::add(Round round, std::uint64_t samples, double at_s) {
   samples_ += samples;
 }
 
-void Contributions::set(std::uint64_t rounds, std::uint64_t samples, double samples_per_s) {
+void Contributions::credit(Round round, std::uint64_t samples) {
+  const bool is_new = told_ < round && (credits_.empty() || credits_.back().round < round);
+  if (samples == 0 || !is_new) return;
+  credits_.push_back({round, samples, 1});
+  if (credits_.size() <= kMostKept) return;
+  const Credit oldest = credits_.front();
+  credits_.pop_front();
+  credits_.front().samples += oldest.samples;
+  credits_.front().rounds += oldest.rounds;
+}
+
+std::uint64_t Contributions::rounds(bool is_gone) const {
+  std::uint64_t rounds = rounds_;
+  if (is_gone)
+    for (const Credit& credit : credits_) rounds += credit.rounds;
+  return rounds;
+}
+
+std::uint64_t Contributions::samples(bool is_gone) const {
+  std::uint64_t samples = samples_;
+  if (is_gone)
+    for (const Credit& credit : credits_) samples += credit.samples;
+  return samples;
+}
+
+void Contributions::set(Round last, std::uint64_t rounds, std::uint64_t samples, double samples_per_s) {
+  tells(last);
   last_.clear();
   rounds_ = rounds;
   samples_ = samples;
@@ -58,6 +90,8 @@ void Contributions::set(std::uint64_t rounds, std::uint64_t samples, double samp
 }
 
 void Contributions::rewind(Round to) {
+  told_ = std::min(told_, to);
+  while (!credits_.empty() && credits_.back().round > to) credits_.pop_back();
   for (; !last_.empty() && last_.back().round > to; last_.pop_back()) {
     samples_ -= last_.back().samples;
     --rounds_;
@@ -300,7 +334,8 @@ void PeerTrack::take(const wire::Status& status, double at_s) {
   if (shown_.digest.empty())
     std::tie(shown_.digest, shown_.digest_round) = std::tie(before.digest, before.digest_round);
   uptime.set_hours(shown_.usage.hours);
-  contributions.set(shown_.rounds, shown_.samples, shown_.samples_per_s);
+  const Round last = status.rounds.empty() ? 0 : status.rounds.back().round;
+  contributions.set(last, shown_.rounds, shown_.samples, shown_.samples_per_s);
   leaves_ = shown_.state == PeerState::leaving;
   wait_ends_s_ = at_s + kSilentS;
   if (is_gone()) return;
@@ -313,8 +348,8 @@ BoardPeer PeerTrack::board(double now_s) const {
   BoardPeer peer = shown_;
   peer.state = lane.state();
   peer.since_s = lane.since_s();
-  peer.rounds = contributions.rounds();
-  peer.samples = contributions.samples();
+  peer.rounds = contributions.rounds(is_gone());
+  peer.samples = contributions.samples(is_gone());
   peer.samples_per_s = is_gone() ? 0 : contributions.samples_per_s();
   peer.usage.hours = uptime.hours();
   if (now_s > wait_ends_s_) peer.wait.reset();

@@ -40,15 +40,18 @@ class Contributions {
  public:
   void add(Round round, std::uint64_t samples, double at_s);
 
-  /// Sets the sums that the peer itself reported.
-  void set(std::uint64_t rounds, std::uint64_t samples, double samples_per_s);
+  /// A record has samples of the peer. They count once the peer is gone, where it told nothing of the round.
+  void credit(Round round, std::uint64_t samples);
+
+  /// Sets the sums that the peer itself reported after this round.
+  void set(Round last, std::uint64_t rounds, std::uint64_t samples, double samples_per_s);
 
   /// Rounds after this one are repeated: the first time does not count.
   void rewind(Round to);
 
-  std::uint64_t rounds() const { return rounds_; }
-
-  std::uint64_t samples() const { return samples_; }
+  /// is_gone: with the credited ones.
+  std::uint64_t rounds(bool is_gone) const;
+  std::uint64_t samples(bool is_gone) const;
 
   /// Over the last rounds; 0 before there are two of them.
   double samples_per_s() const;
@@ -60,10 +63,19 @@ class Contributions {
     double at_s;
   };
 
+  void tells(Round round);
+
+  struct Credit {
+    Round round;  ///< the last of these
+    std::uint64_t samples, rounds;
+  };
+
   static constexpr std::size_t kMostKept = 1024;  ///< for rewind
   static constexpr std::size_t kSpeedRounds = 10;
 
   std::deque<One> last_;
+  Round told_ = 0;              ///< the last round that the peer itself told of
+  std::deque<Credit> credits_;  ///< of later ones
   std::uint64_t rounds_ = 0, samples_ = 0;
   std::optional<double> told_per_s_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/peer_name.h"
+#include "base/range_text.h"
 
 namespace tw::monitor {
 namespace {
@@ -101,9 +102,20 @@ void Peers::take_accumulate(const Seen& seen, News& news) {
 }
 
 void Peers::take_commit(const Seen& seen, const event::Commit& commit) {
-  last_commit_ = {seen.event().round, seen.at_s};
-  if (commit.samples > 0)
-    track(seen.writer()).contributions.add(seen.event().round, commit.samples, seen.at_s);
+  const Round round = seen.event().round;
+  if (!last_commit_ || last_commit_->round < round) credit(round, commit);
+  last_commit_ = {round, seen.at_s};
+  if (commit.samples > 0) track(seen.writer()).contributions.add(round, commit.samples, seen.at_s);
+}
+
+/// A peer that was killed after others took its samples has not told of them. The first line of a round names
+/// the same samples as the others.
+void Peers::credit(Round round, const event::Commit& commit) {
+  for (const auto& [peer, samples] : commit.samples_of) {
+    const auto found = tracks_.find(peer);
+    if (found == tracks_.end()) continue;
+    if (const auto ranges = ranges_in(samples)) found->second.contributions.credit(round, ranges->count());
+  }
 }
 
 /// Peers that have a log tell of it themselves, when they begin to compute; the first word counts.

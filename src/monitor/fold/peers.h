@@ -46,6 +46,7 @@ class Peers {
   void take_driver(const Seen& seen, News& news);
   void take_accumulate(const Seen& seen, News& news);
   void take_commit(const Seen& seen, const event::Commit& commit);
+  void credit(Round round, const event::Commit& commit);
   void take_join(const Seen& seen, News& news);
   void take_leave(const Seen& seen, News& news);
   void take_lost(const Seen& seen, const event::Lost& lost, News& news);

@@ -11,11 +11,14 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/median.h"
 #include "base/result.h"
 #include "base/text/text.h"
@@ -33,6 +36,16 @@ constexpr Duration kTryAgain = std::chrono::seconds(1);
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 /// Limit for one file; a larger one is no event log.
 constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
+/// So many first bytes tell one log from another: the first line has a time.
+constexpr std::uint64_t kBeginBytes = 256;
+
+bool file_begins_with(const std::string& path, const std::string& text) {
+  std::error_code error;
+  if (text.empty() || !std::filesystem::is_regular_file(path, error)) return true;  // a pipe would block
+  std::string begin(text.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  return !file.read(begin.data(), std::ssize(begin)) || begin == text;  // an error of the file is another's
+}
 
 std::optional<world::Phase> phase_named(const std::string& name) {
   const auto* const found = std::ranges::find(world::kPhaseNames, name);
@@ -262,7 +275,9 @@ Status parse_lines(const std::string& path, std::string_view text, Parsed& done,
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string_view::npos; begin = end + 1) {
     auto entry = parse_json_line(std::string(text.substr(begin, end - begin)));
-    if (!entry) return Error{fmt::format("{}:{}: {}", path, done.lines + 1, entry.error().message)};
+    if (!entry)
+      return Error{fmt::format("{}:{}: {}; move this log elsewhere, and the others can be read", path,
+                               done.lines + 1, entry.error().message)};
     entries.push_back(std::move(entry).value());
     done.bytes += end + 1 - begin;
     ++done.lines;
@@ -319,7 +334,7 @@ Result<LogEntry> parse_json_line(const std::string& text) {
   if (!unix_nanos)
     return Error{fmt::format("\"time\" is {}, not like 2026-01-31T12:00:00.000Z", time.value())};
   const auto phase = phase_named(phase_name);
-  if (!phase) return Error{fmt::format("unknown phase {}", phase_name)};
+  if (!phase) return Error{fmt::format("unknown phase {}: a newer tradewind may know it", phase_name)};
 
   LogEntry entry{.writer = PeerId{writer}, .unix_nanos = *unix_nanos, .event = {}};
   entry.event.at = Instant(from_seconds(at.get<double>()));
@@ -350,7 +365,7 @@ Result<JsonEventLog> JsonEventLog::open(const std::string& path, PeerId writer, 
                     "folder",
                     path)};
   if (!may_pass(failed))
-    return Error{fmt::format("cannot write the event log {}: {}", path, failed.message())};
+    return Error{fmt::format("cannot write the event log {}: {}", path, cause_text(failed))};
   log.note_trouble(failed, clock.now());
   log.trouble_->missing = 0;
   return log;
@@ -466,19 +481,38 @@ void JsonEventLog::note_trouble(std::error_code cause, Instant at) {
   ++trouble_->missing;
   cause_ = cause;
   trouble_->message =
-      fmt::format("cannot write the event log {}: {}", log_part_path(path_, part_), cause.message());
+      fmt::format("cannot write the event log {}: {}", log_part_path(path_, part_), cause_text(cause));
 }
 
 Result<std::vector<LogEntry>> EventLogTail::poll() {
+  if (was_begun_anew()) begin_at(1);
   while (true) {
     // Asked first: once there is a further part, nothing is added to this one.
     const std::optional<std::uint64_t> next = next_part();
     TW_TRY(take_lines());
     if (!next) return std::exchange(taken_, {});
-    part_ = *next;
-    rest_.clear();
-    bytes_ = lines_ = 0;
+    begin_at(*next);
   }
+}
+
+/// Another file has this name, or is shorter than what was taken; or the part is gone, and later ones with
+/// it. A copy of a log may be replaced by a longer one, which begins as the former.
+bool EventLogTail::was_begun_anew() const {
+  const std::string path = log_part_path(path_, part_);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    const auto size = std::filesystem::file_size(path, error);
+    return (!error && size < bytes_) || !file_begins_with(path, begin_);
+  }
+  const std::vector<std::uint64_t> parts = log_parts(path_);
+  return !parts.empty() && parts.back() < part_;
+}
+
+void EventLogTail::begin_at(std::uint64_t part) {
+  part_ = part;
+  rest_.clear();
+  begin_.clear();
+  bytes_ = lines_ = 0;
 }
 
 /// The writer may have removed parts in between.
@@ -490,16 +524,15 @@ std::optional<std::uint64_t> EventLogTail::next_part() const {
   return std::nullopt;
 }
 
-/// The file is opened each time: a copy of a log may be replaced by a longer one. One that is shorter than
-/// what was taken is new: its writer began it after the former one was removed.
+/// The file is opened each time: see was_begun_anew.
 Status EventLogTail::take_lines() {
   const std::string path = log_part_path(path_, part_);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return Unit{};
-  if (const auto size = std::filesystem::file_size(path, error); !error && size < bytes_) bytes_ = lines_ = 0;
   TW_TRY(rest_, read_text_from(path, bytes_, kMostLogBytes));
   Parsed done{.bytes = 0, .lines = lines_};
   const Status parsed = parse_lines(path, rest_, done, taken_);
+  if (bytes_ == 0) begin_ = rest_.substr(0, std::min(done.bytes, kBeginBytes));
   rest_.erase(0, done.bytes);
   bytes_ += done.bytes;
   lines_ = done.lines;
@@ -526,8 +559,8 @@ Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_lo
   const std::string inner = folder_or_log + "/logs";
   if (std::error_code none; !error && paths.empty() && std::filesystem::is_directory(inner, none))
     paths = logs_in_folder(inner, error);
-  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, error.message())};
-  if (paths.empty()) return Error{fmt::format("no event log (events-*.jsonl) in {}", folder_or_log)};
+  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, cause_text(error))};
+  if (paths.empty()) return Error{no_logs_in(folder_or_log)};
   return paths;
 }
 

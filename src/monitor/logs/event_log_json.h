@@ -102,7 +102,7 @@ class JsonEventLog : public world::EventSink {
   bool was_removed_ = false;  ///< the file, and there is no new one yet
 };
 
-/// Follows a log that another process writes, from part to part.
+/// Follows a log that another process writes, from part to part; and the one that is begun anew in its place.
 class EventLogTail {
  public:
   explicit EventLogTail(std::string path) : path_(std::move(path)) {}
@@ -116,11 +116,14 @@ class EventLogTail {
 
  private:
   Status take_lines();
+  bool was_begun_anew() const;
+  void begin_at(std::uint64_t part);
   std::optional<std::uint64_t> next_part() const;
 
   std::string path_;
   std::uint64_t part_ = 1;
   std::uint64_t bytes_ = 0, lines_ = 0;  ///< of this part, that were taken
+  std::string begin_;                    ///< of them
   std::string rest_;
   std::vector<LogEntry> taken_;  ///< and not handed out
 };

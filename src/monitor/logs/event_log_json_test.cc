@@ -203,7 +203,7 @@ TEST(EventLine, says_what_is_wrong_with_a_broken_one) {
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":-1,"round":1,"phase":"call"})", "\"peer\""},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1.5,"phase":"call"})", "\"round\""},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"dance"})",
-       "unknown phase dance"},
+       "unknown phase dance: a newer tradewind may know it"},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","calc_s":"2"})",
        "\"calc_s\" is not a number"},
       {R"({"t":1,"time":"2026-01-01T00:00:00.000Z","peer":1,"round":1,"phase":"call","members":-2})",
@@ -258,7 +258,8 @@ TEST_F(EventLogFile, names_file_and_line_of_a_broken_line_that_is_not_the_last) 
   open().emit({.at = Instant(5s), .round = 5, .fact = event::Commit{}});
   const auto entries = read_event_log(path());
   ASSERT_FALSE(entries);
-  EXPECT_EQ(entries.error().message, path() + ":2: not a JSON object");
+  EXPECT_EQ(entries.error().message,
+            path() + ":2: not a JSON object; move this log elsewhere, and the others can be read");
 }
 
 TEST_F(EventLogFile, is_followed_line_by_line_while_it_grows) {
@@ -285,7 +286,7 @@ TEST_F(EventLogFile, is_followed_up_to_a_broken_line_which_keeps_its_number) {
   for (int again = 0; again < 3; ++again) {
     const auto polled = tail.poll();
     ASSERT_FALSE(polled);
-    EXPECT_EQ(polled.error().message, path() + ":2: not a JSON object");
+    EXPECT_EQ(polled.error().message.find(path() + ":2: not a JSON object;"), 0U) << polled.error().message;
   }
   std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 9);
   append(to_json_line(full_entry()) + "\n");
@@ -445,6 +446,42 @@ TEST_F(EventLogFile, is_followed_where_its_writer_began_a_new_one) {
   EXPECT_EQ(seen.value().back().event.round, 10U);
 }
 
+TEST_F(EventLogFile, is_followed_where_a_longer_one_took_its_place) {
+  std::optional<JsonEventLog> log(open());
+  EventLogTail tail(path());
+  emit_rounds(*log, 1, 2);
+  EXPECT_EQ(tail.poll().value().size(), 2U);
+  log.reset();
+  std::filesystem::remove(path());
+  log.emplace(open());
+  emit_rounds(*log, 11, 19);
+  const auto seen = tail.poll();
+  ASSERT_TRUE(seen) << seen.error().message;
+  ASSERT_EQ(seen.value().size(), 9U);
+  EXPECT_EQ(seen.value().front().event.round, 11U);
+}
+
+TEST_F(EventLogFile, is_followed_from_its_first_part_where_it_was_begun_anew) {
+  constexpr LogLimits kSmall{.part_bytes = 500, .parts = 8};
+  for (const Round last : {Round{29}, Round{60}}) {
+    std::optional<JsonEventLog> log(open(kSmall));
+    EventLogTail tail(path());
+    emit_rounds(*log, 1, 20);
+    EXPECT_FALSE(tail.poll().value().empty());
+    log.reset();
+    for (const std::uint64_t part : log_parts(path())) std::filesystem::remove(log_part_path(path(), part));
+    EXPECT_TRUE(tail.poll().value().empty());
+    log.emplace(open(kSmall));
+    emit_rounds(*log, 21, last);
+    const auto seen = tail.poll();
+    ASSERT_TRUE(seen) << seen.error().message;
+    EXPECT_EQ(seen.value().front().event.round, 21U);
+    EXPECT_EQ(seen.value().back().event.round, last);
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+}
+
 TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {
   const auto log = JsonEventLog::open(path("none/events-7.jsonl"), PeerId{7}, clock_);
   ASSERT_FALSE(log);
@@ -538,7 +575,12 @@ TEST_F(EventLogFile, of_every_writer_is_found_in_the_folder) {
 
   EXPECT_NE(read_event_logs(folder_ + "/none").error().message.find(folder_ + "/none"), std::string::npos);
   std::filesystem::create_directories(folder_ + "/empty");
-  EXPECT_NE(read_event_logs(folder_ + "/empty").error().message.find("no event log"), std::string::npos);
+  EXPECT_EQ(read_event_logs(folder_ + "/empty").error().message,
+            "no event log (events-*.jsonl) in " + folder_ + "/empty");
+  std::ofstream(folder_ + "/empty/events-1.jsonl.gz") << "not read";
+  EXPECT_EQ(read_event_logs(folder_ + "/empty").error().message,
+            "no event log (events-*.jsonl) in " + folder_ +
+                "/empty; it has events-1.jsonl.gz: decompress such files");
 }
 
 }  // namespace

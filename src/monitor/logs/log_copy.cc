@@ -60,12 +60,18 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 LogCopy::LogCopy(world::Files& files, std::string log, Place place)
     : files_(files), log_(std::move(log)), place_(std::move(place)) {}
 
+/// By the first line of the log as it is now; empty: it has none.
+std::string LogCopy::name_now() const {
+  const std::string time = begin_of(log_);
+  if (time.empty()) return {};
+  const std::string own = file_name(log_);
+  return own.substr(0, own.rfind('.')) + "-" + time + own.substr(own.rfind('.'));
+}
+
 /// Finds the name of the copy, and how far an earlier process came with it.
 Status LogCopy::begin() {
-  const std::string time = begin_of(log_);
-  if (time.empty()) return Unit{};
-  const std::string own = file_name(log_);
-  const std::string name = own.substr(0, own.rfind('.')) + "-" + time + own.substr(own.rfind('.'));
+  const std::string name = name_now();
+  if (name.empty()) return Unit{};
   if (Status made = files_.make_folder(place_.folder); !made) return made;
   TW_TRY(const auto names, files_.list(place_.folder));
   for (const std::string& there : names)
@@ -77,9 +83,9 @@ Status LogCopy::begin() {
 /// The log was removed or moved, and its writer began a new one, with a first line of its own.
 void LogCopy::notice_new_log() {
   std::error_code error;
-  const bool is_gone = !name_.empty() && !std::filesystem::exists(log_, error);
+  const bool is_another = !name_.empty() && name_now() != name_;
   const auto size = std::filesystem::file_size(log_part_path(log_, file_), error);
-  if (!is_gone && (error || size >= at_ + begun_)) return;
+  if (!is_another && (error || size >= at_ + begun_)) return;
   name_.clear();
   file_ = 1;
   newest_ = at_ = full_ = begun_ = 0;

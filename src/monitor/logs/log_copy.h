@@ -38,6 +38,7 @@ class LogCopy {
 
  private:
   void notice_new_log();
+  std::string name_now() const;
   Status begin();
   Status copy_file(std::uint64_t file);
   Status write(const std::string& name, const std::string& text);

@@ -149,6 +149,19 @@ TEST_F(LogCopies, of_a_log_that_was_begun_anew_lie_beside_those_of_the_former_on
   EXPECT_THAT(store.news(), ElementsAre(std::string(kName) + ".jsonl", "events-7-20260101T000140123Z.jsonl"));
 }
 
+TEST_F(LogCopies, of_a_longer_log_in_the_place_of_the_former_one_have_all_of_it) {
+  LogCopy copies = copy();
+  append(line(1));
+  ASSERT_TRUE(copies.copy());
+  std::filesystem::remove(log());
+  const world::Event first{.round = 3, .why = std::string(200, 'x'), .fact = event::Wait{}};
+  append(to_json_line({PeerId{7}, 1'767'225'700'123'000'000, first}) + '\n' + line(4));
+  ASSERT_TRUE(copies.copy());
+  ASSERT_EQ(store.files.count("s3://b/logs/events-7-20260101T000140123Z.jsonl"), 1U);
+  EXPECT_THAT(store.files.at("s3://b/logs/events-7-20260101T000140123Z.jsonl"),
+              testing::AllOf(HasSubstr("\"round\":3"), HasSubstr("\"round\":4")));
+}
+
 TEST_F(LogCopies, stop_between_two_parts) {
   append(line(1, LogCopy::kPartBytes) + line(2, LogCopy::kPartBytes) + line(3));
   LogCopy copies = copy();

@@ -149,4 +149,17 @@ std::vector<std::string> logs_in_folder(const std::string& folder, std::error_co
   return {logs.begin(), logs.end()};
 }
 
+std::string no_logs_in(const std::string& folder) {
+  std::string text = fmt::format("no event log (events-*.jsonl) in {}", folder);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const auto ending = name.find(std::string(kEnding) + ".");
+    if (!is_log_file(name.substr(0, ending == name.npos ? 0 : ending + kEnding.size()))) continue;
+    return text + fmt::format("; it has {}: decompress such files", name);
+  }
+  return text;
+}
+
 }  // namespace tw::monitor

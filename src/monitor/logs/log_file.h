@@ -58,4 +58,7 @@ std::vector<std::uint64_t> log_parts(const std::string& path);
 /// The logs of which a folder has parts: their paths, by name. Error: why the folder cannot be read.
 std::vector<std::string> logs_in_folder(const std::string& folder, std::error_code& error);
 
+/// A sentence on a folder without logs, which names one that was compressed.
+std::string no_logs_in(const std::string& folder);
+
 }  // namespace tw::monitor

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/result.h"
 
 namespace tw::monitor {
@@ -30,7 +31,7 @@ Status LogFollower::find_logs() {
     return Unit{};
   }
   const std::vector<std::string> paths = logs_in_folder(path_, error);
-  if (error) return Error{fmt::format("cannot read the folder {}: {}", path_, error.message())};
+  if (error) return Error{fmt::format("cannot read the folder {}: {}", path_, cause_text(error))};
   for (const std::string& path : paths) logs_.try_emplace(path, Log{EventLogTail(path), {}});
   return Unit{};
 }

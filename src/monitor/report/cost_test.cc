@@ -93,8 +93,8 @@ TEST(Cost, of_stores_is_told_with_bytes_and_requests) {
   EXPECT_EQ(s3.requests, 3000U);
   EXPECT_NEAR(s3.usd.value(), 2 * 0.09, 1e-12) << "nothing within the region";
   EXPECT_NEAR(s3.requests_usd.value(), 3000 * 0.4e-6, 1e-12);
-  EXPECT_EQ(told.egress_usd(), s3.usd);
-  EXPECT_EQ(told.requests_usd(), s3.requests_usd);
+  EXPECT_EQ(told.board.money.egress_usd, s3.usd);
+  EXPECT_EQ(told.board.money.requests_usd, s3.requests_usd);
   EXPECT_NE(
       render(told).find("read from      s3:us-east-1: 3.00 GB (0.18 USD), 3000 requests (0.0012 USD)\n"),
       std::string::npos)
@@ -113,13 +113,13 @@ TEST(Cost, of_copies_in_a_store_is_that_of_writes_and_of_what_leaves_the_peers_p
   EXPECT_GT(written.usd.value(), 0);
   EXPECT_NEAR(written.requests_usd.value(), 1000 * 5e-6, 1e-12);
   EXPECT_NE(render(told).find("written to     s3:us-east-1: 1.00 GB ("), std::string::npos) << render(told);
-  EXPECT_EQ(told.egress_usd(), written.usd);
+  EXPECT_EQ(told.board.money.egress_usd, written.usd);
 }
 
 TEST(Cost, of_a_store_without_a_price_is_not_nothing) {
   const Summary told = of_reads("my.host:9000");
-  EXPECT_EQ(told.egress_usd(), std::nullopt);
-  EXPECT_EQ(told.requests_usd(), std::nullopt);
+  EXPECT_EQ(told.board.money.egress_usd, std::nullopt);
+  EXPECT_EQ(told.board.money.requests_usd, std::nullopt);
   EXPECT_NE(render(told).find("my.host:9000: 3.00 GB (price not known), 3000 requests (price not known)\n"),
             std::string::npos)
       << render(told);

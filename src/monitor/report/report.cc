@@ -277,11 +277,21 @@ void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, con
   }
 }
 
+/// Nothing where the board does not have the first round any more, or nothing was committed.
+std::optional<double> speed_from_beginning(const Board& board) {
+  const auto committed = std::find_if(board.rounds.rbegin(), board.rounds.rend(),
+                                      [](const BoardRound& round) { return round.committed_s.has_value(); });
+  if (committed == board.rounds.rend() || board.rounds.front().round != 1) return std::nullopt;
+  const double seconds = *committed->committed_s - board.rounds.front().begun_s;
+  return seconds > 0 ? std::optional(static_cast<double>(board.samples) / seconds) : std::nullopt;
+}
+
 void sum_up_rounds(Summary& summary) {
   const std::vector<BoardRound>& rounds = summary.board.rounds;
   std::uint64_t before = 0, samples = 0, carried = 0;
   Round last = 0;
   summary.rounds = 0;
+  summary.samples_per_s = 0;
   for (const BoardRound& round : rounds) {
     if (round.loss && !summary.board.loss) summary.loss = round.loss;
     if (!round.committed_s) continue;
@@ -330,15 +340,6 @@ void add_to(std::optional<double>& sum, double more, bool is_known) {
     *sum += more;
 }
 
-/// Nothing where some links count and the price of none of them is known.
-std::optional<double> known_part(double usd, const std::vector<BoardLink>& links, const auto& counts,
-                                 const auto& is_priced) {
-  const auto unknown = [&](const BoardLink& link) { return counts(link) && !is_priced(link); };
-  const auto known = [&](const BoardLink& link) { return counts(link) && is_priced(link); };
-  if (std::ranges::any_of(links, unknown) && std::ranges::none_of(links, known)) return std::nullopt;
-  return usd;
-}
-
 }  // namespace
 
 std::optional<double> Summary::granularity() const {
@@ -350,18 +351,6 @@ std::optional<double> Summary::usd_again() const {
   if (!usd || !samples_again || samples == 0) return std::nullopt;
   const auto again = static_cast<double>(*samples_again);
   return *usd * again / (static_cast<double>(samples) + again);
-}
-
-std::optional<double> Summary::egress_usd() const {
-  return known_part(
-      board.money.egress_usd, board.links, [](const BoardLink& link) { return link.bytes > 0; },
-      [](const BoardLink& link) { return link.usd_per_gb.has_value(); });
-}
-
-std::optional<double> Summary::requests_usd() const {
-  return known_part(
-      board.money.requests_usd, board.links, [](const BoardLink& link) { return link.requests > 0; },
-      [](const BoardLink& link) { return link.requests_usd.has_value(); });
 }
 
 std::vector<StoreUsed> stores_of(const std::vector<BoardLink>& links) {
@@ -385,8 +374,7 @@ Summary summary_of(Board board) {
   Summary summary;
   summary.rounds = board.round;
   summary.samples = board.samples;
-  summary.samples_per_s = board.speed.samples_per_s;
-  summary.samples_again = board.ledger.again;
+  summary.samples_per_s = speed_from_beginning(board);
   summary.loss = board.loss;
   summary.identical = board.identical.value_or(false);
   for (const Interruption& one : board.interruptions) {
@@ -427,7 +415,8 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions
   summary.difference = journal.rounds().difference();
   if (!summary.difference.empty()) summary.identical = false;
   summary.microbatches_again = journal.ledger().again();
-  if (summary.microbatches_again > 0 && journal.ledger().microbatch() == 0) summary.samples_again.reset();
+  if (*summary.microbatches_again == 0 || journal.ledger().microbatch() > 0)
+    summary.samples_again = summary.board.ledger.again;
   summary.dropped = held.dropped_rounds();
   for (DroppedRounds& dropped : summary.dropped) price(summary.board.peers, dropped);
   for (const std::vector<LogEntry>& log : logs)

@@ -70,10 +70,11 @@ struct HandOver {
 
 struct Summary {
   Board board;
-  std::uint64_t rounds = 0;              ///< committed, in some log
-  std::uint64_t unlogged_rounds = 0;     ///< between them, in no log; their samples count
-  std::uint64_t samples = 0;             ///< in committed rounds
-  double samples_per_s = 0;              ///< from the first accumulation to the last commit
+  std::uint64_t rounds = 0;           ///< committed, in some log
+  std::uint64_t unlogged_rounds = 0;  ///< between them, in no log; their samples count
+  std::uint64_t samples = 0;          ///< in committed rounds
+  /// From the first accumulation to the last commit; nothing: the first round is not known.
+  std::optional<double> samples_per_s;
   std::optional<double> calc_s, comm_s;  ///< means per round, of the peer that was ready last
   std::optional<double> loss;            ///< of the last batch
   /// Every round that was applied gave the same parameters on all peers that applied it. False when none was.
@@ -83,16 +84,16 @@ struct Summary {
   std::vector<JoinedPeer> joined;    ///< by time
   std::vector<GivenNotice> notices;  ///< by time
 
-  // Only whole logs tell these.
-  std::vector<HandOver> handovers;  ///< by time
+  // Only whole logs tell these: of a running peer they are nothing.
+  std::optional<std::vector<HandOver>> handovers;  ///< by time
   /// That rounds left to a later one, which took them in place of new ones: so many fewer than `rounds`
   /// whole batches are `samples`.
   std::optional<std::uint64_t> samples_carried;
   /// Microbatches of peers that were lost or shut out: done, under way or only leased. A log does not tell
   /// which.
-  std::uint64_t microbatches_again = 0;
+  std::optional<std::uint64_t> microbatches_again;
   std::optional<std::uint64_t> samples_again;  ///< in them, at most; nothing: no log says how many
-  bool insecure = false;                       ///< some peer went without TLS (--insecure)
+  std::optional<bool> insecure;                ///< some peer went without TLS (--insecure)
   std::vector<DroppedRounds> dropped;          ///< in no other count but that of hours and their cost
   /// What the logs lack, by peer: rounds, samples and losses of then may not be counted.
   std::vector<MissingEvents> missing;
@@ -101,10 +102,6 @@ struct Summary {
 
   /// The part of the cost for samples_again: their share of all that were leased.
   std::optional<double> usd_again() const;
-
-  /// Cost of traffic, and of requests to stores. Nothing: there was some, and no price of it is known.
-  std::optional<double> egress_usd() const;
-  std::optional<double> requests_usd() const;
 };
 
 /// The summary of a running peer.

@@ -124,7 +124,7 @@ TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   const Summary summary = story.summary();
   EXPECT_EQ(summary.rounds, 4U);
   EXPECT_EQ(summary.samples, 4U * 96);
-  EXPECT_NEAR(summary.samples_per_s, 96, 1e-4);
+  EXPECT_NEAR(summary.samples_per_s.value(), 96, 1e-4);
   EXPECT_NEAR(summary.calc_s.value(), 0.8, 1e-9);
   EXPECT_NEAR(summary.comm_s.value(), 0.2, 1e-9);
   EXPECT_NEAR(summary.granularity().value(), 4, 1e-9);
@@ -143,13 +143,36 @@ TEST(Report, of_an_undisturbed_run_counts_rounds_samples_and_time) {
   EXPECT_NEAR(summary.board.money.machine_hours, (5 + 4 + 4) / 3600.0, 1e-6);
 }
 
+TEST(Report, counts_the_samples_that_others_took_of_a_peer_before_it_was_killed) {
+  Story story;
+  story.rounds(1, 3, {1, 2});
+  const auto commits = [&](std::uint64_t writer, Round round, double t) {
+    story.add(writer, t,
+              {.round = round,
+               .fact = event::Commit{.samples_of = {{PeerId{1}, "192-199"}, {PeerId{2}, "200-203"}},
+                                     .samples = 8,
+                                     .samples_total = 204}});
+  };
+  const auto samples_of = [&](std::uint64_t peer) {
+    const Summary summary = story.summary();
+    return std::ranges::find(summary.board.peers, PeerId{peer}, &BoardPeer::peer)->samples;
+  };
+  commits(1, 4, 5);
+  EXPECT_EQ(samples_of(2), 96U) << "it will tell itself";
+  story.add(0, 5, {.round = 4, .peer = PeerId{2}, .fact = event::Kill{}});
+  EXPECT_EQ(samples_of(1), 104U);
+  EXPECT_EQ(samples_of(2), 100U);
+  commits(2, 4, 4.9);
+  EXPECT_EQ(samples_of(2), 104U) << "its own word goes first";
+}
+
 TEST(Report, says_when_a_peer_went_without_tls) {
   Story story;
   story.add(1, 0, {.fact = event::Start{}});
-  EXPECT_FALSE(story.summary().insecure);
+  EXPECT_EQ(story.summary().insecure, false);
   EXPECT_EQ(render(story.summary()).find("--insecure"), std::string::npos);
   story.add(2, 0, {.fact = event::Start{.insecure = true}});
-  EXPECT_TRUE(story.summary().insecure);
+  EXPECT_EQ(story.summary().insecure, true);
   EXPECT_NE(render(story.summary()).find("--insecure"), std::string::npos);
 }
 
@@ -359,7 +382,7 @@ TEST(Report, puts_logs_of_several_machines_on_one_time_line) {
   auto logs = story.logs();
   for (LogEntry& entry : logs[1])
     entry.event.at += std::chrono::hours(100);  // booted earlier; same wall clock
-  EXPECT_NEAR(summarize(logs).samples_per_s, story.summary().samples_per_s, 1e-4);
+  EXPECT_NEAR(summarize(logs).samples_per_s.value(), story.summary().samples_per_s.value(), 1e-4);
 }
 
 TEST(Report, says_which_events_are_missing_and_takes_no_gap_for_a_difference) {
@@ -506,15 +529,25 @@ TEST(Summary, of_a_running_peer_has_what_its_board_knows) {
   EXPECT_FALSE(summary.lost[0].detected_s);
   ASSERT_EQ(summary.notices.size(), 1U);
   EXPECT_EQ(summary.notices[0].deadline_s, 120);
-  EXPECT_EQ(summary.egress_usd(), 0.125);
-  EXPECT_EQ(summary.requests_usd(), 0.0625);
+}
+
+TEST(Summary, of_a_running_peer_has_the_speed_of_the_report) {
+  Story story;
+  story.rounds(1, 15, {1, 2});
+  const Summary whole = story.summary();
+  Board board = whole.board;
+  EXPECT_NEAR(summary_of(board).samples_per_s.value(), whole.samples_per_s.value(), 1e-9);
+  board.rounds.erase(board.rounds.begin());
+  EXPECT_EQ(summary_of(board).samples_per_s, std::nullopt) << "its first round is not known any more";
 }
 
 TEST(Summary, of_a_board_that_knows_nothing_makes_nothing_up) {
   const Summary summary = summary_of(Board{});
   EXPECT_FALSE(summary.identical);
   EXPECT_FALSE(summary.calc_s || summary.loss || summary.board.money.usd());
-  EXPECT_EQ(summary.egress_usd(), 0) << "no traffic costs nothing";
+  EXPECT_FALSE(summary.handovers || summary.microbatches_again || summary.samples_again || summary.insecure)
+      << "only whole logs tell these";
+  EXPECT_EQ(summary.samples_per_s, std::nullopt);
 }
 
 TEST(ReportText, tells_losses_joins_and_parameters) {
@@ -530,7 +563,7 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
       {.peer = PeerId{2}, .round = 6, .detected_s = 0.012, .extra_s = 0.25, .why = "link closed"}};
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
   const std::string text = render(summary);
-  for (const char* part : {"6144 (1,024 samples/s from its beginning)", "0.9750",
+  for (const char* part : {"6,144 (1,024 samples/s from its beginning)", "0.9750",
                            "4.00 (calculation 0.400 s, communication 0.100 s a round)",
                            "peer 2 in round 6, detected after 0.012 s, cost +0.250 s (link closed)",
                            "peer 4 in round 8, contributed after 1.500 s", "identical on all peers"})

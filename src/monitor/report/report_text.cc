@@ -8,6 +8,7 @@
 
 #include "base/peer_name.h"
 #include "base/text/printable.h"
+#include "base/text/quantity.h"
 #include "monitor/terminal/terminal_numbers.h"
 
 namespace tw::monitor {
@@ -88,9 +89,9 @@ std::string render_notice(const GivenNotice& notice) {
 }
 
 std::string render_handover(const HandOver& handover) {
-  std::string text =
-      fmt::format("peer {} in round {} to peer {}: {} samples, {}", peer_name(handover.peer), handover.round,
-                  peer_name(handover.to), handover.samples, quantity(static_cast<double>(handover.bytes)));
+  std::string text = fmt::format("peer {} in round {} to peer {}: {} samples, {}", peer_name(handover.peer),
+                                 handover.round, peer_name(handover.to), grouped(handover.samples),
+                                 quantity(static_cast<double>(handover.bytes)));
   if (handover.took_s) text += fmt::format(" in {:.2f} s", *handover.took_s);
   if (handover.round_left_s) text += fmt::format("; the round had {:.1f} s to go", *handover.round_left_s);
   return line("handover", text);
@@ -99,14 +100,14 @@ std::string render_handover(const HandOver& handover) {
 std::string render_leavings(const Summary& summary) {
   std::string text;
   if (summary.board.ledger.handed_over > 0)
-    text += line("saved", fmt::format("{} samples, handed over", summary.board.ledger.handed_over));
-  if (summary.microbatches_again == 0) return text;
+    text += line("saved", fmt::format("{} samples, handed over", grouped(summary.board.ledger.handed_over)));
+  if (summary.microbatches_again.value_or(0) == 0) return text;
   const std::string samples =
-      summary.samples_again ? fmt::format(", at most {} samples", *summary.samples_again) : "";
+      summary.samples_again ? fmt::format(", at most {} samples", grouped(*summary.samples_again)) : "";
   const auto again_usd = summary.usd_again();
   const std::string usd = again_usd ? fmt::format(" ({} USD)", usd_number(*again_usd)) : "";
   return text + line("again", fmt::format("{} microbatches of lost peers, done or only leased to them{}{}",
-                                          summary.microbatches_again, samples, usd));
+                                          *summary.microbatches_again, samples, usd));
 }
 
 std::string render_dropped(const DroppedRounds& dropped) {
@@ -125,7 +126,7 @@ std::string render_cost(const Money& money) {
                                              money.priced_hours, unpriced_hours)
                                : "";
   const std::string traffic =
-      money.egress_usd > 0 ? fmt::format(" ({} for traffic)", usd_number(money.egress_usd)) : "";
+      money.egress_usd.value_or(0) > 0 ? fmt::format(" ({} for traffic)", usd_number(*money.egress_usd)) : "";
   return text + line("cost", fmt::format("{} USD{}{}", usd_number(*money.usd()), traffic, rest));
 }
 
@@ -185,27 +186,29 @@ std::string render(const Summary& summary) {
   const double lately = summary.board.speed.samples_per_s;
   const std::string of_late =
       lately > 0 ? fmt::format(", {} over the last ten rounds", rate_text(lately)) : "";
-  text += line("samples", fmt::format("{} ({} samples/s from its beginning{})", summary.samples,
-                                      rate_text(summary.samples_per_s), of_late));
+  text += line("samples", fmt::format("{} ({} samples/s from its beginning{})", grouped(summary.samples),
+                                      known(summary.samples_per_s, rate_text), of_late));
   if (summary.samples_carried.value_or(0) > 0)
     text += line("carried", fmt::format("{} samples, lost too late for their round: a later one took them in "
                                         "place of new ones",
-                                        *summary.samples_carried));
+                                        grouped(*summary.samples_carried)));
   if (summary.board.ledger.skipped > 0)
-    text += line("skipped", fmt::format("{} samples that could not be had", summary.board.ledger.skipped));
+    text += line("skipped",
+                 fmt::format("{} samples that could not be had", grouped(summary.board.ledger.skipped)));
   if (summary.loss) text += line("loss", fmt::format("{:.4f}", *summary.loss));
   for (const BoardEvaluation& one : newest_evaluations(summary.board))
     text += line("evaluated", render_evaluation(summary.board, one));
   text += render_phases(summary);
   if (const auto hidden = summary.board.speed.hidden)
     text += line("overlap", fmt::format("{:.0f} % of averaging was hidden by computing", 100 * *hidden));
-  if (summary.insecure)
+  if (summary.insecure.value_or(false))
     text +=
         line("insecure", "without TLS (--insecure): anybody on the network could read and change this run");
   for (const LostPeer& lost : summary.lost) text += render_loss(lost);
   for (const JoinedPeer& joined : summary.joined) text += render_arrival(joined);
   for (const GivenNotice& notice : summary.notices) text += render_notice(notice);
-  for (const HandOver& handover : summary.handovers) text += render_handover(handover);
+  if (summary.handovers)
+    for (const HandOver& handover : *summary.handovers) text += render_handover(handover);
   for (const Interruption& one : summary.board.interruptions) text += render_interruption(one);
   text += render_leavings(summary);
   for (const DroppedRounds& dropped : summary.dropped) text += render_dropped(dropped);
@@ -218,8 +221,8 @@ std::string render(const Summary& summary) {
   text += fmt::format("\n{:<22}{:>8}{:>12}{:>12}{:>12}  {}\n", "peer", "rounds", "samples", "sent",
                       "received", "final parameters");
   for (const BoardPeer& peer : summary.board.peers)
-    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", peer_name(peer.peer), peer.rounds, peer.samples,
-                        traffic(peer.usage), printable_line(peer.digest));
+    text += fmt::format("{:<22}{:>8}{:>12}{:>24}  {}\n", peer_name(peer.peer), peer.rounds,
+                        grouped(peer.samples), traffic(peer.usage), printable_line(peer.digest));
   return text;
 }
 

@@ -48,24 +48,26 @@ Json of_peer(const BoardPeer& peer) {
 }
 
 void add_what_left(Json& json, const Summary& summary) {
-  json["handovers"] = all(summary.handovers, [](const HandOver& handover) {
-    return Json{{"peer", handover.peer.value},
-                {"round", handover.round},
-                {"to", handover.to.value},
-                {"samples", handover.samples},
-                {"bytes", handover.bytes},
-                {"took_s", or_null(handover.took_s)},
-                {"round_left_s", or_null(handover.round_left_s)}};
-  });
+  json["handovers"] = nullptr;
+  if (summary.handovers)
+    json["handovers"] = all(*summary.handovers, [](const HandOver& handover) {
+      return Json{{"peer", handover.peer.value},
+                  {"round", handover.round},
+                  {"to", handover.to.value},
+                  {"samples", handover.samples},
+                  {"bytes", handover.bytes},
+                  {"took_s", or_null(handover.took_s)},
+                  {"round_left_s", or_null(handover.round_left_s)}};
+    });
   const Money& money = summary.board.money;
   json["samples_handed_over"] = summary.board.ledger.handed_over;
-  json["microbatches_again"] = summary.microbatches_again;
+  json["microbatches_again"] = or_null(summary.microbatches_again);
   json["samples_again"] = or_null(summary.samples_again);
   json["machine_hours"] = money.machine_hours;
   json["priced_hours"] = money.priced_hours;
   json["usd"] = or_null(money.usd());
-  json["egress_usd"] = or_null(summary.egress_usd());
-  json["requests_usd"] = or_null(summary.requests_usd());
+  json["egress_usd"] = or_null(money.egress_usd);
+  json["requests_usd"] = or_null(money.requests_usd);
   json["usd_again"] = or_null(summary.usd_again());
   if (const std::vector<StoreUsed> stores = stores_of(summary.board.links); !stores.empty())
     json["stores"] = all(stores, [](const StoreUsed& used) {
@@ -97,7 +99,7 @@ std::string to_json(const Summary& summary) {
   json["samples"] = summary.samples;
   json["samples_skipped"] = summary.board.ledger.skipped;
   json["samples_carried"] = or_null(summary.samples_carried);
-  json["samples_per_s"] = summary.samples_per_s;
+  json["samples_per_s"] = or_null(summary.samples_per_s);
   json["loss"] = or_null(summary.loss);
   json["evaluations"] = all(summary.board.evaluations, [](const BoardEvaluation& one) {
     return Json{{"round", one.round}, {"peer", one.peer.value}, {"name", one.name}, {"value", one.value}};
@@ -108,7 +110,7 @@ std::string to_json(const Summary& summary) {
   json["hidden"] = or_null(summary.board.speed.hidden);
   json["peers"] = all(summary.board.peers, of_peer);
   json["identical"] = summary.identical;
-  json["insecure"] = summary.insecure;
+  json["insecure"] = or_null(summary.insecure);
   if (!summary.difference.empty()) json["difference"] = summary.difference;
   json["lost"] = all(summary.lost, [](const LostPeer& lost) {
     return Json{{"peer", lost.peer.value},

@@ -24,7 +24,8 @@ Summary some_summary() {
                           .usd_per_h = 0.5},
                          {.peer = PeerId{2}, .usd_per_h = 0.5}};
   summary.board.evaluations = {{12, 1001, PeerId{2}, "accuracy", 0.75}};
-  summary.board.money = {.machine_hours = 4.5, .priced_hours = 2.5, .machines_usd = 1.25};
+  summary.board.money = {
+      .machine_hours = 4.5, .priced_hours = 2.5, .machines_usd = 1.25, .egress_usd = 0, .requests_usd = 0};
   summary.lost = {
       {.peer = PeerId{2}, .round = 6, .detected_s = 0.25, .why = "killed", .microbatches_again = 5}};
   summary.joined = {{.peer = PeerId{4}, .round = 8, .seconds = 1.5}};
@@ -38,6 +39,7 @@ Summary some_summary() {
                         .took_s = 1.5,
                         .round_left_s = {}}};
   summary.microbatches_again = 5;
+  summary.insecure = false;
   return summary;
 }
 
@@ -170,10 +172,18 @@ TEST(SummaryJson, that_cannot_be_written_names_the_path) {
             "/proc/no-such-folder/summary.json: cannot be written: No such file or directory");
 }
 
+TEST(SummaryJson, of_a_running_peer_has_null_for_what_only_whole_logs_tell) {
+  const std::string json = to_json(summary_of(Board{}));
+  for (const char* key : {"samples_per_s", "handovers", "microbatches_again", "samples_again", "usd_again",
+                          "samples_carried", "insecure"})
+    EXPECT_NE(json.find('"' + std::string(key) + "\": null"), std::string::npos) << key << "\n" << json;
+}
+
 TEST(SummaryJson, of_stores_without_a_price_has_null) {
   Summary summary = some_summary();
   summary.board.links = {{.from = "my.host", .to = "here", .bytes = 7, .store = "my.host", .requests = 3000}};
   summary.board.links[0].requests_usd = 0.5;
+  summary.board.money.egress_usd.reset();
   const std::string json = to_json(summary);
   for (const char* part : {"\"egress_usd\": null", "\"requests\": 3000", "\"store\": \"my.host\"",
                            "\"usd\": null", "\"requests_usd\": 0.5"})

@@ -19,6 +19,9 @@ class ProgressText {
   /// rounds: of the run; 0: not known.
   explicit ProgressText(Round rounds = 0) : rounds_(rounds) {}
 
+  /// The run has another number of rounds than was known before.
+  void ends_with(Round round) { rounds_ = round; }
+
   /// The line to show, without its end; nothing when this event is none of a person's business now. Texts of
   /// others in it cannot make a line of their own.
   std::optional<std::string> line_for(const world::Event& event);

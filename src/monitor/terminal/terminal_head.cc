@@ -59,7 +59,7 @@ void add_progress(Flow& flow, const Board& board) {
   if (!board.ended.empty()) flow.add("over: " + board.ended, Paint::caution);
   if (board.dead_since_s)
     flow.add(fmt::format("DEAD since {} UTC: start it again with the command that began it, it resumes",
-                         time_of_day(*board.dead_since_s)),
+                         date_and_time(*board.dead_since_s)),
              Paint::alarm);
   flow.add(grouped(board.samples) + " samples");
   if (!board.is_over() && !board.dead_since_s) flow.add(rate_text(board.speed.samples_per_s) + " samples/s");
@@ -98,6 +98,10 @@ void add_money(Flow& flow, const Board& board) {
   const Money& money = board.money;
   if (const auto usd = money.usd()) {
     flow.add(usd_text(*usd) + " so far", Paint::title);
+    if (!money.is_priced())
+      flow.add(fmt::format("for {:.0f} % of the hours: of the others no price is known",
+                           100 * money.priced_hours / money.machine_hours),
+               Paint::caution);
     if (money.usd_per_h) flow.add(usd_text(*money.usd_per_h) + "/h");
     if (money.usd_per_million) flow.add(usd_text(*money.usd_per_million) + " per million samples");
     if (money.forecast)

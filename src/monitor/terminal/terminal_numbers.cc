@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "monitor/logs/event_log_json.h"
+
 namespace tw::monitor {
 
 namespace {
@@ -38,6 +40,13 @@ std::string usd_number(double usd) {
   if (size == 0 || size >= 1) return fmt::format("{:.{}f}", usd, size >= 1000 ? 0 : 2);
   const int digits = 2 - static_cast<int>(std::floor(std::log10(size)));
   return fmt::format("{:.{}f}", usd, std::min(digits, 12));
+}
+
+std::string date_and_time(double unix_s) {
+  constexpr double kMost_s = 9e9;  // in 2255
+  if (!(unix_s >= 0 && unix_s < kMost_s)) return "-";
+  const std::string date = calendar_time(static_cast<std::int64_t>(unix_s) * 1'000'000'000).substr(0, 10);
+  return date + " " + time_of_day(unix_s);
 }
 
 std::string time_of_day(double unix_s) {

@@ -26,6 +26,9 @@ std::string usd_number(double usd);
 /// "14:31:05", UTC.
 std::string time_of_day(double unix_s);
 
+/// "2026-11-29 14:31:05", UTC.
+std::string date_and_time(double unix_s);
+
 /// "-" where nothing is known.
 template <class Text>
 std::string known(const std::optional<double>& value, Text text_of_value) {

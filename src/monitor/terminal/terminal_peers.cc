@@ -73,12 +73,20 @@ std::string wait_text(const BoardWait& wait, double now_s) {
 
 std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
+/// The time of a run that nobody goes on with may stand still: then it does not say how long ago something
+/// was.
+std::string gone_text(const BoardPeer& peer, const Board& board) {
+  const bool goes_on = !board.is_over() && !board.dead_since_s;
+  std::string when;
+  if (peer.since_s > 0)
+    when = goes_on ? duration_text(board.now_s - peer.since_s) + " ago" : "at " + time_of_day(peer.since_s);
+  return peer.ended + (when.empty() || peer.ended.empty() ? "" : ", ") + when;
+}
+
 /// The most urgent note about a peer.
-std::string note_of(const BoardPeer& peer, double now_s) {
-  if (is_gone(peer)) {
-    const std::string ago = peer.since_s > 0 ? duration_text(now_s - peer.since_s) + " ago" : "";
-    return peer.ended + (ago.empty() || peer.ended.empty() ? "" : ", ") + ago;
-  }
+std::string note_of(const BoardPeer& peer, const Board& board) {
+  const double now_s = board.now_s;
+  if (is_gone(peer)) return gone_text(peer, board);
   if (peer.notice) return notice_text(*peer.notice, now_s);
   if (peer.heard_s > 0 && now_s - peer.heard_s >= kSilent_s)
     return "silent for " + duration_text(now_s - peer.heard_s);
@@ -98,7 +106,7 @@ TerminalLine title(const PeerColumns& columns) {
   return line.number("$/H", 7, Paint::title).add("NOTE", Paint::title);
 }
 
-TerminalLine row(const BoardPeer& peer, const PeerColumns& columns, double now_s) {
+TerminalLine row(const BoardPeer& peer, const PeerColumns& columns, const Board& board) {
   const bool gone = is_gone(peer);
   TerminalLine line;
   line.number(peer_name(peer.peer), columns.id).cell(peer.site.empty() ? "-" : peer.site, columns.site);
@@ -116,7 +124,7 @@ TerminalLine row(const BoardPeer& peer, const PeerColumns& columns, double now_s
   }
   line.number(known(peer.usd_per_h, usd_text), 7);
   const bool urgent = peer.notice.has_value() || peer.state == PeerState::lost;
-  return line.add(note_of(peer, now_s), urgent ? Paint::caution : Paint::plain);
+  return line.add(note_of(peer, board), urgent ? Paint::caution : Paint::plain);
 }
 
 }  // namespace
@@ -125,7 +133,7 @@ std::vector<TerminalLine> peer_lines(const Board& board, const std::vector<const
                                      std::size_t width) {
   const PeerColumns columns = columns_for(peers, width);
   std::vector<TerminalLine> lines{title(columns)};
-  for (const BoardPeer* peer : peers) lines.push_back(row(*peer, columns, board.now_s));
+  for (const BoardPeer* peer : peers) lines.push_back(row(*peer, columns, board));
   return lines;
 }
 

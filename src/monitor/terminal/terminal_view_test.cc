@@ -86,7 +86,7 @@ Board busy_run() {
   board.interruptions = {{Interruption::Kind::joined, kShownNow - 3000, 12, PeerId{4}, ""},
                          {Interruption::Kind::lost, kShownNow - 2, 118, PeerId{3}, "silent for 2.0 s"},
                          {Interruption::Kind::notice, kShownNow - 6, 119, PeerId{2}, "gcp preempt in 30 s"}};
-  board.money = {.machine_hours = 6, .priced_hours = 4.5, .machines_usd = 0.81, .egress_usd = 1.14};
+  board.money = {.machine_hours = 6, .priced_hours = 6, .machines_usd = 0.81, .egress_usd = 1.14};
   board.money.usd_per_h = 0.92;
   board.money.usd_per_million = 1.29;
   board.money.forecast = UsdRange{2.9, 3.1, 3.6};
@@ -146,6 +146,17 @@ TEST(TerminalView, of_a_run_without_prices_says_so) {
   board.money = {.machine_hours = 6};
   for (BoardPeer& peer : board.peers) peer.usd_per_h.reset();
   expect_golden("no-prices-80x24", shown(board, 80, 24));
+}
+
+TEST(TerminalView, says_of_how_many_hours_the_price_is_known) {
+  Board board = busy_run();
+  const auto says = [&](const char* words) {
+    return std::ranges::any_of(shown(board, 200, 50),
+                               [&](const std::string& line) { return line.find(words) != line.npos; });
+  };
+  EXPECT_FALSE(says("no price is known"));
+  board.money.priced_hours = 2;
+  EXPECT_TRUE(says("$1.95 so far  for 33 % of the hours: of the others no price is known"));
 }
 
 TEST(TerminalView, of_lost_peers_shows_why_each_is_lost) {
@@ -283,7 +294,7 @@ TEST(TerminalView, of_a_dead_run_says_since_when_and_has_no_speed) {
   board.is_dead_since(1001);
   std::string text;
   for (const std::string& line : lines(board, {.width = 200, .height = 50})) text += line + '\n';
-  EXPECT_NE(text.find("DEAD since 00:16:41 UTC: start it again"), std::string::npos) << text;
+  EXPECT_NE(text.find("DEAD since 1970-01-01 00:16:41 UTC: start it again"), std::string::npos) << text;
   EXPECT_EQ(text.find("to go"), std::string::npos) << text;
   EXPECT_EQ(text.find("costs"), std::string::npos) << "nobody delays it any more: " << text;
 }

@@ -202,8 +202,11 @@ class Recommender {
   /// Without limits that cannot be met.
   void add_baseline(const std::string& name, const Limits& limits, const Space& space,
                     Recommendation& plan) const {
+    Space any = space;
+    any.least_domains = 1;
     auto best = best_of(limits, space);
-    if (!best) best = best_of(price_alone(), space);
+    if (!best) best = best_of(limits, any);
+    if (!best) best = best_of(price_alone(), any);
     if (best) plan.others.push_back(option_of(name, best->counts));
   }
 
@@ -251,11 +254,11 @@ class Recommender {
   }
 
   void add_baselines(const Limits& limits, Recommendation& plan) const {
-    Space space = space_;
-    space.least_domains = 1;
-    Space one_site = space;
+    Space one_site = space_;
+    one_site.least_domains = 1;
     one_site.most_sites = 1;
     add_baseline("one site", limits, one_site, plan);
+    Space space = space_;
     for (std::size_t i = 0; i < space.choices.size(); ++i)
       if (market_.candidates[i].offer.purchase == market::Purchase::spot) space.choices[i].most = 0;
     add_baseline("on-demand only", limits, space, plan);

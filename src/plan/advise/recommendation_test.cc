@@ -249,6 +249,18 @@ TEST(Recommendation, quotas_and_failure_domains_are_kept) {
   EXPECT_GE(plan.value().chosen.peers.size(), 3U);
 }
 
+TEST(Recommendation, the_plan_on_demand_keeps_the_failure_domains_where_it_can) {
+  Planning planning;
+  planning.job().domains_min = 2;
+  const auto plan = planning.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto option = [&](const std::string& name) {
+    return *std::ranges::find(plan.value().others, name, &Option::name);
+  };
+  EXPECT_GE(option("on-demand only").domains, 2);
+  EXPECT_EQ(option("one site").domains, 1) << "it cannot";
+}
+
 TEST(Recommendation, an_owned_host_is_used_before_others_are_paid) {
   Planning planning;
   planning.job().owned = parse_peers("1xT4@onprem:eu").value();

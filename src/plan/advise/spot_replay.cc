@@ -120,14 +120,17 @@ class Play {
     all_on_demand();
   }
 
+  /// A machine that is already where it should be goes on.
   void obey(Machine& machine, const SpotDecision& decision) {
     switch (decision.action) {
       case SpotAction::stay:
         return;
       case SpotAction::move:
         TW_CHECK(decision.zone < zones_.size());
+        if (machine.mode == Mode::spot && machine.zone == decision.zone) return;
         return start(machine, Mode::spot, decision.zone);
       case SpotAction::on_demand:
+        if (machine.mode == Mode::on_demand) return;
         return start(machine, Mode::on_demand, 0);
       case SpotAction::wait:
         return start(machine, Mode::idle, 0);

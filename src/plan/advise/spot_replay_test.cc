@@ -164,6 +164,28 @@ TEST(SpotReplay, a_lost_machine_goes_on_in_another_zone) {
   EXPECT_GT(dear.on_demand_h, 5);
 }
 
+/// Says at each decision what it wants, not what is to change.
+class Repeating : public SpotPolicy {
+ public:
+  explicit Repeating(SpotAction action) : action_(action) {}
+
+  std::string_view name() const override { return "repeating"; }
+
+  SpotDecision decide(const SpotView&) override { return {.action = action_, .zone = 0}; }
+
+ private:
+  SpotAction action_;
+};
+
+TEST(SpotReplay, a_policy_that_says_again_where_its_machine_is_pays_for_one_change_over) {
+  const AvailabilityTrace always = trace_of({{0, 1}, {100 * kHour, 1}});
+  Repeating spot(SpotAction::move), on_demand(SpotAction::on_demand);
+  const Replay stays = replay(job_of(10, 12), {always}, 0, spot);
+  EXPECT_EQ(stays.moves, 1);
+  EXPECT_NEAR(stays.usd, 10 + 1.0 / 6, 1e-9);
+  EXPECT_NEAR(replay(job_of(10, 12), {always}, 0, on_demand).usd, 3 * (10 + 1.0 / 6), 1e-9);
+}
+
 TEST(SpotReplay, the_optimum_pays_for_its_moves) {
   const AvailabilityTrace first = trace_of({{0, 1}, {4 * kHour, 0}, {100 * kHour, 0}});
   const AvailabilityTrace second = trace_of({{0, 0}, {3 * kHour, 1}, {100 * kHour, 1}});

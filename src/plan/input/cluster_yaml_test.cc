@@ -75,7 +75,7 @@ TEST(ClusterFile, names_what_is_wrong) {
             "c.yaml:4: peer: unknown key; did you mean \"peers\"?");
   EXPECT_EQ(cluster_error("model: CONV\ntsb: 3\npeers: 1xT4@gcp:us\n"),
             "c.yaml:2: tsb: unknown key; did you mean \"tbs\"?\n"
-            "c.yaml: tbs is missing: expected a number from 1");
+            "c.yaml: tbs is missing: expected a whole number from 1 to 1000000000");
   EXPECT_EQ(cluster_error(fine + "colour: red\n"),
             "c.yaml:4: colour: unknown key; known here: codec, data_store, data_usd_per_gb, fragments, mode, "
             "model, model.params_m, pattern, peers, purchase, samples_a_read, streams, tbs, usd_per_h, "

@@ -49,6 +49,9 @@ double samples_for_loss(YamlFields& fields) {
   return 0;
 }
 
+/// More than that no search ends with.
+constexpr double kMostSamples = 1e13;
+
 /// The length of the training: samples, or what users count in.
 void take_samples(YamlFields& fields, Job& job) {
   const std::array names{"samples", "loss", "work.tokens", "work.images", "work.epochs"};
@@ -68,6 +71,9 @@ void take_samples(YamlFields& fields, Job& job) {
   } else {
     job.samples = fields.number(fields.has("work.images") ? "work.images" : "samples", {.least = 1});
   }
+  if (count == 1 && job.samples > kMostSamples)
+    fields.complain(*std::ranges::find_if(names, given),
+                    fmt::format("up to {:g} samples in all", kMostSamples));
 }
 
 void take_limits(YamlFields& fields, Job& job) {

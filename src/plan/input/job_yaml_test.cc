@@ -191,6 +191,18 @@ TEST(JobFile, machines_are_counted_in_whole_numbers) {
   EXPECT_EQ(read_job("job.yaml", std::string(kShort) + "peers_max: 4.0\n").value().peers_max, 4);
 }
 
+TEST(JobFile, batch_and_length_have_bounds) {
+  const auto refusal = [](const std::string& rest) {
+    const auto job = read_job("job.yaml", "model: CONV\n" + rest);
+    return job ? "" : job.error().message;
+  };
+  EXPECT_THAT(refusal("tbs: 1.5\nsamples: 1e6\n"), HasSubstr("tbs 1.5: expected a whole number from 1 to "));
+  EXPECT_THAT(refusal("tbs: 1e300\nsamples: 1e6\n"), HasSubstr("tbs 1e300: expected a whole number"));
+  EXPECT_THAT(refusal("samples: 1e30\n"), HasSubstr("samples 1e30: expected up to 1e+13 samples in all"));
+  EXPECT_THAT(refusal("work: {epochs: 1e9, dataset: 1e9}\n"),
+              HasSubstr("work.epochs 1e9: expected up to 1e+13 samples in all"));
+}
+
 TEST(JobFile, mistakes_are_named_with_their_line) {
   EXPECT_THAT(job_error("goal: quick\n"), HasSubstr("job.yaml:4"));
   EXPECT_THAT(job_error("goal: quick\n"), HasSubstr("quick"));

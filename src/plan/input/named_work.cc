@@ -106,7 +106,7 @@ Result<ModelProfile> model_of(const NamedWork& work, const std::string& file) {
 void take_work(YamlFields& fields, NamedWork& work, const std::set<std::string>& open) {
   take_model(fields, work);
   const auto is_given = [&](const char* name) { return !open.contains(name) && fields.has(name); };
-  if (!open.contains("tbs")) work.target_batch_size = fields.number("tbs", {.least = 1});
+  if (!open.contains("tbs")) work.target_batch_size = fields.count("tbs", kBatchRange);
   if (const std::string name = fields.text("pattern"); !name.empty()) {
     const auto pattern = parse_pattern(name);
     if (pattern) work.pattern = pattern.value();
@@ -137,8 +137,9 @@ bool take_setting(std::string_view key, const std::string& value, NamedWork& wor
   }
   if (key != "target_batch_size") return false;
   const auto samples = within(kBatchRange);
-  if (samples) work.target_batch_size = *samples;
-  return samples.has_value();
+  const bool whole = samples && *samples == std::floor(*samples);
+  if (whole) work.target_batch_size = *samples;
+  return whole;
 }
 
 std::vector<market::Purchase> take_purchases(YamlFields& fields) {

@@ -134,9 +134,19 @@ class Replays {
   std::vector<Percents> over_;  ///< by policy, of all starts
 };
 
+/// "a ends at 100000 s, b begins at 500000 s"; empty: they overlap.
+std::string gap_text(const Zones& zones) {
+  const auto begin = [](const AvailabilityTrace& zone) { return zone.changes.front().at_s; };
+  const auto end = [](const AvailabilityTrace& zone) { return zone.changes.back().at_s; };
+  const auto last = std::ranges::max_element(zones, {}, begin);
+  const auto first = std::ranges::min_element(zones, {}, end);
+  if (end(*first) > begin(*last)) return "";
+  return fmt::format("{} ends at {} s, {} begins at {} s", first->id, end(*first), last->id, begin(*last));
+}
+
 Error nothing_replayed(const ReplayTask& task, const std::vector<AvailabilityTrace>& traces,
-                       const ReplayTable& table) {
-  if (table.too_short.empty()) {
+                       const std::vector<Zones>& rows) {
+  if (rows.empty()) {
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, traces.size()); ++i) ids.push_back(traces[i].id);
     const std::string asked = task.only.empty() ? "--zones " + task.market : "--trace " + task.only;
@@ -144,9 +154,14 @@ Error nothing_replayed(const ReplayTask& task, const std::vector<AvailabilityTra
                              fmt::join(ids, ", "))};
   }
   double longest_s = 0;
-  for (const AvailabilityTrace& trace : traces) longest_s = std::max(longest_s, trace.length_s());
-  return Error{fmt::format("--deadline-h {:g}: no trace is as long; the longest has {:.4g} h",
-                           task.job.deadline_s / 3600, longest_s / 3600)};
+  for (const Zones& zones : rows) longest_s = std::max(longest_s, CoveredTime(zones).length_s);
+  if (rows.front().size() == 1)
+    return Error{fmt::format("--deadline-h {:g}: no trace is as long; the longest has {:.4g} h",
+                             task.job.deadline_s / 3600, longest_s / 3600)};
+  const std::string gap = gap_text(rows.front());
+  return Error{fmt::format("--deadline-h {:g}: the traces of --zones {} have only {:.4g} h in common{}",
+                           task.job.deadline_s / 3600, task.market, longest_s / 3600,
+                           gap.empty() ? "" : ": " + gap)};
 }
 
 /// Each trace alone, or those of the market together.
@@ -200,7 +215,7 @@ Result<ReplayTable> replay_table(const ReplayTask& task, const std::vector<Avail
       return Error{fmt::format("the replay of {} was stopped", zones.front().id)};
   }
   ReplayTable table = replays.table();
-  if (table.rows.empty()) return nothing_replayed(task, traces, table);
+  if (table.rows.empty()) return nothing_replayed(task, traces, rows);
   return table;
 }
 

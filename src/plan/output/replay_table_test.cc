@@ -100,6 +100,22 @@ TEST(ReplayTable, is_stopped_once_the_users_own_policy_has_played_its_first_star
   EXPECT_GT(asked.front(), 0);
 }
 
+TEST(ReplayTable, a_deadline_beyond_the_traces_is_told_with_the_time_that_they_cover) {
+  auto zones = always(5);
+  EXPECT_EQ(replay_table(task(), zones).error().message,
+            "--deadline-h 6: no trace is as long; the longest has 5 h");
+  zones = {{.id = "z-a", .changes = {{0, 1}, {100'000, 1}}},
+           {.id = "z-b", .changes = {{500'000, 1}, {600'000, 1}}}};
+  ReplayTask both = task();
+  both.market = "z-";
+  EXPECT_EQ(replay_table(both, zones).error().message,
+            "--deadline-h 6: the traces of --zones z- have only 0 h in common: z-a ends at 100000 s, z-b "
+            "begins at 500000 s");
+  zones[1].changes.front().at_s = 89'200;
+  EXPECT_EQ(replay_table(both, zones).error().message,
+            "--deadline-h 6: the traces of --zones z- have only 3 h in common");
+}
+
 TEST(ReplayTable, an_unknown_market_is_named_as_it_was_asked_for) {
   ReplayTask nowhere = task();
   nowhere.market = "nowhere";

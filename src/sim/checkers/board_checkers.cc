@@ -81,10 +81,10 @@ void CostAddsUp::on_end(std::span<const Survivor>) {
   if (!is_close(money.machines_usd.value_or(0), machines_usd_, in_doubt_usd))
     violated(fmt::format("the board says {} USD for machines, prices and uptimes make {}",
                          money.machines_usd.value_or(0), machines_usd_));
-  if (!is_close(money.egress_usd, egress_usd_,
+  if (!is_close(money.egress_usd.value_or(0), egress_usd_,
                 in_doubt_usd + static_cast<double>(meters_.size()) * kBytesInDoubt / 1e9))
-    violated(fmt::format("the board says {} USD for traffic, tariffs and bytes make {}", money.egress_usd,
-                         egress_usd_));
+    violated(fmt::format("the board says {} USD for traffic, tariffs and bytes make {}",
+                         money.egress_usd.value_or(0), egress_usd_));
 }
 
 void ReportAddsUp::on_event(PeerId peer, const world::Event& event) {
@@ -244,7 +244,7 @@ void BoardsAgree::compare(PeerId told, const monitor::Board& live, const monitor
   };
   if (!is_judged(*here) && !is_judged(*there)) differs("state", name_of(here->state), name_of(there->state));
   differs("round", here->round, there->round);
-  if (!rewound_) {
+  if (!rewound_ && !is_judged(*there)) {  // of one that is gone others tell the samples, too
     differs("rounds", here->rounds, there->rounds);
     differs("samples", here->samples, there->samples);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 #include <vector>
 
 #include "sim/scenarios/test_world.h"
@@ -56,6 +58,43 @@ TEST(EndingStory, brings_the_last_parameters_to_a_peer_whose_thread_is_away) {
         ADD_FAILURE() << violation.checker << ": " << violation.message;
     }
   }
+}
+
+TEST(EndingStory, leaves_nobody_in_search_of_others_after_the_last_record) {
+  EndingStory story(kRounds, 20s);
+  World& world = story.world();
+  const Instant until = world.now() + 300s;
+  Duration left{};
+  for (; world.now() < until && !world.alive().empty(); world.run_until(world.now() + 1s)) {
+    if (world.alive() != std::vector{story.slow()}) continue;
+    left += 1s;
+    EXPECT_FALSE(world.standing(story.slow()).is_alone) << "the others have ended with the run";
+  }
+  EXPECT_GT(left, 3s);
+}
+
+/// A bit of the memory of the second of three peers flips.
+TEST(EndingStory, says_why_a_peer_with_other_parameters_takes_those_of_the_others) {
+  World world(small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, kRounds));
+  std::vector<PeerId> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(world.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
+  const PeerId victim = peers[1];
+  const auto struck = [&](const Digest& parameters) {
+    world.referee().struck({FaultKind::memory_flip, {victim}, world.now(), {}, parameters});
+  };
+  std::vector<std::string> warnings;
+  world.watch([&](PeerId peer, const world::Event& event) {
+    if (peer == victim && event.as<event::Warn>()) warnings.push_back(event.why);
+    if (peer != victim || event.phase() != world::Phase::commit || event.round != 3) return;
+    world.scheduler().after({}, [&] { world.flip_memory(victim, 9, struck); });
+  });
+  world.run_until(world.now() + 300s);
+  EXPECT_TRUE(world.alive().empty());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings.front(),
+              testing::HasSubstr("parameters are not those of the run, which it fetches again"));
+  for (const Violation& violation : world.referee().violations())
+    ADD_FAILURE() << violation.checker << ": " << violation.message;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "base/digest.h"
 #include "base/prng.h"
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace tw::sim {
 namespace {
@@ -56,6 +58,9 @@ struct Columns {
     return columns;
   }
 };
+
+/// Traces that an error names.
+constexpr std::size_t kShownTraces = 4;
 
 /// Limit for a trace: three years.
 constexpr double kLongest_s = 1e8;
@@ -129,6 +134,7 @@ class TraceReading {
   TraceReading(std::string file, std::string id) : file_(std::move(file)), id_(std::move(id)) {}
 
   Result<std::vector<Trace>> read(std::string_view text) {
+    text = without_byte_order_mark(text);
     for (int line = 1; !text.empty(); ++line) {
       const std::size_t end = std::min(text.find('\n'), text.size());
       const std::vector<std::string> cells = cells_of(text.substr(0, end));
@@ -156,7 +162,7 @@ class TraceReading {
     }
     const std::string id = columns_->id < 0 ? file_ : cell(cells, columns_->id);
     if (!wanted(id)) {
-      if (others_.size() < 4) others_.insert(id);
+      if (others_.size() <= kShownTraces) others_.insert(id);
       return {};
     }
     Fleet& fleet = fleets_.try_emplace(id, id).first->second;
@@ -193,7 +199,7 @@ class TraceReading {
     const bool all = !id_.empty() && id_.back() == '*';
     if (fleets_.empty()) {
       if (others_.empty()) return Error{fmt::format("{}: expected rows after the header", file_)};
-      return Error{fmt::format("{}: no trace {}; there are {}, ...", file_, id_, fmt::join(others_, ", "))};
+      return no_trace();
     }
     if (fleets_.size() > 1 && !all) {
       return Error{fmt::format("{}: holds {} traces; expected the id of one, such as {}", file_,
@@ -206,6 +212,13 @@ class TraceReading {
       return Error{fmt::format("{}: trace {}: expected a last row that marks its end", file_, trace.id)};
     }
     return traces;
+  }
+
+  Error no_trace() const {
+    const bool are_all = others_.size() <= kShownTraces;
+    const auto end = are_all ? others_.end() : std::prev(others_.end());
+    return Error{fmt::format("{}: no trace {}; there {} {}{}", file_, id_, others_.size() == 1 ? "is" : "are",
+                             fmt::join(others_.begin(), end, ", "), are_all ? "" : ", ...")};
   }
 
   bool wanted(const std::string& id) const {

@@ -47,7 +47,16 @@ TEST(Trace, of_several_traces_one_is_chosen_or_all_with_a_prefix) {
   EXPECT_EQ(traces(text, "b-1").front().length, 9s);
   EXPECT_EQ(traces(text, "a-*").size(), 2U);
   EXPECT_EQ(trace_complaint(text), "spot.csv: holds 3 traces; expected the id of one, such as a-1");
-  EXPECT_EQ(trace_complaint(text, "c"), "spot.csv: no trace c; there are a-1, a-2, b-1, ...");
+  EXPECT_EQ(trace_complaint(text, "c"), "spot.csv: no trace c; there are a-1, a-2, b-1");
+  EXPECT_EQ(trace_complaint("trace,time_s,available\na,0,1\na,9,1\n", "c"),
+            "spot.csv: no trace c; there is a");
+  std::string many = "trace,time_s,available\n";
+  for (const char* id : {"e", "d", "c", "b", "a"}) many += std::string(id) + ",0,1\n" + id + ",9,1\n";
+  EXPECT_EQ(trace_complaint(many, "x"), "spot.csv: no trace x; there are a, b, c, d, ...");
+}
+
+TEST(Trace, may_begin_with_a_byte_order_mark) {
+  EXPECT_EQ(traces("\xef\xbb\xbft_seconds,available\n0,1\n9,1\n").front().length, 9s);
 }
 
 TEST(Trace, events_keep_the_time_of_each_node) {

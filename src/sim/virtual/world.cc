@@ -365,7 +365,7 @@ train::SessionView World::view(PeerId peer) const {
 
 World::Standing World::standing(PeerId peer) const {
   const Node& seen = node(peer);
-  return {seen.spec.site, seen.join.empty(), seen.phase};
+  return {seen.spec.site, seen.join.empty(), seen.phase, seen.session && seen.session->linking().is_alone()};
 }
 
 VirtualFiles& World::disk(PeerId peer) { return *node(peer).files; }

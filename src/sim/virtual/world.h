@@ -129,6 +129,7 @@ class World {
     int site = 0;
     bool founds = false;                  ///< no peer to join: it begins the run, or resumes it
     std::optional<world::Phase> phase{};  ///< of its present round, by its last event
+    bool is_alone = false;                ///< train::Linking::is_alone
   };
 
   Standing standing(PeerId peer) const;

@@ -85,8 +85,13 @@ class Farewell {
   bool entrust() {
     TW_CHECK(stage_ == Stage::sending || stage_ == Stage::entrusted);
     stage_ = Stage::entrusted;
-    if (!given_seat_) given_seat_ = order_.to;
-    return *given_seat_ == order_.to;
+    return give_seat(order_.to);
+  }
+
+  /// False when another peer has it.
+  bool give_seat(PeerId to) {
+    if (!given_seat_) given_seat_ = to;
+    return *given_seat_ == to;
   }
 
   /// The round is averaged: the sums are contributed from here after all.

@@ -24,7 +24,7 @@ Checkpoints::Copied copy_newest(const Stores& stores, const Digest& run) {
   TW_TRY(const auto newest, stores.first->load_newest(run));
   if (!newest) return std::optional<wire::Record>();
   const sync::StateImage& image = newest->image;
-  TW_TRY(stores.second->save(image, newest->origin));
+  TW_TRY(stores.second->save(image, newest->origin, newest->begun));
   return std::optional(image.record);
 }
 
@@ -152,7 +152,7 @@ void Checkpoints::submit(swarm::Wait what, std::function<R()> run, std::function
 }
 
 // owners: the job
-void Checkpoints::save(std::shared_ptr<const sync::StateImage> image,
+void Checkpoints::save(std::shared_ptr<const sync::StateImage> image, Round begun,
                        std::function<void(const Status&, Duration)> done) {
   TW_CHECK(image != nullptr);
   newest_ = image->record.round;
@@ -163,7 +163,9 @@ void Checkpoints::save(std::shared_ptr<const sync::StateImage> image,
   const Digest record = digest_of(image->record);
   submit<Status>(
       what,
-      [image = std::move(image), store = store_, origin = origin_] { return store->save(*image, origin); },
+      [image = std::move(image), store = store_, origin = origin_, begun] {
+        return store->save(*image, origin, begun);
+      },
       [this, record, done = std::move(done)](const Status& saved, Duration took) {
         took_ = took;
         if (saved.ok()) saved_ = record;

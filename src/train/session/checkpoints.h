@@ -58,8 +58,10 @@ class Checkpoints {
   /// The history goes on from the checkpoint after this record.
   void resumed(const wire::Record& from);
 
+  /// begun: LoadedCheckpoint.
   // owners: the job
-  void save(std::shared_ptr<const sync::StateImage> image, std::function<void(const Status&, Duration)> done);
+  void save(std::shared_ptr<const sync::StateImage> image, Round begun,
+            std::function<void(const Status&, Duration)> done);
 
   using Loaded = Result<std::optional<sync::LoadedCheckpoint>>;
 

@@ -91,7 +91,7 @@ TEST_F(CheckpointsTest, say_what_became_of_a_save_and_how_long_it_took) {
   image.chunks = {Blob(std::vector<std::byte>(16))};
   image.digests = {Digest{1, 2}};
   std::string why;
-  checkpoints.save(std::make_shared<const sync::StateImage>(image),  // owners: the job
+  checkpoints.save(std::make_shared<const sync::StateImage>(image), 0,  // owners: the job
                    [&](const Status& saved, Duration took) {
                      why = saved.ok() ? "saved" : saved.error().message;
                      EXPECT_EQ(Duration(2s), took);
@@ -110,7 +110,7 @@ TEST_F(CheckpointsTest, that_failed_do_not_count_and_are_due_again_after_a_while
   image.record = record_of(10);
   image.chunks = {Blob(std::vector<std::byte>(16))};
   image.digests = {Digest{1, 2}};
-  checkpoints.save(std::make_shared<const sync::StateImage>(image),  // owners: the job
+  checkpoints.save(std::make_shared<const sync::StateImage>(image), 0,  // owners: the job
                    [](const Status&, Duration) {});
   disk.run_all();
   EXPECT_TRUE(checkpoints.lacks(record_of(10))) << "the last one to leave has to try once more";

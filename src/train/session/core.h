@@ -56,7 +56,8 @@ struct Core {
   Waits waits;
   Worker worker;
   const RunFacts facts;
-  Round begun = 0;  ///< rounds that count for RunOptions::rounds, and not in records
+  Round begun = 0;            ///< rounds that count for RunOptions::rounds, and not in records
+  Round told_last_round = 0;  ///< last_round() as the start event has it
   swarm::Swarm swarm;
   Departure departure;
   std::string address;  ///< at which others reach this peer; empty until start()

@@ -127,6 +127,7 @@ void Recovery::restore(sync::StateImage image, const event::Restore& from) {
     restored.record = to_string(digest_of(shared->record));
     if (from_checkpoint) restored.parent = to_string(shared->record.parent);
     restored.bytes = shared->bytes();
+    if (core_.last_round() != core_.told_last_round) restored.last_round = core_.last_round();
     restored.took_s = to_seconds(core_.clock.now() - replica_.since());
     core_.events.emit({.at = core_.clock.now(),
                        .round = round,

@@ -37,7 +37,7 @@ void Saving::report(const wire::Record& record, const Status& saved, Duration to
 void Saving::save(const wire::Record& record) {
   if (record.last) core_.departure.begin_last_job();
   core_.worker.freeze(record, [this, record](const Learner::Image& image) {
-    checkpoints_.save(image, [this, record](const Status& saved, Duration took) {
+    checkpoints_.save(image, core_.begun, [this, record](const Status& saved, Duration took) {
       report<event::Checkpoint>(record, saved, took);
       copy(record.last);
       if (record.last) core_.departure.finish_last_job();
@@ -76,7 +76,7 @@ bool Saving::saves_before_it_leaves(const std::string& why) {
   TW_CHECK(head);
   if (!is_last_to_leave() || !checkpoints_.lacks(*head)) return false;
   core_.worker.freeze(*head, [this, record = *head, why](const Learner::Image& image) {
-    checkpoints_.save(image, [this, record, why](const Status& saved, Duration took) {
+    checkpoints_.save(image, core_.begun, [this, record, why](const Status& saved, Duration took) {
       report<event::Checkpoint>(record, saved, took);
       core_.departure.end(why);
     });

@@ -62,10 +62,11 @@ Result<std::string> Session::start() {
 }
 
 void Session::report_start() {
+  core_.told_last_round = core_.last_round();
   core_.events.emit({.fact = event::Start{.digest = to_string(core_.facts.digest()),
                                           .address = core_.address,
                                           .site = core_.options.site,
-                                          .last_round = core_.last_round(),
+                                          .last_round = core_.told_last_round,
                                           .anchor = core_.options.anchor}});
 }
 
@@ -318,6 +319,8 @@ void Session::leave(Ending as) {
 void Session::leave_at_once(Ending as) {
   if (finished()) return;
   leave(as);
+  if (finished()) return;
+  core_.swarm.leaving().leave_seat();
   core_.departure.end("left at once");
 }
 
@@ -339,7 +342,7 @@ void Session::set_at_risk(bool at_risk) {
 void Session::freeze(Duration in, Duration lasts) {
   if (!core_.departure.is_under_way()) return;
   const Instant now = core_.clock.now();
-  core_.swarm.freeze(now, now + in, lasts);
+  core_.swarm.leaving().freeze(now, now + in, lasts);
   pump();
 }
 

@@ -44,6 +44,11 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
  private:
   void connect(const auto& endpoints) {
     if (!done_) return;
+    // async_connect says "operation aborted" where there is no descriptor for a socket.
+    std::error_code why;
+    socket_.open(tcp::v4(), why);
+    if (why == asio::error::no_descriptors) return fail(why);
+    socket_.close(why);
     asio::async_connect(socket_, endpoints,
                         [self = shared_from_this()](const std::error_code& error, const auto&) {
                           if (error) return self->fail(error);

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/tcp/admission/doorway.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <asio/ip/tcp.hpp>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "host/address.h"
 #include "host/loop.h"
 #include "host/tcp/admission/listener.h"
+#include "host/tcp/socket_error.h"
 
 namespace tw::host {
 namespace {
 
+using namespace std::chrono_literals;
 using asio::ip::tcp;
+
+constexpr Duration kTellAfter = 300ms;
+constexpr Duration kTellAgain = 1min;
 
 std::uint64_t most_descriptors() {
   rlimit limit{};
@@ -67,7 +74,8 @@ Result<std::unique_ptr<Doorway>> Doorway::open(Loop& loop, const std::string& ad
     here.arrive(std::make_unique<Waiting>(
         Waiting{std::move(socket), std::move(remote), sharing_host(from.address())}));
   };
-  auto listener = Listener::open(loop, address, arrived, [&here = *door] { return here.make_room(); });
+  auto listener = Listener::open(loop, address, arrived,
+                                 [&here = *door](const std::error_code& why) { return here.make_room(why); });
   if (!listener) return listener.error();
   door->listener_ = std::move(listener).value();
   return door;
@@ -102,6 +110,7 @@ void Doorway::leave(Visitor visitor) {
 
 void Doorway::arrive(std::unique_ptr<Waiting> stranger) {
   const Visitor visitor = ++last_;
+  cannot_accept_since_.reset();
   queue_.arrive(loop_.now(), visitor, stranger->host);
   waiting_[visitor] = std::move(stranger);
   listen_to(visitor);
@@ -132,10 +141,20 @@ void Doorway::hear(Visitor visitor) {
   step();
 }
 
-bool Doorway::make_room() {
+bool Doorway::make_room(const std::error_code& why) {
   const bool made = queue_.make_room();
   step();
+  if (!made) note_cannot_accept(why);
   return made;
+}
+
+void Doorway::note_cannot_accept(const std::error_code& why) {
+  const Instant now = loop_.now();
+  if (!cannot_accept_since_) cannot_accept_since_ = now;
+  const bool was_told = told_cannot_accept_ && now - *told_cannot_accept_ < kTellAgain;
+  if (was_told || now - *cannot_accept_since_ < kTellAfter || !calls_.cannot_accept) return;
+  told_cannot_accept_ = now;
+  calls_.cannot_accept(fmt::format("cannot take in connections: {}", in_words(why)));
 }
 
 void Doorway::step() {

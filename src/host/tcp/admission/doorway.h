@@ -37,6 +37,8 @@ class Doorway {
     std::function<void(Visitor visitor, Reason reason)> dismiss;
     /// One that did not enter is gone; without a reason it ended by itself.
     std::function<void(const std::string& remote, std::optional<Reason> reason)> gone;
+    /// Nobody can come in for a while, and nobody is here who could be sent away; once a minute at most.
+    std::function<void(const std::string& why)> cannot_accept{};
   };
 
   /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Strangers must be admitted within
@@ -66,7 +68,8 @@ class Doorway {
   void arrive(std::unique_ptr<Waiting> stranger);
   void listen_to(Visitor visitor);
   void hear(Visitor visitor);
-  bool make_room();
+  bool make_room(const std::error_code& why);
+  void note_cannot_accept(const std::error_code& why);
   void step();
   void arm();
   void dismiss(const DoorQueue::Dismissal& dismissal);
@@ -78,6 +81,8 @@ class Doorway {
   std::map<Visitor, std::unique_ptr<Waiting>> waiting_;
   Visitor last_ = 0;
   Instant armed_ = kNever;
+  std::optional<Instant> cannot_accept_since_;
+  std::optional<Instant> told_cannot_accept_;
   Lifeline life_;
 };
 

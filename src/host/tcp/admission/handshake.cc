@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/tcp/admission/handshake.h"
 
+#include <asio/error.hpp>
 #include <utility>
 
+#include "host/tcp/socket_error.h"
 #include "host/tcp/stream.h"
 
 namespace tw::host {
+namespace {
+
+bool is_closed(const std::string& why) {
+  return why == in_words(asio::error::eof) || why == in_words(asio::error::connection_reset);
+}
+
+}  // namespace
 
 Handshake::Handshake(Reception& reception, Frame hello, std::uint64_t nonce, Tell tell)
     : reception_(reception),
@@ -88,6 +97,9 @@ void Handshake::on_frame(Stream& stream, Frame frame) {
 }
 
 void Handshake::on_end(Stream& stream, const std::string& why) {
+  const bool said_nothing = dials_ && stage_ == Stage::greeting && stream.bytes().received == 0;
+  if (said_nothing && is_closed(why))
+    return fail(Ending::lost, {why + " without a word (a page, another service, or a peer that restarts)"});
   if (!stream.lacks_credential()) return fail(Ending::lost, {why});
   fail(dials_ ? Ending::refused_there : Ending::credential, {why, world::Refusal::Code::credential});
 }

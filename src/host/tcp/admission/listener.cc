@@ -134,7 +134,7 @@ void Listener::go_on_after(const std::error_code& error) {
   const Instant now = loop_.now();
   const bool came_and_went = error == asio::error::connection_aborted;
   // Until a descriptor is free again, the connection waits in the kernel.
-  const bool went_on = is_exhaustion(error) ? exhausted_() : !error || came_and_went;
+  const bool went_on = is_exhaustion(error) ? exhausted_(error) : !error || came_and_went;
   if (!went_on) return accept_later(now + 100ms);
   if (now - window_ >= kWindow) {
     window_ = now;

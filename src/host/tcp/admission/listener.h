@@ -20,8 +20,9 @@ class Listener {
  public:
   using Accepted = std::function<void(asio::ip::tcp::socket)>;
 
-  /// The process has no descriptor left. True: one was freed, so the next connection can be accepted.
-  using Exhausted = std::function<bool()>;
+  /// The process has no descriptor left, or no memory for one more. True: one was freed, so the next
+  /// connection can be accepted.
+  using Exhausted = std::function<bool(const std::error_code& why)>;
 
   /// "host:port"; port 0 picks a free one. Resolves a host name, blocking. Calls come from the loop.
   static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, Accepted accepted,

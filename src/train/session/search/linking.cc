@@ -119,6 +119,7 @@ std::optional<Linking::FoundNobody> Linking::found_nobody() {
 }
 
 bool Linking::is_alone() const {
+  if (core_.swarm.head() && core_.swarm.head()->last) return false;
   return linked().empty() || (!has_run() && core_.swarm.view().membership.roster().following().empty());
 }
 

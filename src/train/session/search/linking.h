@@ -51,7 +51,7 @@ class Linking {
   /// This peer knows a record of the run, or begins it.
   bool has_run() const { return core_.swarm.head() || core_.options.founds(); }
 
-  /// No peer is linked that could let this one go on.
+  /// No peer is linked that could let this one go on. Nothing goes on after the last record.
   bool is_alone() const;
 
   /// Dials these peers, which take part in the run or did so.

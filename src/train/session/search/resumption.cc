@@ -14,11 +14,16 @@
 namespace tw::train {
 namespace {
 
+/// Those of a run before included.
+Round rounds_of(const sync::LoadedCheckpoint& loaded) { return loaded.begun + loaded.image.record.round; }
+
 /// A budget ends a run before its last round.
 std::string complete_text(const sync::LoadedCheckpoint& loaded, const RunOptions& run) {
-  const Round round = loaded.image.record.round;
-  return fmt::format("the run is complete: round {}, checkpoint {}; raise {} to go on", round, loaded.path,
-                     run.budget.usd && round < run.rounds ? "budget_usd" : "rounds");
+  const Round own = loaded.image.record.round;
+  const std::string all =
+      loaded.begun > 0 ? fmt::format(" ({} with those before it)", rounds_of(loaded)) : std::string();
+  return fmt::format("the run is complete: round {}{}, checkpoint {}; raise {} to go on", own, all,
+                     loaded.path, run.budget.usd && rounds_of(loaded) < run.rounds ? "budget_usd" : "rounds");
 }
 
 std::string places_of(const CheckpointOptions& places) {
@@ -106,9 +111,13 @@ void Resumption::found_checkpoints(Checkpoints::Loaded& loaded) {
 // A run that has ended goes on when what ended it was changed. One with as many rounds as it is to have has
 // ended, too, although it was to have more when they were decided.
 bool Resumption::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
-  const wire::Record& record = loaded.image.record;
-  return record.round < core_.options.run.rounds &&
-         (!record.last || loaded.words.end != core_.facts.words().end);
+  return rounds_of(loaded) < core_.options.run.rounds &&
+         (!loaded.image.record.last || loaded.words.end != core_.facts.words().end);
+}
+
+/// The run ends with this checkpoint, and does not begin again after it: what was lost is not trained again.
+bool Resumption::ends_with(const sync::LoadedCheckpoint& loaded) const {
+  return !goes_on_after(loaded) && (!loaded.image.record.last || lies_where_a_run_ends());
 }
 
 /// Where nobody chose the folder, the same command is a new run, unless something says that it was started
@@ -135,27 +144,29 @@ void Resumption::stand_at_the_end(sync::LoadedCheckpoint loaded) {
 void Resumption::found_nobody(std::string why, Ending ending) {
   if (stands_at_the_end_) return;
   const SessionOptions& options = core_.options;
-  const bool looks =
-      options.when_complete == WhenComplete::takes_end && !options.anew && lies_where_a_run_ends();
+  const bool looks = options.when_complete == WhenComplete::takes_end && !options.anew;
   const auto fail = [this, why = std::move(why), ending] { core_.departure.fail(why, ending); };
-  looks ? look_for_the_end(fail) : fail();
+  if (!looks) return fail();
+  look_for_the_end([this](const sync::LoadedCheckpoint& loaded) { return ends_with(loaded); }, fail);
 }
 
 void Resumption::came_too_late(const std::string& why) {
   if (core_.options.when_complete == WhenComplete::ends) return core_.departure.end(why);
-  look_for_the_end([this, why] {
+  const auto is_end = [this](const sync::LoadedCheckpoint& loaded) { return !goes_on_after(loaded); };
+  look_for_the_end(is_end, [this, why] {
     const bool leaves = core_.departure.stage() != Departure::Stage::running;
     leaves ? core_.departure.end(why) : core_.departure.fail(why);
   });
 }
 
-/// otherwise: called where there is no checkpoint of a complete run.
-void Resumption::look_for_the_end(std::function<void()> otherwise) {
+/// otherwise: called where there is no such checkpoint.
+void Resumption::look_for_the_end(std::function<bool(const sync::LoadedCheckpoint&)> is_end,
+                                  std::function<void()> otherwise) {
   if (!checkpoints_.are_kept()) return otherwise();
-  const auto found = [this, state = core_.swarm.peer_state(),
+  const auto found = [this, state = core_.swarm.peer_state(), is_end = std::move(is_end),
                       otherwise = std::move(otherwise)](Checkpoints::Loaded& loaded) {
     if (core_.departure.ended() || core_.swarm.peer_state() != state) return;  // others were found meanwhile
-    const bool is_there = loaded.ok() && loaded.value() && !goes_on_after(*loaded.value());
+    const bool is_there = loaded.ok() && loaded.value() && is_end(*loaded.value());
     is_there ? stand_at_the_end(std::move(*loaded.value())) : otherwise();
   };
   checkpoints_.load(core_.facts.digest(), found);
@@ -180,10 +191,8 @@ void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
         {.round = record.round, .why = skipped, .fact = event::Checkpoint{.cause = event::Cause::skipped}});
   }
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
-  if (!goes_on_after(loaded)) {
-    const bool stays = !record.last || lies_where_a_run_ends();  // what was lost is not trained again
-    return stays ? stand_at_the_end(std::move(loaded)) : begin_again(record.round);
-  }
+  if (ends_with(loaded)) return stand_at_the_end(std::move(loaded));
+  if (!goes_on_after(loaded)) return begin_again(record.round);
   for (const wire::Member& member : record.members)
     if (member.address != core_.address) core_.swarm.membership().roster().learn(member);
   const bool waited =

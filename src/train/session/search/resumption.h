@@ -50,8 +50,10 @@ class Resumption {
   void found_no_checkpoint();
   void take_checkpoint(sync::LoadedCheckpoint loaded);
   bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
+  bool ends_with(const sync::LoadedCheckpoint& loaded) const;
   bool lies_where_a_run_ends() const;
-  void look_for_the_end(std::function<void()> otherwise);
+  void look_for_the_end(std::function<bool(const sync::LoadedCheckpoint&)> is_end,
+                        std::function<void()> otherwise);
   void stand_at_the_end(sync::LoadedCheckpoint loaded);
   void begin_again(Round round);
   void wait_for_others(std::string found);
