@@ -88,7 +88,7 @@ def test_the_commands_of_the_readme_do_what_it_says(copy):
     assert "4 processes ended, the late one too, with identical parameters" in told
     told = run(demo, copy)
     assert "lost peer 2" in told and re.search(r"^joined +peer 5", told, re.M), told
-    assert re.search(r"^samples +76800 ", told, re.M) and "carried" not in told, told  # exact
+    assert re.search(r"^samples +76,800 ", told, re.M) and "carried" not in told, told  # exact
     assert re.search(r"^parameters +identical", told, re.M), told
     try:
         told = run(story, copy)

@@ -107,7 +107,8 @@ def test_the_other_one_of_two_goes_on_at_once_when_the_leader_raises(tmp_path, m
          "checkpoint.folder=none", "--", sys.executable, str(script)],
         env={**os.environ, "PYTHONPATH": python_path()}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
-    assert "LookupError: own" in done.stderr and "done 40" in done.stdout, done.stderr
+    said = done.stdout + done.stderr
+    assert "LookupError: own" in said and "done 40" in said, said
     log = next((tmp_path / "out").glob("events-2*.jsonl")).read_text()
     assert '"phase":"stop"' in log and "minority" not in log
 
