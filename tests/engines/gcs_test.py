@@ -81,7 +81,7 @@ def test_shards_in_google_cloud_storage(endpoint, tmp_path):
     verified = tw(tmp_path, endpoint, "data", "verify", "gs.twi")
     assert verified.returncode == 0, verified.stderr
     missing = tw(tmp_path, endpoint, "data", "index", f"gs://{BUCKET}/train-9.tar", "-o", "gs.twi")
-    assert missing.returncode == 1
+    assert missing.returncode == 2
     told = r"gs://shards/train-9.tar, bytes 0-0: answered with 404 .*\(as key GOOG1TEST"
     assert re.search(told, missing.stderr)
     assert "secret" not in missing.stderr
