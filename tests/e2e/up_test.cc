@@ -72,6 +72,15 @@ class Up : public ProgramTest {
     file >> pid;
     return pid;
   }
+
+  /// The program of the run file, which has the parameters: a child of the `tw run` of its peer.
+  pid_t program_of(int peer) const {
+    const std::string parent = std::to_string(process_of(peer));
+    std::ifstream file("/proc/" + parent + "/task/" + parent + "/children");
+    pid_t pid = 0;
+    file >> pid;
+    return pid;
+  }
 };
 
 TEST_F(Up, starts_a_plan_once_brings_back_what_was_lost_and_follows_another_plan) {
@@ -143,7 +152,9 @@ TEST_F(Up, goes_on_from_its_checkpoint_when_each_peer_was_lost_before_the_other_
   plan(1);
   EXPECT_THAT(up(), HasSubstr("started p1 p2\n"));
   ASSERT_TRUE(wait_until([&] { return contributions(1000) > 6; }));
-  kill(process_of(1), SIGSTOP);  // it gives nobody the state
+  const pid_t giver = program_of(1);
+  ASSERT_GT(giver, 1);
+  kill(giver, SIGSTOP);  // it gives nobody the state
   kill(process_of(2), SIGKILL);
   ASSERT_TRUE(wait_until([&] { return status()["peers"][1]["state"] == "failed"; }));
   EXPECT_THAT(up(), HasSubstr("started p2\n"));
