@@ -47,7 +47,7 @@ SANITIZER_OPTIONS = ASAN_OPTIONS=detect_stack_use_after_return=1 LSAN_OPTIONS=su
 SANITIZED_FILTER ?= -Shard/StormScenario.*/[2-7]
 
 .DEFAULT_GOAL := build
-.PHONY: help setup configure build program python wheel test-wheels zig test-integrations test-device test-engines test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
+.PHONY: help setup configure build program python wheel test-wheels zig test-integrations test-device test-engines engine-programs engines engine-speed test-kubernetes package image release site everything demo sim sim-nightly explorer-nightly histories soak mutants test check layers style format-check fuzz sanitize asan tsan \
 	tidy bench format clean prose
 
 help:  ## show this list
@@ -83,12 +83,23 @@ test-device: python  ## what a GPU would show of waits and copies, on a simulate
 	@SEEDS='$(SEEDS)' tools/test_device.sh $(BUILD) $(firstword $(PYTHONS))
 
 # Real engines, each a bed of its own; what cannot run here is skipped and says why.
-test-engines: program  ## tw up on real engines (Slurm, sshd in namespaces); installs packages-engines.txt
-	$(if $(SKIP_SETUP),,@tools/setup.sh packages-engines.txt || true)
+test-engines: engine-programs  ## tw up on real engines (Slurm, sshd in namespaces); installs packages-engines.txt
+	@$(MAKE) --no-print-directory engines
+	@$(MAKE) --no-print-directory engine-speed
+
+engine-programs: program
 	@cmake --build $(BUILD) --target tw-wan toy python
-	@export TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan; \
-	pytest="/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300"; \
-	TW_SLACK_S=2 $$pytest $(ENGINE_TESTS) $(filter-out $(ENGINE_SPEED),$(wildcard tests/engines/*_test.py)) && $$pytest $(ENGINE_SPEED)
+
+# These two build nothing: .ci/run starts the first one beside a build.
+ENGINE_PYTEST = TRADEWIND_PROGRAM=$(CURDIR)/$(BUILD)/tw TRADEWIND_WAN=$(CURDIR)/$(BUILD)/tw-wan \
+	/usr/bin/python3 -m pytest -q -rs -p no:cacheprovider --timeout=300
+
+engines:
+	$(if $(SKIP_SETUP),,@tools/setup.sh packages-engines.txt || true)
+	@TW_SLACK_S=2 $(ENGINE_PYTEST) $(ENGINE_TESTS) $(filter-out $(ENGINE_SPEED),$(wildcard tests/engines/*_test.py))
+
+engine-speed:
+	@$(ENGINE_PYTEST) $(ENGINE_SPEED)
 
 # The first time it builds Kubernetes, in ~/.cache/tradewind/kubernetes: minutes, and 3 GB while it does.
 test-kubernetes: program  ## tw up on a real Kubernetes of one node, built from Debian's source; as root
