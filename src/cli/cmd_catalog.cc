@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 
@@ -12,6 +13,7 @@
 #include "base/text/text.h"
 #include "cli/commands.h"
 #include "cli/plan/own_lives.h"
+#include "cli/terminal/progress_line.h"
 #include "cli/terminal/terminal.h"
 #include "host/files_disk.h"
 #include "host/http.h"
@@ -28,6 +30,8 @@ constexpr const char* kPublicCatalogs =
 constexpr const char* kSchemas[] = {"v8", "v7", "v6", "v5"};
 constexpr const char* kPublicSpotAdvisor = "https://spot-bid-advisor.s3.amazonaws.com";
 constexpr const char* kClouds[] = {"aws", "azure", "gcp", "lambda"};
+/// A server that has tables sends them sooner.
+constexpr std::chrono::seconds kSilence{30};
 constexpr int kFound = 200;
 constexpr int kNotThere = 404;
 
@@ -41,37 +45,46 @@ Result<market::OfferQuery> query_of(const CatalogArguments& arguments) {
   return query;
 }
 
+std::string site_text(const market::Offer& offer) { return to_string(site_of(offer)); }
+
+/// "3 h", "12 days old", "3 days ahead".
+std::string age_cell(const market::Offer& offer, std::int64_t now_unix_s) {
+  if (offer.as_of_unix_s <= 0) return "undated";
+  if (market::is_ahead(offer.as_of_unix_s, now_unix_s))
+    return market::age_text(offer.as_of_unix_s - now_unix_s) + " ahead";
+  return market::age_text(now_unix_s - offer.as_of_unix_s) + (is_old(offer, now_unix_s) ? " old" : "");
+}
+
 /// As wide as what stands in it.
-int width_of(const std::vector<market::Offer>& offers, std::string (*text)(const market::Offer&)) {
-  std::size_t width = 8;
+template <class Text>
+int width_of(const std::vector<market::Offer>& offers, Text text) {
+  std::size_t width = 9;
   for (const market::Offer& offer : offers) width = std::max(width, text(offer).size());
   return static_cast<int>(width);
 }
-
-std::string site_text(const market::Offer& offer) { return to_string(site_of(offer)); }
-
-std::string type_text(const market::Offer& offer) { return offer.vm_type; }
 
 void print_table(std::vector<market::Offer> offers, std::uint64_t most) {
   const std::size_t all = offers.size();
   offers.resize(std::min<std::size_t>(all, most));
   const std::int64_t now = host::now_unix_s();
+  const auto age_text = [now](const market::Offer& offer) { return age_cell(offer, now); };
   const int site_width = width_of(offers, site_text);
-  const int type_width = width_of(offers, type_text);
-  print_out("{:<12} {:>4} {:>9} {:>9}  {:<9}  {:<{}}  {:<{}}  {:>9}      {}\n", "GPU", "GPUs", "$/h",
-            "$/GPU h", "purchase", "site", site_width, "VM type", type_width, "price age", "source");
-  bool old = false;
+  const int type_width = width_of(offers, [](const market::Offer& offer) { return offer.vm_type; });
+  const int age_width = width_of(offers, age_text);
+  print_out("{:<12} {:>4} {:>9} {:>9}  {:<9}  {:<{}}  {:<{}}  {:>{}}  {}\n", "GPU", "GPUs", "$/h", "$/GPU h",
+            "purchase", "site", site_width, "VM type", type_width, "price age", age_width, "source");
+  bool old = false, ahead = false;
   for (const market::Offer& o : offers) {
     old = old || is_old(o, now);
-    print_out("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>9}{}  {}\n",
-              o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, o.usd_per_h / std::max(1.0, o.gpus),
-              to_string(o.purchase), site_text(o), site_width, o.vm_type, type_width,
-              o.as_of_unix_s > 0 ? market::age_text(now - o.as_of_unix_s) : "undated",
-              is_old(o, now) ? " old" : "    ", o.source);
+    ahead = ahead || market::is_ahead(o.as_of_unix_s, now);
+    print_out("{:<12} {:>4g} {:>9.4f} {:>9.4f}  {:<9}  {:<{}}  {:<{}}  {:>{}}  {}\n",
+              o.gpu.empty() ? "none" : o.gpu, o.gpus, o.usd_per_h, usd_per_gpu_h(o), to_string(o.purchase),
+              site_text(o), site_width, o.vm_type, type_width, age_text(o), age_width, o.source);
   }
   if (all > offers.size()) print_out("... and {} more: --limit {}\n", all - offers.size(), all);
   if (old)
     print_out("old: more than {} h; tw catalog update fetches new prices\n", market::kFreshPriceS / 3600);
+  if (ahead) print_out("ahead: the date of the price is ahead of this clock\n");
 }
 
 int list(const CatalogArguments& arguments) {
@@ -138,11 +151,16 @@ int lifetimes(const CatalogArguments& arguments) {
   return kDone;
 }
 
+Result<world::HttpAnswer> get(const std::string& url) {
+  ProgressLine line;
+  return host::http_get(url, {.silence = kSilence, .meanwhile = [&] { line.show("waiting for " + url, 0); }});
+}
+
 /// The cloud's table of the newest schema that has it.
 Result<std::string> fetch(const std::string& from, const std::string& cloud) {
   for (const char* schema : kSchemas) {
     const std::string url = fmt::format("{}/{}/{}/vms.csv", from, schema, cloud);
-    TW_TRY(auto answer, host::http_get(url));
+    TW_TRY(auto answer, get(url));
     if (answer.status == kFound) return std::move(answer.body);
     if (answer.status != kNotThere)
       return Error{fmt::format("{}: the server answers {}", url, answer.status)};
@@ -165,7 +183,7 @@ Status put(const std::string& folder, const std::string& name, const std::string
 /// How often AWS took spot machines. A server that has no such file is no error.
 Result<std::size_t> update_spot_advisor(const std::string& from, const std::string& folder) {
   const std::string url = fmt::format("{}/{}", from, market::kSpotAdvisorFile);
-  TW_TRY(const auto answer, host::http_get(url));
+  TW_TRY(const auto answer, get(url));
   if (answer.status == kNotThere) return std::size_t{0};
   if (answer.status != kFound) return Error{fmt::format("{}: the server answers {}", url, answer.status)};
   TW_TRY(const auto advisor, market::SpotAdvisor::read(url, answer.body));

@@ -25,6 +25,7 @@
 #include "launch/command_run.h"
 #include "launch/local/child.h"
 #include "launch/local/gpus.h"
+#include "market/gpu_name.h"
 #include "monitor/terminal/terminal_numbers.h"
 #include "peer/link_options.h"
 #include "peer/spelling.h"
@@ -81,7 +82,7 @@ class GpuWatch {
 /// As peers are named in lists: "T4", "4xT4", "cpu".
 std::string machine_name(const std::vector<launch::Gpu>& used) {
   if (used.empty()) return "cpu";
-  const std::string name = plan::Gpus::built_in().named(used.front().name);
+  const std::string name = market::name_of_driver(used.front().name);
   return used.size() == 1 ? name : fmt::format("{}x{}", used.size(), name);
 }
 
@@ -113,7 +114,8 @@ Status check(const ProfileArguments& arguments) {
   if (arguments.name.empty()) return Unit{};
   const auto named = plan::parse_peers("1x" + arguments.name + "@own:here");
   if (named && named.value().size() == 1) return Unit{};
-  return Error{fmt::format("--name {}: expected a name without @ and ;", arguments.name)};
+  return Error{fmt::format("--name {}: expected a name that tw knows, or one without spaces, @ and ;",
+                           arguments.name)};
 }
 
 /// The profile that is there already, to which a machine is added; nothing: none is.
@@ -182,7 +184,8 @@ void watch(launch::Child& program, const std::string& folder, double lasts_s, Gp
     if (rounds >= kWarmUpRounds && !warm) warm = Clock::now();
     const double since_s = warm ? std::chrono::duration<double>(Clock::now() - *warm).count() : 0;
     if (since_s >= lasts_s && rounds >= kWarmUpRounds + kLeastRounds) return;
-    line.show(rounds == 0 ? "no round yet" : fmt::format("{} rounds", rounds), since_s / lasts_s);
+    line.show(rounds == 0 ? "no round yet" : fmt::format("{} round{}", rounds, rounds == 1 ? "" : "s"),
+              since_s / lasts_s);
   }
 }
 
@@ -197,7 +200,7 @@ void end(launch::Child& program) {
 
 Status add(const ProfileArguments& arguments, const MeasuredPeer& measured,
            const std::vector<launch::Gpu>& used, plan::ModelProfile& model) {
-  const std::string name = arguments.name.empty() ? machine_name(used) : arguments.name;
+  const std::string name = arguments.name.empty() ? machine_name(used) : market::gpu_name(arguments.name);
   const double params_m = measured.parameters / 1e6;
   if (model.params_m > 0 && std::abs(model.params_m / params_m - 1) > 1e-3)
     return Error{
@@ -269,9 +272,8 @@ int profile(const ProfileArguments& arguments) {
   if (!program) return complain(program.error().message, kFailed);
   watch(program.value(), logs, arguments.seconds, gpus);
   if (const auto code = program.value().ending(); code.value_or(0) != 0) {
-    show_aside(launch::last_words(output));
-    return complain(
-        fmt::format("{} ended with exit code {}", launch::to_line({.words = arguments.words}), *code), *code);
+    show_aside(launch::last_words(output));  // why, and with which exit code the program ended
+    return complain("nothing was measured", *code);
   }
   end(program.value());
   const auto read = monitor::read_event_logs(logs);

@@ -4,22 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "base/check.h"
 #include "base/result.h"
 #include "base/text/csv.h"
 #include "base/text/date.h"
+#include "base/text/text.h"
 #include "market/built_in.h"
+#include "market/gpu_name.h"
 
 namespace tw::market {
 namespace {
-
-bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
 
 const std::vector<std::string> kColumns = {
     "provider",       "region",     "zone",     "failure_domain",   "vm_type",    "gpu",       "gpus",
@@ -37,7 +33,7 @@ Offer read_offer(CsvRow& row, const CatalogFile& file) {
               .zone = site.zone,
               .failure_domain = row.text("failure_domain"),
               .vm_type = row.text("vm_type"),
-              .gpu = row.text("gpu"),
+              .gpu = gpu_name(row.text("gpu")),
               .gpu_memory_gib = row.number_or("gpu_memory_gib", 0, kGib),
               .memory_gib = row.number_or("memory_gib", 0, kGib),
               .vcpus = row.number_or("vcpus", 0, kVcpus),
@@ -74,15 +70,20 @@ std::string names_of(const std::vector<Offer>& offers, std::string Offer::*field
   return text;
 }
 
-double price_of_gpu(const Offer& offer) { return offer.usd_per_h / (offer.gpus > 0 ? offer.gpus : 1); }
+/// A word of a query as the user wrote it, and as offers have it.
+struct Wanted {
+  std::string_view what;
+  const std::string& written;
+  std::string name;
+};
 
-Status keep(std::vector<Offer>& offers, std::string Offer::*field, const std::string& wanted,
-            std::string_view what) {
-  if (wanted.empty()) return Unit{};
+Status keep(std::vector<Offer>& offers, std::string Offer::*field, const Wanted& wanted) {
+  if (wanted.written.empty()) return Unit{};
   const std::string names = names_of(offers, field);
-  const std::string value = wanted == "none" ? "" : wanted;
-  std::erase_if(offers, [&](const Offer& offer) { return !same_word(offer.*field, value); });
-  if (offers.empty()) return Error{fmt::format("{} {}: no offer; there are {}", what, wanted, names)};
+  const std::string name = wanted.name == "none" ? "" : wanted.name;
+  std::erase_if(offers, [&](const Offer& offer) { return !same_word(offer.*field, name); });
+  if (offers.empty())
+    return Error{fmt::format("{} {}: no offer; there are {}", wanted.what, wanted.written, names)};
   return Unit{};
 }
 
@@ -140,18 +141,16 @@ std::string price_age_text(const Offer& offer, std::int64_t now_unix_s) {
 
 Result<std::vector<Offer>> select(const std::vector<Offer>& offers, const OfferQuery& query) {
   std::vector<Offer> chosen = offers;
-  TW_TRY(keep(chosen, &Offer::gpu, query.gpu, "GPU"));
-  const std::string provider = query.provider.empty() ? "" : site_at(query.provider, "").provider;
-  TW_TRY(keep(chosen, &Offer::provider, provider, "provider"));
-  TW_TRY(keep(chosen, &Offer::region, query.region, "region"));
+  TW_TRY(keep(chosen, &Offer::gpu, {"GPU", query.gpu, gpu_name(query.gpu)}));
+  TW_TRY(keep(chosen, &Offer::provider, {"provider", query.provider, site_at(query.provider, "").provider}));
+  TW_TRY(keep(chosen, &Offer::region, {"region", query.region, query.region}));
   if (query.purchase) {
     std::erase_if(chosen, [&](const Offer& offer) { return offer.purchase != *query.purchase; });
     if (chosen.empty())
       return Error{fmt::format("{}: none of the offers that fit else are for sale that way",
                                to_string(*query.purchase))};
   }
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [](const Offer& a, const Offer& b) { return price_of_gpu(a) < price_of_gpu(b); });
+  std::ranges::stable_sort(chosen, {}, usd_per_gpu_h);
   return chosen;
 }
 

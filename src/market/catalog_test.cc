@@ -176,6 +176,17 @@ TEST(OwnOffers, what_is_left_out_is_filled_in_and_what_is_written_reads_back) {
   EXPECT_EQ(again.value(), offers.value());
 }
 
+TEST(OwnOffers, take_any_name_of_a_gpu) {
+  const auto offers = read_offers({"own.csv",
+                                   "provider,region,gpu,purchase,usd_per_h\n"
+                                   "gcp,us-west1,NVIDIA A100-SXM4-80GB,Spot,1\ngcp,us-west1,t4,spot,1\n",
+                                   0});
+  ASSERT_TRUE(offers) << offers.error().message;
+  EXPECT_EQ(offers.value()[0].gpu, "A100-80GB");
+  EXPECT_EQ(offers.value()[0].quota_class, "gcp us-west1 A100-80GB spot");
+  EXPECT_EQ(offers.value()[1].gpu, "T4");
+}
+
 TEST(OwnOffers, a_bad_row_is_named) {
   const auto message = [](const std::string& row) {
     const auto offers =
@@ -232,6 +243,18 @@ TEST(BuiltInOffers, have_the_prices_of_the_paper) {
   EXPECT_EQ(t4.value()[0].usd_per_h, 0.18);
   EXPECT_EQ(t4.value()[1].usd_per_h, 0.572);
   EXPECT_EQ(t4.value()[0].as_of_unix_s, parse_date("2023-04-25"));
+}
+
+TEST(Select, takes_any_name_of_a_gpu_and_names_what_is_missing_as_it_was_written) {
+  EXPECT_TRUE(select(built_in_offers(), {.gpu = "Tesla T4"}).ok());
+  EXPECT_EQ(select(built_in_offers(), {.provider = "Gcpx"}).error().message.find("provider Gcpx: no offer"),
+            0U);
+}
+
+TEST(Offer, with_a_part_of_a_gpu_costs_more_for_a_whole_one) {
+  EXPECT_EQ(usd_per_gpu_h({.gpus = 0.25, .usd_per_h = 0.02}), 0.08);
+  EXPECT_EQ(usd_per_gpu_h({.gpus = 4, .usd_per_h = 2}), 0.5);
+  EXPECT_EQ(usd_per_gpu_h({.usd_per_h = 3}), 3) << "a machine without one";
 }
 
 TEST(Select, what_no_offer_has_is_named_with_what_there_is) {

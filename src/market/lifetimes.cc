@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
-#include "base/text/number.h"
+#include "base/text/fields.h"
+#include "base/text/text.h"
 
 namespace tw::market {
 namespace {
@@ -160,8 +160,9 @@ Result<LifetimeLaw> lifetimes_named(const std::string& name) {
   }
   const std::string prefix = "exponential:";
   if (name.starts_with(prefix)) {
-    const auto mean_h = parse_number<double>(std::string_view(name).substr(prefix.size()));
-    if (mean_h && *mean_h > 0) return LifetimeLaw{name, "a constant rate; no measurement", {}, *mean_h, 0};
+    const auto mean_h =
+        number_in<double>(std::string_view(name).substr(prefix.size()), {.low = 1e-3, .high = 1e9});
+    if (mean_h) return LifetimeLaw{name, "a constant rate; no measurement", {}, *mean_h, 0};
   }
   return Error{fmt::format("lifetimes {}: expected one of {}or exponential:MEAN_H such as exponential:12",
                            name, names)};
@@ -175,8 +176,7 @@ LifetimeLaw never_taken() {
 LifetimeLaw lifetimes_for(const Offer& offer) {
   if (offer.purchase != Purchase::spot) return never_taken();
   if (offer.provider == "gcp") {
-    std::string gpu;
-    for (const char c : offer.gpu) gpu += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string gpu = lower(offer.gpu);
     for (const std::string& name : {"gcp-" + gpu + "-" + offer.region, "gcp-" + gpu, std::string("gcp-gpu")})
       if (const auto law = lifetimes_named(offer.gpu.empty() ? "gcp-cpu" : name)) return law.value();
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text/text.h"
+
 namespace tw::market {
 namespace {
 
@@ -71,7 +73,8 @@ std::string_view to_string(Purchase purchase) {
   return "";
 }
 
-std::optional<Purchase> parse_purchase(std::string_view text) {
+std::optional<Purchase> parse_purchase(std::string_view written) {
+  const std::string text = lower(written);
   for (const Purchase purchase : {Purchase::spot, Purchase::on_demand, Purchase::owned})
     if (text == to_string(purchase)) return purchase;
   return text == "on_demand" ? std::optional(Purchase::on_demand) : std::nullopt;

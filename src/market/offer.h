@@ -13,7 +13,7 @@ namespace tw::market {
 enum class Purchase { spot, on_demand, owned };
 
 std::string_view to_string(Purchase purchase);
-std::optional<Purchase> parse_purchase(std::string_view text);
+std::optional<Purchase> parse_purchase(std::string_view written);  ///< in any case; also on_demand
 
 /// A priced VM type in a zone. 0 of a size, an empty text: not known.
 struct Offer {
@@ -43,6 +43,11 @@ struct Offer {
 /// Fills in what the offer leaves open: start-up time, notice, network cap, failure domain and quota class,
 /// from publications and the clouds' own pages on all machines of a provider. See docs/planner.md.
 void fill_in(Offer& offer);
+
+/// The price of one GPU, or of a machine without one.
+inline double usd_per_gpu_h(const Offer& offer) {
+  return offer.usd_per_h / (offer.gpus > 0 ? offer.gpus : 1);
+}
 
 inline Site site_of(const Offer& offer) { return {offer.provider, offer.region, offer.zone}; }
 

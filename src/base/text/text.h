@@ -9,12 +9,18 @@
 
 namespace tw {
 
-/// ASCII letters only.
+/// ASCII letters only, as in the next two.
+inline char lower_letter(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
 inline std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(result, result.begin(), lower_letter);
   return result;
+}
+
+/// In any case of its letters.
+inline bool same_word(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower_letter, lower_letter);
 }
 
 /// "1 shard", "2 shards".
@@ -27,6 +33,13 @@ inline std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+/// The last line that is not blank, without what is around it: programs that fail say why in it, and some end
+/// their lines with CR LF. Empty: there is none.
+inline std::string_view last_line(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  return trimmed(text.substr(text.find_last_of("\r\n") + 1));
 }
 
 /// The text of a file without the mark with which editors of Windows begin UTF-8.

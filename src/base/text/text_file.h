@@ -17,8 +17,7 @@ inline constexpr std::uint64_t kMostYamlBytes = 1ULL << 20;
 /// and a file of more than most_bytes. Errors read "PATH: cannot be read: WHY".
 Result<std::string> read_text_file(const std::string& path, std::uint64_t most_bytes = kMostTextBytes);
 
-/// The same without the first `from` bytes, of which the limit does not count; empty: there are no more.
-Result<std::string> read_text_from(const std::string& path, std::uint64_t from,
-                                   std::uint64_t most_bytes = kMostTextBytes);
+/// The same without the first `from` bytes, and no more than so many of the rest; empty: there are no more.
+Result<std::string> read_text_from(const std::string& path, std::uint64_t from, std::uint64_t at_most);
 
 }  // namespace tw

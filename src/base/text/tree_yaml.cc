@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostValues = 10'000;
 constexpr int kMostLevels = 100;
+constexpr const char* kMerge = "<<";
 
 Tree::Kind kind_of(const YAML::Node& node) {
   if (node.IsScalar()) return Tree::Kind::word;
@@ -21,7 +22,7 @@ Tree::Kind kind_of(const YAML::Node& node) {
 
 class TreeCopy {
  public:
-  /// False: the tree is too large.
+  /// False: the tree is too large, or has a merge key.
   bool take(const YAML::Node& node, Tree& tree, int level) {
     if (++values_ > kMostValues || level > kMostLevels) return false;
     tree.kind = kind_of(node);
@@ -30,13 +31,21 @@ class TreeCopy {
       Tree& item = tree.items.emplace_back();
       item.line = (tree.is_map() ? entry.first : YAML::Node(entry)).Mark().line + 1;
       if (tree.is_map()) item.key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      if (item.key == kMerge) {
+        merged_ = item.line;
+        return false;
+      }
       if (!take(tree.is_map() ? entry.second : YAML::Node(entry), item, level + 1)) return false;
     }
     return true;
   }
 
+  /// The line of a merge key; 0: there is none.
+  int merged() const { return merged_; }
+
  private:
   int values_ = 0;
+  int merged_ = 0;
 };
 
 }  // namespace
@@ -55,7 +64,11 @@ Result<Tree> parse_yaml(const std::string& file, std::string_view text) {
     const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
     Tree tree;
     tree.line = std::max(root.Mark().line, 0) + 1;
-    if (TreeCopy().take(root, tree, 0)) return tree;
+    TreeCopy copy;
+    if (copy.take(root, tree, 0)) return tree;
+    if (copy.merged() > 0)
+      return Error{fmt::format("{}:{}: {}: merge keys are not read; expected the keys themselves", file,
+                               copy.merged(), kMerge)};
     return Error{
         fmt::format("{}:1: expected at most {} values in {} levels", file, kMostValues, kMostLevels)};
   } catch (const YAML::Exception& e) {

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -341,11 +342,15 @@ Option evaluate(const Job& job, const MarketSpace& market, const std::vector<int
 
 namespace {
 
-/// "19.67 $ less", "102 h longer".
-std::string difference_text(double difference, int digits, const char* unit, const char* more,
-                            const char* less) {
-  return fmt::format("{} {} {}", significant(std::abs(difference), digits), unit,
-                     difference < 0 ? less : more);
+/// What the search does not look for is no difference.
+constexpr double kNoDifference = 1e-4;
+
+/// "19.67 $ less", "102 h longer"; empty: as much.
+std::string difference_text(double other, double chosen, int digits, std::array<const char*, 3> words) {
+  const auto [unit, more, less] = words;
+  if (std::abs(other - chosen) <= kNoDifference * std::abs(chosen)) return "";
+  return fmt::format("{} {} {}", significant(std::abs(other - chosen), digits), unit,
+                     other < chosen ? less : more);
 }
 
 }  // namespace
@@ -385,8 +390,10 @@ std::string missed_limit(const Job& job, const Option& option) {
 std::string verdict_on(const Job& job, const Option& other, const Option& chosen) {
   if (other.counts == chosen.counts) return "is the chosen one";
   if (std::string missed = missed_limit(job, other); !missed.empty()) return missed;
-  return fmt::format("{}, {}", difference_text(other.usd - chosen.usd, 4, "$", "more", "less"),
-                     difference_text(other.hours - chosen.hours, 3, "h", "longer", "shorter"));
+  const std::string usd = difference_text(other.usd, chosen.usd, 4, {"$", "more", "less"});
+  const std::string hours = difference_text(other.hours, chosen.hours, 3, {"h", "longer", "shorter"});
+  if (usd.empty() && hours.empty()) return "costs and takes as much";
+  return usd + (usd.empty() || hours.empty() ? "" : ", ") + hours;
 }
 
 Recommendation described(const Job& job, const MarketSpace& market, const std::vector<int>& counts,

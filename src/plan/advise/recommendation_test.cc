@@ -406,6 +406,9 @@ TEST(Recommendation, another_option_is_compared_in_dollars_and_hours) {
   EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 109, .usd = 30.33}, chosen),
             "19.67 $ less, 102 h longer");
   EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 5.5, .usd = 60}, chosen), "10 $ more, 1.5 h shorter");
+  EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 7.0000676, .usd = 60}, chosen), "10 $ more");
+  EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 8, .usd = 50}, chosen), "1 h longer");
+  EXPECT_EQ(verdict_on({}, {.counts = {2}, .hours = 7, .usd = 50}, chosen), "costs and takes as much");
 }
 
 TEST(Recommendation, what_is_excluded_is_not_rented) {

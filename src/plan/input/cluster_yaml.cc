@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/input/cluster_yaml.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/result.h"
-#include "base/text/number.h"
+#include "base/text/fields.h"
 #include "plan/input/fields_yaml.h"
 
 namespace tw::plan {
 namespace {
+
+constexpr double kMostOwnPrice = 1e6;
 
 /// `T4@gcp:us: 0.18`: USD per hour of a peer.
 std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& file,
@@ -19,9 +23,10 @@ std::vector<market::Offer> own_prices(YamlFields& fields, const std::string& fil
   for (const auto& [machine, value] : fields.map("usd_per_h", "MACHINE: USD")) {
     const std::string name = "usd_per_h." + machine;
     const auto group = parse_peers("1x" + machine);
-    const auto usd = parse_number<double>(value);
+    const auto usd = number_in<double>(value, {.high = kMostOwnPrice});
     if (!group) fields.complain(name, "a machine such as T4@gcp:us");
-    if (!usd || !(*usd >= 0)) fields.complain(name, "USD per hour of a machine, from 0");
+    if (!usd)
+      fields.complain(name, fmt::format("USD per hour of a machine, from 0 to {:.0f}", kMostOwnPrice));
     if (!group || !usd) continue;
     const PeerGroup& peer = group.value().front();
     offers.push_back({.provider = peer.site.provider,

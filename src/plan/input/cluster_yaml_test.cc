@@ -67,6 +67,8 @@ TEST(ClusterFile, names_what_is_wrong) {
             "c.yaml:4: usd_per_h.T4 3: expected a machine such as T4@gcp:us");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {A10@gc:us: 0.1}\n"),
             "c.yaml:4: usd_per_h.A10@gc:us 0.1: expected a machine of peers");
+  EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4@gc:us: 1e300}\n"),
+            "c.yaml:4: usd_per_h.T4@gc:us 1e300: expected USD per hour of a machine, from 0 to 1000000");
   EXPECT_EQ(cluster_error(fine + "usd_per_h: {T4@gcp:us-west1: 0.1}\n"), "") << "a region of that area";
   EXPECT_EQ(cluster_error(fine + "usd_per_h: 0.2\n"),
             "c.yaml:4: usd_per_h 0.2: expected a map, MACHINE: USD");
@@ -87,6 +89,8 @@ TEST(ClusterFile, names_what_is_wrong) {
   EXPECT_EQ(cluster_error(fine + "samples_a_read: 0\n"),
             "c.yaml:4: samples_a_read 0: expected a number from 1 to 1000000000");
   EXPECT_EQ(cluster_error(fine + "codec: fp16\ncodec: fp32\n"), "c.yaml:5: codec: given twice");
+  EXPECT_EQ(cluster_error("model: CONV\n<<: {tbs: 1}\n"),
+            "c.yaml:2: <<: merge keys are not read; expected the keys themselves");
   EXPECT_TRUE(cluster_error("model: [\n").starts_with("c.yaml:2: "));
   EXPECT_EQ(cluster_error("just words\n"), "c.yaml:1: expected names with values");
 }
@@ -112,7 +116,7 @@ TEST(Profile, is_what_was_written) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read.value(), model);
   EXPECT_EQ(read_profile("p.yaml", "model: a\nparams_m: 1\ntensors: 2\nalone: {cpu: -1}\n").error().message,
-            "p.yaml:4: alone.cpu -1: expected samples per second, above 0");
+            "p.yaml:4: alone.cpu -1: expected samples per second, above 0 and up to 1e12");
 }
 
 TEST(PredictionJson, has_the_keys_that_scripts_read) {

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <utility>
 
 #include "base/result.h"
 #include "base/text/fields.h"
+#include "market/gpu_name.h"
 
 namespace tw::plan {
 
@@ -97,6 +99,17 @@ std::vector<std::pair<std::string, std::string>> YamlFields::map(const std::stri
     if (!key.starts_with(name + ".")) continue;
     field.used = true;
     entries.emplace_back(key.substr(name.size() + 1), field.value);
+  }
+  return entries;
+}
+
+std::vector<GpuField> YamlFields::gpu_map(const std::string& name, const std::string& words) {
+  std::vector<GpuField> entries;
+  for (const auto& [key, value] : map(name, words)) {
+    const GpuField entry{market::gpu_name(key), name + "." + key, value};
+    if (std::ranges::find(entries, entry.gpu, &GpuField::gpu) != entries.end())
+      complain(entry.name, "one value for " + entry.gpu);
+    entries.push_back(entry);
   }
   return entries;
 }

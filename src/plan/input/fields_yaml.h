@@ -14,6 +14,13 @@
 
 namespace tw::plan {
 
+/// A field of a map by GPU, such as `spread: {Tesla T4: 1.2}`.
+struct GpuField {
+  std::string gpu;   ///< as offers and peers name it: T4
+  std::string name;  ///< of the field, as the file has it: "spread.Tesla T4"
+  std::string value;
+};
+
 /// The fields of a YAML file by name; fields of a nested map as "prices.T4@gcp:us". Like CsvRow it keeps the
 /// first problem, "FILE:LINE: NAME VALUE: expected EXPECTED". A field that was never read is a problem, too.
 class YamlFields {
@@ -36,6 +43,9 @@ class YamlFields {
   /// The fields of the map `name`: the part after the dot, and the value. words: what they are, such as
   /// "MACHINE: USD", for the complaint about a value in place of the map.
   std::vector<std::pair<std::string, std::string>> map(const std::string& name, const std::string& words);
+
+  /// The fields of a map by GPU; two names of one GPU are a problem.
+  std::vector<GpuField> gpu_map(const std::string& name, const std::string& words);
 
   void complain(const std::string& name, const std::string& expected);
 

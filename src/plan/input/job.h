@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "market/lifetimes.h"
@@ -52,9 +53,11 @@ struct Job : NamedWork {
   int peers_max = 16;
   int offer_max = 0;  ///< peers of one offer; 0: peers_max
   int domains_min = 1;
-  std::map<std::string, double> quotas;  ///< by quota class, or by provider, GPU or purchase; peers
-  std::vector<PeerGroup> owned;          ///< the user's own hosts, free of charge
-  market::ZoneShocks shocks;             ///< of each failure domain's spot machines
+  std::map<std::string, double> quotas;  ///< peers; by quota_name() as the user wrote it
+  /// The user's spelling of names in the lists, by list and name, where it differs.
+  std::map<std::pair<std::string, std::string>, std::string> written{};
+  std::vector<PeerGroup> owned;  ///< the user's own hosts, free of charge
+  market::ZoneShocks shocks;     ///< of each failure domain's spot machines
   MethodInputs methods{};
 
   /// Those of mode, codec, tbs, fragments and outer that nobody gave (plan/advise/mode_choice.h).
@@ -66,6 +69,13 @@ struct Job : NamedWork {
 
   bool operator==(const Job&) const = default;
 };
+
+/// A name of a list of the job, such as "gpus", for messages.
+const std::string& as_written(const Job& job, const std::string& list, const std::string& name);
+
+/// A provider, region, GPU or way to buy as offers name it, whatever the spelling. Other names may lose their
+/// case.
+std::string market_name(const std::string& word);
 
 Result<Job> read_job(const std::string& file, std::string_view text);
 

@@ -6,20 +6,14 @@
 #include <cmath>
 
 #include "base/result.h"
-#include "base/text/number.h"
+#include "base/text/fields.h"
 #include "base/text/tree_yaml.h"
+#include "market/gpu_name.h"
 #include "plan/input/fields_yaml.h"
 #include "plan/input/job.h"
 
 namespace tw::plan {
 namespace {
-
-/// `T4`, or `4xT4` for the machines with four of them, in its proper case.
-std::string gpu_name(const std::string& word) {
-  const auto several = several_gpus(word);
-  if (!several) return Gpus::built_in().spelled(word);
-  return fmt::format("{}x{}", several->count, Gpus::built_in().spelled(several->gpu));
-}
 
 std::string provider_name(const std::string& word) { return market::site_at(word, "").provider; }
 
@@ -27,15 +21,6 @@ std::string provider_name(const std::string& word) { return market::site_at(word
 std::string region_name(const std::string& word) {
   const std::size_t colon = word.find(':');
   return colon == std::string::npos ? word : provider_name(word.substr(0, colon)) + word.substr(colon);
-}
-
-/// A name of any of the lists, in any spelling that its list takes.
-std::string any_name(const std::string& word) {
-  if (const auto purchase = market::parse_purchase(word)) return std::string(to_string(*purchase));
-  const auto several = several_gpus(word);
-  const Gpus& gpus = Gpus::built_in();
-  if (gpus.find(gpus.spelled(several ? several->gpu : word))) return gpu_name(word);
-  return word.find(':') != std::string::npos ? region_name(word) : provider_name(word);
 }
 
 /// Samples to reach `loss`, if the loss falls as floor + scale * samples^-exponent.
@@ -48,6 +33,8 @@ double samples_for_loss(YamlFields& fields) {
   fields.complain("loss", fmt::format("more than loss_law.floor, {:g}, which it never reaches", floor));
   return 0;
 }
+
+constexpr CsvRange kBudget{.least = 1e-6, .most = 1e12};
 
 /// More than that no search ends with.
 constexpr double kMostSamples = 1e13;
@@ -76,6 +63,8 @@ void take_samples(YamlFields& fields, Job& job) {
                     fmt::format("up to {:g} samples in all", kMostSamples));
 }
 
+constexpr double kMostOfQuota = 1e6, kMostScore = 1e9;
+
 void take_limits(YamlFields& fields, Job& job) {
   const std::string goal = fields.text("goal");
   const std::array goals{Goal::cheapest, Goal::fastest, Goal::pareto};
@@ -84,28 +73,39 @@ void take_limits(YamlFields& fields, Job& job) {
   if (!goal.empty() && named == goals.end()) fields.complain("goal", "cheapest, fastest or pareto");
   if (named != goals.end()) job.goal = *named;
   job.deadline_h = fields.number_or("deadline_h", 0, {.least = 1e-3, .most = 1e6});
-  job.budget_usd = fields.number_or("budget_usd", 0, {.least = 1e-6});
-  job.budget_usd_per_h = fields.number_or("budget_usd_per_h", 0, {.least = 1e-6});
+  job.budget_usd = fields.number_or("budget_usd", 0, kBudget);
+  job.budget_usd_per_h = fields.number_or("budget_usd_per_h", 0, kBudget);
   job.risk = fields.number_or("risk", 0.1, {.least = 0.005, .most = 0.5});
   job.peers_max = fields.count_or("peers_max", 16, {.least = 1, .most = 256});
   job.offer_max = fields.count_or("offer_max", 0, {.least = 1, .most = 256});
   job.domains_min = fields.count_or("domains_min", 1, {.least = 1, .most = 16});
   job.shocks.per_day = fields.number_or("shocks_per_day", 0, {.least = 0, .most = 100});
   job.shocks.share = fields.number_or("shock_share", job.shocks.share, {.least = 0, .most = 1});
+  std::set<std::string> known;
   for (const auto& [name, value] : fields.map("quotas", "NAME: PEERS")) {
-    const auto peers = parse_number<double>(value);
-    if (!peers || !(*peers >= 0) || *peers != std::floor(*peers))
-      fields.complain("quotas." + name, "a whole number of peers, from 0");
-    if (peers) job.quotas[name] = *peers;
+    const auto peers = number_in<double>(value, {.high = kMostOfQuota});
+    if (!peers || *peers != std::floor(*peers))
+      fields.complain("quotas." + name,
+                      fmt::format("a whole number of peers, from 0 to {:.0f}", kMostOfQuota));
+    if (!known.insert(market_name(name)).second)
+      fields.complain("quotas." + name, "one number for " + market_name(name));
+    job.quotas.emplace(name, peers.value_or(0));
   }
 }
 
 void take_market(YamlFields& fields, Job& job) {
-  for (const std::string& word : fields.words("providers")) job.providers.push_back(provider_name(word));
-  for (const std::string& word : fields.words("regions")) job.regions.push_back(region_name(word));
-  for (const std::string& word : fields.words("gpus")) job.gpus.push_back(gpu_name(word));
+  const auto take = [&](const char* key, std::vector<std::string>& list,
+                        std::string (*name_of)(const std::string&)) {
+    for (const std::string& word : fields.words(key)) {
+      list.push_back(name_of(word));
+      if (list.back() != word) job.written.emplace(std::pair(key, list.back()), word);
+    }
+  };
+  take("providers", job.providers, provider_name);
+  take("regions", job.regions, region_name);
+  take("gpus", job.gpus, market::gpu_name);
+  take("exclude", job.exclude, market_name);
   job.purchases = take_purchases(fields);
-  for (const std::string& word : fields.words("exclude")) job.exclude.push_back(any_name(word));
   if (!fields.has("owned")) return;
   auto owned = parse_peers(fields.text("owned"));
   if (!owned) fields.complain("owned", "groups such as 1xRTX8000@onprem:eu; " + owned.error().message);
@@ -126,14 +126,15 @@ void take_market(YamlFields& fields, Job& job) {
 }
 
 void take_method_inputs(YamlFields& fields, MethodInputs& inputs) {
-  inputs.deepvm_usd_per_h = fields.number_or("deepvm.usd_per_h", 0, {.least = 1e-6});
+  inputs.deepvm_usd_per_h = fields.number_or("deepvm.usd_per_h", 0, kBudget);
   inputs.deepvm_buffers =
       fields.number_or("deepvm.buffers", inputs.deepvm_buffers, {.least = 0, .most = 1e3});
   inputs.deepvm_checkpoint_gib = fields.number_or("deepvm.checkpoint_gib", 0, {.least = 1e-6, .most = 1e6});
-  for (const auto& [gpu, value] : fields.map("deepvm.scores", "GPU: SCORE")) {
-    const auto score = parse_number<double>(value);
-    if (!score || !(*score > 0)) fields.complain("deepvm.scores." + gpu, "a number above 0");
-    if (score) inputs.deepvm_scores[gpu] = *score;
+  for (const GpuField& one : fields.gpu_map("deepvm.scores", "GPU: SCORE")) {
+    const NumberBounds bounds{.high = kMostScore, .above_low = true};
+    const auto score = number_in<double>(one.value, bounds);
+    if (!score) fields.complain(one.name, number_text(bounds));
+    inputs.deepvm_scores[one.gpu] = score.value_or(0);
   }
   const auto rate = [&](const char* name, double& mb_s) {
     mb_s = fields.number_or(name, mb_s, {.least = 1e-3, .most = 1e6});
@@ -170,6 +171,19 @@ std::string_view to_string(Goal goal) {
       return "pareto";
   }
   return "";
+}
+
+const std::string& as_written(const Job& job, const std::string& list, const std::string& name) {
+  const auto found = job.written.find({list, name});
+  return found == job.written.end() ? name : found->second;
+}
+
+std::string market_name(const std::string& word) {
+  if (const auto purchase = market::parse_purchase(word)) return std::string(to_string(*purchase));
+  const std::string gpu = market::gpu_name(word);
+  const auto several = several_gpus(gpu);
+  if (gpu != word || Gpus::built_in().find(several ? several->gpu : gpu)) return gpu;
+  return word.find(':') != std::string::npos ? region_name(word) : provider_name(word);
 }
 
 Result<Job> read_job(const std::string& file, std::string_view text) {

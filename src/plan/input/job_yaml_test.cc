@@ -96,6 +96,45 @@ TEST(JobFile, names_of_the_market_have_their_proper_form) {
   EXPECT_EQ(job.exclude, (std::vector<std::string>{"K80", "gcp", "gcp:us", "on-demand", "us-west1"}));
 }
 
+TEST(JobFile, names_are_taken_in_any_spelling_and_shown_as_they_were_written) {
+  const Job job =
+      read_job("job.yaml",
+               std::string(kShort) +
+                   "gpus: [NVIDIA A100-SXM4-80GB]\nproviders: [Gcpx]\nexclude: [\"T4@gcp:us\", Tesla T4]\n"
+                   "purchase: Spot\nquotas: {GCP: 0, Tesla T4: 3, On-Demand: 2}\n"
+                   "owned: 1xNVIDIA A10@onprem:eu\ndeepvm: {scores: {tesla t4: 2}}\n")
+          .value();
+  EXPECT_EQ(job.gpus, std::vector<std::string>{"A100-80GB"});
+  EXPECT_EQ(job.exclude.back(), "T4");
+  EXPECT_EQ(job.quotas, (std::map<std::string, double>{{"GCP", 0}, {"Tesla T4", 3}, {"On-Demand", 2}}));
+  EXPECT_EQ(job.purchases, std::vector{market::Purchase::spot});
+  EXPECT_EQ(job.owned, parse_peers("1xA10@onprem:eu").value());
+  EXPECT_EQ(job.methods.deepvm_scores.at("T4"), 2);
+  EXPECT_EQ(as_written(job, "providers", job.providers.front()), "Gcpx");
+  EXPECT_EQ(as_written(job, "exclude", job.exclude.front()), "T4@gcp:us");
+  EXPECT_EQ(as_written(job, "exclude", "T4"), "Tesla T4");
+  EXPECT_EQ(as_written(job, "gpus", "T4"), "T4") << "as another list has it";
+}
+
+TEST(JobFile, two_names_of_one_thing_are_refused) {
+  EXPECT_THAT(job_error("quotas: {gcp: 1, google: 2}\n"), HasSubstr("expected one number for gcp"));
+  EXPECT_EQ(job_error("deepvm: {scores: {T4: 1, Tesla T4: 2}}\n"),
+            "job.yaml:4: deepvm.scores.Tesla T4 2: expected one value for T4");
+}
+
+TEST(JobFile, names_have_the_spelling_of_offers) {
+  for (const auto& [word, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"Google", "gcp"}, {"gc:us", "gcp:us"}, {"4xTesla T4", "4xT4"}, {"On_Demand", "on-demand"}})
+    EXPECT_EQ(market_name(word), name);
+}
+
+TEST(JobFile, numbers_have_upper_bounds) {
+  for (const char* line :
+       {"budget_usd: 1e300\n", "budget_usd_per_h: 1e300\n", "quotas: {gcp: 1e300}\n",
+        "data_usd_per_gb: 1e300\n", "deepvm: {usd_per_h: 1e300}\n", "deepvm: {scores: {T4: 1e300}}\n"})
+    EXPECT_THAT(job_error(line), HasSubstr("1e300: expected ")) << line;
+}
+
 using Names = std::set<std::string>;
 using Settings = std::vector<std::string>;
 
@@ -187,7 +226,7 @@ TEST(JobFile, machines_are_counted_in_whole_numbers) {
   EXPECT_EQ(job_error("offer_max: 1.5\n"),
             "job.yaml:4: offer_max 1.5: expected a whole number from 1 to 256");
   EXPECT_EQ(job_error("quotas: {gcp: 2.5}\n"),
-            "job.yaml:4: quotas.gcp 2.5: expected a whole number of peers, from 0");
+            "job.yaml:4: quotas.gcp 2.5: expected a whole number of peers, from 0 to 1000000");
   EXPECT_EQ(read_job("job.yaml", std::string(kShort) + "peers_max: 4.0\n").value().peers_max, 4);
 }
 

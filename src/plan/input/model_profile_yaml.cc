@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "base/text/number.h"
+#include "base/text/fields.h"
 #include "plan/input/fields_yaml.h"
 
 namespace tw::plan {
@@ -12,6 +12,8 @@ namespace {
 
 /// Error factor of a speed if the file gives none.
 constexpr double kFactor = 1.05;
+
+constexpr CsvRange kMegabytes{.least = 0, .most = 1e12};
 
 /// As a YAML word in double quotes.
 std::string quoted(const std::string& text) {
@@ -23,15 +25,17 @@ std::string quoted(const std::string& text) {
   return word + '"';
 }
 
+using Factors = std::map<std::string, double>;
+
 std::map<std::string, MeasuredSpeed> speeds(YamlFields& fields, const std::string& name,
-                                            const std::string& file) {
+                                            const Factors& factors, const std::string& file) {
+  constexpr NumberBounds kSpeed{.high = 1e12, .above_low = true};
   std::map<std::string, MeasuredSpeed> speeds;
-  for (const auto& [gpu, value] : fields.map(name, "GPU: SAMPLES_PER_S")) {
-    const auto number = parse_number<double>(value);
-    if (!number || !(*number > 0)) fields.complain(name + "." + gpu, "samples per second, above 0");
-    const double factor =
-        fields.number_or("spread." + gpu, kFactor, {.least = 1, .most = 100});  // of either kind of speed
-    speeds[gpu] = {number.value_or(0), factor, file};
+  for (const GpuField& one : fields.gpu_map(name, "GPU: SAMPLES_PER_S")) {
+    const auto number = number_in<double>(one.value, kSpeed);
+    if (!number) fields.complain(one.name, "samples per second, above 0 and up to 1e12");
+    const auto factor = factors.find(one.gpu);
+    speeds[one.gpu] = {number.value_or(0), factor == factors.end() ? kFactor : factor->second, file};
   }
   return speeds;
 }
@@ -61,21 +65,27 @@ Result<ModelProfile> read_profile(const std::string& file, std::string_view text
   YamlFields& fields = read;
   ModelProfile model;
   model.name = fields.word("model");
-  model.params_m = fields.number("params_m", {.least = 1e-6});
+  model.params_m = fields.number("params_m", {.least = 1e-6, .most = 1e7});
   model.tensors = fields.count("tensors", {.least = 1, .most = 1e7});
-  model.microbatch = fields.number_or("microbatch", model.microbatch, {.least = 1});
-  model.data_mb_per_sample = fields.number_or("data_mb_per_sample", 0, {.least = 0});
-  model.matchmaking_s = fields.number_or("matchmaking_s", model.matchmaking_s, {.least = 0});
+  model.microbatch = fields.number_or("microbatch", model.microbatch, {.least = 1, .most = 1e9});
+  model.data_mb_per_sample = fields.number_or("data_mb_per_sample", 0, {.least = 0, .most = 1e6});
+  model.matchmaking_s = fields.number_or("matchmaking_s", model.matchmaking_s, {.least = 0, .most = 1e6});
   model.sequence = fields.number_or("sequence", 0, {.least = 1, .most = 1e8});
-  model.state_mb = fields.number_or("state_mb", 0, {.least = 0});
-  model.memory_mb = fields.number_or("memory_mb", 0, {.least = 0});
-  model.gpu_memory_mb = fields.number_or("gpu_memory_mb", 0, {.least = 0});
+  model.state_mb = fields.number_or("state_mb", 0, kMegabytes);
+  model.memory_mb = fields.number_or("memory_mb", 0, kMegabytes);
+  model.gpu_memory_mb = fields.number_or("gpu_memory_mb", 0, kMegabytes);
   model.cpu_cores = fields.number_or("cpu_cores", 0, {.least = 1, .most = 1e5});
   model.file = file;
   model.command = fields.text("command");
-  for (const auto& [name, words] : fields.map("hardware", "GPU: WORDS")) model.hardware[name] = words;
-  model.accumulating = speeds(fields, "accumulating", file);
-  model.alone = speeds(fields, "alone", file);
+  for (const GpuField& one : fields.gpu_map("hardware", "GPU: WORDS")) model.hardware[one.gpu] = one.value;
+  const std::vector<GpuField> spread = fields.gpu_map("spread", "GPU: FACTOR");
+  Factors factors;
+  for (const GpuField& one : spread) factors[one.gpu] = fields.number(one.name, {.least = 1, .most = 100});
+  model.accumulating = speeds(fields, "accumulating", factors, file);
+  model.alone = speeds(fields, "alone", factors, file);
+  for (const GpuField& one : spread)
+    if (!model.accumulating.contains(one.gpu) && !model.alone.contains(one.gpu))
+      fields.complain(one.name, "a GPU of accumulating or alone");
   TW_TRY(fields.finish());
   return model;
 }

@@ -56,7 +56,7 @@ void take_data(YamlFields& fields, NamedWork& work) {
   work.data.named = fields.has("data_store") || fields.has("data_usd_per_gb");
   if (fields.has("data_store") && fields.has("data_usd_per_gb"))
     fields.complain("data_usd_per_gb", "either data_store (with its prices) or data_usd_per_gb");
-  work.data.usd_per_gb = fields.number_or("data_usd_per_gb", work.data.usd_per_gb, {.least = 0});
+  work.data.usd_per_gb = fields.number_or("data_usd_per_gb", work.data.usd_per_gb, {.least = 0, .most = 1e6});
   if (!fields.has("data_store")) return;
   const auto store = market::Tariffs::built_in().store(fields.text("data_store"));
   if (!store)
@@ -70,7 +70,7 @@ void take_model_by_size(YamlFields& fields, NamedWork& work) {
   ModelProfile& model = work.own_model;
   model.params_m = fields.number("model.params_m", {.least = 1e-3, .most = 1e7});
   model.sequence = fields.number("model.sequence", {.least = 1, .most = 1e8});
-  model.microbatch = fields.number_or("model.microbatch", 8, {.least = 1});
+  model.microbatch = fields.number_or("model.microbatch", 8, kBatchRange);
   model.tensors = fields.count_or("model.tensors", kTensors, {.least = 1, .most = 1e7});
   model.data_mb_per_sample = kBytesOfToken * model.sequence / 1e6;
   model.name = fmt::format("{:g}M parameters", model.params_m);

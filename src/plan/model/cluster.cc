@@ -9,16 +9,17 @@
 #include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
-#include "plan/model/gpu.h"
+#include "market/gpu_name.h"
 
 namespace tw::plan {
 namespace {
 
 constexpr int kMostPeers = 100'000;
 
-/// Cuts the word after the machine, " spot", off the text.
+/// Cuts the word after the machine, " spot", off the text. A GPU before the @ may have several words.
 Result<std::optional<market::Purchase>> take_purchase(std::string& text) {
-  const std::size_t space = text.find(' ');
+  const std::size_t at = text.find('@');
+  const std::size_t space = text.find(' ', at == std::string::npos ? 0 : at);
   if (space == std::string::npos) return std::optional<market::Purchase>();
   const auto purchase = market::parse_purchase(trimmed(std::string_view(text).substr(space)));
   if (!purchase) return Error{fmt::format("{}: expected spot, on-demand or owned after the machine", text)};
@@ -38,7 +39,9 @@ Result<PeerGroup> parse_group(std::string text) {
   if (!count || *count < 1 || *count > kMostPeers) return wrong;
   const auto site = market::parse_site(text.substr(at + 1));
   if (!site) return Error{fmt::format("{}: {}", text, site.error().message)};
-  return PeerGroup{*count, Gpus::built_in().spelled(text.substr(x + 1, at - x - 1)), site.value(), purchase};
+  const std::string gpu = market::gpu_name(text.substr(x + 1, at - x - 1));
+  if (gpu.find(' ') != std::string::npos) return wrong;
+  return PeerGroup{*count, gpu, site.value(), purchase};
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ struct PeerGroup {
   auto operator<=>(const PeerGroup&) const = default;
 };
 
-/// `4xT4@gc:us;2xA10@lambda:us-west on-demand`; groups may have spaces around them, and the case of known
-/// GPUs is ignored. An error names the part that is wrong.
+/// `4xT4@gc:us;2xA10@lambda:us-west on-demand`; groups may have spaces around them, and GPUs any name that
+/// market::gpu_name() knows. An error names the part that is wrong.
 Result<std::vector<PeerGroup>> parse_peers(const std::string& list);
 std::string to_string(const std::vector<PeerGroup>& groups);
 

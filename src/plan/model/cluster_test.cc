@@ -29,13 +29,15 @@ TEST(ParsePeers, reads_how_a_group_is_paid_for) {
 TEST(ParsePeers, minds_neither_spaces_nor_case) {
   EXPECT_EQ(parse_peers(" 4Xt4@GC:US ; 1xdgx2-8xv100@OnPrem:eu\t").value(),
             parse_peers("4xT4@gc:us;1xDGX2-8xV100@onprem:eu").value());
+  EXPECT_EQ(parse_peers("2x4xt4@gc:us; 1xNVIDIA A100-SXM4-80GB @gc:us spot").value(),
+            parse_peers("2x4xT4@gc:us;1xA100-80GB@gc:us spot").value());
   EXPECT_EQ(parse_peers("1xmine@gc:us").value()[0].gpu, "mine");
 }
 
 TEST(ParsePeers, names_what_it_cannot_read) {
   for (const char* bad :
        {"", "T4@gc:us", "2xT4", "0xT4@gc:us", "-1xT4@gc:us", "2xT4@gc:us;", "2x@gc:us", "two x T4@gc:us",
-        "2xT4@gc", "1e9xT4@gc:us", "2xT4@here@gc:us", "100001xT4@gc:us"}) {
+        "2xT4@gc", "1e9xT4@gc:us", "2xT4@here@gc:us", "1xmy box@gc:us", "100001xT4@gc:us"}) {
     EXPECT_FALSE(parse_peers(bad).ok()) << bad;
   }
   EXPECT_EQ(parse_peers("1xT4@gc:us;nonsense").error().message,

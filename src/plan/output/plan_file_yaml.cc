@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/text/field_table.h"
 #include "base/text/tree_yaml.h"
+#include "market/gpu_name.h"
 #include "plan/advise/replan.h"
 
 namespace tw::plan {
@@ -98,7 +99,8 @@ class PlanReader {
                    fmt::format("usd_per_h {}: expected dollars from 0 to {:g}", price, kMostUsdPerHour));
     machine.usd_per_h = usd_per_h.value_or(0);
     TW_TRY(machine.vm_type, word_in(node, "vm"));
-    TW_TRY(machine.gpu, word_in(node, "gpu"));
+    TW_TRY(const auto gpu, word_in(node, "gpu"));
+    machine.gpu = market::gpu_name(gpu);
     return machine;
   }
 

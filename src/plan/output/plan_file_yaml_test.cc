@@ -14,6 +14,12 @@ TEST(PlanFile, of_two_documents_is_refused) {
   EXPECT_EQ(two.error().message, "PLAN.yaml:3: a second document (after ---); expected one");
 }
 
+TEST(PlanFile, takes_any_name_of_a_gpu) {
+  const auto read = read_plan("PLAN.yaml", "peers: [{site: \"gcp:us\", gpu: Tesla T4, purchase: Spot}]\n");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read.value().peers.front().gpu, "T4");
+}
+
 TEST(PlanFile, with_a_key_twice_is_refused) {
   const std::string group = "{site: \"gcp:us\", gpu: T4, purchase: spot}";
   const auto complaint = [](const std::string& text) {

@@ -40,6 +40,18 @@ struct PictureLimits {
   bool hold(const Option& one) const { return one.hours <= hours && one.usd <= usd; }
 };
 
+/// The front with the chosen plan in it, which the search of another goal finds: what it beats is not drawn.
+std::vector<Option> drawn_front(const Recommendation& plan) {
+  const auto beats = [](const Option& a, const Option& b) { return a.hours <= b.hours && a.usd <= b.usd; };
+  std::vector<Option> front = plan.front;
+  std::erase_if(front, [&](const Option& one) { return beats(plan.chosen, one); });
+  const bool is_beaten =
+      std::ranges::any_of(front, [&](const Option& one) { return beats(one, plan.chosen); });
+  if (!plan.front.empty() && !is_beaten)
+    front.insert(std::ranges::upper_bound(front, plan.chosen.hours, {}, &Option::hours), plan.chosen);
+  return front;
+}
+
 PictureLimits picture_limits(const Recommendation& plan) {
   PictureLimits limits{plan.chosen.hours, plan.chosen.usd};
   if (!plan.front.empty()) {
@@ -262,7 +274,8 @@ PlanPicture picture_of(const Job& job, const Recommendation& plan) {
   picture.hours = picture.logarithmic ? logarithmic_scale(reach.hours) : round_scale(0, reach.hours.high, 8);
   picture.usd = picture.logarithmic ? logarithmic_scale(reach.usd) : round_scale(0, reach.usd.high, 6);
   add_limits(job, picture);
-  for (const Option& one : plan.front) picture.dots.push_back(dot_of(picture, one, PlanPicture::Role::front));
+  for (const Option& one : drawn_front(plan))
+    picture.dots.push_back(dot_of(picture, one, PlanPicture::Role::front));
   for (auto one = others.rbegin(); one != others.rend(); ++one)
     picture.dots.push_back(dot_of(picture, **one, PlanPicture::Role::other));
   picture.dots.push_back(dot_of(picture, plan.chosen, PlanPicture::Role::chosen));

@@ -113,7 +113,7 @@ TEST(PlanPicture, options_that_lie_on_each_other_have_labels_that_do_not) {
 TEST(PlanPicture, a_label_lies_on_no_point_where_there_is_room_beside_it) {
   Recommendation plan;
   plan.chosen = option("chosen", 20, 100);
-  for (int i = 1; i <= 10; ++i) plan.front.push_back(option("front", 20 + 0.5 * i, 100));
+  for (int i = 1; i <= 10; ++i) plan.front.push_back(option("front", 20 + 0.5 * i, 100 - 0.1 * i));
   const PlanPicture picture = picture_of({}, plan);
   ASSERT_EQ(picture.labels.size(), 1U);
   for (const PlanPicture::Dot& dot : picture.dots)
@@ -172,10 +172,26 @@ TEST(PlanPicture, of_a_front_has_logarithmic_axes_on_which_equal_factors_are_equ
   Job job;
   job.goal = Goal::pareto;
   const PlanPicture picture = picture_of(job, plan);
-  const auto& [a, b, chosen] = std::tie(picture.dots[0], picture.dots[1], picture.dots[2]);
+  ASSERT_EQ(picture.dots.size(), 4U);
+  const auto& [a, chosen, b] = std::tie(picture.dots[0], picture.dots[3], picture.dots[2]);
   EXPECT_NEAR(chosen.x - a.x, b.x - chosen.x, 1e-9);
   EXPECT_NEAR(chosen.y - a.y, b.y - chosen.y, 1e-9);
   EXPECT_THAT(to_svg(picture), HasSubstr("logarithmic"));
+}
+
+TEST(PlanPicture, of_a_front_goes_through_the_chosen_plan_and_leaves_out_what_that_beats) {
+  Recommendation plan;
+  plan.chosen = option("chosen", 23, 121);
+  plan.front = {option("a", 22, 127), option("beaten", 24, 125), option("b", 39, 114)};
+  const auto front = [&] {
+    std::vector<std::string> hints;
+    for (const PlanPicture::Dot& dot : picture_of({}, plan).dots)
+      if (dot.role == PlanPicture::Role::front) hints.push_back(dot.hint.substr(0, dot.hint.find(':')));
+    return hints;
+  };
+  EXPECT_THAT(front(), testing::ElementsAre("a", "chosen", "b"));
+  plan.chosen = option("chosen", 30, 130);
+  EXPECT_THAT(front(), testing::ElementsAre("a", "beaten", "b")) << "it is on no front";
 }
 
 TEST(PlanPicture, of_a_front_that_costs_nothing_has_linear_axes) {

@@ -70,16 +70,30 @@ Json rounds_of(const Workload& workload, const std::vector<PeerGroup>& peers, do
   return rounds;
 }
 
+/// The cost of these peers in dollars: of the machines an hour (null: there are some without a price), of a
+/// round's traffic, and of the data of a sample. Bandwidth and batch change neither of these.
+Json usd_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Prediction& prediction,
+            const Prices& prices) {
+  const Cost cost = cost_of(workload, peers, prediction, prices);
+  const double per_round = cost.egress_usd_per_h.value * prediction.round_s() / 3600;
+  const double per_sample = cost.data_usd_per_h.value / 3600 / prediction.throughput_sps.value;
+  return {{"machines", priced(cost.vm_usd_per_h)},
+          {"of_round", rounded(per_round)},
+          {"of_sample", rounded(per_sample)}};
+}
+
 /// Predictions for every position of the sliders. null for Hivemind's pattern, whose law knows no lines.
-Json answers_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Knowledge& knowledge) {
+Json answers_of(const Workload& workload, const std::vector<PeerGroup>& peers, const Prices& prices) {
   if (workload.pattern == Pattern::hivemind) return nullptr;
   Json answers{{"peers", Json::array()},
                {"bandwidth", kBandwidths},
                {"tbs", Json::array()},
                {"rounds", Json::array()},
+               {"usd", Json::array()},
                {"as_it_is", {{"peers", count_of(peers)}, {"tbs", workload.target_batch_size}}}};
   for (const double batch : kBatches)
     answers["tbs"].push_back(std::max(1.0, std::round(workload.target_batch_size * batch)));
+  const Knowledge knowledge;
   for (const double factor : kPeers) {
     const std::vector<PeerGroup> scaled = times(peers, factor);
     const int count = count_of(scaled);
@@ -90,6 +104,7 @@ Json answers_of(const Workload& workload, const std::vector<PeerGroup>& peers, c
     answers["peers"].push_back(count);
     answers["rounds"].push_back(rounds_of(workload, scaled, prediction.value().local_sps.value,
                                           lines_of(workload, scaled, knowledge.network)));
+    answers["usd"].push_back(usd_of(workload, scaled, prediction.value(), prices));
   }
   return answers;
 }
@@ -136,10 +151,10 @@ std::string to_json(const Prediction& prediction, const Cost& cost) {
 }
 
 std::string page_fields(const Workload& workload, const std::vector<PeerGroup>& peers,
-                        const Prediction& prediction, const Cost& cost, const Knowledge& knowledge) {
+                        const Prediction& prediction, const Cost& cost, const Prices& prices) {
   return fmt::format(R"("model":{},"peers":{},"prediction":{},"answers":{})",
                      Json(workload.model.name).dump(), Json(to_string(peers)).dump(),
-                     to_json(prediction, cost), answers_of(workload, peers, knowledge).dump());
+                     to_json(prediction, cost), answers_of(workload, peers, prices).dump());
 }
 
 }  // namespace tw::plan

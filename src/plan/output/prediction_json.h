@@ -12,8 +12,8 @@ namespace tw::plan {
 std::string to_json(const Prediction& prediction, const Cost& cost);
 
 /// Data of a prediction's page (web/predict_page.js), as the inside of an object: model, peers, prediction
-/// (as above), and `answers`: predictions for every position of its sliders.
+/// (as above), and `answers`: predictions for every position of its sliders, with dollars at these prices.
 std::string page_fields(const Workload& workload, const std::vector<PeerGroup>& peers,
-                        const Prediction& prediction, const Cost& cost, const Knowledge& knowledge = {});
+                        const Prediction& prediction, const Cost& cost, const Prices& prices);
 
 }  // namespace tw::plan

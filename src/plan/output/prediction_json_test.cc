@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/output/prediction_json.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ Page page_of(Pattern pattern, const std::string& peers, bool delayed = false) {
                           .delayed = delayed};
   const auto groups = parse_peers(peers).value();
   Page page{predict(workload, groups).value(), {}};
-  const std::string fields = page_fields(workload, groups, page.prediction, Cost{});
+  const std::string fields = page_fields(workload, groups, page.prediction, Cost{}, Prices{});
   page.answers = Json::parse("{" + fields + "}")["answers"];
   return page;
 }
@@ -56,6 +57,27 @@ TEST(PredictionPage, answers_that_more_bandwidth_shortens_averaging_and_more_pee
   };
   EXPECT_LT(round(four, wide)[2], round(four, usual)[2]);
   EXPECT_GT(round(eight, usual)[0], round(four, usual)[0]);
+}
+
+TEST(PredictionPage, answers_with_the_dollars_of_each_position) {
+  const Workload workload{.model = Models::built_in().find("RXLM").value(), .target_batch_size = 32768};
+  const auto usd_per_million = [&](int peers, const Json& answers) {
+    const std::size_t n = at(answers["peers"], peers);
+    const Json& usd = answers["usd"][n];
+    const Json& round =
+        answers["rounds"][n][at(answers["bandwidth"], 1)][at(answers["tbs"], workload.target_batch_size)];
+    const double per_s = usd["machines"].get<double>() / 3600 +
+                         usd["of_round"].get<double>() / round[1].get<double>() +
+                         usd["of_sample"].get<double>() * round[0].get<double>();
+    return 1e6 * per_s / round[0].get<double>();
+  };
+  const Json answers = page_of(Pattern::tradewind, "2xT4@gcp:us;2xT4@gcp:asia").answers;
+  for (const int each : {2, 4}) {
+    const auto peers = parse_peers(fmt::format("{0}xT4@gcp:us;{0}xT4@gcp:asia", each)).value();
+    const Cost cost = cost_of(workload, peers, predict(workload, peers).value());
+    ASSERT_GT(cost.egress_usd_per_h.value, 0);
+    EXPECT_NEAR(usd_per_million(2 * each, answers) / cost.usd_per_million_samples.value().value, 1, 1e-4);
+  }
 }
 
 TEST(PredictionPage, has_no_answers_of_hivemind_whose_law_knows_no_lines) {

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/text/fields.h"
+#include "base/text/text.h"
 #include "market/catalog.h"
 #include "plan/model/gpu_memory.h"
 
@@ -36,6 +37,11 @@ Names provider_names(const Offer& offer) { return {offer.provider}; }
 
 Names purchase_names(const Offer& offer) { return {std::string(to_string(offer.purchase))}; }
 
+Names quota_names(const Offer& offer) {
+  return {offer.provider, offer.gpu, machine_name(offer), std::string(to_string(offer.purchase)),
+          offer.quota_class};
+}
+
 /// A list of the job that says what may be rented, and what it calls an offer.
 struct MarketList {
   const char* name;
@@ -58,9 +64,10 @@ constexpr MarketList kLists[] = {
      },
      [](Job& job) { job.purchases.clear(); }, purchase_names}};
 
+/// The case of own names is the user's: MyBox, or a quota class.
 bool has_any(const Names& list, const Names& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
+    return std::ranges::any_of(list, [&](const std::string& one) { return same_word(one, name); });
   });
 }
 
@@ -71,8 +78,16 @@ bool is_excluded(const Job& job, const Offer& offer) {
                      [&](const MarketList& list) { return has_any(job.exclude, list.names_of(offer)); });
 }
 
+struct BeforeInAnyCase {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return std::ranges::lexicographical_compare(a, b, {}, lower_letter, lower_letter);
+  }
+};
+
+using NameSet = std::set<std::string, BeforeInAnyCase>;
+
 /// A few of them, as text.
-std::string some_of(const std::set<std::string>& names) {
+std::string some_of(const NameSet& names) {
   constexpr std::size_t kMost = 12;
   std::vector<std::string> few;
   for (const std::string& name : names) {
@@ -120,6 +135,14 @@ std::string unfit(const Job& job, const Offer& offer) {
   return is_excluded(job, offer) ? "exclude" : "";
 }
 
+std::string quota_name(const std::string& written, const std::vector<Offer>& offers) {
+  const bool is_class =
+      std::ranges::any_of(offers, [&](const Offer& offer) { return same_word(offer.quota_class, written); });
+  return is_class ? written : market_name(written);
+}
+
+bool is_in_quota(const std::string& name, const Offer& offer) { return has_any({name}, quota_names(offer)); }
+
 bool is_in_market(const Job& job, const Offer& offer) {
   return allows(job.providers, provider_names(offer)) && allows(job.regions, region_names(offer)) &&
          !is_excluded(job, offer);
@@ -143,18 +166,24 @@ std::string why_unusable(const MarketInputs& inputs) {
   return "";
 }
 
+Names as_written_all(const Job& job, const std::string& list, Names names) {
+  for (std::string& name : names) name = as_written(job, list, name);
+  return names;
+}
+
 }  // namespace
 
 Error no_offer(const MarketInputs& inputs) {
   std::vector<std::string> ways;
   const auto try_without = [&](const std::string& name, const Names& asked, const Job& job,
                                Names (*names_of)(const Offer&)) {
-    std::set<std::string> there_are;
+    NameSet there_are;
     for (const Offer& offer : all_offers(job, inputs.offers)) {
       if (unfit(job, offer).empty() && speed_on(inputs, offer)) there_are.insert(names_of(offer).back());
     }
     if (!there_are.empty())
-      ways.push_back(fmt::format("{} {}: without this limit there are {}", name, fmt::join(asked, ", "),
+      ways.push_back(fmt::format("{} {}: without this limit there are {}", name,
+                                 fmt::join(as_written_all(inputs.job, name, asked), ", "),
                                  some_of(there_are)));
   };
   bool limited = !inputs.job.exclude.empty();
@@ -183,8 +212,6 @@ Error no_offer(const MarketInputs& inputs) {
 
 namespace {
 
-using NameSet = std::set<std::string>;
-
 /// The names by which a list of the job calls these offers.
 NameSet names_in(const std::vector<Offer>& offers, Names (*names_of)(const Offer&)) {
   NameSet names;
@@ -192,11 +219,6 @@ NameSet names_in(const std::vector<Offer>& offers, Names (*names_of)(const Offer
     for (std::string& name : names_of(offer)) names.insert(std::move(name));
   names.erase("");
   return names;
-}
-
-Names quota_names(const Offer& offer) {
-  return {offer.provider, offer.gpu, machine_name(offer), std::string(to_string(offer.purchase)),
-          offer.quota_class};
 }
 
 /// The names that a list of the job may hold: of offers today, or of what the program knows.
@@ -233,6 +255,7 @@ Error misspelt(const std::string& key, const std::string& name, const NameSet& n
 /// A name in a list of the job.
 struct Listed {
   std::string key, name;
+  std::string written;  ///< the name, by the user
   KnownNames known;
   bool may_be_gpu = false;
 };
@@ -246,12 +269,13 @@ std::vector<Listed> listed_in(const Job& job, const std::vector<Offer>& offers) 
     any.add(known);
     if (list.names_of == purchase_names) continue;
     for (const std::string& name : list.asked(job))
-      all.push_back({list.name, name, known, list.names_of == gpu_names});
+      all.push_back({list.name, name, as_written(job, list.name, name), known, list.names_of == gpu_names});
   }
   for (const std::string& name : job.exclude)
-    if (!market::parse_purchase(name)) all.push_back({"exclude", name, any, true});
+    if (!market::parse_purchase(name))
+      all.push_back({"exclude", name, as_written(job, "exclude", name), any, true});
   for (const auto& [name, most] : job.quotas)
-    all.push_back({"quotas", name, known_names(offers, quota_names), true});
+    all.push_back({"quotas", quota_name(name, offers), name, known_names(offers, quota_names), true});
   return all;
 }
 
@@ -260,7 +284,7 @@ Status check_lists(const MarketInputs& inputs) {
   for (const Listed& one : listed_in(inputs.job, all_offers(inputs.job, inputs.offers))) {
     const bool known =
         one.known.ever.contains(one.name) || (one.may_be_gpu && is_gpu(inputs.knowledge.gpus, one.name));
-    if (!known) return misspelt(one.key, one.name, one.known.ever);
+    if (!known) return misspelt(one.key, one.written, one.known.ever);
   }
   return Unit{};
 }
@@ -271,7 +295,7 @@ std::vector<std::string> names_without_offers(const MarketInputs& inputs) {
   std::vector<std::string> notes;
   for (const Listed& one : listed_in(inputs.job, all_offers(inputs.job, inputs.offers)))
     if (!one.known.today.contains(one.name) && !market::parse_purchase(one.name))
-      notes.push_back(fmt::format("{}: {}: no offer has it today", one.key, one.name));
+      notes.push_back(fmt::format("{}: {}: no offer has it today", one.key, one.written));
   return notes;
 }
 

@@ -25,6 +25,13 @@ std::vector<market::Offer> all_offers(const Job& job, const std::vector<market::
 /// The limits of the job that the offer violates; empty: none.
 std::string unfit(const Job& job, const market::Offer& offer);
 
+/// What the offers call a quota of the job: a quota class of theirs as it is written, for its name is the
+/// user's own, such as "NVIDIA T4"; else as market_name().
+std::string quota_name(const std::string& written, const std::vector<market::Offer>& offers);
+
+/// Whether machines of the offer count for the quota with this quota_name().
+bool is_in_quota(const std::string& name, const market::Offer& offer);
+
 /// Checks only providers, regions and what is excluded.
 bool is_in_market(const Job& job, const market::Offer& offer);
 
@@ -32,8 +39,8 @@ bool is_in_market(const Job& job, const market::Offer& offer);
 Error no_offer(const MarketInputs& inputs);
 
 /// The user's own hosts must have a known speed and enough memory. Each name in regions, providers, gpus,
-/// exclude and quotas must be that of an offer, today or among the built-in ones, or of a known GPU, whether
-/// or not the job's other limits allow it (not under_way).
+/// exclude and quotas must be that of an offer, in any case, today or among the built-in ones, or of a known
+/// GPU, whether or not the job's other limits allow it (not under_way).
 Status check_names(const MarketInputs& inputs);
 
 /// "exclude: K80: no offer has it today", for each name in these lists.

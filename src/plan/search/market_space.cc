@@ -100,16 +100,13 @@ std::vector<PeerGroup> peer_of_each_site(const MarketSpace& market) {
   return peers;
 }
 
-void add_quotas(const Job& job, MarketSpace& market) {
-  for (const auto& [name, most] : job.quotas) {
+void add_quotas(const MarketInputs& inputs, MarketSpace& market) {
+  for (const auto& [written, most] : inputs.job.quotas) {
+    const std::string name = quota_name(written, inputs.offers);
     const int quota = static_cast<int>(market.space.quotas.size());
     market.space.quotas.push_back(most);
-    for (std::size_t i = 0; i < market.candidates.size(); ++i) {
-      const Offer& offer = market.candidates[i].offer;
-      const bool counts = name == offer.quota_class || name == offer.provider || name == offer.gpu ||
-                          name == machine_name(offer) || name == to_string(offer.purchase);
-      if (counts) market.space.choices[i].quotas.push_back(quota);
-    }
+    for (std::size_t i = 0; i < market.candidates.size(); ++i)
+      if (is_in_quota(name, market.candidates[i].offer)) market.space.choices[i].quotas.push_back(quota);
   }
 }
 
@@ -210,7 +207,7 @@ Result<MarketSpace> market_space(const MarketInputs& inputs) {
   market.samples_a_read = samples_a_read(inputs.workload);
   market.data = data_assumption(inputs.workload, inputs.job.data);
   price_reads(inputs, market);
-  add_quotas(inputs.job, market);
+  add_quotas(inputs, market);
   // shared_ptr: owned by the copies of the space's functions, which share its cache.
   const auto rounds =
       std::make_shared<SiteRounds>(inputs.workload, peer_of_each_site(market), inputs.knowledge.network,
