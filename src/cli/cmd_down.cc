@@ -18,6 +18,8 @@
 #include "cli/terminal/terminal.h"
 #include "host/system/calendar.h"
 #include "launch/fleet.h"
+#include "launch/restarts.h"
+#include "monitor/logs/log_file.h"
 #include "monitor/terminal/terminal_numbers.h"
 
 namespace tw::cli {
@@ -128,6 +130,7 @@ void describe_status(CLI::App& app, StatusArguments& arguments) {
   command->footer(
       "States: unknown (cannot be asked, or has a state that tw does not know), absent, waiting, running,\n"
       "leaving, left (75: it comes back), done (0: the run is complete), failed.\n"
+      "Exit code 1: the run has ended, and a peer with 2, which is not started again.\n"
       "\nExamples:\n  tw status mnist\n  tw status mnist --json | jq .peers");
 }
 
@@ -171,17 +174,18 @@ int status(const StatusArguments& arguments) {
                                    known_peers(deployment.peers, reports.value()));
   if (!collected) warn(collected.error().message);
   const auto progress = progress_in(deployment.folder + "/logs", host::now_unix_s());
+  std::error_code none;
+  if (!progress && !monitor::logs_in_folder(deployment.folder + "/logs", none).empty())
+    warn("progress is not known: " + progress.error().message);
   const plan::RunProgress known = progress ? progress.value() : plan::RunProgress{};
-  if (arguments.json) {
-    print_out("{}", json_of(run.value().store.state(), reports.value(), known));
-    return kDone;
-  }
-  print_out("{}", table_of(run.value().store.state(), reports.value()));
-  if (known.samples > 0)
+  const launch::RunState& state = run.value().store.state();
+  print_out("{}", arguments.json ? json_of(state, reports.value(), known) : table_of(state, reports.value()));
+  if (!arguments.json && known.samples > 0)
     print_out("\n{} samples, {} samples/s over the last ten rounds, {} losses; more: tw report {}/logs\n",
               grouped(static_cast<std::uint64_t>(known.samples)), monitor::rate_text(known.samples_per_s),
               known.losses, deployment.folder);
-  return kDone;
+  if (launch::end_of(reports.value()) != launch::RunEnd::needs_person) return kDone;
+  return complain(need_of(state, reports.value(), arguments.state), kFailed);
 }
 
 void describe_logs(CLI::App& app, LogsArguments& arguments) {

@@ -17,8 +17,9 @@ namespace {
 int up_once(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine) {
   auto store = launch::RunStore::open_or_make(runs_folder(arguments.state), request.name);
   if (!store) return complain(store.error().message, kUsage);
-  const Launched launched = launch_run(arguments, request, engine, store.value());
+  const Launched launched = launch_run(arguments, request, engine, store.value(), Launcher::person);
   if (launched.refused) return complain(launched.trouble, kUsage);
+  if (launched.complete && !launched.trouble.empty()) return complain(launched.trouble, kFailed);
   if (launched.complete) {
     print_out("run {} is complete: nothing is started\n", request.name);
     return kDone;

@@ -265,7 +265,12 @@ Result<HttpAnswer> read_file(const HttpRequest& request) {
 }  // namespace
 
 Result<HttpAnswer> http_get(const std::string& url, const HttpLimits& limits) {
-  Exchange exchange({.url = url, .patience = limits.patience, .most_bytes = limits.most_bytes});
+  Exchange exchange(
+      {.url = url, .patience = limits.patience, .silence = limits.silence, .most_bytes = limits.most_bytes},
+      [&limits] {
+        if (limits.meanwhile) limits.meanwhile();
+        return false;
+      });
   CURL* const curl = exchange.prepare(true);
   if (curl == nullptr) return with_address(url, cannot_start());
   return with_address(url, exchange.result(curl_easy_perform(curl)));

@@ -18,7 +18,9 @@ namespace tw::host {
 
 struct HttpLimits {
   Duration patience = std::chrono::seconds(120);
+  Duration silence{};  ///< longest time without a byte; 0: no limit but patience
   std::size_t most_bytes = std::size_t{256} << 20;
+  std::function<void()> meanwhile{};  ///< called about every second
 };
 
 /// The file of certificates of authorities that servers are checked against: SSL_CERT_FILE, or where this

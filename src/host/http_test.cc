@@ -187,6 +187,15 @@ TEST_F(HttpDoor, ends_where_no_byte_comes) {
   EXPECT_THAT(answer.error().message, testing::EndsWith("/hangs: no byte came for 1 s"));
 }
 
+TEST_F(HttpDoor, whose_get_ends_where_no_byte_comes_and_is_not_silent_until_then) {
+  int calls = 0;
+  const auto answer =
+      http_get(server.url("/hangs"), {.patience = 60s, .silence = 1s, .meanwhile = [&] { ++calls; }});
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, testing::EndsWith("/hangs: no byte came for 1 s"));
+  EXPECT_GT(calls, 0);
+}
+
 TEST_F(HttpDoor, follows_nobody_elsewhere_and_takes_no_more_than_it_wants) {
   server.answers["/moved"] =
       "HTTP/1.1 302 Found\r\nLocation: " + server.url("/secret") + "\r\nContent-Length: 0\r\n\r\n";

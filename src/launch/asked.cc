@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/asked.h"
 
-#include <algorithm>
-
 #include "launch/fleet.h"
 
 namespace tw::launch {
@@ -15,7 +13,7 @@ constexpr Duration kStarts = std::chrono::minutes(10);
 void Asked::look(const Deployment& deployment, const std::vector<PeerReport>& reports, Instant now) {
   std::map<std::uint32_t, Request> waiting;
   for (const auto& [number, request] : requests_) {
-    const bool is_wanted = std::ranges::count(deployment.peers, number, &PeerJob::number) > 0;
+    const bool is_wanted = has_peer(deployment.peers, number);
     if (!is_wanted && now - request.since > kStarts) refused_[request.site] = request.since;
     if (is_wanted && report_of(reports, number).state == PeerState::running) refused_.erase(request.site);
   }

@@ -22,6 +22,7 @@
 
 #include "base/cause_text.h"
 #include "base/result.h"
+#include "base/text/text.h"
 #include "host/system/calendar.h"
 #include "host/system/own_folder.h"
 #include "launch/held_signals.h"
@@ -167,14 +168,6 @@ int spawn(const Command& command, int input, int output, int errors, pid_t& pid)
   return cause;
 }
 
-std::string last_line(const std::string& text) {
-  std::size_t end = text.find_last_not_of(" \r\n");
-  if (end == std::string::npos) return "";
-  const std::size_t begin = text.find_last_of('\n', end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                     end - (begin == std::string::npos ? -1 : begin));
-}
-
 /// "p2: ", where a command is about a peer.
 std::string whose(const Command& command) {
   return command.peer == 0 ? "" : short_name({.number = command.peer}) + ": ";
@@ -187,7 +180,8 @@ std::string client_of(const Command& command) {
 std::optional<Error> failure_of(const Output& output) {
   const Command& command = output.command;
   if (std::ranges::find(command.fine, output.exit_code) != command.fine.end()) return std::nullopt;
-  const std::string said = last_line(output.errors.empty() ? output.text : output.errors);
+  std::string said(last_line(output.errors));
+  if (said.empty()) said = last_line(output.text);
   if (output.is_late) return Error{whose(command) + said};
   if (command.says_why && !said.empty()) return Error{said};
   return Error{fmt::format("{}{}: exit code {}{}{}", whose(command),
@@ -197,7 +191,7 @@ std::optional<Error> failure_of(const Output& output) {
 
 /// A late one says so, and what it said last.
 std::string late_text(const Output& output) {
-  const std::string said = last_line(output.errors);
+  const std::string_view said = last_line(output.errors);
   return fmt::format("{} did not answer within {:g} s{}{}", client_of(output.command),
                      to_seconds(output.command.limit), said.empty() ? "" : ": ", said);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "base/check.h"
@@ -20,13 +21,23 @@ bool is_plain(char c) {
          std::string_view("-_./:=@%+,").find(c) != std::string_view::npos;
 }
 
-/// Peers of all engines, by number.
-std::vector<const PeerJob*> all_peers(const Deployment& deployment) {
+std::vector<const PeerJob*> by_number(std::initializer_list<const std::vector<PeerJob>*> lists) {
   std::vector<const PeerJob*> all;
-  for (const auto* list : {&deployment.peers, &deployment.elsewhere})
+  for (const auto* list : lists)
     for (const PeerJob& peer : *list) all.push_back(&peer);
   std::ranges::sort(all, {}, [](const PeerJob* peer) { return peer->number; });
   return all;
+}
+
+/// Peers of all engines, by number.
+std::vector<const PeerJob*> all_peers(const Deployment& deployment) {
+  return by_number({&deployment.peers, &deployment.elsewhere});
+}
+
+const PeerJob& first_among(const std::vector<const PeerJob*>& peers) {
+  TW_CHECK(!peers.empty());
+  const auto rank = [](const PeerJob* peer) { return std::pair(peer->address.empty(), !peer->anchor); };
+  return **std::ranges::min_element(peers, {}, rank);
 }
 
 std::string address_of(const PeerJob& peer) { return fmt::format("{}:{}", peer.address, peer.port); }
@@ -61,6 +72,7 @@ void mark_started(Deployment& deployment, const std::vector<PeerJob>& peers, std
     if (has_peer(peers, peer.number)) {
       peer.started_unix_s = unix_s;
       peer.untried = peer.untried && unix_s == 0;
+      peer.starts += unix_s == 0 ? 0 : 1;
     }
 }
 
@@ -78,11 +90,12 @@ std::vector<std::string> bootstrap_of(const Deployment& deployment) {
   return addresses;
 }
 
-const PeerJob& first_of(const Deployment& deployment) {
-  const std::vector<const PeerJob*> all = all_peers(deployment);
-  TW_CHECK(!all.empty());
-  const auto rank = [](const PeerJob* peer) { return std::pair(peer->address.empty(), !peer->anchor); };
-  return **std::ranges::min_element(all, {}, rank);
+const PeerJob& first_of(const Deployment& deployment) { return first_among(all_peers(deployment)); }
+
+const PeerJob& first_of(const std::vector<PeerJob>& peers) { return first_among(by_number({&peers})); }
+
+bool may_resume(const Deployment& deployment, const PeerJob& peer) {
+  return deployment.begun && peer.number == deployment.founder;
 }
 
 Start start_of(const Deployment& deployment, const PeerJob& peer) {
@@ -99,18 +112,6 @@ std::optional<double> price_of(const PeerJob& peer) {
   return machine.usd_per_h;
 }
 
-namespace {
-
-/// Where no peer has the state of the run any more, the one that began it resumes it: if all joined, they
-/// would wait for each other. The others dial it, and it dials those that it knew.
-bool joins(const Deployment& deployment, const PeerJob& peer, Start start) {
-  const bool began_it = peer.number == deployment.founder && !peer.address.empty();
-  const bool comes_back = start == Start::again && began_it && peer.number == first_of(deployment).number;
-  return start != Start::begin && !comes_back;
-}
-
-}  // namespace
-
 std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob& peer, Start start,
                                     const PeerPaths& paths) {
   std::vector<std::string> words = {"run",   paths.run_file, "--token",  "@" + paths.token_file,
@@ -118,7 +119,8 @@ std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob&
   if (start == Start::begin)
     words.insert(words.end(), {"--no-rejoin", "--wait-for", std::to_string(deployment.peers.size())});
   if (start == Start::again) words.emplace_back("--rejoin");
-  const bool dials = joins(deployment, peer, start);
+  const bool resumes = !peer.address.empty() && may_resume(deployment, peer);
+  const bool dials = start == Start::join || (start == Start::again && !resumes);
   for (const std::string& address : paths.join)
     if (dials && address != paths.listen) words.insert(words.end(), {"--join", address});
   if (!peer.machine.site.provider.empty())

@@ -29,7 +29,7 @@ struct Machine {
 /// A peer: one job of the engine, started and stopped on its own.
 struct PeerJob {
   std::uint32_t number = 0;   ///< from 1; never given to another machine while the run lasts
-  std::uint32_t restart = 0;  ///< how often `tw up` started it again; engines count theirs beside it
+  std::uint32_t restart = 0;  ///< how often --keep started it again: in the names of its jobs
   Machine machine{};
   bool anchor = false;                  ///< on an on-demand or owned machine: others find the run through it
   std::vector<Machine> alternatives{};  ///< in the planner's order, in case `machine` is not available
@@ -39,6 +39,7 @@ struct PeerJob {
   std::uint16_t port = 0;               ///< port at which it listens; unique on its host
   bool untried = false;                 ///< no start has got so far that it may live: nobody asks for it
   std::int64_t started_unix_s = 0;      ///< of its last start by `tw up`; 0: long ago, or stopped since
+  std::uint32_t starts = 0;             ///< by `tw up`, so far; a machine that lost its disk does not know
 
   bool operator==(const PeerJob&) const = default;
 };
@@ -75,7 +76,8 @@ struct Deployment {
   std::map<std::string, std::string> on;      ///< the engine's own settings: partition, namespace, ...; of
                                               ///< several engines: ssh.control, slurm.partition
   Duration grace = std::chrono::seconds(25);  ///< between SIGTERM and the end
-  std::uint32_t founder = 0;                  ///< number of the peer that began the run; 0: not known
+  std::uint32_t founder = 0;                  ///< number of the peer that began the run, or resumes it in its
+                                              ///< place; 0: not known
   bool begun = false;                         ///< a peer of the run lives, or may: all starts have `--rejoin`
 
   bool operator==(const Deployment&) const = default;
@@ -100,7 +102,7 @@ bool has_peer(const std::vector<PeerJob>& peers, std::uint32_t number);
 std::optional<double> price_of(const PeerJob& peer);
 
 /// Sets PeerJob::started_unix_s of those that have the numbers of these peers. 0: their start failed, or they
-/// were stopped; else each of them may live from now on.
+/// were stopped; else it is another start, and each of them may live from now on.
 void mark_started(Deployment& deployment, const std::vector<PeerJob>& peers, std::int64_t unix_s);
 
 const std::string& token_of(const Deployment& deployment, const PeerJob& peer);
@@ -112,6 +114,14 @@ std::vector<std::string> bootstrap_of(const Deployment& deployment);
 /// The peer that begins a new run, of any engine: the first anchor whose address is known, else the first
 /// such peer; where none is known, the first anchor, else the first peer.
 const PeerJob& first_of(const Deployment& deployment);
+
+/// The same of these peers; there is one.
+const PeerJob& first_of(const std::vector<PeerJob>& peers);
+
+/// The peer is the founder and comes back. Where no peer has the state any more, it resumes the run: if all
+/// joined, they would wait for each other. So it joins nobody if others can dial it, and dials those that it
+/// knew.
+bool may_resume(const Deployment& deployment, const PeerJob& peer);
 
 /// Paths and addresses of a peer's machine.
 struct PeerPaths {

@@ -78,6 +78,15 @@ TEST(Deployment, command_lines_name_the_others_and_not_themselves) {
                   "--grace", "25s", "--set", "training.rounds=20", "--set", "checkpoint.folder=/data/it's"));
 }
 
+TEST(Deployment, the_first_of_some_peers_is_an_anchor_that_others_can_dial) {
+  std::vector<PeerJob> peers = three_peers().peers;
+  EXPECT_EQ(first_of(peers).number, 1U);
+  peers.front().address.clear();
+  EXPECT_EQ(first_of(peers).number, 2U);
+  peers.back().anchor = true;
+  EXPECT_EQ(first_of(peers).number, 3U);
+}
+
 TEST(Deployment, the_peer_that_began_the_run_may_resume_it_and_all_others_join) {
   Deployment deployment = three_peers();
   deployment.begun = true;
@@ -91,6 +100,12 @@ TEST(Deployment, the_peer_that_began_the_run_may_resume_it_and_all_others_join) 
   EXPECT_FALSE(joins(0));
   EXPECT_TRUE(joins(1));
   EXPECT_TRUE(joins(2));
+  EXPECT_TRUE(may_resume(deployment, deployment.peers[0]));
+  EXPECT_FALSE(may_resume(deployment, deployment.peers[1]));
+  deployment.founder = 2;
+  EXPECT_TRUE(joins(0)) << "an anchor that came later has no state";
+  EXPECT_FALSE(joins(1)) << "the heir need not be the first";
+  deployment.founder = 1;
   for (PeerJob& peer : deployment.peers) peer.address.clear();
   EXPECT_TRUE(joins(0)) << "the others would not find it";
 }

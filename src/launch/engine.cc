@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/engine.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
 #include <utility>
 
@@ -42,11 +45,16 @@ std::vector<Command> with_limits(std::vector<Command> commands, Action action, c
   return commands;
 }
 
-std::vector<PeerReport> unknown_for(const Deployment& deployment, const Output& output) {
+std::vector<PeerReport> unknown_for(const Deployment& deployment, const std::string& why) {
   std::vector<PeerReport> reports;
   for (const PeerJob& peer : deployment.peers)
-    reports.push_back({.number = peer.number, .state = PeerState::unknown, .detail = output.errors});
+    reports.push_back({.number = peer.number, .state = PeerState::unknown, .detail = why});
   return reports;
+}
+
+std::string twins_text(const std::vector<std::string>& living) {
+  if (living.size() < 2) return "";
+  return fmt::format("; {} jobs live: {}", living.size(), fmt::join(living, ", "));
 }
 
 std::string_view to_string(PeerState state) {
@@ -58,7 +66,11 @@ std::string_view to_string(PeerState state) {
 
 PeerState state_after(int exit_code) {
   if (exit_code == 0) return PeerState::done;
-  return exit_code == kLeftExit ? PeerState::left : PeerState::failed;
+  return exit_code == kGoesOn ? PeerState::left : PeerState::failed;
+}
+
+bool needs_person(const PeerReport& report) {
+  return report.state == PeerState::failed && report.exit_code == kNeedsPerson;
 }
 
 }  // namespace tw::launch

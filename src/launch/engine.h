@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "launch/deployment.h"
+#include "launch/exit_codes.h"
 
 /// How an engine (ssh, Slurm, SkyPilot, Kubernetes, this machine) is told of the peers of a run. Pure: the
 /// caller writes the files below the state folder of the run and runs the commands, in order.
@@ -73,12 +74,6 @@ enum class PeerState {
 
 std::string_view to_string(PeerState state);
 
-/// The exit code of a peer that left on a notice while the run goes on (EX_TEMPFAIL).
-inline constexpr int kLeftExit = 75;
-
-/// The exit code of a peer that needs a person: its options are wrong, or nothing is left of its run.
-inline constexpr int kUsageExit = 2;
-
 /// done, left or failed.
 PeerState state_after(int exit_code);
 
@@ -92,6 +87,9 @@ struct PeerReport {
 
   bool operator==(const PeerReport&) const = default;
 };
+
+/// It ended with kNeedsPerson: another start would help nothing before a person has looked.
+bool needs_person(const PeerReport& report);
 
 /// What a command printed.
 struct Output {
@@ -110,8 +108,11 @@ std::vector<Command> with_limits(std::vector<Command> commands, Action action, c
 /// For commands whose output is the last chance to have it, or that somebody waits for.
 inline constexpr Duration kOutputLimit = std::chrono::minutes(10);
 
-/// All peers unknown, since this output is late.
-std::vector<PeerReport> unknown_for(const Deployment& deployment, const Output& output);
+/// All peers unknown, with this reason.
+std::vector<PeerReport> unknown_for(const Deployment& deployment, const std::string& why);
+
+/// "; 2 jobs live: 8_1, 6_1"; empty: at most one.
+std::string twins_text(const std::vector<std::string>& living);
 
 /// What an engine has of peers that are to end.
 struct Remains {

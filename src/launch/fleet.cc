@@ -106,16 +106,16 @@ Started start_group(const Engine& engine, const Deployment& deployment, const st
   if (lost.contains(0)) return started;
   for (const PeerJob& peer : peers)
     if (!is_at(deployment, lost, peer)) started.peers.push_back(peer);
-  // Those that begin the run wait for as many as there are.
-  Deployment fewer = deployment;
-  std::erase_if(fewer.peers, [&](const PeerJob& peer) { return is_at(deployment, lost, peer); });
   if (started.peers.empty()) return started;
-  if (const Status ready = before(started.peers); !ready) {
-    add_line(started.trouble, ready.error().message);
+  // Those that begin the run wait for as many as there are.
+  Deployment ready = deployment;
+  std::erase_if(ready.peers, [&](const PeerJob& peer) { return is_at(deployment, lost, peer); });
+  if (const Status may = before(ready, started.peers); !may) {
+    add_line(started.trouble, may.error().message);
     started.peers.clear();
     return started;
   }
-  const Batch begun = run_all(engine.commands(Action::start, fewer, started.peers));
+  const Batch begun = run_all(engine.commands(Action::start, ready, started.peers));
   add_line(started.trouble, text_of(begun));
   take_failures(begun, started);
   return started;

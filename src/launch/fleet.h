@@ -24,8 +24,9 @@ struct Started {
   std::string trouble;             ///< a line for each peer, host or command that failed; empty: nothing did
 };
 
-/// Called with the peers that start next; an error keeps them from it.
-using BeforeStart = std::function<Status(const std::vector<PeerJob>& peers)>;
+/// Called with the peers that start next, and the deployment that they get: without those whose machines are
+/// not ready. An error keeps them from it.
+using BeforeStart = std::function<Status(const Deployment& ready, const std::vector<PeerJob>& peers)>;
 
 /// Action::prepare, then Action::start of the peers whose machines are ready.
 Started start(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers,
@@ -38,7 +39,7 @@ Result<std::vector<PeerReport>> ask(const Engine& engine, const Deployment& depl
 /// absent without a report.
 PeerReport report_of(const std::vector<PeerReport>& reports, std::uint32_t number);
 
-/// Without those that are unknown: whoever cannot be asked has no logs to fetch either.
+/// Without those that are unknown: a machine that cannot be asked has no logs to fetch either.
 std::vector<PeerJob> known_peers(const std::vector<PeerJob>& peers, const std::vector<PeerReport>& reports);
 
 /// It runs, waits for its machine, or may.

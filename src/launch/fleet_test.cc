@@ -40,7 +40,7 @@ class OneByOne final : public Engine {
                                          const std::vector<Output>& outputs) const override {
     std::vector<PeerReport> reports;
     for (const Output& output : outputs)
-      if (output.is_late) reports = unknown_for(deployment, output);
+      if (output.is_late) reports = unknown_for(deployment, output.errors);
     return reports;
   }
 
@@ -75,7 +75,7 @@ std::vector<std::uint32_t> numbers_of(const std::vector<PeerJob>& peers) {
 std::vector<std::uint32_t> numbers(const Started& started) { return numbers_of(started.peers); }
 
 Started start_all(const Engine& engine, const Deployment& deployment) {
-  return start(engine, deployment, deployment.peers, [](const auto&) { return Unit{}; });
+  return start(engine, deployment, deployment.peers, [](const auto&, const auto&) { return Unit{}; });
 }
 
 TEST(Fleet, knows_the_peers_that_were_started_where_another_one_was_not) {
@@ -109,12 +109,15 @@ TEST(Fleet, says_who_starts_once_their_machines_are_ready) {
   engine.unready = {2};
   const Deployment deployment = three_peers();
   std::vector<std::uint32_t> said;
-  const auto refuse = [&](const std::vector<PeerJob>& peers) {
+  std::vector<std::uint32_t> ready;
+  const auto refuse = [&](const Deployment& there, const std::vector<PeerJob>& peers) {
     said = numbers_of(peers);
+    ready = numbers_of(there.peers);
     return Status(Error{"no space"});
   };
   const Started started = start(engine, deployment, deployment.peers, refuse);
   EXPECT_EQ(said, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(ready, said) << "it waits for nobody";
   EXPECT_TRUE(started.peers.empty());
   EXPECT_EQ(started.trouble, "p2: false: exit code 1\nno space");
 }
@@ -171,7 +174,7 @@ TEST(Fleet, a_machine_that_cannot_be_reached_for_its_first_start_holds_up_no_sta
   for (const PeerReport& report : reports.value())
     EXPECT_EQ(report.state, PeerState::absent) << report.number;
   EXPECT_TRUE(engine.told.empty());
-  const auto mark = [&](const std::vector<PeerJob>& peers) {
+  const auto mark = [&](const Deployment&, const std::vector<PeerJob>& peers) {
     mark_started(deployment, peers, 1'800'000'000);
     return Status(Unit{});
   };
@@ -183,6 +186,8 @@ TEST(Fleet, a_machine_that_cannot_be_reached_for_its_first_start_holds_up_no_sta
   mark_started(deployment, deployment.peers, 0);
   EXPECT_FALSE(deployment.peers[0].untried) << "a start that failed may have got through";
   EXPECT_TRUE(deployment.peers[1].untried);
+  EXPECT_EQ(deployment.peers[0].starts, 1U) << "and have an id";
+  EXPECT_EQ(deployment.peers[1].starts, 0U);
 }
 
 TEST(Fleet, a_peer_that_is_unknown_has_no_logs_to_fetch) {
@@ -190,6 +195,16 @@ TEST(Fleet, a_peer_that_is_unknown_has_no_logs_to_fetch) {
   const std::vector<PeerJob> known = known_peers(
       peers, {{.number = 1, .state = PeerState::unknown}, {.number = 2, .state = PeerState::running}});
   EXPECT_EQ(known, (std::vector<PeerJob>{peers[1], peers[2]}));
+}
+
+TEST(CommandRun, the_last_line_that_is_not_blank_says_why_a_command_failed) {
+  const auto failure = [](const char* script) {
+    return run_all({{.words = {"sh", "-c", script}, .client = "ssh a"}}).failures.front().message;
+  };
+  EXPECT_EQ(failure("printf 'Welcome\\r\\n\\r\\nno route\\r\\n \\r\\n' >&2; exit 255"),
+            "ssh a: exit code 255: no route");
+  EXPECT_EQ(failure("echo said; echo >&2; exit 1"), "ssh a: exit code 1: said");
+  EXPECT_EQ(failure("exit 1"), "ssh a: exit code 1");
 }
 
 TEST(CommandRun, a_program_that_is_not_there_is_an_answer_to_those_who_take_any) {

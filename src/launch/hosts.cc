@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/text/fields.h"
+#include "market/gpu_name.h"
 
 namespace tw::launch {
 namespace {
@@ -23,7 +24,7 @@ std::string take_key(const std::string& key, const std::string& value, Host& hos
   if (value.empty()) return key + ": " + unexpected("a value", value);
   if (key == "address") host.address = value;
   if (key == "address") host.is_named = true;
-  if (key == "gpu") host.gpu = value;
+  if (key == "gpu") host.gpu = market::gpu_name(value);
   if (key == "home") host.home = value;
   if (key == "port") {
     const auto port = number_in<std::uint16_t>(value, kPorts);

@@ -24,6 +24,8 @@ class Placing {
 
   Result<std::vector<PeerJob>> run() {
     for (const plan::PlannedGroup& group : in_.plan) keep(group);
+    for (PeerJob& peer : peers_)  // all are known: none gets the port of another
+      if (peer.untried && needs_host(peer)) follow_line(peer);
     for (std::size_t i = 0; i < in_.plan.size(); ++i) {
       if (!plan::trains(in_.plan[i])) continue;  // an anchor of DeepVM's tiers
       TW_TRY(add(in_.plan[i], kept_[i]));
@@ -79,6 +81,15 @@ class Placing {
 
   bool has_host(const PeerJob& peer) const {
     return !needs_host(peer) || std::ranges::find(in_.hosts, peer.host, &Host::ssh) != in_.hosts.end();
+  }
+
+  /// The line of one that was never reached may have been wrong, and corrected since.
+  void follow_line(PeerJob& peer) const {
+    const Host& host = *std::ranges::find(in_.hosts, peer.host, &Host::ssh);
+    peer.home = host.home;
+    peer.address = host.address;
+    if (peer.port >= host.port && peer.port < host.port + host.peers) return;
+    if (const auto port = free_port_of(host)) peer.port = *port;
   }
 
   bool give_host(PeerJob& peer) const {

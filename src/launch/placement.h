@@ -23,8 +23,8 @@ struct PlacementInputs {
   EngineChoice engines{};              ///< without any rule: ssh for all where there are hosts
 };
 
-/// The peers of the plan, by number. A peer of before that fits keeps its number, host and restart; others
-/// get new numbers. An error: too few hosts for a group.
+/// The peers of the plan, by number. A peer of before that fits keeps its number, host and restart; an
+/// untried one follows its line of the hosts. Others get new numbers. An error: too few hosts for a group.
 Result<std::vector<PeerJob>> place(const PlacementInputs& inputs);
 
 /// What turns one list into the other.

@@ -73,7 +73,7 @@ TEST(Placement, hosts_take_what_fits_them_each_peer_at_a_port_of_its_own) {
   const auto hosts = read_hosts("hosts.txt",
                                 "# ours\n"
                                 "ada@east site=aws:us-east-1 address=10.0.0.9\n"
-                                "west peers=2 gpu=T4 port=7100 home=/data\n");
+                                "west peers=2 gpu=t4 port=7100 home=/data\n");
   ASSERT_TRUE(hosts.ok()) << hosts.error().message;
   const auto peers = placed({kSpot, kAnchor}, {}, 1, hosts.value());
   EXPECT_EQ(peers[0].host, "west");
@@ -103,6 +103,28 @@ TEST(Placement, a_host_that_is_barred_keeps_its_peers_and_gets_no_new_one) {
   EXPECT_THAT(numbers(after.value()), ElementsAre(2, 3));
   EXPECT_EQ(after.value()[0].host, "a");
   EXPECT_EQ(after.value()[1].host, "b");
+}
+
+TEST(Placement, a_peer_that_was_never_reached_follows_its_corrected_line_and_no_other_one) {
+  auto before = placed({kSpot}, {}, 1, read_hosts("hosts.txt", "a peers=2 home=/wrong\n").value());
+  before[0].untried = false;
+  const auto corrected = read_hosts("hosts.txt", "a peers=2 home=/data address=10.0.0.7 port=7100\n").value();
+  const auto after = placed({kSpot}, before, 3, corrected);
+  EXPECT_EQ(after[0], before[0]) << "its checkpoints are there";
+  EXPECT_EQ(after[1].number, 2U);
+  EXPECT_EQ(after[1].home, "/data");
+  EXPECT_EQ(after[1].address, "10.0.0.7");
+  EXPECT_EQ(after[1].port, 7100);
+}
+
+TEST(Placement, a_corrected_line_gives_no_port_of_a_peer_of_a_later_group) {
+  auto before = placed({kSpot, kAnchor}, {}, 1, read_hosts("hosts.txt", "a peers=3 port=7000\n").value());
+  before[1].untried = before[2].untried = false;
+  before[2].port = 7100;
+  const auto after =
+      placed({kSpot, kAnchor}, before, 4, read_hosts("hosts.txt", "a peers=3 port=7100\n").value());
+  EXPECT_EQ(after[0].port, 7101);
+  EXPECT_EQ(after[2].port, 7100) << "it was started there";
 }
 
 TEST(Placement, a_host_that_is_no_longer_listed_loses_its_peer) {

@@ -31,8 +31,7 @@ std::vector<std::uint32_t> Restarts::step(Instant now, const std::vector<PeerRep
   std::vector<std::uint32_t> due;
   for (const PeerReport& report : reports) {
     History& history = peers_.try_emplace(report.number, History{.started = now - kRanWell}).first->second;
-    // Another start would end with the same message: a person has to decide.
-    if (!has_ended(report.state) || report.exit_code == kUsageExit) {
+    if (!has_ended(report.state) || needs_person(report)) {
       history.due = kNever;
       continue;
     }
@@ -43,6 +42,31 @@ std::vector<std::uint32_t> Restarts::step(Instant now, const std::vector<PeerRep
     due.push_back(report.number);
   }
   return due;
+}
+
+RunEnd end_of(const std::vector<PeerReport>& reports) {
+  const auto any = [&](const auto& is) { return std::ranges::any_of(reports, is); };
+  const bool is_done = any([](const PeerReport& one) { return one.state == PeerState::done; });
+  const bool needs = any(needs_person);
+  const auto goes_on = [&](const PeerReport& one) {
+    return may_live(one.state) || (!is_done && !needs_person(one));  // once a peer is done, none comes back
+  };
+  if (any(goes_on) || !(is_done || needs)) return RunEnd::none;
+  return needs ? RunEnd::needs_person : RunEnd::complete;
+}
+
+std::vector<PeerJob> coming_peers(const std::vector<PeerJob>& peers, const std::vector<PeerReport>& reports) {
+  std::vector<PeerJob> coming = peers;
+  std::erase_if(coming, [&](const PeerJob& peer) { return needs_person(report_of(reports, peer.number)); });
+  return coming;
+}
+
+std::uint32_t next_founder(const Deployment& deployment, const std::vector<PeerJob>& coming) {
+  const std::uint32_t founder = deployment.founder;
+  if (has_peer(coming, founder)) return founder;
+  std::vector<PeerJob> heirs = coming;
+  std::erase_if(heirs, &PeerJob::untried);
+  return heirs.empty() ? founder : first_of(heirs).number;
 }
 
 std::uint32_t last_anchor_that_goes(const Deployment& deployment, const std::vector<PeerReport>& reports) {

@@ -30,6 +30,22 @@ class Restarts {
   std::map<std::uint32_t, History> peers_;
 };
 
+/// How far the reports say that the run has come.
+enum class RunEnd {
+  none,          ///< a peer lives, may, or comes back
+  complete,      ///< no peer lives, and one is done
+  needs_person,  ///< the same, or none is done, and one ended so that a person has to look
+};
+
+RunEnd end_of(const std::vector<PeerReport>& reports);
+
+/// Those that live, or come back by themselves.
+std::vector<PeerJob> coming_peers(const std::vector<PeerJob>& peers, const std::vector<PeerReport>& reports);
+
+/// Deployment::founder. Where it does not come back, or the plan lacks it: the first of the coming ones that
+/// was started.
+std::uint32_t next_founder(const Deployment& deployment, const std::vector<PeerJob>& coming);
+
 /// Number of the anchor that has a notice while no other one runs or is on its way; 0: none.
 std::uint32_t last_anchor_that_goes(const Deployment& deployment, const std::vector<PeerReport>& reports);
 

@@ -46,7 +46,7 @@ TEST(Restarts, one_that_fails_comes_back_later_each_time) {
 
 TEST(Restarts, one_that_needs_a_person_stays_away) {
   Restarts restarts;
-  const PeerReport lost{.number = 3, .state = PeerState::failed, .exit_code = kUsageExit};
+  const PeerReport lost{.number = 3, .state = PeerState::failed, .exit_code = kNeedsPerson};
   EXPECT_THAT(restarts.step(Instant{1h}, {lost}), IsEmpty());
   EXPECT_THAT(restarts.step(Instant{9h}, {lost}), IsEmpty());
 }
@@ -70,6 +70,40 @@ TEST(Restarts, nobody_is_started_twice) {
     peer.after(1s, state);
     EXPECT_THAT(peer.after(1h, state), IsEmpty()) << to_string(state);
   }
+}
+
+PeerReport ended(std::uint32_t number, int exit_code) {
+  return {.number = number, .state = state_after(exit_code), .exit_code = exit_code};
+}
+
+TEST(RunEnd, is_when_no_peer_lives_and_none_comes_back) {
+  EXPECT_EQ(end_of({}), RunEnd::none);
+  EXPECT_EQ(end_of({ended(1, 0), ended(2, 1), ended(3, 75)}), RunEnd::complete);
+  EXPECT_EQ(end_of({ended(1, 0), {.number = 2, .state = PeerState::unknown}}), RunEnd::none);
+  EXPECT_EQ(end_of({ended(1, 1), ended(2, 75)}), RunEnd::none) << "they come back";
+  EXPECT_EQ(end_of({ended(1, 2), ended(2, 75)}), RunEnd::none);
+}
+
+TEST(RunEnd, is_told_where_a_person_has_to_look) {
+  EXPECT_EQ(end_of({ended(1, 2), ended(2, 2)}), RunEnd::needs_person);
+  EXPECT_EQ(end_of({ended(1, 0), ended(2, 2), ended(3, 1)}), RunEnd::needs_person);
+}
+
+TEST(Founder, that_needs_a_person_gives_its_part_to_the_first_other_one_that_was_started) {
+  Deployment deployment = three_peers();
+  deployment.founder = 1;
+  const auto founder_after = [&](std::vector<PeerReport> reports) {
+    return next_founder(deployment, coming_peers(deployment.peers, reports));
+  };
+  EXPECT_EQ(founder_after({ended(1, 75), ended(2, 2)}), 1U) << "it comes back";
+  EXPECT_EQ(founder_after({ended(1, 2), ended(2, 75)}), 2U);
+  EXPECT_EQ(founder_after({ended(1, 2), ended(2, 2)}), 3U);
+  deployment.peers[1].untried = true;
+  EXPECT_EQ(founder_after({ended(1, 2)}), 3U) << "a new peer has no checkpoint";
+  deployment.founder = 7;
+  EXPECT_EQ(founder_after({ended(1, 75)}), 1U) << "that of an earlier plan is gone";
+  for (PeerJob& peer : deployment.peers) peer.untried = true;
+  EXPECT_EQ(founder_after({}), 7U) << "nobody has the state";
 }
 
 TEST(Anchors, the_last_one_is_missed_and_no_other) {

@@ -41,7 +41,8 @@ Json peer_json(const PeerJob& peer) {
           {"machine", machine_json(peer.machine)},
           {"alternatives", alternatives},
           {"untried", peer.untried},
-          {"started_unix_s", peer.started_unix_s}};
+          {"started_unix_s", peer.started_unix_s},
+          {"starts", peer.starts}};
 }
 
 PeerJob peer_in(const Json& json) {
@@ -54,7 +55,8 @@ PeerJob peer_in(const Json& json) {
                .address = json.at("address").get<std::string>(),
                .port = json.at("port").get<std::uint16_t>(),
                .untried = json.value("untried", false),
-               .started_unix_s = json.value("started_unix_s", std::int64_t{0})};
+               .started_unix_s = json.value("started_unix_s", std::int64_t{0}),
+               .starts = json.value("starts", 0U)};
   for (const Json& machine : json.at("alternatives")) peer.alternatives.push_back(machine_in(machine));
   return peer;
 }

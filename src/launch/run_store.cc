@@ -24,6 +24,16 @@ namespace fs = std::filesystem;
 constexpr const char* kStateFile = "state.json";
 constexpr const char* kLockFile = "state.lock";  ///< the first entry of a folder, and the mark of one
 constexpr auto kWaitForLock = std::chrono::seconds(60);
+constexpr auto kBetweenTries = std::chrono::milliseconds(100);
+constexpr int kFailedTries = 20;  ///< in a row: nobody is removing the folder just now
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+/// 0: one on another machine, or none that is known.
+std::string process_text(pid_t process) { return process == 0 ? "" : fmt::format(" (process {})", process); }
 
 std::string state_file(const std::string& folder) { return folder + "/" + kStateFile; }
 
@@ -36,7 +46,7 @@ std::string entry_of(const std::string& folder) {
 }
 
 bool is_of_a_run(const std::string& folder) {
-  return fs::exists(folder + "/" + kLockFile) || fs::exists(state_file(folder));
+  return is_there(folder + "/" + kLockFile) || is_there(state_file(folder));
 }
 
 /// Makes the folder of a run that begins, unless another command does so at the same time, or did so and
@@ -67,7 +77,7 @@ Status write_with_folder(const std::string& path, const std::string& text, unsig
 namespace {
 
 Status check_is_there(const std::string& runs, const std::string& run) {
-  if (is_run_name(run) && fs::exists(state_file(runs + "/" + run))) return Unit{};
+  if (is_run_name(run) && is_there(state_file(runs + "/" + run))) return Unit{};
   const std::vector<std::string> known = runs_in(runs);
   return Error{fmt::format(
       "{}: no run of this name in {}; {}", run, runs,
@@ -96,7 +106,7 @@ Result<std::optional<RunStore>> RunStore::open_if_free(const std::string& runs, 
 Result<RunStore> RunStore::open_or_make(const std::string& runs, const std::string& run) {
   RunStore store(runs + "/" + run);
   TW_TRY(store.lock());
-  if (fs::exists(state_file(store.folder_))) TW_TRY(store.read());
+  if (is_there(state_file(store.folder_))) TW_TRY(store.read());
   return store;
 }
 
@@ -116,21 +126,25 @@ RunStore::~RunStore() {
 Result<host::FileLock::Holder> RunStore::try_lock() {
   TW_TRY(auto lock, host::FileLock::open(folder_ + "/" + kLockFile));
   TW_TRY(const auto holder, lock.lock(host::FileLock::Kind::exclusive, {}));
-  if (!holder) lock_.emplace(std::move(lock));
-  return holder;
+  if (holder) return holder;
+  // The one that held it may have removed it, with the folder: it keeps nobody out any more.
+  if (!lock.is_at_its_path()) return host::FileLock::Holder(0);
+  lock_.emplace(std::move(lock));
+  return host::FileLock::Holder();
 }
 
 Status RunStore::lock() {
   const auto end = std::chrono::steady_clock::now() + kWaitForLock;
-  while (true) {
-    TW_TRY(make_run_folder(folder_));  // each time: who held the lock may have removed it
-    TW_TRY(const auto holder, try_lock());
-    if (!holder) return Unit{};
-    if (std::chrono::steady_clock::now() > end)
-      return Error{
-          fmt::format("{}: another tw up or tw down (process {}) has been at work on this run for a minute",
-                      folder_ + "/" + kLockFile, *holder)};
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int failed = 0;;) {
+    TW_TRY(make_run_folder(folder_));  // each time: the command that held the lock may have removed it
+    const auto holder = try_lock();
+    if (holder && !holder.value()) return Unit{};
+    failed = holder ? 0 : failed + 1;
+    if (failed == kFailedTries) return holder.error();
+    if (holder && std::chrono::steady_clock::now() > end)
+      return Error{fmt::format("{}: another tw up or tw down{} has been at work on this run for a minute",
+                               folder_ + "/" + kLockFile, process_text(*holder.value()))};
+    std::this_thread::sleep_for(kBetweenTries);
   }
 }
 
@@ -169,7 +183,7 @@ std::vector<std::string> runs_in(const std::string& runs) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(runs, error))
-    if (fs::exists(state_file(entry.path().string()))) names.push_back(entry.path().filename().string());
+    if (is_there(state_file(entry.path().string()))) names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
 }

@@ -38,6 +38,7 @@ RunState some_state() {
   state.deployment.peers[1].restart = 2;
   state.deployment.peers[2].untried = true;
   state.deployment.peers[1].started_unix_s = 1'800'000'000;
+  state.deployment.peers[1].starts = 5;
   state.deployment.peers[1].alternatives = {state.deployment.peers[0].machine};
   return state;
 }
@@ -81,7 +82,7 @@ TEST(RunStore, that_a_run_is_stopped_is_read_while_tw_down_holds_the_lock) {
 TEST(RunStore, a_state_that_says_nothing_of_a_stop_or_a_start_had_none) {
   std::string text = to_json(some_state());
   for (const std::string key : {" \"stopped\": false,\n", " \"stopping\": false,\n", "  \"founder\": 3,\n",
-                                ",\n    \"started_unix_s\": 1800000000"}) {
+                                ",\n    \"started_unix_s\": 1800000000", ",\n    \"starts\": 5"}) {
     ASSERT_NE(text.find(key), std::string::npos) << key;
     text.erase(text.find(key), key.size());
   }
@@ -89,6 +90,7 @@ TEST(RunStore, a_state_that_says_nothing_of_a_stop_or_a_start_had_none) {
   ASSERT_TRUE(state.ok());
   EXPECT_EQ(state.value().stop, StopState::none);
   EXPECT_EQ(state.value().deployment.peers[1].started_unix_s, 0);
+  EXPECT_EQ(state.value().deployment.peers[1].starts, 0U);
   EXPECT_EQ(state.value().deployment.founder, 0U);
 }
 
@@ -118,6 +120,15 @@ TEST(RunStore, damaged_and_foreign_content_is_one_error_and_is_left_alone) {
   EXPECT_THAT(store.error().message, HasSubstr("but thesis.tex is in it"));
   EXPECT_EQ(mode_of(folder.path() + "/words"), mode);
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/words/state.lock"));
+}
+
+TEST(RunStore, a_file_that_cannot_be_looked_at_is_no_state) {
+  const host::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() + "/words");
+  std::filesystem::create_symlink("state.json", folder.path() + "/words/state.json");
+  EXPECT_THAT(RunStore::open_or_make(folder.path(), "words").error().message,
+              HasSubstr("but state.json is in it"));
+  EXPECT_THAT(RunStore::open(folder.path(), "words").error().message, HasSubstr("no run of this name"));
 }
 
 TEST(RunStore, a_folder_whose_first_command_was_killed_is_of_that_run) {

@@ -5,6 +5,7 @@ Answers skypilot#3907 (only the lost peer is replaced), aws-parallelcluster#3809
 comes back) and mozilla/translations#964 (a notice may be shorter than promised: out within 5 s).
 """
 import os
+import signal
 import time
 
 import pytest
@@ -90,6 +91,23 @@ def test_another_plan_adds_and_removes_the_difference(bed, run):
     run.down()
     wait_for(lambda: bed.run("squeue", "-h") == "", "no job is left")
     assert run.report()["identical"]
+
+
+def test_a_silent_controller_makes_no_peer_start_twice(bed, run):
+    run.up(*UP)
+    wait_for(lambda: all(run.contributes(n * 1000) for n in (1, 2, 3)), "three peers contribute")
+    controller = int((bed.folder / "slurmctld.pid").read_text())
+    os.kill(controller, signal.SIGSTOP)
+    try:
+        peers = run.peers()
+        assert {peer["state"] for peer in peers.values()} == {"unknown"}, peers
+        assert "started" not in run.up(*UP)
+    finally:
+        os.kill(controller, signal.SIGCONT)
+    wait_for(lambda: set(run.states().values()) == {"running"}, "the controller answers again", every=1)
+    assert [len(run.events(n * 1000, "start")) for n in (1, 2, 3)] == [1, 1, 1]
+    assert not (run.state / "logs/events-1001.jsonl").exists()
+    run.down()
 
 
 def test_tokens_are_in_files_of_their_owner_alone(bed, run):

@@ -5,6 +5,7 @@ Answers skypilot#3907 (only the lost peer is replaced) and mozilla/translations#
 machine that is gone).
 """
 import os
+import shutil
 import signal
 
 import pytest
@@ -96,7 +97,7 @@ def test_keep_restarts_what_was_killed_and_saves_the_logs_of_hosts_that_are_gone
     with run.kept("--on", "ssh", "--hosts", str(bed.hosts_file()), "--ssh-config", config):
         os.kill(next(number for number, words in processes(run) if "3000" in words), signal.SIGKILL)
         wait_for(lambda: collected(run, 3001), "--keep started it again", every=1)
-    assert "p3 failed (137): started again" in run.said, run.said
+    assert "p3 failed (exit 137): started again" in run.said, run.said
     assert len(processes(run)) == 3, "the peers go on without --keep"
 
     lines = (run.state / "logs/p2.log").read_text()
@@ -106,6 +107,24 @@ def test_keep_restarts_what_was_killed_and_saves_the_logs_of_hosts_that_are_gone
     bed.wan("set", "two:all", "outage", "off")
     run.down()
     assert processes(run) == []
+
+
+def test_a_host_that_lost_its_disk_brings_no_id_back_and_no_log_is_lost(bed, run):
+    up(run, bed)
+    wait_for(lambda: all(collected(run, n * 1000) for n in (1, 2, 3)), "three peers contribute", every=1)
+    os.kill(next(number for number, words in processes(run) if "2000" in words), signal.SIGKILL)
+    wait_for(lambda: run.states()[2] == "failed", "the loss is seen, and its log collected")
+    shutil.rmtree(bed.folder / "two/.tradewind")
+    assert run.states()[2] == "absent"
+    output = (run.state / "logs/p2.log").read_text()
+    assert "started p2\n" in up(run, bed)
+    wait_for(lambda: collected(run, 2001), "it contributes again, as another start", every=1)
+    assert run.peers()[2]["restarts"] == 1
+    assert (run.state / "logs/p2.log.gone").read_text() == output
+    run.down()
+    report = run.report()
+    assert report["identical"], report
+    assert [lost["peer"] for lost in report["lost"]] == [2000]
 
 
 def test_an_anchor_of_this_machine_and_hosts_of_ssh_in_one_run(bed, run):

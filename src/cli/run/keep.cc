@@ -91,7 +91,8 @@ class Keeper {
       warn(reports.error().message);
       return false;
     }
-    if (is_over(reports.value())) return finish(engine, deployment, reports.value());
+    if (const launch::RunEnd end = launch::end_of(reports.value()); end != launch::RunEnd::none)
+      return finish(engine, store.state(), reports.value(), end);
     const auto condemned = launch::last_anchor_that_goes(deployment, reports.value());
     if (condemned != 0 && !is_interrupted()) replace_anchor(engine, store, condemned);
     leavers_.look(engine, deployment, loop_.now());
@@ -106,10 +107,13 @@ class Keeper {
     return false;
   }
 
-  bool finish(const launch::Engine& engine, const launch::Deployment& deployment,
-              const std::vector<launch::PeerReport>& reports) {
-    collect_all(engine, deployment, reports);
-    show_news(fmt::format("run {} is complete; tw report {}/logs", run_, deployment.folder));
+  bool finish(const launch::Engine& engine, const launch::RunState& state,
+              const std::vector<launch::PeerReport>& reports, launch::RunEnd end) {
+    collect_all(engine, state.deployment, reports);
+    if (end == launch::RunEnd::needs_person)
+      code_ = complain(need_of(state, reports, arguments_.state), kFailed);
+    else
+      show_news(fmt::format("run {} is complete; tw report {}/logs", run_, state.deployment.folder));
     return true;
   }
 
@@ -136,23 +140,34 @@ class Keeper {
          restarts_.step(loop_.now(), seen_by_the_rules(engine, state.deployment, reports))) {
       const launch::PeerReport report = launch::report_of(reports, number);
       const auto peer = std::ranges::find(state.deployment.peers, number, &launch::PeerJob::number);
-      ++peer->restart;
+      if (!peer->untried) ++peer->restart;
       due.push_back(*peer);
-      show_news(fmt::format("p{} {}{}: started again", number, launch::to_string(report.state),
-                            report.exit_code ? fmt::format(" ({})", *report.exit_code) : ""));
+      show_news(peer->untried ? fmt::format("p{} was not started yet: tried again", number)
+                              : fmt::format("p{} {}: started again", number, state_text(report)));
     }
     if (due.empty()) return;
-    state.deployment.begun = std::ranges::any_of(
+    start_due(engine, store, std::move(state), due, reports);
+  }
+
+  /// Nobody waits for peers that stay away until a person has looked.
+  void start_due(const launch::Engine& engine, launch::RunStore& store, launch::RunState state,
+                 const std::vector<launch::PeerJob>& due, const std::vector<launch::PeerReport>& reports) {
+    launch::Deployment& deployment = state.deployment;
+    deployment.begun = std::ranges::any_of(
         reports, [](const launch::PeerReport& one) { return launch::may_live(one.state); });
+    auto coming = launch::coming_peers(deployment.peers, reports);
+    deployment.founder = launch::next_founder(deployment, coming);
     if (const Status saved = store.save(state); !saved) return warn(saved.error().message);
-    if (const Status started = start_again(engine, store, state.deployment, due); !started)
+    deployment.peers = std::move(coming);
+    if (const Status started = start_again(engine, store, deployment, due); !started)
       warn(started.error().message);
   }
 
   Status start_again(const launch::Engine& engine, launch::RunStore& store, launch::Deployment& deployment,
                      const std::vector<launch::PeerJob>& due) {
     const std::string keys = arguments_.run_folder.empty() ? deployment.folder : arguments_.run_folder;
-    TW_TRY(const auto tokens, make_tokens(keys, deployment.run, NewKey::never));
+    TW_TRY(const auto tokens,
+           make_tokens(keys, deployment.run, NewKey::never, command_for("down", run_, arguments_.state)));
     deployment.token = tokens.peer;
     deployment.anchor_token = tokens.anchor;
     if (const Status written = store.write(engine.files(deployment)); !written) return written;
@@ -168,6 +183,7 @@ class Keeper {
       const launch::PeerReport report = launch::report_of(reports, peer.number);
       if (!engine.restarts(peer) || report.state != launch::PeerState::waiting || report.restarts == 0)
         continue;
+      if (report.exit_code == launch::kNeedsPerson) continue;  // until a person has looked
       std::uint32_t& hurried = hurried_[peer.number];
       if (hurried < report.restarts) waiting.push_back(peer);
       hurried = report.restarts;
@@ -266,7 +282,7 @@ class Keeper {
     if (const Status written = launch::write_with_folder(arguments.plan, to_text(plan), 0644); !written)
       return written;
     TW_TRY(auto changed, read_request(arguments));
-    const Launched launched = launch_run(arguments, changed, engine, store);
+    const Launched launched = launch_run(arguments, changed, engine, store, Launcher::keeper);
     if (!launched.trouble.empty()) return Error{launched.trouble};
     arguments_.plan = arguments.plan;
     show_news(fmt::format("started {}; stopped {}", names_of(launched.started), names_of(launched.stopped)));

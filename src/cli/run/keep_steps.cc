@@ -12,12 +12,6 @@
 
 namespace tw::cli {
 
-bool is_over(const std::vector<launch::PeerReport>& reports) {
-  const auto is_done = [](const launch::PeerReport& one) { return one.state == launch::PeerState::done; };
-  const auto lives = [](const launch::PeerReport& one) { return launch::may_live(one.state); };
-  return std::ranges::any_of(reports, is_done) && std::ranges::none_of(reports, lives);
-}
-
 std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
                                                   const launch::Deployment& deployment,
                                                   std::vector<launch::PeerReport> reports) {

@@ -12,9 +12,6 @@
 /// What `tw up --keep` finds out before it acts.
 namespace tw::cli {
 
-/// Whether a peer is done, and none may live.
-bool is_over(const std::vector<launch::PeerReport>& reports);
-
 /// The reports for launch::Restarts: an engine that restarts peers gets a moment to do so.
 std::vector<launch::PeerReport> seen_by_the_rules(const launch::Engine& engine,
                                                   const launch::Deployment& deployment,

@@ -16,6 +16,7 @@
 #include "host/system/calendar.h"
 #include "launch/command_run.h"
 #include "launch/fleet.h"
+#include "launch/restarts.h"
 #include "launch/user_program.h"
 
 namespace tw::cli {
@@ -24,14 +25,22 @@ namespace {
 /// The steps of `tw up`.
 struct Steps {
   std::vector<launch::PeerJob> start, stop;
-  bool complete = false;  ///< a peer ended with 0: the run is over
+  std::vector<launch::PeerJob> coming;  ///< those wanted, without the ones that stay away
+  bool complete = false;                ///< a peer ended with 0: the run is over
+  std::string need{};                   ///< then: what a person has to look at
 };
 
-/// The difference between what runs and what is to run. Sets `begun`.
+/// What a peer that starts knows: nobody waits for one that stays away.
+launch::Deployment with_coming(launch::Deployment wanted, const Steps& steps) {
+  wanted.peers = steps.coming;
+  return wanted;
+}
+
+/// The difference between what runs and what is to run. Sets `begun` and `founder`. state: --state.
 Result<Steps> steps_for(const launch::Engine& engine, const launch::RunStore& store,
-                        launch::Deployment& wanted) {
+                        launch::Deployment& wanted, Launcher launcher, const std::string& state) {
   const auto difference = launch::difference(store.state().deployment.peers, wanted.peers);
-  Steps steps{.start = difference.add, .stop = difference.drop};
+  Steps steps{.start = difference.add, .stop = difference.drop, .coming = wanted.peers};
   if (!store.has_state()) return steps;
   launch::Deployment before = store.state().deployment;
   before.on = wanted.on;  // for the engines as they are named now
@@ -44,9 +53,13 @@ Result<Steps> steps_for(const launch::Engine& engine, const launch::RunStore& st
     wanted.begun = wanted.begun || lives(report);
     steps.complete = steps.complete || report.state == launch::PeerState::done;
   }
+  if (steps.complete && launch::end_of(reports) == launch::RunEnd::needs_person)
+    steps.need = need_of(store.state(), reports, state);
+  if (launcher == Launcher::keeper) steps.coming = launch::coming_peers(wanted.peers, reports);
+  wanted.founder = launch::next_founder(wanted, steps.coming);
   for (const launch::PeerJob& peer : difference.keep) {
     const launch::PeerReport report = launch::report_of(reports, peer.number);
-    if (!lives(report)) steps.start.push_back(peer);
+    if (!lives(report) && has_peer(steps.coming, peer.number)) steps.start.push_back(peer);
     if (report.state == launch::PeerState::waiting && !report.detail.empty())
       show_aside(fmt::format("{}: {}; not started again", short_name(peer), report.detail));
     if (lives(report) && report.state == launch::PeerState::unknown)
@@ -111,11 +124,23 @@ Status check_run_file(const launch::Deployment& runs, const launch::Deployment& 
 Status give_tokens(const UpArguments& arguments, bool has_peers, launch::Deployment& wanted) {
   const bool is_own = arguments.run_folder.empty();
   const NewKey own_key = has_peers ? NewKey::if_none : NewKey::if_none_whole;
-  TW_TRY(const auto tokens, make_tokens(is_own ? wanted.folder : arguments.run_folder, wanted.run,
-                                        is_own ? own_key : NewKey::never));
+  TW_TRY(const auto tokens,
+         make_tokens(is_own ? wanted.folder : arguments.run_folder, wanted.run,
+                     is_own ? own_key : NewKey::never, command_for("down", wanted.run, arguments.state)));
   wanted.token = tokens.peer;
   wanted.anchor_token = tokens.anchor;
   return Unit{};
+}
+
+/// Another home= is not that of peers which have their files elsewhere: without those they would begin anew.
+void warn_of_homes(const LaunchRequest& request, const std::vector<launch::PeerJob>& peers) {
+  for (const launch::PeerJob& peer : peers) {
+    const auto line = std::ranges::find(request.hosts, peer.host, &launch::Host::ssh);
+    if (peer.untried || line == request.hosts.end() || line->home == peer.home) continue;
+    const auto text = [](const std::string& home) { return home.empty() ? "~/.tradewind" : home; };
+    warn(fmt::format("--hosts: {} on {} stays in {}, where its checkpoints are; home={} is for new peers",
+                     short_name(peer), peer.host, text(peer.home), text(line->home)));
+  }
 }
 
 launch::RunState without_tokens(launch::RunState state) {
@@ -136,7 +161,8 @@ Status write_down(const UpArguments& arguments, const launch::Engine& engine, la
   if (!steps.start.empty()) {
     const bool has_peers = !store.state().deployment.peers.empty();
     if (const Status given = give_tokens(arguments, has_peers, state.deployment); !given) return given;
-    if (const Status written = store.write(engine.files(state.deployment)); !written) return written;
+    if (const Status written = store.write(engine.files(with_coming(state.deployment, steps))); !written)
+      return written;
   }
   launch::RunState kept = without_tokens(state);
   if (steps.start.empty()) kept.deployment.user = store.state().deployment.user;  // whose files are staged
@@ -160,7 +186,7 @@ Launched take(const launch::Engine& engine, const launch::RunState& state, const
     if (!done) launched.trouble += (launched.trouble.empty() ? "" : "\n") + done.error().message;
     return done.ok();
   };
-  const launch::Started started = start_marked(engine, store, wanted, steps.start);
+  const launch::Started started = start_marked(engine, store, with_coming(wanted, steps), steps.start);
   launched.started = started.peers;
   launched.trouble = started.trouble;
   if (!launched.trouble.empty()) return launched;
@@ -172,6 +198,7 @@ Launched take(const launch::Engine& engine, const launch::RunState& state, const
   for (launch::PeerJob& peer : after.deployment.peers)
     if (const launch::PeerJob* now = find_peer(store.state().deployment, peer.number); now != nullptr) {
       peer.started_unix_s = now->started_unix_s;
+      peer.starts = now->starts;
       peer.untried = now->untried;
     }
   is_done(store.save(std::move(after)));
@@ -217,7 +244,7 @@ Launched check_machines(const LaunchRequest& request, const launch::Engine& engi
 }  // namespace
 
 Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine,
-                    launch::RunStore& store) {
+                    launch::RunStore& store, Launcher launcher) {
   const auto refuse = [](const Error& error) { return Launched{.trouble = error.message, .refused = true}; };
   const auto fail = [](const Error& error) { return Launched{.trouble = error.message}; };
   if (const Status fits = check_engine(request, store, arguments.state); !fits) return refuse(fits.error());
@@ -225,9 +252,10 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
   if (!state) return refuse(state.error());
   launch::Deployment& wanted = state.value().deployment;
   if (const Status fits = engine.check(wanted); !fits) return refuse(fits.error());
-  const auto steps = steps_for(engine, store, wanted);
+  if (launcher == Launcher::person) warn_of_homes(request, wanted.peers);
+  const auto steps = steps_for(engine, store, wanted, launcher, arguments.state);
   if (!steps) return fail(steps.error());
-  if (steps.value().complete) return {.complete = true};
+  if (steps.value().complete) return {.trouble = steps.value().need, .complete = true};
   if (const Status same = check_run_file(store.state().deployment, wanted, arguments.state); !same)
     return refuse(same.error());
   if (arguments.check && wanted.begun)
@@ -250,27 +278,23 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
 launch::Started start_marked(const launch::Engine& engine, launch::RunStore& store,
                              const launch::Deployment& deployment,
                              const std::vector<launch::PeerJob>& peers) {
-  bool is_founded = deployment.begun;
-  const auto mark = [&](const std::vector<launch::PeerJob>& these, std::int64_t unix_s) {
+  // One whose host is out of reach begins nothing.
+  const auto mark = [&](const launch::Deployment& ready, const std::vector<launch::PeerJob>& these) {
     launch::RunState state = store.state();
-    mark_started(state.deployment, these, unix_s);
-    if (unix_s > 0 && !std::exchange(is_founded, true)) {  // one whose host is out of reach begins nothing
-      launch::Deployment prepared = deployment;
-      prepared.peers = these;
-      prepared.elsewhere.clear();
-      state.deployment.founder = first_of(prepared).number;
-    }
+    mark_started(state.deployment, these, host::now_unix_s());
+    for (const launch::PeerJob& peer : these)
+      if (start_of(ready, peer) == launch::Start::begin) state.deployment.founder = peer.number;
     return store.save(std::move(state));
   };
-  launch::Started started = launch::start(
-      engine, deployment, peers,
-      [&](const std::vector<launch::PeerJob>& these) { return mark(these, host::now_unix_s()); });
+  launch::Started started = launch::start(engine, deployment, peers, mark);
   std::vector<launch::PeerJob> failed;
   std::ranges::copy_if(peers, std::back_inserter(failed), [&](const launch::PeerJob& peer) {
     return !has_peer(started.peers, peer.number) && !has_peer(started.uncertain, peer.number);
   });
   if (failed.empty()) return started;
-  if (const Status saved = mark(failed, 0); !saved)
+  launch::RunState state = store.state();
+  mark_started(state.deployment, failed, 0);
+  if (const Status saved = store.save(std::move(state)); !saved)
     started.trouble += (started.trouble.empty() ? "" : "\n") + saved.error().message;
   return started;
 }

@@ -31,27 +31,32 @@ int PeerProcess::run() {
   if (!address) return complain(address.error().message, exit_code());
   loop_.run();
 
-  const std::string failure = peer_.failure(), ended = peer_.view().ended;
   peer_.farewell();
+  const std::string failure = peer_.failure(), ended = peer_.view().ended;
   if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
   if (!failure.empty()) return complain(failure, exit_code());
-  if (exit_code() == kFailed) return complain(fmt::format("{}, but {}", ended, flaw()), kFailed);
+  if (const std::string wrong = flaw(); !wrong.empty())
+    return complain(fmt::format("{}, but {}", ended, wrong), exit_code());
   const std::string after =
       told_at_ ? fmt::format(", {:.2f} s after {}", to_seconds(loop_.now() - *told_at_), told_by_) : "";
   say(ended + after);
   return exit_code();
 }
 
+bool PeerProcess::differs() const { return !peer_.live().difference_at_the_end().empty(); }
+
 /// What is wrong with a run that is complete; empty: nothing. A warning says more.
 std::string PeerProcess::flaw() const {
+  if (peer_.ending() != train::Ending::complete) return "";
+  if (differs()) return "other peers have other parameters";
   const std::string& unsaved = peer_.troubles().unsaved();
-  if (!unsaved.empty()) return "its last checkpoint is missing: " + unsaved;
-  return peer_.live().difference_at_the_end().empty() ? "" : "other peers have other parameters";
+  return unsaved.empty() ? "" : "its last checkpoint is missing: " + unsaved;
 }
 
 int PeerProcess::exit_code() const {
   switch (peer_.ending()) {
     case train::Ending::complete:
+      if (differs()) return kUsage;  // no start mends that
       return flaw().empty() ? kDone : kFailed;
     case train::Ending::notice:
     case train::Ending::left:
@@ -77,7 +82,10 @@ void PeerProcess::emit(const world::Event& event) {
   }
   if (event.as<event::Warn>()) return warn(event.why);
   if (quiet_) return;
-  if (const auto line = progress_.line_for(event)) say(*line);
+  const auto line = progress_.line_for(event);
+  if (!line) return;
+  const bool may_end_now = interrupted_ && event.as<event::Wait>() && peer_.finished();
+  say(*line + (may_end_now ? "; a second Ctrl-C ends it now" : ""));
 }
 
 void PeerProcess::say(const std::string& line) const {
@@ -86,6 +94,7 @@ void PeerProcess::say(const std::string& line) const {
 }
 
 void PeerProcess::on_signal(int signal) {
+  interrupted_ = interrupted_ || signal == SIGINT;
   if (signal == SIGINT && !told_at_) {
     told_at_ = loop_.now();
     told_by_ = "the signal";

@@ -27,6 +27,7 @@ class PeerProcess final : private world::EventSink {
   void emit(const world::Event& event) override;
   void on_signal(int signal);
   int exit_code() const;
+  bool differs() const;
   std::string flaw() const;
   void say(const std::string& line) const;
 
@@ -35,6 +36,7 @@ class PeerProcess final : private world::EventSink {
   monitor::ProgressText progress_;
   std::optional<Instant> told_at_;  ///< to leave
   std::string told_by_;
+  bool interrupted_ = false;
   std::unique_ptr<train::Model> model_;
   host::ThreadExecutor compute_;
   peer::Peer peer_;

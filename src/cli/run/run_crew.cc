@@ -281,10 +281,14 @@ std::vector<Variable> environment_of(std::uint64_t number, const RunPlan& plan,
 /// Where the peers of a crew meet; empty: they join others, or there is one alone.
 Result<std::string> meeting_of(const RunPlan& plan) {
   const peer::LinkOptions& links = plan.arguments.links;
-  if (!links.listen.empty()) return links.listen;
-  if (!links.join.empty() || plan.peers + plan.joins == 1) return std::string();
-  TW_TRY(const auto port, host::free_port());
-  return fmt::format("127.0.0.1:{}", port);
+  const bool alone = plan.peers + plan.joins == 1;
+  if (links.listen.empty() && (alone || !links.join.empty())) return std::string();
+  TW_TRY(auto address, host::parse_address(links.listen.empty() ? "127.0.0.1:0" : links.listen));
+  // The others are told where to dial, so somebody has to choose the port.
+  if (address.port == 0 && !alone) {
+    TW_TRY(address.port, host::free_port());
+  }
+  return to_string(address);
 }
 
 bool lets_others_in(const peer::LinkOptions& links) {
@@ -344,6 +348,7 @@ Result<launch::Crew::Options> crew_options(const RunPlan& planned, const std::st
   RunPlan plan = planned;
   const auto meeting = meeting_of(plan);
   if (!meeting) return meeting.error();
+  if (!plan.arguments.links.listen.empty()) plan.arguments.links.listen = meeting.value();
   const bool alone = plan.begins && !lets_others_in(plan.arguments.links);
   if (alone) TW_TRY(make_token(plan.arguments.links, folder));
   const auto variables = common(plan);

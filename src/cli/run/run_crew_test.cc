@@ -83,7 +83,8 @@ TEST(RunPlan, refuses_a_setting_that_the_program_would_refuse) {
             "--set training.target_batch_size=1e3: expected a whole number from 1 to 1000000000 or auto, "
             "found \"1e3\"");
   EXPECT_THAT(refused("mode=fast"), StartsWith("--set mode=fast: expected sync"));
-  EXPECT_EQ(refused("foo=1"), "--set foo=1: there is no setting foo; docs/python.md lists all settings");
+  EXPECT_EQ(refused("foo=1"),
+            "--set foo=1: there is no setting foo; docs/run_file.md and docs/python.md list all settings");
   EXPECT_EQ(refused("ruonds=1"), "--set ruonds=1: there is no setting ruonds; did you mean \"rounds\"?");
   EXPECT_EQ(
       refused("training.ruonds=1"),
@@ -159,6 +160,31 @@ TEST(RunPlan, takes_an_option_in_set_for_its_own) {
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_THAT(options.value().environments.front(), Contains(Pair("TRADEWIND_WAIT_FOR", "1")));
   EXPECT_THAT(options.value().environments.front(), Not(Contains(Pair("TRADEWIND_WAIT_FOR", "2"))));
+}
+
+TEST(RunPlan, tells_all_peers_the_port_that_was_left_to_it) {
+  const auto listens = [](const std::string& peers, const std::string& listen) {
+    const host::TemporaryFolder folder;
+    RunArguments arguments{.peers = peers, .words = {"true"}};
+    forget_defaults(arguments.links);
+    arguments.links.listen = listen;
+    const auto plan = plan_run(arguments);
+    if (!plan) return plan.error().message;
+    const auto options = crew_options(plan.value(), folder.path());
+    if (!options) return options.error().message;
+    const auto& all = options.value().environments;
+    std::string first, second;
+    for (const auto& [name, value] : all.front())
+      if (name == "TRADEWIND_LISTEN") first = value;
+    for (const auto& [name, value] : all.back())
+      if (name == "TRADEWIND_JOIN") second = value;
+    return first + " " + second;
+  };
+  EXPECT_EQ(listens("1", "127.0.0.1:0"), "127.0.0.1:0 ");
+  EXPECT_EQ(listens("2", "127.0.0.1:7000"), "127.0.0.1:7000 127.0.0.1:7000");
+  const std::string chosen = listens("2", "127.0.0.1:0");
+  EXPECT_THAT(chosen, testing::MatchesRegex("(127.0.0.1:[1-9][0-9]+) 127.0.0.1:[1-9][0-9]+"));
+  EXPECT_EQ(chosen.substr(0, chosen.find(' ')), chosen.substr(chosen.find(' ') + 1));
 }
 
 TEST(RunPlan, looks_for_the_token_whatever_else_is_given) {

@@ -27,12 +27,6 @@ std::string text_of_role(const host::Authority& authority, wire::Role role) {
       authority.issue({.role = role, .from_unix_s = now, .expires_unix_s = now + kLaunchTokenLasts_s}));
 }
 
-std::string what_of(const launch::PeerReport& report) {
-  std::string text(launch::to_string(report.state));
-  if (report.exit_code) text += fmt::format(" (exit {})", *report.exit_code);
-  return text;
-}
-
 }  // namespace
 
 std::string runs_folder(const std::string& given) {
@@ -48,15 +42,16 @@ std::string command_for(std::string_view command, const std::string& run, const 
                      state.empty() ? "" : " --state " + launch::shell_word(state));
 }
 
-Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, NewKey new_key) {
+Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, NewKey new_key,
+                              const std::string& down) {
   const std::string key = key_folder + "/ca.key", certificate = key_folder + "/ca.crt";
   std::error_code error;
   const bool is_half = std::filesystem::exists(key, error) && !std::filesystem::exists(certificate, error);
   if (is_half && new_key == NewKey::if_none)
     return Error{
         fmt::format("{} is missing, and peers of run {} have tokens of {}; put it back, or end the run "
-                    "(tw down {}) and remove this key",
-                    certificate, run, key, run)};
+                    "({}) and remove this key",
+                    certificate, run, key, down)};
   if (is_half && new_key == NewKey::if_none_whole) std::filesystem::remove(key, error);
   if (new_key != NewKey::never && !std::filesystem::exists(key, error)) {
     const host::Authority authority = host::Authority::create(run);
@@ -64,6 +59,21 @@ Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& 
   }
   TW_TRY(const auto authority, host::Authority::open(key_folder));
   return RunTokens{text_of_role(authority, wire::Role::peer), text_of_role(authority, wire::Role::anchor)};
+}
+
+std::string state_text(const launch::PeerReport& report) {
+  std::string text(launch::to_string(report.state));
+  if (report.exit_code) text += fmt::format(" (exit {})", *report.exit_code);
+  return text;
+}
+
+std::string need_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports,
+                    const std::string& given) {
+  std::string names;
+  for (const launch::PeerJob& peer : state.deployment.peers)
+    if (needs_person(launch::report_of(reports, peer.number))) names += " " + launch::short_name(peer);
+  return fmt::format("run {} has ended; exit code {} of{}: {} shows why", state.deployment.run,
+                     launch::kNeedsPerson, names, command_for("logs", state.deployment.run, given));
 }
 
 std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports) {
@@ -75,7 +85,7 @@ std::string table_of(const launch::RunState& state, const std::vector<launch::Pe
         fmt::format("{}@{} {}", peer.machine.gpu, market::to_string(peer.machine.site),
                     peer.anchor ? "anchor" : std::string(market::to_string(peer.machine.purchase)));
     text += fmt::format("{:<6} {:<18} {:<24} {:<22} {:>8} {:>8.4g}  {}\n", launch::short_name(peer),
-                        what_of(report), machine, report.where, report.restarts, peer.machine.usd_per_h,
+                        state_text(report), machine, report.where, report.restarts, peer.machine.usd_per_h,
                         report.detail);
   }
   return text;

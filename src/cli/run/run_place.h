@@ -33,7 +33,16 @@ enum class NewKey {
 };
 
 /// key_folder: of ca.key.
-Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, NewKey new_key);
+/// down: the command that ends the run, for messages.
+Result<RunTokens> make_tokens(const std::string& key_folder, const std::string& run, NewKey new_key,
+                              const std::string& down);
+
+/// "failed (exit 2)".
+std::string state_text(const launch::PeerReport& report);
+
+/// What a person has to look at after launch::RunEnd::needs_person. given: --state.
+std::string need_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports,
+                    const std::string& given);
 
 /// The table that `tw up` and `tw status` show.
 std::string table_of(const launch::RunState& state, const std::vector<launch::PeerReport>& reports);

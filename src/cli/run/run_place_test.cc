@@ -19,18 +19,29 @@ TEST(CommandFor, a_run_names_the_folder_of_states_that_was_given) {
 TEST(RunTokens, come_from_a_new_key_where_the_writer_of_the_old_one_was_killed) {
   const host::TemporaryFolder folder;
   std::ofstream(folder.path() + "/ca.key") << "half a k";
-  const auto kept = make_tokens(folder.path(), "words", NewKey::if_none);
+  const auto kept = make_tokens(folder.path(), "words", NewKey::if_none, "tw down words --state x");
   ASSERT_FALSE(kept.ok());
   EXPECT_NE(kept.error().message.find("/ca.crt is missing, and peers of run words have tokens of "),
             std::string::npos)
       << kept.error().message;
+  EXPECT_NE(kept.error().message.find("or end the run (tw down words --state x) and"), std::string::npos)
+      << kept.error().message;
   EXPECT_TRUE(std::filesystem::exists(folder.path() + "/ca.key"));
-  const auto made = make_tokens(folder.path(), "words", NewKey::if_none_whole);
+  const auto made = make_tokens(folder.path(), "words", NewKey::if_none_whole, "");
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_TRUE(std::filesystem::exists(folder.path() + "/ca.crt"));
   std::filesystem::remove(folder.path() + "/ca.crt");
-  EXPECT_FALSE(make_tokens(folder.path(), "words", NewKey::never).ok()) << "a key of the user's stays";
+  EXPECT_FALSE(make_tokens(folder.path(), "words", NewKey::never, "").ok()) << "a key of the user's stays";
   EXPECT_TRUE(std::filesystem::exists(folder.path() + "/ca.key"));
+}
+
+TEST(Need, names_the_peers_that_are_not_started_again_and_the_command_that_shows_why) {
+  launch::RunState state{.deployment = {.run = "words", .peers = {{.number = 1}, {.number = 2}}}};
+  const std::vector<launch::PeerReport> reports = {
+      {.number = 1, .state = launch::PeerState::done, .exit_code = 0},
+      {.number = 2, .state = launch::PeerState::failed, .exit_code = launch::kNeedsPerson}};
+  EXPECT_EQ(need_of(state, reports, "x"),
+            "run words has ended; exit code 2 of p2: tw logs words --state x shows why");
 }
 
 }  // namespace

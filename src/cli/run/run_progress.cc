@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cli/plan/own_lives.h"
 #include "monitor/fold/journal.h"
+#include "monitor/logs/log_source.h"
 #include "monitor/logs/newest_run.h"
 
 namespace tw::cli {

@@ -86,6 +86,14 @@ Result<FileLock::Holder> FileLock::lock(Kind kind, Range range) {
   return Holder(other.value_or(0));  // it may have let go in between
 }
 
+bool FileLock::is_at_its_path() const {
+  struct stat own {};
+
+  struct stat there {};
+
+  return ::fstat(file_->file, &own) == 0 && ::stat(path_.c_str(), &there) == 0 && id_of(own) == id_of(there);
+}
+
 void FileLock::unlock(Range range) {
   struct flock asked = asked_of(Kind::shared, range);
   asked.l_type = F_UNLCK;

@@ -40,6 +40,9 @@ class FileLock {
 
   void unlock(Range range);
 
+  /// Its path still names the file that was opened: nobody has removed or replaced it since.
+  bool is_at_its_path() const;
+
  private:
   struct Open;
 

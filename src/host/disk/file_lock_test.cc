@@ -46,6 +46,16 @@ class FileLocks : public testing::Test {
   std::string path_ = folder_.path() + "/lock";
 };
 
+TEST_F(FileLocks, know_whether_their_file_was_removed_or_replaced) {
+  const FileLock lock = open();
+  EXPECT_TRUE(lock.is_at_its_path());
+  ASSERT_EQ(unlink(path_.c_str()), 0);
+  EXPECT_FALSE(lock.is_at_its_path());
+  const FileLock other = open();
+  EXPECT_FALSE(lock.is_at_its_path());
+  EXPECT_TRUE(other.is_at_its_path());
+}
+
 TEST_F(FileLocks, exclude_other_processes_and_name_the_holder) {
   FileLock lock = open();
   EXPECT_EQ(in_the_way(Kind::exclusive), std::nullopt);

@@ -32,12 +32,10 @@ TEST(QueueTime, grows_while_two_threads_want_one_processor) {
   QueueTime queue;
   const Instant start(std::chrono::hours(1));
   const double first = queue.seconds(start).value();
-  std::thread other([&] {
-    burn(0.1);
-    EXPECT_FALSE(queue.seconds(start + QueueTime::kEvery / 2)) << "it was read a moment ago";
-    burn(0.1);
-  });
-  burn(0.2);
+  std::thread other([] { burn(0.2); });
+  burn(0.1);
+  EXPECT_FALSE(queue.seconds(start + QueueTime::kEvery / 2)) << "it was read a moment ago";
+  burn(0.1);
   const double grown = queue.seconds(start + QueueTime::kEvery).value() - first;
   other.join();
   sched_setaffinity(0, sizeof before, &before);

@@ -198,6 +198,28 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
     std::string trouble;
   };
 
+  /// The connection, while the other thread has it. A loop that ends first lets go of what waits for it.
+  class Loan {
+   public:
+    explicit Loan(TlsChannel& channel) : channel_(channel.shared_from_this()) {}
+
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+    ~Loan() {
+      if (!is_back_) channel_->forget();
+    }
+
+    TlsChannel& end() {
+      is_back_ = true;
+      return *channel_;
+    }
+
+   private:
+    std::shared_ptr<TlsChannel> channel_;  // owners: as of a handler
+    bool is_back_ = false;
+  };
+
   // ---- on the loop thread, or on that of the cipher: then nothing else of this object is touched meanwhile
 
   /// True while the other thread has the connection: this is called once it gives it back.
@@ -208,16 +230,28 @@ class TlsChannel final : public Channel, public std::enable_shared_from_this<Tls
 
   void hand_to_cipher(std::function<void()> run, std::function<void()> then) {
     at_cipher_ = true;
-    tls_.cipher_thread(loop_).submit(std::move(run), [self = shared_from_this(), then = std::move(then)] {
-      self->at_cipher_ = false;
+    // owners: the job, and the call that follows it
+    const auto loan = std::make_shared<Loan>(*this);
+    tls_.cipher_thread(loop_).submit(std::move(run), [loan, then = std::move(then)] {
+      TlsChannel& self = loan->end();
+      self.at_cipher_ = false;
       then();
-      while (!self->at_cipher_ && !self->later_.empty()) {
-        const auto call = std::move(self->later_.front());
-        self->later_.pop_front();
+      while (!self.at_cipher_ && !self.later_.empty()) {
+        const auto call = std::move(self.later_.front());
+        self.later_.pop_front();
         call();
       }
-      if (self->stage_ != Stage::closed) self->go_on();
+      if (self.stage_ != Stage::closed) self.go_on();
     });
+  }
+
+  /// What waits holds the user, who holds this channel.
+  void forget() {
+    at_cipher_ = false;
+    stage_ = Stage::closed;
+    later_.clear();
+    reading_.reset();
+    writing_.reset();
   }
 
   /// Everything that can be done now; then waits for what is missing.

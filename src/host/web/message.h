@@ -16,6 +16,7 @@ struct WebRequest {
   std::string authorization{};
   std::string cookie{};
   std::string last_event_id{};
+  bool waited = false;  ///< an event was published since the answer to it was WebAnswer::waits
 };
 
 struct WebAnswer {
@@ -24,6 +25,7 @@ struct WebAnswer {
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};  ///< in addition to those of every answer
   bool follows = false;  ///< no body: the connection gets all published events
+  bool waits = false;    ///< no answer yet: it is asked for again with the next published event
 };
 
 /// A refusal in words: one line of plain text.

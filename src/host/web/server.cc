@@ -118,6 +118,12 @@ struct Follower {
   bool busy = false;  ///< something is under way
 };
 
+/// Answered with the next event.
+struct Waiting {
+  restinio::request_handle_t request;
+  WebRequest read;
+};
+
 }  // namespace
 
 struct WebServer::Kernel : std::enable_shared_from_this<WebServer::Kernel> {
@@ -132,12 +138,13 @@ struct WebServer::Kernel : std::enable_shared_from_this<WebServer::Kernel> {
   void admit(std::uint64_t number);
   void make_room();
   Taken answer(const restinio::request_handle_t& request);
-  void send(const restinio::request_handle_t& request, const WebAnswer& answer, bool head) const;
+  void send(const restinio::request_handle_t& request, const WebAnswer& answer, bool head);
   void follow(const restinio::request_handle_t& request, const WebAnswer& answer, const std::string& heard);
   void write(std::uint64_t number, std::shared_ptr<const std::string> text);  // owners: kernel, writes
   void wrote(std::uint64_t number, const std::error_code& error);
   void go_on(std::uint64_t number);
   void publish(const std::string& id, std::string text);
+  void answer_waiting();
   void beat();
 
   Loop& loop;
@@ -151,7 +158,9 @@ struct WebServer::Kernel : std::enable_shared_from_this<WebServer::Kernel> {
   std::shared_ptr<Connections> connections;  // owner: this alone; RESTinio asks for no pointer
   std::string url;
   std::map<std::uint64_t, Follower> followers;
-  std::uint64_t came = 0;                    ///< followers so far
+  std::uint64_t came = 0;  ///< followers so far
+  std::vector<Waiting> waiting;
+  std::size_t answering = 0;                 ///< answers under way
   std::string newest;                        ///< id of the last event
   std::shared_ptr<const std::string> event;  // owners: this and the writes under way
   Lifeline life;
@@ -308,7 +317,9 @@ Taken WebServer::Kernel::answer(const restinio::request_handle_t& request) {
   const WebAnswer answer = stopped ? *stopped : answerer(read);
   const bool head = read.method == "HEAD";
   const bool chunks = request->header().http_major() == 1 && request->header().http_minor() >= 1;
-  if (answer.follows && !head && chunks) {
+  if (answer.waits) {
+    waiting.push_back({request, read});
+  } else if (answer.follows && !head && chunks) {
     follow(request, answer, read.last_event_id);
   } else {
     send(request, answer, head);
@@ -316,8 +327,7 @@ Taken WebServer::Kernel::answer(const restinio::request_handle_t& request) {
   return restinio::request_accepted();
 }
 
-void WebServer::Kernel::send(const restinio::request_handle_t& request, const WebAnswer& answer,
-                             bool head) const {
+void WebServer::Kernel::send(const restinio::request_handle_t& request, const WebAnswer& answer, bool head) {
   const bool stays = answer.status < 400 && request->header().should_keep_alive();
   const auto finish = [&](auto response) {
     add_headers(response, answer);
@@ -337,7 +347,10 @@ void WebServer::Kernel::send(const restinio::request_handle_t& request, const We
   }
   auto response = finish(request->create_response(status_line(answer.status)));
   response.set_body(answer.body);
-  response.done();
+  ++answering;
+  response.done([weak = weak_from_this()](const std::error_code& /*error*/) {
+    if (const auto self = weak.lock()) --self->answering;
+  });
 }
 
 void WebServer::Kernel::follow(const restinio::request_handle_t& request, const WebAnswer& answer,
@@ -391,6 +404,14 @@ void WebServer::Kernel::publish(const std::string& id, std::string text) {
   newest = id;
   event = text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text));
   for (const auto& [number, follower] : followers) go_on(number);
+  answer_waiting();
+}
+
+void WebServer::Kernel::answer_waiting() {
+  for (Waiting& one : std::exchange(waiting, {})) {
+    one.read.waited = true;
+    send(one.request, answerer(one.read), one.read.method == "HEAD");
+  }
 }
 
 /// An empty line to a silent follower shows both sides that the connection is alive. A follower whose write
@@ -429,6 +450,13 @@ std::string WebServer::pin() const { return kernel_->certificate ? kernel_->cert
 
 void WebServer::publish(const std::string& id, std::string event) { kernel_->publish(id, std::move(event)); }
 
-std::size_t WebServer::followers() const { return kernel_->followers.size(); }
+std::size_t WebServer::followers() const { return kernel_->followers.size() + kernel_->waiting.size(); }
+
+bool WebServer::flushed() const {
+  const auto has_all = [this](const auto& one) {
+    return !one.second.busy && (!kernel_->event || one.second.heard == kernel_->newest);
+  };
+  return kernel_->answering == 0 && std::ranges::all_of(kernel_->followers, has_all);
+}
 
 }  // namespace tw::host

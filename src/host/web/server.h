@@ -62,9 +62,14 @@ class WebServer {
   /// previous event gets the newest one after it; those between are dropped. A follower gets no event twice,
   /// nor the event that it names as its last one. Consecutive ids differ.
   /// An empty event: there is none any more, also for those who come later.
+  /// Answers those who wait for the next event, too.
   void publish(const std::string& id, std::string event);
 
+  /// Those who wait for the next event, too.
   std::size_t followers() const;
+
+  /// The last event is sent to all of these, as far as the system takes it.
+  bool flushed() const;
 
  private:
   struct Kernel;

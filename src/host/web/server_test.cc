@@ -45,6 +45,7 @@ class Web : public testing::Test {
   WebAnswer answer(const WebRequest& request) {
     asked.push_back(request.path);
     if (request.path == "/events") return {.content_type = "text/event-stream", .follows = true};
+    if (request.path == "/next") return {.body = "the next", .waits = !request.waited};
     if (request.path == "/") return {.content_type = "text/html", .body = "<p>hello</p>"};
     return refusal(404, "no such page");
   }
@@ -216,6 +217,32 @@ TEST_F(Web, tells_followers_each_event_once) {
   ASSERT_TRUE(soon([&] { return has_two(early) && has_two(late) && has_two(back); }));
   EXPECT_EQ(times(early.received, "data: one"), 1);
   EXPECT_EQ(times(back.received, "data: one"), 0) << "it was its last one";
+}
+
+TEST_F(Web, answers_with_the_next_event_who_waits_for_it) {
+  serve();
+  TestClient& one = client();
+  one.get("/next");
+  ASSERT_TRUE(soon([&] { return server->followers() == 1; }));
+  EXPECT_EQ(one.received, "");
+  server->publish("1", "");
+  EXPECT_FALSE(server->flushed());
+  ASSERT_TRUE(soon([&] { return one.received.ends_with("the next"); })) << one.received;
+  EXPECT_TRUE(soon([&] { return server->flushed(); }));
+  EXPECT_EQ(server->followers(), 0U);
+}
+
+TEST_F(Web, is_flushed_once_all_followers_have_the_last_event) {
+  serve();
+  TestClient& quick = client();
+  quick.get("/events");
+  ASSERT_TRUE(soon([&] { return server->followers() == 1 && server->flushed(); }));
+  server->publish("1", "data: " + std::string(1 << 20, 'x') + "\n\n");
+  EXPECT_FALSE(server->flushed());
+  EXPECT_TRUE(soon([&] { return server->flushed(); }));
+  client(Reads::nothing, 4096).get("/events");
+  ASSERT_TRUE(soon([&] { return server->followers() == 2; }));
+  EXPECT_FALSE(server->flushed());
 }
 
 TEST_F(Web, forgets_a_follower_that_went) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/engines/engines.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -129,7 +130,8 @@ TEST(SshEngine, peers_start_apart_from_the_connection_and_leave_a_pid) {
 TEST(SshEngine, a_host_that_does_not_answer_may_still_run_its_peer) {
   const Deployment deployment = three_peers();
   Output gone = printed("", 2, 255);
-  gone.errors = "ssh: connect to host gpu2 port 22: Connection timed out\n";
+  gone.errors =
+      "Welcome to the cluster\r\n\r\nssh: connect to host gpu2 port 22: Connection timed out\r\n\r\n";
   const auto reports = ssh_engine()->states(
       deployment, {printed(R"({"peer":1,"alive":true,"pid":7,"exit":null,"starts":3,"host":"g1"})", 1), gone,
                    printed(R"({"peer":3,"alive":false,"pid":7,"exit":75,"starts":1,"host":"g2"})", 3)});
@@ -140,6 +142,106 @@ TEST(SshEngine, a_host_that_does_not_answer_may_still_run_its_peer) {
   EXPECT_EQ(reports.value()[1].state, PeerState::unknown);
   EXPECT_EQ(reports.value()[1].detail, "ssh: connect to host gpu2 port 22: Connection timed out");
   EXPECT_EQ(reports.value()[2].state, PeerState::left);
+  gone.errors = "\n";
+  EXPECT_EQ(ssh_engine()->states(deployment, {gone}).value()[0].detail, "ssh gpu2: exit code 255");
+}
+
+/// The host of p1, with a home of its own, behind a program that stands for ssh.
+class FakeHost {
+ public:
+  FakeHost() {
+    deployment_.folder = folder_.path() + "/state";
+    deployment_.archive = folder_.path() + "/tw.tar";
+    deployment_.user.command = {"true"};
+    write(deployment_.archive, "not all of it\n");
+    write(folder_.path() + "/bin/ssh",
+          fmt::format("#!/bin/sh\nfor script; do :; done\nHOME={0} PATH={1}:$PATH exec sh -c \"$script\"\n",
+                      shell_word(home()), shell_word(folder_.path() + "/there")));
+  }
+
+  std::string home() const { return folder_.path() + "/home"; }
+
+  /// A program of the host.
+  void program(const std::string& name, const std::string& script) const {
+    write(folder_.path() + "/there/" + name, "#!/bin/sh\n" + script + "\n");
+  }
+
+  void has(const std::string& file, const std::string& text) const {
+    write(home() + "/.tradewind/runs/words/" + file, text);
+  }
+
+  /// A file of the state folder.
+  void gives(const std::string& file, const std::string& text) const {
+    write(deployment_.folder + "/" + file, text);
+  }
+
+  std::string collected(const std::string& file) const {
+    const auto text = read_text_file(deployment_.folder + "/logs/" + file);
+    return text ? text.value() : "none";
+  }
+
+  /// What fails; empty: nothing.
+  std::string perform(Action action) const {
+    std::vector<Command> commands = ssh_engine()->commands(action, deployment_, only(deployment_, 1));
+    for (Command& command : commands) {
+      const std::string path = "PATH=" + folder_.path() + "/bin:" + getenv("PATH");
+      command.words.insert(command.words.begin(), {"env", path});
+    }
+    const Batch batch = run_all(commands);
+    return batch.failures.empty() ? "" : batch.failures.front().message;
+  }
+
+ private:
+  static void write(const std::string& path, const std::string& text) {
+    EXPECT_TRUE(write_with_folder(path, text, 0755).ok()) << path;
+  }
+
+  host::TemporaryFolder folder_;
+  Deployment deployment_ = three_peers();
+};
+
+TEST(SshEngine, collects_what_is_new_and_keeps_what_a_host_has_lost) {
+  const FakeHost host;
+  const std::string rounds(10'000, '.');
+  const auto collect = [&](const std::string& output) {
+    host.has("p1/log", output);
+    EXPECT_EQ(host.perform(Action::collect), "");
+    EXPECT_EQ(host.collected("p1.log"), output);
+  };
+  host.has("out/events-1000.jsonl", "{}\n");
+  for (const std::string& output : {std::string("one\n"), "one\n" + rounds, "one\n" + rounds + "two\n"})
+    collect(output);
+  EXPECT_EQ(host.collected("events-1000.jsonl"), "{}\n");
+  EXPECT_EQ(host.collected("p1.log.gone"), "none");
+  collect("another\n" + rounds + rounds);
+  EXPECT_EQ(host.collected("p1.log.gone"), "one\n" + rounds + "two\n");
+  collect("a third one\n");
+  EXPECT_EQ(host.collected("p1.log.gone"), "one\n" + rounds + "two\nanother\n" + rounds + rounds);
+}
+
+TEST(SshEngine, a_copy_that_does_not_arrive_names_folder_size_and_reason) {
+  const FakeHost host;
+  const std::string program = "p1: ssh ada@gpu1: exit code 1: " + host.home() +
+                              "/.tradewind/bin: the program (77 bytes, twice while it is unpacked) did not "
+                              "arrive whole; is the disk full?";
+  EXPECT_EQ(host.perform(Action::prepare), program);
+  host.program("cat", "echo 'cat: write error: No space left on device' >&2; exit 1");
+  EXPECT_EQ(host.perform(Action::prepare), program + " (cat: write error: No space left on device)");
+}
+
+TEST(SshEngine, files_that_do_not_arrive_name_host_and_reason) {
+  const FakeHost host;
+  host.has("../../bin/tw-0123abcd/tw", "#!/bin/sh\n");
+  host.gives("program.list", "train.py\n");
+  host.gives("program/train.py", "pass\n");
+  EXPECT_EQ(host.perform(Action::prepare), "");
+  host.gives("program/train.py", "print()\n");
+  host.program("tar",
+               "echo 'tar: train.py: Wrote only 512 of 10240 bytes' >&2\n"
+               "echo 'tar: Exiting with failure status due to previous errors' >&2\nexit 2");
+  EXPECT_EQ(host.perform(Action::prepare),
+            "ada@gpu1: the files of the program did not arrive whole; is the disk full? (tar: train.py: "
+            "Wrote only 512 of 10240 bytes)");
 }
 
 TEST(SshEngine, a_host_that_is_late_may_still_run_its_peer_and_messages_name_it) {
@@ -242,7 +344,8 @@ TEST(SlurmEngine, a_peer_that_retires_is_told_nothing_and_does_not_come_back) {
   const Deployment deployment = three_peers();
   const auto commands = slurm_engine()->commands(Action::retire, deployment, only(deployment, 1));
   ASSERT_EQ(commands.size(), 1U);
-  EXPECT_EQ(commands[0].input, "cd /state/words/p1 2>/dev/null || exit 0\ntouch stop\n");
+  EXPECT_THAT(commands[0].input,
+              testing::StartsWith("cd /state/words/p1 2>/dev/null || exit 0\ntouch stop\n"));
   EXPECT_THAT(ssh_engine()->commands(Action::retire, deployment, only(deployment, 1)), IsEmpty());
 }
 
@@ -277,6 +380,24 @@ class FakeSlurm {
     return text ? text.value() : "";
   }
 
+  /// The words that `tw` gets in this task, which ends with the exit code.
+  std::string task(int number, int exit_code) const {
+    Deployment deployment = deployment_;
+    deployment.user = {.command = {"true"}};
+    deployment.on = {{"address", "node"}};
+    for (const File& file : slurm_engine()->files(deployment))
+      EXPECT_TRUE(write_with_folder(folder() + "/" + file.path, file.text, file.mode).ok());
+    std::filesystem::create_directories(folder() + "/program");
+    program("srun", fmt::format("echo \"$*\"; exit {}", exit_code));
+    program("scontrol", "exit 0");
+    const auto ran = run_command(
+        {.words = {"env", fmt::format("SLURM_ARRAY_TASK_ID={}", number), "SLURM_JOB_ID=7", "sh", "-c",
+                   fmt::format("PATH={}/bin:$PATH; . {}/peer.sh", shell_word(folder_.path()),
+                               shell_word(folder()))}});
+    EXPECT_TRUE(ran.ok() && ran.value().exit_code == exit_code) << (ran ? ran.value().errors : "");
+    return ran ? ran.value().text : "";
+  }
+
   /// What fails, with these programs in front of all others; empty: nothing.
   std::string perform(Action action) const {
     std::vector<Command> commands = slurm_engine()->commands(action, deployment_, only(deployment_, 1));
@@ -290,6 +411,39 @@ class FakeSlurm {
   host::TemporaryFolder folder_;
   Deployment deployment_ = three_peers();
 };
+
+TEST(SlurmEngine, the_output_of_a_peer_stays_when_the_plan_has_it_no_more) {
+  const FakeSlurm slurm;
+  EXPECT_EQ(slurm.perform(Action::collect), "") << "it printed nothing yet";
+  ASSERT_TRUE(write_with_folder(slurm.folder() + "/p1/log", "said\n", 0644).ok());
+  EXPECT_EQ(slurm.perform(Action::collect), "");
+  EXPECT_EQ(read_text_file(slurm.folder() + "/logs/p1.log").value(), "said\n");
+}
+
+TEST(SlurmEngine, the_task_that_began_the_run_joins_nobody_and_the_others_join_it) {
+  const FakeSlurm slurm;
+  const std::string began = slurm.task(2, kGoesOn), joined = slurm.task(1, kGoesOn);
+  EXPECT_THAT(began, AllOf(HasSubstr("--no-rejoin"), Not(HasSubstr("--join"))));
+  EXPECT_THAT(joined, AllOf(HasSubstr("--join node:7002"), Not(HasSubstr("rejoin"))));
+  EXPECT_THAT(slurm.task(2, kNeedsPerson), AllOf(HasSubstr(" --rejoin"), Not(HasSubstr("--join"))))
+      << "the others dial it";
+  EXPECT_THAT(slurm.task(1, kGoesOn), AllOf(HasSubstr(" --rejoin"), Not(HasSubstr("--join"))))
+      << "the founder does not come back by itself: this one takes its part";
+  EXPECT_THAT(slurm.task(2, kGoesOn), HasSubstr("--join node:7001"));
+}
+
+TEST(SlurmEngine, a_founder_that_was_stopped_gives_its_part_to_one_that_comes_back) {
+  for (const Action action : {Action::stop, Action::retire}) {
+    const FakeSlurm slurm;
+    EXPECT_THAT(slurm.task(1, kGoesOn), HasSubstr("--no-rejoin"));
+    EXPECT_THAT(slurm.task(2, kGoesOn), HasSubstr("--join node:7001"));
+    slurm.job("7_1");
+    EXPECT_EQ(slurm.perform(action), "");
+    EXPECT_THAT(slurm.task(2, kGoesOn), AllOf(HasSubstr(" --rejoin"), Not(HasSubstr("--join"))));
+    EXPECT_EQ(slurm.perform(action), "") << "it is another one's now";
+    EXPECT_THAT(slurm.task(2, kGoesOn), Not(HasSubstr("--join")));
+  }
+}
 
 TEST(SlurmEngine, a_job_that_cannot_be_cancelled_is_an_error_unless_it_is_gone) {
   const FakeSlurm slurm;
@@ -383,6 +537,40 @@ TEST(SlurmStates, the_newest_array_counts_and_other_peoples_runs_do_not) {
           .number = 1, .state = PeerState::running, .where = "n1", .restarts = 2, .detail = "RUNNING"}));
   EXPECT_EQ(reports.value()[1].state, PeerState::waiting);
   EXPECT_EQ(reports.value()[2].detail, "PENDING (Resources)");
+}
+
+TEST(SlurmStates, a_controller_that_does_not_answer_may_have_all_jobs) {
+  const auto reports = slurm_states(three_peers(), R"({"errors": [
+    {"description": "Failed while looking for jobs", "source": "slurm_load_jobs"}], "jobs": []})",
+                                    "{\"peer\":1,\"exit\":0,\"starts\":2}\n");
+  ASSERT_TRUE(reports.ok()) << reports.error().message;
+  ASSERT_EQ(reports.value().size(), 3U);
+  for (const PeerReport& report : reports.value()) {
+    EXPECT_EQ(report.state, PeerState::unknown);
+    EXPECT_EQ(report.detail, "squeue: slurm_load_jobs: Failed while looking for jobs");
+  }
+  EXPECT_EQ(slurm_states(three_peers(), R"({"errors": [], "jobs": []})", "").value()[0].state,
+            PeerState::absent);
+}
+
+TEST(SlurmStates, a_job_that_lives_hides_behind_no_newer_one) {
+  const auto job = [](int array, const char* state) {
+    return fmt::format(R"({{"array_job_id": {}, "array_task_id": 1, "name": "tw-words", "job_state": "{}",
+                         "current_working_directory": "/state/words", "nodes": "n{}"}})",
+                       array, state, array);
+  };
+  const auto first = [&](const std::string& older, const std::string& newer) {
+    return slurm_states(three_peers(), R"({"jobs": [)" + older + ", " + newer + "]}",
+                        "{\"peer\":1,\"exit\":1,\"starts\":2}\n")
+        .value()[0];
+  };
+  const PeerReport one = first(job(6, "RUNNING"), job(9, "FAILED"));
+  EXPECT_EQ(one.state, PeerState::running);
+  EXPECT_EQ(one.where, "n6");
+  EXPECT_EQ(one.detail, "RUNNING");
+  const PeerReport two = first(job(6, "RUNNING"), job(9, "PENDING"));
+  EXPECT_EQ(two.state, PeerState::waiting);
+  EXPECT_EQ(two.detail, "PENDING; 2 jobs live: 9_1, 6_1");
 }
 
 TEST(SlurmStates, what_slurm_has_forgotten_the_files_of_the_peer_know) {

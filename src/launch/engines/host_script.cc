@@ -65,6 +65,8 @@ std::string start_script(const Deployment& deployment, const PeerJob& peer, cons
                         places.folder, short_name(peer));
   script += "if alive; then exit 0; fi\n";
   script += "starts=$(cat starts 2>/dev/null || echo 0)\n";
+  // A machine that lost its disk counts from 0, and its peer would come back under the id of the lost one.
+  script += fmt::format("if [ \"$starts\" -lt {0} ]; then starts={0}; fi\n", peer.starts);
   script += fmt::format("id=$(({} + starts))\n", peer.number * kIdsOfMachine);
   script += "echo $((starts + 1)) >starts\nrm -f pid exit\n";
   // The shell around it stays to write down how it ended.
@@ -108,6 +110,21 @@ std::string stop_script(const PeerJob& peer, const HostPlaces& places, Duration 
   script += "if alive; then kill -KILL \"$pid\"; fi\n";
   script += "n=0\nwhile [ ! -s exit ] && [ $n -lt 20 ]; do sleep 0.05; n=$((n + 1)); done\n";
   return script;
+}
+
+std::string keep_output(const PeerJob& peer, const HostPlaces& places) {
+  const std::string log = fmt::format("{}/{}/log", places.folder, short_name(peer));
+  return fmt::format("if test -f {0}; then mkdir -p {1} && cp {0} {1}/{2}.log; fi\n", log, places.out,
+                     short_name(peer));
+}
+
+std::vector<File> shared_files(const Deployment& deployment) {
+  std::vector<File> files = {{"run.yaml", deployment.run_file, 0644}};
+  for (const PeerJob& peer : deployment.peers) {
+    files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
+    files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
+  }
+  return files;
 }
 
 std::string ready_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places,

@@ -19,7 +19,7 @@ struct HostPlaces {
 };
 
 /// Starts the peer in a session of its own. Its folder gets pid (and start time), exit once it has ended, log
-/// (its output), starts (how many so far). A running peer is not touched.
+/// (its output), starts (how many so far, those of PeerJob::starts at least). A running peer is not touched.
 std::string start_script(const Deployment& deployment, const PeerJob& peer, const HostPlaces& places);
 
 /// Sets the machine up for the user's program, and looks whether it can run there. The last line of stderr
@@ -32,6 +32,13 @@ std::string state_script(const PeerJob& peer, const HostPlaces& places);
 
 /// SIGTERM, then up to `grace` until it has left, then SIGKILL.
 std::string stop_script(const PeerJob& peer, const HostPlaces& places, Duration grace);
+
+/// Copies the output of the peer to places.out, where it stays when the plan has this peer no more. For
+/// machines that share the state folder.
+std::string keep_output(const PeerJob& peer, const HostPlaces& places);
+
+/// The run file, and token and variables of each peer, for machines that share the state folder.
+std::vector<File> shared_files(const Deployment& deployment);
 
 /// Parses the output of state_script. Error: anything else.
 Result<PeerReport> state_in(const std::string& text);

@@ -102,6 +102,17 @@ TEST_F(HostScripts, a_peer_runs_apart_gets_an_id_of_its_own_and_starts_once) {
   EXPECT_THAT(file("log"), HasSubstr("--id 3001 -- python3 train.py\n")) << "the log goes on";
 }
 
+TEST_F(HostScripts, a_machine_that_lost_its_disk_brings_no_id_back) {
+  program("echo \"$@\"\nexit 3\n");
+  deployment_.peers[2].starts = 2;
+  start();
+  EXPECT_EQ(end().restarts, 2U);
+  EXPECT_THAT(file("log"), AllOf(HasSubstr("--id 3002 "), Not(HasSubstr("--id 3000 "))));
+  start();
+  EXPECT_EQ(end().restarts, 3U) << "the machine knows of more starts";
+  EXPECT_THAT(file("log"), HasSubstr("--id 3003 "));
+}
+
 TEST_F(HostScripts, a_peer_that_was_told_to_go_is_leaving) {
   program("while :; do sleep 0.02; done\n");
   start();

@@ -4,7 +4,6 @@
 #include "base/result.h"
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
-#include "launch/engines/program_script.h"
 
 namespace tw::launch {
 namespace {
@@ -12,12 +11,6 @@ namespace {
 HostPlaces places_here(const Deployment& deployment) {
   return {shell_word(deployment.program), shell_word(deployment.folder),
           shell_word(deployment.folder + "/logs")};
-}
-
-/// Where it stays when the plan has this peer no more.
-std::string keep_output(const PeerJob& peer, const HostPlaces& places) {
-  const std::string log = fmt::format("{}/{}/log", places.folder, short_name(peer));
-  return fmt::format("if test -f {0}; then cp {0} {1}/{2}.log; fi\n", log, places.out, short_name(peer));
 }
 
 /// Processes of this machine, which outlive the command that starts them.
@@ -35,14 +28,7 @@ class LocalEngine final : public Engine {
     return Unit{};
   }
 
-  std::vector<File> files(const Deployment& deployment) const override {
-    std::vector<File> files = {{"run.yaml", deployment.run_file, 0644}};
-    for (const PeerJob& peer : deployment.peers) {
-      files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
-      files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
-    }
-    return files;
-  }
+  std::vector<File> files(const Deployment& deployment) const override { return shared_files(deployment); }
 
   std::vector<Command> commands(Action action, const Deployment& deployment,
                                 const std::vector<PeerJob>& peers) const override {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/text/fields.h"
+#include "base/text/text.h"
 #include "launch/engines/engines.h"
 
 namespace tw::launch {
@@ -140,12 +141,7 @@ class MixedEngine final : public Engine {
       const Deployment own = part_of(deployment, choice_, part.name);
       if (own.peers.empty()) continue;
       auto found = states_of(part, deployment, own, outputs);
-      if (!found) {
-        const std::string why = first_line(found.error().message);
-        for (const PeerJob& peer : own.peers)
-          reports.push_back({.number = peer.number, .state = PeerState::unknown, .detail = why});
-        continue;
-      }
+      if (!found) found = unknown_for(own, first_line(found.error().message));
       std::ranges::move(std::move(found).value(), std::back_inserter(reports));
     }
     std::ranges::sort(reports, {}, &PeerReport::number);
@@ -187,7 +183,8 @@ class MixedEngine final : public Engine {
         answered.fine = asked.fine;
         if (!(answered == asked)) continue;
         if (!output.is_late && std::ranges::find(asked.fine, output.exit_code) == asked.fine.end())
-          return Error{fmt::format("{}: exit code {}: {}", part.name, output.exit_code, output.errors)};
+          return Error{
+              fmt::format("{}: exit code {}: {}", part.name, output.exit_code, last_line(output.errors))};
         mine.push_back(output);
         break;
       }

@@ -91,7 +91,7 @@ TEST(MixedEngine, an_engine_that_cannot_be_asked_hides_none_of_the_others) {
                          R"({"peer":1,"leaving":false,"alive":true,"pid":7,"exit":null,)"
                          R"("starts":1,"host":"gpu1"})"});
     else
-      outputs.push_back({command, 1, "", "sky: the API server is down\nat line 7\n"});
+      outputs.push_back({command, 1, "", "at line 7\nsky: the API server is down\n"});
   }
   const auto reports = engine->states(deployment, outputs);
   ASSERT_TRUE(reports.ok()) << reports.error().message;

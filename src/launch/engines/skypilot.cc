@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/text/number.h"
 #include "base/text/split.h"
+#include "base/text/text.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/engines/engines.h"
 
@@ -109,12 +110,26 @@ class SkyPilot final : public Engine {
                   const std::vector<Output>& outputs) const override;
 };
 
+/// The exit code of sky for wrong usage, such as an option that it does not know.
+constexpr int kSkyUsage = 2;
+
 /// A stop goes by what the queue says: it has the time of a stop, and is asked once more.
 Command sky_queue(Action action, const Deployment& deployment) {
   return with_limits({{.words = {"sky", "jobs", "queue", "--all", "--output", "json"},
+                       .fine = {0, kSkyUsage},
                        .again_when_late = action != Action::status}},
                      action, deployment)
       .front();
+}
+
+/// Why the queue is not known.
+Error queue_failure(const Output& output) {
+  const bool is_old =
+      output.exit_code == kSkyUsage && output.errors.find("No such option") != std::string::npos;
+  return Error{
+      fmt::format("skypilot: {} ended with {}: {}{}", shell_line(output.command.words), output.exit_code,
+                  last_line(output.errors),
+                  is_old ? "; expected SkyPilot 0.12 or newer: pip install --upgrade skypilot" : "")};
 }
 
 Status SkyPilot::check(const Deployment& deployment) const {
@@ -203,10 +218,8 @@ Result<std::vector<PeerReport>> SkyPilot::states(const Deployment& deployment,
                                                  const std::vector<Output>& outputs) const {
   TW_CHECK(outputs.size() == 1);
   const Output& output = outputs.front();
-  if (output.is_late) return unknown_for(deployment, output);
-  if (output.exit_code != 0)
-    return Error{fmt::format("skypilot: {} ended with {}: {}", shell_line(output.command.words),
-                             output.exit_code, output.errors)};
+  if (output.is_late) return unknown_for(deployment, output.errors);
+  if (output.exit_code != 0) return queue_failure(output);
   TW_TRY(const auto queue, read_sky_queue(output.text));
   return sky_reports(queue, deployment, output.unix_s);
 }
@@ -215,9 +228,10 @@ Result<std::vector<PeerReport>> SkyPilot::states(const Deployment& deployment,
 /// cancel keeps a job that retires from its recovery.
 Remains SkyPilot::remains(Action action, const Deployment& deployment, const std::vector<PeerJob>& peers,
                           const std::vector<Output>& outputs) const {
-  // What failed was said.
-  if (outputs.empty() || outputs.back().exit_code != 0) return {};
+  if (outputs.empty()) return {};
   const Output& answer = outputs.back();
+  if (answer.exit_code == kSkyUsage) return {.living = queue_failure(answer).message};
+  if (answer.exit_code != 0) return {};  // that was said
   const auto queue = read_sky_queue(answer.text);
   if (!queue) return {.living = queue.error().message};
   std::vector<std::string> ids, living;

@@ -91,13 +91,11 @@ std::string_view sky_list(std::string_view text) {
   return at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
 }
 
-/// "; 2 jobs live: 5 (RUN-p3-r1), 2 (RUN-p3)"; empty: at most one.
 std::string twins_among(const std::vector<SkyJob>& jobs) {
   std::vector<std::string> living;
   for (const SkyJob& job : jobs)
     if (job.lives) living.push_back(fmt::format("{} ({})", job.id, job.name));
-  if (living.size() < 2) return "";
-  return fmt::format("; {} jobs live: {}", living.size(), fmt::join(living, ", "));
+  return twins_text(living);
 }
 
 PeerReport sky_report(const Deployment& deployment, const PeerJob& peer, const std::vector<SkyJob>& jobs,

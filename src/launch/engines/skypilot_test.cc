@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "launch/engines/engines.h"
 #include "launch/engines/test_clouds.h"
 
@@ -151,6 +153,22 @@ Deployment started_before(std::int64_t seconds) {
   Deployment deployment = three_clouds();
   mark_started(deployment, {deployment.peers[0]}, kNow_s - seconds);
   return deployment;
+}
+
+TEST(SkyQueue, of_a_skypilot_that_is_too_old_names_the_remedy) {
+  Output old{.command = skypilot_engine()->commands(Action::status, three_clouds(), {}).front(),
+             .exit_code = 2};
+  old.errors = "Usage: sky jobs queue [OPTIONS]\n\nError: No such option: --output\n";
+  EXPECT_EQ(std::ranges::count(old.command.fine, old.exit_code), 1) << "its failure is said once";
+  const std::string expected =
+      "skypilot: sky jobs queue --all --output json ended with 2: Error: No such option: --output; expected "
+      "SkyPilot 0.12 or newer: pip install --upgrade skypilot";
+  EXPECT_EQ(skypilot_engine()->states(three_clouds(), {old}).error().message, expected);
+  EXPECT_EQ(skypilot_engine()->remains(Action::stop, three_clouds(), three_clouds().peers, {old}).living,
+            expected);
+  old.errors = "Error: Invalid value for --output\n";
+  EXPECT_EQ(skypilot_engine()->states(three_clouds(), {old}).error().message,
+            "skypilot: sky jobs queue --all --output json ended with 2: Error: Invalid value for --output");
 }
 
 TEST(SkyQueue, the_newest_job_of_a_name_counts) {

@@ -33,7 +33,7 @@ void write_machine(YAML::Emitter& out, const Machine& machine) {
 
 void write_recovery(YAML::Emitter& out) {
   out << YAML::Key << "job_recovery" << YAML::Value << YAML::BeginMap;
-  out << YAML::Key << "recover_on_exit_codes" << YAML::Value << YAML::Flow << std::vector<int>{kLeftExit};
+  out << YAML::Key << "recover_on_exit_codes" << YAML::Value << YAML::Flow << std::vector<int>{kGoesOn};
   out << YAML::EndMap;
 }
 

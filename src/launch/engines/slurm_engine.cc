@@ -80,10 +80,13 @@ std::string site_cases(const Deployment& deployment) {
   return text + "esac\n";
 }
 
-/// Up to the branch of a peer that joins. Where a peer of another engine begins the run, all join.
-std::string begin_line(const Deployment& deployment) {
+/// Up to the branch of a peer that joins. Where a peer of another engine begins the run, all join. begun/peer
+/// has the number of the founder (Deployment::founder), which only the nodes know here.
+std::string begin_lines(const Deployment& deployment) {
   if (find_peer(deployment, first_of(deployment).number) != nullptr)
-    return "if mkdir ../begun 2>/dev/null; then\n  set -- --no-rejoin\nelse\n";
+    return "if mkdir ../begun 2>/dev/null; then\n  echo $n >../begun/peer\n  set -- --no-rejoin\nelse\n"
+           "  if [ \"$starts\" -gt 0 ] && mv ../begun/free ../begun/peer 2>/dev/null; then\n"
+           "    echo $n >../begun/peer\n  fi\n";
   std::string line = "if true; then\n  set --";
   for (const std::string& address : bootstrap_of(deployment)) line += " --join " + shell_word(address);
   return line + "\n";
@@ -108,11 +111,14 @@ std::string batch_script(const Deployment& deployment) {
       "# then whoever does not begin finds somebody.\n"
       "echo \"$here\" >\"../p$n/address.new\" && mv \"../p$n/address.new\" \"../p$n/address\"\n"
       "set --\n" +
-      begin_line(deployment) +
+      begin_lines(deployment) +
       "  if [ \"$starts\" -gt 0 ] || [ -e ../lived ]; then set -- \"$@\" --rejoin; fi\n"
-      "  for other in ../p*/address; do\n"
-      "    if [ \"$other\" != \"../p$n/address\" ]; then set -- \"$@\" --join \"$(cat \"$other\")\"; fi\n"
-      "  done\n"
+      "  # The founder joins nobody, and resumes the run where no peer has the state any more.\n"
+      "  if [ \"$(cat ../begun/peer 2>/dev/null)\" != $n ]; then\n"
+      "    for other in ../p*/address; do\n"
+      "      if [ \"$other\" != \"../p$n/address\" ]; then set -- \"$@\" --join \"$(cat \"$other\")\"; fi\n"
+      "    done\n"
+      "  fi\n"
       "fi\n";
   script += fmt::format(
       "cpus=${{SLURM_CPUS_PER_TASK:-1}}\nsrun --ntasks=1 --cpus-per-task=\"$cpus\" {} --threads \"$cpus\" "
@@ -120,9 +126,12 @@ std::string batch_script(const Deployment& deployment) {
       peer_line(deployment, like), kIdsOfMachine, command_line(deployment));
   script += fmt::format(
       "code=$?\ncd {1}/p$n\necho $code >exit.new && mv exit.new exit\n"
+      "# It does not come back by itself: another one is the founder.\n"
+      "if [ $code = {2} ] && [ \"$(cat ../begun/peer 2>/dev/null)\" = $n ]; then\n"
+      "  mv ../begun/peer ../begun/free\nfi\n"
       "# It left on a notice, and Slurm would take it for done (aws-parallelcluster#3809).\n"
       "if [ $code = {0} ] && [ ! -e stop ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\nexit $code\n",
-      kLeftExit, shell_word(deployment.folder));
+      kGoesOn, shell_word(deployment.folder), kNeedsPerson);
   return script;
 }
 
@@ -187,11 +196,21 @@ std::string jobs_of_peer(const Deployment& deployment, const PeerJob& peer) {
          "}\n";
 }
 
+/// The script of the job looks for `stop` before it asks for its own return, and when Slurm brings it back.
+/// The peer does not come back, so it is no founder any more.
+std::string stop_lines(const PeerJob& peer) {
+  return fmt::format(
+      "touch stop\nif [ \"$(cat ../begun/peer 2>/dev/null)\" = {} ]; then\n"
+      "  mv ../begun/peer ../begun/free 2>/dev/null || true\nfi\n",
+      peer.number);
+}
+
 /// A job that waits goes at once; one that runs gets SIGTERM in its step, once, and the grace to leave in.
 /// Until that is over a failure of squeue is no answer. scancel also fails for a job that has just ended.
 std::string cancel_script(const Deployment& deployment, const PeerJob& peer) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(deployment.grace).count() + 1;
-  return jobs_of_peer(deployment, peer) + fmt::format("touch stop\nend=$(($(date +%s) + {}))\n", seconds) +
+  return jobs_of_peer(deployment, peer) + stop_lines(peer) +
+         fmt::format("end=$(($(date +%s) + {}))\n", seconds) +
          "told=\n"
          "while true; do\n"
          "  if look; then\n"
@@ -254,12 +273,8 @@ class SlurmEngine final : public Engine {
   }
 
   std::vector<File> files(const Deployment& deployment) const override {
-    std::vector<File> files = {{"run.yaml", deployment.run_file, 0644},
-                               {"peer.sh", batch_script(deployment), 0755}};
-    for (const PeerJob& peer : deployment.peers) {
-      files.push_back({short_name(peer) + "/token", token_of(deployment, peer) + "\n", 0600});
-      files.push_back({short_name(peer) + "/env", variables_file(deployment.user), 0600});
-    }
+    std::vector<File> files = shared_files(deployment);
+    files.push_back({"peer.sh", batch_script(deployment), 0755});
     return files;
   }
 
@@ -282,7 +297,7 @@ class SlurmEngine final : public Engine {
   Result<std::vector<PeerReport>> states(const Deployment& deployment,
                                          const std::vector<Output>& outputs) const override {
     for (const Output& output : outputs)
-      if (output.is_late) return unknown_for(deployment, output);
+      if (output.is_late) return unknown_for(deployment, output.errors);
     if (outputs.size() != 2) return Error{"squeue did not answer"};
     return slurm_states(deployment, outputs[0].text, outputs[1].text);
   }
@@ -298,8 +313,10 @@ class SlurmEngine final : public Engine {
                           .peer = peer.number});
     };
     if (action == Action::stop) run(cancel_script(deployment, peer), "scancel");
-    // The script of the job looks for it before it asks for its own return, and when Slurm brings it back.
-    if (action == Action::retire) run(fmt::format("cd {} 2>/dev/null || exit 0\ntouch stop\n", folder));
+    if (action == Action::retire)
+      run(fmt::format("cd {} 2>/dev/null || exit 0\n", folder) + stop_lines(peer));
+    const std::string all = shell_word(deployment.folder);
+    if (action == Action::collect) run(keep_output(peer, {"tw", all, all + "/logs"}));
     if (action == Action::logs) run(fmt::format("cat {}/log\n", folder));
     if (action == Action::remove) run(fmt::format("rm -f {0}/token {0}/env\n", folder));
     if (action == Action::hurry) run(hurry_script(deployment, peer), "scontrol");

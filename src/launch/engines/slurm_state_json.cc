@@ -64,10 +64,14 @@ struct Job {
   PeerState state = PeerState::absent;
   std::string where, detail;
   std::uint32_t restarts = 0;
+
+  bool lives() const { return state != PeerState::absent && state != PeerState::failed; }
 };
 
-/// The newest array of each task.
-void take_job(const Json& json, std::map<std::uint32_t, Job>& jobs) {
+/// By task. More than one, where the task was submitted again.
+using Jobs = std::map<std::uint32_t, std::vector<Job>>;
+
+void take_job(const Json& json, Jobs& jobs) {
   Job job{.array = number_at(json, "array_job_id").value_or(0),
           .state = state_of(json),
           .where = word_at(json, "nodes"),
@@ -76,9 +80,35 @@ void take_job(const Json& json, std::map<std::uint32_t, Job>& jobs) {
   job.detail = word_at(json, "job_state") + (reason.empty() || reason == "None" ? "" : " (" + reason + ")");
   std::vector<std::uint32_t> tasks = tasks_in(word_at(json, "array_task_string"));
   if (const auto task = number_at(json, "array_task_id"); tasks.empty() && task) tasks = {*task};
-  for (const std::uint32_t task : tasks)
-    if (const auto known = jobs.find(task); known == jobs.end() || known->second.array <= job.array)
-      jobs[task] = job;
+  for (const std::uint32_t task : tasks) jobs[task].push_back(job);
+}
+
+/// The newest one that lives, else the newest one, which names the others that live.
+Job job_of(std::uint32_t task, std::vector<Job> jobs) {
+  if (jobs.empty()) return {};
+  std::ranges::stable_sort(jobs, [](const Job& a, const Job& b) {
+    return std::pair(a.lives(), a.array) > std::pair(b.lives(), b.array);
+  });
+  std::vector<std::string> living;
+  for (const Job& job : jobs)
+    if (job.lives()) living.push_back(fmt::format("{}_{}", job.array, task));
+  jobs.front().detail += twins_text(living);
+  return jobs.front();
+}
+
+/// What squeue says when the controller does not answer it; that of 22.05 then ends with exit code 0 and no
+/// jobs. Empty: nothing.
+std::string errors_in(const Json& answer) {
+  std::string said;
+  const auto errors = answer.find("errors");
+  if (errors == answer.end() || !errors->is_array()) return said;
+  for (const Json& error : *errors) {
+    said += said.empty() ? "squeue" : ";";
+    for (const char* key : {"source", "description", "error"})
+      if (const std::string text = word_at(error, key); !text.empty())
+        said += (said.ends_with(';') ? " " : ": ") + text;
+  }
+  return said;
 }
 
 struct FilesOfPeer {
@@ -102,8 +132,7 @@ PeerReport report_on(std::uint32_t number, const Job& job, const FilesOfPeer& fi
   PeerReport report{.number = number, .state = job.state, .where = job.where, .detail = job.detail};
   report.restarts = std::max(job.restarts, files.starts > 0 ? files.starts - 1 : 0);
   report.exit_code = files.exit_code;
-  const bool ended = job.state == PeerState::absent || job.state == PeerState::failed;
-  if (ended && files.exit_code) report.state = state_after(*files.exit_code);
+  if (!job.lives() && files.exit_code) report.state = state_after(*files.exit_code);
   return report;
 }
 
@@ -112,8 +141,9 @@ PeerReport report_on(std::uint32_t number, const Job& job, const FilesOfPeer& fi
 Result<std::vector<PeerReport>> slurm_states(const Deployment& deployment, const std::string& squeue,
                                              const std::string& files) {
   try {
-    std::map<std::uint32_t, Job> jobs;
+    Jobs jobs;
     const Json answer = Json::parse(squeue);
+    if (const std::string why = errors_in(answer); !why.empty()) return unknown_for(deployment, why);
     for (const Json& job : answer.at("jobs"))
       if (word_at(job, "name") == slurm_job_name(deployment) &&
           word_at(job, "current_working_directory") == deployment.folder)
@@ -121,7 +151,7 @@ Result<std::vector<PeerReport>> slurm_states(const Deployment& deployment, const
     auto known = files_in(files);
     std::vector<PeerReport> reports;
     for (const PeerJob& peer : deployment.peers)
-      reports.push_back(report_on(peer.number, jobs[peer.number], known[peer.number]));
+      reports.push_back(report_on(peer.number, job_of(peer.number, jobs[peer.number]), known[peer.number]));
     return reports;
   } catch (const Json::exception& e) {
     return Error{fmt::format("squeue --json: {}; expected the job list of Slurm 21.08 or later", e.what())};

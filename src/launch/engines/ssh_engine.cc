@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/text/fields.h"
+#include "base/text/text.h"
 #include "launch/engines/engines.h"
 #include "launch/engines/host_script.h"
 #include "launch/engines/program_script.h"
@@ -59,17 +60,27 @@ std::string receive(const PeerJob& peer, const std::string& path, const char* mo
       mode, short_name(peer));
 }
 
+/// $said: what a client printed. The first line says why: tar ends with "Exiting with failure status due to
+/// previous errors".
+std::string not_whole(const std::string& what) {
+  return fmt::format(
+      "echo {}\" did not arrive whole; is the disk full?${{said:+ ($(printf '%s\\n' \"$said\" | sed 1q))}}\" "
+      ">&2; exit 1",
+      what);
+}
+
 /// Unpacks the archive with the program from stdin where it is not there yet. Its digest is in the folder's
 /// name, which the folder gets only when all bytes are there.
 std::string receive_program(const Deployment& deployment, const HostPlaces& places) {
   return fmt::format(
-      "umask 022; f={0}; d=\"${{f%/*}}\"; [ -x \"$f\" ] && exit 0; mkdir -p \"$d.$$\" && cat >\"$d.$$/tar\" "
-      "&& "
-      "[ \"$(wc -c <\"$d.$$/tar\")\" -eq {1} ] && tar -xf \"$d.$$/tar\" -C \"$d.$$\" && rm \"$d.$$/tar\" && "
-      "mv -T \"$d.$$\" \"$d\" || "
-      "{{ rm -rf \"$d.$$\"; [ -x \"$f\" ] && exit 0; echo \"the program did not arrive whole\" >&2; exit 1; "
-      "}}",
-      places.program, deployment.archive_bytes);
+             "umask 022; f={0}; d=\"${{f%/*}}\"; [ -x \"$f\" ] && exit 0; "
+             "if said=$( {{ mkdir -p \"$d.$$\" && cat >\"$d.$$/tar\" && "
+             "[ \"$(wc -c <\"$d.$$/tar\")\" -eq {1} ] && tar -xf \"$d.$$/tar\" -C \"$d.$$\" && "
+             "rm \"$d.$$/tar\" && mv -T \"$d.$$\" \"$d\"; }} 2>&1); then exit 0; fi; "
+             "rm -rf \"$d.$$\"; [ -x \"$f\" ] && exit 0; ",
+             places.program, deployment.archive_bytes) +
+         not_whole(fmt::format("\"${{d%/*}}: the program ({} bytes, twice while it is unpacked)\"",
+                               deployment.archive_bytes));
 }
 
 /// Brings the files of the user's program to the host; runs here. Only those go whose content differs, each
@@ -81,6 +92,7 @@ std::string give_files_script(const Deployment& deployment, const std::string& s
     return fmt::format("{} {}", ssh, shell_word("sh -c " + shell_word(script)));
   };
   const std::string folder = places.folder + "/program";
+  const std::string files = shell_word(peer.host + ": the files of the program");
   std::string script =
       fmt::format("set -eu\nexport LC_ALL=C\ncd {}/program\n", shell_word(deployment.folder));
   script += "sums=$(tr '\\n' '\\0' <../program.list | xargs -0r sha256sum --)\n";
@@ -91,10 +103,11 @@ std::string give_files_script(const Deployment& deployment, const std::string& s
   script += "if [ -n \"$sums\" ]; then changed=$(differing); else changed=; fi\n";
   script += "if [ -n \"$changed\" ]; then\n  printf '%s\\n' \"$changed\" | tar -cf - --no-recursion -T - | ";
   script +=
-      there(fmt::format("umask 077; rm -rf {0} && mkdir {0} && tar -xf - -C {0} && cd {0} && "
+      there(fmt::format("umask 077; rm -rf {0} && mkdir {0} && "
+                        "{{ said=$(tar -xf - -C {0} 2>&1) || {{ {1}; }}; }} && cd {0} && "
                         "find . -type f | while read -r f; do mkdir -p \"../program/${{f%/*}}\" && "
                         "mv -f \"$f\" \"../program/$f\" || exit 1; done; cd .. && rm -rf {0}",
-                        part));
+                        part, not_whole(files)));
   script += "\nfi\n";
   script += there(fmt::format("cat {0}.list 2>/dev/null || :", folder)) +
             " </dev/null | { grep -vxF -f ../program.list || :; } | " +
@@ -102,18 +115,31 @@ std::string give_files_script(const Deployment& deployment, const std::string& s
                               folder)) +
             "\n";
   script += there(fmt::format("umask 077; cat >{}.list", folder)) + " <../program.list\n";
-  script += "if [ -n \"$sums\" ] && [ -n \"$(differing)\" ]; then\n";
-  script += fmt::format("  echo {} >&2; exit 1\nfi\n",
-                        shell_word(peer.host + ": the files of the program did not arrive whole"));
+  script += "if [ -n \"$sums\" ] && [ -n \"$(differing)\" ]; then\n  said=\n  " + not_whole(files) + "\nfi\n";
   return script;
 }
 
 /// Appends to the files of `logs` what came since the last time; runs here. The names come from the host, so
-/// only names that `tw` writes are taken.
+/// only names that `tw` writes are taken. On a host that lost its disk, a file of the same name is another
+/// one: it is shorter than the copy, or differs where that ends. The copy is then kept beside it, as *.gone.
 std::string collect_script(const std::string& ssh, const std::string& logs, const HostPlaces& places) {
   std::string script = fmt::format("set -eu\nlogs={}\nmkdir -p \"$logs\"\nfolder={}\n", shell_word(logs),
                                    shell_word(places.folder));
-  script += fmt::format("there() {{ {} \"$1\" </dev/null; }}\n", ssh);
+  // Two that collect at once would append the same. The master of ssh outlives this with its descriptors.
+  script += "exec 9>\"$logs/.lock\"\nif command -v flock >/dev/null; then flock 9; fi\n";
+  script += fmt::format("there() {{ {} \"$1\" </dev/null 9>&-; }}\n", ssh);
+  script +=
+      "append() {\n"
+      "  dd bs=1 count=\"$both\" of=\"$mine.new\" status=none || return 1\n"
+      "  if [ \"$(stat -c %s \"$mine.new\")\" -lt \"$both\" ]; then return 255; fi\n"
+      "  if [ \"$both\" -gt 0 ]; then tail -c \"$both\" \"$mine\" | cmp -s - \"$mine.new\" || return 2; fi\n"
+      "  cat >>\"$mine\"\n"
+      "}\n"
+      "replace() {\n"
+      "  there \"cat $folder/$file\" >\"$mine.new\"\n"
+      "  cat \"$mine\" >>\"$mine.gone\"\n"
+      "  mv \"$mine.new\" \"$mine\"\n"
+      "}\n";
   script += "sizes=$(there \"cd $folder 2>/dev/null && wc -c out/events-*.jsonl p*/log 2>/dev/null; :\")\n";
   script +=
       "printf '%s\\n' \"$sizes\" | while read -r size file; do\n"
@@ -124,11 +150,15 @@ std::string collect_script(const std::string& ssh, const std::string& logs, cons
       "    *) continue ;;\n"
       "  esac\n"
       "  have=$(stat -c %s \"$mine\" 2>/dev/null || echo 0)\n"
-      "  if [ \"$size\" -lt \"$have\" ]; then\n"
-      "    there \"cat $folder/$file\" >\"$mine.new\" && mv \"$mine.new\" \"$mine\"\n"
-      "  elif [ \"$size\" -gt \"$have\" ]; then\n"
-      "    there \"tail -c +$((have + 1)) $folder/$file\" >>\"$mine\"\n"
+      "  both=$((have < 4096 ? have : 4096))\n"
+      "  if [ \"$size\" -eq \"$have\" ]; then continue; fi\n"
+      "  code=0\n"
+      "  if [ \"$size\" -lt \"$have\" ]; then code=2; else\n"
+      "    there \"tail -c +$((have - both + 1)) $folder/$file\" | append || code=$?\n"
       "  fi\n"
+      "  case $code in 0) ;; 2) replace ;; *) exit \"$code\" ;; esac\n"
+      "  rm -f \"$mine.new\"\n"
+      "  if [ \"$(stat -c %s \"$mine\")\" -lt \"$size\" ]; then exit 255; fi\n"
       "done\n";
   return script;
 }
@@ -194,10 +224,10 @@ class SshEngine final : public Engine {
 
  private:
   static Result<PeerReport> unreachable(const PeerJob& peer, const Output& output) {
-    return PeerReport{.number = peer.number,
-                      .state = PeerState::unknown,
-                      .where = peer.host,
-                      .detail = output.errors.substr(0, output.errors.find('\n'))};
+    std::string why(last_line(output.errors));
+    if (why.empty()) why = fmt::format("{}: exit code {}", client_for(peer), output.exit_code);
+    return PeerReport{
+        .number = peer.number, .state = PeerState::unknown, .where = peer.host, .detail = std::move(why)};
   }
 
   /// Files shared by all peers of a host, copied once. A host that cannot be reached keeps none of the others

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "base/text/text.h"
 #include "launch/engines/cloud_names.h"
 #include "launch/engines/engines.h"
 #include "launch/kubernetes/kubernetes_script.h"
@@ -205,10 +206,10 @@ Result<std::vector<PeerReport>> Kubernetes::states(const Deployment& deployment,
                                                    const std::vector<Output>& outputs) const {
   TW_CHECK(outputs.size() == 1);
   const Output& output = outputs.front();
-  if (output.is_late) return unknown_for(deployment, output);
+  if (output.is_late) return unknown_for(deployment, output.errors);
   if (output.exit_code != 0)
     return Error{fmt::format("k8s: {} ended with {}: {}", shell_line(output.command.words), output.exit_code,
-                             output.errors)};
+                             last_line(output.errors))};
   return read_pods(deployment, output.text);
 }
 

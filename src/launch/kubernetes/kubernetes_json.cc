@@ -74,10 +74,11 @@ std::string without_variables(const std::string& word) {
 }
 
 /// The first peer begins without --no-rejoin: its Job starts it again with the same words, and then it has to
-/// wait for the others, who dial its name. With --wait-for it cannot begin a second run alone.
+/// wait for the others, who dial its name. With --wait-for it cannot begin a second run alone. So another Job
+/// of it has these words, too.
 Ordered arguments_of(const Deployment& deployment, const PeerJob& peer) {
   const std::string listen = fmt::format("$(POD_IP):{}", kPodPort);
-  const Start start = start_of(deployment, peer);
+  const Start start = may_resume(deployment, peer) ? Start::begin : start_of(deployment, peer);
   PeerPaths paths{.run_file = fmt::format("{}/run.yaml", kRunFolder),
                   .token_file = fmt::format("{}/token", kTokenFolder),
                   .out = std::string(kPodLogs),
@@ -270,7 +271,7 @@ Ordered failure_policy() {
       {"action", "Ignore"},
       {"onPodConditions", Ordered::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}};
   return {
-      {"rules", Ordered::array({on_exit("FailJob", kUsageExit), on_exit("Ignore", kLeftExit), disruption})}};
+      {"rules", Ordered::array({on_exit("FailJob", kNeedsPerson), on_exit("Ignore", kGoesOn), disruption})}};
 }
 
 std::string json_text(const Ordered& json) { return json.dump(2) + "\n"; }

@@ -83,15 +83,18 @@ void tell_live_pod(const PodJson& pod, PeerReport& report) {
 void tell_between_pods(PeerReport& report) {
   report.state = PeerState::waiting;
   report.detail = "its Job makes another pod";
-  if (report.exit_code == kLeftExit) report.detail = "left on a notice, " + report.detail;
+  if (report.exit_code == kGoesOn) report.detail = "left on a notice, " + report.detail;
 }
 
 PeerReport pod_report(std::uint32_t number, const PeerObjects& objects) {
   PeerReport report{.number = number};
+  // At its last end but 0: a Job without a failure policy starts it again all the same.
+  bool needed_person = false;
   for (const PodJson* pod : objects.pods)
     if (has_ended(*pod)) {
       report.exit_code = pod_exit_code(*pod);
       report.where = pod_text(*pod, "/spec/nodeName");
+      if (report.exit_code != 0) needed_person = report.exit_code == kNeedsPerson;
     }
   if (objects.job != nullptr)
     report.restarts =
@@ -99,8 +102,9 @@ PeerReport pod_report(std::uint32_t number, const PeerObjects& objects) {
   const auto live = std::find_if(objects.pods.rbegin(), objects.pods.rend(),
                                  [](const PodJson* pod) { return !has_ended(*pod); });
   if (objects.job != nullptr && job_is(*objects.job, "Complete")) {
-    report.state = PeerState::done;
-    report.exit_code = 0;
+    report.state = needed_person ? PeerState::failed : PeerState::done;
+    report.exit_code = needed_person ? kNeedsPerson : 0;
+    if (needed_person) report.detail = "its Job started it again, and then it ended with 0";
   } else if (objects.job != nullptr && job_is(*objects.job, "Failed")) {
     report.state = PeerState::failed;
     report.detail = "its Job has failed";

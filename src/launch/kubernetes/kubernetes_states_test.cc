@@ -68,6 +68,18 @@ TEST(PodStates, a_complete_job_is_done_and_a_failed_one_failed) {
   EXPECT_EQ(failed.exit_code, 2);
 }
 
+TEST(PodStates, a_job_that_started_a_peer_again_which_needed_a_person_hides_nothing) {
+  const std::string complete = job("mnist-p1", R"({"conditions": [{"type": "Complete", "status": "True"}]})");
+  const PeerReport hidden = report({complete, pod(1, kEarly, ended(2)), pod(1, kLate, ended(0))});
+  EXPECT_TRUE(needs_person(hidden));
+  EXPECT_EQ(hidden.detail, "its Job started it again, and then it ended with 0");
+  EXPECT_EQ(report({complete, pod(1, kEarly, ended(75)), pod(1, kLate, ended(0))}).state, PeerState::done);
+  const std::string between = pod(1, "2026-11-23T08:02:00Z", ended(75));
+  EXPECT_EQ(report({complete, pod(1, kEarly, ended(2)), between, pod(1, kLate, ended(0))}).state,
+            PeerState::done)
+      << "it took part again";
+}
+
 TEST(PodStates, says_why_a_pod_waits) {
   const std::string unschedulable =
       R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason":

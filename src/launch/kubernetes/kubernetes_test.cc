@@ -68,6 +68,15 @@ TEST(Kubernetes, all_peers_of_a_run_that_has_begun_rejoin_it) {
   EXPECT_NE(job_of(deployment, 1).find("p2.mnist:7000"), std::string::npos);
 }
 
+TEST(Kubernetes, the_peer_that_began_the_run_has_the_same_words_in_its_next_job) {
+  Deployment deployment = two_peers(aws_t4());
+  const std::string first = job_of(deployment, 1);
+  deployment.begun = true;
+  deployment.founder = 1;
+  EXPECT_EQ(job_of(deployment, 1), first) << "all others dial it";
+  EXPECT_NE(job_of(deployment, 2).find("p1.mnist:7000"), std::string::npos);
+}
+
 TEST(Kubernetes, leaves_gke_spot_peers_the_15_s_that_their_nodes_have) {
   const Deployment deployment = two_peers(gcp_t4());
   EXPECT_EQ(pod_grace(deployment, deployment.peers[0]), 25s);

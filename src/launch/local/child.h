@@ -17,10 +17,6 @@ namespace tw::launch {
 /// Most peers on one machine.
 inline constexpr std::uint64_t kMaxLocalPeers = 64;
 
-/// Exit code of a peer that left on a notice, or by SIGTERM: its run goes on, and it may come back
-/// (EX_TEMPFAIL of sysexits.h).
-inline constexpr int kGoesOn = 75;
-
 /// Path of this program. Throws std::runtime_error where /proc is not mounted.
 std::string own_path();
 

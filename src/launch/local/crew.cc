@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "launch/exit_codes.h"
 #include "launch/local/verdict.h"
 
 namespace tw::launch {

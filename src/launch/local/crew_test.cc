@@ -15,6 +15,7 @@
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
 #include "host/watched_process.h"
+#include "launch/exit_codes.h"
 #include "launch/local/child.h"
 #include "monitor/logs/event_log_json.h"
 
@@ -208,7 +209,8 @@ TEST(Crew, believes_what_a_program_says_of_its_peer) {
   EXPECT_EQ(kGoesOn, code("echo unreached > $TRADEWIND_VERDICT"));
   EXPECT_EQ(0, code("echo complete > $TRADEWIND_VERDICT"));
   EXPECT_EQ(1, code("echo unsaved > $TRADEWIND_VERDICT")) << "its last checkpoint is missing";
-  EXPECT_EQ(1, code("echo differs > $TRADEWIND_VERDICT")) << "which parameters are right is not known";
+  EXPECT_EQ(2, code("echo differs > $TRADEWIND_VERDICT")) << "which ones are right is not known";
+  EXPECT_EQ(2, code("echo differs > $TRADEWIND_VERDICT; exit 1")) << "no start mends that";
   EXPECT_EQ(2, code("echo lost > $TRADEWIND_VERDICT; exit 1")) << "another start would fail, too";
 }
 
@@ -222,7 +224,7 @@ TEST(Crew, gives_the_reason_of_an_exit_code_where_its_peer_said_it) {
     EXPECT_EQ(said(std::string("echo unsaved > $TRADEWIND_VERDICT") + end),
               "process 1 ended with exit code 1: its last checkpoint is missing");
   EXPECT_EQ(said("echo differs > $TRADEWIND_VERDICT"),
-            "process 1 ended with exit code 1: other peers have other parameters");
+            "process 1 ended with exit code 2: other peers have other parameters");
   EXPECT_EQ(said("echo lost > $TRADEWIND_VERDICT; exit 1"),
             "process 1 ended with exit code 2: nothing is left of the run");
   EXPECT_EQ(said("echo unsaved > $TRADEWIND_VERDICT; exit 4"), "process 1 ended with exit code 4");

@@ -14,7 +14,7 @@ namespace tw::launch {
 
 namespace {
 
-/// PEER@ROUND or leader@ROUND of an option;
+/// PEER@ROUND or leader@ROUND of an option.
 Result<Kill> parse_moment(const std::string& option, const std::string& text, const std::string& moment) {
   const std::size_t at = moment.find('@');
   const std::string who = moment.substr(0, at);

@@ -4,8 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "launch/engine.h"
-#include "launch/local/child.h"
+#include "launch/exit_codes.h"
 
 namespace tw::launch {
 
@@ -40,8 +39,8 @@ inline bool broke_off(std::string_view verdict) {
 /// Exit code of a peer by what it said, where the program's own exit code knows no better.
 /// code: that of a program that ended by itself.
 inline int exit_code(int code, std::string_view verdict) {
-  if ((verdict == "lost" || verdict == "taken") && code <= 1) return kUsageExit;
-  if ((verdict == "unsaved" || verdict == "differs") && code == 0) return 1;
+  if ((verdict == "lost" || verdict == "taken" || verdict == "differs") && code <= 1) return kNeedsPerson;
+  if (verdict == "unsaved" && code == 0) return 1;
   if (verdict == "notice" && code == 0) return kGoesOn;
   if ((verdict == "condemned" || verdict == "unreached") && code <= 1) return kGoesOn;
   return code;
@@ -50,9 +49,9 @@ inline int exit_code(int code, std::string_view verdict) {
 /// Why a peer failed with this exit code, for the end of a message; empty: its program knows.
 inline std::string_view reason_of(int code, std::string_view verdict) {
   if (verdict == "unsaved" && code == 1) return ": its last checkpoint is missing";
-  if (verdict == "differs" && code == 1) return ": other peers have other parameters";
-  if (verdict == "lost" && code == kUsageExit) return ": nothing is left of the run";
-  if (verdict == "taken" && code == kUsageExit) return ": another run trains in its folder";
+  if (verdict == "differs" && code == kNeedsPerson) return ": other peers have other parameters";
+  if (verdict == "lost" && code == kNeedsPerson) return ": nothing is left of the run";
+  if (verdict == "taken" && code == kNeedsPerson) return ": another run trains in its folder";
   return "";
 }
 
